@@ -1,0 +1,190 @@
+//! `[learner]` and `[model]`: training, and the network that is trained.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::{ConfigError, load::require};
+
+/// Settings of the learner.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LearnerConfig {
+    /// Where training runs.
+    pub device: Device,
+    /// CPU threads; 0: as many as there are cores.
+    pub threads: usize,
+    /// Positions in a training step.
+    pub batch_size: usize,
+    /// The optimiser.
+    pub optimizer: Optimizer,
+    /// Learning rate.
+    pub learning_rate: f64,
+    /// Steps over which the learning rate rises from 0.
+    pub warmup_steps: u64,
+    /// Momentum of SGD, or Adam's first decay rate.
+    pub momentum: f64,
+    /// Weight decay, on convolution and linear weights only.
+    pub weight_decay: f64,
+    /// Gradients are scaled down to this norm; 0 switches it off.
+    pub max_gradient_norm: f64,
+    /// Weight of the value loss beside the policy loss.
+    pub value_weight: f64,
+    /// Training begins when the store holds this many positions.
+    pub min_positions: u64,
+    /// Samples trained on for each position inserted; the learner waits when it is ahead.
+    pub samples_per_position: f64,
+    /// A checkpoint is published every so many steps.
+    pub checkpoint_steps: u64,
+    /// Folder of the learner's own files (metrics, temporary exports); relative to the run's folder.
+    pub folder: PathBuf,
+    /// Address of the Prometheus metrics page; empty: none.
+    pub metrics: String,
+    /// Address of the health service; empty: none.
+    pub health: String,
+}
+
+/// Where training runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Device {
+    /// A GPU if there is one, else the CPU; said at start.
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// An NVIDIA GPU; an error where there is none.
+    Cuda,
+}
+
+/// The optimiser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Optimizer {
+    /// Stochastic gradient descent with Nesterov momentum.
+    Sgd,
+    /// Adam with decoupled weight decay.
+    Adamw,
+}
+
+/// `[model]`: the residual tower that is trained.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelConfig {
+    /// Residual blocks.
+    pub blocks: u32,
+    /// Filters of each convolution.
+    pub filters: u32,
+    /// Squeeze-excitation in each block: channels of the squeeze; 0 switches it off.
+    pub squeeze_excitation: u32,
+    /// Width of the value head's hidden layer.
+    pub value_hidden: u32,
+}
+
+impl Default for LearnerConfig {
+    fn default() -> Self {
+        Self {
+            device: Device::Auto,
+            threads: 0,
+            batch_size: 256,
+            optimizer: Optimizer::Adamw,
+            learning_rate: 1e-3,
+            warmup_steps: 100,
+            momentum: 0.9,
+            weight_decay: 1e-4,
+            max_gradient_norm: 5.0,
+            value_weight: 1.0,
+            min_positions: 4_000,
+            samples_per_position: 2.0,
+            checkpoint_steps: 50,
+            folder: "learner".into(),
+            metrics: String::new(),
+            health: String::new(),
+        }
+    }
+}
+
+impl Default for ModelConfig {
+    fn default() -> Self {
+        Self {
+            blocks: 4,
+            filters: 64,
+            squeeze_excitation: 0,
+            value_hidden: 256,
+        }
+    }
+}
+
+impl LearnerConfig {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        require(
+            (1..=65_536).contains(&self.batch_size),
+            "learner.batch_size",
+            "must be between 1 and 65536",
+        )?;
+        require(
+            self.learning_rate > 0.0 && self.learning_rate.is_finite(),
+            "learner.learning_rate",
+            "must be positive",
+        )?;
+        require(
+            (0.0..1.0).contains(&self.momentum),
+            "learner.momentum",
+            "must be at least 0 and below 1",
+        )?;
+        require(
+            self.weight_decay >= 0.0,
+            "learner.weight_decay",
+            "must not be negative",
+        )?;
+        require(
+            self.max_gradient_norm >= 0.0,
+            "learner.max_gradient_norm",
+            "must not be negative",
+        )?;
+        require(
+            self.value_weight >= 0.0,
+            "learner.value_weight",
+            "must not be negative",
+        )?;
+        require(
+            self.samples_per_position > 0.0 && self.samples_per_position.is_finite(),
+            "learner.samples_per_position",
+            "must be positive",
+        )?;
+        require(
+            self.min_positions >= 1,
+            "learner.min_positions",
+            "must be at least 1",
+        )?;
+        require(
+            self.checkpoint_steps >= 1,
+            "learner.checkpoint_steps",
+            "must be at least 1",
+        )
+    }
+}
+
+impl ModelConfig {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        require(
+            (1..=100).contains(&self.blocks),
+            "model.blocks",
+            "must be between 1 and 100",
+        )?;
+        require(
+            (1..=1024).contains(&self.filters),
+            "model.filters",
+            "must be between 1 and 1024",
+        )?;
+        require(
+            self.squeeze_excitation <= self.filters,
+            "model.squeeze_excitation",
+            "must be at most model.filters",
+        )?;
+        require(
+            (1..=4096).contains(&self.value_hidden),
+            "model.value_hidden",
+            "must be between 1 and 4096",
+        )
+    }
+}

@@ -1,0 +1,175 @@
+//! Reading `run.toml`: unknown keys are errors that name the key and the nearest valid one.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::RunConfig;
+
+/// A configuration that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file could not be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Not TOML, or a value of the wrong type.
+    #[error("{0}")]
+    Syntax(String),
+    /// A key that does not exist.
+    #[error("unknown key `{key}`{}", nearest.as_ref().map(|key| format!("; did you mean `{key}`?")).unwrap_or_default())]
+    UnknownKey {
+        /// The key's whole path.
+        key: String,
+        /// The valid key that is spelt most like it, if any is.
+        nearest: Option<String>,
+    },
+    /// A value out of its range.
+    #[error("`{key}` {reason}")]
+    Value {
+        /// The key's whole path.
+        key: &'static str,
+        /// What it must be.
+        reason: &'static str,
+    },
+}
+
+/// Reads and checks a configuration; relative paths in it become relative to the file's folder.
+///
+/// # Errors
+/// [`ConfigError`], naming the key.
+pub fn load(path: &Path) -> Result<RunConfig, ConfigError> {
+    let text = fs::read_to_string(path).map_err(|source| ConfigError::Read {
+        path: path.into(),
+        source,
+    })?;
+    let mut config = parse(&text)?;
+    config.resolve_paths(path.parent().unwrap_or(Path::new(".")));
+    Ok(config)
+}
+
+/// Parses and checks a configuration.
+///
+/// # Errors
+/// [`ConfigError`], naming the key.
+pub fn parse(text: &str) -> Result<RunConfig, ConfigError> {
+    let table: toml::Table = toml::from_str(text).map_err(|error| ConfigError::Syntax(error.to_string()))?;
+    let valid = toml::Table::try_from(RunConfig::default())
+        .map_err(|error| ConfigError::Syntax(error.to_string()))?;
+    refuse_unknown_keys(&table, &valid, "")?;
+    // Parsed from the text again, so that errors of type point at the line.
+    let config: RunConfig = toml::from_str(text).map_err(|error| ConfigError::Syntax(error.to_string()))?;
+    config.check()?;
+    Ok(config)
+}
+
+/// A game's rules table is checked by the game; everything else is known here.
+const FREE_TABLES: [&str; 1] = ["game.rules"];
+
+fn refuse_unknown_keys(table: &toml::Table, valid: &toml::Table, path: &str) -> Result<(), ConfigError> {
+    for (key, value) in table {
+        let whole = if path.is_empty() {
+            key.clone()
+        } else {
+            format!("{path}.{key}")
+        };
+        match (valid.get(key), value) {
+            (None, _) => {
+                return Err(ConfigError::UnknownKey {
+                    nearest: nearest_key(key, valid, path),
+                    key: whole,
+                });
+            }
+            (Some(toml::Value::Table(inner_valid)), toml::Value::Table(inner))
+                if !FREE_TABLES.contains(&whole.as_str()) =>
+            {
+                refuse_unknown_keys(inner, inner_valid, &whole)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn nearest_key(key: &str, valid: &toml::Table, path: &str) -> Option<String> {
+    let (likeness, name) = valid
+        .keys()
+        .map(|name| (strsim::jaro_winkler(key, name), name))
+        .max_by(|left, right| left.0.total_cmp(&right.0))?;
+    (likeness > 0.7).then(|| {
+        if path.is_empty() {
+            name.clone()
+        } else {
+            format!("{path}.{name}")
+        }
+    })
+}
+
+pub(super) fn require(holds: bool, key: &'static str, reason: &'static str) -> Result<(), ConfigError> {
+    if holds {
+        Ok(())
+    } else {
+        Err(ConfigError::Value { key, reason })
+    }
+}
+
+pub(super) fn require_positive(values: &[(&'static str, u64)]) -> Result<(), ConfigError> {
+    values
+        .iter()
+        .try_for_each(|&(key, value)| require(value >= 1, key, "must be at least 1"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_file_is_the_default_run() {
+        assert_eq!(parse("").unwrap(), RunConfig::default());
+    }
+
+    #[test]
+    fn the_default_run_comes_back_from_its_own_text() {
+        let text = toml::to_string(&RunConfig::default()).unwrap();
+        assert_eq!(parse(&text).unwrap(), RunConfig::default());
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_the_nearest() {
+        let message = parse("[search]\nvisit = 3").unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "unknown key `search.visit`; did you mean `search.visits`?"
+        );
+        let message = parse("[serch]").unwrap_err().to_string();
+        assert_eq!(message, "unknown key `serch`; did you mean `search`?");
+        let message = parse("[search]\nxyzzy = 3").unwrap_err().to_string();
+        assert_eq!(message, "unknown key `search.xyzzy`");
+    }
+
+    #[test]
+    fn values_out_of_range_and_of_wrong_type_are_errors() {
+        assert_eq!(
+            parse("[search]\nvisits = 0").unwrap_err().to_string(),
+            "`search.visits` must be at least 1"
+        );
+        assert!(
+            parse("[search]\nvisits = \"many\"")
+                .unwrap_err()
+                .to_string()
+                .contains("visits = \"many\"")
+        );
+        assert!(parse("[search").is_err());
+    }
+
+    #[test]
+    fn a_games_rules_are_its_own() {
+        let config = parse("[game.rules]\ndead_end = \"forbid\"").unwrap();
+        assert_eq!(config.game.rules["dead_end"].as_str(), Some("forbid"));
+    }
+}

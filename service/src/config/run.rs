@@ -1,0 +1,153 @@
+//! The whole file, and the sections that several roles read.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{ActorConfig, ConfigError, InferenceConfig, LearnerConfig, ModelConfig, SearchConfig};
+
+/// A run: everything in `run.toml`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RunConfig {
+    /// `[run]`
+    pub run: RunSection,
+    /// `[game]`
+    pub game: GameConfig,
+    /// `[model]`: the network that is trained.
+    pub model: ModelConfig,
+    /// `[search]`
+    pub search: SearchConfig,
+    /// `[actor]`
+    pub actor: ActorConfig,
+    /// `[inference]`
+    pub inference: InferenceConfig,
+    /// `[replay]`
+    pub replay: ReplayConfig,
+    /// `[learner]`
+    pub learner: LearnerConfig,
+    /// `[checkpoints]`
+    pub checkpoints: CheckpointConfig,
+}
+
+/// `[run]`: what identifies a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RunSection {
+    /// Every random draw of the run is derived from this.
+    pub seed: u64,
+}
+
+impl Default for RunSection {
+    fn default() -> Self {
+        Self { seed: 1 }
+    }
+}
+
+/// `[game]`: what is played, under which rules, in which representation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GameConfig {
+    /// The game's name.
+    pub name: String,
+    /// The game's representation options (Paco Ŝako: bit 0 relative perspective, bit 1 must lift, bit 2 must promote).
+    pub options: u32,
+    /// The game's own rules table; which keys it takes is the game's business.
+    pub rules: toml::Table,
+}
+
+impl Default for GameConfig {
+    fn default() -> Self {
+        Self {
+            name: "paco-sako".into(),
+            options: 1,
+            rules: toml::Table::new(),
+        }
+    }
+}
+
+/// `[replay]`: the replay store.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReplayConfig {
+    /// Address the service listens on, and where the other roles find it.
+    pub address: String,
+    /// Address of the Prometheus metrics page; empty: none.
+    pub metrics: String,
+    /// Folder of the database; relative to the run's folder.
+    pub folder: PathBuf,
+    /// Positions in the window that is sampled from; the oldest whole games beyond it are retired.
+    pub window_positions: u64,
+    /// Memory for decoded games, in MiB.
+    pub cache_mib: u64,
+    /// Appends are refused while the database is larger than this, in MiB.
+    pub max_disk_mib: u64,
+}
+
+impl Default for ReplayConfig {
+    fn default() -> Self {
+        Self {
+            address: "127.0.0.1:50052".into(),
+            metrics: String::new(),
+            folder: "replay".into(),
+            window_positions: 500_000,
+            cache_mib: 256,
+            max_disk_mib: 16 * 1024,
+        }
+    }
+}
+
+/// `[checkpoints]`: the model repository.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CheckpointConfig {
+    /// A folder (relative to the run's folder) or a URL such as `file:///models` or `s3://bucket/prefix`.
+    pub store: String,
+    /// How often readers look for a new version, in milliseconds.
+    pub poll_ms: u64,
+    /// Newest checkpoints kept; older ones are removed, but for those that carry a label. 0 keeps all.
+    pub keep: usize,
+}
+
+impl Default for CheckpointConfig {
+    fn default() -> Self {
+        Self {
+            store: "checkpoints".into(),
+            poll_ms: 500,
+            keep: 20,
+        }
+    }
+}
+
+impl RunConfig {
+    /// Checks what single types cannot: ranges, and values that must fit each other.
+    ///
+    /// # Errors
+    /// [`ConfigError::Value`] naming the first offending key.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.model.check()?;
+        self.search.check()?;
+        self.actor.check()?;
+        self.inference.check()?;
+        self.learner.check()?;
+        let positive = [
+            ("replay.window_positions", self.replay.window_positions),
+            ("replay.max_disk_mib", self.replay.max_disk_mib),
+            ("checkpoints.poll_ms", self.checkpoints.poll_ms),
+        ];
+        super::load::require_positive(&positive)
+    }
+
+    /// Makes the relative paths absolute: they are relative to the run's folder.
+    pub fn resolve_paths(&mut self, folder: &Path) {
+        self.replay.folder = folder.join(&self.replay.folder);
+        self.actor.spool = folder.join(&self.actor.spool);
+        self.learner.folder = folder.join(&self.learner.folder);
+        if !self.checkpoints.store.contains("://") {
+            self.checkpoints.store = folder
+                .join(&self.checkpoints.store)
+                .to_string_lossy()
+                .into_owned();
+        }
+    }
+}
