@@ -10,7 +10,7 @@ use object_store::{
 use serde::de::DeserializeOwned;
 
 use crate::{
-    Draft, Error, Manifest, Version, location,
+    Error, Manifest, Version, location,
     manifest::{self, Label, SCHEMA, now_ms},
     version::{check_name, sha256_hex},
 };
