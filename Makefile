@@ -18,6 +18,7 @@ up: build ## train on this machine: make up GAME=paco-sako RUN=runs/my-run; Ctrl
 	@exec $(MINUET) up --game $(GAME) --run $(RUN) $(ARGS)
 
 test: setup ## every test, the whole loop included (needs no network after the set-up)
+	@python3 -m unittest discover -q -s scripts/tests
 	cargo test --release --locked --workspace
 
 bench: build ## the benchmarks, one JSON object a line
