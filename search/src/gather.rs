@@ -159,7 +159,9 @@ impl<G: Game> Search<G> {
 
     /// The leaf at the end of the path goes out; its state is in `scratch`, its legal actions in `legal`.
     fn send_out(&mut self, node: Option<NodeId>, give: &mut impl FnMut(LeafRequest<'_, G>)) {
-        self.arena.send_out(&self.path);
+        if self.counts_losses() {
+            self.arena.send_out(&self.path);
+        }
         self.paths.extend_from_slice(&self.path);
         let id = LeafId {
             gather: self.gather,
@@ -200,6 +202,11 @@ impl<G: Game> Search<G> {
                 allowed().nth(drawn).unwrap_or(Symmetry::IDENTITY)
             }
         }
+    }
+
+    /// Whether leaves that are out are marked on their paths: nothing descends past the only one.
+    pub(crate) fn counts_losses(&self) -> bool {
+        self.settings.leaves > 1
     }
 
     /// The discount of one action: none where there are two players.

@@ -52,76 +52,112 @@ impl Selector {
             self.scores.resize(priors.len(), 0.0);
         }
         let scores = &mut self.scores[..priors.len()];
-
-        if sum == 0 {
-            for (score, &prior) in scores.iter_mut().zip(priors) {
-                *score = f32::from_bits(prior);
-            }
+        let scale = self.exploration * float(sum).sqrt();
+        let value = arena.evaluation(node).get();
+        let first = if self.first_play == FirstPlay::Zero {
+            0.0
         } else {
-            let scale = self.exploration * (sum as f32).sqrt();
-            let value = arena.evaluation(node).get();
-            match self.first_play {
-                FirstPlay::Reduction(reduction) => {
-                    score_with_reduction(scores, &edges, priors, value, reduction, scale);
-                }
-                FirstPlay::Parent if any_out => score_with_leaves_out(scores, &edges, priors, value, scale),
-                FirstPlay::Zero if any_out => score_with_leaves_out(scores, &edges, priors, 0.0, scale),
-                FirstPlay::Parent => score(scores, &edges, priors, value, scale),
-                FirstPlay::Zero => score(scores, &edges, priors, 0.0, scale),
+            value
+        };
+        let best = match self.first_play {
+            _ if sum == 0 => best_of(scores, priors.iter().map(|&prior| f32::from_bits(prior))),
+            FirstPlay::Reduction(reduction) => best_of(
+                scores,
+                scores_with_reduction(&edges, priors, value, reduction, scale),
+            ),
+            FirstPlay::Parent | FirstPlay::Zero if any_out => {
+                best_of(scores, scores_with_leaves_out(&edges, priors, first, scale))
             }
+            FirstPlay::Parent | FirstPlay::Zero => {
+                best_of(scores, plain_scores(&edges, priors, first, scale))
+            }
+        };
+        match best {
+            Best::Edge(edge) => edge,
+            Best::Tied(score) => draw_among_equals(scores, priors, score, ties),
         }
-        greatest(scores, priors, ties)
     }
+}
+
+/// The edge with the greatest score, or that score where several have it.
+enum Best {
+    Edge(u32),
+    Tied(f32),
+}
+
+/// Keeps every score in `room`, and finds the greatest, without a branch.
+#[inline(always)]
+fn best_of(room: &mut [f32], scores: impl Iterator<Item = f32>) -> Best {
+    let (mut best, mut at, mut is_tied) = (f32::NEG_INFINITY, 0, false);
+    for (edge, (kept, score)) in room.iter_mut().zip(scores).enumerate() {
+        *kept = score;
+        let is_better = score > best;
+        is_tied = !is_better & (is_tied | (score == best));
+        at = if is_better { edge as u32 } else { at };
+        best = if is_better { score } else { best };
+    }
+    if is_tied { Best::Tied(best) } else { Best::Edge(at) }
 }
 
 /// `V` of every edge while no leaf is out.
-fn score(scores: &mut [f32], edges: &Statistics<'_>, priors: &[u32], first: f32, scale: f32) {
+fn plain_scores(edges: &Statistics<'_>, priors: &[u32], first: f32, scale: f32) -> impl Iterator<Item = f32> {
     let statistics = edges.totals.iter().zip(edges.visits).zip(priors);
-    for (score, ((&total, &visits), &prior)) in scores.iter_mut().zip(statistics) {
-        *score = v(first, f32::from_bits(total), scale, f32::from_bits(prior), visits);
-    }
+    statistics.map(move |((&total, &visits), &prior)| {
+        v(first, f32::from_bits(total), scale, f32::from_bits(prior), visits)
+    })
 }
 
 /// `V` of every edge, leaves that are out counting as lost.
-fn score_with_leaves_out(scores: &mut [f32], edges: &Statistics<'_>, priors: &[u32], first: f32, scale: f32) {
+fn scores_with_leaves_out(
+    edges: &Statistics<'_>,
+    priors: &[u32],
+    first: f32,
+    scale: f32,
+) -> impl Iterator<Item = f32> {
     let statistics = edges
         .totals
         .iter()
         .zip(edges.visits)
         .zip(priors)
         .zip(edges.actions);
-    for (score, (((&total, &visits), &prior), &action)) in scores.iter_mut().zip(statistics) {
+    statistics.map(move |(((&total, &visits), &prior), &action)| {
         let out = leaves_out(action);
         let total = f32::from_bits(total) - float(out);
-        *score = v(first, total, scale, f32::from_bits(prior), visits + out);
-    }
+        v(first, total, scale, f32::from_bits(prior), visits + out)
+    })
 }
 
 /// `V` of every edge where an edge without visits has less than its parent's value to begin with.
-fn score_with_reduction(
-    scores: &mut [f32],
+fn scores_with_reduction(
     edges: &Statistics<'_>,
     priors: &[u32],
     value: f32,
     reduction: f32,
     scale: f32,
-) {
-    let counts = || {
+) -> impl Iterator<Item = f32> {
+    let statistics = || {
         edges
-            .visits
+            .totals
             .iter()
+            .zip(edges.visits)
+            .zip(priors)
             .zip(edges.actions)
-            .map(|(&visits, &action)| visits + leaves_out(action))
     };
-    let visited = |(count, &prior): (u32, &u32)| if count > 0 { f32::from_bits(prior) } else { 0.0 };
-    let mass: f32 = counts().zip(priors).map(visited).sum();
-    let unvisited = value - reduction * mass.sqrt();
-    let statistics = edges.totals.iter().zip(counts()).zip(edges.visits).zip(priors);
-    for (score, (((&total, count), &visits), &prior)) in scores.iter_mut().zip(statistics) {
-        let first = if count == 0 { unvisited } else { value };
-        let total = f32::from_bits(total) - float(count - visits);
-        *score = v(first, total, scale, f32::from_bits(prior), count);
+    let mut mass = 0.0;
+    for (((_, &visits), &prior), &action) in statistics() {
+        mass += if visits + leaves_out(action) > 0 {
+            f32::from_bits(prior)
+        } else {
+            0.0
+        };
     }
+    let unvisited = value - reduction * f32::sqrt(mass);
+    statistics().map(move |(((&total, &visits), &prior), &action)| {
+        let out = leaves_out(action);
+        let first = if visits + out == 0 { unvisited } else { value };
+        let total = f32::from_bits(total) - float(out);
+        v(first, total, scale, f32::from_bits(prior), visits + out)
+    })
 }
 
 /// The formula over its common denominator; `scale` is `c·√ΣN`.
@@ -136,40 +172,30 @@ fn float(count: u32) -> f32 {
     count.cast_signed() as f32
 }
 
-/// The edge with the greatest score; of equal ones that with the greatest prior; of those, one is drawn.
-fn greatest(scores: &[f32], priors: &[u32], ties: &mut Draws) -> u32 {
-    let (mut best, mut at, mut is_tied) = (f32::NEG_INFINITY, 0, false);
-    for (edge, &score) in scores.iter().enumerate() {
-        let is_better = score > best;
-        is_tied = !is_better & (is_tied | (score == best));
-        at = if is_better { edge } else { at };
-        best = if is_better { score } else { best };
-    }
-    if is_tied {
-        draw_among_equals(scores, priors, best, ties)
-    } else {
-        at as u32
-    }
-}
-
+/// Of the edges with the best score those with the greatest prior; of those, one is drawn.
 fn draw_among_equals(scores: &[f32], priors: &[u32], best: f32, ties: &mut Draws) -> u32 {
-    let equals = || {
-        scores
-            .iter()
-            .zip(priors)
-            .enumerate()
-            .filter(|(_, (score, _))| **score == best)
-    };
-    // Floats that are not negative are ordered as their bits are.
-    let prior = equals().map(|(_, (_, &prior))| prior).fold(0, u32::max);
-    let both = || {
-        equals()
-            .filter(|(_, (_, other))| **other == prior)
-            .map(|(edge, _)| edge as u32)
-    };
-    let count = both().count();
-    let drawn = if count > 1 { ties.below(count) } else { 0 };
-    both().nth(drawn).unwrap_or(0)
+    let (mut greatest, mut equals) = (0, 0);
+    for (&score, &prior) in scores.iter().zip(priors) {
+        // Floats that are not negative are ordered as their bits are.
+        let is_best = score == best;
+        let is_greater = is_best & (prior > greatest);
+        equals = if is_greater {
+            1
+        } else {
+            equals + usize::from(is_best & (prior == greatest))
+        };
+        greatest = if is_greater { prior } else { greatest };
+    }
+    let mut drawn = if equals > 1 { ties.below(equals) } else { 0 };
+    for (edge, (&score, &prior)) in scores.iter().zip(priors).enumerate() {
+        if score == best && prior == greatest {
+            if drawn == 0 {
+                return edge as u32;
+            }
+            drawn -= 1;
+        }
+    }
+    0
 }
 
 #[cfg(test)]
