@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, load::require};
 
 /// Settings of one actor process.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct ActorConfig {
     /// This actor's name; part of its games' ids, so it must be its own. Empty: made at start.

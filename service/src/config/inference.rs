@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, load::require};
 
 /// Settings of one inference server.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct InferenceConfig {
     /// Address the service listens on, and where actors find it.

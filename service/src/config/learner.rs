@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, load::require};
 
 /// Settings of the learner.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct LearnerConfig {
     /// Where training runs.
@@ -67,7 +68,7 @@ pub enum Optimizer {
 }
 
 /// `[model]`: the residual tower that is trained.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelConfig {
     /// Residual blocks.

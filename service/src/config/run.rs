@@ -2,36 +2,37 @@
 
 use std::path::{Path, PathBuf};
 
+use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
 use super::{ActorConfig, ConfigError, InferenceConfig, LearnerConfig, ModelConfig, SearchConfig};
 
 /// A run: everything in `run.toml`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunConfig {
-    /// `[run]`
+    /// What identifies the run.
     pub run: RunSection,
-    /// `[game]`
+    /// What is played, under which rules, in which representation.
     pub game: GameConfig,
-    /// `[model]`: the network that is trained.
+    /// The network that is trained: a residual tower with a policy and a value head.
     pub model: ModelConfig,
-    /// `[search]`
+    /// How an actor searches (UCT) and chooses moves.
     pub search: SearchConfig,
-    /// `[actor]`
+    /// Self-play.
     pub actor: ActorConfig,
-    /// `[inference]`
+    /// The inference server: evaluates positions for all actors.
     pub inference: InferenceConfig,
-    /// `[replay]`
+    /// The replay store: keeps finished games, hands out training batches.
     pub replay: ReplayConfig,
-    /// `[learner]`
+    /// Training.
     pub learner: LearnerConfig,
-    /// `[checkpoints]`
+    /// The model repository.
     pub checkpoints: CheckpointConfig,
 }
 
 /// `[run]`: what identifies a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunSection {
     /// Every random draw of the run is derived from this.
@@ -45,7 +46,7 @@ impl Default for RunSection {
 }
 
 /// `[game]`: what is played, under which rules, in which representation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct GameConfig {
     /// The game's name.
@@ -67,7 +68,7 @@ impl Default for GameConfig {
 }
 
 /// `[replay]`: the replay store.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReplayConfig {
     /// Address the service listens on, and where the other roles find it.
@@ -98,7 +99,7 @@ impl Default for ReplayConfig {
 }
 
 /// `[checkpoints]`: the model repository.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct CheckpointConfig {
     /// A folder (relative to the run's folder) or a URL such as `file:///models` or `s3://bucket/prefix`.

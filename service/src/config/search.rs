@@ -1,11 +1,12 @@
 //! `[search]`: how an actor searches and chooses moves.
 
+use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, load::require};
 
 /// Settings of UCT and of the choice of moves.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct SearchConfig {
     /// Traversals for each decision.
