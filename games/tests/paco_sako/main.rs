@@ -1,0 +1,6 @@
+//! Paco Ŝako against the recorded behaviour of the original engine, record by record.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod data;
+mod random_games;
