@@ -28,8 +28,10 @@ pub struct HostBatch {
     pub target_entropy: f64,
     /// Final results, in [-1, 1], the view of the player to act.
     pub results: Vec<f32>,
-    /// Positions ever inserted into the store when this was drawn.
+    /// Positions ever inserted into the store when this was drawn, by the store's own count.
     pub positions_inserted: u64,
+    /// Positions ever inserted, also into earlier stores of the run: what samples are counted against.
+    pub inserted: u64,
     /// Positions in the store's window.
     pub window_positions: u64,
 }
@@ -105,6 +107,7 @@ pub fn pack(batch: &v1::Batch, layout: &RowLayout) -> Result<HostBatch, BatchErr
         target_entropy: 0.0,
         results: Vec::with_capacity(positions),
         positions_inserted: batch.positions_inserted,
+        inserted: batch.positions_inserted,
         window_positions: batch.window_positions,
     };
     let (mut visit_actions, mut visits) = (batch.visit_actions.as_slice(), batch.visits.as_slice());
@@ -116,9 +119,7 @@ pub fn pack(batch: &v1::Batch, layout: &RowLayout) -> Result<HostBatch, BatchErr
             reason,
         };
         let row = &batch.rows[sample * row_len..][..row_len];
-        packed
-            .push_row(row, layout)
-            .map_err(&fault)?;
+        packed.push_row(row, layout).map_err(&fault)?;
         let count = batch.visit_counts[sample] as usize;
         let (these_actions, other_actions) = visit_actions.split_at(count);
         let (these_visits, other_visits) = visits.split_at(count);

@@ -9,7 +9,9 @@ const CUDA_LIBRARY: &str = "libtorch_cuda.so";
 
 /// A device that was asked for and is not there.
 #[derive(Debug, thiserror::Error)]
-#[error("learner.device is `cuda`, but {reason}; set learner.device = \"cpu\" (or \"auto\") to train on the CPU")]
+#[error(
+    "learner.device is `cuda`, but {reason}; set learner.device = \"cpu\" (or \"auto\") to train on the CPU"
+)]
 pub struct DeviceError {
     /// What is missing.
     pub reason: String,

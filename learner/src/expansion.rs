@@ -26,10 +26,7 @@ impl Expansion {
         let constants = if layout.constants.is_empty() {
             None
         } else {
-            let at = layout
-                .constants
-                .iter()
-                .map(|constant| i64::from(constant.plane));
+            let at = layout.constants.iter().map(|constant| i64::from(constant.plane));
             let divisors: Vec<f32> = layout
                 .constants
                 .iter()

@@ -30,9 +30,5 @@ pub fn losses(outputs: &Outputs, batch: &DeviceBatch, value_weight: f64) -> Resu
         .f_mul_scalar(-1.0 / batch.searched.max(1) as f64)?;
     let value = outputs.values.f_mse_loss(&batch.results, Reduction::Mean)?;
     let total = policy.f_add(&value.f_mul_scalar(value_weight)?)?;
-    Ok(Losses {
-        policy,
-        value,
-        total,
-    })
+    Ok(Losses { policy, value, total })
 }

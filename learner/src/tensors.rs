@@ -134,10 +134,12 @@ mod tests {
 
     fn tensor() -> impl Strategy<Value = HostTensor> {
         (0i64..4, 1i64..5).prop_flat_map(|(rows, columns)| {
-            proptest::collection::vec(any::<u32>(), (rows * columns) as usize).prop_map(move |bits| HostTensor {
-                name: String::new(),
-                sides: vec![rows, columns],
-                numbers: bits.into_iter().map(f32::from_bits).collect(),
+            proptest::collection::vec(any::<u32>(), (rows * columns) as usize).prop_map(move |bits| {
+                HostTensor {
+                    name: String::new(),
+                    sides: vec![rows, columns],
+                    numbers: bits.into_iter().map(f32::from_bits).collect(),
+                }
             })
         })
     }

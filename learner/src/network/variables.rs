@@ -167,10 +167,7 @@ impl Run {
     fn new(declarations: &[Declaration], purpose: Purpose, device: Device) -> Result<Self, TorchError> {
         let mut numbers = Vec::new();
         let mut parts = Vec::new();
-        for declared in declarations
-            .iter()
-            .filter(|declared| declared.purpose == purpose)
-        {
+        for declared in declarations.iter().filter(|declared| declared.purpose == purpose) {
             parts.push(Part {
                 name: declared.name.clone(),
                 sides: declared.sides.clone(),
