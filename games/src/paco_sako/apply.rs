@@ -30,8 +30,8 @@ impl Position {
         self.actions = self.actions.saturating_add(1);
         match (act, self.hand, self.promotion) {
             (Act::Lift(square), None, None) => self.lift(square),
+            (Act::Place(target), Some(hand), None) if hand.own == Kind::King => self.place_king(hand, target),
             (Act::Place(target), Some(hand), None) if hand.partner.is_some() => self.place_pair(hand, target),
-            (Act::Place(target), Some(hand), None) if hand.own == Kind::King => self.place_king(target),
             (Act::Place(target), Some(hand), None) => self.place_single(hand, target),
             (Act::Promote(kind), _, Some(square)) => self.promote(square, kind),
             _ => Effect::default(),
@@ -53,12 +53,16 @@ impl Position {
         Effect::default()
     }
 
-    fn place_king(&mut self, target: Square) -> Effect {
+    fn place_king(&mut self, hand: Hand, target: Square) -> Effect {
         let castling = self.castling;
         let destination = castling
             .castle(&mut self.board, self.to_move, target)
             .unwrap_or(target);
         self.board.put(self.to_move, destination, Kind::King);
+        // Only a position that was loaded with a united king has a partner here.
+        if let Some(partner) = hand.partner {
+            self.board.put(self.to_move.other(), destination, partner);
+        }
         self.castling.clear_king(self.to_move);
         self.hand = None;
         self.en_passant = None;

@@ -104,10 +104,11 @@ pub(super) fn plain(position: &Position) -> Legal {
     }
 }
 
-/// The place targets of a hand, a lone king's castling included.
+/// The place targets of a hand, castling included (also of a united king, which only compatibility rules load:
+/// the original engine offers it there).
 pub(super) fn places(position: &Position, hand: Hand) -> BitBoard {
     let steps = movement::targets(&position.board, position.to_move, hand, position.en_passant);
-    if hand.own == Kind::King && hand.partner.is_none() && position.castling.any() {
+    if hand.own == Kind::King && position.castling.any() {
         steps | castling::targets(position)
     } else {
         steps

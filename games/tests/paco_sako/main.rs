@@ -3,4 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod data;
+mod perft;
 mod random_games;
+mod rows;
+mod sako;
+mod traces;
+mod turns;
