@@ -51,6 +51,11 @@ macro_rules! totals {
         }
 
         impl Totals {
+            /// Adds what one game has counted.
+            pub fn add(&self, counted: &Snapshot) {
+                $(totals!(@add $kind, self.$name, counted.$name);)+
+            }
+
             /// The counts now.
             pub fn snapshot(&self) -> Snapshot {
                 Snapshot { $($name: self.$name.get(),)+ }
@@ -67,6 +72,8 @@ macro_rules! totals {
             }
         }
     };
+    (@add gauge, $total:expr, $value:expr) => {};
+    (@add $count:ident, $total:expr, $value:expr) => { if $value > 0 { $total.add($value) } };
     (@since gauge, $now:expr, $then:expr) => { $now };
     (@since $count:ident, $now:expr, $then:expr) => { $now.saturating_sub($then) };
     (@publish seconds, $metric:literal, $value:expr) => { metrics::gauge!($metric).set($value as f64 / 1e6) };

@@ -23,6 +23,12 @@ impl<'a> Question<'a> {
         }
     }
 
+    /// A question whose hash is known already.
+    pub fn hashed(row: &'a [u32], legal: &'a [u32], hash: u64) -> Self {
+        debug_assert_eq!(hash, Self::new(row, legal).hash);
+        Self { row, legal, hash }
+    }
+
     /// The row.
     pub fn row(&self) -> &'a [u32] {
         self.row
