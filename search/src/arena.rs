@@ -106,6 +106,7 @@ impl Arena {
             self.is_full = true;
             return None;
         }
+        self.make_room(end);
         let side = if mover == Player::Second { SECOND } else { 0 };
         self.words.extend([edges as u32 | side, NO_GENERATION, 0, 0]);
         self.words.resize(start + HEADER + CHILD * edges, 0);
@@ -268,6 +269,14 @@ impl Arena {
             let visits = self.place(step, VISITS);
             self.words[visits] += 1;
             self.words[step.node.0 as usize + 2] += 1;
+        }
+    }
+
+    /// Doubles the memory as often as `end` words need it, but never beyond the limit (for the first node: what it needs).
+    fn make_room(&mut self, end: usize) {
+        if end > self.words.capacity() {
+            let capacity = (2 * end).max(1024).min(self.limit.max(end));
+            self.words.reserve_exact(capacity - self.words.len());
         }
     }
 

@@ -43,7 +43,7 @@ pub struct Search<G: Game> {
     pub(crate) path: Vec<Step>,
     pub(crate) legal: Vec<Action>,
     pub(crate) counters: Counters,
-    next_compaction: usize,
+    pub(crate) next_compaction: usize,
 }
 
 impl<G: Game> Search<G> {
