@@ -139,7 +139,10 @@ impl Actor {
             sender_patience,
         } = self;
         let threads = match config.actor.threads {
-            0 => thread::available_parallelism().map_or(1, NonZero::get).saturating_sub(1).max(1),
+            0 => thread::available_parallelism()
+                .map_or(1, NonZero::get)
+                .saturating_sub(1)
+                .max(1),
             threads => threads,
         };
         let address = |key| move |source| ActorError::Address { key, source };
@@ -304,7 +307,10 @@ impl Parts {
         }
         drain.cancel();
         if !sender_ended {
-            fault.note(joined(sender.await.map(|sent| sent.map_err(ActorError::from)), "the sender"));
+            fault.note(joined(
+                sender.await.map(|sent| sent.map_err(ActorError::from)),
+                "the sender",
+            ));
         }
         reported.cancel();
         fault.note(report.await.map_err(|_| ActorError::Panicked("the report")));

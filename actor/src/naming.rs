@@ -83,7 +83,9 @@ pub enum NamingError {
         source: io::Error,
     },
     /// The file says something else.
-    #[error("{path} is no actor's identity ({reason}); if its games are all sent, remove it and a new one is made")]
+    #[error(
+        "{path} is no actor's identity ({reason}); if its games are all sent, remove it and a new one is made"
+    )]
     Damaged {
         /// The identity's file.
         path: PathBuf,
@@ -234,7 +236,11 @@ mod tests {
                 assert!(seen.insert(naming.next_game().unwrap()));
             }
         }
-        assert_eq!(names.len(), 1, "an unnamed actor keeps the name that was made for it");
+        assert_eq!(
+            names.len(),
+            1,
+            "an unnamed actor keeps the name that was made for it"
+        );
     }
 
     #[test]

@@ -68,7 +68,10 @@ impl Record {
         if self.versions.get(self.newest) == Some(&version) || self.versions.contains(&version) {
             return;
         }
-        let is_newest = self.versions.get(self.newest).is_none_or(|&newest| version > newest);
+        let is_newest = self
+            .versions
+            .get(self.newest)
+            .is_none_or(|&newest| version > newest);
         if is_newest {
             self.newest = self.versions.len();
         }
@@ -125,7 +128,10 @@ impl Record {
             End::NoAction => "no-action",
             End::MaxActions => "max-actions",
         };
-        let rows_vary = self.row_lengths.iter().any(|&length| length as usize != setup.row_len);
+        let rows_vary = self
+            .row_lengths
+            .iter()
+            .any(|&length| length as usize != setup.row_len);
         let counters = search.counters();
         v1::Game {
             game: G::NAME.into(),

@@ -100,7 +100,10 @@ impl Sender {
         };
         let left = self.spool.size().games;
         if left > 0 {
-            tracing::info!(games = left, "finished games wait in the spool for the next start");
+            tracing::info!(
+                games = left,
+                "finished games wait in the spool for the next start"
+            );
         }
         sent
     }
@@ -189,7 +192,10 @@ impl Sender {
                     break;
                 }
             }
-            if unacknowledged.is_empty() && self.drain.is_cancelled() && self.spool.next_after(sent_to).is_none() {
+            if unacknowledged.is_empty()
+                && self.drain.is_cancelled()
+                && self.spool.next_after(sent_to).is_none()
+            {
                 return End::Empty;
             }
             let due = unacknowledged.values().min().copied();
@@ -218,7 +224,10 @@ impl Sender {
 
     async fn take(&self, ack: &AppendAck) -> Taken {
         let Some(id) = GameId::from_bytes(&ack.id) else {
-            tracing::warn!(bytes = ack.id.len(), "the store acknowledges something that is no game id");
+            tracing::warn!(
+                bytes = ack.id.len(),
+                "the store acknowledges something that is no game id"
+            );
             return Taken::Nonsense;
         };
         if ack.refused.is_empty() {

@@ -102,10 +102,7 @@ mod tests {
             ..config.clone()
         };
         assert_eq!(search_settings(&quiet, 1).unwrap().noise, None);
-        let wrong = SearchConfig {
-            leaves: 0,
-            ..config
-        };
+        let wrong = SearchConfig { leaves: 0, ..config };
         assert_eq!(search_settings(&wrong, 1).unwrap_err().setting, "leaves");
     }
 

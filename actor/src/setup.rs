@@ -64,16 +64,15 @@ impl<G: Game> Setup<G> {
     /// # Errors
     /// [`SetupError`] naming what the game cannot be played by.
     pub fn new(config: &RunConfig, actor: &str, games: usize) -> Result<Self, SetupError> {
-        let rules: G::Rules =
-            config
-                .game
-                .rules
-                .clone()
-                .try_into()
-                .map_err(|error: toml::de::Error| SetupError::Rules {
-                    game: G::NAME,
-                    reason: error.message().into(),
-                })?;
+        let rules: G::Rules = config
+            .game
+            .rules
+            .clone()
+            .try_into()
+            .map_err(|error: toml::de::Error| SetupError::Rules {
+                game: G::NAME,
+                reason: error.message().into(),
+            })?;
         let encoding = G::encoding(config.game.options)?;
         let start = G::start(&rules, None)?;
         let mut actions = Vec::new();

@@ -86,10 +86,7 @@ impl Cache {
             .shard(question)
             .lock()
             .insert(question, version, priors, value.get());
-        debug_assert!(
-            inserted != Inserted::Mismatch,
-            "one prior for each legal action"
-        );
+        debug_assert!(inserted != Inserted::Mismatch, "one prior for each legal action");
     }
 
     /// What it holds now.
@@ -176,12 +173,9 @@ mod tests {
                         let mut priors = Vec::new();
                         match cache.find(&question, VersionId(0), &mut priors) {
                             Some(known) => assert_eq!((known.value.get(), priors), (value, vec![value, 1.0])),
-                            None => cache.insert(
-                                &question,
-                                VersionId(0),
-                                &[value, 1.0],
-                                MoverValue::new(value),
-                            ),
+                            None => {
+                                cache.insert(&question, VersionId(0), &[value, 1.0], MoverValue::new(value))
+                            }
                         }
                     }
                 });

@@ -76,7 +76,11 @@ impl Ring {
     ) -> Option<f32> {
         let at = self.locate(question, version)?;
         let entry = Entry::at(&self.words, at);
-        priors.extend(self.words[entry.priors()].iter().map(|&bits| f32::from_bits(bits)));
+        priors.extend(
+            self.words[entry.priors()]
+                .iter()
+                .map(|&bits| f32::from_bits(bits)),
+        );
         Some(f32::from_bits(self.words[at + 5]))
     }
 
@@ -277,13 +281,7 @@ mod tests {
         ring.table.insert(hash, 0);
         assert_eq!(ring.find(&other, VersionId(0), &mut Vec::new()), None);
         assert_eq!(ring.find(&one, VersionId(0), &mut Vec::new()), Some(0.5));
-        assert_eq!(
-            ring.insert(&one, VersionId(0), &[1.0], 0.7),
-            Inserted::Known
-        );
-        assert_eq!(
-            ring.insert(&other, VersionId(0), &[], 0.7),
-            Inserted::Mismatch
-        );
+        assert_eq!(ring.insert(&one, VersionId(0), &[1.0], 0.7), Inserted::Known);
+        assert_eq!(ring.insert(&other, VersionId(0), &[], 0.7), Inserted::Mismatch);
     }
 }

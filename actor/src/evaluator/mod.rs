@@ -223,15 +223,21 @@ impl Connection {
     /// Checks the model, opens a stream, and queues what is in flight still.
     async fn open(
         &mut self,
-    ) -> Result<Result<(mpsc::Sender<EvaluateRequest>, Streaming<EvaluateReply>), Status>, EvaluatorError> {
+    ) -> Result<Result<(mpsc::Sender<EvaluateRequest>, Streaming<EvaluateReply>), Status>, EvaluatorError>
+    {
         let expected = Arc::clone(&self.evaluator.expected);
         let label = expected.model.clone();
-        match expected.check(&mut self.client, label, self.evaluator.patience.answer).await {
+        match expected
+            .check(&mut self.client, label, self.evaluator.patience.answer)
+            .await
+        {
             Ok(checked) => checked?,
             Err(status) => return Ok(Err(status)),
         }
         let (requests, outbound) = mpsc::channel(self.evaluator.answers.max_capacity() + 1);
-        let again = self.pending.restart(Instant::now() + self.evaluator.patience.answer);
+        let again = self
+            .pending
+            .restart(Instant::now() + self.evaluator.patience.answer);
         for ask in again {
             self.evaluator.totals.request_retries.add(1);
             // There is room for all of them: a worker has no more in flight than answers fit back.
@@ -241,7 +247,11 @@ impl Connection {
         let replies = match tokio::time::timeout(self.evaluator.patience.answer, opening).await {
             Ok(Ok(response)) => response.into_inner(),
             Ok(Err(status)) => return Ok(Err(status)),
-            Err(_) => return Ok(Err(Status::deadline_exceeded("the stream was not opened in time"))),
+            Err(_) => {
+                return Ok(Err(Status::deadline_exceeded(
+                    "the stream was not opened in time",
+                )));
+            }
         };
         Ok(Ok((requests, replies)))
     }
@@ -316,7 +326,8 @@ impl Connection {
                 return Err(refused(code, &error.message));
             }
             tracing::debug!(?code, message = %error.message, "a request is sent again");
-            self.pending.delay(reply.id, Instant::now() + self.retries.next_delay());
+            self.pending
+                .delay(reply.id, Instant::now() + self.retries.next_delay());
             return Ok(Continue(()));
         }
         let mut priors = Vec::with_capacity(ask.request.legal_actions.len());
@@ -327,7 +338,8 @@ impl Connection {
             if attempts >= self.evaluator.patience.malformed {
                 return Err(EvaluatorError::Malformed(malformed.to_string()));
             }
-            self.pending.delay(reply.id, Instant::now() + self.retries.next_delay());
+            self.pending
+                .delay(reply.id, Instant::now() + self.retries.next_delay());
             return Ok(Continue(()));
         }
         self.retries.reset();
@@ -368,7 +380,11 @@ impl Connection {
     }
 
     /// Lets the server finish what it has begun.
-    async fn drain(&mut self, requests: mpsc::Sender<EvaluateRequest>, mut replies: Streaming<EvaluateReply>) {
+    async fn drain(
+        &mut self,
+        requests: mpsc::Sender<EvaluateRequest>,
+        mut replies: Streaming<EvaluateReply>,
+    ) {
         drop(requests);
         let rest = async { while let Ok(Some(_)) = replies.message().await {} };
         let _ = tokio::time::timeout(self.evaluator.patience.drain, rest).await;

@@ -102,7 +102,9 @@ impl Folder {
                 }
             }
             let is_damaged = !damage.is_empty();
-            let listed = damage.into_iter().map(|what| format!("{}: {what}", path.display()));
+            let listed = damage
+                .into_iter()
+                .map(|what| format!("{}: {what}", path.display()));
             recovered.damage.extend(listed);
             if games.iter().all(|(id, _)| index.place(*id).is_some()) {
                 // Nothing in it is news.
@@ -233,9 +235,5 @@ fn id(record: &[u8]) -> Result<GameId, String> {
 
 fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> SpoolError {
     let path = path.to_owned();
-    move |source| SpoolError::Io {
-        action,
-        path,
-        source,
-    }
+    move |source| SpoolError::Io { action, path, source }
 }

@@ -148,7 +148,11 @@ impl Index {
         let Some(file) = self.files.get_mut(&position.file) else {
             return Settled::Unknown;
         };
-        let Some(entry) = file.games.get_mut(position.game).filter(|entry| !entry.is_settled) else {
+        let Some(entry) = file
+            .games
+            .get_mut(position.game)
+            .filter(|entry| !entry.is_settled)
+        else {
             return Settled::Unknown;
         };
         entry.is_settled = true;
@@ -209,9 +213,21 @@ mod tests {
                 is_damaged: false
             }
         );
-        assert_eq!(index.place(id(3)), Some((Position { file: second, game: 0 }, 0..5)));
         assert_eq!(
-            index.settle_damaged(Position { file: second, game: 0 }),
+            index.place(id(3)),
+            Some((
+                Position {
+                    file: second,
+                    game: 0
+                },
+                0..5
+            ))
+        );
+        assert_eq!(
+            index.settle_damaged(Position {
+                file: second,
+                game: 0
+            }),
             Settled::FileDone {
                 number: second,
                 is_damaged: true

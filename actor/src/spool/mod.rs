@@ -15,6 +15,8 @@
 mod folder;
 mod frame;
 mod index;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 use std::{io, path::PathBuf, time::Duration};
@@ -226,8 +228,14 @@ impl Spool {
     fn clear(&self, settled: Settled) -> Result<(), SpoolError> {
         match settled {
             Settled::Unknown | Settled::FileWaits => return Ok(()),
-            Settled::FileDone { number, is_damaged: true } => self.folder.keep_damaged(number)?,
-            Settled::FileDone { number, is_damaged: false } => self.folder.remove(number)?,
+            Settled::FileDone {
+                number,
+                is_damaged: true,
+            } => self.folder.keep_damaged(number)?,
+            Settled::FileDone {
+                number,
+                is_damaged: false,
+            } => self.folder.remove(number)?,
         }
         self.freed.notify_all();
         Ok(())

@@ -106,14 +106,18 @@ impl Desk {
         // Not shared as long as it is not sent, so nothing is cloned.
         let request = Arc::make_mut(&mut self.open.request);
         let (row_start, legal_start) = (request.indices.len(), request.legal_actions.len());
-        leaf.state.write_row(encoding, leaf.symmetry, &mut request.indices);
+        leaf.state
+            .write_row(encoding, leaf.symmetry, &mut request.indices);
         let legal = leaf.legal.iter();
         request
             .legal_actions
             .extend(legal.map(|&action| leaf.state.policy_index(encoding, leaf.symmetry, action)));
 
         let request: &EvaluateRequest = request;
-        let question = Question::new(&request.indices[row_start..], &request.legal_actions[legal_start..]);
+        let question = Question::new(
+            &request.indices[row_start..],
+            &request.legal_actions[legal_start..],
+        );
         let hash = question.hash();
         let known = match (&self.cache, self.versions.current()) {
             (Some(cache), Some(version)) => cache.find(&question, version, &mut self.hit_priors),
@@ -135,7 +139,10 @@ impl Desk {
                 (&mut self.open.waiters, own)
             } else {
                 let batch = sent.into_iter().find(|batch| batch.request.id == id)?;
-                (&mut batch.waiters, question_of(&batch.request, &batch.ends, position))
+                (
+                    &mut batch.waiters,
+                    question_of(&batch.request, &batch.ends, position),
+                )
             };
             question.is(row, legal).then_some((waiters, position))
         });
@@ -260,7 +267,12 @@ impl Desk {
             if let Some(cache) = &self.cache {
                 let (row, legal) = question_of(&batch.request, &batch.ends, position);
                 let Evaluation { priors, value } = evaluation(position);
-                cache.insert(&Question::hashed(row, legal, *hash), answer.version, priors, value);
+                cache.insert(
+                    &Question::hashed(row, legal, *hash),
+                    answer.version,
+                    priors,
+                    value,
+                );
             }
         }
         for &waiter in &batch.waiters {

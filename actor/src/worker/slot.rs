@@ -53,7 +53,11 @@ pub(super) struct Slot<G: Game> {
 
 impl<G: Game> Slot<G> {
     pub(super) fn new(setup: &Setup<G>, number: u64, id: GameId) -> Self {
-        let search = Search::new(setup.start.clone(), setup.settings.clone(), id.key(setup.run_seed));
+        let search = Search::new(
+            setup.start.clone(),
+            setup.settings.clone(),
+            id.key(setup.run_seed),
+        );
         Self {
             search,
             record: Record::new(id, number),
@@ -147,6 +151,7 @@ impl<G: Game> Slot<G> {
 
     /// The record of the finished game.
     pub(super) fn finish(self, end: End, setup: &Setup<G>, versions: &Versions) -> v1::Game {
-        self.record.finish(&self.search, end, self.answered, setup, versions)
+        self.record
+            .finish(&self.search, end, self.answered, setup, versions)
     }
 }
