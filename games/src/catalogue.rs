@@ -22,6 +22,16 @@ pub struct UnknownGame {
     pub nearest: Option<&'static str>,
 }
 
+impl UnknownGame {
+    /// The error for a name that is not in [`NAMES`].
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            nearest: nearest(name),
+        }
+    }
+}
+
 /// Every game's name.
 pub const NAMES: &[&str] = &[PacoSako::NAME];
 
@@ -32,10 +42,7 @@ pub const NAMES: &[&str] = &[PacoSako::NAME];
 pub fn visit<V: Visitor>(name: &str, visitor: V) -> Result<V::Output, UnknownGame> {
     match name {
         PacoSako::NAME => Ok(visitor.visit::<PacoSako>()),
-        _ => Err(UnknownGame {
-            name: name.into(),
-            nearest: nearest(name),
-        }),
+        _ => Err(UnknownGame::new(name)),
     }
 }
 

@@ -106,6 +106,7 @@ impl<G: Game> Search<G> {
     pub fn counters(&self) -> Counters {
         Counters {
             nodes: u64::from(self.arena.nodes()),
+            bytes_used: 4 * self.arena.words() as u64,
             bytes: self.arena.bytes() as u64,
             ..self.counters
         }
