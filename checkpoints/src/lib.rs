@@ -1,1 +1,47 @@
-//! (empty)
+//! The model repository: checkpoints are published, watched, fetched and verified here.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`version`] | names: [`Version`]s and labels |
+//! | [`manifest`] | what is known about a checkpoint: [`Manifest`], [`Draft`] |
+//! | [`repository`] | [`Repository`]: label, resolve, fetch, list |
+//! | [`mod@publish`] | files first, manifest last |
+//! | [`watch`] | following a label |
+//! | [`prune`] | removing what is no longer needed |
+//! | [`location`] | from a folder or a URL to an object store |
+//! | [`error`] | what can go wrong |
+//!
+//! # Layout of a store
+//! ```text
+//! versions/000000001500-9f3c0a1b/model.onnx            the network for the inference server
+//! versions/000000001500-9f3c0a1b/weights.safetensors   the network for the learner
+//! versions/000000001500-9f3c0a1b/optimizer.safetensors its optimiser's state
+//! versions/000000001500-9f3c0a1b/manifest.json         written last: makes the version visible
+//! labels/latest.json                                   which version a label points at
+//! ```
+//! A version is visible once its manifest is, and the manifest is put if absent after all files are there, so a reader
+//! never sees half a checkpoint. A visible version never changes. A label moves by one atomic overwrite after that.
+
+pub mod error;
+pub mod location;
+pub mod manifest;
+pub mod prune;
+pub mod publish;
+pub mod repository;
+pub mod version;
+pub mod watch;
+
+pub use error::Error;
+pub use manifest::{Draft, FileEntry, Manifest};
+pub use prune::Pruned;
+pub use repository::Repository;
+pub use version::Version;
+
+/// The file every checkpoint has: the network as ONNX. Its digest is part of the version's name.
+pub const MODEL: &str = "model.onnx";
+/// The learner's file of weights and running statistics.
+pub const WEIGHTS: &str = "weights.safetensors";
+/// The learner's file of optimiser state.
+pub const OPTIMIZER: &str = "optimizer.safetensors";
+/// The label of the newest checkpoint.
+pub const LATEST: &str = "latest";

@@ -2,6 +2,18 @@
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | [`config`] | `run.toml`: sections, defaults, checking, errors that name the key |
+//! | [`config`] | `run.toml`: sections, defaults, overrides, checking, the commented template |
+//! | [`role`] | the `main` of a role's binary: arguments, logs, metrics page, signals, exit codes |
+//! | [`connect`] | lazily connecting channels to other roles, and the limits both sides keep |
+//! | [`serve`] | the same server settings everywhere, health, reflection, draining with a deadline |
+//! | [`backoff`] | how long to wait before the next attempt |
+//! | [`metrics_page`] | the Prometheus page: build, process, histogram buckets |
+//! | [`process`] | memory and processor time of a process |
 
+pub mod backoff;
 pub mod config;
+pub mod connect;
+pub mod metrics_page;
+pub mod process;
+pub mod role;
+pub mod serve;

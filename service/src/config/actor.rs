@@ -2,29 +2,30 @@
 
 use std::path::PathBuf;
 
+use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, load::require};
 
 /// Settings of one actor process.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct ActorConfig {
     /// This actor's name; part of its games' ids, so it must be its own. Empty: made at start.
     pub name: String,
-    /// Worker threads; 0: one for each core but one, at least one.
+    /// Worker threads, up to 1024; 0: one for each core but one, at least one.
     pub threads: usize,
-    /// Games in progress on each thread.
+    /// Games in progress on each thread, 1 to 65536.
     pub games_per_thread: usize,
-    /// Rows gathered from a thread's games before a request is sent.
+    /// Rows gathered from a thread's games before a request is sent, 1 to 4096.
     pub rows_per_request: usize,
-    /// Requests of one thread that may wait for an answer at the same time.
+    /// Requests of one thread that may wait for an answer at the same time, 1 to 64.
     pub requests_in_flight: usize,
     /// Memory of the evaluation cache, in MiB; 0 switches it off.
     pub cache_mib: usize,
     /// Folder of finished games that the store has not acknowledged yet; relative to the run's folder.
     pub spool: PathBuf,
-    /// Self-play pauses while the spool is larger than this, in MiB.
+    /// Self-play pauses while the spool is larger than this, in MiB. At least 1.
     pub max_spool_mib: u64,
     /// The model that evaluates: a label or a version.
     pub model: String,

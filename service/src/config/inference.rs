@@ -2,31 +2,33 @@
 
 use std::path::PathBuf;
 
+use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, load::require};
 
 /// Settings of one inference server.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct InferenceConfig {
     /// Address the service listens on, and where actors find it.
     pub address: String,
     /// Address of the Prometheus metrics page; empty: none.
     pub metrics: String,
-    /// What runs the model; `auto` measures what the machine has and takes the fastest that agrees with f32.
+    /// What runs the model: `cpu`, `openvino-f32`, `openvino-bf16`, `cuda`, or `auto`, which measures what the machine has
+    /// and takes the fastest that agrees with f32.
     pub provider: Provider,
-    /// Threads the provider may use for one batch.
+    /// Threads the provider may use for one batch, 1 to 256.
     pub threads: usize,
-    /// Largest batch given to the device, in positions.
+    /// Largest batch given to the device, in positions, 1 to 65536.
     pub max_batch: usize,
     /// Longest time a lone request waits for company while the device is idle, in microseconds. 0: none.
     pub max_wait_us: u64,
     /// Batches are padded up to the next of these sizes; the largest must be `max_batch`. Empty: chosen.
     pub batch_sizes: Vec<usize>,
-    /// Positions that may wait; beyond it requests are refused (RESOURCE_EXHAUSTED).
+    /// Positions that may wait, at least max_batch; beyond it requests are refused (RESOURCE_EXHAUSTED).
     pub max_queue: usize,
-    /// Positions a single request may hold.
+    /// Positions a single request may hold. At least 1.
     pub max_request: usize,
     /// The label that answers a request which names no model.
     pub default_model: String,

@@ -2,39 +2,40 @@
 
 use std::path::PathBuf;
 
+use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, load::require};
 
 /// Settings of the learner.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct LearnerConfig {
-    /// Where training runs.
+    /// Where training runs: `cpu`, `cuda` (an error where there is none), or `auto`: a GPU if there is one, else the CPU.
     pub device: Device,
     /// CPU threads; 0: as many as there are cores.
     pub threads: usize,
-    /// Positions in a training step.
+    /// Positions in a training step, 1 to 65536.
     pub batch_size: usize,
-    /// The optimiser.
+    /// The optimiser: `sgd` (with Nesterov momentum) or `adamw`.
     pub optimizer: Optimizer,
-    /// Learning rate.
+    /// Learning rate, above 0.
     pub learning_rate: f64,
-    /// Steps over which the learning rate rises from 0.
+    /// Steps over which the learning rate rises from 0; 0: none.
     pub warmup_steps: u64,
-    /// Momentum of SGD, or Adam's first decay rate.
+    /// Momentum of SGD, or Adam's first decay rate: at least 0, below 1.
     pub momentum: f64,
-    /// Weight decay, on convolution and linear weights only.
+    /// Weight decay, on convolution and linear weights only. 0 or more.
     pub weight_decay: f64,
     /// Gradients are scaled down to this norm; 0 switches it off.
     pub max_gradient_norm: f64,
-    /// Weight of the value loss beside the policy loss.
+    /// Weight of the value loss beside the policy loss. 0 or more.
     pub value_weight: f64,
-    /// Training begins when the store holds this many positions.
+    /// Training begins when the store holds this many positions. At least 1.
     pub min_positions: u64,
-    /// Samples trained on for each position inserted; the learner waits when it is ahead.
+    /// Samples trained on for each position inserted, above 0; the learner waits when it is ahead.
     pub samples_per_position: f64,
-    /// A checkpoint is published every so many steps.
+    /// A checkpoint is published every so many steps. At least 1.
     pub checkpoint_steps: u64,
     /// Folder of the learner's own files (metrics, temporary exports); relative to the run's folder.
     pub folder: PathBuf,
@@ -67,16 +68,16 @@ pub enum Optimizer {
 }
 
 /// `[model]`: the residual tower that is trained.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelConfig {
-    /// Residual blocks.
+    /// Residual blocks, 1 to 100.
     pub blocks: u32,
-    /// Filters of each convolution.
+    /// Filters of each convolution, 1 to 1024.
     pub filters: u32,
-    /// Squeeze-excitation in each block: channels of the squeeze; 0 switches it off.
+    /// Squeeze-excitation in each block: channels of the squeeze, at most `filters`; 0 switches it off.
     pub squeeze_excitation: u32,
-    /// Width of the value head's hidden layer.
+    /// Width of the value head's hidden layer, 1 to 4096.
     pub value_hidden: u32,
 }
 

@@ -1,11 +1,14 @@
 //! Reading `run.toml`: unknown keys are errors that name the key and the nearest valid one.
 
 use std::{
+    fmt::Display,
     fs, io,
     path::{Path, PathBuf},
 };
 
-use super::RunConfig;
+use serde::Deserialize;
+
+use super::{Override, RunConfig};
 
 /// A configuration that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +32,14 @@ pub enum ConfigError {
         /// The valid key that is spelt most like it, if any is.
         nearest: Option<String>,
     },
+    /// A value given apart from the file that cannot be used.
+    #[error("--set {text}: {reason}")]
+    Override {
+        /// What was given.
+        text: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A value out of its range.
     #[error("`{key}` {reason}")]
     Value {
@@ -44,13 +55,29 @@ pub enum ConfigError {
 /// # Errors
 /// [`ConfigError`], naming the key.
 pub fn load(path: &Path) -> Result<RunConfig, ConfigError> {
-    let text = fs::read_to_string(path).map_err(|source| ConfigError::Read {
+    load_with(Some(path), &[])
+}
+
+/// As [`load`], with single values put in place of the file's. Without a file: the defaults, and paths
+/// relative to the working folder.
+///
+/// # Errors
+/// [`ConfigError`], naming the key.
+pub fn load_with(path: Option<&Path>, overrides: &[Override]) -> Result<RunConfig, ConfigError> {
+    let (text, folder) = match path {
+        Some(path) => (read(path)?, path.parent().unwrap_or(Path::new(""))),
+        None => (String::new(), Path::new("")),
+    };
+    let mut config = parse_with(&text, overrides)?;
+    config.resolve_paths(folder);
+    Ok(config)
+}
+
+fn read(path: &Path) -> Result<String, ConfigError> {
+    fs::read_to_string(path).map_err(|source| ConfigError::Read {
         path: path.into(),
         source,
-    })?;
-    let mut config = parse(&text)?;
-    config.resolve_paths(path.parent().unwrap_or(Path::new(".")));
-    Ok(config)
+    })
 }
 
 /// Parses and checks a configuration.
@@ -58,14 +85,30 @@ pub fn load(path: &Path) -> Result<RunConfig, ConfigError> {
 /// # Errors
 /// [`ConfigError`], naming the key.
 pub fn parse(text: &str) -> Result<RunConfig, ConfigError> {
-    let table: toml::Table = toml::from_str(text).map_err(|error| ConfigError::Syntax(error.to_string()))?;
-    let valid = toml::Table::try_from(RunConfig::default())
-        .map_err(|error| ConfigError::Syntax(error.to_string()))?;
+    parse_with(text, &[])
+}
+
+/// Parses a configuration, puts single values in place of its own, and checks the whole.
+///
+/// # Errors
+/// [`ConfigError`], naming the key.
+pub fn parse_with(text: &str, overrides: &[Override]) -> Result<RunConfig, ConfigError> {
+    let mut table: toml::Table = toml::from_str(text).map_err(syntax)?;
+    let valid = toml::Table::try_from(RunConfig::default()).map_err(syntax)?;
     refuse_unknown_keys(&table, &valid, "")?;
-    // Parsed from the text again, so that errors of type point at the line.
-    let config: RunConfig = toml::from_str(text).map_err(|error| ConfigError::Syntax(error.to_string()))?;
+    // From the text first, so that errors of type point at the line.
+    let mut config: RunConfig = toml::from_str(text).map_err(syntax)?;
+    for single in overrides {
+        single.apply(&mut table, &valid)?;
+        refuse_unknown_keys(&table, &valid, "")?;
+        config = RunConfig::deserialize(table.clone()).map_err(|error| single.refused(&error))?;
+    }
     config.check()?;
     Ok(config)
+}
+
+fn syntax(error: impl Display) -> ConfigError {
+    ConfigError::Syntax(error.to_string())
 }
 
 /// A game's rules table is checked by the game; everything else is known here.

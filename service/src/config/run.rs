@@ -2,39 +2,40 @@
 
 use std::path::{Path, PathBuf};
 
+use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
 use super::{ActorConfig, ConfigError, InferenceConfig, LearnerConfig, ModelConfig, SearchConfig};
 
 /// A run: everything in `run.toml`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunConfig {
-    /// `[run]`
+    /// What identifies the run.
     pub run: RunSection,
-    /// `[game]`
+    /// What is played, under which rules, in which representation.
     pub game: GameConfig,
-    /// `[model]`: the network that is trained.
+    /// The network that is trained: a residual tower with a policy and a value head.
     pub model: ModelConfig,
-    /// `[search]`
+    /// How an actor searches (UCT) and chooses moves.
     pub search: SearchConfig,
-    /// `[actor]`
+    /// Self-play.
     pub actor: ActorConfig,
-    /// `[inference]`
+    /// The inference server: evaluates positions for all actors.
     pub inference: InferenceConfig,
-    /// `[replay]`
+    /// The replay store: keeps finished games, hands out training batches.
     pub replay: ReplayConfig,
-    /// `[learner]`
+    /// Training.
     pub learner: LearnerConfig,
-    /// `[checkpoints]`
+    /// The model repository.
     pub checkpoints: CheckpointConfig,
 }
 
 /// `[run]`: what identifies a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunSection {
-    /// Every random draw of the run is derived from this.
+    /// Every random draw of the run is derived from this number. 0 to 2^63-1.
     pub seed: u64,
 }
 
@@ -45,12 +46,12 @@ impl Default for RunSection {
 }
 
 /// `[game]`: what is played, under which rules, in which representation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct GameConfig {
-    /// The game's name.
+    /// The game's name, e.g. "paco-sako".
     pub name: String,
-    /// The game's representation options (Paco Ŝako: bit 0 relative perspective, bit 1 must lift, bit 2 must promote).
+    /// The game's representation options, added up (Paco Ŝako: 1 relative perspective, 2 must lift, 4 must promote).
     pub options: u32,
     /// The game's own rules table; which keys it takes is the game's business.
     pub rules: toml::Table,
@@ -67,7 +68,7 @@ impl Default for GameConfig {
 }
 
 /// `[replay]`: the replay store.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReplayConfig {
     /// Address the service listens on, and where the other roles find it.
@@ -76,11 +77,11 @@ pub struct ReplayConfig {
     pub metrics: String,
     /// Folder of the database; relative to the run's folder.
     pub folder: PathBuf,
-    /// Positions in the window that is sampled from; the oldest whole games beyond it are retired.
+    /// Positions in the window that is sampled from; the oldest whole games beyond it are retired. At least 1.
     pub window_positions: u64,
-    /// Memory for decoded games, in MiB.
+    /// Memory for decoded games, in MiB; 0 switches it off.
     pub cache_mib: u64,
-    /// Appends are refused while the database is larger than this, in MiB.
+    /// Appends are refused while the database is larger than this, in MiB. At least 1.
     pub max_disk_mib: u64,
 }
 
@@ -98,12 +99,12 @@ impl Default for ReplayConfig {
 }
 
 /// `[checkpoints]`: the model repository.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct CheckpointConfig {
     /// A folder (relative to the run's folder) or a URL such as `file:///models` or `s3://bucket/prefix`.
     pub store: String,
-    /// How often readers look for a new version, in milliseconds.
+    /// How often readers look for a new version, in milliseconds. At least 1.
     pub poll_ms: u64,
     /// Newest checkpoints kept; older ones are removed, but for those that carry a label. 0 keeps all.
     pub keep: usize,

@@ -1,37 +1,40 @@
 //! `[search]`: how an actor searches and chooses moves.
 
+use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, load::require};
 
 /// Settings of UCT and of the choice of moves.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct SearchConfig {
-    /// Traversals for each decision.
+    /// Traversals for each decision. At least 1.
     pub visits: u32,
-    /// Exploration constant `c` of `V = W/(1+N) + c·P·√ΣN/(1+N)`.
+    /// Exploration constant `c` of `V = W/(1+N) + c·P·√ΣN/(1+N)`. 0 or more.
     pub exploration: f32,
-    /// First-play urgency: the Q of an action without visits.
+    /// First-play urgency, the Q of an action without visits: `parent` (the parent's own evaluation), `zero` (a draw)
+    /// or `reduction` (the parent's evaluation less a reduction).
     pub first_play: FirstPlay,
     /// With `first_play = "reduction"`: subtracted from the parent's value, times √(prior mass visited).
     pub first_play_reduction: f32,
-    /// Leaves that one search hands out at once, kept apart by virtual losses. 1 is serial UCT.
+    /// Leaves that one search hands out at once, kept apart by virtual losses: 1 (serial UCT) to 4096.
     pub leaves: u32,
-    /// Share of Dirichlet noise in the decision node's priors; 0 switches it off.
+    /// Share of Dirichlet noise in the decision node's priors, 0 to 1; 0 switches it off.
     pub noise_fraction: f32,
     /// The noise's α is this divided by the number of legal actions (KataGo's rule; 10.83).
     pub noise_total_alpha: f32,
-    /// Evaluate each leaf in a randomly drawn symmetry.
+    /// Evaluate each leaf in a randomly drawn symmetry (true or false).
     pub random_symmetry: bool,
-    /// What becomes of the subtree below the action played.
+    /// What becomes of the subtree below the action played: `gray` (nodes keep their evaluation and lose their
+    /// statistics), `keep` (they keep both) or `drop`.
     pub reuse: Reuse,
-    /// Discount for each action of a one-player game.
+    /// Discount for each action of a one-player game: above 0, at most 1.
     pub discount: f32,
     /// How moves are drawn from the visit counts: the first step whose `until_action` is not reached decides.
     /// After the last step the most visited action is played.
     pub temperature: Vec<TemperatureStep>,
-    /// A game longer than this many actions is ended as a draw.
+    /// A game longer than this many actions is ended as a draw. At least 1.
     pub max_actions: u32,
 }
 

@@ -1,0 +1,105 @@
+//! From a folder or a URL to an object store.
+//!
+//! A folder is written with `fsync` of every file and of its folder before a put returns, so that a published checkpoint
+//! survives a power loss as far as the disk keeps its own promises. Remote stores promise as much by themselves.
+
+use std::{fs, path::PathBuf, sync::Arc};
+
+use object_store::{ObjectStore, local::LocalFileSystem, path::Path as StorePath};
+use url::Url;
+
+use crate::Error;
+
+/// An opened store.
+pub(crate) struct Opened {
+    pub store: Arc<dyn ObjectStore>,
+    /// Everything lies below this.
+    pub prefix: StorePath,
+    /// The folder, where the store is one.
+    pub folder: Option<PathBuf>,
+}
+
+/// Opens `location`: a folder's path (made if it is not there), `file://…`, `memory://` or `s3://bucket/prefix`; the last
+/// needs object_store's feature `aws`, and says so without it. Credentials, region and endpoint come from the usual AWS_* variables.
+pub(crate) fn open(location: &str) -> Result<Opened, Error> {
+    let fault = |reason: String| Error::Location {
+        location: location.to_owned(),
+        reason,
+    };
+    if !location.contains("://") {
+        return open_folder(PathBuf::from(location)).map_err(fault);
+    }
+    let url = Url::parse(location).map_err(|error| fault(error.to_string()))?;
+    match url.scheme() {
+        "file" => {
+            let folder = url
+                .to_file_path()
+                .map_err(|()| fault("a file URL has the form file:///absolute/path".into()))?;
+            open_folder(folder).map_err(fault)
+        }
+        "s3" | "s3a" | "memory" => {
+            let options =
+                std::env::vars().filter(|(name, _)| name.starts_with("AWS_") || name.starts_with("aws_"));
+            let (store, prefix) =
+                object_store::parse_url_opts(&url, options).map_err(|error| fault(error.to_string()))?;
+            Ok(Opened {
+                store: store.into(),
+                prefix,
+                folder: None,
+            })
+        }
+        scheme => Err(fault(format!(
+            "`{scheme}` is not known; a folder, file://, memory:// or s3:// is"
+        ))),
+    }
+}
+
+fn open_folder(folder: PathBuf) -> Result<Opened, String> {
+    if folder.as_os_str().is_empty() {
+        return Err("the path is empty".into());
+    }
+    fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+    let store = LocalFileSystem::new_with_prefix(&folder)
+        .map_err(|error| error.to_string())?
+        .with_fsync(true);
+    Ok(Opened {
+        store: Arc::new(store),
+        prefix: StorePath::default(),
+        folder: Some(folder),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_and_file_urls_open() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("a/b c");
+        let by_path = open(folder.to_str().unwrap()).unwrap();
+        assert_eq!(by_path.folder.as_deref(), Some(folder.as_path()));
+        let url = Url::from_file_path(&folder).unwrap();
+        assert_eq!(open(url.as_str()).unwrap().folder, Some(folder));
+        assert!(open("memory:///").is_ok());
+    }
+
+    #[test]
+    fn what_cannot_be_opened_says_why() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("file");
+        fs::write(&file, "x").unwrap();
+        for location in [
+            "",
+            "ftp://host/x",
+            "file://host/x",
+            "s3://bucket/x",
+            file.to_str().unwrap(),
+        ] {
+            assert!(
+                matches!(open(location), Err(Error::Location { .. })),
+                "{location}"
+            );
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! What is known about a checkpoint without reading its files.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::{Error, Version};
+
+/// The schema that this program writes and reads. Fields may be added without a new number; a field that changes its
+/// meaning takes one.
+pub const SCHEMA: u64 = 1;
+
+/// `manifest.json`: a published checkpoint. It exists only once all of its files do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// [`SCHEMA`].
+    pub schema: u64,
+    /// The checkpoint's name.
+    pub version: Version,
+    /// The game's name.
+    pub game: String,
+    /// What a row means: a `games::RowLayout`.
+    pub layout: serde_json::Value,
+    /// Size of the policy.
+    pub actions: u32,
+    /// The network's shape, as the learner describes it.
+    pub network: serde_json::Value,
+    /// Training steps so far.
+    pub step: u64,
+    /// Samples trained on so far.
+    pub positions_seen: u64,
+    /// Games inserted into the replay store when this was made.
+    pub games_seen: u64,
+    /// Digest and length of every file.
+    pub files: BTreeMap<String, FileEntry>,
+    /// The checkpoint that training continued from.
+    pub parent: Option<Version>,
+    /// When it was published, in milliseconds since the Unix epoch.
+    pub created_at_ms: u64,
+    /// What the learner needs to continue exactly, besides the files.
+    pub learner_state: serde_json::Value,
+}
+
+/// A file of a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEntry {
+    /// Lower-case hexadecimal.
+    pub sha256: String,
+    /// Length.
+    pub bytes: u64,
+}
+
+/// A checkpoint before it has a name. The fields are those of [`Manifest`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Draft {
+    /// The game's name.
+    pub game: String,
+    /// What a row means: a `games::RowLayout`.
+    pub layout: serde_json::Value,
+    /// Size of the policy.
+    pub actions: u32,
+    /// The network's shape.
+    pub network: serde_json::Value,
+    /// Training steps so far.
+    pub step: u64,
+    /// Samples trained on so far.
+    pub positions_seen: u64,
+    /// Games inserted into the replay store.
+    pub games_seen: u64,
+    /// The checkpoint that training continued from.
+    pub parent: Option<Version>,
+    /// What the learner needs to continue exactly, besides the files.
+    pub learner_state: serde_json::Value,
+}
+
+/// `labels/<label>.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Label {
+    pub schema: u64,
+    pub version: Version,
+    pub moved_at_ms: u64,
+}
+
+#[derive(Deserialize)]
+struct SchemaOnly {
+    schema: u64,
+}
+
+/// Parses a manifest or a label, the schema first: an unknown one must not read as damage.
+pub(crate) fn parse<T: DeserializeOwned>(name: &str, bytes: &[u8]) -> Result<T, Error> {
+    let damaged = |error: serde_json::Error| Error::Damaged {
+        name: name.to_owned(),
+        reason: error.to_string(),
+    };
+    let SchemaOnly { schema } = serde_json::from_slice(bytes).map_err(damaged)?;
+    if schema != SCHEMA {
+        return Err(Error::Schema {
+            name: name.to_owned(),
+            found: schema,
+            supported: SCHEMA,
+        });
+    }
+    serde_json::from_slice(bytes).map_err(damaged)
+}
+
+/// Milliseconds since the Unix epoch.
+pub(crate) fn now_ms() -> u64 {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |age| age.as_millis() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn manifests_come_back(step in 0u64..1_000_000_000_000, games in any::<u64>(), game in "[a-z-]{0,12}", digest in "[0-9a-f]{64}") {
+            let version = Version::new(step, &digest).unwrap();
+            let manifest = Manifest {
+                schema: SCHEMA,
+                version: version.clone(),
+                game,
+                layout: serde_json::json!({"entries": 38}),
+                actions: 132,
+                network: serde_json::json!({"blocks": 4}),
+                step,
+                positions_seen: games,
+                games_seen: games,
+                files: BTreeMap::from([("model.onnx".to_owned(), FileEntry { sha256: digest, bytes: step })]),
+                parent: (step % 2 == 0).then_some(version),
+                created_at_ms: 1,
+                learner_state: serde_json::Value::Null,
+            };
+            let text = serde_json::to_vec(&manifest).unwrap();
+            prop_assert_eq!(parse::<Manifest>("m", &text).unwrap(), manifest);
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+            prop_assert!(parse::<Manifest>("m", &bytes).is_err());
+        }
+    }
+
+    #[test]
+    fn an_unknown_schema_is_no_damage() {
+        let error = parse::<Manifest>("m", br#"{"schema": 7, "something": "else"}"#).unwrap_err();
+        assert!(matches!(error, Error::Schema { found: 7, .. }), "{error}");
+        let error = parse::<Manifest>("m", br#"{"schema": 1}"#).unwrap_err();
+        assert!(matches!(error, Error::Damaged { .. }), "{error}");
+    }
+}

@@ -1,0 +1,172 @@
+//! Publishing: the files first, the manifest last, and no two publishers' files mixed.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use bytes::Bytes;
+use object_store::{
+    Error as StoreError, ObjectMeta, ObjectStore as _, ObjectStoreExt as _, PutMode, path::Path as StorePath,
+};
+
+use crate::{
+    Draft, Error, FileEntry, MODEL, Manifest, Repository, Version,
+    manifest::{SCHEMA, now_ms},
+    repository::{MANIFEST, age, digest},
+    version::check_name,
+};
+
+/// Files without a manifest belong to a live publisher for this long after they were written.
+pub(crate) const PUBLISH_GRACE: Duration = Duration::from_secs(120);
+
+/// A file that lies in the store, as it was when it was last looked at.
+struct Written {
+    path: StorePath,
+    bytes: u64,
+    e_tag: Option<String>,
+}
+
+impl Repository {
+    /// Publishes a checkpoint of these files, among them [`MODEL`]: the files first, the manifest last. No label moves.
+    ///
+    /// Publishing the same contents again (after a crash, say) succeeds and changes nothing. An interrupted publish leaves
+    /// nothing that a reader sees.
+    ///
+    /// # Errors
+    /// [`Error::Draft`] or [`Error::Name`] for what is no checkpoint; [`Error::Published`] and [`Error::Busy`] where the
+    /// version's name is taken; [`Error::Store`].
+    pub async fn publish(&self, draft: Draft, files: Vec<(&str, Bytes)>) -> Result<Version, Error> {
+        let entries = describe(&files).await?;
+        let Some(model) = entries.get(MODEL) else {
+            return Err(Error::Draft(format!("{MODEL} is missing")));
+        };
+        let version = Version::new(draft.step, &model.sha256)?;
+        if let Some(published) = self.find_manifest(&version).await? {
+            return same_contents(&published, &entries).map(|()| version);
+        }
+        let mut written = Vec::with_capacity(files.len());
+        for (name, bytes) in files {
+            written.push(self.put_file(&version, name, bytes).await?);
+        }
+        // Nobody may have replaced or removed a file meanwhile.
+        for file in &written {
+            let meta = self.store.head(&file.path).await?;
+            if meta.size != file.bytes || (file.e_tag.is_some() && meta.e_tag != file.e_tag) {
+                return Err(busy(&version, file.path.filename().unwrap_or_default()));
+            }
+        }
+        let manifest = Manifest {
+            schema: SCHEMA,
+            version: version.clone(),
+            game: draft.game,
+            layout: draft.layout,
+            actions: draft.actions,
+            network: draft.network,
+            step: draft.step,
+            positions_seen: draft.positions_seen,
+            games_seen: draft.games_seen,
+            files: entries,
+            parent: draft.parent,
+            created_at_ms: now_ms(),
+            learner_state: draft.learner_state,
+        };
+        let text = serde_json::to_vec_pretty(&manifest).map_err(|error| Error::Draft(error.to_string()))?;
+        let path = self.file_path(&version, MANIFEST);
+        match self
+            .store
+            .put_opts(&path, text.into(), PutMode::Create.into())
+            .await
+        {
+            Ok(_) => Ok(version),
+            Err(StoreError::AlreadyExists { .. }) => {
+                let published = self.manifest(&version).await?;
+                same_contents(&published, &manifest.files).map(|()| version)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Puts one file of a version that is not visible yet, or finds it there with the same contents.
+    async fn put_file(&self, version: &Version, name: &str, bytes: Bytes) -> Result<Written, Error> {
+        let path = self.file_path(version, name);
+        let length = bytes.len() as u64;
+        let put = self
+            .store
+            .put_opts(&path, bytes.clone().into(), PutMode::Create.into())
+            .await;
+        let e_tag = match put {
+            Ok(put) => put.e_tag,
+            Err(StoreError::AlreadyExists { .. }) => {
+                let found = self.store.get(&path).await?;
+                let meta = found.meta.clone();
+                let is_same = meta.size == length && found.bytes().await? == bytes;
+                if is_same {
+                    meta.e_tag
+                } else {
+                    self.may_replace(version, name, &meta).await?;
+                    self.store.put(&path, bytes.into()).await?.e_tag
+                }
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Written {
+            path,
+            bytes: length,
+            e_tag,
+        })
+    }
+
+    /// Whether a file with other contents is the leftover of a dead publisher.
+    async fn may_replace(&self, version: &Version, name: &str, meta: &ObjectMeta) -> Result<(), Error> {
+        if self.find_manifest(version).await?.is_some() {
+            return Err(Error::Published {
+                version: version.clone(),
+                file: name.to_owned(),
+            });
+        }
+        if age(meta) < PUBLISH_GRACE {
+            return Err(busy(version, name));
+        }
+        tracing::warn!(%version, file = name, "replacing what an interrupted publish left");
+        Ok(())
+    }
+}
+
+fn busy(version: &Version, file: &str) -> Error {
+    Error::Busy {
+        version: version.clone(),
+        file: file.to_owned(),
+        retry_seconds: PUBLISH_GRACE.as_secs(),
+    }
+}
+
+async fn describe(files: &[(&str, Bytes)]) -> Result<BTreeMap<String, FileEntry>, Error> {
+    let mut entries = BTreeMap::new();
+    for (name, bytes) in files {
+        check_name("file name", name)?;
+        if *name == MANIFEST {
+            return Err(Error::Draft(format!("{MANIFEST} is written by the repository")));
+        }
+        let (sha256, bytes) = digest(bytes.clone()).await?;
+        let entry = FileEntry {
+            sha256,
+            bytes: bytes.len() as u64,
+        };
+        if entries.insert((*name).to_owned(), entry).is_some() {
+            return Err(Error::Draft(format!("{name} is there twice")));
+        }
+    }
+    Ok(entries)
+}
+
+fn same_contents(published: &Manifest, files: &BTreeMap<String, FileEntry>) -> Result<(), Error> {
+    let differing = files
+        .keys()
+        .chain(published.files.keys())
+        .find(|name| files.get(*name) != published.files.get(*name));
+    match differing {
+        None => Ok(()),
+        Some(file) => Err(Error::Published {
+            version: published.version.clone(),
+            file: file.clone(),
+        }),
+    }
+}

@@ -1,0 +1,179 @@
+//! Names of checkpoints and labels, checked so that none can lead out of the store.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::Error;
+
+const STEP_DIGITS: usize = 12;
+const DIGEST_DIGITS: usize = 8;
+
+/// A checkpoint's name: `{step:012}-{first 8 hex digits of model.onnx's sha-256}`. Names sort by step.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Version(String);
+
+impl Version {
+    /// The name of the checkpoint of `step` whose `model.onnx` has this hexadecimal sha-256.
+    ///
+    /// # Errors
+    /// [`Error::Name`] where the step has more than 12 digits or the digest fewer than 8.
+    pub fn new(step: u64, model_sha256: &str) -> Result<Self, Error> {
+        let digest: String = model_sha256.chars().take(DIGEST_DIGITS).collect();
+        format!("{step:0STEP_DIGITS$}-{digest}").parse()
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The training step in the name.
+    pub fn step(&self) -> u64 {
+        // The digits were checked when the name was made.
+        self.0
+            .bytes()
+            .take(STEP_DIGITS)
+            .fold(0, |step, digit| step * 10 + u64::from(digit - b'0'))
+    }
+}
+
+impl FromStr for Version {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        let is_version = name.split_once('-').is_some_and(|(step, digest)| {
+            step.len() == STEP_DIGITS
+                && step.bytes().all(|byte| byte.is_ascii_digit())
+                && digest.len() == DIGEST_DIGITS
+                && digest.bytes().all(is_hex)
+        });
+        if is_version {
+            Ok(Self(name.to_owned()))
+        } else {
+            Err(Error::Name {
+                kind: "version",
+                name: name.to_owned(),
+                reason: "12 digits of the step, a dash and 8 hexadecimal digits are expected",
+            })
+        }
+    }
+}
+
+impl TryFrom<String> for Version {
+    type Error = Error;
+
+    fn try_from(name: String) -> Result<Self, Error> {
+        name.parse()
+    }
+}
+
+impl From<Version> for String {
+    fn from(version: Version) -> Self {
+        version.0
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// Checks the name of a label or a file: 1 to 64 of `a–z 0–9 . _ -`, beginning with a letter.
+///
+/// # Errors
+/// [`Error::Name`].
+pub(crate) fn check_name(kind: &'static str, name: &str) -> Result<(), Error> {
+    let fault = |reason| {
+        Err(Error::Name {
+            kind,
+            name: name.to_owned(),
+            reason,
+        })
+    };
+    if name.is_empty() || name.len() > 64 {
+        return fault("1 to 64 characters are possible");
+    }
+    if !name.starts_with(|first: char| first.is_ascii_lowercase()) {
+        return fault("it must begin with a lower-case letter");
+    }
+    if !name
+        .bytes()
+        .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'_' | b'-'))
+    {
+        return fault("only a-z, 0-9, `.`, `_` and `-` are possible");
+    }
+    Ok(())
+}
+
+/// The sha-256 of some bytes, in lower-case hexadecimal.
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn sha256_is_the_published_vector() {
+        // FIPS 180-2, appendix B.1.
+        assert_eq!(
+            sha256_hex(b"abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+    }
+
+    #[test]
+    fn names_that_lead_elsewhere_are_refused() {
+        for name in [
+            "",
+            "..",
+            "../latest",
+            "a/b",
+            "Latest",
+            "a#1",
+            "-a",
+            "000000000001-00000000",
+        ] {
+            assert!(check_name("label", name).is_err(), "{name}");
+        }
+        assert!(check_name("label", "latest").is_ok());
+        for name in [
+            "latest",
+            "1-00000000",
+            "000000000001-0000000g",
+            "00000000000１-00000000",
+            "000000000001-00000000/..",
+        ] {
+            assert!(name.parse::<Version>().is_err(), "{name}");
+        }
+        assert!(Version::new(10u64.pow(12), &"0".repeat(64)).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn names_come_back_and_sort_by_step(left in 0u64..1_000_000_000_000, right in 0u64..1_000_000_000_000, digest in "[0-9a-f]{64}") {
+            let name = Version::new(left, &digest).unwrap();
+            prop_assert_eq!(name.step(), left);
+            prop_assert_eq!(name.as_str().parse::<Version>().unwrap(), name.clone());
+            let other = Version::new(right, &digest).unwrap();
+            prop_assert_eq!(name.cmp(&other), left.cmp(&right));
+        }
+
+        #[test]
+        fn no_text_panics(name in ".{0,40}") {
+            let _ = name.parse::<Version>();
+            let _ = check_name("label", &name);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! An object store that fails, stops or waits where a test says so, around a real one.
+#![allow(dead_code, missing_docs)]
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use checkpoints::{Draft, MODEL, OPTIMIZER, WEIGHTS};
+use futures::stream::BoxStream;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, path::Path,
+};
+
+#[derive(Debug)]
+pub struct Faulty<S> {
+    pub inner: S,
+    /// Puts that still succeed; the next one never returns, as if the process had been killed in it.
+    pub puts_left: AtomicUsize,
+    /// Every read fails while this is set.
+    pub is_down: AtomicBool,
+    pub reads: AtomicUsize,
+}
+
+impl<S> Faulty<S> {
+    pub fn new(inner: S) -> Arc<Self> {
+        Arc::new(Self {
+            inner,
+            puts_left: AtomicUsize::new(usize::MAX),
+            is_down: AtomicBool::new(false),
+            reads: AtomicUsize::new(0),
+        })
+    }
+
+    fn read(&self) -> Result<()> {
+        self.reads.fetch_add(1, Ordering::SeqCst);
+        if self.is_down.load(Ordering::SeqCst) {
+            return Err(Error::Generic {
+                store: "Faulty",
+                source: "down".into(),
+            });
+        }
+        Ok(())
+    }
+}
+
+impl<S> fmt::Display for Faulty<S> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Faulty")
+    }
+}
+
+#[async_trait]
+impl<S: ObjectStore> ObjectStore for Faulty<S> {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+        if self.puts_left.load(Ordering::SeqCst) == 0 {
+            futures::future::pending::<()>().await;
+        }
+        if self.puts_left.load(Ordering::SeqCst) != usize::MAX {
+            self.puts_left.fetch_sub(1, Ordering::SeqCst);
+        }
+        self.inner.put_opts(location, payload, options).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.inner.put_multipart_opts(location, options).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        self.read()?;
+        self.inner.get_opts(location, options).await
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.inner.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.inner.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.read()?;
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}
+
+pub fn draft(step: u64) -> Draft {
+    Draft {
+        game: "paco-sako".into(),
+        layout: serde_json::json!({"entries": 38}),
+        actions: 132,
+        network: serde_json::json!({"blocks": 4, "filters": 64}),
+        step,
+        positions_seen: step * 256,
+        games_seen: step / 10,
+        parent: None,
+        learner_state: serde_json::json!({"batch": step}),
+    }
+}
+
+/// The files of a checkpoint; `salt` makes them differ.
+pub fn files(salt: u8) -> Vec<(&'static str, Bytes)> {
+    vec![
+        (MODEL, Bytes::from(vec![salt; 1000])),
+        (WEIGHTS, Bytes::from(vec![salt.wrapping_add(1); 2000])),
+        (OPTIMIZER, Bytes::from(vec![salt.wrapping_add(2); 3000])),
+    ]
+}

@@ -1,0 +1,261 @@
+//! Publishing: whole or not at all, whoever interrupts, competes or reads.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::{
+    fs,
+    sync::Arc,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use checkpoints::{Error, LATEST, MODEL, OPTIMIZER, Repository, WEIGHTS};
+use common::{Faulty, draft, files};
+use object_store::{memory::InMemory, path::Path};
+
+fn folder() -> (tempfile::TempDir, Repository) {
+    let home = tempfile::tempdir().unwrap();
+    let repository = Repository::open(home.path().join("store").to_str().unwrap()).unwrap();
+    (home, repository)
+}
+
+#[tokio::test]
+async fn a_published_checkpoint_comes_back_whole() {
+    let (_home, repository) = folder();
+    assert!(matches!(
+        repository.resolve(LATEST).await,
+        Err(Error::NotFound { .. })
+    ));
+    let version = repository.publish(draft(1500), files(7)).await.unwrap();
+    assert!(matches!(
+        repository.resolve(LATEST).await,
+        Err(Error::NotFound { .. })
+    ));
+    repository.set_label(LATEST, &version).await.unwrap();
+
+    let manifest = repository.resolve(LATEST).await.unwrap();
+    assert_eq!(manifest, repository.resolve(version.as_str()).await.unwrap());
+    assert_eq!(
+        (manifest.step, manifest.positions_seen, manifest.games_seen),
+        (1500, 384_000, 150)
+    );
+    assert_eq!(manifest.learner_state["batch"], 1500);
+    assert!(version.as_str().starts_with("000000001500-"));
+    for (name, bytes) in files(7) {
+        assert_eq!(repository.fetch(&manifest, name).await.unwrap(), bytes);
+    }
+    assert!(matches!(
+        repository.fetch(&manifest, "other").await,
+        Err(Error::NotFound { .. })
+    ));
+    assert_eq!(repository.newest().await.unwrap().unwrap(), manifest);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interruption_at_any_put_leaves_the_last_checkpoint_and_can_be_repeated() {
+    // Three files, the manifest, the label: five puts.
+    for puts in 0..5 {
+        let store = Faulty::new(InMemory::new());
+        let repository = Repository::with_store(store.clone(), Path::default());
+        let old = repository.publish(draft(1), files(1)).await.unwrap();
+        repository.set_label(LATEST, &old).await.unwrap();
+
+        let publish = async {
+            let version = repository.publish(draft(2), files(2)).await.unwrap();
+            repository.set_label(LATEST, &version).await.unwrap();
+        };
+        store.puts_left.store(puts, Ordering::SeqCst);
+        assert!(
+            tokio::time::timeout(Duration::from_millis(50), publish)
+                .await
+                .is_err()
+        );
+        store.puts_left.store(usize::MAX, Ordering::SeqCst);
+
+        let latest = repository.resolve(LATEST).await.unwrap();
+        assert_eq!(latest.version, old, "after {puts} puts");
+        let visible = repository.list().await.unwrap();
+        assert_eq!(visible.len(), if puts < 4 { 1 } else { 2 }, "after {puts} puts");
+        for manifest in visible {
+            for name in [MODEL, WEIGHTS, OPTIMIZER] {
+                repository.fetch(&manifest, name).await.unwrap();
+            }
+        }
+
+        let version = repository.publish(draft(2), files(2)).await.unwrap();
+        repository.set_label(LATEST, &version).await.unwrap();
+        assert_eq!(repository.resolve(LATEST).await.unwrap().version, version);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn readers_during_publishing_see_whole_checkpoints_only() {
+    let (_home, repository) = folder();
+    let is_done = Arc::new(AtomicBool::new(false));
+    let readers: Vec<_> = (0..2)
+        .map(|_| {
+            let (repository, is_done) = (repository.clone(), is_done.clone());
+            tokio::spawn(async move {
+                let mut seen = 0;
+                loop {
+                    let is_last = is_done.load(Ordering::SeqCst);
+                    for manifest in repository.list().await.unwrap() {
+                        for name in [MODEL, WEIGHTS, OPTIMIZER] {
+                            repository.fetch(&manifest, name).await.unwrap();
+                        }
+                        seen += 1;
+                    }
+                    if let Some(version) = repository.label(LATEST).await.unwrap() {
+                        repository.manifest(&version).await.unwrap();
+                    }
+                    if is_last {
+                        return seen;
+                    }
+                }
+            })
+        })
+        .collect();
+    for step in 0..20 {
+        let version = repository.publish(draft(step), files(step as u8)).await.unwrap();
+        repository.set_label(LATEST, &version).await.unwrap();
+    }
+    is_done.store(true, Ordering::SeqCst);
+    for reader in readers {
+        assert!(reader.await.unwrap() >= 20);
+    }
+}
+
+#[tokio::test]
+async fn damaged_bytes_are_refused() {
+    let (home, repository) = folder();
+    let version = repository.publish(draft(3), files(3)).await.unwrap();
+    let manifest = repository.manifest(&version).await.unwrap();
+    let file = home.path().join(format!("store/versions/{version}/{WEIGHTS}"));
+    let good = fs::read(&file).unwrap();
+
+    let mut bad = good.clone();
+    bad[1234] ^= 1;
+    fs::write(&file, &bad).unwrap();
+    assert!(matches!(
+        repository.fetch(&manifest, WEIGHTS).await,
+        Err(Error::Digest { .. })
+    ));
+    fs::write(&file, &good[..1999]).unwrap();
+    assert!(matches!(
+        repository.fetch(&manifest, WEIGHTS).await,
+        Err(Error::Damaged { .. })
+    ));
+    fs::remove_file(&file).unwrap();
+    assert!(matches!(
+        repository.fetch(&manifest, WEIGHTS).await,
+        Err(Error::NotFound { .. })
+    ));
+    fs::write(&file, &good).unwrap();
+    assert!(repository.fetch(&manifest, WEIGHTS).await.is_ok());
+}
+
+#[tokio::test]
+async fn two_publishers_of_one_version_end_with_one_whole_checkpoint() {
+    let (_home, repository) = folder();
+    let same = futures::future::join_all((0..4).map(|_| repository.publish(draft(9), files(9)))).await;
+    let version = same[0].as_ref().unwrap().clone();
+    assert!(same.into_iter().all(|published| published.unwrap() == version));
+
+    // The same network and step, but another optimiser state: what is visible stays as it is.
+    let mut others = files(9);
+    others[2].1 = Bytes::from_static(b"other");
+    assert!(matches!(
+        repository.publish(draft(9), others).await,
+        Err(Error::Published { file, .. }) if file == OPTIMIZER
+    ));
+    let manifest = repository.manifest(&version).await.unwrap();
+    for (name, bytes) in files(9) {
+        assert_eq!(repository.fetch(&manifest, name).await.unwrap(), bytes);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn rivals_with_different_contents_never_mix() {
+    // Whatever the interleaving, a manifest that becomes visible fits the files beside it.
+    for pause_at in 0..4 {
+        let store = Faulty::new(InMemory::new());
+        let repository = Repository::with_store(store.clone(), Path::default());
+        let mut others = files(5);
+        others[1].1 = Bytes::from_static(b"other weights");
+        store.puts_left.store(pause_at, Ordering::SeqCst);
+        let slow = repository.publish(draft(5), files(5));
+        assert!(
+            tokio::time::timeout(Duration::from_millis(20), slow)
+                .await
+                .is_err()
+        );
+        store.puts_left.store(usize::MAX, Ordering::SeqCst);
+        let fast = repository.publish(draft(5), others).await;
+        if pause_at >= 2 {
+            assert!(matches!(fast, Err(Error::Busy { .. })), "{pause_at}: {fast:?}");
+        } else {
+            fast.unwrap();
+        }
+        let again = repository.publish(draft(5), files(5)).await;
+        assert_eq!(again.is_ok(), pause_at >= 2);
+        for manifest in repository.list().await.unwrap() {
+            for name in [MODEL, WEIGHTS, OPTIMIZER] {
+                repository.fetch(&manifest, name).await.unwrap();
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_checkpoint_is_refused() {
+    let (_home, repository) = folder();
+    let only_weights = vec![(WEIGHTS, Bytes::new())];
+    assert!(matches!(
+        repository.publish(draft(1), only_weights).await,
+        Err(Error::Draft(_))
+    ));
+    for name in ["manifest.json", "../x", "a/b", ""] {
+        let files = vec![(MODEL, Bytes::new()), (name, Bytes::new())];
+        assert!(repository.publish(draft(1), files).await.is_err(), "{name}");
+    }
+    let twice = vec![(MODEL, Bytes::new()), (MODEL, Bytes::new())];
+    assert!(matches!(
+        repository.publish(draft(1), twice).await,
+        Err(Error::Draft(_))
+    ));
+    let missing = "000000000001-00000000".parse().unwrap();
+    assert!(matches!(
+        repository.set_label(LATEST, &missing).await,
+        Err(Error::NotFound { .. })
+    ));
+    assert!(matches!(
+        repository.set_label("../up", &missing).await,
+        Err(Error::Name { .. })
+    ));
+}
+
+#[tokio::test]
+async fn a_manifest_of_another_schema_is_a_typed_error_and_hides_nothing_else() {
+    let (home, repository) = folder();
+    let good = repository.publish(draft(1), files(1)).await.unwrap();
+    let newer = repository.publish(draft(2), files(2)).await.unwrap();
+    let path = home.path().join(format!("store/versions/{newer}/manifest.json"));
+    fs::write(&path, r#"{"schema": 2, "shards": []}"#).unwrap();
+    assert!(matches!(
+        repository.resolve(newer.as_str()).await,
+        Err(Error::Schema {
+            found: 2,
+            supported: 1,
+            ..
+        })
+    ));
+    assert!(matches!(repository.newest().await, Err(Error::Schema { .. })));
+    let listed = repository.list().await.unwrap();
+    assert_eq!(listed.len(), 1);
+    assert_eq!(listed[0].version, good);
+    // Pruning leaves alone what it cannot read.
+    repository.prune(1).await.unwrap();
+    assert!(path.exists());
+}

@@ -1,0 +1,98 @@
+//! Following a label through failures, and removing what nobody needs.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use checkpoints::{LATEST, MODEL, Repository, Version};
+use common::{Faulty, draft, files};
+use futures::StreamExt as _;
+use object_store::{memory::InMemory, path::Path};
+
+const POLL: Duration = Duration::from_millis(500);
+
+async fn publish(repository: &Repository, step: u64) -> Version {
+    let version = repository.publish(draft(step), files(step as u8)).await.unwrap();
+    repository.set_label(LATEST, &version).await.unwrap();
+    version
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_yields_each_version_once_and_the_newest_of_several() {
+    let repository = Repository::with_store(Faulty::new(InMemory::new()), Path::default());
+    let mut watch = repository.watch(LATEST, POLL);
+    let waiting = tokio::time::timeout(Duration::from_secs(10), watch.next()).await;
+    assert!(waiting.is_err(), "there is nothing to see yet");
+
+    let first = publish(&repository, 1).await;
+    assert_eq!(watch.next().await.unwrap().version, first);
+    let waiting = tokio::time::timeout(Duration::from_secs(10), watch.next()).await;
+    assert!(waiting.is_err(), "the same version twice");
+
+    publish(&repository, 2).await;
+    let third = publish(&repository, 3).await;
+    assert_eq!(watch.next().await.unwrap().version, third);
+
+    repository.set_label(LATEST, &first).await.unwrap();
+    assert_eq!(
+        watch.next().await.unwrap().version,
+        first,
+        "a label moved back is followed"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_survives_a_store_that_is_down_and_asks_it_less_often() {
+    let store = Faulty::new(InMemory::new());
+    let repository = Repository::with_store(store.clone(), Path::default());
+    let mut watch = repository.watch(LATEST, POLL);
+    let first = publish(&repository, 1).await;
+    assert_eq!(watch.next().await.unwrap().version, first);
+
+    store.is_down.store(true, Ordering::SeqCst);
+    let reads = store.reads.load(Ordering::SeqCst);
+    let waiting = tokio::time::timeout(Duration::from_secs(3600), watch.next()).await;
+    assert!(waiting.is_err());
+    let asked = store.reads.load(Ordering::SeqCst) - reads;
+    // Every half second would be 7200 times; every 30 seconds is 120.
+    assert!((100..150).contains(&asked), "asked {asked} times in an hour");
+
+    store.is_down.store(false, Ordering::SeqCst);
+    let second = publish(&repository, 2).await;
+    assert_eq!(watch.next().await.unwrap().version, second);
+}
+
+#[tokio::test]
+async fn pruning_keeps_the_newest_the_labelled_and_what_training_resumes_from() {
+    let home = tempfile::tempdir().unwrap();
+    let repository = Repository::open(home.path().to_str().unwrap()).unwrap();
+    let mut versions = Vec::new();
+    for step in 0..6 {
+        versions.push(publish(&repository, step).await);
+    }
+    repository.set_label("best", &versions[1]).await.unwrap();
+    // Labels may lie behind: the newest checkpoint stays even so.
+    repository.set_label(LATEST, &versions[0]).await.unwrap();
+
+    assert!(repository.prune(0).await.unwrap().checkpoints.is_empty());
+    let pruned = repository.prune(2).await.unwrap();
+    assert_eq!(pruned.checkpoints, [versions[3].clone(), versions[2].clone()]);
+    let left: Vec<Version> = repository
+        .list()
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|manifest| manifest.version)
+        .collect();
+    assert_eq!(
+        left,
+        [&versions[0], &versions[1], &versions[4], &versions[5]].map(Clone::clone)
+    );
+    assert_eq!(repository.newest().await.unwrap().unwrap().version, versions[5]);
+    let folders = std::fs::read_dir(home.path().join("versions")).unwrap().count();
+    assert_eq!(folders, 4, "the folders are gone as well");
+    for manifest in repository.list().await.unwrap() {
+        repository.fetch(&manifest, MODEL).await.unwrap();
+    }
+}

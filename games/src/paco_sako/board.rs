@@ -1,0 +1,104 @@
+//! Where the pieces stand: at most one white and one black piece on each square.
+//!
+//! Three bit planes per colour hold a piece's number plus one, so that 0 means "no piece", a type's
+//! squares are two `and`s away and the whole board is 48 bytes, which a digest reads in six words.
+
+use cozy_chess::{BitBoard, Square};
+
+use super::piece::Kind;
+use crate::Player;
+
+/// The settled pieces of both colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Board {
+    planes: [[BitBoard; 3]; 2],
+}
+
+impl Board {
+    pub(super) const EMPTY: Self = Self {
+        planes: [[BitBoard::EMPTY; 3]; 2],
+    };
+
+    /// Squares with a piece of this colour, single or in a union.
+    pub(super) fn occupied(&self, player: Player) -> BitBoard {
+        let [low, middle, high] = self.planes[player.index()];
+        low | middle | high
+    }
+
+    /// Squares with any piece.
+    pub(super) fn all(&self) -> BitBoard {
+        self.occupied(Player::First) | self.occupied(Player::Second)
+    }
+
+    /// Squares with one piece of each colour.
+    pub(super) fn unions(&self) -> BitBoard {
+        self.occupied(Player::First) & self.occupied(Player::Second)
+    }
+
+    /// Squares with a piece of this colour and type.
+    pub(super) fn of(&self, player: Player, kind: Kind) -> BitBoard {
+        let [low, middle, high] = self.planes[player.index()];
+        match kind {
+            Kind::Pawn => low - middle - high,
+            Kind::Rook => middle - low - high,
+            Kind::Knight => low & middle,
+            Kind::Bishop => high - low - middle,
+            Kind::Queen => low & high,
+            Kind::King => middle & high,
+        }
+    }
+
+    /// The type of this colour's piece on a square.
+    pub(super) fn kind_at(&self, player: Player, square: Square) -> Option<Kind> {
+        Kind::from_number(self.code_at(player, square).wrapping_sub(1))
+    }
+
+    /// Puts a piece on a square, in place of this colour's piece there.
+    pub(super) fn put(&mut self, player: Player, square: Square, kind: Kind) {
+        self.set_code(player, square, kind as usize + 1);
+    }
+
+    /// Lifts this colour's piece off a square.
+    pub(super) fn take(&mut self, player: Player, square: Square) -> Option<Kind> {
+        let kind = self.kind_at(player, square);
+        self.set_code(player, square, 0);
+        kind
+    }
+
+    /// Exchanges what stands on two squares, partners included.
+    pub(super) fn swap(&mut self, one: Square, other: Square) {
+        for player in [Player::First, Player::Second] {
+            let (first, second) = (self.code_at(player, one), self.code_at(player, other));
+            self.set_code(player, one, second);
+            self.set_code(player, other, first);
+        }
+    }
+
+    /// The board as a left-right mirror shows it.
+    pub(super) fn mirrored(&self) -> Self {
+        Self {
+            planes: self.planes.map(|planes| planes.map(BitBoard::flip_files)),
+        }
+    }
+
+    /// This colour's three planes: all there is to know about its pieces.
+    pub(super) fn words(&self, player: Player) -> [u64; 3] {
+        self.planes[player.index()].map(|plane| plane.0)
+    }
+
+    fn code_at(&self, player: Player, square: Square) -> usize {
+        let [low, middle, high] = self.planes[player.index()].map(|plane| plane.0 >> square as u32 & 1);
+        (low | middle << 1 | high << 2) as usize
+    }
+
+    fn set_code(&mut self, player: Player, square: Square, code: usize) {
+        let bit = square.bitboard();
+        for (number, plane) in self.planes[player.index()].iter_mut().enumerate() {
+            if code >> number & 1 == 1 {
+                *plane |= bit;
+            } else {
+                *plane -= bit;
+            }
+        }
+    }
+}

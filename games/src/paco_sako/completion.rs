@@ -1,0 +1,94 @@
+//! Whether a turn can still be ended: what `dead_end = "forbid"` asks before it offers an action.
+//!
+//! A depth-first search over the states within the turn. Nearly always the first state has a placement
+//! that ends the turn, and nothing is searched at all. At most [`MAX_STATES`] distinct states are visited;
+//! a turn whose end lies beyond that counts as one that cannot be ended. The order of the search is fixed,
+//! and what it visits after an action is a part of what it visited before it, so an action that is
+//! offered never leads to a state in which none is.
+
+use cozy_chess::BitBoard;
+
+use super::{
+    action::Act,
+    apply::pulled_back,
+    history::Digest,
+    legal,
+    piece::Kind,
+    position::{Position, RequiredAction},
+    seen::Seen,
+};
+use crate::Player;
+
+/// Distinct states within one turn that one question may visit.
+pub(super) const MAX_STATES: usize = 4096;
+
+/// Whether `mover`'s turn can be ended from `position`, which one of its actions has led to,
+/// without coming to a state whose digest is in `barred`.
+pub(super) fn can_end(position: &Position, mover: Player, barred: &[Digest]) -> bool {
+    let mut seen = Seen::new();
+    let mut open = Vec::new();
+    let mut next = Some(*position);
+    while let Some(state) = next.take().or_else(|| open.pop()) {
+        if is_over(&state, mover) {
+            return true;
+        }
+        let digest = state.digest();
+        if barred.contains(&digest) {
+            continue;
+        }
+        if ends_at_once(&state) {
+            return true;
+        }
+        if !seen.insert(digest) {
+            continue;
+        }
+        if seen.len() >= MAX_STATES {
+            return false;
+        }
+        push_successors(&state, &mut open);
+    }
+    false
+}
+
+fn is_over(state: &Position, mover: Player) -> bool {
+    !state.is_running() || state.to_move != mover || state.required == RequiredAction::PromoteThenFinish
+}
+
+fn ends_at_once(state: &Position) -> bool {
+    match (state.required, state.hand) {
+        (RequiredAction::Place, Some(hand)) => !ends_turn(state, legal::places(state, hand)).is_empty(),
+        _ => false,
+    }
+}
+
+/// Pushes what may follow, so that the action with the lowest number is popped first.
+fn push_successors(state: &Position, open: &mut Vec<Position>) {
+    let first = open.len();
+    legal::plain(state).for_each(|act: Act| {
+        let mut next = *state;
+        next.apply(act);
+        open.push(next);
+    });
+    if let Some(added) = open.get_mut(first..) {
+        added.reverse();
+    }
+}
+
+/// Those of the hand's targets after which no piece is left in the hand.
+pub(super) fn ends_turn(position: &Position, targets: BitBoard) -> BitBoard {
+    let Some(hand) = position.hand else {
+        return BitBoard::EMPTY;
+    };
+    if hand.partner.is_some() || hand.own == Kind::King {
+        return targets;
+    }
+    let own = position.board.occupied(position.to_move);
+    let mut ending = targets - own;
+    if let Some(square) = position.en_passant.filter(|&square| ending.has(square)) {
+        let passed = pulled_back(position.en_passant, position.to_move, hand, square);
+        if passed.is_some_and(|passed| own.has(passed)) {
+            ending -= square.bitboard();
+        }
+    }
+    ending
+}

@@ -1,0 +1,328 @@
+//! The original project's FEN dialect: reading and writing.
+//!
+//! `<rows>[^<square><letter>] <w|b> <no-progress counter> <castling rook files> <en passant> -`.
+//! One letter stands for a union. Pending promotions, results and history cannot be written down.
+//!
+//! One difference to the original reader: it drops all castling rights of a board without both kings. Here
+//! they are kept, since the recorded traces on such boards rest on them; a missing king's file is e.
+
+use std::fmt::Write;
+
+use cozy_chess::{File, Rank, Square};
+
+use super::{
+    board::Board,
+    castling::{Castling, RIGHTS},
+    piece::Kind,
+    position::{Hand, Position, RequiredAction, Victory},
+};
+use crate::Player;
+
+/// The usual start.
+pub(super) const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w 0 AHah - -";
+
+/// The largest no-progress counter of a regular game.
+const MAX_COUNTER: u8 = 100;
+
+/// Letters of unions: lower case for (white, black), upper case with the colours swapped.
+const UNIONS: [(char, Kind, Kind); 20] = [
+    ('a', Kind::Pawn, Kind::Pawn),
+    ('c', Kind::Rook, Kind::Pawn),
+    ('d', Kind::Knight, Kind::Pawn),
+    ('e', Kind::Bishop, Kind::Pawn),
+    ('f', Kind::Queen, Kind::Pawn),
+    ('g', Kind::King, Kind::Pawn),
+    ('h', Kind::Rook, Kind::Rook),
+    ('i', Kind::Knight, Kind::Rook),
+    ('j', Kind::Bishop, Kind::Rook),
+    ('l', Kind::Queen, Kind::Rook),
+    ('m', Kind::King, Kind::Rook),
+    ('o', Kind::Knight, Kind::Knight),
+    ('s', Kind::Bishop, Kind::Knight),
+    ('t', Kind::Queen, Kind::Knight),
+    ('u', Kind::King, Kind::Knight),
+    ('v', Kind::Bishop, Kind::Bishop),
+    ('w', Kind::Queen, Kind::Bishop),
+    ('x', Kind::King, Kind::Bishop),
+    ('y', Kind::Queen, Kind::Queen),
+    ('z', Kind::King, Kind::Queen),
+];
+
+/// Letters of white single pieces, by type; lower case for black ones.
+const SINGLES: [char; 6] = ['P', 'R', 'N', 'B', 'Q', 'K'];
+
+/// What is wrong with a FEN.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum FenError {
+    #[error("a FEN has six fields (board, side, no-progress counter, castling, en passant, -), not {0}")]
+    Fields(usize),
+    #[error("the board has {0} rows instead of eight")]
+    Rows(usize),
+    #[error("row {rank} of the board holds {squares} squares instead of eight")]
+    Row { rank: usize, squares: usize },
+    #[error("{0:?} is neither a piece, nor a union, nor a number of empty squares")]
+    Letter(char),
+    #[error("the hand {0:?} is no square with one letter, such as ^e2P")]
+    Hand(String),
+    #[error("the hand holds no piece of the side to move")]
+    ForeignHand,
+    #[error("the side to move is {0:?} instead of w or b")]
+    Side(String),
+    #[error("the no-progress counter is {0:?} instead of a number from 0 to {MAX_COUNTER}")]
+    Counter(String),
+    #[error("the castling rights are {0:?} instead of rook files such as AHah, one for each wing, or -")]
+    Castling(String),
+    #[error("the en-passant square is {0:?} instead of one on row 3 or 6, or -")]
+    EnPassant(String),
+    #[error("the sixth field is {0:?} instead of -")]
+    UnionMove(String),
+}
+
+/// Reads a FEN. The position's counters of moves begin at 1.
+pub(super) fn read(text: &str) -> Result<Position, FenError> {
+    let fields: Vec<&str> = text.split_whitespace().collect();
+    let &[placement, side, counter, castling, en_passant, union_move] = fields.as_slice() else {
+        return Err(FenError::Fields(fields.len()));
+    };
+    let to_move = match side {
+        "w" => Player::First,
+        "b" => Player::Second,
+        _ => return Err(FenError::Side(side.into())),
+    };
+    let (rows, hand) = match placement.split_once('^') {
+        Some((rows, hand)) => (rows, Some(read_hand(hand, to_move)?)),
+        None => (placement, None),
+    };
+    let board = read_rows(rows)?;
+    let no_progress = counter.parse().ok().filter(|&counter| counter <= MAX_COUNTER);
+    if union_move != "-" {
+        return Err(FenError::UnionMove(union_move.into()));
+    }
+    Ok(Position {
+        board,
+        hand,
+        en_passant: read_en_passant(en_passant)?,
+        promotion: None,
+        castling: read_castling(castling, &board, hand, to_move)?,
+        to_move,
+        required: if hand.is_some() {
+            RequiredAction::Place
+        } else {
+            RequiredAction::Lift
+        },
+        victory: Victory::Running,
+        no_progress: no_progress.ok_or_else(|| FenError::Counter(counter.into()))?,
+        half_moves: 1,
+        moves: 1,
+        actions: 1,
+    })
+}
+
+fn read_rows(text: &str) -> Result<Board, FenError> {
+    let rows: Vec<&str> = text.split('/').collect();
+    if rows.len() != Rank::NUM {
+        return Err(FenError::Rows(rows.len()));
+    }
+    let mut board = Board::EMPTY;
+    for (row, rank) in rows.into_iter().zip(Rank::ALL.into_iter().rev()) {
+        let mut squares = 0;
+        for letter in row.chars() {
+            if let Some(empty @ 1..=8) = letter.to_digit(10) {
+                squares += empty as usize;
+                continue;
+            }
+            let (white, black) = read_letter(letter).ok_or(FenError::Letter(letter))?;
+            if let Some(file) = File::try_index(squares) {
+                let square = Square::new(file, rank);
+                put(&mut board, Player::First, square, white);
+                put(&mut board, Player::Second, square, black);
+            }
+            squares += 1;
+        }
+        if squares != File::NUM {
+            return Err(FenError::Row {
+                rank: rank as usize + 1,
+                squares,
+            });
+        }
+    }
+    Ok(board)
+}
+
+fn put(board: &mut Board, player: Player, square: Square, kind: Option<Kind>) {
+    if let Some(kind) = kind {
+        board.put(player, square, kind);
+    }
+}
+
+fn read_hand(text: &str, to_move: Player) -> Result<Hand, FenError> {
+    let fault = || FenError::Hand(text.into());
+    let (place, letter) = text.split_at_checked(2).ok_or_else(fault)?;
+    let square = place.parse().map_err(|_| fault())?;
+    let mut letters = letter.chars();
+    let (Some(letter), None) = (letters.next(), letters.next()) else {
+        return Err(fault());
+    };
+    let (white, black) = read_letter(letter).ok_or_else(fault)?;
+    let (own, partner) = match to_move {
+        Player::First => (white, black),
+        Player::Second => (black, white),
+    };
+    Ok(Hand {
+        square,
+        own: own.ok_or(FenError::ForeignHand)?,
+        partner,
+    })
+}
+
+fn read_castling(
+    text: &str,
+    board: &Board,
+    hand: Option<Hand>,
+    to_move: Player,
+) -> Result<Castling, FenError> {
+    let king_file = |player: Player| {
+        let held = hand
+            .filter(|hand| hand.own == Kind::King && player == to_move)
+            .map(|hand| hand.square);
+        let settled = board.of(player, Kind::King).next_square();
+        held.or(settled).map_or(File::E, Square::file)
+    };
+    let mut castling = Castling::of_kings([king_file(Player::First), king_file(Player::Second)]);
+    if text == "-" {
+        return Ok(castling);
+    }
+    for letter in text.chars() {
+        let player = if letter.is_ascii_uppercase() {
+            Player::First
+        } else {
+            Player::Second
+        };
+        let file = letter
+            .to_ascii_lowercase()
+            .try_into()
+            .map_err(|_| FenError::Castling(text.into()))?;
+        if !castling.grant(player, file) {
+            return Err(FenError::Castling(text.into()));
+        }
+    }
+    Ok(castling)
+}
+
+fn read_en_passant(text: &str) -> Result<Option<Square>, FenError> {
+    if text == "-" {
+        return Ok(None);
+    }
+    match text.parse::<Square>() {
+        Ok(square) if matches!(square.rank(), Rank::Third | Rank::Sixth) => Ok(Some(square)),
+        _ => Err(FenError::EnPassant(text.into())),
+    }
+}
+
+/// The white and the black piece a letter stands for.
+fn read_letter(letter: char) -> Option<(Option<Kind>, Option<Kind>)> {
+    let capital = letter.to_ascii_uppercase();
+    if let Some(kind) = SINGLES
+        .iter()
+        .position(|&single| single == capital)
+        .and_then(Kind::from_number)
+    {
+        return Some(if letter == capital {
+            (Some(kind), None)
+        } else {
+            (None, Some(kind))
+        });
+    }
+    let &(small, white, black) = UNIONS
+        .iter()
+        .find(|(small, ..)| small.eq_ignore_ascii_case(&letter))?;
+    Some(if letter == small {
+        (Some(white), Some(black))
+    } else {
+        (Some(black), Some(white))
+    })
+}
+
+fn letter(white: Option<Kind>, black: Option<Kind>) -> Option<char> {
+    match (white, black) {
+        (None, None) => None,
+        (Some(kind), None) => SINGLES.get(kind as usize).copied(),
+        (None, Some(kind)) => SINGLES.get(kind as usize).map(char::to_ascii_lowercase),
+        // Two united kings cannot occur, and the dialect has no letter that could be read back.
+        (Some(Kind::King), Some(Kind::King)) => Some('_'),
+        (Some(white), Some(black)) => UNIONS.iter().find_map(|&(small, one, other)| match (one, other) {
+            pair if pair == (white, black) => Some(small),
+            pair if pair == (black, white) => Some(small.to_ascii_uppercase()),
+            _ => None,
+        }),
+    }
+}
+
+/// Writes a position as a FEN.
+pub(super) fn write(position: &Position) -> String {
+    let mut text = String::with_capacity(80);
+    for rank in Rank::ALL.into_iter().rev() {
+        write_row(&mut text, &position.board, rank);
+        if rank != Rank::First {
+            text.push('/');
+        }
+    }
+    if let Some(hand) = position.hand {
+        let (white, black) = match position.to_move {
+            Player::First => (Some(hand.own), hand.partner),
+            Player::Second => (hand.partner, Some(hand.own)),
+        };
+        let _ = write!(text, "^{}", hand.square);
+        text.extend(letter(white, black));
+    }
+    let side = match position.to_move {
+        Player::First => 'w',
+        Player::Second => 'b',
+    };
+    let en_passant = position
+        .en_passant
+        .map_or_else(|| "-".into(), |square| square.to_string());
+    let castling = write_castling(&position.castling);
+    let _ = write!(text, " {side} {} {castling} {en_passant} -", position.no_progress);
+    text
+}
+
+fn write_row(text: &mut String, board: &Board, rank: Rank) {
+    let mut empty = 0;
+    for file in File::ALL {
+        let square = Square::new(file, rank);
+        let pieces = letter(
+            board.kind_at(Player::First, square),
+            board.kind_at(Player::Second, square),
+        );
+        let Some(letter) = pieces else {
+            empty += 1;
+            continue;
+        };
+        if empty > 0 {
+            let _ = write!(text, "{empty}");
+            empty = 0;
+        }
+        text.push(letter);
+    }
+    if empty > 0 {
+        let _ = write!(text, "{empty}");
+    }
+}
+
+/// The rook files of the rights, e.g. `AHah`.
+pub(super) fn write_castling(castling: &Castling) -> String {
+    let mut text = String::new();
+    for (player, wing) in RIGHTS {
+        let Some(file) = castling.rook_file(player, wing) else {
+            continue;
+        };
+        let letter = file.to_string();
+        text.push_str(&if player == Player::First {
+            letter.to_ascii_uppercase()
+        } else {
+            letter
+        });
+    }
+    if text.is_empty() { "-".into() } else { text }
+}

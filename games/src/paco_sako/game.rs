@@ -1,0 +1,301 @@
+//! [`PacoSako`]: a position with its history and rules, as a [`Game`].
+
+use super::{
+    action::{ACTIONS, Act},
+    fen,
+    history::History,
+    legal::{self, Offer},
+    piece::Kind,
+    position::{Position, RequiredAction, Victory},
+    row::{self, Encoding},
+    rules::{DeadEnd, Rules, TurnCycles},
+    threats,
+};
+use crate::{Action, Game, IllegalAction, Outcome, Player, RowLayout, StartError, Symmetry};
+
+/// Lifts without a new union or promotion after which a game is drawn.
+const NO_PROGRESS_LIMIT: u8 = 100;
+
+/// A game of Paco Ŝako. White is [`Player::First`].
+#[derive(Debug, PartialEq, Eq)]
+pub struct PacoSako {
+    position: Position,
+    history: History,
+    rules: Rules,
+}
+
+impl Clone for PacoSako {
+    fn clone(&self) -> Self {
+        Self {
+            position: self.position,
+            history: self.history.clone(),
+            rules: self.rules,
+        }
+    }
+
+    fn clone_from(&mut self, source: &Self) {
+        self.position = source.position;
+        self.history.clone_from(&source.history);
+        self.rules = source.rules;
+    }
+}
+
+impl PacoSako {
+    /// What the player to act has to do next.
+    pub fn required_action(&self) -> RequiredAction {
+        self.position.required
+    }
+
+    /// How the board decided the game; a player in a dead end is [`Game::outcome`]'s business.
+    pub fn victory_state(&self) -> Victory {
+        self.position.victory
+    }
+
+    /// Lifts since the last new union or promotion, 0 to 100.
+    pub fn no_progress(&self) -> u8 {
+        self.position.no_progress
+    }
+
+    /// The square behind a pawn that has just stepped two rows, 0 (a1) to 63 (h8).
+    pub fn en_passant(&self) -> Option<u8> {
+        self.position.en_passant.map(|square| square as u8)
+    }
+
+    /// The square of the pawn that is to be promoted next, 0 (a1) to 63 (h8).
+    pub fn promotion(&self) -> Option<u8> {
+        self.position.promotion.map(|square| square as u8)
+    }
+
+    /// The castling rights as a FEN has them, e.g. `AHah` or `-`.
+    pub fn castling(&self) -> String {
+        fen::write_castling(&self.position.castling)
+    }
+
+    /// 1, and one more for each change of player.
+    pub fn half_move_count(&self) -> u32 {
+        self.position.half_moves
+    }
+
+    /// 1, and one more for each change to White.
+    pub fn move_count(&self) -> u32 {
+        self.position.moves
+    }
+
+    /// 1, and one more for each action.
+    pub fn action_count(&self) -> u32 {
+        self.position.actions
+    }
+
+    /// Whether the game runs but the player to act has no legal action.
+    pub fn is_dead_end(&self) -> bool {
+        self.position.is_running() && !self.offer().is_possible()
+    }
+
+    /// The squares `attacker` threatens, chains included, one bit for each square (a1 lowest).
+    /// A piece in the hand counts for nothing.
+    pub fn threatened(&self, attacker: Player) -> u64 {
+        threats::threatened(&self.position.board, attacker, self.position.en_passant).0
+    }
+
+    /// Whether `attacker` could unite with the other's king, were it to move now.
+    /// Meant for states with an empty hand; a pending promotion counts as one to a queen.
+    pub fn is_sako(&self, attacker: Player) -> bool {
+        if !self.position.is_running() {
+            return false;
+        }
+        let mut board = self.position.board;
+        if let Some(square) = self.position.promotion {
+            board.put(self.position.to_move, square, Kind::Queen);
+        }
+        let king = board.of(attacker.other(), Kind::King);
+        !king.is_empty() && threats::threatens_any(&board, attacker, self.position.en_passant, king)
+    }
+
+    fn offer(&self) -> Offer<'_> {
+        Offer {
+            position: &self.position,
+            rules: &self.rules,
+            turn: self.history.turn(),
+        }
+    }
+
+    /// Notes what a state that has just arisen means for the rest of its turn.
+    fn note_chain(&mut self) {
+        if self.position.hand.is_some() && self.rules.turn_cycles == TurnCycles::Forbid {
+            self.history.note(self.position.digest());
+        }
+    }
+
+    fn record(&mut self) {
+        if !self.position.is_running() {
+            return;
+        }
+        if self.position.no_progress >= NO_PROGRESS_LIMIT {
+            self.position.victory = Victory::NoProgressDraw;
+            return;
+        }
+        let limit = usize::from(self.rules.draw_after_n_repetitions);
+        if limit > 0 && self.history.record(self.position.digest()) >= limit {
+            self.position.victory = Victory::RepetitionDraw;
+        }
+    }
+}
+
+impl Game for PacoSako {
+    type Rules = Rules;
+    type Encoding = Encoding;
+
+    const NAME: &'static str = "paco-sako";
+    const PLAYERS: u8 = 2;
+    const ACTIONS: u32 = ACTIONS;
+    const SYMMETRIES: u8 = 2;
+
+    fn start(rules: &Rules, position: Option<&str>) -> Result<Self, StartError> {
+        let fault = |reason: String| StartError {
+            game: Self::NAME,
+            reason,
+        };
+        let position = fen::read(position.unwrap_or(fen::START)).map_err(|error| fault(error.to_string()))?;
+        if rules.dead_end != DeadEnd::Neutral {
+            check_playable(&position).map_err(|reason| fault(reason.into()))?;
+        }
+        let mut game = Self {
+            position,
+            history: History::default(),
+            rules: *rules,
+        };
+        game.note_chain();
+        Ok(game)
+    }
+
+    fn encoding(options: u32) -> Result<Encoding, StartError> {
+        Encoding::new(options)
+    }
+
+    fn layout(encoding: Encoding) -> RowLayout {
+        row::layout(encoding)
+    }
+
+    fn to_move(&self) -> Player {
+        self.position.to_move
+    }
+
+    fn outcome(&self) -> Option<Outcome> {
+        match self.position.victory {
+            Victory::PacoVictoryWhite => Some(Outcome::Won(Player::First)),
+            Victory::PacoVictoryBlack => Some(Outcome::Won(Player::Second)),
+            Victory::NoProgressDraw | Victory::RepetitionDraw => Some(Outcome::Draw),
+            Victory::Running if self.rules.dead_end == DeadEnd::Neutral => None,
+            Victory::Running if self.offer().is_possible() => None,
+            Victory::Running => Some(Outcome::Won(self.position.to_move.other())),
+        }
+    }
+
+    fn legal_actions(&self, actions: &mut Vec<Action>) {
+        actions.clear();
+        self.offer().legal().for_each(|act| actions.push(act.number()));
+    }
+
+    fn play(&mut self, action: Action) -> Result<(), IllegalAction> {
+        let refuse = |reason| Err(IllegalAction { action, reason });
+        let Some(act) = Act::from_number(action) else {
+            return refuse("there is no such action");
+        };
+        if !self.position.is_running() {
+            return refuse("the game is over");
+        }
+        if !self.offer().legal().has(act) {
+            return refuse(match (self.position.required, act) {
+                (RequiredAction::Lift, Act::Lift(_)) => {
+                    "nothing of the mover's stands there that it could move"
+                }
+                (RequiredAction::Lift, _) => "a piece must be lifted",
+                (RequiredAction::Place, Act::Place(_)) if legal::plain(&self.position).has(act) => {
+                    "the rules table forbids it: the turn would run in a circle, or could not be ended"
+                }
+                (RequiredAction::Place, Act::Place(_)) => "the lifted piece cannot be placed there",
+                (RequiredAction::Place, _) => "the lifted piece must be placed",
+                (_, Act::Promote(_)) => "the turn could not be ended after it",
+                _ => "a pawn must be promoted",
+            });
+        }
+        self.play_legal(action);
+        Ok(())
+    }
+
+    fn play_legal(&mut self, action: Action) {
+        let Some(act) = Act::from_number(action) else {
+            return;
+        };
+        let mover = self.position.to_move;
+        let effect = self.position.apply(act);
+        if effect.is_progress {
+            self.history.forget();
+        }
+        if self.position.to_move != mover {
+            self.history.end_turn();
+        }
+        if effect.is_recorded {
+            self.record();
+        }
+        if matches!(act, Act::Place(_) | Act::Promote(_)) {
+            self.note_chain();
+        }
+    }
+
+    fn position(&self) -> String {
+        fen::write(&self.position)
+    }
+
+    fn allows(&self, symmetry: Symmetry) -> bool {
+        match symmetry {
+            Symmetry::IDENTITY => true,
+            // Only castling tells left from right.
+            Symmetry(1) => !self.position.castling.any(),
+            _ => false,
+        }
+    }
+
+    fn write_row(&self, encoding: Encoding, symmetry: Symmetry, row: &mut Vec<u32>) {
+        row::write(&self.position, encoding, symmetry, row);
+    }
+
+    fn policy_index(&self, encoding: Encoding, symmetry: Symmetry, action: Action) -> u32 {
+        row::policy_index(&self.position, encoding, symmetry, action)
+    }
+}
+
+/// What a game that is played to its end needs; compatibility rules load anything.
+fn check_playable(position: &Position) -> Result<(), &'static str> {
+    let board = &position.board;
+    for player in [Player::First, Player::Second] {
+        let in_hand = position.hand.map_or([None, None], |hand| {
+            if player == position.to_move {
+                [Some(hand.own), None]
+            } else {
+                [hand.partner, None]
+            }
+        });
+        let held = in_hand.into_iter().flatten();
+        let kings = board.of(player, Kind::King).len() as usize
+            + held.clone().filter(|&kind| kind == Kind::King).count();
+        if kings > 1 {
+            return Err("a colour has more than one king");
+        }
+        if !board.of(player, Kind::King).is_disjoint(board.unions()) {
+            return Err("a king stands in a union: that game is over");
+        }
+        if board.occupied(player).len() as usize + held.count() > 16 {
+            return Err("a colour has more than sixteen pieces");
+        }
+    }
+    if position.hand.is_some_and(|hand| {
+        hand.partner.is_some() && [Some(hand.own), hand.partner].contains(&Some(Kind::King))
+    }) {
+        return Err("the hand holds a king in a union");
+    }
+    if board.all().is_empty() && position.hand.is_none() {
+        return Err("the board is empty");
+    }
+    Ok(())
+}

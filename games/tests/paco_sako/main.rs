@@ -1,0 +1,11 @@
+//! Paco Ŝako against the recorded behaviour of the original engine, record by record.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod data;
+mod perft;
+mod random_games;
+mod rows;
+mod sako;
+mod traces;
+mod turns;

@@ -1,0 +1,80 @@
+//! Action perft, legal sets and the statistics of one whole turn from 149 positions.
+
+use std::collections::BTreeSet;
+
+use games::perft::{perft, perft_played};
+use serde::Deserialize;
+
+use crate::{
+    data::{legal, records, start},
+    turns::Turn,
+};
+
+#[derive(Deserialize)]
+struct Record {
+    fen: String,
+    legal: Vec<u32>,
+    perft_actions: Vec<u64>,
+    turn: Option<TurnStatistics>,
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+struct TurnStatistics {
+    distinct_end_states: usize,
+    intermediate_states: usize,
+    dead_end_states: usize,
+    paco_end_states: usize,
+    end_states_fnv1a64: String,
+}
+
+#[test]
+fn perft_agrees_to_every_recorded_depth() {
+    let records: Vec<Record> = records("perft.jsonl");
+    assert_eq!(records.len(), 149);
+    for record in &records {
+        let state = start(Some(&record.fen), 3);
+        assert_eq!(legal(&state), record.legal, "{}", record.fen);
+        assert_eq!(
+            perft(&state, record.perft_actions.len()),
+            record.perft_actions,
+            "{}",
+            record.fen
+        );
+    }
+}
+
+#[test]
+fn counting_and_playing_the_last_action_are_the_same() {
+    for record in records::<Record>("perft.jsonl").iter().take(20) {
+        let state = start(Some(&record.fen), 3);
+        assert_eq!(perft_played(&state, 5), perft(&state, 5), "{}", record.fen);
+    }
+}
+
+#[test]
+fn whole_turns_agree_to_the_last_state() {
+    for record in records::<Record>("perft.jsonl") {
+        let Some(expected) = record.turn else { continue };
+        let turn = Turn::explore(&start(Some(&record.fen), 3), 50_000).unwrap();
+        let keys: BTreeSet<&str> = turn.ends.iter().map(|end| end.key.as_str()).collect();
+        let found = TurnStatistics {
+            distinct_end_states: turn.ends.len(),
+            intermediate_states: turn.intermediate,
+            dead_end_states: turn.dead_ends,
+            paco_end_states: turn.ends.iter().filter(|end| end.is_paco).count(),
+            end_states_fnv1a64: format!("{:016x}", fnv1a64(keys)),
+        };
+        assert_eq!(found, expected, "{}", record.fen);
+    }
+}
+
+/// FNV-1a over the keys, each followed by a line feed.
+fn fnv1a64<'a>(keys: impl IntoIterator<Item = &'a str>) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for key in keys {
+        for byte in key.bytes().chain([b'\n']) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+    hash
+}

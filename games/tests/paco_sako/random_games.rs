@@ -1,0 +1,87 @@
+//! 117 random games: every legal set, counter and outcome.
+
+use games::{Game, Outcome, Player};
+use serde::Deserialize;
+
+use crate::data::{legal, play, player_number, records, square_name, start};
+
+#[derive(Deserialize)]
+struct RandomGame {
+    id: serde_json::Value,
+    start_fen: Option<String>,
+    draw_after_n_repetitions: u8,
+    actions: Vec<u32>,
+    legal_before: Vec<Vec<u32>>,
+    states_after: Vec<State>,
+    fens_after_turn: Vec<(usize, String)>,
+    end: String,
+    victory_state: String,
+    half_moves: u32,
+}
+
+/// required action, player, no-progress counter, en passant, promotion, castling, half moves, moves, actions.
+type State = (
+    String,
+    u8,
+    u8,
+    Option<String>,
+    Option<String>,
+    String,
+    u32,
+    u32,
+    u32,
+);
+
+#[test]
+fn random_games_agree_at_every_action() {
+    let games: Vec<RandomGame> = records("random_games.jsonl.gz");
+    assert_eq!(games.len(), 117);
+    for game in &games {
+        let mut state = start(game.start_fen.as_deref(), game.draw_after_n_repetitions);
+        let mut fens = game.fens_after_turn.iter().peekable();
+        assert_eq!(game.legal_before.len(), game.actions.len() + 1);
+        for (ply, (&action, expected)) in game.actions.iter().zip(&game.states_after).enumerate() {
+            let place = format!("game {} before action {ply}: {}", game.id, state.position());
+            assert_eq!(legal(&state), game.legal_before[ply], "{place}");
+            assert_eq!(state.outcome(), None, "{place}");
+            play(&mut state, action);
+            let found: State = (
+                state.required_action().name().into(),
+                player_number(state.to_move()),
+                state.no_progress(),
+                state.en_passant().map(square_name),
+                state.promotion().map(square_name),
+                state.castling(),
+                state.half_move_count(),
+                state.move_count(),
+                state.action_count(),
+            );
+            assert_eq!(&found, expected, "{place} then {action}");
+            if let Some((_, fen)) = fens.next_if(|(actions, _)| *actions == ply + 1) {
+                assert_eq!(&state.position(), fen, "{place} then {action}");
+            }
+        }
+        assert_eq!(fens.next(), None, "game {}", game.id);
+        assert_eq!(
+            &legal(&state),
+            game.legal_before.last().unwrap(),
+            "game {}",
+            game.id
+        );
+        assert_eq!(
+            state.victory_state().name(),
+            game.victory_state,
+            "game {}",
+            game.id
+        );
+        let outcome = match game.victory_state.as_str() {
+            "PacoVictoryWhite" => Some(Outcome::Won(Player::First)),
+            "PacoVictoryBlack" => Some(Outcome::Won(Player::Second)),
+            "Running" => None,
+            _ => Some(Outcome::Draw),
+        };
+        assert_eq!(state.outcome(), outcome, "game {}", game.id);
+        assert_eq!(state.is_dead_end(), game.end == "dead_end", "game {}", game.id);
+        assert_eq!(state.half_move_count() - 1, game.half_moves, "game {}", game.id);
+    }
+}

@@ -1,0 +1,71 @@
+//! Lines of bounded length, so that no input can fill the memory.
+
+use std::io::{self, BufRead, Read};
+
+/// The longest line that is read, in bytes: a game of a million actions fits.
+pub const MAX_LENGTH: usize = 8 << 20;
+
+/// One line of input, without its end.
+pub enum Line<'a> {
+    /// The whole line.
+    Whole(&'a [u8]),
+    /// It was longer than [`MAX_LENGTH`] and has been skipped.
+    TooLong,
+}
+
+/// Reads the next line into `buffer`; `None` at the end of the input.
+pub fn next_line<'a>(input: &mut impl BufRead, buffer: &'a mut Vec<u8>) -> io::Result<Option<Line<'a>>> {
+    buffer.clear();
+    let read = input
+        .by_ref()
+        .take(MAX_LENGTH as u64 + 1)
+        .read_until(b'\n', buffer)?;
+    if read == 0 {
+        return Ok(None);
+    }
+    if buffer.last() == Some(&b'\n') {
+        buffer.pop();
+    } else if buffer.len() > MAX_LENGTH {
+        skip_line(input)?;
+        return Ok(Some(Line::TooLong));
+    }
+    Ok(Some(Line::Whole(buffer)))
+}
+
+fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
+    loop {
+        let waiting = input.fill_buf()?;
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let (length, is_end) = match waiting.iter().position(|&byte| byte == b'\n') {
+            Some(end) => (end + 1, true),
+            None => (waiting.len(), false),
+        };
+        input.consume(length);
+        if is_end {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_too_long_is_skipped_and_the_next_one_read() {
+        let mut input = vec![b'x'; MAX_LENGTH + 10];
+        input.extend(b"\nshort\n\nlast");
+        let mut input = input.as_slice();
+        let mut buffer = Vec::new();
+        let mut found = Vec::new();
+        while let Some(line) = next_line(&mut input, &mut buffer).unwrap() {
+            found.push(match line {
+                Line::Whole(text) => String::from_utf8(text.to_vec()).unwrap(),
+                Line::TooLong => "too long".into(),
+            });
+        }
+        assert_eq!(found, ["too long", "short", "", "last"]);
+    }
+}

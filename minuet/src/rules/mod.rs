@@ -1,0 +1,81 @@
+//! `minuet rules`: questions about rules as JSON lines on standard input, one answer line each, in order.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`face`] | what a game shows of itself here; finding a game's face by name |
+//! | [`request`], [`answer`] | the two lines |
+//! | [`lines`] | reading lines of bounded length |
+//! | one module per game | its actions, outcomes and further fields as JSON |
+
+mod answer;
+pub mod face;
+mod lines;
+mod paco_sako;
+mod request;
+
+use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
+
+use self::{
+    answer::Answer,
+    lines::{Line, next_line},
+    request::Request,
+};
+
+/// Arguments of `minuet rules`.
+#[derive(clap::Args)]
+#[command(after_help = HELP)]
+pub struct Arguments {}
+
+const HELP: &str = r#"Each line asks: {"id":…, "game":"paco-sako", "start":"<FEN>"|null, "actions":[…], "options":1, "trace":false}
+and switches of the game's rules may stand beside, e.g. "draw_after_n_repetitions":3, "dead_end":"loss".
+Each is answered by: {"id":…, "legal":[…], "to_move":0|1, "fen":"…", "outcome":null|"first"|"second"|"draw"|"loss-of-mover",
+"row":[…], "error":null|"…", …}, for Paco Ŝako with "required_action", "no_progress" and "victory_state";
+with "trace":true also "legal_before", the legal set before each action and after the last.
+
+Paco Ŝako's actions are codes: 1 to 64 lift from a1 to h8, 65 to 128 place, 129 to 132 promote (rook, knight, bishop, queen).
+By default dead ends are no result here and chains may run in circles, as in the original engine.
+
+Example:
+  echo '{"id":1,"game":"paco-sako","start":null,"actions":[13,93]}' | minuet rules"#;
+
+/// Answers until the input ends.
+pub fn run(_: Arguments) -> anyhow::Result<()> {
+    match serve(io::stdin().lock(), io::stdout().lock()) {
+        // Whoever asked has gone, and wants no more answers.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        served => Ok(served?),
+    }
+}
+
+/// Answers every line of `input`. Answers are held back only while more lines are already there.
+fn serve(input: impl Read, output: impl Write) -> io::Result<()> {
+    let mut input = BufReader::new(input);
+    let mut output = BufWriter::new(output);
+    let mut buffer = Vec::new();
+    while let Some(line) = next_line(&mut input, &mut buffer)? {
+        let answer = match line {
+            Line::Whole(text) => answer(text),
+            Line::TooLong => Answer::error(
+                serde_json::Value::Null,
+                format!("a line of more than {} bytes", lines::MAX_LENGTH),
+            ),
+        };
+        serde_json::to_writer(&mut output, &answer)?;
+        output.write_all(b"\n")?;
+        if input.buffer().is_empty() {
+            output.flush()?;
+        }
+    }
+    output.flush()
+}
+
+fn answer(line: &[u8]) -> Answer {
+    let (id, request) = Request::read(line);
+    match request.and_then(|request| face::answer(&request)) {
+        Ok(state) => Answer {
+            id,
+            result: Ok(state),
+        },
+        Err(error) => Answer::error(id, error),
+    }
+}

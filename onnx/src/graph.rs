@@ -1,0 +1,176 @@
+//! One graph under construction: nodes in order of computation, initialisers, names made as they are needed.
+
+use bytes::Bytes;
+
+use crate::proto::{
+    AttributeProto, GraphProto, NodeProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto,
+    attribute_proto::AttributeType,
+    tensor_proto::DataType,
+    tensor_shape_proto::{Dimension, dimension},
+    type_proto,
+};
+
+/// A value inside a graph: what a node gives and later nodes take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Value(String);
+
+/// One side of a tensor that enters or leaves a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Chosen at run time; all sides of one name are equal.
+    Free(&'static str),
+    /// Fixed.
+    Fixed(usize),
+}
+
+/// An attribute of a node.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Attribute {
+    /// An integer.
+    Int(i64),
+    /// A list of integers.
+    Ints(Vec<i64>),
+    /// A tensor of one `f32`.
+    Scalar(f32),
+}
+
+/// A graph under construction.
+#[derive(Debug, Default)]
+pub struct Graph {
+    graph: GraphProto,
+    made: usize,
+}
+
+impl Graph {
+    /// An empty graph.
+    pub fn new(name: &str) -> Self {
+        let graph = GraphProto {
+            name: Some(name.to_owned()),
+            ..GraphProto::default()
+        };
+        Self { graph, made: 0 }
+    }
+
+    /// Declares an input.
+    pub fn input(&mut self, name: &str, kind: DataType, sides: &[Side]) -> Value {
+        self.graph.input.push(value_info(name, kind, sides));
+        Value(name.to_owned())
+    }
+
+    /// Declares `value` to leave the graph as the output `name`.
+    pub fn output(&mut self, name: &str, value: &Value, kind: DataType, sides: &[Side]) {
+        self.graph.node.push(NodeProto {
+            op_type: Some("Identity".into()),
+            name: Some(format!("{name}/output")),
+            input: vec![value.0.clone()],
+            output: vec![name.to_owned()],
+            ..NodeProto::default()
+        });
+        self.graph.output.push(value_info(name, kind, sides));
+    }
+
+    /// A constant tensor of floats.
+    pub fn floats(&mut self, name: &str, sides: &[usize], values: &[f32]) -> Value {
+        let raw: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        self.initialiser(name, DataType::Float, sides, raw)
+    }
+
+    /// A constant list of 64-bit integers.
+    pub fn longs(&mut self, name: &str, values: &[i64]) -> Value {
+        let raw: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        self.initialiser(name, DataType::Int64, &[values.len()], raw)
+    }
+
+    /// Adds a node with one output and gives that. `name` makes it findable in a profile.
+    pub fn node(
+        &mut self,
+        operator: &str,
+        name: &str,
+        inputs: &[&Value],
+        attributes: &[(&str, Attribute)],
+    ) -> Value {
+        self.made += 1;
+        let output = format!("{name}.{}", self.made);
+        self.graph.node.push(NodeProto {
+            op_type: Some(operator.to_owned()),
+            name: Some(format!("{name}/{operator}.{}", self.made)),
+            input: inputs.iter().map(|value| value.0.clone()).collect(),
+            output: vec![output.clone()],
+            attribute: attributes
+                .iter()
+                .map(|(name, value)| attribute(name, value))
+                .collect(),
+            ..NodeProto::default()
+        });
+        Value(output)
+    }
+
+    /// The finished graph.
+    pub fn finish(self) -> GraphProto {
+        self.graph
+    }
+
+    fn initialiser(&mut self, name: &str, kind: DataType, sides: &[usize], raw: Vec<u8>) -> Value {
+        self.graph.initializer.push(TensorProto {
+            name: Some(name.to_owned()),
+            data_type: Some(kind as i32),
+            dims: sides.iter().map(|&side| side as i64).collect(),
+            raw_data: Some(Bytes::from(raw)),
+            ..TensorProto::default()
+        });
+        Value(name.to_owned())
+    }
+}
+
+fn attribute(name: &str, value: &Attribute) -> AttributeProto {
+    let mut attribute = AttributeProto {
+        name: Some(name.to_owned()),
+        ..AttributeProto::default()
+    };
+    let kind = match value {
+        Attribute::Int(number) => {
+            attribute.i = Some(*number);
+            AttributeType::Int
+        }
+        Attribute::Ints(numbers) => {
+            attribute.ints.clone_from(numbers);
+            AttributeType::Ints
+        }
+        Attribute::Scalar(number) => {
+            attribute.t = Some(TensorProto {
+                data_type: Some(DataType::Float as i32),
+                dims: vec![1],
+                raw_data: Some(Bytes::copy_from_slice(&number.to_le_bytes())),
+                ..TensorProto::default()
+            });
+            AttributeType::Tensor
+        }
+    };
+    attribute.r#type = Some(kind as i32);
+    attribute
+}
+
+fn value_info(name: &str, kind: DataType, sides: &[Side]) -> ValueInfoProto {
+    let dim = sides
+        .iter()
+        .map(|side| Dimension {
+            value: Some(match side {
+                Side::Free(name) => dimension::Value::DimParam((*name).to_owned()),
+                Side::Fixed(size) => dimension::Value::DimValue(*size as i64),
+            }),
+            ..Dimension::default()
+        })
+        .collect();
+    let tensor = type_proto::Tensor {
+        elem_type: Some(kind as i32),
+        shape: Some(TensorShapeProto { dim }),
+    };
+    ValueInfoProto {
+        name: Some(name.to_owned()),
+        r#type: Some(TypeProto {
+            value: Some(type_proto::Value::TensorType(tensor)),
+            ..TypeProto::default()
+        }),
+        ..ValueInfoProto::default()
+    }
+}

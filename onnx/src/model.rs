@@ -1,0 +1,189 @@
+//! The whole file.
+//!
+//! **The contract between whoever writes a model and whoever runs it**
+//!
+//! | | name | type | shape |
+//! |---|---|---|---|
+//! | input ([`Input::Rows`]) | `indices` | int32 | `[batch, row_len]` |
+//! | input ([`Input::Planes`]) | `planes` | f32 | `[batch, planes, 8, 8]` |
+//! | output | `policy_logits` | f32 | `[batch, actions]` |
+//! | output | `value` | f32 | `[batch, 1]`, in [-1, 1], the view of the player to act |
+//!
+//! Metadata: `minuet.layout` (the [`RowLayout`] as JSON), `minuet.game`, `minuet.step`. Opset 18, IR version 9.
+
+use games::RowLayout;
+use prost::Message as _;
+
+use crate::{
+    expansion,
+    graph::{Graph, Side},
+    proto::{ModelProto, OperatorSetIdProto, StringStringEntryProto, tensor_proto::DataType},
+    tower,
+    weights::{TowerError, TowerWeights},
+};
+
+/// Name of the input of a model that takes rows.
+pub const ROWS: &str = "indices";
+/// Name of the input of a model that takes planes.
+pub const PLANES: &str = "planes";
+/// Name of the policy output.
+pub const POLICY: &str = "policy_logits";
+/// Name of the value output.
+pub const VALUE: &str = "value";
+/// Metadata key of the row layout.
+pub const LAYOUT_KEY: &str = "minuet.layout";
+/// Metadata key of the game's name.
+pub const GAME_KEY: &str = "minuet.game";
+/// Metadata key of the training step.
+pub const STEP_KEY: &str = "minuet.step";
+
+/// What a model takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Index rows, expanded inside the graph: what Minuet trains and serves.
+    Rows,
+    /// Expanded planes, as models from elsewhere do.
+    Planes,
+}
+
+/// What a model says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Metadata {
+    /// What its rows mean.
+    pub layout: RowLayout,
+    /// The training step it was made at.
+    pub step: u64,
+}
+
+/// Metadata that is not there, or does not mean anything.
+#[derive(Debug, thiserror::Error)]
+pub enum MetadataError {
+    /// Not an ONNX file.
+    #[error("not an onnx file: {0}")]
+    File(#[from] prost::DecodeError),
+    /// A key is missing.
+    #[error("the metadata has no `{0}`")]
+    Missing(&'static str),
+    /// A value cannot be read.
+    #[error("the metadata's `{key}` cannot be read: {reason}")]
+    Value {
+        /// The key.
+        key: &'static str,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Writes the file of a tower.
+///
+/// # Errors
+/// [`TowerError`] where the weights do not fit each other or the layout.
+pub fn build(weights: &TowerWeights, metadata: &Metadata, input: Input) -> Result<Vec<u8>, TowerError> {
+    let layout = &metadata.layout;
+    weights.check(layout)?;
+    let batch = Side::Free("batch");
+    let mut graph = Graph::new("minuet");
+    let planes = match input {
+        Input::Rows => {
+            let sides = [batch, Side::Fixed(layout.row_len())];
+            let rows = graph.input(ROWS, DataType::Int32, &sides);
+            expansion::expand(&mut graph, layout, &rows)
+        }
+        Input::Planes => {
+            let planes = Side::Fixed(layout.planes as usize);
+            let sides = [batch, planes, Side::Fixed(8), Side::Fixed(8)];
+            graph.input(PLANES, DataType::Float, &sides)
+        }
+    };
+    let heads = tower::tower(&mut graph, weights, &planes);
+    let actions = [batch, Side::Fixed(layout.actions as usize)];
+    graph.output(POLICY, &heads.policy_logits, DataType::Float, &actions);
+    graph.output(VALUE, &heads.value, DataType::Float, &[batch, Side::Fixed(1)]);
+    file(graph, metadata)
+}
+
+/// Writes a file that holds the expansion alone: `indices` in, `planes` out. For tests and measurements.
+///
+/// # Errors
+/// [`TowerError::Layout`] where the layout contradicts itself.
+pub fn build_expansion(metadata: &Metadata) -> Result<Vec<u8>, TowerError> {
+    let layout = &metadata.layout;
+    layout
+        .check()
+        .map_err(|error| TowerError::Layout(error.to_string()))?;
+    let batch = Side::Free("batch");
+    let mut graph = Graph::new("minuet-expansion");
+    let rows = graph.input(ROWS, DataType::Int32, &[batch, Side::Fixed(layout.row_len())]);
+    let planes = expansion::expand(&mut graph, layout, &rows);
+    let sides = [
+        batch,
+        Side::Fixed(layout.planes as usize),
+        Side::Fixed(8),
+        Side::Fixed(8),
+    ];
+    graph.output(PLANES, &planes, DataType::Float, &sides);
+    file(graph, metadata)
+}
+
+fn file(graph: Graph, metadata: &Metadata) -> Result<Vec<u8>, TowerError> {
+    let layout =
+        serde_json::to_string(&metadata.layout).map_err(|error| TowerError::Layout(error.to_string()))?;
+    let entry = |key: &str, value: String| StringStringEntryProto {
+        key: Some(key.to_owned()),
+        value: Some(value),
+    };
+    let model = ModelProto {
+        ir_version: Some(9),
+        producer_name: Some("minuet".into()),
+        producer_version: Some(env!("CARGO_PKG_VERSION").into()),
+        opset_import: vec![OperatorSetIdProto {
+            domain: Some(String::new()),
+            version: Some(18),
+        }],
+        metadata_props: vec![
+            entry(LAYOUT_KEY, layout),
+            entry(GAME_KEY, metadata.layout.game.clone()),
+            entry(STEP_KEY, metadata.step.to_string()),
+        ],
+        graph: Some(graph.finish()),
+        ..ModelProto::default()
+    };
+    Ok(model.encode_to_vec())
+}
+
+/// Reads what a file says of itself, without any runtime.
+///
+/// # Errors
+/// [`MetadataError`] where the file or its metadata cannot be read. The layout is checked.
+pub fn metadata_of(file: &[u8]) -> Result<Metadata, MetadataError> {
+    let model = ModelProto::decode(file)?;
+    let find = |key: &'static str| {
+        model
+            .metadata_props
+            .iter()
+            .find(|entry| entry.key() == key)
+            .map(StringStringEntryProto::value)
+            .ok_or(MetadataError::Missing(key))
+    };
+    parse_metadata(find(LAYOUT_KEY)?, find(STEP_KEY).ok())
+}
+
+/// Reads metadata that a runtime has already taken out of its file.
+///
+/// # Errors
+/// [`MetadataError::Value`] where one cannot be read. The layout is checked.
+pub fn parse_metadata(layout: &str, step: Option<&str>) -> Result<Metadata, MetadataError> {
+    let fault = |key: &'static str, reason: String| MetadataError::Value { key, reason };
+    let layout: RowLayout =
+        serde_json::from_str(layout).map_err(|error| fault(LAYOUT_KEY, error.to_string()))?;
+    layout
+        .check()
+        .map_err(|error| fault(LAYOUT_KEY, error.to_string()))?;
+    let step = match step {
+        None => 0,
+        Some(text) => text
+            .parse()
+            .map_err(|_| fault(STEP_KEY, format!("`{text}` is no whole number")))?,
+    };
+    Ok(Metadata { layout, step })
+}

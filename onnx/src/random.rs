@@ -1,0 +1,148 @@
+//! A tower of random weights: as fast as a trained one, and as good for comparing numbers.
+
+use games::{RowLayout, layout::SQUARES};
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+use crate::weights::{Block, Conv, Linear, PolicyHead, SqueezeExcitation, TowerWeights, ValueHead};
+
+/// The sizes of a tower.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TowerShape {
+    /// Residual blocks.
+    pub blocks: usize,
+    /// Channels of the tower.
+    pub filters: usize,
+    /// Channels of each block's squeeze; 0: no squeeze-excitation.
+    pub squeeze: usize,
+    /// Channels of the dense policy head; 0: the policy is planes (the actions must be a multiple of 64).
+    pub policy_channels: usize,
+    /// Channels of the value head.
+    pub value_channels: usize,
+    /// Width of the value head's hidden layer.
+    pub value_hidden: usize,
+}
+
+impl TowerShape {
+    /// A tower of `blocks` × `filters` with the heads that fit `layout`.
+    pub fn new(layout: &RowLayout, blocks: usize, filters: usize) -> Self {
+        let is_planes = (layout.actions as usize).is_multiple_of(SQUARES);
+        Self {
+            blocks,
+            filters,
+            squeeze: 0,
+            policy_channels: if is_planes { 0 } else { 32 },
+            value_channels: 8,
+            value_hidden: 64,
+        }
+    }
+}
+
+impl TowerWeights {
+    /// Random weights; the same seed gives the same ones. Activations neither vanish nor explode (He's
+    /// initialisation, the blocks scaled down by their number), so the outputs differ from row to row.
+    pub fn random(layout: &RowLayout, shape: &TowerShape, seed: u64) -> Self {
+        let mut draw = Draw(ChaCha8Rng::seed_from_u64(seed));
+        let filters = shape.filters;
+        let calm = 1.0 / (shape.blocks.max(1) as f32).sqrt();
+        let actions = layout.actions as usize;
+        Self {
+            // Few of a row's planes are filled, hence the gain.
+            input: draw.conv(filters, layout.planes as usize, 3, 3.0),
+            blocks: (0..shape.blocks)
+                .map(|_| Block {
+                    first: draw.conv(filters, filters, 3, 1.0),
+                    second: draw.conv(filters, filters, 3, calm),
+                    gate: (shape.squeeze > 0).then(|| SqueezeExcitation {
+                        squeeze: draw.linear(shape.squeeze, filters, 1.0),
+                        excite: draw.linear(filters, shape.squeeze, 1.0),
+                    }),
+                })
+                .collect(),
+            policy: if shape.policy_channels == 0 {
+                PolicyHead::Planes {
+                    conv: draw.conv(filters, filters, 3, 1.0),
+                    planes: draw.conv(actions / SQUARES, filters, 3, 1.0),
+                }
+            } else {
+                PolicyHead::Dense {
+                    conv: draw.conv(shape.policy_channels, filters, 1, 1.0),
+                    linear: draw.linear(actions, shape.policy_channels * SQUARES, 1.0),
+                }
+            },
+            value: ValueHead {
+                conv: draw.conv(shape.value_channels, filters, 1, 1.0),
+                hidden: draw.linear(shape.value_hidden, shape.value_channels * SQUARES, 1.0),
+                output: draw.linear(1, shape.value_hidden, 0.5),
+            },
+        }
+    }
+}
+
+struct Draw(ChaCha8Rng);
+
+impl Draw {
+    fn conv(&mut self, outputs: usize, inputs: usize, kernel: usize, gain: f32) -> Conv {
+        let taps = inputs * kernel * kernel;
+        Conv {
+            outputs,
+            inputs,
+            kernel,
+            weights: self.weights(outputs * taps, taps, gain),
+            bias: self.uniform(outputs, 0.1),
+        }
+    }
+
+    fn linear(&mut self, outputs: usize, inputs: usize, gain: f32) -> Linear {
+        Linear {
+            outputs,
+            inputs,
+            weights: self.weights(outputs * inputs, inputs, gain),
+            bias: self.uniform(outputs, 0.1),
+        }
+    }
+
+    /// Uniform with He's standard deviation √(2 / fan-in), times `gain`.
+    fn weights(&mut self, count: usize, fan_in: usize, gain: f32) -> Vec<f32> {
+        let bound = gain * (6.0 / fan_in.max(1) as f32).sqrt();
+        self.uniform(count, bound)
+    }
+
+    fn uniform(&mut self, count: usize, bound: f32) -> Vec<f32> {
+        (0..count)
+            .map(|_| self.0.random_range(-1.0_f32..1.0) * bound)
+            .collect()
+    }
+}
+
+/// Rows that a game of this layout could have: indices into the sparse planes, constants within their bounds.
+///
+/// `filled` in (0, 1] is the share of entries that are no repetition of the first one.
+pub fn rows(layout: &RowLayout, count: usize, filled: f32, seed: u64) -> Vec<u32> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut rows = Vec::with_capacity(count * layout.row_len());
+    for _ in 0..count {
+        let mut first = None;
+        for _ in 0..layout.entries {
+            let plane = layout
+                .sparse
+                .get(random.random_range(0..layout.sparse.len().max(1)))
+                .copied()
+                .unwrap_or_default();
+            let index = plane * SQUARES as u32 + random.random_range(0..SQUARES as u32);
+            let first = *first.get_or_insert(index);
+            rows.push(if random.random::<f32>() < filled {
+                index
+            } else {
+                first
+            });
+        }
+        rows.extend(
+            layout
+                .constants
+                .iter()
+                .map(|constant| random.random_range(0..=constant.max)),
+        );
+    }
+    rows
+}

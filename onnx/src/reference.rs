@@ -1,0 +1,87 @@
+//! A plain evaluation of a tower, in the order of the formulas: the second implementation that runtimes and
+//! exports are checked against. Sums are taken in f64, so its own rounding is out of the question.
+
+use games::layout::SQUARES;
+
+use crate::weights::{Block, Conv, Linear, PolicyHead, TowerWeights};
+
+/// Evaluates one position: `planes` is `[planes][64]`. Gives the logits and the value.
+pub fn evaluate(weights: &TowerWeights, planes: &[f32]) -> (Vec<f32>, f32) {
+    let mut board = relu(conv(&weights.input, planes));
+    for weights in &weights.blocks {
+        board = block(weights, &board);
+    }
+    let logits = match &weights.policy {
+        PolicyHead::Dense {
+            conv: reduce,
+            linear: last,
+        } => linear(last, &relu(conv(reduce, &board))),
+        PolicyHead::Planes { conv: same, planes } => conv(planes, &relu(conv(same, &board))),
+    };
+    let head = &weights.value;
+    let hidden = relu(linear(&head.hidden, &relu(conv(&head.conv, &board))));
+    let value = linear(&head.output, &hidden);
+    (logits, value.first().copied().unwrap_or(f32::NAN).tanh())
+}
+
+fn block(weights: &Block, board: &[f32]) -> Vec<f32> {
+    let mut second = conv(&weights.second, &relu(conv(&weights.first, board)));
+    if let Some(gate) = &weights.gate {
+        let means: Vec<f32> = second
+            .chunks(SQUARES)
+            .map(|plane| plane.iter().sum::<f32>() / SQUARES as f32)
+            .collect();
+        let excited = linear(&gate.excite, &relu(linear(&gate.squeeze, &means)));
+        for (plane, scale) in second.chunks_mut(SQUARES).zip(excited) {
+            let scale = 1.0 / (1.0 + (-scale).exp());
+            plane.iter_mut().for_each(|value| *value *= scale);
+        }
+    }
+    relu(second.iter().zip(board).map(|(new, skip)| new + skip).collect())
+}
+
+fn conv(weights: &Conv, board: &[f32]) -> Vec<f32> {
+    let (kernel, reach) = (weights.kernel, weights.kernel as isize / 2);
+    let mut result = Vec::with_capacity(weights.outputs * SQUARES);
+    for (kernels, &bias) in weights
+        .weights
+        .chunks(weights.inputs * kernel * kernel)
+        .zip(&weights.bias)
+    {
+        for square in 0..SQUARES as isize {
+            let mut sum = f64::from(bias);
+            for (plane, taps) in board.chunks(SQUARES).zip(kernels.chunks(kernel * kernel)) {
+                for (tap, &weight) in taps.iter().enumerate() {
+                    let rank = square / 8 + (tap / kernel) as isize - reach;
+                    let file = square % 8 + (tap % kernel) as isize - reach;
+                    if (0..8).contains(&rank) && (0..8).contains(&file) {
+                        sum += f64::from(weight) * f64::from(plane[(8 * rank + file) as usize]);
+                    }
+                }
+            }
+            result.push(sum as f32);
+        }
+    }
+    result
+}
+
+fn linear(weights: &Linear, values: &[f32]) -> Vec<f32> {
+    weights
+        .weights
+        .chunks(weights.inputs)
+        .zip(&weights.bias)
+        .map(|(row, &bias)| {
+            let sum: f64 = row
+                .iter()
+                .zip(values)
+                .map(|(&weight, &value)| f64::from(weight) * f64::from(value))
+                .sum();
+            (f64::from(bias) + sum) as f32
+        })
+        .collect()
+}
+
+fn relu(mut values: Vec<f32>) -> Vec<f32> {
+    values.iter_mut().for_each(|value| *value = value.max(0.0));
+    values
+}

@@ -1,0 +1,133 @@
+//! The nodes of the tower: input convolution, residual blocks, both heads.
+
+use games::layout::SQUARES;
+
+use crate::{
+    graph::{Attribute, Graph, Value},
+    weights::{Block, Conv, Linear, PolicyHead, SqueezeExcitation, TowerWeights, ValueHead},
+};
+
+/// What a tower gives.
+#[derive(Clone, Debug)]
+pub struct Heads {
+    /// f32 `[batch, actions]`
+    pub policy_logits: Value,
+    /// f32 `[batch, 1]`, in [-1, 1]
+    pub value: Value,
+}
+
+/// Adds the tower over `planes` (f32 `[batch, planes, 8, 8]`). The weights must have been checked.
+pub fn tower(graph: &mut Graph, weights: &TowerWeights, planes: &Value) -> Heads {
+    let input = conv(graph, "input", &weights.input, planes);
+    let mut board = relu(graph, "input", &input);
+    for (number, weights) in weights.blocks.iter().enumerate() {
+        board = block(graph, &format!("block{number}"), weights, &board);
+    }
+    Heads {
+        policy_logits: policy(graph, &weights.policy, &board),
+        value: value(graph, &weights.value, &board),
+    }
+}
+
+fn block(graph: &mut Graph, name: &str, weights: &Block, board: &Value) -> Value {
+    let first = conv(graph, &format!("{name}.first"), &weights.first, board);
+    let first = relu(graph, &format!("{name}.first"), &first);
+    let mut second = conv(graph, &format!("{name}.second"), &weights.second, &first);
+    if let Some(weights) = &weights.gate {
+        second = gate(graph, name, weights, &second);
+    }
+    let sum = graph.node("Add", &format!("{name}.skip"), &[&second, board], &[]);
+    relu(graph, name, &sum)
+}
+
+fn gate(graph: &mut Graph, name: &str, weights: &SqueezeExcitation, board: &Value) -> Value {
+    let mean = graph.node("GlobalAveragePool", &format!("{name}.mean"), &[board], &[]);
+    let squeezed = conv(
+        graph,
+        &format!("{name}.squeeze"),
+        &as_conv(&weights.squeeze),
+        &mean,
+    );
+    let squeezed = relu(graph, &format!("{name}.squeeze"), &squeezed);
+    let excited = conv(
+        graph,
+        &format!("{name}.excite"),
+        &as_conv(&weights.excite),
+        &squeezed,
+    );
+    let scale = graph.node("Sigmoid", &format!("{name}.scale"), &[&excited], &[]);
+    graph.node("Mul", &format!("{name}.gate"), &[board, &scale], &[])
+}
+
+fn policy(graph: &mut Graph, head: &PolicyHead, board: &Value) -> Value {
+    match head {
+        PolicyHead::Dense {
+            conv: weights,
+            linear: last,
+        } => {
+            let reduced = conv(graph, "policy.conv", weights, board);
+            let reduced = relu(graph, "policy.conv", &reduced);
+            let flat = flatten(graph, "policy", &reduced, weights.outputs);
+            linear(graph, "policy.linear", last, &flat)
+        }
+        PolicyHead::Planes {
+            conv: weights,
+            planes,
+        } => {
+            let same = conv(graph, "policy.conv", weights, board);
+            let same = relu(graph, "policy.conv", &same);
+            let logits = conv(graph, "policy.planes", planes, &same);
+            flatten(graph, "policy", &logits, planes.outputs)
+        }
+    }
+}
+
+fn value(graph: &mut Graph, head: &ValueHead, board: &Value) -> Value {
+    let reduced = conv(graph, "value.conv", &head.conv, board);
+    let reduced = relu(graph, "value.conv", &reduced);
+    let flat = flatten(graph, "value", &reduced, head.conv.outputs);
+    let hidden = linear(graph, "value.hidden", &head.hidden, &flat);
+    let hidden = relu(graph, "value.hidden", &hidden);
+    let output = linear(graph, "value.output", &head.output, &hidden);
+    graph.node("Tanh", "value", &[&output], &[])
+}
+
+fn conv(graph: &mut Graph, name: &str, weights: &Conv, board: &Value) -> Value {
+    let kernel = weights.kernel;
+    let sides = [weights.outputs, weights.inputs, kernel, kernel];
+    let kernels = graph.floats(&format!("{name}.weight"), &sides, &weights.weights);
+    let bias = graph.floats(&format!("{name}.bias"), &[weights.outputs], &weights.bias);
+    let (side, pad) = (kernel as i64, kernel as i64 / 2);
+    let attributes = [
+        ("kernel_shape", Attribute::Ints(vec![side; 2])),
+        ("pads", Attribute::Ints(vec![pad; 4])),
+    ];
+    graph.node("Conv", name, &[board, &kernels, &bias], &attributes)
+}
+
+fn linear(graph: &mut Graph, name: &str, weights: &Linear, values: &Value) -> Value {
+    let sides = [weights.outputs, weights.inputs];
+    let matrix = graph.floats(&format!("{name}.weight"), &sides, &weights.weights);
+    let bias = graph.floats(&format!("{name}.bias"), &[weights.outputs], &weights.bias);
+    let transposed = [("transB", Attribute::Int(1))];
+    graph.node("Gemm", name, &[values, &matrix, &bias], &transposed)
+}
+
+fn relu(graph: &mut Graph, name: &str, value: &Value) -> Value {
+    graph.node("Relu", &format!("{name}.relu"), &[value], &[])
+}
+
+fn flatten(graph: &mut Graph, name: &str, board: &Value, channels: usize) -> Value {
+    let shape = graph.longs(&format!("{name}.flat.shape"), &[-1, (channels * SQUARES) as i64]);
+    graph.node("Reshape", &format!("{name}.flat"), &[board, &shape], &[])
+}
+
+fn as_conv(linear: &Linear) -> Conv {
+    Conv {
+        outputs: linear.outputs,
+        inputs: linear.inputs,
+        kernel: 1,
+        weights: linear.weights.clone(),
+        bias: linear.bias.clone(),
+    }
+}

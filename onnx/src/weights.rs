@@ -1,0 +1,284 @@
+//! A residual tower's weights as plain vectors, batch normalisation folded into the convolutions.
+
+use games::{RowLayout, layout::SQUARES};
+
+/// A convolution over the 8×8 board, stride 1, padded so that the board keeps its size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conv {
+    /// Channels out.
+    pub outputs: usize,
+    /// Channels in.
+    pub inputs: usize,
+    /// Side of the kernel: 1 or 3.
+    pub kernel: usize,
+    /// `[outputs][inputs][kernel][kernel]`, row-major.
+    pub weights: Vec<f32>,
+    /// `[outputs]`
+    pub bias: Vec<f32>,
+}
+
+/// A fully connected layer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Linear {
+    /// Values out.
+    pub outputs: usize,
+    /// Values in.
+    pub inputs: usize,
+    /// `[outputs][inputs]`, row-major (torch's order).
+    pub weights: Vec<f32>,
+    /// `[outputs]`
+    pub bias: Vec<f32>,
+}
+
+/// Squeeze-excitation: the block's channels are scaled by `sigmoid(excite(relu(squeeze(mean over the board))))`
+/// before the skip is added (Hu et al., 2018).
+#[derive(Clone, Debug, PartialEq)]
+pub struct SqueezeExcitation {
+    /// filters → squeezed channels.
+    pub squeeze: Linear,
+    /// squeezed channels → filters.
+    pub excite: Linear,
+}
+
+/// `relu(x + gate(second(relu(first(x)))))`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Block {
+    /// 3×3, filters → filters.
+    pub first: Conv,
+    /// 3×3, filters → filters.
+    pub second: Conv,
+    /// Squeeze-excitation, if there is one.
+    pub gate: Option<SqueezeExcitation>,
+}
+
+/// From the tower's filters to one logit per action.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PolicyHead {
+    /// For actions that are no planes (Paco Ŝako 132, Othello 65, Connect Four 7): `linear(relu(conv(x)))`.
+    Dense {
+        /// 1×1, filters → channels.
+        conv: Conv,
+        /// channels·64 → actions.
+        linear: Linear,
+    },
+    /// For actions that are planes of squares (chess: 73·64): `planes(relu(conv(x)))`, flattened `[plane][square]`.
+    Planes {
+        /// 3×3, filters → filters.
+        conv: Conv,
+        /// 3×3, filters → actions / 64.
+        planes: Conv,
+    },
+}
+
+/// `tanh(output(relu(hidden(relu(conv(x))))))`, in the view of the player to act.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValueHead {
+    /// 1×1, filters → channels.
+    pub conv: Conv,
+    /// channels·64 → hidden.
+    pub hidden: Linear,
+    /// hidden → 1.
+    pub output: Linear,
+}
+
+/// A whole network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TowerWeights {
+    /// 3×3, planes → filters, followed by relu.
+    pub input: Conv,
+    /// The residual blocks.
+    pub blocks: Vec<Block>,
+    /// One logit per action.
+    pub policy: PolicyHead,
+    /// One value.
+    pub value: ValueHead,
+}
+
+/// Weights that do not fit each other or the layout.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TowerError {
+    /// A layer of another shape than its neighbours need.
+    #[error("{layer}: {found:?} (outputs, inputs, kernel), {expected:?} expected")]
+    Shape {
+        /// The layer, e.g. `block2.first`.
+        layer: String,
+        /// Outputs, inputs and kernel it has.
+        found: (usize, usize, usize),
+        /// What they must be.
+        expected: (usize, usize, usize),
+    },
+    /// A vector of another length than its layer's shape says.
+    #[error("{layer}: {found} {what}, {expected} expected")]
+    Length {
+        /// The layer.
+        layer: String,
+        /// `weights` or `biases`.
+        what: &'static str,
+        /// Numbers there are.
+        found: usize,
+        /// Numbers there must be.
+        expected: usize,
+    },
+    /// A weight that is infinite or not a number.
+    #[error("{layer}: a weight is not finite")]
+    NotFinite {
+        /// The layer.
+        layer: String,
+    },
+    /// The layout contradicts itself, or its policy is no whole number of planes.
+    #[error("{0}")]
+    Layout(String),
+}
+
+impl TowerWeights {
+    /// Channels of the tower.
+    pub fn filters(&self) -> usize {
+        self.input.outputs
+    }
+
+    /// Number of weights and biases.
+    pub fn parameters(&self) -> usize {
+        let mut sum = 0;
+        self.visit(|_, weights, bias, _, _| sum += weights.len() + bias.len());
+        sum
+    }
+
+    /// Checks that every layer fits its neighbours and `layout`, and that every number is finite.
+    ///
+    /// # Errors
+    /// [`TowerError`] naming the first layer that does not.
+    pub fn check(&self, layout: &RowLayout) -> Result<(), TowerError> {
+        layout
+            .check()
+            .map_err(|error| TowerError::Layout(error.to_string()))?;
+        let mut fault = None;
+        self.visit(|layer, weights, bias, found, expected| {
+            if fault.is_none() {
+                fault = check_layer(layer, weights, bias, found, expected).err();
+            }
+        });
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
+        let (planes, actions) = (layout.planes as usize, layout.actions as usize);
+        if self.input.inputs != planes {
+            return Err(TowerError::Layout(format!(
+                "the tower takes {} planes, the layout has {planes}",
+                self.input.inputs
+            )));
+        }
+        let logits = match &self.policy {
+            PolicyHead::Dense { linear, .. } => linear.outputs,
+            PolicyHead::Planes { planes, .. } => planes.outputs * SQUARES,
+        };
+        if logits != actions {
+            return Err(TowerError::Layout(format!(
+                "the tower gives {logits} logits, the layout has {actions} actions"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Shows every layer: name, weights, biases, its shape and the shape its place asks for.
+    fn visit(&self, mut see: impl FnMut(&str, &[f32], &[f32], Shape, Shape)) {
+        let filters = self.filters();
+        let mut conv = |name: &str, conv: &Conv, expected: Shape| {
+            let shape = (conv.outputs, conv.inputs, conv.kernel);
+            see(name, &conv.weights, &conv.bias, shape, expected);
+        };
+        conv("input", &self.input, (filters, self.input.inputs, 3));
+        for (number, block) in self.blocks.iter().enumerate() {
+            conv(
+                &format!("block{number}.first"),
+                &block.first,
+                (filters, filters, 3),
+            );
+            conv(
+                &format!("block{number}.second"),
+                &block.second,
+                (filters, filters, 3),
+            );
+        }
+        match &self.policy {
+            PolicyHead::Dense { conv: reduce, .. } => {
+                conv("policy.conv", reduce, (reduce.outputs, filters, 1));
+            }
+            PolicyHead::Planes { conv: same, planes } => {
+                conv("policy.conv", same, (filters, filters, 3));
+                conv("policy.planes", planes, (planes.outputs, filters, 3));
+            }
+        }
+        let value = &self.value;
+        conv("value.conv", &value.conv, (value.conv.outputs, filters, 1));
+
+        let mut linear = |name: &str, linear: &Linear, expected: (usize, usize)| {
+            let shape = (linear.outputs, linear.inputs, 1);
+            let expected = (expected.0, expected.1, 1);
+            see(name, &linear.weights, &linear.bias, shape, expected);
+        };
+        for (number, block) in self.blocks.iter().enumerate() {
+            if let Some(gate) = &block.gate {
+                let squeezed = gate.squeeze.outputs;
+                linear(
+                    &format!("block{number}.squeeze"),
+                    &gate.squeeze,
+                    (squeezed, filters),
+                );
+                linear(
+                    &format!("block{number}.excite"),
+                    &gate.excite,
+                    (filters, squeezed),
+                );
+            }
+        }
+        if let PolicyHead::Dense { conv, linear: last } = &self.policy {
+            linear("policy.linear", last, (last.outputs, conv.outputs * SQUARES));
+        }
+        let hidden = value.hidden.outputs;
+        linear(
+            "value.hidden",
+            &value.hidden,
+            (hidden, value.conv.outputs * SQUARES),
+        );
+        linear("value.output", &value.output, (1, hidden));
+    }
+}
+
+/// Outputs, inputs, kernel.
+type Shape = (usize, usize, usize);
+
+fn check_layer(
+    layer: &str,
+    weights: &[f32],
+    bias: &[f32],
+    found: Shape,
+    expected: Shape,
+) -> Result<(), TowerError> {
+    let layer = layer.to_owned();
+    let (outputs, inputs, kernel) = expected;
+    if found != expected || outputs == 0 || inputs == 0 {
+        return Err(TowerError::Shape {
+            layer,
+            found,
+            expected,
+        });
+    }
+    let numbers = [
+        ("weights", weights.len(), outputs * inputs * kernel * kernel),
+        ("biases", bias.len(), outputs),
+    ];
+    for (what, found, expected) in numbers {
+        if found != expected {
+            return Err(TowerError::Length {
+                layer,
+                what,
+                found,
+                expected,
+            });
+        }
+    }
+    if weights.iter().chain(bias).any(|number| !number.is_finite()) {
+        return Err(TowerError::NotFinite { layer });
+    }
+    Ok(())
+}

@@ -1,0 +1,182 @@
+//! What the written files hold, read back without a runtime. (The inference server's tests run them.)
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::HashSet;
+
+use games::{ConstantPlane, RowLayout};
+use onnx::{
+    Input, Metadata, PolicyHead, TowerError, TowerShape, TowerWeights, build, metadata_of, model,
+    proto::{ModelProto, tensor_shape_proto::dimension, type_proto},
+    random,
+};
+use prost::Message as _;
+
+fn constant(plane: u32, divisor: u32, max: u32) -> ConstantPlane {
+    ConstantPlane {
+        name: format!("constant {plane}"),
+        plane,
+        divisor,
+        max,
+    }
+}
+
+/// Constant planes and planes of ones stand between the sparse ones.
+fn mixed(actions: u32) -> RowLayout {
+    RowLayout {
+        game: "mixed".into(),
+        options: 3,
+        entries: 6,
+        planes: 7,
+        sparse: vec![0, 2, 5],
+        constants: vec![constant(6, 100, 100), constant(1, 1, 1), constant(4, 1, 1)],
+        ones: vec![3],
+        actions,
+        mirrored_actions: false,
+    }
+}
+
+fn metadata(actions: u32) -> Metadata {
+    Metadata {
+        layout: mixed(actions),
+        step: 1200,
+    }
+}
+
+#[test]
+fn nodes_come_in_order_and_names_are_unique() {
+    for (actions, squeeze, input) in [(9, 0, Input::Rows), (128, 4, Input::Rows), (9, 2, Input::Planes)] {
+        let metadata = metadata(actions);
+        let shape = TowerShape {
+            squeeze,
+            ..TowerShape::new(&metadata.layout, 2, 8)
+        };
+        let weights = TowerWeights::random(&metadata.layout, &shape, 1);
+        let file = build(&weights, &metadata, input).unwrap();
+        let graph = ModelProto::decode(file.as_slice()).unwrap().graph.unwrap();
+
+        let mut known = HashSet::new();
+        let mut names = HashSet::new();
+        for value in &graph.input {
+            assert!(known.insert(value.name().to_owned()));
+        }
+        for tensor in &graph.initializer {
+            assert!(known.insert(tensor.name().to_owned()), "{} twice", tensor.name());
+            let count: i64 = tensor.dims.iter().product();
+            let size = if tensor.data_type() == 7 { 8 } else { 4 };
+            assert_eq!(tensor.raw_data().len() as i64, count * size, "{}", tensor.name());
+        }
+        for node in &graph.node {
+            assert!(names.insert(node.name().to_owned()), "{} twice", node.name());
+            for input in &node.input {
+                assert!(known.contains(input), "{} takes {input} too early", node.name());
+            }
+            for output in &node.output {
+                assert!(known.insert(output.clone()), "{output} twice");
+            }
+        }
+        for output in &graph.output {
+            assert!(known.contains(output.name()));
+        }
+    }
+}
+
+#[test]
+fn inputs_and_outputs_are_the_contract() {
+    let metadata = metadata(9);
+    let weights = TowerWeights::random(&metadata.layout, &TowerShape::new(&metadata.layout, 1, 8), 1);
+    let file = build(&weights, &metadata, Input::Rows).unwrap();
+    let graph = ModelProto::decode(file.as_slice()).unwrap().graph.unwrap();
+    let shapes: Vec<(String, Vec<String>)> = graph
+        .input
+        .iter()
+        .chain(&graph.output)
+        .map(|value| {
+            let Some(type_proto::Value::TensorType(tensor)) = value.r#type.as_ref().unwrap().value.as_ref()
+            else {
+                panic!("no tensor")
+            };
+            let sides = tensor.shape.as_ref().unwrap().dim.iter();
+            let sides = sides.map(|dim| match dim.value.as_ref().unwrap() {
+                dimension::Value::DimParam(name) => name.clone(),
+                dimension::Value::DimValue(size) => size.to_string(),
+            });
+            (value.name().to_owned(), sides.collect())
+        })
+        .collect();
+    let expected = [
+        ("indices", ["batch", "9"]),
+        ("policy_logits", ["batch", "9"]),
+        ("value", ["batch", "1"]),
+    ];
+    let expected: Vec<(String, Vec<String>)> = expected
+        .iter()
+        .map(|(name, sides)| {
+            (
+                (*name).to_owned(),
+                sides.iter().map(ToString::to_string).collect(),
+            )
+        })
+        .collect();
+    assert_eq!(shapes, expected);
+    assert_eq!(metadata_of(&file).unwrap(), metadata);
+}
+
+#[test]
+fn refuses_weights_that_do_not_fit() {
+    let metadata = metadata(9);
+    let good = TowerWeights::random(&metadata.layout, &TowerShape::new(&metadata.layout, 2, 8), 1);
+    let refused = |change: &dyn Fn(&mut TowerWeights)| {
+        let mut weights = good.clone();
+        change(&mut weights);
+        build(&weights, &metadata, Input::Rows).unwrap_err()
+    };
+    assert!(matches!(
+        refused(&|weights| weights.blocks[1].second.outputs = 7),
+        TowerError::Shape { layer, .. } if layer == "block1.second"
+    ));
+    assert!(matches!(
+        refused(&|weights| { weights.value.hidden.bias.pop(); }),
+        TowerError::Length { layer, what: "biases", .. } if layer == "value.hidden"
+    ));
+    assert!(matches!(
+        refused(&|weights| weights.input.weights[3] = f32::NAN),
+        TowerError::NotFinite { layer } if layer == "input"
+    ));
+    assert!(matches!(
+        refused(
+            &|weights| if let PolicyHead::Dense { linear, .. } = &mut weights.policy {
+                linear.outputs = 8;
+                linear.weights.truncate(8 * linear.inputs);
+                linear.bias.truncate(8);
+            }
+        ),
+        TowerError::Layout(_)
+    ));
+}
+
+#[test]
+fn refuses_metadata_without_meaning() {
+    assert!(metadata_of(b"no onnx file").is_err());
+    let bare = ModelProto::default().encode_to_vec();
+    assert!(metadata_of(&bare).is_err());
+    let twice = RowLayout {
+        ones: vec![2],
+        ..mixed(9)
+    };
+    let twice = serde_json::to_string(&twice).unwrap();
+    assert!(model::parse_metadata(&twice, Some("5")).is_err());
+    let good = serde_json::to_string(&mixed(9)).unwrap();
+    assert!(model::parse_metadata(&good, Some("five")).is_err());
+    assert_eq!(model::parse_metadata(&good, None).unwrap().step, 0);
+}
+
+#[test]
+fn random_rows_are_rows() {
+    let layout = mixed(9);
+    let rows = random::rows(&layout, 200, 0.7, 5);
+    assert_eq!(rows.len(), 200 * layout.row_len());
+    for row in rows.chunks(layout.row_len()) {
+        layout.validate(row).unwrap();
+    }
+    assert_eq!(rows, random::rows(&layout, 200, 0.7, 5));
+}

@@ -1,0 +1,277 @@
+//! Nodes and edge statistics in one growing block of 32-bit words: [`Arena`].
+//!
+//! A node is a header of four words followed by six columns, one entry for each legal action:
+//!
+//! ```text
+//! edges·kind·mover | generation | ΣN | value || P… | W… | N… | out… | child… | action…
+//! ```
+//!
+//! So everything a traversal touches of a node lies together, and each statistic is contiguous
+//! over the node's edges. Nodes are only ever appended: a child lies behind its parent, which is what
+//! lets [`compact`](crate::compact) reclaim dropped ones in one forward pass.
+//! `P` and the value are kept by a re-root; `W` and `N` belong to one generation.
+
+use games::{Action, FirstValue, MoverValue, Player};
+
+use crate::settings::Settings;
+
+/// A node, by the place of its first word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NodeId(pub u32);
+
+/// One edge of a traversal's path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub node: NodeId,
+    pub edge: u32,
+}
+
+/// What a traversal finds when it comes to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Without evaluation.
+    Empty,
+    /// Evaluated, but its statistics belong to an earlier decision.
+    Gray,
+    /// Evaluated, with statistics of this decision.
+    Active,
+    /// The game is over here.
+    Terminal,
+}
+
+/// Words before the first column.
+pub(crate) const HEADER: usize = 4;
+/// Columns, in their order.
+pub(crate) const PRIOR: usize = 0;
+pub(crate) const TOTAL: usize = 1;
+pub(crate) const VISITS: usize = 2;
+pub(crate) const OUT: usize = 3;
+pub(crate) const CHILD: usize = 4;
+pub(crate) const ACTION: usize = 5;
+pub(crate) const COLUMNS: usize = 6;
+
+/// In a child column: nobody has been there.
+pub(crate) const NO_CHILD: u32 = u32::MAX;
+/// A generation no decision ever has, so nodes that carry it are gray (or empty).
+pub(crate) const NO_GENERATION: u32 = 0;
+/// Generations stay below this bit, which `compact` borrows.
+pub(crate) const MARK: u32 = 1 << 31;
+
+const EDGE_BITS: u32 = 0x00ff_ffff;
+const SECOND: u32 = 1 << 24;
+const EVALUATED: u32 = 1 << 25;
+const TERMINAL: u32 = 1 << 26;
+
+/// The nodes of one search tree.
+#[derive(Clone, Debug)]
+pub(crate) struct Arena {
+    pub(super) words: Vec<u32>,
+    pub(super) nodes: u32,
+    /// Largest number of words; below [`MARK`].
+    limit: usize,
+    pub(super) is_full: bool,
+}
+
+impl Arena {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self {
+            words: Vec::new(),
+            nodes: 0,
+            limit: (settings.tree_bytes / 4).min(MARK as usize - 1),
+            is_full: false,
+        }
+    }
+
+    /// Forgets all nodes; keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.words.clear();
+        self.nodes = 0;
+        self.is_full = false;
+    }
+
+    pub(crate) fn nodes(&self) -> u32 {
+        self.nodes
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.words.capacity() * 4
+    }
+
+    /// Appends a node without evaluation; `None` where there is no room. The first node always has room.
+    pub(crate) fn push_empty(&mut self, mover: Player, legal: &[Action]) -> Option<NodeId> {
+        let edges = legal.len();
+        let start = self.words.len();
+        let end = start + HEADER + COLUMNS * edges;
+        if (end > self.limit && start > 0) || edges > EDGE_BITS as usize {
+            self.is_full = true;
+            return None;
+        }
+        let side = if mover == Player::Second { SECOND } else { 0 };
+        self.words.extend([edges as u32 | side, NO_GENERATION, 0, 0]);
+        self.words.resize(start + HEADER + CHILD * edges, 0);
+        self.words.resize(start + HEADER + ACTION * edges, NO_CHILD);
+        self.words.extend_from_slice(legal);
+        self.nodes += 1;
+        Some(NodeId(start as u32))
+    }
+
+    /// Appends a node where the game is over; `None` where there is no room.
+    pub(crate) fn push_terminal(&mut self, value: FirstValue) -> Option<NodeId> {
+        let start = self.words.len();
+        if start + HEADER > self.limit && start > 0 {
+            self.is_full = true;
+            return None;
+        }
+        self.words
+            .extend([TERMINAL, NO_GENERATION, 0, value.get().to_bits()]);
+        self.nodes += 1;
+        Some(NodeId(start as u32))
+    }
+
+    pub(crate) fn kind(&self, node: NodeId, generation: u32) -> Kind {
+        let at = node.0 as usize;
+        match self.words[at] & (EVALUATED | TERMINAL) {
+            0 => Kind::Empty,
+            EVALUATED if self.words[at + 1] == generation => Kind::Active,
+            EVALUATED => Kind::Gray,
+            _ => Kind::Terminal,
+        }
+    }
+
+    pub(crate) fn edges(&self, node: NodeId) -> usize {
+        (self.words[node.0 as usize] & EDGE_BITS) as usize
+    }
+
+    pub(crate) fn mover(&self, node: NodeId) -> Player {
+        if self.words[node.0 as usize] & SECOND == 0 {
+            Player::First
+        } else {
+            Player::Second
+        }
+    }
+
+    /// `ΣN` over the node's edges, leaves that are out included.
+    pub(crate) fn sum_of_visits(&self, node: NodeId) -> u32 {
+        self.words[node.0 as usize + 2]
+    }
+
+    /// The evaluation of a gray or active node.
+    pub(crate) fn evaluation(&self, node: NodeId) -> MoverValue {
+        MoverValue::new(f32::from_bits(self.words[node.0 as usize + 3]))
+    }
+
+    /// The value of a terminal node.
+    pub(crate) fn result(&self, node: NodeId) -> FirstValue {
+        FirstValue::new(f32::from_bits(self.words[node.0 as usize + 3]))
+    }
+
+    /// One statistic of all the node's edges.
+    pub(crate) fn column(&self, node: NodeId, column: usize) -> &[u32] {
+        let edges = self.edges(node);
+        let start = node.0 as usize + HEADER + column * edges;
+        &self.words[start..start + edges]
+    }
+
+    /// All columns of the node, one behind the other.
+    pub(crate) fn columns(&self, node: NodeId) -> &[u32] {
+        let start = node.0 as usize + HEADER;
+        &self.words[start..start + COLUMNS * self.edges(node)]
+    }
+
+    /// One statistic that is a float, of all the node's edges.
+    pub(crate) fn floats(&self, node: NodeId, column: usize) -> impl Iterator<Item = f32> {
+        self.column(node, column).iter().map(|&word| f32::from_bits(word))
+    }
+
+    pub(crate) fn priors(&self, node: NodeId) -> impl Iterator<Item = f32> {
+        self.floats(node, PRIOR)
+    }
+
+    /// The node's actions, in the order of its edges; none where the game is over.
+    pub(crate) fn actions(&self, node: NodeId) -> &[Action] {
+        self.column(node, ACTION)
+    }
+
+    /// Whether a leaf found no room since the last compaction.
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    pub(crate) fn child(&self, step: Step) -> Option<NodeId> {
+        let child = self.words[self.place(step, CHILD)];
+        (child != NO_CHILD).then_some(NodeId(child))
+    }
+
+    pub(crate) fn set_child(&mut self, step: Step, child: NodeId) {
+        let place = self.place(step, CHILD);
+        self.words[place] = child.0;
+    }
+
+    pub(crate) fn action(&self, step: Step) -> Action {
+        self.words[self.place(step, ACTION)]
+    }
+
+    /// Gives an empty node its evaluation. It is gray then.
+    pub(crate) fn evaluate(&mut self, node: NodeId, priors: &[f32], value: MoverValue) {
+        let at = node.0 as usize;
+        self.words[at] |= EVALUATED;
+        self.words[at + 1] = NO_GENERATION;
+        self.words[at + 3] = value.get().to_bits();
+        for (word, prior) in self.words[at + HEADER..].iter_mut().zip(priors) {
+            *word = prior.to_bits();
+        }
+    }
+
+    /// Makes a gray node active: statistics of an earlier generation are reset.
+    pub(crate) fn activate(&mut self, node: NodeId, generation: u32) {
+        let at = node.0 as usize;
+        if self.words[at + 1] == generation {
+            return;
+        }
+        self.words[at + 1] = generation;
+        // Without a visit, the columns are zero already.
+        if self.words[at + 2] != 0 {
+            self.words[at + 2] = 0;
+            let edges = self.edges(node);
+            let start = at + HEADER;
+            self.words[start + TOTAL * edges..start + CHILD * edges].fill(0);
+        }
+    }
+
+    /// A leaf below these edges went out.
+    pub(crate) fn send_out(&mut self, path: &[Step]) {
+        for &step in path {
+            let place = self.place(step, OUT);
+            self.words[place] += 1;
+            self.words[step.node.0 as usize + 2] += 1;
+        }
+    }
+
+    /// A leaf below these edges is out no longer.
+    pub(crate) fn take_back(&mut self, path: &[Step]) {
+        for &step in path {
+            let place = self.place(step, OUT);
+            self.words[place] -= 1;
+            self.words[step.node.0 as usize + 2] -= 1;
+        }
+    }
+
+    /// One traversal: its leaf's value goes into every edge of its path, as the player who chose the edge
+    /// sees it, discounted once for each action between.
+    pub(crate) fn back_up(&mut self, path: &[Step], leaf: FirstValue, discount: f32) {
+        let mut value = leaf;
+        for &step in path.iter().rev() {
+            value = value.discounted(discount);
+            let seen = value.seen_by(self.mover(step.node));
+            let total = self.place(step, TOTAL);
+            self.words[total] = (f32::from_bits(self.words[total]) + seen.get()).to_bits();
+            let visits = self.place(step, VISITS);
+            self.words[visits] += 1;
+            self.words[step.node.0 as usize + 2] += 1;
+        }
+    }
+
+    fn place(&self, step: Step, column: usize) -> usize {
+        step.node.0 as usize + HEADER + column * self.edges(step.node) + step.edge as usize
+    }
+}

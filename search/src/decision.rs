@@ -1,0 +1,117 @@
+//! What a search found, and the choice of an action.
+
+use games::{Action, Game, MoverValue, Player};
+
+use crate::{
+    arena::TOTAL,
+    draws::{Draws, Purpose},
+    search::Search,
+};
+
+/// What is known of a decision: what a game record keeps. All lists are in the order of `actions`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision {
+    /// Who decides.
+    pub mover: Player,
+    /// The legal actions, ascending; none where the game is over.
+    pub actions: Vec<Action>,
+    /// Traversals through each action. Their sum is the decision's traversals
+    /// (with [`Reuse::Keep`](crate::Reuse::Keep): and those kept).
+    pub visits: Vec<u32>,
+    /// Priors as the evaluator gave them. Empty, like `searched_priors`, as long as the decision node is not evaluated.
+    pub priors: Vec<f32>,
+    /// Priors as the search used them: with noise.
+    pub searched_priors: Vec<f32>,
+    /// Mean value of the traversals through each action; of one without any, its first-play value.
+    pub values: Vec<MoverValue>,
+    /// The decision node's own evaluation (0 as long as there is none; the result where the game is over).
+    pub evaluation: MoverValue,
+    /// Mean of the decision node's own evaluation and of the values of all its traversals.
+    pub value: MoverValue,
+}
+
+impl<G: Game> Search<G> {
+    /// What the search knows by now.
+    pub fn decision(&self) -> Decision {
+        let mover = self.state.to_move();
+        let root = self.root;
+        if self.is_over() {
+            let value = self.arena.result(root).seen_by(mover);
+            return Decision {
+                mover,
+                actions: Vec::new(),
+                visits: Vec::new(),
+                priors: Vec::new(),
+                searched_priors: Vec::new(),
+                values: Vec::new(),
+                evaluation: value,
+                value,
+            };
+        }
+        let evaluation = self.arena.evaluation(root);
+        let first = self.selector.first_value(evaluation.get());
+        let visits = self.root_visits().to_vec();
+        let totals: Vec<f32> = self.arena.floats(root, TOTAL).take(visits.len()).collect();
+        let values = totals
+            .iter()
+            .zip(&visits)
+            .map(|(&total, &visits)| MoverValue::new(if visits == 0 { first } else { total / visits as f32 }))
+            .collect();
+        let all: f64 = totals.iter().map(|&total| f64::from(total)).sum();
+        let count: f64 = visits.iter().map(|&visits| f64::from(visits)).sum();
+        let value = (f64::from(evaluation.get()) + all) / (1.0 + count);
+        Decision {
+            mover,
+            actions: self.arena.actions(root).to_vec(),
+            priors: self.arena.priors(root).take(visits.len()).collect(),
+            searched_priors: self.root_priors.clone(),
+            visits,
+            values,
+            evaluation,
+            value: MoverValue::new(value as f32),
+        }
+    }
+
+    /// Draws an action with probability proportional to `visits^(1/temperature)`; 0 (or less) takes the most visited, a tie is drawn.
+    ///
+    /// The draw belongs to the ply: asking twice gives the same action. Without any visit the priors stand in for the
+    /// visits; `None` where the game is over or the decision node is not evaluated yet.
+    pub fn choose(&self, temperature: f32) -> Option<Action> {
+        let mut weights: Vec<f64> = self
+            .root_visits()
+            .iter()
+            .map(|&visits| f64::from(visits))
+            .collect();
+        if weights.iter().all(|&weight| weight == 0.0) {
+            weights = self.root_priors.iter().map(|&prior| f64::from(prior)).collect();
+        }
+        let mut draws = Draws::new(self.key, self.ply, Purpose::Choice);
+        let edge = draw(&weights, f64::from(temperature), &mut draws)?;
+        self.arena.actions(self.root).get(edge).copied()
+    }
+}
+
+/// Draws an index with probability proportional to `weight^(1/temperature)`. Weights are not negative.
+fn draw(weights: &[f64], temperature: f64, draws: &mut Draws) -> Option<usize> {
+    let greatest = weights.iter().copied().fold(0.0, f64::max);
+    let powers: Vec<f64> = weights
+        .iter()
+        .map(|&weight| match weight / greatest {
+            // Relative to the greatest, so that no small temperature overflows.
+            share if temperature > 0.0 => share.powf(1.0 / temperature),
+            share => f64::from(u8::from(share >= 1.0)),
+        })
+        .collect();
+    let mut rest = draws.unit() * powers.iter().sum::<f64>();
+    let mut last = None;
+    for (index, &power) in powers.iter().enumerate() {
+        if power > 0.0 {
+            last = Some(index);
+            if rest < power {
+                break;
+            }
+            rest -= power;
+        }
+    }
+    last
+}

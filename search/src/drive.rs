@@ -1,0 +1,46 @@
+//! Driving a search with an evaluator that answers at once: for tools, measurements and tests.
+
+use games::{Game, MoverValue};
+
+use crate::{
+    apply::ApplyError,
+    leaf::{Evaluation, LeafRequest},
+    search::Search,
+};
+
+impl<G: Game> Search<G> {
+    /// Completes the decision. `evaluate` appends one prior for each legal action to the (empty) list and returns the value
+    /// for the player to act; it is called in gather order.
+    ///
+    /// # Errors
+    /// [`ApplyError`] for the first answer that does not fit; its leaves are abandoned.
+    pub fn decide(
+        &mut self,
+        mut evaluate: impl FnMut(&LeafRequest<'_, G>, &mut Vec<f32>) -> MoverValue,
+    ) -> Result<(), ApplyError> {
+        let mut priors = Vec::new();
+        let mut answers = Vec::new();
+        while !self.is_decided() {
+            priors.clear();
+            answers.clear();
+            let mut own = Vec::new();
+            self.abandon();
+            self.gather(|request| {
+                own.clear();
+                let value = evaluate(&request, &mut own);
+                priors.extend_from_slice(&own);
+                answers.push((request.id, priors.len(), value));
+            });
+            let mut begin = 0;
+            for &(id, end, value) in &answers {
+                let priors = &priors[begin..end];
+                begin = end;
+                if let Err(error) = self.apply(id, Evaluation { priors, value }) {
+                    self.abandon();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! The Prometheus page of a process, on an address of its own.
+//!
+//! Names follow the Prometheus convention: `minuet_<role>_<what>_<unit>`, base units, counters end in `_total`.
+//! Histograms get buckets by the end of their name: `_seconds` in steps of 1.5 from 15 µs,
+//! sizes (`_size`, `_positions`, `_rows`, `_actions`) in powers of two.
+
+use std::{net::SocketAddr, time::Duration};
+
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder};
+
+/// How often the process's own figures are brought up to date.
+const PROCESS_INTERVAL: Duration = Duration::from_secs(2);
+
+/// A page that cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum PageError {
+    /// Not an `ip:port`.
+    #[error("`{address}` is no address for a metrics page; write ip:port")]
+    Address {
+        /// What was given.
+        address: String,
+    },
+    /// The address is taken, or a recorder is installed already.
+    #[error("cannot serve the metrics page on {address}: {source}")]
+    Build {
+        /// The address.
+        address: String,
+        /// Why.
+        source: BuildError,
+    },
+}
+
+/// Installs the process's metrics recorder and serves its page on `address` (`ip:port`). Call it within
+/// the runtime that shall serve the page.
+///
+/// # Errors
+/// [`PageError`].
+pub fn install(address: &str, role: &'static str) -> Result<(), PageError> {
+    let listen_on: SocketAddr = address.parse().map_err(|_| PageError::Address {
+        address: address.into(),
+    })?;
+    builder()
+        .and_then(|builder| builder.with_http_listener(listen_on).install())
+        .map_err(|source| PageError::Build {
+            address: address.into(),
+            source,
+        })?;
+    metrics::gauge!("minuet_build_info", "version" => env!("CARGO_PKG_VERSION"), "role" => role).set(1.0);
+    tokio::spawn(watch_process());
+    Ok(())
+}
+
+fn builder() -> Result<PrometheusBuilder, BuildError> {
+    let seconds = geometric(15e-6, 1.5, 38);
+    let sizes = geometric(1.0, 2.0, 17);
+    let builder =
+        PrometheusBuilder::new().set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &seconds)?;
+    ["_size", "_positions", "_rows", "_actions"]
+        .into_iter()
+        .try_fold(builder, |builder, suffix| {
+            builder.set_buckets_for_metric(Matcher::Suffix(suffix.into()), &sizes)
+        })
+}
+
+fn geometric(first: f64, factor: f64, count: i32) -> Vec<f64> {
+    (0..count).map(|power| first * factor.powi(power)).collect()
+}
+
+/// The process's own figures, under the names that Prometheus' client libraries use.
+async fn watch_process() {
+    let resident = metrics::gauge!("process_resident_memory_bytes");
+    let peak = metrics::gauge!("process_peak_resident_memory_bytes");
+    let processor = metrics::gauge!("process_cpu_seconds_total");
+    let mut ticks = tokio::time::interval(PROCESS_INTERVAL);
+    loop {
+        ticks.tick().await;
+        if let Some(usage) = crate::process::usage(std::process::id()) {
+            resident.set(usage.resident_bytes as f64);
+            peak.set(usage.peak_resident_bytes as f64);
+            processor.set(usage.cpu_seconds);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_cover_microseconds_to_a_minute_and_one_to_65536() {
+        let seconds = geometric(15e-6, 1.5, 38);
+        assert!(seconds.is_sorted() && seconds.last().is_some_and(|&last| last > 45.0));
+        assert_eq!(geometric(1.0, 2.0, 17).last(), Some(&65_536.0));
+        let recorder = builder().unwrap().build_recorder();
+        let handle = recorder.handle();
+        metrics::with_local_recorder(&recorder, || {
+            metrics::histogram!("minuet_test_wait_seconds").record(0.5);
+            metrics::histogram!("minuet_test_batch_size").record(64.0);
+        });
+        let page = handle.render();
+        assert!(page.contains("minuet_test_wait_seconds_bucket{le="), "{page}");
+        assert!(
+            page.contains("minuet_test_batch_size_bucket{le=\"64\"} 1"),
+            "{page}"
+        );
+    }
+}

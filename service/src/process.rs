@@ -1,0 +1,100 @@
+//! Memory and processor time of a process, as Linux tells them under `/proc`. Elsewhere everything is `None`.
+
+use std::fs;
+
+/// Clock ticks per second of `/proc/*/stat`: 100 on every Linux (`USER_HZ` is fixed by the ABI).
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// What a process uses now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Usage {
+    /// Resident memory, in bytes.
+    pub resident_bytes: u64,
+    /// The most resident memory it ever had, in bytes.
+    pub peak_resident_bytes: u64,
+    /// Processor time used so far, user and system, over all threads, in seconds.
+    pub cpu_seconds: f64,
+}
+
+/// What the process `pid` uses. `None` if there is no such process (any more).
+pub fn usage(pid: u32) -> Option<Usage> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let kibibytes = |name: &str| -> Option<u64> {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().split(' ').next()?.parse().ok()
+    };
+    let fields = stat_fields(pid)?;
+    let ticks = fields.user_ticks.checked_add(fields.system_ticks)?;
+    Some(Usage {
+        resident_bytes: kibibytes("VmRSS:")? * 1024,
+        peak_resident_bytes: kibibytes("VmHWM:")? * 1024,
+        cpu_seconds: ticks as f64 / TICKS_PER_SECOND,
+    })
+}
+
+/// When the process `pid` started, in clock ticks since boot: with its number this names a process for good,
+/// where the number alone is used again. `None` if there is no such process, or only its remains (a zombie).
+pub fn started_at(pid: u32) -> Option<u64> {
+    let fields = stat_fields(pid)?;
+    (fields.state != 'Z' && fields.state != 'X').then_some(fields.started_ticks)
+}
+
+struct StatFields {
+    state: char,
+    user_ticks: u64,
+    system_ticks: u64,
+    started_ticks: u64,
+}
+
+fn stat_fields(pid: u32) -> Option<StatFields> {
+    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// Reads `/proc/<pid>/stat` (proc(5)). The second field, the command's name, may hold anything, brackets too.
+fn parse_stat(text: &str) -> Option<StatFields> {
+    let (_, after_name) = text.rsplit_once(')')?;
+    let mut fields = after_name.split_ascii_whitespace();
+    let state = fields.next()?.chars().next()?;
+    let mut number = |skip: usize| fields.nth(skip)?.parse().ok();
+    Some(StatFields {
+        state,
+        user_ticks: number(10)?,
+        system_ticks: number(0)?,
+        started_ticks: number(6)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stat_line_is_read_whatever_the_command_is_called() {
+        let line = "1234 (a) b (c) S 1 1234 1234 0 -1 4194560 900 0 0 0 57 21 0 0 20 0 5 0 987654 1 2 3";
+        let fields = parse_stat(line).unwrap();
+        assert_eq!(
+            (
+                fields.state,
+                fields.user_ticks,
+                fields.system_ticks,
+                fields.started_ticks
+            ),
+            ('S', 57, 21, 987_654)
+        );
+        assert!(parse_stat("").is_none());
+        assert!(parse_stat("1 (x) S 1 2").is_none());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn this_process_uses_something_and_a_dead_one_nothing() {
+        let own = usage(std::process::id()).unwrap();
+        assert!(own.resident_bytes > 100_000 && own.peak_resident_bytes >= own.resident_bytes);
+        assert!(started_at(std::process::id()).unwrap() > 0);
+
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = child.id();
+        child.wait().unwrap();
+        assert!(usage(pid).is_none() && started_at(pid).is_none());
+    }
+}

@@ -1,0 +1,95 @@
+//! The arguments that every role takes.
+
+use std::path::PathBuf;
+
+use clap::{CommandFactory, FromArgMatches, Parser, ValueEnum};
+
+use crate::config::Override;
+
+/// What a role's binary is started with.
+#[derive(Clone, Debug, Parser)]
+#[command(version)]
+pub struct Arguments {
+    /// The run's configuration. Without one, every key has its default.
+    #[arg(long, value_name = "FILE", env = "MINUET_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// A value in place of the file's, e.g. --set actor.threads=4. May be given often; the last one counts.
+    #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
+    pub overrides: Vec<Override>,
+    /// How log lines are written to stderr. MINUET_LOG filters them, e.g. MINUET_LOG=debug or MINUET_LOG=info,h2=warn.
+    #[arg(long, value_enum, default_value_t = LogFormat::Pretty, env = "MINUET_LOG_FORMAT")]
+    pub log_format: LogFormat,
+    /// Stop when standard input closes: whoever started this process holds its other end.
+    #[arg(long)]
+    pub supervised: bool,
+    /// Be less (1 to 19) important to the processor than other processes.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..=19))]
+    pub nice: Option<i32>,
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// One line a message, for people; coloured on a terminal.
+    Pretty,
+    /// One JSON object a message, for collectors.
+    Json,
+}
+
+impl Arguments {
+    /// Reads the process's arguments; on `--help` and on bad usage prints and exits (0 and 2).
+    pub(super) fn parse_for(binary: &'static str, about: &'static str) -> Self {
+        let matches = command(binary, about).get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+}
+
+fn command(binary: &'static str, about: &'static str) -> clap::Command {
+    Arguments::command().name(binary).about(about).after_help(format!(
+        "Example:\n  {binary} --config runs/paco-sako/run.toml --set run.seed=7\n\n\
+         `minuet up` writes a commented run.toml and starts every role with it."
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(words: &[&str]) -> Result<Arguments, clap::Error> {
+        let matches = command("minuet-actor", "Plays.").try_get_matches_from(words)?;
+        Arguments::from_arg_matches(&matches)
+    }
+
+    #[test]
+    fn overrides_are_kept_in_order_and_malformed_ones_are_bad_usage() {
+        let arguments = parse(&[
+            "minuet-actor",
+            "--set",
+            "actor.threads=1",
+            "--set",
+            "actor.threads=2",
+        ])
+        .unwrap();
+        let texts: Vec<String> = arguments.overrides.iter().map(ToString::to_string).collect();
+        assert_eq!(texts, ["actor.threads=1", "actor.threads=2"]);
+
+        let error = parse(&["minuet-actor", "--set", "threads=1"]).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains("write section.key=value"), "{error}");
+        assert_eq!(
+            parse(&["minuet-actor", "--nice", "20"]).unwrap_err().exit_code(),
+            2
+        );
+    }
+
+    #[test]
+    fn help_shows_an_example_under_the_roles_own_name() {
+        let error = parse(&["minuet-actor", "--help"]).unwrap_err();
+        assert_eq!(error.exit_code(), 0);
+        let help = error.to_string();
+        assert!(
+            help.contains("minuet-actor --config runs/paco-sako/run.toml"),
+            "{help}"
+        );
+    }
+}

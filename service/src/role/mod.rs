@@ -1,0 +1,185 @@
+//! The `main` of a role's binary, so that each is one line: arguments, logs, metrics page, signals, exit codes.
+//!
+//! ```no_run
+//! use std::process::ExitCode;
+//! use service::role::{self, Role};
+//!
+//! fn main() -> ExitCode {
+//!     role::main(Role::Actor, |config, shutdown| async move {
+//!         shutdown.cancelled().await; // play, until asked to stop
+//!         drop(config);
+//!         Ok(())
+//!     })
+//! }
+//! ```
+//!
+//! Exit codes: 0 when the role ended as asked, 1 on failure, 2 where arguments or configuration cannot be used.
+
+mod arguments;
+mod logging;
+mod stop;
+
+use std::{future::Future, path::PathBuf, process::ExitCode, time::Duration};
+
+use anyhow::Context;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    config::{ConfigError, RunConfig, load_with},
+    metrics_page, serve,
+};
+
+pub use arguments::{Arguments, LogFormat};
+
+/// Threads that were told to stop get this long after the role's own work has ended.
+const LEFT_OVER_THREADS: Duration = Duration::from_secs(2);
+
+/// A role: what one process of a run does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Keeps finished games and hands out training batches.
+    ReplayStore,
+    /// Evaluates positions for actors.
+    InferenceServer,
+    /// Trains, and publishes checkpoints.
+    Learner,
+    /// Plays games against itself.
+    Actor,
+}
+
+impl Role {
+    /// The role's name, e.g. `replay-store`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReplayStore => "replay-store",
+            Self::InferenceServer => "inference-server",
+            Self::Learner => "learner",
+            Self::Actor => "actor",
+        }
+    }
+
+    /// The name of the role's binary, e.g. `minuet-replay-store`.
+    pub fn binary(self) -> &'static str {
+        match self {
+            Self::ReplayStore => "minuet-replay-store",
+            Self::InferenceServer => "minuet-inference-server",
+            Self::Learner => "minuet-learner",
+            Self::Actor => "minuet-actor",
+        }
+    }
+
+    fn about(self) -> &'static str {
+        match self {
+            Self::ReplayStore => "Keeps finished games durably and hands out training batches.",
+            Self::InferenceServer => {
+                "Evaluates positions: gathers requests into batches and runs the newest network."
+            }
+            Self::Learner => "Trains the network on stored games and publishes checkpoints.",
+            Self::Actor => "Plays games against itself and sends them to the replay store.",
+        }
+    }
+
+    /// Address of the metrics page in `config`; empty: none.
+    pub fn metrics(self, config: &RunConfig) -> &str {
+        match self {
+            Self::ReplayStore => &config.replay.metrics,
+            Self::InferenceServer => &config.inference.metrics,
+            Self::Learner => &config.learner.metrics,
+            Self::Actor => &config.actor.metrics,
+        }
+    }
+
+    /// Address of a health service beside the role's own; empty: none, or the role's service has it.
+    fn separate_health(self, config: &RunConfig) -> &str {
+        match self {
+            Self::ReplayStore | Self::InferenceServer => "",
+            Self::Learner => &config.learner.health,
+            Self::Actor => &config.actor.health,
+        }
+    }
+}
+
+/// Runs a role as a process: reads arguments and configuration, starts logs, metrics page and health, turns
+/// signals into `shutdown`, and gives the exit code. `run` ends soon after `shutdown` is cancelled.
+pub fn main<Run, Ended>(role: Role, run: Run) -> ExitCode
+where
+    Run: FnOnce(RunConfig, CancellationToken) -> Ended,
+    Ended: Future<Output = anyhow::Result<()>>,
+{
+    let arguments = Arguments::parse_for(role.binary(), role.about());
+    logging::start(arguments.log_format);
+    let config = match load_with(arguments.config.as_deref(), &arguments.overrides) {
+        Ok(config) => config,
+        Err(error) => return unusable(role, arguments.config, &error),
+    };
+    match run_to_end(role, &arguments, config, run) {
+        Ok(()) => {
+            tracing::info!("stopped");
+            ExitCode::SUCCESS
+        }
+        Err(error) => match error
+            .chain()
+            .find_map(|cause| cause.downcast_ref::<ConfigError>())
+        {
+            Some(refused) => unusable(role, arguments.config, refused),
+            None => {
+                tracing::error!("{error:#}");
+                ExitCode::FAILURE
+            }
+        },
+    }
+}
+
+fn unusable(role: Role, file: Option<PathBuf>, error: &ConfigError) -> ExitCode {
+    let file = file
+        .map(|file| format!("{}: ", file.display()))
+        .unwrap_or_default();
+    eprintln!("{}: {file}{error}", role.binary());
+    ExitCode::from(2)
+}
+
+fn run_to_end<Run, Ended>(
+    role: Role,
+    arguments: &Arguments,
+    config: RunConfig,
+    run: Run,
+) -> anyhow::Result<()>
+where
+    Run: FnOnce(RunConfig, CancellationToken) -> Ended,
+    Ended: Future<Output = anyhow::Result<()>>,
+{
+    // Before any thread is started: on Linux a thread inherits what its creator had.
+    if let Some(nice) = arguments.nice {
+        rustix::process::nice(nice).context("cannot set the process's niceness")?;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    let ended = runtime.block_on(async {
+        let shutdown = CancellationToken::new();
+        stop::on_signals(shutdown.clone())?;
+        if arguments.supervised {
+            stop::when_stdin_closes(shutdown.clone())?;
+        }
+        let metrics = role.metrics(&config);
+        if !metrics.is_empty() {
+            metrics_page::install(metrics, role.name())?;
+        }
+        let health = role.separate_health(&config);
+        if !health.is_empty() {
+            serve::serve_health(health, shutdown.clone()).await?;
+        }
+        tracing::info!(
+            role = role.name(),
+            version = env!("CARGO_PKG_VERSION"),
+            pid = std::process::id(),
+            metrics,
+            "started"
+        );
+        run(config, shutdown).await
+    });
+    runtime.shutdown_timeout(LEFT_OVER_THREADS);
+    ended
+}

@@ -1,0 +1,173 @@
+//! Serving gRPC: the same settings everywhere, health, reflection, and draining that ends.
+
+use std::{io, net::SocketAddr, time::Duration};
+
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tonic::{
+    service::Routes,
+    transport::{Server, server::TcpIncoming},
+};
+use tonic_health::{ServingStatus, server::HealthReporter};
+
+use crate::connect::{CONNECTION_WINDOW_BYTES, KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT, STREAM_WINDOW_BYTES};
+
+/// Streams that one connection may have open at the same time.
+const MAX_STREAMS_PER_CONNECTION: u32 = 1024;
+
+/// Why a service stopped serving.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The descriptors given for reflection are damaged.
+    #[error("reflection: {0}")]
+    Reflection(#[from] tonic_reflection::server::Error),
+    /// The transport failed.
+    #[error("transport: {0}")]
+    Transport(#[from] tonic::transport::Error),
+}
+
+/// How a service ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drained {
+    /// All requests were answered and all streams ended.
+    Completely,
+    /// Some were still open when the time was up; they were cut.
+    Cut,
+}
+
+/// A server builder with the settings that every service of Minuet shares.
+pub fn server() -> Server {
+    Server::builder()
+        .tcp_nodelay(true)
+        .http2_keepalive_interval(Some(KEEP_ALIVE_INTERVAL))
+        .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .max_concurrent_streams(MAX_STREAMS_PER_CONNECTION)
+}
+
+/// Listens on `address` (`host:port`; port 0 takes a free one).
+///
+/// # Errors
+/// [`ServeError::Listen`].
+pub async fn listen(address: &str) -> Result<TcpListener, ServeError> {
+    TcpListener::bind(address)
+        .await
+        .map_err(|source| ServeError::Listen {
+            address: address.into(),
+            source,
+        })
+}
+
+/// What a process says about itself on `grpc.health.v1.Health`: for itself (service `""`) and for each of its services.
+#[derive(Clone, Debug)]
+pub struct Health {
+    reporter: HealthReporter,
+    names: Vec<&'static str>,
+}
+
+impl Health {
+    /// Says SERVING or NOT_SERVING from now on, for everything here.
+    pub async fn set_serving(&self, serving: bool) {
+        let status = if serving {
+            ServingStatus::Serving
+        } else {
+            ServingStatus::NotServing
+        };
+        for name in &self.names {
+            self.reporter.set_service_status(name, status).await;
+        }
+    }
+}
+
+/// Health for `names` (the services' full names, e.g. `<ReplayStoreServer<Store> as NamedService>::NAME`), and
+/// reflection (v1 and v1alpha) over `descriptors`, encoded file descriptor sets. Add the services to the routes.
+/// Health says NOT_SERVING until it is told otherwise.
+///
+/// # Errors
+/// [`ServeError::Reflection`] for damaged descriptors.
+pub async fn standard_routes(
+    names: &[&'static str],
+    descriptors: &[&'static [u8]],
+) -> Result<(Routes, Health), ServeError> {
+    let (reporter, health_service) = tonic_health::server::health_reporter();
+    let mut all_names = vec![""];
+    all_names.extend_from_slice(names);
+    let health = Health {
+        reporter,
+        names: all_names,
+    };
+    health.set_serving(false).await;
+    let reflection = || {
+        descriptors.iter().fold(
+            tonic_reflection::server::Builder::configure()
+                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET),
+            |builder, set| builder.register_encoded_file_descriptor_set(set),
+        )
+    };
+    let routes = Routes::new(health_service)
+        .add_service(reflection().build_v1()?)
+        .add_service(reflection().build_v1alpha()?);
+    Ok((routes, health))
+}
+
+/// Serves until `shutdown`; then says NOT_SERVING, takes no new connections and gives what is open `drain` to end.
+/// Long-lived streams must end themselves on `shutdown`: the transport waits for them, and cuts them after `drain`.
+///
+/// # Errors
+/// [`ServeError::Transport`].
+pub async fn serve(
+    routes: Routes,
+    listener: TcpListener,
+    health: Health,
+    shutdown: CancellationToken,
+    drain: Duration,
+) -> Result<Drained, ServeError> {
+    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    let asked_to_stop = {
+        let shutdown = shutdown.clone();
+        async move {
+            shutdown.cancelled().await;
+            health.set_serving(false).await;
+        }
+    };
+    let serving = server()
+        .add_routes(routes)
+        .serve_with_incoming_shutdown(incoming, asked_to_stop);
+    let time_is_up = async {
+        shutdown.cancelled().await;
+        tokio::time::sleep(drain).await;
+    };
+    tokio::select! {
+        served = serving => served.map(|()| Drained::Completely).map_err(ServeError::from),
+        () = time_is_up => Ok(Drained::Cut),
+    }
+}
+
+/// Serves health alone on `address`, for a role that has no service of its own. SERVING until `shutdown`.
+///
+/// # Errors
+/// [`ServeError::Listen`] if the address cannot be listened on; serving goes on in a task of its own.
+pub async fn serve_health(address: &str, shutdown: CancellationToken) -> Result<SocketAddr, ServeError> {
+    let listener = listen(address).await?;
+    let at = listener.local_addr().map_err(|source| ServeError::Listen {
+        address: address.into(),
+        source,
+    })?;
+    let (routes, health) = standard_routes(&[], &[]).await?;
+    health.set_serving(true).await;
+    tokio::spawn(async move {
+        if let Err(error) = serve(routes, listener, health, shutdown, Duration::from_secs(1)).await {
+            tracing::error!(%error, "the health service ended");
+        }
+    });
+    Ok(at)
+}

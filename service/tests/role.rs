@@ -1,0 +1,158 @@
+//! A role as a process: how it starts, what stops it, and what it says then.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    path::PathBuf,
+    process::{Child, ChildStdout, Command, Output, Stdio},
+};
+
+/// The example role, which cargo builds beside the tests.
+fn role() -> Command {
+    let tests = std::env::current_exe().unwrap();
+    let profile = tests.ancestors().nth(2).unwrap();
+    let mut command = Command::new(PathBuf::from(profile).join("examples/role"));
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .env_remove("MINUET_CONFIG")
+        .env_remove("MINUET_LOG");
+    command
+}
+
+fn output(arguments: &[&str]) -> Output {
+    role().args(arguments).output().unwrap()
+}
+
+/// Starts the role and waits until it runs.
+fn running(arguments: &[&str]) -> (Child, BufReader<ChildStdout>) {
+    let mut child = role().args(arguments).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    assert_eq!(line, "running\n");
+    (child, stdout)
+}
+
+fn send(child: &Child, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(pid, signal).unwrap();
+}
+
+fn ended(mut child: Child, mut stdout: BufReader<ChildStdout>) -> (Option<i32>, String, String) {
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    let mut log = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+    (child.wait().unwrap().code(), rest, log)
+}
+
+#[test]
+fn sigterm_and_sigint_let_it_finish() {
+    for signal in [rustix::process::Signal::TERM, rustix::process::Signal::INT] {
+        let (child, stdout) = running(&[]);
+        send(&child, signal);
+        let (code, rest, log) = ended(child, stdout);
+        assert_eq!((code, rest.as_str()), (Some(0), "kept\n"), "{log}");
+        assert!(log.contains("started") && log.contains("stopped"), "{log}");
+    }
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let mut child = role().args(["--set", "run.seed=5"]).spawn().unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    for expected in ["started", "SIGTERM"] {
+        line.clear();
+        log.read_line(&mut line).unwrap();
+        assert!(line.contains(expected), "{line}");
+        send(&child, rustix::process::Signal::TERM);
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}
+
+#[test]
+fn a_supervised_role_stops_when_its_standard_input_closes_and_another_does_not() {
+    let (mut child, stdout) = running(&["--supervised"]);
+    drop(child.stdin.take());
+    let (code, rest, log) = ended(child, stdout);
+    assert_eq!((code, rest.as_str()), (Some(0), "kept\n"), "{log}");
+
+    let (mut child, stdout) = running(&[]);
+    drop(child.stdin.take());
+    send(&child, rustix::process::Signal::TERM);
+    let (code, rest, log) = ended(child, stdout);
+    assert_eq!((code, rest.as_str()), (Some(0), "kept\n"), "{log}");
+    assert!(
+        log.contains("SIGTERM") && !log.contains("standard input"),
+        "{log}"
+    );
+}
+
+#[test]
+fn failure_and_panic_are_exit_code_1_with_the_reason_in_the_log() {
+    let failed = output(&["--set", "run.seed=2"]);
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&failed.stderr).contains("the store is gone"));
+
+    let (child, stdout) = running(&["--set", "run.seed=3", "--log-format", "json"]);
+    let (code, _, log) = ended(child, stdout);
+    assert_eq!(code, Some(1));
+    let panic = log.lines().find(|line| line.contains("panicked")).unwrap();
+    let parsed: serde_json::Value = serde_json::from_str(panic).unwrap();
+    assert_eq!(parsed["level"], "ERROR");
+    assert!(panic.contains("index out of bounds"), "{panic}");
+}
+
+#[test]
+fn bad_usage_and_unusable_configuration_are_exit_code_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.toml");
+    std::fs::write(&file, "[search]\nvisit = 3\n").unwrap();
+    let path = file.to_str().unwrap();
+    let cases: [(&[&str], &str); 4] = [
+        (
+            &["--config", path],
+            "unknown key `search.visit`; did you mean `search.visits`?",
+        ),
+        (&["--config", "/no/such/file"], "cannot read /no/such/file"),
+        (&["--set", "visits=3"], "write section.key=value"),
+        (&["--set", "run.seed=4"], "write section.key=value"),
+    ];
+    for (arguments, reason) in cases {
+        let refused = output(arguments);
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(reason), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn the_file_named_by_the_environment_is_read_and_the_metrics_page_served() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.toml");
+    std::fs::write(&file, format!("[actor]\nmetrics = \"{free}\"\n")).unwrap();
+    let mut child = role().env("MINUET_CONFIG", &file).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    assert_eq!(line, "running\n");
+
+    let mut page = String::new();
+    let mut connection = TcpStream::connect(free).unwrap();
+    connection
+        .write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        .unwrap();
+    connection.read_to_string(&mut page).unwrap();
+    assert!(
+        page.contains("minuet_build_info{version=\"0.1.0\",role=\"actor\"} 1"),
+        "{page}"
+    );
+    send(&child, rustix::process::Signal::TERM);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}

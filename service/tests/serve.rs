@@ -1,0 +1,119 @@
+//! Serving over a real socket: health, reflection, draining with a deadline.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::time::Duration;
+
+use service::{
+    connect,
+    serve::{self, Drained},
+};
+use tokio_util::sync::CancellationToken;
+use tonic_health::pb::{
+    HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+};
+use tonic_reflection::pb::v1::{
+    ServerReflectionRequest, server_reflection_client::ServerReflectionClient,
+    server_reflection_request::MessageRequest, server_reflection_response::MessageResponse,
+};
+
+const NAME: &str = "minuet.v1.Evaluator";
+
+fn about(service: &str) -> HealthCheckRequest {
+    HealthCheckRequest {
+        service: service.into(),
+    }
+}
+
+async fn start(
+    drain: Duration,
+) -> (
+    String,
+    serve::Health,
+    CancellationToken,
+    tokio::task::JoinHandle<Drained>,
+) {
+    let listener = serve::listen("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (routes, health) = serve::standard_routes(&[NAME], &[]).await.unwrap();
+    let shutdown = CancellationToken::new();
+    let serving = tokio::spawn({
+        let (health, shutdown) = (health.clone(), shutdown.clone());
+        async move {
+            serve::serve(routes, listener, health, shutdown, drain)
+                .await
+                .unwrap()
+        }
+    });
+    (address, health, shutdown, serving)
+}
+
+#[tokio::test]
+async fn health_is_said_for_the_process_and_each_service() {
+    let (address, health, shutdown, serving) = start(Duration::from_secs(30)).await;
+    let mut client = HealthClient::new(connect::channel(&address).unwrap());
+    for (serving, expected) in [
+        (None, ServingStatus::NotServing),
+        (Some(true), ServingStatus::Serving),
+    ] {
+        if let Some(serving) = serving {
+            health.set_serving(serving).await;
+        }
+        for service in ["", NAME] {
+            let status = client.check(about(service)).await.unwrap().into_inner().status();
+            assert_eq!(status, expected, "{service}");
+        }
+    }
+    let unknown = client.check(about("no.such.Service")).await.unwrap_err();
+    assert_eq!(unknown.code(), tonic::Code::NotFound);
+    drop(client);
+    shutdown.cancel();
+    assert_eq!(serving.await.unwrap(), Drained::Completely);
+}
+
+#[tokio::test]
+async fn an_open_stream_learns_of_the_stop_and_is_cut_at_the_deadline() {
+    let (address, health, shutdown, serving) = start(Duration::from_millis(200)).await;
+    health.set_serving(true).await;
+    let mut client = HealthClient::new(connect::channel(&address).unwrap());
+    let mut watched = client.watch(about("")).await.unwrap().into_inner();
+    let first = watched.message().await.unwrap().unwrap();
+    assert_eq!(first.status(), ServingStatus::Serving);
+    shutdown.cancel();
+    let second = watched.message().await.unwrap().unwrap();
+    assert_eq!(second.status(), ServingStatus::NotServing);
+    // The stream is still open: without the deadline this would wait for ever.
+    assert_eq!(serving.await.unwrap(), Drained::Cut);
+}
+
+#[tokio::test]
+async fn reflection_lists_the_services() {
+    let (address, _health, shutdown, _serving) = start(Duration::from_millis(100)).await;
+    let mut client = ServerReflectionClient::new(connect::channel(&address).unwrap());
+    let request = ServerReflectionRequest {
+        host: String::new(),
+        message_request: Some(MessageRequest::ListServices(String::new())),
+    };
+    let replies = client
+        .server_reflection_info(tokio_stream::once(request))
+        .await
+        .unwrap();
+    let reply = replies.into_inner().message().await.unwrap().unwrap();
+    let Some(MessageResponse::ListServicesResponse(list)) = reply.message_response else {
+        panic!("{reply:?}");
+    };
+    let names: Vec<&str> = list.service.iter().map(|service| service.name.as_str()).collect();
+    assert!(names.contains(&"grpc.health.v1.Health"), "{names:?}");
+    shutdown.cancel();
+}
+
+#[tokio::test]
+async fn a_listener_says_which_address_is_taken() {
+    let first = serve::listen("127.0.0.1:0").await.unwrap();
+    let address = first.local_addr().unwrap().to_string();
+    let error = serve::listen(&address).await.unwrap_err().to_string();
+    assert!(
+        error.starts_with(&format!("cannot listen on {address}: ")),
+        "{error}"
+    );
+}
