@@ -34,6 +34,11 @@ pub(crate) fn layout() -> RowLayout {
     }
 }
 
+/// A row whose first index is this has no finite value.
+pub(crate) const NOT_FINITE: u32 = 62;
+/// A batch with a row whose first index is this fails.
+pub(crate) const FAILS: u32 = 63;
+
 /// A model without a runtime: the value of a row is its first index / 1000, the logits of its actions are
 /// 0, 1, 2, … times its second index / 100.
 pub(crate) struct FakeRunner;
@@ -57,12 +62,22 @@ impl Runner for FakeRunner {
     fn run(&mut self, batch: Batch) -> Result<Box<dyn Outputs>, RunError> {
         let layout = layout();
         let rows = batch.rows().chunks(layout.row_len());
+        if rows.clone().any(|row| row[0] == FAILS as i32) {
+            return Err(RunError("out of memory".into()));
+        }
+        let value = |row: &[i32]| {
+            if row[0] == NOT_FINITE as i32 {
+                f32::NAN
+            } else {
+                row[0] as f32 / 1000.0
+            }
+        };
         Ok(Box::new(FakeOutputs {
             logits: rows
                 .clone()
                 .flat_map(|row| (0..layout.actions).map(|action| action as f32 * row[1] as f32 / 100.0))
                 .collect(),
-            values: rows.map(|row| row[0] as f32 / 1000.0).collect(),
+            values: rows.map(value).collect(),
         }))
     }
 }
