@@ -171,20 +171,22 @@ const fn steps() -> [Option<Step>; ACTIONS] {
     table
 }
 
-static VIEWS: [[u16; ACTIONS]; 4] = [
-    view(false, false),
-    view(true, false),
-    view(false, true),
-    view(true, true),
-];
+static VIEWS: [[u16; ACTIONS]; 4] = {
+    let steps = steps();
+    [
+        view(&steps, false, false),
+        view(&steps, true, false),
+        view(&steps, false, true),
+        view(&steps, true, true),
+    ]
+};
 
-const fn view(turned: bool, mirrored: bool) -> [u16; ACTIONS] {
-    const STEPS: [Option<Step>; ACTIONS] = steps();
+const fn view(steps: &[Option<Step>; ACTIONS], turned: bool, mirrored: bool) -> [u16; ACTIONS] {
     let view = View { turned, mirrored };
     let mut table = [0; ACTIONS];
     let mut action = 0;
     while action < ACTIONS {
-        table[action] = match STEPS[action] {
+        table[action] = match steps[action] {
             None => action as u16,
             Some(Step { from, to, under }) => {
                 let (from, to) = (view.square(from), view.square(to));

@@ -1,6 +1,6 @@
 //! Positions as FEN, moves as UCI writes them, both checked when read.
 
-use cozy_chess::{Board, Color, FenParseError, File, Piece, Rank, Square};
+use cozy_chess::{Board, Color, FenParseError, File, Piece, Rank, Square, get_king_moves};
 
 use super::{Chess, moves, moves::Under, row::LARGEST_CLOCK};
 use crate::game::{Action, Game, StartError};
@@ -110,6 +110,10 @@ fn parse(fen: &str) -> Result<(Board, u8), String> {
     let board_clock = clock.min(100);
     let fen = format!("{placement} {mover} {castling} {en_passant} {board_clock} {number}");
     let board: Board = fen.parse().map_err(describe)?;
+    // The board takes any two kings that are not in check from pieces.
+    if get_king_moves(board.king(Color::White)).has(board.king(Color::Black)) {
+        return Err("the kings stand side by side".into());
+    }
     for color in Color::ALL {
         let rights = board.castle_rights(color);
         let usual =
