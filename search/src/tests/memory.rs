@@ -135,3 +135,23 @@ fn the_largest_size_is_never_exceeded() {
         assert!(search.counters().unstored > 0);
     }
 }
+
+/// A tree that was full has room again at the next decision, however small it is.
+#[test]
+fn a_full_tree_is_emptied_by_the_next_re_root() {
+    let settings = Settings {
+        traversals: 500,
+        tree_bytes: 20_000,
+        ..Settings::default()
+    };
+    let mut search = Search::new(TreeGame::<2>::of(&ENDLESS), settings, KEY);
+    for _ in 0..30 {
+        let unstored = search.counters().unstored;
+        search.decide(evaluate).unwrap();
+        assert!(search.counters().unstored > unstored);
+        let full = search.counters().nodes;
+        search.advance(search.choose(0.0).unwrap()).unwrap();
+        assert_eq!(search.counters().nodes as usize, check(&search));
+        assert!(search.counters().nodes < full);
+    }
+}
