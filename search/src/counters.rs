@@ -24,6 +24,8 @@ pub struct Counters {
     pub moved: u64,
     /// Nodes held now, dropped ones that are not reclaimed yet included.
     pub nodes: u64,
+    /// Bytes they take up.
+    pub bytes_used: u64,
     /// Bytes allocated for them.
     pub bytes: u64,
 }

@@ -41,3 +41,6 @@ pub use draws::{Draws, GameKey, Purpose};
 pub use leaf::{Evaluation, Gathered, LeafId, LeafRequest};
 pub use search::Search;
 pub use settings::{Alpha, FirstPlay, Noise, Reuse, Settings, SettingsError};
+
+#[cfg(test)]
+mod tests;

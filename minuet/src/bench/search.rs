@@ -1,10 +1,261 @@
-//! (to be written)
+//! `minuet bench search`: traversals per second with a uniform evaluator, on one thread.
+//!
+//! The evaluator gives every legal action the same prior and every state the value 0, so the figures are the search's and
+//! the rules engine's own. Games are played move after move with the subtree re-used, as self-play does.
+//! Visits, fresh evaluations, gray and terminal visits are told apart, and the *signature* is a fingerprint of
+//! every visit count: as long as it stays the same, so does what the search does.
 
-/// Arguments.
+use std::time::Instant;
+
+use anyhow::{Context, ensure};
+use games::{Action, Game, MoverValue, catalogue};
+use search::{Counters, GameKey, Search, Settings};
+use serde::Serialize;
+
+use super::report;
+
+/// Arguments of `minuet bench search`.
 #[derive(clap::Args)]
-pub struct Arguments {}
+#[command(after_help = "Example: minuet bench search --game paco-sako --traversals 4096 --json")]
+pub struct Arguments {
+    /// Only this game (default: all of them).
+    #[arg(long)]
+    game: Option<String>,
+    /// Traversals for each move.
+    #[arg(long, default_value_t = 4096)]
+    traversals: u32,
+    /// Leaves handed out at once; 1 is serial UCT.
+    #[arg(long, default_value_t = 1)]
+    leaves: u32,
+    /// Moves of each round; a game that ends earlier is followed by another.
+    #[arg(long, default_value_t = 40)]
+    moves: u32,
+    /// Rounds; the median counts.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was measured.
+#[derive(Serialize)]
+struct Report {
+    /// Always `search`.
+    bench: &'static str,
+    traversals_per_move: u32,
+    leaves: u32,
+    moves: u32,
+    rounds: usize,
+    games: Vec<Measured>,
+}
+
+/// One game's figures.
+#[derive(Serialize)]
+struct Measured {
+    game: &'static str,
+    /// Medians over the rounds, each per second.
+    traversals_per_second: f64,
+    fresh_evaluations_per_second: f64,
+    /// Counts of one round (every round does the same).
+    traversals: u64,
+    fresh_evaluations: u64,
+    gray_visits: u64,
+    terminal_visits: u64,
+    collisions: u64,
+    unstored: u64,
+    /// Leaves of a batch, on average.
+    leaves_per_batch: f64,
+    /// The greatest number of nodes held at once, their bytes in use, and bytes by node.
+    nodes: u64,
+    bytes_used: u64,
+    bytes_per_node: f64,
+    /// Memory allocated for them.
+    bytes: u64,
+    /// Fingerprint of all visit counts.
+    signature: String,
+}
 
 /// Runs it.
-pub fn run(_: Arguments) -> anyhow::Result<()> {
-    anyhow::bail!("to be written")
+pub fn run(arguments: Arguments) -> anyhow::Result<()> {
+    ensure!(
+        arguments.rounds > 0 && arguments.moves > 0,
+        "--rounds and --moves must be at least 1"
+    );
+    let settings = Settings {
+        traversals: arguments.traversals,
+        leaves: arguments.leaves,
+        ..Settings::default()
+    };
+    settings.check()?;
+    let names = match &arguments.game {
+        Some(name) => vec![name.as_str()],
+        None => catalogue::NAMES.to_vec(),
+    };
+    let mut games = Vec::new();
+    for name in names {
+        let measure = Measure {
+            settings: settings.clone(),
+            moves: arguments.moves,
+            rounds: arguments.rounds,
+        };
+        games.push(catalogue::visit(name, measure)??);
+    }
+    let report = Report {
+        bench: "search",
+        traversals_per_move: arguments.traversals,
+        leaves: arguments.leaves,
+        moves: arguments.moves,
+        rounds: arguments.rounds,
+        games,
+    };
+    report::print(&report, arguments.json, text)
+}
+
+struct Measure {
+    settings: Settings,
+    moves: u32,
+    rounds: usize,
+}
+
+/// What one round did.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Round {
+    counters: Counters,
+    batches: u64,
+    signature: Signature,
+}
+
+impl catalogue::Visitor for Measure {
+    type Output = anyhow::Result<Measured>;
+
+    fn visit<G: Game>(self) -> anyhow::Result<Measured> {
+        let (mut rates, mut fresh) = (Vec::new(), Vec::new());
+        let mut done = Round::default();
+        for round in 0..self.rounds {
+            let began = Instant::now();
+            let this = self.round::<G>()?;
+            let seconds = began.elapsed().as_secs_f64();
+            rates.push(this.counters.visits as f64 / seconds);
+            fresh.push(this.counters.evaluations as f64 / seconds);
+            ensure!(
+                round == 0 || this == done,
+                "two rounds of {} with the same seed differ",
+                G::NAME
+            );
+            done = this;
+        }
+        let Round {
+            counters,
+            batches,
+            signature,
+        } = done;
+        Ok(Measured {
+            game: G::NAME,
+            traversals_per_second: report::median(&rates),
+            fresh_evaluations_per_second: report::median(&fresh),
+            traversals: counters.visits,
+            fresh_evaluations: counters.evaluations,
+            gray_visits: counters.gray_visits,
+            terminal_visits: counters.terminal_visits,
+            collisions: counters.collisions,
+            unstored: counters.unstored,
+            leaves_per_batch: counters.evaluations as f64 / batches.max(1) as f64,
+            nodes: counters.nodes,
+            bytes_used: counters.bytes_used,
+            bytes_per_node: counters.bytes_used as f64 / counters.nodes.max(1) as f64,
+            bytes: counters.bytes,
+            signature: format!("{:016x}", signature.0),
+        })
+    }
+}
+
+impl Measure {
+    fn round<G: Game>(&self) -> anyhow::Result<Round> {
+        let mut round = Round::default();
+        let mut moves = 0;
+        for game in 0.. {
+            let state = G::start(&G::Rules::default(), None)?;
+            let mut search = Search::new(state, self.settings.clone(), GameKey { run_seed: 1, game });
+            while moves < self.moves {
+                search.decide(|request, priors| {
+                    round.batches += u64::from(request.id.index() == 0);
+                    priors.resize(request.legal.len(), 1.0 / request.legal.len() as f32);
+                    MoverValue::new(0.0)
+                })?;
+                let Some(action) = search.choose(1.0) else { break };
+                let now = search.counters();
+                if now.nodes > round.counters.nodes {
+                    round.counters.nodes = now.nodes;
+                    round.counters.bytes_used = now.bytes_used;
+                }
+                round.signature.add(action, &search.decision().visits);
+                search.advance(action).context("the search chose it")?;
+                moves += 1;
+            }
+            round.take_in(search.counters());
+            if moves >= self.moves {
+                break;
+            }
+        }
+        Ok(round)
+    }
+}
+
+impl Round {
+    fn take_in(&mut self, game: Counters) {
+        let sum = &mut self.counters;
+        sum.visits += game.visits;
+        sum.evaluations += game.evaluations;
+        sum.gray_visits += game.gray_visits;
+        sum.terminal_visits += game.terminal_visits;
+        sum.collisions += game.collisions;
+        sum.unstored += game.unstored;
+        sum.bytes = sum.bytes.max(game.bytes);
+    }
+}
+
+/// FNV-1a over all visit counts and the actions played.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Signature(u64);
+
+impl Default for Signature {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Signature {
+    fn add(&mut self, action: Action, visits: &[u32]) {
+        for word in std::iter::once(&action).chain(visits) {
+            for byte in word.to_le_bytes() {
+                self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+        }
+    }
+}
+
+fn text(report: &Report) -> String {
+    let mut lines = format!(
+        "search, one thread, uniform evaluator, {} traversals a move, {} leaves at once, {} moves, median of {}\n\n",
+        report.traversals_per_move, report.leaves, report.moves, report.rounds
+    );
+    lines += "game            traversals/s   fresh/s   fresh    gray  terminal  collisions   nodes  bytes/node  signature\n";
+    for game in &report.games {
+        let share = |count: u64| format!("{:.1}%", 100.0 * count as f64 / game.traversals.max(1) as f64);
+        lines += &format!(
+            "{:14} {:>13.0} {:>9.0} {:>7} {:>7} {:>9} {:>11} {:>7} {:>11.0}  {}\n",
+            game.game,
+            game.traversals_per_second,
+            game.fresh_evaluations_per_second,
+            share(game.fresh_evaluations),
+            share(game.gray_visits),
+            share(game.terminal_visits),
+            share(game.collisions),
+            game.nodes,
+            game.bytes_per_node,
+            game.signature
+        );
+    }
+    lines
 }

@@ -1,0 +1,24 @@
+//! What the unit tests share: a small layout, models without a runtime.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use games::{ConstantPlane, RowLayout};
+
+/// Rows of three values: two indices into planes 0 and 2, one constant up to 100.
+pub(crate) fn layout() -> RowLayout {
+    RowLayout {
+        game: "small".into(),
+        options: 0,
+        entries: 2,
+        planes: 4,
+        sparse: vec![0, 2],
+        constants: vec![ConstantPlane {
+            name: "counter".into(),
+            plane: 1,
+            divisor: 100,
+            max: 100,
+        }],
+        ones: vec![3],
+        actions: 5,
+        mirrored_actions: false,
+    }
+}

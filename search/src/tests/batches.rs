@@ -1,0 +1,204 @@
+//! Several leaves at once: no virtual loss stays behind, nothing is asked twice, arrival order does not matter.
+
+use std::collections::HashSet;
+
+use games::MoverValue;
+use proptest::prelude::*;
+
+use super::{
+    KEY, Shape, TreeGame, any_key, any_settings,
+    game::{any_shape, evaluate, spread},
+    invariants::check,
+};
+use crate::{Decision, Evaluation, LeafId, Reuse, Search, Settings};
+
+type Answers = Vec<(LeafId, Vec<f32>, MoverValue)>;
+
+fn gather<const PLAYERS: u8>(search: &mut Search<TreeGame<PLAYERS>>) -> Answers {
+    let mut answers = Vec::new();
+    let gathered = search.gather(|request| {
+        let mut priors = Vec::new();
+        let value = evaluate(&request, &mut priors);
+        answers.push((request.id, priors, value));
+    });
+    assert_eq!(gathered.leaves as usize, answers.len());
+    answers
+}
+
+/// Plays a game; the answers of each batch arrive in an order drawn from `order` (0: as they went out).
+fn play<const PLAYERS: u8>(
+    shape: &Shape,
+    settings: &Settings,
+    key: crate::GameKey,
+    order: u64,
+) -> Vec<(Decision, crate::Counters)> {
+    let mut search = Search::new(TreeGame::<PLAYERS>::of(shape), settings.clone(), key);
+    let mut batches = order;
+    let mut story = Vec::new();
+    loop {
+        while !search.is_decided() {
+            let mut answers = gather(&mut search);
+            if order != 0 {
+                batches = spread(batches);
+                answers.sort_by_key(|(id, ..)| spread(batches ^ id.index() as u64));
+            }
+            for (id, priors, value) in answers {
+                search
+                    .apply(
+                        id,
+                        Evaluation {
+                            priors: &priors,
+                            value,
+                        },
+                    )
+                    .unwrap();
+            }
+            check(&search);
+        }
+        story.push((search.decision(), search.counters()));
+        match search.choose(1.0) {
+            Some(action) => search.advance(action).unwrap(),
+            None => return story,
+        }
+        check(&search);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn trees_add_up_after_every_batch(shape in any_shape(), settings in any_settings(1u32..40), key in any_key()) {
+        play::<2>(&shape, &settings, key, 0);
+        play::<1>(&shape, &settings, key, 0);
+    }
+
+    #[test]
+    fn arrival_order_does_not_matter(
+        shape in any_shape(),
+        settings in any_settings(2u32..40),
+        key in any_key(),
+        order in 1u64..,
+    ) {
+        prop_assert_eq!(play::<2>(&shape, &settings, key, 0), play::<2>(&shape, &settings, key, order));
+    }
+
+    /// Every state of these trees differs, so a game that keeps its tree asks for each at most once.
+    #[test]
+    fn nothing_is_asked_twice(shape in any_shape(), mut settings in any_settings(1u32..40), key in any_key()) {
+        if settings.reuse == Reuse::Drop {
+            settings.reuse = Reuse::Gray;
+        }
+        let most = settings.leaves;
+        let traversals = settings.traversals;
+        let mut search = Search::new(TreeGame::<2>::of(&shape), settings, key);
+        let mut asked = HashSet::new();
+        loop {
+            let before = search.counters().visits;
+            while !search.is_decided() {
+                let mut answers = Answers::new();
+                search.gather(|request| {
+                    assert!(asked.insert(request.state.identity), "asked twice");
+                    let mut priors = Vec::new();
+                    let value = evaluate(&request, &mut priors);
+                    assert_eq!(request.legal.len(), priors.len());
+                    answers.push((request.id, priors, value));
+                });
+                prop_assert!(answers.len() <= most as usize);
+                // While leaves are out, a gather does nothing.
+                if !answers.is_empty() {
+                    prop_assert_eq!(gather(&mut search).len(), 0);
+                }
+                for (id, priors, value) in answers {
+                    search.apply(id, Evaluation { priors: &priors, value }).unwrap();
+                }
+            }
+            let Some(action) = search.choose(0.0) else { break };
+            prop_assert_eq!(search.counters().visits - before, u64::from(traversals));
+            search.advance(action).unwrap();
+        }
+    }
+
+    #[test]
+    fn abandoned_leaves_leave_nothing_behind(shape in any_shape(), settings in any_settings(1u32..20), key in any_key()) {
+        let mut search = Search::new(TreeGame::<2>::of(&shape), settings, key);
+        let mut late = Answers::new();
+        for round in 0u64.. {
+            if search.is_decided() {
+                break;
+            }
+            let answers = gather(&mut search);
+            for (id, priors, value) in &late {
+                let answer = Evaluation { priors, value: *value };
+                prop_assert_eq!(search.apply(*id, answer), Err(crate::ApplyError::UnknownLeaf));
+            }
+            // Every other round, half of the answers arrive and then the batch is given up.
+            let is_given_up = round % 2 == 0;
+            for (id, priors, value) in &answers {
+                if !is_given_up || id.index() % 2 == 0 {
+                    search.apply(*id, Evaluation { priors, value: *value }).unwrap();
+                }
+            }
+            if is_given_up {
+                search.abandon();
+                late = answers;
+            }
+            let visits = search.decision().visits;
+            prop_assert_eq!(visits.iter().sum::<u32>(), search.done);
+            no_loss_is_left(&search);
+        }
+    }
+}
+
+fn no_loss_is_left(search: &Search<TreeGame<2>>) {
+    use crate::arena::{ACTION, NodeId, leaves_out};
+    let mut at = 0;
+    while at < search.arena.words() {
+        let node = NodeId(at as u32);
+        assert!(
+            search
+                .arena
+                .column(node, ACTION)
+                .iter()
+                .all(|&word| leaves_out(word) == 0)
+        );
+        at += crate::arena::HEADER + crate::arena::COLUMNS * search.arena.edges(node);
+    }
+}
+
+/// With room enough, batches are filled: the first leaf of a wide tree drives the others elsewhere.
+#[test]
+fn virtual_losses_spread_the_leaves() {
+    let shape = Shape {
+        seed: 4,
+        branching: 30,
+        depth: 20,
+        ends: 0,
+        again: 30,
+    };
+    let settings = Settings {
+        traversals: 2000,
+        leaves: 16,
+        ..Settings::default()
+    };
+    let mut search = Search::new(TreeGame::<2>::of(&shape), settings, KEY);
+    let (mut batches, mut leaves) = (0, 0);
+    while !search.is_decided() {
+        let answers = gather(&mut search);
+        batches += 1;
+        leaves += answers.len();
+        for (id, priors, value) in answers {
+            search
+                .apply(
+                    id,
+                    Evaluation {
+                        priors: &priors,
+                        value,
+                    },
+                )
+                .unwrap();
+        }
+    }
+    let fill = leaves as f64 / f64::from(batches) / 16.0;
+    assert!(fill > 0.5, "{fill}");
+}

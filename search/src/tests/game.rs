@@ -1,0 +1,216 @@
+//! A game whose tree is drawn from a seed: uneven branching, players who act several times in a row, early ends.
+
+use games::{Action, Game, IllegalAction, MoverValue, Outcome, Player, RowLayout, StartError, Symmetry};
+use proptest::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::LeafRequest;
+
+/// What a tree looks like.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Shape {
+    pub seed: u64,
+    /// Most actions of a state.
+    pub branching: u32,
+    /// Actions after which every game is over.
+    pub depth: u32,
+    /// Of 100 states, those where the game is over.
+    pub ends: u32,
+    /// Of 100 actions, those after which the same player goes on.
+    pub again: u32,
+}
+
+/// A state; two states of a tree never have the same `identity`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TreeGame<const PLAYERS: u8> {
+    pub shape: Shape,
+    pub identity: u64,
+    pub depth: u32,
+    pub mover: Player,
+}
+
+/// A well-spread number (the finaliser of SplitMix64).
+pub fn spread(number: u64) -> u64 {
+    let mut x = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// `[0, 1)`.
+fn unit(number: u64) -> f32 {
+    (spread(number) >> 40) as f32 / (1u64 << 24) as f32
+}
+
+impl<const PLAYERS: u8> TreeGame<PLAYERS> {
+    pub fn of(shape: &Shape) -> Self {
+        Self {
+            identity: spread(shape.seed),
+            shape: shape.clone(),
+            depth: 0,
+            mover: Player::First,
+        }
+    }
+
+    fn property(&self, which: u64) -> u64 {
+        spread(self.identity ^ which.wrapping_mul(0xa076_1d64_78bd_642f))
+    }
+
+    fn ends_early(&self) -> bool {
+        self.depth > 0 && self.property(1) % 100 < u64::from(self.shape.ends)
+    }
+
+    /// One early end in eight is none by the rules: there just is no action.
+    fn is_dead_end(&self) -> bool {
+        self.property(4).is_multiple_of(8)
+    }
+
+    /// Priors and value that this state's evaluator gives; rounded as half-precision priors are, so that ties occur.
+    pub fn evaluation(&self) -> (Vec<f32>, MoverValue) {
+        let mut legal = Vec::new();
+        self.legal_actions(&mut legal);
+        let weights: Vec<f32> = legal
+            .iter()
+            .map(|&action| 1.0 + (unit(self.property(u64::from(action) + 1000)) * 4.0).floor())
+            .collect();
+        let sum: f32 = weights.iter().sum();
+        let value = (unit(self.property(7)) * 2.0 - 1.0) * 0.99;
+        let priors = weights.iter().map(|weight| weight / sum).collect();
+        (priors, MoverValue::new(value))
+    }
+}
+
+/// The evaluator of [`TreeGame`].
+pub fn evaluate<const PLAYERS: u8>(
+    request: &LeafRequest<'_, TreeGame<PLAYERS>>,
+    priors: &mut Vec<f32>,
+) -> MoverValue {
+    let (own, value) = request.state.evaluation();
+    priors.extend(own);
+    value
+}
+
+impl<const PLAYERS: u8> Game for TreeGame<PLAYERS> {
+    type Rules = Shape;
+    type Encoding = ();
+    const NAME: &'static str = "tree";
+    const PLAYERS: u8 = PLAYERS;
+    const ACTIONS: u32 = 64;
+    const SYMMETRIES: u8 = 4;
+
+    fn start(rules: &Shape, _: Option<&str>) -> Result<Self, StartError> {
+        Ok(Self::of(rules))
+    }
+
+    fn encoding(_: u32) -> Result<(), StartError> {
+        Ok(())
+    }
+
+    fn layout((): ()) -> RowLayout {
+        RowLayout {
+            game: Self::NAME.into(),
+            options: 0,
+            entries: 1,
+            planes: 1,
+            sparse: vec![0],
+            constants: Vec::new(),
+            ones: Vec::new(),
+            actions: Self::ACTIONS,
+            mirrored_actions: false,
+        }
+    }
+
+    fn to_move(&self) -> Player {
+        self.mover
+    }
+
+    fn outcome(&self) -> Option<Outcome> {
+        let early = self.ends_early() && !self.is_dead_end();
+        (early || self.depth >= self.shape.depth).then(|| {
+            if PLAYERS == 1 {
+                return Outcome::Scored(unit(self.property(2)) * 2.0 - 1.0);
+            }
+            match self.property(2) % 3 {
+                0 => Outcome::Won(Player::First),
+                1 => Outcome::Won(Player::Second),
+                _ => Outcome::Draw,
+            }
+        })
+    }
+
+    fn legal_actions(&self, actions: &mut Vec<Action>) {
+        actions.clear();
+        if self.ends_early() || self.depth >= self.shape.depth {
+            return;
+        }
+        let count = 1 + self.property(3) % u64::from(self.shape.branching);
+        let mut action = 0;
+        for index in 0..count {
+            action += 1 + (self.property(100 + index) % 3) as u32;
+            actions.push(action);
+        }
+    }
+
+    fn play(&mut self, action: Action) -> Result<(), IllegalAction> {
+        let mut legal = Vec::new();
+        self.legal_actions(&mut legal);
+        if !legal.contains(&action) {
+            return Err(IllegalAction {
+                action,
+                reason: "not an edge of the tree",
+            });
+        }
+        self.play_legal(action);
+        Ok(())
+    }
+
+    fn play_legal(&mut self, action: Action) {
+        if PLAYERS == 2 && self.property(500 + u64::from(action)) % 100 >= u64::from(self.shape.again) {
+            self.mover = self.mover.other();
+        }
+        self.identity = spread(
+            self.identity
+                .wrapping_add(u64::from(action).wrapping_mul(0xd6e8_feb8_6659_fd93)),
+        );
+        self.depth += 1;
+    }
+
+    fn position(&self) -> String {
+        format!("{:016x}", self.identity)
+    }
+
+    fn allows(&self, symmetry: Symmetry) -> bool {
+        symmetry == Symmetry::IDENTITY || self.property(5) >> symmetry.0 & 1 == 1
+    }
+
+    fn write_row(&self, (): (), _: Symmetry, row: &mut Vec<u32>) {
+        row.push((self.identity % 64) as u32);
+    }
+
+    fn policy_index(&self, (): (), _: Symmetry, action: Action) -> u32 {
+        action
+    }
+}
+
+prop_compose! {
+    pub fn any_shape()(
+        seed: u64,
+        branching in 1u32..8,
+        depth in 1u32..14,
+        ends in 0u32..40,
+        again in 0u32..=100,
+    ) -> Shape {
+        Shape { seed, branching, depth, ends, again }
+    }
+}
+
+/// One of a fixed series of trees that can be searched through.
+pub fn small(seed: u64) -> Shape {
+    Shape {
+        seed,
+        branching: 3,
+        depth: 3 + (seed % 3) as u32,
+        ends: (seed % 4 * 10) as u32,
+        again: (seed % 5 * 25) as u32,
+    }
+}

@@ -1,0 +1,118 @@
+//! What must hold of every tree between two batches: [`check`].
+
+use std::collections::HashSet;
+
+use games::{Game, MoverValue};
+
+use super::TreeGame;
+use crate::{
+    Reuse, Search,
+    arena::{ACTION, Kind, NodeId, PRIOR, Step, TOTAL, VISITS},
+};
+
+/// Walks all nodes below the decision node and checks that counts add up, that no virtual loss is left, and that
+/// evaluations stand where they belong. Gives the number of nodes below (and with) the decision node.
+pub fn check<const PLAYERS: u8>(search: &Search<TreeGame<PLAYERS>>) -> usize {
+    assert!(!search.is_waiting());
+    let mut seen = HashSet::new();
+    node(search, search.root, &search.state, true, &mut seen);
+    let counters = search.counters();
+    assert_eq!(
+        counters.visits + counters.root_evaluations,
+        counters.evaluations + counters.gray_visits + counters.terminal_visits
+    );
+    assert!(counters.nodes as usize >= seen.len());
+    seen.len()
+}
+
+fn node<const PLAYERS: u8>(
+    search: &Search<TreeGame<PLAYERS>>,
+    at: NodeId,
+    state: &TreeGame<PLAYERS>,
+    is_root: bool,
+    seen: &mut HashSet<u32>,
+) {
+    let arena = &search.arena;
+    assert!(seen.insert(at.0), "two edges lead to one node");
+    let kind = arena.kind(at, search.generation);
+    let mut legal = Vec::new();
+    state.legal_actions(&mut legal);
+    if kind == Kind::Terminal {
+        assert!(legal.is_empty());
+        let result = state.outcome().map_or(0.0, |outcome| outcome.value().get());
+        assert_eq!(arena.result(at).get(), result);
+        return;
+    }
+    assert_eq!(arena.mover(at), state.mover);
+    // An action's word is the action alone: no virtual loss is left.
+    assert_eq!(arena.column(at, ACTION), legal);
+    if kind != Kind::Empty {
+        let (priors, value) = state.evaluation();
+        assert_eq!(
+            arena.floats(at, PRIOR).collect::<Vec<_>>(),
+            priors,
+            "noise in the tree"
+        );
+        assert_eq!(arena.evaluation(at), value);
+    }
+    let visits = arena.column(at, VISITS);
+    let sum: u32 = visits.iter().sum();
+    assert_eq!(arena.sum_of_visits(at), sum);
+    if is_root && search.settings.reuse != Reuse::Keep && kind == Kind::Active {
+        assert_eq!(sum, search.done);
+    }
+    for (edge, (&action, &visits)) in legal.iter().zip(visits).enumerate() {
+        let step = Step {
+            node: at,
+            edge: edge as u32,
+        };
+        let Some(child) = arena.child(step) else {
+            continue;
+        };
+        let mut below = state.clone();
+        below.play_legal(action);
+        node(search, child, &below, false, seen);
+        if kind == Kind::Active {
+            let total = arena.floats(at, TOTAL).nth(edge).unwrap();
+            edge_adds_up(search, step, child, visits, total);
+        }
+    }
+}
+
+/// An edge's traversals are its child's own, and those through the child's edges.
+fn edge_adds_up<const PLAYERS: u8>(
+    search: &Search<TreeGame<PLAYERS>>,
+    step: Step,
+    child: NodeId,
+    visits: u32,
+    total: f32,
+) {
+    let arena = &search.arena;
+    let mover = arena.mover(step.node);
+    let discount = if PLAYERS == 1 {
+        search.settings.discount
+    } else {
+        1.0
+    };
+    let expected = match arena.kind(child, search.generation) {
+        Kind::Empty | Kind::Gray => {
+            assert_eq!(visits, 0);
+            0.0
+        }
+        Kind::Terminal => arena.result(child).seen_by(mover).get() * visits as f32,
+        Kind::Active => {
+            assert_eq!(visits, 1 + arena.sum_of_visits(child));
+            let below: f32 = arena.floats(child, TOTAL).sum();
+            let own = arena.evaluation(child).get() + below;
+            MoverValue::new(own)
+                .of_first(arena.mover(child))
+                .seen_by(mover)
+                .get()
+        }
+    };
+    let expected = expected * discount;
+    assert!(
+        (total - expected).abs() <= 1e-4 * (1.0 + visits as f32),
+        "{total} {expected}"
+    );
+}

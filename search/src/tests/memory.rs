@@ -1,0 +1,137 @@
+//! The tree's size: dropped nodes are reclaimed, work for it is bounded, and so is the whole.
+
+use proptest::prelude::*;
+
+use super::{
+    KEY, Shape, TreeGame, any_key, any_settings,
+    game::{any_shape, evaluate},
+    invariants::check,
+};
+use crate::{Reuse, Search, Settings};
+
+const ENDLESS: Shape = Shape {
+    seed: 8,
+    branching: 6,
+    depth: 4000,
+    ends: 0,
+    again: 30,
+};
+
+#[test]
+fn a_very_long_game_stays_small() {
+    for reuse in [Reuse::Gray, Reuse::Keep, Reuse::Drop] {
+        let settings = Settings {
+            traversals: 60,
+            reuse,
+            ..Settings::default()
+        };
+        let mut search = Search::new(TreeGame::<2>::of(&ENDLESS), settings, KEY);
+        let (mut early, mut late, mut created) = (0, 0, 0);
+        let mut actions = 0;
+        while let (Ok(()), Some(action)) = (search.decide(evaluate), search.choose(1.0)) {
+            let bytes = search.counters().bytes;
+            created = search.counters().evaluations + search.counters().terminal_visits;
+            if actions < 200 {
+                early = bytes.max(early)
+            } else {
+                late = bytes.max(late)
+            }
+            search.advance(action).unwrap();
+            actions += 1;
+        }
+        assert_eq!(actions, ENDLESS.depth);
+        // 4000 decisions of 60 traversals, of which the tree never holds more than a few.
+        assert!(early.max(late) < 300_000, "{early} {late}");
+        assert!(late <= 2 * early, "{early} {late}");
+        assert!(
+            search.counters().moved <= created,
+            "{:?} {created}",
+            search.counters()
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// With a small largest size, leaves that find no room are evaluated and counted, and visits still add up.
+    #[test]
+    fn a_full_tree_goes_on_without_growing(
+        shape in any_shape(),
+        mut settings in any_settings(1u32..20),
+        key in any_key(),
+        kilobytes in 1usize..8,
+    ) {
+        settings.tree_bytes = kilobytes << 10;
+        let traversals = settings.traversals;
+        let keeps = settings.reuse == Reuse::Keep;
+        let mut search = Search::new(TreeGame::<2>::of(&shape), settings, key);
+        let mut kept = 0;
+        loop {
+            search.decide(evaluate).unwrap();
+            let counters = search.counters();
+            prop_assert!(counters.bytes as usize <= kilobytes << 10, "{:?}", counters);
+            let Some(action) = search.choose(1.0) else { break };
+            let sum: u32 = search.decision().visits.iter().sum();
+            prop_assert_eq!(sum, traversals + kept);
+            search.advance(action).unwrap();
+            if keeps {
+                kept = search.decision().visits.iter().sum();
+            }
+        }
+    }
+
+    /// Compaction is invisible: a search that compacts at every re-root plays the same game as one that never does.
+    #[test]
+    fn compaction_changes_nothing_but_places(
+        shape in any_shape(),
+        settings in any_settings(1u32..20),
+        key in any_key(),
+    ) {
+        let mut often = Search::new(TreeGame::<2>::of(&shape), settings.clone(), key);
+        let mut never = Search::new(TreeGame::<2>::of(&shape), settings, key);
+        loop {
+            often.next_compaction = 0;
+            never.next_compaction = usize::MAX;
+            often.decide(evaluate).unwrap();
+            never.decide(evaluate).unwrap();
+            prop_assert_eq!(often.decision(), never.decision());
+            prop_assert_eq!(often.counters().evaluations, never.counters().evaluations);
+            let Some(action) = never.choose(1.0) else { break };
+            often.advance(action).unwrap();
+            never.advance(action).unwrap();
+            let reachable = check(&often);
+            prop_assert_eq!(reachable, check(&never));
+            // Nothing but the kept subtree is left.
+            prop_assert_eq!(often.counters().nodes as usize, reachable);
+        }
+    }
+}
+
+/// The largest size holds for the memory allocated, not just for what is in use.
+#[test]
+fn the_largest_size_is_never_exceeded() {
+    for reuse in [Reuse::Gray, Reuse::Keep] {
+        let settings = Settings {
+            traversals: 3000,
+            tree_bytes: 300_000,
+            reuse,
+            ..Settings::default()
+        };
+        let mut search = Search::new(
+            TreeGame::<2>::of(&Shape {
+                branching: 20,
+                ..ENDLESS
+            }),
+            settings,
+            KEY,
+        );
+        for _ in 0..20 {
+            search.decide(evaluate).unwrap();
+            assert!(search.counters().bytes <= 300_000);
+            let Some(action) = search.choose(0.0) else { break };
+            search.advance(action).unwrap();
+        }
+        assert!(search.counters().unstored > 0);
+    }
+}

@@ -1,0 +1,143 @@
+//! One-player games: discounted once for each action, no sign flip, a virtual loss is the lowest value.
+
+use games::{Game, MoverValue, Player};
+use proptest::prelude::*;
+
+use super::{
+    KEY, Shape, TreeGame, any_key,
+    game::{any_shape, evaluate, small},
+};
+use crate::{FirstPlay, Reuse, Search, Settings};
+
+/// The best discounted result below a state, by trying everything.
+fn best(state: &TreeGame<1>, discount: f32) -> f32 {
+    let mut legal = Vec::new();
+    state.legal_actions(&mut legal);
+    if legal.is_empty() {
+        return state.outcome().map_or(0.0, |outcome| outcome.value().get());
+    }
+    let below = |&action: &u32| {
+        let mut state = state.clone();
+        state.play_legal(action);
+        discount * best(&state, discount)
+    };
+    legal.iter().map(below).fold(f32::NEG_INFINITY, f32::max)
+}
+
+/// A corridor of one action after the other. Traversal `k` ends `k` actions away, so the sum at the decision node is known in closed form.
+#[test]
+fn each_action_discounts_once() {
+    let discount = 0.9f32;
+    let shape = Shape {
+        seed: 1,
+        branching: 1,
+        depth: 12,
+        ends: 0,
+        again: 0,
+    };
+    let start = TreeGame::<1>::of(&shape);
+    let mut states = vec![start.clone()];
+    let mut legal = Vec::new();
+    loop {
+        let mut state = states.last().unwrap().clone();
+        state.legal_actions(&mut legal);
+        let Some(&action) = legal.first() else { break };
+        state.play_legal(action);
+        states.push(state);
+    }
+    let corridor = states.len() - 1;
+    assert!(corridor > 4, "the seed gives a short corridor");
+    let end = states[corridor]
+        .outcome()
+        .map_or(0.0, |outcome| outcome.value().get());
+    let mut expected = 0.0;
+    for traversals in 1..30u32 {
+        let at = (traversals as usize).min(corridor);
+        let value = if at == corridor {
+            end
+        } else {
+            states[at].evaluation().1.get()
+        };
+        expected += value * discount.powi(at as i32);
+        let settings = Settings {
+            traversals,
+            discount,
+            leaves: 1,
+            ..Settings::default()
+        };
+        let mut search = Search::new(start.clone(), settings, KEY);
+        search.decide(evaluate).unwrap();
+        let found = search.decision().values[0].get();
+        let mean = expected / traversals as f32;
+        assert!((found - mean).abs() < 1e-5, "{traversals}: {found} {mean}");
+    }
+}
+
+/// On trees that are small enough to be searched through, the search's play earns what the best play earns.
+/// How fast it converges depends on the tree, so the trees are fixed.
+#[test]
+fn converges_to_the_best_discounted_result() {
+    for seed in 0..60 {
+        let shape = small(seed);
+        let discount = [0.6, 0.9, 1.0][seed as usize % 3];
+        let settings = Settings {
+            traversals: 20_000,
+            exploration: 1.0,
+            first_play: FirstPlay::Zero,
+            noise: None,
+            leaves: 1 + seed as u32 % 8,
+            reuse: [Reuse::Gray, Reuse::Keep][seed as usize % 2],
+            discount,
+            ..Settings::default()
+        };
+        let mut search = Search::new(TreeGame::<1>::of(&shape), settings, KEY);
+        let expected = best(search.state(), discount);
+        let mut actions = 0;
+        let mut value = None;
+        loop {
+            let decided = search.decide(|request, priors| {
+                priors.extend(request.legal.iter().map(|_| 1.0 / request.legal.len() as f32));
+                MoverValue::new(0.0)
+            });
+            assert_eq!(decided, Ok(()));
+            value = value.or(Some(search.decision().value.get()));
+            let Some(action) = search.choose(0.0) else { break };
+            search.advance(action).unwrap();
+            actions += 1;
+        }
+        let earned = search.decision().value.get() * discount.powi(actions);
+        assert!(
+            (earned - expected).abs() < 0.02,
+            "{shape:?}: earned {earned} of {expected}"
+        );
+        let value = value.unwrap();
+        assert!(
+            (value - expected).abs() < 0.1,
+            "{shape:?}: value {value} of {expected}"
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Nobody's sign is turned: with a value of 1 everywhere, every edge is worth a power of the discount.
+    #[test]
+    fn nobody_flips_signs(shape in any_shape(), key in any_key()) {
+        let shape = Shape { ends: 0, depth: 50, ..shape };
+        let settings = Settings { traversals: 20, discount: 1.0, ..Settings::default() };
+        let mut search = Search::new(TreeGame::<1>::of(&shape), settings, key);
+        search
+            .decide(|request, priors| {
+                assert_eq!(request.state.to_move(), Player::First);
+                evaluate(request, priors);
+                MoverValue::new(1.0)
+            })
+            .unwrap();
+        let terminal = search.counters().terminal_visits;
+        for (value, visits) in search.decision().values.iter().zip(search.decision().visits) {
+            // Dead ends are worth 0 and not 1.
+            prop_assert!(terminal > 0 || visits == 0 || value.get() == 1.0);
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Draws: the same seed gives the same game, another seed another; symmetries, noise and the choice of actions.
+
+use std::collections::{BTreeMap, HashSet};
+
+use games::{Game, Symmetry};
+use proptest::prelude::*;
+
+use super::{
+    KEY, Shape, TreeGame, any_key, any_settings,
+    game::{any_shape, evaluate},
+};
+use crate::{Alpha, GameKey, Noise, Search, Settings};
+
+const WIDE: Shape = Shape {
+    seed: 3,
+    branching: 7,
+    depth: 10,
+    ends: 5,
+    again: 50,
+};
+
+fn game(shape: &Shape, settings: &Settings, key: GameKey) -> Vec<(u32, Vec<u32>)> {
+    let mut search = Search::new(TreeGame::<2>::of(shape), settings.clone(), key);
+    let mut played = Vec::new();
+    loop {
+        search.decide(evaluate).unwrap();
+        let Some(action) = search.choose(1.0) else {
+            return played;
+        };
+        assert_eq!(search.choose(1.0), Some(action));
+        played.push((action, search.decision().visits));
+        search.advance(action).unwrap();
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_same_key_gives_the_same_game(shape in any_shape(), settings in any_settings(1u32..9), key in any_key()) {
+        prop_assert_eq!(game(&shape, &settings, key), game(&shape, &settings, key));
+    }
+}
+
+#[test]
+fn another_key_gives_another_game() {
+    let settings = Settings::default();
+    let games: HashSet<_> = (0..20)
+        .map(|number| game(&WIDE, &settings, GameKey { game: number, ..KEY }))
+        .collect();
+    assert!(games.len() >= 19, "{}", games.len());
+}
+
+#[test]
+fn symmetries_are_drawn_among_the_allowed_ones_only() {
+    let settings = Settings {
+        traversals: 3000,
+        ..Settings::default()
+    };
+    let mut drawn: BTreeMap<(Vec<u8>, u8), u32> = BTreeMap::new();
+    let shape = Shape {
+        branching: 30,
+        depth: 30,
+        ends: 0,
+        ..WIDE
+    };
+    let mut search = Search::new(TreeGame::<2>::of(&shape), settings, KEY);
+    search
+        .decide(|request, priors| {
+            let allowed = (0..4)
+                .filter(|&number| request.state.allows(Symmetry(number)))
+                .collect();
+            *drawn.entry((allowed, request.symmetry.0)).or_default() += 1;
+            evaluate(request, priors)
+        })
+        .unwrap();
+    for ((allowed, symmetry), count) in &drawn {
+        assert!(allowed.contains(symmetry), "{symmetry} of {allowed:?}");
+        let all: u32 = drawn
+            .iter()
+            .filter(|((other, _), _)| other == allowed)
+            .map(|(_, count)| count)
+            .sum();
+        let share = f64::from(*count) / f64::from(all) * allowed.len() as f64;
+        assert!(
+            (0.7..1.3).contains(&share),
+            "{symmetry} of {allowed:?}: {count} of {all}"
+        );
+    }
+    assert!(drawn.keys().any(|(allowed, _)| allowed.len() == 4));
+}
+
+#[test]
+fn without_random_symmetry_leaves_are_seen_as_they_are() {
+    let settings = Settings {
+        random_symmetry: false,
+        ..Settings::default()
+    };
+    let mut search = Search::new(TreeGame::<2>::of(&WIDE), settings, KEY);
+    let decided = search.decide(|request, priors| {
+        assert_eq!(request.symmetry, Symmetry::IDENTITY);
+        evaluate(request, priors)
+    });
+    assert_eq!(decided, Ok(()));
+}
+
+/// The noise is the decision node's alone, new for each decision; `priors` stay as they were given.
+/// (That no noise reaches the tree, `invariants::check` and the reference see to.)
+#[test]
+fn noise_is_the_decision_nodes_own() {
+    let settings = Settings {
+        noise: Some(Noise {
+            fraction: 0.5,
+            alpha: Alpha::Each(0.5),
+        }),
+        ..Settings::default()
+    };
+    let shape = Shape { ends: 0, ..WIDE };
+    let mut search = Search::new(TreeGame::<2>::of(&shape), settings, KEY);
+    let mut mixed = 0;
+    while let (Ok(()), Some(action)) = (search.decide(evaluate), search.choose(0.0)) {
+        let decision = search.decision();
+        assert_eq!(decision.priors, search.state().evaluation().0);
+        assert!((decision.searched_priors.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+        if decision.actions.len() > 1 {
+            assert_ne!(decision.priors, decision.searched_priors);
+            mixed += 1;
+        }
+        search.advance(action).unwrap();
+    }
+    assert!(mixed > 3);
+}
+
+#[test]
+fn the_choice_follows_the_visits_and_the_temperature() {
+    let settings = Settings {
+        traversals: 60,
+        noise: None,
+        ..Settings::default()
+    };
+    for temperature in [0.25f32, 0.5, 1.0, 3.0] {
+        let rounds = 4000;
+        let mut chosen: BTreeMap<u32, f64> = BTreeMap::new();
+        let mut expected: BTreeMap<u32, f64> = BTreeMap::new();
+        for number in 0..rounds {
+            let key = GameKey { game: number, ..KEY };
+            let mut search = Search::new(TreeGame::<2>::of(&WIDE), settings.clone(), key);
+            search.decide(evaluate).unwrap();
+            let decision = search.decision();
+            let power = |visits: u32| f64::from(visits).powf(1.0 / f64::from(temperature));
+            let sum: f64 = decision.visits.iter().map(|&visits| power(visits)).sum();
+            for (&action, &visits) in decision.actions.iter().zip(&decision.visits) {
+                *expected.entry(action).or_default() += power(visits) / sum;
+            }
+            *chosen.entry(search.choose(temperature).unwrap()).or_default() += 1.0;
+        }
+        for (action, expected) in expected {
+            let found = chosen.get(&action).copied().unwrap_or(0.0);
+            let spread = 4.5 * expected.max(1.0).sqrt();
+            assert!(
+                (found - expected).abs() < spread,
+                "{action} at {temperature}: {found} {expected}"
+            );
+        }
+    }
+}
+
+#[test]
+fn temperature_zero_takes_the_most_visited_and_draws_among_equals() {
+    let settings = Settings {
+        traversals: 2,
+        exploration: 4.0,
+        noise: None,
+        first_play: crate::FirstPlay::Zero,
+        ..Settings::default()
+    };
+    let mut chosen = HashSet::new();
+    for number in 0..40 {
+        let key = GameKey { game: number, ..KEY };
+        let mut search = Search::new(TreeGame::<2>::of(&WIDE), settings.clone(), key);
+        search.decide(evaluate).unwrap();
+        let decision = search.decision();
+        let greatest = *decision.visits.iter().max().unwrap();
+        let action = search.choose(0.0).unwrap();
+        let edge = decision
+            .actions
+            .iter()
+            .position(|&other| other == action)
+            .unwrap();
+        assert_eq!(decision.visits[edge], greatest);
+        chosen.insert(action);
+    }
+    assert_eq!(chosen.len(), 2);
+}
