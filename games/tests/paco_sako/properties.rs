@@ -47,6 +47,11 @@ fn map_actions(state: &PacoSako, change: impl Fn(Action) -> Action) -> Vec<Actio
     actions
 }
 
+#[test]
+fn a_state_fits_two_cache_lines() {
+    assert!(size_of::<PacoSako>() <= 128);
+}
+
 proptest! {
     #[test]
     fn a_fen_says_what_the_state_is(choices in choices(200)) {
