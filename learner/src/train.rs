@@ -111,6 +111,11 @@ impl Trainer {
         })
     }
 
+    /// Computes the tower in `kind` when training; see [`Pass::kind`].
+    pub fn set_kind(&mut self, kind: Kind) {
+        self.kind = kind;
+    }
+
     /// The network as it is now.
     pub fn network(&self) -> &Network {
         &self.network
