@@ -83,6 +83,10 @@ pub struct ReplayConfig {
     pub cache_mib: u64,
     /// Appends are refused while the database is larger than this, in MiB. At least 1.
     pub max_disk_mib: u64,
+    /// Appends are refused while less than this is free on the database's disk, in MiB.
+    pub min_free_mib: u64,
+    /// Ids of at least this many games are remembered, retired ones included, so that a game sent again is known.
+    pub remembered_games: u64,
 }
 
 impl Default for ReplayConfig {
@@ -94,6 +98,8 @@ impl Default for ReplayConfig {
             window_positions: 500_000,
             cache_mib: 256,
             max_disk_mib: 16 * 1024,
+            min_free_mib: 256,
+            remembered_games: 1_000_000,
         }
     }
 }

@@ -1,0 +1,209 @@
+//! A game as batches are made from it: its trainable positions only, in flat arrays.
+
+use proto::v1::{Batch, Game};
+
+/// Numbers that take two bytes each where all of them fit.
+#[derive(Debug)]
+enum Numbers {
+    Narrow(Box<[u16]>),
+    Wide(Box<[u32]>),
+}
+
+impl Numbers {
+    fn new(values: Vec<u32>) -> Self {
+        let narrow: Result<Box<[u16]>, _> = values.iter().map(|&value| u16::try_from(value)).collect();
+        narrow.map_or_else(|_| Self::Wide(values.into()), Self::Narrow)
+    }
+
+    fn append(&self, from: usize, to: usize, out: &mut Vec<u32>) {
+        match self {
+            Self::Narrow(values) => out.extend(
+                values
+                    .get(from..to)
+                    .unwrap_or_default()
+                    .iter()
+                    .map(|&value| u32::from(value)),
+            ),
+            Self::Wide(values) => out.extend_from_slice(values.get(from..to).unwrap_or_default()),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Narrow(values) => 2 * values.len(),
+            Self::Wide(values) => 4 * values.len(),
+        }
+    }
+}
+
+/// One trainable position.
+#[derive(Clone, Copy, Debug)]
+struct Position {
+    ply: u32,
+    row_end: u32,
+    visits_end: u32,
+    result: f32,
+    root_value: f32,
+}
+
+/// The trainable positions of a game, with values from the point of view of the player to act.
+#[derive(Debug)]
+pub struct Decoded {
+    positions: Box<[Position]>,
+    rows: Numbers,
+    visit_actions: Numbers,
+    visits: Numbers,
+    varying_rows: bool,
+}
+
+impl Decoded {
+    /// Takes what is needed from a whole game; its columns have the lengths that [`crate::validate`] checks.
+    pub fn new(game: &Game) -> Self {
+        let fixed = game.rows.len() / game.actions.len().max(1);
+        let mut positions = Vec::new();
+        let mut rows = Vec::new();
+        let mut visit_actions = Vec::new();
+        let mut visits = Vec::new();
+        let (mut row_at, mut visit_at) = (0, 0);
+        for (ply, &count) in game.visit_counts.iter().enumerate() {
+            let length = game.row_lengths.get(ply).map_or(fixed, |&length| length as usize);
+            let (row, visit) = (row_at..row_at + length, visit_at..visit_at + count as usize);
+            (row_at, visit_at) = (row.end, visit.end);
+            if count == 0 {
+                continue;
+            }
+            rows.extend_from_slice(game.rows.get(row).unwrap_or_default());
+            visit_actions.extend_from_slice(game.visit_actions.get(visit.clone()).unwrap_or_default());
+            visits.extend_from_slice(game.visits.get(visit).unwrap_or_default());
+            let is_second = game.movers.get(ply) == Some(&1);
+            positions.push(Position {
+                ply: ply as u32,
+                row_end: rows.len() as u32,
+                visits_end: visits.len() as u32,
+                result: if is_second { -game.score } else { game.score },
+                root_value: game.root_values.get(ply).copied().unwrap_or_default(),
+            });
+        }
+        Self {
+            positions: positions.into(),
+            rows: Numbers::new(rows),
+            visit_actions: Numbers::new(visit_actions),
+            visits: Numbers::new(visits),
+            varying_rows: !game.row_lengths.is_empty(),
+        }
+    }
+
+    /// Trainable positions.
+    pub fn len(&self) -> u32 {
+        self.positions.len() as u32
+    }
+
+    /// Memory that this takes.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + size_of_val(&*self.positions)
+            + self.rows.bytes()
+            + self.visit_actions.bytes()
+            + self.visits.bytes()
+    }
+
+    /// Visit entries and row values of a position, to reserve room by.
+    pub fn sizes(&self, position: u32) -> (usize, usize) {
+        self.spans(position)
+            .map_or((0, 0), |(_, row, visits)| (row.1 - row.0, visits.1 - visits.0))
+    }
+
+    /// Appends a position to a batch; `false` where there is no such position.
+    #[must_use]
+    pub fn append(&self, position: u32, sequence: u64, batch: &mut Batch) -> bool {
+        let Some((found, row, visits)) = self.spans(position) else {
+            return false;
+        };
+        self.rows.append(row.0, row.1, &mut batch.rows);
+        if self.varying_rows {
+            batch.row_lengths.push((row.1 - row.0) as u32);
+        }
+        batch.visit_counts.push((visits.1 - visits.0) as u32);
+        self.visit_actions
+            .append(visits.0, visits.1, &mut batch.visit_actions);
+        self.visits.append(visits.0, visits.1, &mut batch.visits);
+        batch.results.push(found.result);
+        batch.root_values.push(found.root_value);
+        batch.game_sequences.push(sequence);
+        batch.plies.push(found.ply);
+        true
+    }
+
+    fn spans(&self, position: u32) -> Option<(&Position, (usize, usize), (usize, usize))> {
+        let at = position as usize;
+        let found = self.positions.get(at)?;
+        let (row, visits) = match at.checked_sub(1).and_then(|before| self.positions.get(before)) {
+            Some(before) => (before.row_end, before.visits_end),
+            None => (0, 0),
+        };
+        Some((
+            found,
+            (row as usize, found.row_end as usize),
+            (visits as usize, found.visits_end as usize),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synthetic;
+
+    #[test]
+    fn positions_are_the_games_own_and_values_the_movers() {
+        let mut game = synthetic::game(3, 30);
+        (game.result, game.score) = (1, 1.0);
+        // The third position was not searched fully.
+        let before: u32 = game.visit_counts[..2].iter().sum();
+        let dropped = before as usize..(before + game.visit_counts[2]) as usize;
+        game.visit_actions.drain(dropped.clone());
+        game.visits.drain(dropped);
+        game.visit_counts[2] = 0;
+
+        let decoded = Decoded::new(&game);
+        assert_eq!(decoded.len(), 29);
+        let mut batch = Batch::default();
+        for position in 0..29 {
+            let (rows, visits) = decoded.sizes(position);
+            let before = (batch.rows.len(), batch.visits.len());
+            assert!(decoded.append(position, 77, &mut batch));
+            assert_eq!(
+                (batch.rows.len(), batch.visits.len()),
+                (before.0 + rows, before.1 + visits)
+            );
+        }
+        assert!(!decoded.append(29, 77, &mut batch));
+        let plies: Vec<u32> = (0..30).filter(|&ply| ply != 2).collect();
+        assert_eq!(batch.plies, plies);
+        assert_eq!(batch.game_sequences, vec![77; 29]);
+        let rows: Vec<u32> = plies
+            .iter()
+            .flat_map(|&ply| game.rows[ply as usize * 39..][..39].to_vec())
+            .collect();
+        assert_eq!(batch.rows, rows);
+        assert_eq!(batch.visit_actions, game.visit_actions);
+        assert_eq!(batch.visits, game.visits);
+        for (at, &ply) in plies.iter().enumerate() {
+            let sign = if game.movers[ply as usize] == 0 { 1.0 } else { -1.0 };
+            assert_eq!(batch.results[at], sign);
+            assert_eq!(batch.root_values[at], game.root_values[ply as usize]);
+        }
+    }
+
+    #[test]
+    fn wide_values_and_varying_rows_come_through() {
+        let mut game = synthetic::game(3, 2);
+        game.rows = vec![1_000_000, 2, 3];
+        game.row_lengths = vec![1, 2];
+        let decoded = Decoded::new(&game);
+        let mut batch = Batch::default();
+        assert!(decoded.append(1, 5, &mut batch) && decoded.append(0, 5, &mut batch));
+        assert_eq!(batch.rows, [2, 3, 1_000_000]);
+        assert_eq!(batch.row_lengths, [2, 1]);
+    }
+}

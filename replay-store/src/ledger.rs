@@ -1,0 +1,358 @@
+//! The ledger: what was ever inserted and sampled, surviving every restart.
+//!
+//! It is kept twice. Every batch that is written to a volume carries it, so the counts of insertions
+//! are transactional with the games. And a small file beside the volumes holds it in two checksummed
+//! slots, written after each flush and before the acknowledgement: from outside the database it says up
+//! to which sequence number games were acknowledged, so that a database that silently lost its newest
+//! games (sled does, when the end of its file is damaged) is found out.
+//!
+//! Samples are counted ahead: a reservation is made durable before a batch leaves, and what is left of
+//! it is given back when the store is closed. So after `kill -9` the count is never too low, and too high by less
+//! than one reservation (1/128 of the count, at most 65,536 positions).
+
+use std::{
+    fs::{File, OpenOptions},
+    io,
+    os::unix::fs::FileExt,
+    path::Path,
+};
+
+use crate::frame::checksum;
+
+/// The durable counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    /// The next game's sequence number; the first game has 1.
+    pub next_sequence: u64,
+    /// Games ever inserted.
+    pub games_inserted: u64,
+    /// Trainable positions ever inserted.
+    pub positions_inserted: u64,
+    /// Positions ever sampled, with what is reserved.
+    pub positions_sampled: u64,
+    /// Games that were sent again after they had been stored.
+    pub duplicates: u64,
+    /// Games that were acknowledged and could not be read back.
+    pub damaged_games: u64,
+}
+
+const MAGIC: [u8; 4] = *b"MnL1";
+/// Bytes of a packed ledger: magic, generation, six counts, crc32.
+pub const LEDGER_BYTES: usize = 64;
+/// Each slot has a sector of its own.
+const SLOT: u64 = 4096;
+
+impl Ledger {
+    /// The ledger of an empty store.
+    pub fn new() -> Self {
+        Self {
+            next_sequence: 1,
+            ..Self::default()
+        }
+    }
+
+    /// Packs the ledger; `generation` says which of two is the newer.
+    pub fn pack(&self, generation: u64) -> [u8; LEDGER_BYTES] {
+        let mut bytes = [0; LEDGER_BYTES];
+        bytes[..4].copy_from_slice(&MAGIC);
+        let numbers = [
+            generation,
+            self.next_sequence,
+            self.games_inserted,
+            self.positions_inserted,
+            self.positions_sampled,
+            self.duplicates,
+            self.damaged_games,
+        ];
+        for (slot, number) in bytes[4..60].chunks_exact_mut(8).zip(numbers) {
+            slot.copy_from_slice(&number.to_le_bytes());
+        }
+        let crc = checksum(&bytes[..60], &[]);
+        bytes[60..].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    /// Unpacks a ledger and its generation; `None` where the bytes are none.
+    pub fn unpack(bytes: &[u8]) -> Option<(Self, u64)> {
+        let bytes = bytes.first_chunk::<LEDGER_BYTES>()?;
+        let (body, crc) = bytes.split_last_chunk::<4>()?;
+        if body[..4] != MAGIC || checksum(body, &[]) != u32::from_le_bytes(*crc) {
+            return None;
+        }
+        let mut numbers = [0u64; 7];
+        for (number, chunk) in numbers.iter_mut().zip(body[4..].chunks_exact(8)) {
+            *number = u64::from_le_bytes(chunk.try_into().ok()?);
+        }
+        let [
+            generation,
+            next_sequence,
+            games_inserted,
+            positions_inserted,
+            positions_sampled,
+            duplicates,
+            damaged_games,
+        ] = numbers;
+        let ledger = Self {
+            next_sequence,
+            games_inserted,
+            positions_inserted,
+            positions_sampled,
+            duplicates,
+            damaged_games,
+        };
+        Some((ledger, generation))
+    }
+
+    /// What two copies say together: counts only ever rise, so the higher is the later. The count of
+    /// samples is this copy's, if it has one, for giving back a reservation lowers it.
+    #[must_use]
+    pub fn merged(self, other: Self) -> Self {
+        Self {
+            next_sequence: self.next_sequence.max(other.next_sequence),
+            games_inserted: self.games_inserted.max(other.games_inserted),
+            positions_inserted: self.positions_inserted.max(other.positions_inserted),
+            positions_sampled: match self.positions_sampled {
+                0 => other.positions_sampled,
+                sampled => sampled,
+            },
+            duplicates: self.duplicates.max(other.duplicates),
+            damaged_games: self.damaged_games.max(other.damaged_games),
+        }
+    }
+}
+
+/// The file with the ledger's second copy.
+#[derive(Debug)]
+pub struct LedgerFile {
+    file: File,
+    generation: u64,
+}
+
+/// How a ledger file was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It is new.
+    Nothing,
+    /// It holds this.
+    Ledger(Ledger),
+    /// It is there, and neither slot can be read.
+    Damaged,
+}
+
+impl LedgerFile {
+    /// Opens the file, or makes it.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    pub fn open(path: &Path) -> io::Result<(Self, Found)> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)?;
+        let slots = [0, SLOT].map(|offset| {
+            let mut bytes = [0; LEDGER_BYTES];
+            file.read_exact_at(&mut bytes, offset).ok()?;
+            Ledger::unpack(&bytes)
+        });
+        let newest = slots
+            .into_iter()
+            .flatten()
+            .max_by_key(|&(_, generation)| generation);
+        let is_new = file.metadata()?.len() == 0;
+        let (found, generation) = match newest {
+            Some((ledger, generation)) => (Found::Ledger(ledger), generation),
+            None if is_new => (Found::Nothing, 0),
+            None => (Found::Damaged, 0),
+        };
+        Ok((Self { file, generation }, found))
+    }
+
+    /// Writes the ledger into the older slot; with `sync` it survives a loss of power too.
+    ///
+    /// # Errors
+    /// What the file system reports; the newer slot is still whole then.
+    pub fn write(&mut self, ledger: &Ledger, sync: bool) -> io::Result<()> {
+        self.generation += 1;
+        let offset = SLOT * (self.generation % 2);
+        self.file.write_all_at(&ledger.pack(self.generation), offset)?;
+        if sync {
+            self.file.sync_data()?;
+        }
+        Ok(())
+    }
+}
+
+/// Most positions of one reservation.
+const MAX_RESERVATION: u64 = 65_536;
+
+/// The ledger in use: one copy in memory, the file behind it.
+#[derive(Debug)]
+pub struct Keeper {
+    file: LedgerFile,
+    durable: Ledger,
+    sampled: u64,
+    is_dirty: bool,
+}
+
+impl Keeper {
+    /// Takes over from a ledger that was read and merged.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    pub fn new(mut file: LedgerFile, ledger: Ledger) -> io::Result<Self> {
+        file.write(&ledger, true)?;
+        Ok(Self {
+            file,
+            durable: ledger,
+            sampled: ledger.positions_sampled,
+            is_dirty: false,
+        })
+    }
+
+    /// The counts as they are, without what is only reserved.
+    pub fn now(&self) -> Ledger {
+        Ledger {
+            positions_sampled: self.sampled,
+            ..self.durable
+        }
+    }
+
+    /// The counts as they are to be written, reservations included.
+    pub fn durable(&self) -> Ledger {
+        self.durable
+    }
+
+    /// Takes the counts of insertions from `ledger`, which a volume has just made durable.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    pub fn inserted(&mut self, ledger: &Ledger) -> io::Result<()> {
+        self.durable = self.durable.merged(*ledger);
+        self.file.write(&self.durable, false)
+    }
+
+    /// Counts a game that was sent again; [`Keeper::save`] writes it down.
+    pub fn duplicate(&mut self) {
+        self.durable.duplicates += 1;
+        self.is_dirty = true;
+    }
+
+    /// Writes down what is not yet.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    pub fn save(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.is_dirty) {
+            self.file.write(&self.durable, false)?;
+        }
+        Ok(())
+    }
+
+    /// Counts `positions` as sampled; they are durable when this returns.
+    ///
+    /// # Errors
+    /// What the file system reports; nothing may be sent then.
+    pub fn sampled(&mut self, positions: u64) -> io::Result<()> {
+        let sampled = self.sampled + positions;
+        if sampled > self.durable.positions_sampled {
+            let ahead = (sampled / 128).min(MAX_RESERVATION);
+            let reserved = Ledger {
+                positions_sampled: sampled + ahead,
+                ..self.durable
+            };
+            self.file.write(&reserved, true)?;
+            self.durable = reserved;
+        }
+        self.sampled = sampled;
+        Ok(())
+    }
+
+    /// Gives back what is left of the reservation; the last act of a store that is closed in order.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    pub fn close(&mut self) -> io::Result<()> {
+        self.durable = self.now();
+        self.file.write(&self.durable, true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_ledger() -> impl Strategy<Value = Ledger> {
+        any::<[u64; 6]>().prop_map(|numbers| Ledger {
+            next_sequence: numbers[0],
+            games_inserted: numbers[1],
+            positions_inserted: numbers[2],
+            positions_sampled: numbers[3],
+            duplicates: numbers[4],
+            damaged_games: numbers[5],
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn packed_ledgers_come_back_and_damage_is_found(ledger in any_ledger(), generation: u64, at in 0..LEDGER_BYTES, bit in 0u8..8) {
+            let mut bytes = ledger.pack(generation);
+            prop_assert_eq!(Ledger::unpack(&bytes), Some((ledger, generation)));
+            bytes[at] ^= 1 << bit;
+            prop_assert_eq!(Ledger::unpack(&bytes), None);
+        }
+    }
+
+    #[test]
+    fn a_torn_slot_leaves_the_one_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger");
+        let (mut file, found) = LedgerFile::open(&path).unwrap();
+        assert_eq!(found, Found::Nothing);
+        let numbered = |next_sequence| Ledger {
+            next_sequence,
+            ..Ledger::new()
+        };
+        file.write(&numbered(5), false).unwrap();
+        file.write(&numbered(6), true).unwrap();
+        assert_eq!(LedgerFile::open(&path).unwrap().1, Found::Ledger(numbered(6)));
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[20] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        assert_eq!(LedgerFile::open(&path).unwrap().1, Found::Ledger(numbered(5)));
+        bytes[4096 + 20] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        assert_eq!(LedgerFile::open(&path).unwrap().1, Found::Damaged);
+    }
+
+    #[test]
+    fn samples_are_never_counted_too_low_after_a_kill() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger");
+        let reopen = || {
+            let (file, found) = LedgerFile::open(&path).unwrap();
+            match found {
+                Found::Ledger(ledger) => Keeper::new(file, ledger).unwrap(),
+                _ => Keeper::new(file, Ledger::new()).unwrap(),
+            }
+        };
+        let mut keeper = reopen();
+        let mut sampled = 0;
+        for round in 0..300 {
+            keeper.sampled(256).unwrap();
+            sampled += 256;
+            assert_eq!(keeper.now().positions_sampled, sampled);
+            if round % 50 == 49 {
+                let killed = reopen();
+                let counted = killed.now().positions_sampled;
+                assert!(counted >= sampled && counted <= sampled + sampled / 128);
+                keeper = killed;
+                sampled = counted;
+            }
+        }
+        keeper.close().unwrap();
+        assert_eq!(reopen().now().positions_sampled, sampled);
+    }
+}

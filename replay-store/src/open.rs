@@ -1,0 +1,163 @@
+//! Opening a store: its folder is claimed, every volume read through, what was lost named, the window filled.
+
+use std::{collections::BTreeMap, collections::BTreeSet, fs, path::Path};
+
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::watch;
+
+use crate::{
+    cache::Cache,
+    error::OpenError,
+    identity::{self, Claim, Identity, sync_folder},
+    known::Known,
+    ledger::{Found, Keeper, Ledger, LedgerFile},
+    metrics,
+    recover::{self, Loss, Recovered},
+    settings::Settings,
+    shared::{Shared, State, volume_folder, volumes_folder},
+    shelf::Shelf,
+    window::Window,
+    writer::Fill,
+};
+
+/// An opened store, before anything runs.
+pub struct Opened {
+    /// What the writer and the readers share.
+    pub shared: Shared,
+    /// The folder, for as long as this lives.
+    pub claim: Claim,
+    /// What the store is for.
+    pub identity: Identity,
+    /// How full the youngest volume is.
+    pub fill: Fill,
+    /// Acknowledged games that are gone, found out just now.
+    pub losses: Vec<Loss>,
+}
+
+/// Opens the store that `settings` describe, or makes it.
+///
+/// # Errors
+/// [`OpenError`]; the folder is as it was then, but for volumes that were mended.
+pub fn open(settings: Settings) -> Result<Opened, OpenError> {
+    let folder = settings.folder.clone();
+    let (claim, identity) = identity::claim(&folder, &settings.game, settings.options)?;
+    let ledger_path = folder.join("ledger");
+    let (file, found) = LedgerFile::open(&ledger_path).map_err(OpenError::io(&ledger_path))?;
+    let mut ledger = match found {
+        Found::Ledger(ledger) => ledger,
+        Found::Nothing => Ledger::new(),
+        Found::Damaged => {
+            tracing::error!(
+                file = %ledger_path.display(),
+                "the ledger file is damaged; the counts are taken from the database, and games it lost at its end cannot be noticed this time"
+            );
+            Ledger::new()
+        }
+    };
+    let retired = folder.join("retired");
+    let (mut known, damaged) =
+        Known::open(&retired, settings.remembered_games).map_err(OpenError::io(&retired))?;
+    for path in damaged {
+        tracing::error!(file = %path.display(), "ids of retired games cannot be read; those games would be taken for new ones");
+    }
+
+    let shelf = Shelf::default();
+    let mut window = Window::new(settings.window_positions);
+    let mut losses = Vec::new();
+    let mut fill = Fill::default();
+    let firsts = volumes(&volumes_folder(&folder), &ledger)?;
+    for (at, &first) in firsts.iter().enumerate() {
+        let end = firsts.get(at + 1).copied();
+        let path = volume_folder(&folder, first);
+        let recovered = recover::open(&path, first, end, ledger, &folder.join("damaged"))?;
+        report(&path, &recovered);
+        ledger = recovered.ledger;
+        losses.extend(recovered.losses);
+        fill = Fill::default();
+        for survivor in &recovered.survivors {
+            fill.positions += u64::from(survivor.trainable.max(1));
+            fill.bytes += u64::from(survivor.bytes);
+            known.insert(survivor.id, survivor.sequence);
+            window.push(survivor.sequence, survivor.trainable, survivor.bytes);
+        }
+        shelf.push(recovered.volume);
+    }
+    metrics::damaged(losses.len() as u64);
+    metrics::window(&window);
+    let positions = window.positions();
+    let keeper = Keeper::new(file, ledger).map_err(OpenError::io(&ledger_path))?;
+    sync_folder(&folder).map_err(OpenError::io(&folder))?;
+    let shared = Shared {
+        cache: Cache::new(settings.cache_bytes),
+        settings,
+        shelf,
+        window: RwLock::new(window),
+        known: RwLock::new(known),
+        keeper: Mutex::new(keeper),
+        unreadable: Mutex::new(BTreeSet::new()),
+        positions: watch::Sender::new(positions),
+        state: watch::Sender::new(State::Running),
+        room_warning: Mutex::new(None),
+    };
+    Ok(Opened {
+        shared,
+        claim,
+        identity,
+        fill,
+        losses,
+    })
+}
+
+/// The first sequence numbers of the volumes, ascending; at least one.
+fn volumes(folder: &Path, ledger: &Ledger) -> Result<Vec<u64>, OpenError> {
+    fs::create_dir_all(folder).map_err(OpenError::io(folder))?;
+    let mut firsts = BTreeMap::new();
+    for entry in fs::read_dir(folder).map_err(OpenError::io(folder))? {
+        let name = entry.map_err(OpenError::io(folder))?.file_name();
+        let name = name.to_string_lossy();
+        // A volume whose rebuilding was interrupted at the last step has only this name.
+        let number = name.strip_suffix(".rebuild").unwrap_or(&name);
+        match number.parse::<u64>() {
+            Ok(first) => {
+                firsts.insert(first, ());
+            }
+            Err(_) => tracing::warn!(name = %name, "not a volume; it is left alone"),
+        }
+    }
+    if firsts.is_empty() {
+        if ledger.next_sequence > 1 {
+            tracing::error!(
+                games = ledger.next_sequence - 1,
+                "games were acknowledged, and there is no volume: was the folder `volumes` removed?"
+            );
+        }
+        firsts.insert(ledger.next_sequence, ());
+    }
+    Ok(firsts.into_keys().collect())
+}
+
+fn report(path: &Path, recovered: &Recovered) {
+    if let Some(reason) = &recovered.rebuilt {
+        tracing::warn!(
+            volume = %path.display(),
+            reason,
+            kept = recovered.survivors.len(),
+            lost = recovered.losses.len(),
+            "a volume was damaged and has been built anew"
+        );
+    }
+    for loss in &recovered.losses {
+        match loss.id {
+            Some(id) => tracing::error!(
+                sequence = loss.sequence,
+                id = format!("{:032x}", u128::from_be_bytes(id)),
+                "an acknowledged game is lost"
+            ),
+            None => tracing::error!(
+                sequence = loss.sequence,
+                id = "unknown",
+                "an acknowledged game is lost"
+            ),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The stored form of a game: compact, versioned, exact.
+//!
+//! ```text
+//! record  = version u8 · id [16] · head · columns
+//! head    = section: the game's texts and numbers            (summary() reads no further)
+//! columns = section: movers, actions, model of each position
+//!         · section: rows, as edits of earlier rows          (rows)
+//!         · section: visit counts and visited actions
+//!         · section: visits
+//!         · section: root values
+//! section = plain length varint · packed length varint · zstd frame
+//! ```
+//!
+//! Numbers are LEB128 ([`reader`]) or byte planes ([`planes`]). A record says nothing of its own
+//! integrity: [`crate::frame`] carries checksums. Decoding is total all the same: any bytes give a game or
+//! a [`DecodeError`]. A field that is added later needs a new version; old ones stay readable.
+
+mod head;
+mod planes;
+mod reader;
+mod rows;
+mod section;
+
+use proto::v1::Game;
+
+pub use head::Summary;
+use reader::Reader;
+use rows::Lengths;
+
+/// The version that is written.
+pub const VERSION: u8 = 1;
+
+/// Most positions a game may have.
+pub const MAX_POSITIONS: usize = 1 << 16;
+
+/// Most values a game's rows, or its visit entries, may have in all.
+pub const MAX_VALUES: usize = 1 << 24;
+
+/// Bytes that are not a record of this or an earlier version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// The bytes end early.
+    #[error("the record ends early")]
+    Short,
+    /// Bytes are left over.
+    #[error("the record has bytes left over")]
+    Trailing,
+    /// A number that cannot stand where it stands.
+    #[error("a number in the record is out of its range")]
+    Number,
+    /// Text that is not UTF-8.
+    #[error("a text in the record is not UTF-8")]
+    Text,
+    /// An edit that leaves its reference row.
+    #[error("a row edit in the record leaves its row")]
+    Edit,
+    /// A section that zstd does not unpack.
+    #[error("a section of the record does not unpack")]
+    Packed,
+    /// A version this build does not know.
+    #[error("record version {0} is unknown to this build")]
+    Version(u8),
+}
+
+/// Packs a game that [`crate::validate::check`] has passed.
+///
+/// # Errors
+/// What zstd reports, which for memory buffers of sufficient size is only a lack of memory.
+pub fn encode(game: &Game) -> std::io::Result<Vec<u8>> {
+    let mut record = Vec::with_capacity(256 + 64 * game.actions.len());
+    record.push(VERSION);
+    record.extend((0..16).map(|at| game.id.get(at).copied().unwrap_or(0)));
+    section::with_packer(|packer| {
+        packer.put(&mut record, |plain| head::put(game, plain))?;
+        packer.put(&mut record, |plain| {
+            plain.extend_from_slice(&game.movers);
+            planes::put(&game.actions, plain);
+            planes::put(&game.model_of_position, plain);
+        })?;
+        packer.put(&mut record, |plain| put_rows(game, plain))?;
+        packer.put(&mut record, |plain| {
+            planes::put(&game.visit_counts, plain);
+            planes::put(&game.visit_actions, plain);
+        })?;
+        packer.put(&mut record, |plain| planes::put(&game.visits, plain))?;
+        packer.put(&mut record, |plain| planes::put_floats(&game.root_values, plain))
+    })?;
+    Ok(record)
+}
+
+fn put_rows(game: &Game, plain: &mut Vec<u8>) {
+    let lengths = if game.row_lengths.is_empty() {
+        Lengths::Fixed(game.rows.len() / game.actions.len().max(1))
+    } else {
+        planes::put(&game.row_lengths, plain);
+        Lengths::Varying(&game.row_lengths)
+    };
+    rows::put(&game.rows, &lengths, &game.movers, plain);
+}
+
+/// Unpacks a whole game, equal in every field to the one that was packed.
+///
+/// # Errors
+/// [`DecodeError`] where the bytes are no record.
+pub fn decode(record: &[u8]) -> Result<Game, DecodeError> {
+    let (mut reader, mut unpacker, id, head) = open(record)?;
+    let counts = head.counts;
+    let mut game = head.game;
+    game.id = id.to_vec().into();
+
+    let plain = unpacker.take(&mut reader)?;
+    let mut section = Reader::new(plain);
+    game.movers = section.take(counts.positions)?.to_vec().into();
+    game.actions = planes::take(&mut section, counts.positions)?;
+    game.model_of_position = planes::take(&mut section, counts.models_of_position)?;
+    section.end()?;
+
+    let plain = unpacker.take(&mut reader)?;
+    let mut section = Reader::new(plain);
+    if counts.varying_rows {
+        game.row_lengths = planes::take(&mut section, counts.positions)?;
+    }
+    game.rows = take_rows(&mut section, &game, counts.row_values)?;
+    section.end()?;
+
+    let plain = unpacker.take(&mut reader)?;
+    let mut section = Reader::new(plain);
+    game.visit_counts = planes::take(&mut section, counts.positions)?;
+    game.visit_actions = planes::take(&mut section, counts.visit_entries)?;
+    section.end()?;
+
+    let plain = unpacker.take(&mut reader)?;
+    let mut section = Reader::new(plain);
+    game.visits = planes::take(&mut section, counts.visit_entries)?;
+    section.end()?;
+
+    let plain = unpacker.take(&mut reader)?;
+    let mut section = Reader::new(plain);
+    game.root_values = planes::take_floats(&mut section, counts.positions)?;
+    section.end()?;
+
+    reader.end()?;
+    let entries: u64 = game.visit_counts.iter().map(|&count| u64::from(count)).sum();
+    if entries != counts.visit_entries as u64 {
+        return Err(DecodeError::Number);
+    }
+    Ok(game)
+}
+
+fn take_rows(section: &mut Reader<'_>, game: &Game, values: usize) -> Result<Vec<u32>, DecodeError> {
+    let positions = game.movers.len();
+    let lengths = if game.row_lengths.is_empty() {
+        let length = values.checked_div(positions).unwrap_or(0);
+        if length * positions != values {
+            return Err(DecodeError::Number);
+        }
+        Lengths::Fixed(length)
+    } else {
+        let sum: u64 = game.row_lengths.iter().map(|&length| u64::from(length)).sum();
+        if sum != values as u64 {
+            return Err(DecodeError::Number);
+        }
+        Lengths::Varying(&game.row_lengths)
+    };
+    rows::take(section, &lengths, &game.movers, values)
+}
+
+/// What a list of games shows of one, read from the head of its record alone.
+///
+/// # Errors
+/// [`DecodeError`] where the bytes are no record.
+pub fn summary(record: &[u8]) -> Result<Summary, DecodeError> {
+    let (_, _, id, head) = open(record)?;
+    Ok(Summary {
+        id,
+        positions: head.counts.positions as u32,
+        trainable: head.counts.trainable as u32,
+        game: head.game,
+    })
+}
+
+fn open(record: &[u8]) -> Result<(Reader<'_>, section::Unpacker, [u8; 16], head::Head), DecodeError> {
+    let mut reader = Reader::new(record);
+    match reader.byte()? {
+        VERSION => {}
+        other => return Err(DecodeError::Version(other)),
+    }
+    let id = reader.array()?;
+    let mut unpacker = section::Unpacker::default();
+    let head = head::take(unpacker.take(&mut reader)?)?;
+    Ok((reader, unpacker, id, head))
+}
+
+#[cfg(test)]
+mod tests;

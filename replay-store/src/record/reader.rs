@@ -1,0 +1,120 @@
+//! Reading bytes that may be damaged: every step is checked, nothing panics, nothing is allocated on a length's word alone.
+
+use super::DecodeError;
+
+/// A cursor over bytes.
+pub(crate) struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    /// Starts at the first of `bytes`.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    /// The next `count` bytes.
+    pub fn take(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
+        let (taken, rest) = self.rest.split_at_checked(count).ok_or(DecodeError::Short)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    /// The next `N` bytes.
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or(DecodeError::Short)?;
+        self.rest = rest;
+        Ok(*taken)
+    }
+
+    /// One byte.
+    pub fn byte(&mut self) -> Result<u8, DecodeError> {
+        self.array::<1>().map(|[byte]| byte)
+    }
+
+    /// A LEB128 number.
+    pub fn varint(&mut self) -> Result<u64, DecodeError> {
+        let mut value = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(DecodeError::Number)
+    }
+
+    /// A LEB128 number of at most 32 bits.
+    pub fn varint32(&mut self) -> Result<u32, DecodeError> {
+        u32::try_from(self.varint()?).map_err(|_| DecodeError::Number)
+    }
+
+    /// A count that may be at most `limit`.
+    pub fn count(&mut self, limit: usize) -> Result<usize, DecodeError> {
+        match usize::try_from(self.varint()?) {
+            Ok(count) if count <= limit => Ok(count),
+            _ => Err(DecodeError::Number),
+        }
+    }
+
+    /// A length and that many bytes of UTF-8.
+    pub fn text(&mut self) -> Result<String, DecodeError> {
+        let length = self.count(self.rest.len())?;
+        let bytes = self.take(length)?;
+        String::from_utf8(bytes.to_vec()).map_err(|_| DecodeError::Text)
+    }
+
+    /// Succeeds where nothing is left.
+    pub fn end(&self) -> Result<(), DecodeError> {
+        if self.rest.is_empty() {
+            Ok(())
+        } else {
+            Err(DecodeError::Trailing)
+        }
+    }
+}
+
+/// Appends a LEB128 number.
+pub(crate) fn put_varint(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Appends a length and the text.
+pub(crate) fn put_text(text: &str, out: &mut Vec<u8>) {
+    put_varint(text.len() as u64, out);
+    out.extend_from_slice(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn numbers_and_texts_come_back(values in prop::collection::vec(any::<u64>(), 0..20), text in ".{0,40}") {
+            let mut bytes = Vec::new();
+            put_text(&text, &mut bytes);
+            for &value in &values {
+                put_varint(value, &mut bytes);
+            }
+            let mut reader = Reader::new(&bytes);
+            prop_assert_eq!(reader.text().unwrap(), text);
+            for &value in &values {
+                prop_assert_eq!(reader.varint().unwrap(), value);
+            }
+            prop_assert!(reader.end().is_ok());
+        }
+    }
+
+    #[test]
+    fn a_number_without_end_is_an_error() {
+        assert!(Reader::new(&[0xff; 20]).varint().is_err());
+        assert!(Reader::new(&[0x80]).varint().is_err());
+    }
+}

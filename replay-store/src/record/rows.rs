@@ -1,0 +1,262 @@
+//! Rows as edits of an earlier row: copy some values, skip some of the earlier row, insert some new ones.
+//!
+//! A row is a sorted list of piece entries and a few constants, and one action moves one or two pieces,
+//! so nearly all of a row stands in an earlier one, a little shifted. Where rows are seen from the
+//! mover's side the earlier row must be the same player's; [`Reference`] says which is taken. Nothing
+//! here knows a game: any lists of numbers come back as they were.
+
+use super::{DecodeError, planes, reader::Reader};
+
+/// How far ahead in the reference a value is looked for.
+const REACH: usize = 12;
+
+/// Which earlier row a row is written against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reference {
+    /// The one before it.
+    Previous,
+    /// The latest in which the same player acted.
+    SameMover,
+}
+
+impl Reference {
+    /// The number it is stored as.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Previous => 0,
+            Self::SameMover => 1,
+        }
+    }
+
+    /// The reference with this number.
+    pub fn from_code(code: u8) -> Result<Self, DecodeError> {
+        match code {
+            0 => Ok(Self::Previous),
+            1 => Ok(Self::SameMover),
+            _ => Err(DecodeError::Number),
+        }
+    }
+}
+
+/// Where each row lies in the rows that stand back to back.
+pub(crate) enum Lengths<'a> {
+    /// Every row has this many values.
+    Fixed(usize),
+    /// One length for each row.
+    Varying(&'a [u32]),
+}
+
+impl Lengths<'_> {
+    fn of(&self, row: usize) -> usize {
+        match self {
+            Self::Fixed(length) => *length,
+            Self::Varying(lengths) => lengths.get(row).map_or(0, |&length| length as usize),
+        }
+    }
+}
+
+/// The edits of many rows, a column for each kind of number.
+#[derive(Default)]
+struct Edits {
+    copies: Vec<u32>,
+    skips: Vec<u32>,
+    inserts: Vec<u32>,
+    literals: Vec<u32>,
+}
+
+/// Keeps, for each player, where the last row began; `None` before there was one.
+struct Tracker {
+    reference: Reference,
+    last: [Option<(usize, usize)>; 2],
+}
+
+impl Tracker {
+    fn new(reference: Reference) -> Self {
+        Self {
+            reference,
+            last: [None; 2],
+        }
+    }
+
+    /// The span to write a row of `mover` against; `span` is the row's own.
+    fn next(&mut self, mover: u8, span: (usize, usize)) -> (usize, usize) {
+        let slot = match self.reference {
+            Reference::Previous => 0,
+            Reference::SameMover => usize::from(mover & 1),
+        };
+        let other = self.last[1 - slot];
+        let found = self.last[slot].or(other).unwrap_or((0, 0));
+        self.last[slot] = Some(span);
+        found
+    }
+}
+
+/// Appends the rows (one for each of `movers`), in whichever way is shorter.
+pub(crate) fn put(rows: &[u32], lengths: &Lengths<'_>, movers: &[u8], out: &mut Vec<u8>) {
+    let previous = edits(rows, lengths, movers, Reference::Previous);
+    let same = edits(rows, lengths, movers, Reference::SameMover);
+    let weight = |edits: &Edits| 2 * edits.copies.len() + 2 * edits.literals.len();
+    let (reference, chosen) = if weight(&same) < weight(&previous) {
+        (Reference::SameMover, same)
+    } else {
+        (Reference::Previous, previous)
+    };
+    out.push(reference.code());
+    super::reader::put_varint(chosen.copies.len() as u64, out);
+    super::reader::put_varint(chosen.literals.len() as u64, out);
+    planes::put(&chosen.copies, out);
+    planes::put(&chosen.skips, out);
+    planes::put(&chosen.inserts, out);
+    planes::put(&chosen.literals, out);
+}
+
+fn edits(rows: &[u32], lengths: &Lengths<'_>, movers: &[u8], reference: Reference) -> Edits {
+    let mut edits = Edits::default();
+    let mut tracker = Tracker::new(reference);
+    let mut begin = 0;
+    for (number, &mover) in movers.iter().enumerate() {
+        let end = begin + lengths.of(number);
+        let (from, to) = tracker.next(mover, (begin, end));
+        let (Some(row), Some(earlier)) = (rows.get(begin..end), rows.get(from..to)) else {
+            break;
+        };
+        edit(row, earlier, &mut edits);
+        begin = end;
+    }
+    edits
+}
+
+/// Appends the edits that make `row` out of `earlier`.
+fn edit(mut row: &[u32], mut earlier: &[u32], edits: &mut Edits) {
+    while !row.is_empty() {
+        let copy = row.iter().zip(earlier).take_while(|(a, b)| a == b).count();
+        row = &row[copy..];
+        earlier = &earlier[copy..];
+        let near = &earlier[..earlier.len().min(REACH)];
+        let (insert, skip) = row
+            .iter()
+            .enumerate()
+            .find_map(|(at, value)| {
+                near.iter()
+                    .position(|candidate| candidate == value)
+                    .map(|skip| (at, skip))
+            })
+            .unwrap_or((row.len(), 0));
+        edits.copies.push(copy as u32);
+        edits.skips.push(skip as u32);
+        edits.inserts.push(insert as u32);
+        edits.literals.extend_from_slice(&row[..insert]);
+        row = &row[insert..];
+        earlier = &earlier[skip..];
+    }
+}
+
+/// Reads the rows back; `total` is the number of values in all of them.
+pub(crate) fn take(
+    reader: &mut Reader<'_>,
+    lengths: &Lengths<'_>,
+    movers: &[u8],
+    total: usize,
+) -> Result<Vec<u32>, DecodeError> {
+    let reference = Reference::from_code(reader.byte()?)?;
+    let steps = reader.count(total)?;
+    let literals = reader.count(total)?;
+    let copies = planes::take(reader, steps)?;
+    let skips = planes::take(reader, steps)?;
+    let inserts = planes::take(reader, steps)?;
+    let literals = planes::take(reader, literals)?;
+    let mut steps = copies.into_iter().zip(skips).zip(inserts);
+    let mut literals = literals.as_slice();
+    let mut rows = Vec::with_capacity(total);
+    let mut tracker = Tracker::new(reference);
+    for (number, &mover) in movers.iter().enumerate() {
+        let begin = rows.len();
+        let end = begin + lengths.of(number);
+        let (mut from, to) = tracker.next(mover, (begin, end));
+        while rows.len() < end {
+            let ((copy, skip), insert) = steps.next().ok_or(DecodeError::Short)?;
+            let (copy, skip, insert) = (copy as usize, skip as usize, insert as usize);
+            let left = end - rows.len();
+            if copy > to - from || copy > left || insert > left - copy || copy + insert == 0 && skip == 0 {
+                return Err(DecodeError::Edit);
+            }
+            rows.extend_from_within(from..from + copy);
+            from += copy;
+            let (inserted, rest) = literals.split_at_checked(insert).ok_or(DecodeError::Short)?;
+            rows.extend_from_slice(inserted);
+            literals = rest;
+            if skip > to - from {
+                return Err(DecodeError::Edit);
+            }
+            from += skip;
+        }
+    }
+    if steps.next().is_some() || !literals.is_empty() || rows.len() != total {
+        return Err(DecodeError::Trailing);
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn comes_back(rows: &[Vec<u32>], movers: &[u8], fixed: Option<usize>) -> usize {
+        let flat: Vec<u32> = rows.concat();
+        let each: Vec<u32> = rows.iter().map(|row| row.len() as u32).collect();
+        let lengths = || fixed.map_or(Lengths::Varying(&each), Lengths::Fixed);
+        let mut bytes = Vec::new();
+        put(&flat, &lengths(), movers, &mut bytes);
+        let mut reader = Reader::new(&bytes);
+        assert_eq!(take(&mut reader, &lengths(), movers, flat.len()).unwrap(), flat);
+        reader.end().unwrap();
+        bytes.len()
+    }
+
+    proptest! {
+        #[test]
+        fn any_rows_come_back(
+            rows in prop::collection::vec((0u8..2, prop::collection::vec(prop_oneof![0u32..6, any::<u32>()], 1..30)), 0..20)
+        ) {
+            let (movers, rows): (Vec<u8>, Vec<Vec<u32>>) = rows.into_iter().unzip();
+            comes_back(&rows, &movers, None);
+        }
+
+        #[test]
+        fn damage_is_an_error_or_other_rows(bytes in prop::collection::vec(any::<u8>(), 0..60), total in 0usize..40) {
+            if let Ok(rows) = take(&mut Reader::new(&bytes), &Lengths::Fixed(total), &[0], total) {
+                prop_assert_eq!(rows.len(), total);
+            }
+        }
+    }
+
+    #[test]
+    fn a_moved_piece_costs_a_few_bytes() {
+        let first: Vec<u32> = (0..39).map(|entry| entry * 40).collect();
+        let mut second = first.clone();
+        second.remove(5);
+        second.insert(20, 1001);
+        let rows = [first.clone(), second.clone(), first, second];
+        let one = comes_back(&rows[..1], &[0], Some(39));
+        let four = comes_back(&rows, &[0, 0, 0, 0], Some(39));
+        assert!(four - one < 3 * 16, "{one} bytes for one row, {four} for four");
+    }
+
+    #[test]
+    fn rows_seen_from_the_mover_are_written_against_the_same_players() {
+        let white: Vec<u32> = (0..39).collect();
+        let black: Vec<u32> = (100..139).collect();
+        let rows: Vec<Vec<u32>> = (0..20)
+            .map(|ply| {
+                if ply % 2 == 0 {
+                    white.clone()
+                } else {
+                    black.clone()
+                }
+            })
+            .collect();
+        let movers: Vec<u8> = (0..20).map(|ply| ply % 2).collect();
+        assert!(comes_back(&rows, &movers, Some(39)) < 220);
+    }
+}

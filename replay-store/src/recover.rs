@@ -1,0 +1,305 @@
+//! Opening a volume that may have been through anything: what is whole is kept, what is lost is named.
+//!
+//! Every game is read once. Where all are there, that is all. Where one is missing or damaged, or the
+//! database fails, the raw files are searched ([`crate::salvage`]) and the volume is built anew beside
+//! the old one from all that is whole; the losses are written into it, so that they are reported once. The old
+//! folder is kept under `damaged/`, the last one only.
+//!
+//! The files are searched before sled opens them: opening may cut off what follows a torn place, and
+//! numbers that an unacknowledged batch left behind must not be given out again.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    error::OpenError,
+    frame::Id,
+    identity::sync_folder,
+    ledger::Ledger,
+    record,
+    salvage::Salvage,
+    volume::{Entry, Volume, VolumeError},
+};
+
+/// Bytes of one batch while a volume is built anew.
+const REBUILD_BATCH: usize = 1 << 20;
+
+/// A game that was found whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Survivor {
+    /// Its sequence number.
+    pub sequence: u64,
+    /// Its id.
+    pub id: Id,
+    /// Its trainable positions.
+    pub trainable: u32,
+    /// Bytes of its record.
+    pub bytes: u32,
+}
+
+/// A game that was acknowledged and is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// Its sequence number.
+    pub sequence: u64,
+    /// Its id, where a name survived.
+    pub id: Option<Id>,
+}
+
+/// A volume, opened.
+#[derive(Debug)]
+pub struct Recovered {
+    /// The volume, whole (again).
+    pub volume: Volume,
+    /// Its games, ascending.
+    pub survivors: Vec<Survivor>,
+    /// What was lost, found out just now.
+    pub losses: Vec<Loss>,
+    /// Why it had to be built anew; `None` where it had not.
+    pub rebuilt: Option<String>,
+    /// The ledger that was expected, with what the volume knows better.
+    pub ledger: Ledger,
+}
+
+/// What stands in the way of taking a volume as it is.
+struct Trouble {
+    sequence: u64,
+    reason: String,
+}
+
+/// Opens the volume at `folder` whose first sequence number is `first`.
+///
+/// `end` is one beyond its last sequence number where it is sealed. Where it is not, the ledger says up to which
+/// number games were acknowledged.
+///
+/// # Errors
+/// [`OpenError`] where the file system fails, or the volume cannot be built anew.
+pub fn open(
+    folder: &Path,
+    first: u64,
+    end: Option<u64>,
+    ledger: Ledger,
+    damaged: &Path,
+) -> Result<Recovered, OpenError> {
+    finish_rebuild(folder)?;
+    let salvage = if folder.exists() {
+        Salvage::scan(folder, first).map_err(OpenError::io(folder))?
+    } else {
+        Salvage::default()
+    };
+    let opened = Volume::open(folder, first);
+    let ledger = match opened.as_ref().ok().and_then(Volume::ledger) {
+        Some(inside) => ledger.merged(inside),
+        None => ledger,
+    };
+    let acknowledged = end.unwrap_or(ledger.next_sequence).max(first);
+    let mut survey = Survey::default();
+    let reason = match opened {
+        Ok(volume) => {
+            survey.look(&volume, first..acknowledged);
+            match survey.troubles.first() {
+                None => return as_it_is(volume, survey.survivors, end.is_none(), ledger, &salvage),
+                Some(trouble) => format!("game {} is {}", trouble.sequence, trouble.reason),
+            }
+        }
+        Err(error) => error.to_string(),
+    };
+    let range = Range {
+        first,
+        acknowledged,
+        end: end.unwrap_or(acknowledged.max(salvage.end())),
+    };
+    rebuild(folder, &range, ledger, damaged, survey, &salvage, reason)
+}
+
+/// Takes a volume without trouble. What an unacknowledged batch left in its files is passed over.
+fn as_it_is(
+    volume: Volume,
+    survivors: Vec<Survivor>,
+    is_open: bool,
+    mut ledger: Ledger,
+    salvage: &Salvage,
+) -> Result<Recovered, OpenError> {
+    if is_open && salvage.end() > ledger.next_sequence {
+        let gaps: Vec<(u64, Option<Id>)> = (ledger.next_sequence..salvage.end())
+            .map(|sequence| (sequence, None))
+            .collect();
+        ledger.next_sequence = salvage.end();
+        volume
+            .commit(&[], &gaps, &ledger)
+            .map_err(|source| OpenError::Volume {
+                folder: volume.folder().into(),
+                source,
+            })?;
+    }
+    Ok(Recovered {
+        volume,
+        survivors,
+        losses: Vec::new(),
+        rebuilt: None,
+        ledger,
+    })
+}
+
+/// The numbers of a volume: those from `acknowledged` on may stand for games that nobody was told of.
+struct Range {
+    first: u64,
+    acknowledged: u64,
+    end: u64,
+}
+
+/// What reading every game of a volume found.
+#[derive(Default)]
+struct Survey {
+    survivors: Vec<Survivor>,
+    known: Vec<(u64, Option<Id>)>,
+    names: Vec<(u64, Id)>,
+    troubles: Vec<Trouble>,
+    records: Vec<(u64, Vec<u8>)>,
+}
+
+impl Survey {
+    fn look(&mut self, volume: &Volume, sequences: std::ops::Range<u64>) {
+        for sequence in sequences {
+            let reason = match volume.read(sequence) {
+                Ok(record) => match survivor(sequence, &record) {
+                    Some(survivor) => {
+                        self.survivors.push(survivor);
+                        continue;
+                    }
+                    None => "not a record of this build".into(),
+                },
+                Err(error) => error.to_string(),
+            };
+            if let Some(id) = volume.lost(sequence) {
+                self.known.push((sequence, id));
+                continue;
+            }
+            if let Some(id) = volume.name(sequence) {
+                self.names.push((sequence, id));
+            }
+            self.troubles.push(Trouble { sequence, reason });
+        }
+        if !self.troubles.is_empty() {
+            // The volume is given up after this, so its good games are taken along.
+            for survivor in &self.survivors {
+                if let Ok(record) = volume.read(survivor.sequence) {
+                    self.records.push((survivor.sequence, record));
+                }
+            }
+        }
+    }
+}
+
+fn survivor(sequence: u64, record: &[u8]) -> Option<Survivor> {
+    let summary = record::summary(record).ok()?;
+    Some(Survivor {
+        sequence,
+        id: summary.id,
+        trainable: summary.trainable,
+        bytes: record.len() as u32,
+    })
+}
+
+fn rebuild_folder(folder: &Path) -> PathBuf {
+    folder.with_extension("rebuild")
+}
+
+/// Completes or clears away a rebuild that a crash interrupted.
+fn finish_rebuild(folder: &Path) -> Result<(), OpenError> {
+    let rebuild = rebuild_folder(folder);
+    if !rebuild.exists() {
+        return Ok(());
+    }
+    if folder.exists() {
+        fs::remove_dir_all(&rebuild).map_err(OpenError::io(&rebuild))
+    } else {
+        // The old volume is moved away only when the new one is complete.
+        fs::rename(&rebuild, folder).map_err(OpenError::io(folder))
+    }
+}
+
+fn rebuild(
+    folder: &Path,
+    range: &Range,
+    mut ledger: Ledger,
+    damaged: &Path,
+    survey: Survey,
+    salvage: &Salvage,
+    reason: String,
+) -> Result<Recovered, OpenError> {
+    let building = rebuild_folder(folder);
+    let failed = |source: VolumeError| OpenError::Volume {
+        folder: building.clone(),
+        source,
+    };
+    let mut survivors = Vec::new();
+    let mut losses = Vec::new();
+    let mut lost = survey.known;
+    {
+        let volume = Volume::open(&building, range.first).map_err(failed)?;
+        let mut kept = survey.records.into_iter().peekable();
+        let mut batch = Vec::new();
+        let mut batched = 0;
+        for sequence in range.first..range.end {
+            let found = kept
+                .next_if(|(kept, _)| *kept == sequence)
+                .map(|(_, record)| record)
+                .or_else(|| salvage.record(sequence))
+                .and_then(|record| Some((survivor(sequence, &record)?, record)));
+            if let Some((survivor, record)) = found {
+                if sequence >= range.acknowledged {
+                    ledger.games_inserted += 1;
+                    ledger.positions_inserted += u64::from(survivor.trainable);
+                }
+                batched += record.len();
+                batch.push(Entry {
+                    sequence,
+                    id: survivor.id,
+                    record,
+                });
+                survivors.push(survivor);
+            } else if sequence >= range.acknowledged {
+                lost.push((sequence, None));
+            } else if !lost.iter().any(|(known, _)| *known == sequence) {
+                let named = survey.names.iter().find(|(named, _)| *named == sequence);
+                losses.push(Loss {
+                    sequence,
+                    id: named.map(|(_, id)| *id).or_else(|| salvage.name(sequence)),
+                });
+            }
+            if batched >= REBUILD_BATCH {
+                volume.commit(&batch, &[], &ledger).map_err(failed)?;
+                batch.clear();
+                batched = 0;
+            }
+        }
+        lost.extend(losses.iter().map(|loss| (loss.sequence, loss.id)));
+        ledger.next_sequence = ledger.next_sequence.max(range.end);
+        ledger.damaged_games += losses.len() as u64;
+        volume.commit(&batch, &lost, &ledger).map_err(failed)?;
+    }
+    replace(folder, &building, damaged)?;
+    Ok(Recovered {
+        volume: Volume::open(folder, range.first).map_err(failed)?,
+        survivors,
+        losses,
+        rebuilt: Some(reason),
+        ledger,
+    })
+}
+
+/// Puts the new volume in the old one's place; the old one goes to `damaged`, which keeps one.
+fn replace(folder: &Path, building: &Path, damaged: &Path) -> Result<(), OpenError> {
+    if damaged.exists() {
+        fs::remove_dir_all(damaged).map_err(OpenError::io(damaged))?;
+    }
+    fs::create_dir_all(damaged).map_err(OpenError::io(damaged))?;
+    let aside = damaged.join(folder.file_name().unwrap_or_default());
+    let parent = folder.parent().unwrap_or(folder);
+    fs::rename(folder, &aside).map_err(OpenError::io(&aside))?;
+    fs::rename(building, folder).map_err(OpenError::io(folder))?;
+    sync_folder(parent).map_err(OpenError::io(parent))
+}

@@ -1,0 +1,64 @@
+//! A store's settings, and the bounds that are fixed.
+
+use std::path::PathBuf;
+
+use service::config::RunConfig;
+
+const MIB: u64 = 1 << 20;
+
+/// A volume is sealed at this part of the window, so that at most so much more than the window lies on the disk.
+pub const VOLUMES_PER_WINDOW: u64 = 8;
+/// A volume is sealed at this many bytes of records too, which bounds the memory of opening it.
+pub const MAX_VOLUME_BYTES: u64 = 64 * MIB;
+/// Most bytes of records in one commit.
+pub const MAX_COMMIT_BYTES: usize = 4 << 20;
+/// Most games in one commit, and waiting for one.
+pub const MAX_COMMIT_GAMES: usize = 1024;
+/// Most bytes of records waiting to be committed, in KiB.
+pub const MAX_QUEUED_KIB: u32 = 64 * 1024;
+/// Most positions in a batch.
+pub const MAX_BATCH_POSITIONS: u32 = 65_536;
+/// Most games in one answer to `ListGames`.
+pub const MAX_LISTED: u32 = 1000;
+
+/// What a store is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The store's folder.
+    pub folder: PathBuf,
+    /// The game whose positions it holds.
+    pub game: String,
+    /// The representation options of its rows.
+    pub options: u32,
+    /// Trainable positions in the window.
+    pub window_positions: u64,
+    /// Memory for decoded games, in bytes.
+    pub cache_bytes: usize,
+    /// Games are refused while the folder takes more than this, in bytes.
+    pub max_disk_bytes: u64,
+    /// Games are refused while less than this is free on the disk, in bytes.
+    pub min_free_bytes: u64,
+    /// Games whose ids are remembered at least, retired ones included.
+    pub remembered_games: u64,
+}
+
+impl Settings {
+    /// Takes the store's part of a run's configuration.
+    pub fn from_config(config: &RunConfig) -> Self {
+        Self {
+            folder: config.replay.folder.clone(),
+            game: config.game.name.clone(),
+            options: config.game.options,
+            window_positions: config.replay.window_positions,
+            cache_bytes: usize::try_from(config.replay.cache_mib.saturating_mul(MIB)).unwrap_or(usize::MAX),
+            max_disk_bytes: config.replay.max_disk_mib.saturating_mul(MIB),
+            min_free_bytes: config.replay.min_free_mib.saturating_mul(MIB),
+            remembered_games: config.replay.remembered_games,
+        }
+    }
+
+    /// Positions at which a volume is sealed.
+    pub fn volume_positions(&self) -> u64 {
+        self.window_positions.div_ceil(VOLUMES_PER_WINDOW)
+    }
+}

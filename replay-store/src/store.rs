@@ -1,0 +1,419 @@
+//! [`Store`]: the store without its wire. Games go in, batches come out, from any number of threads.
+
+use std::{
+    collections::HashMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    thread::{self, JoinHandle},
+};
+
+use parking_lot::Mutex;
+use proto::v1::{Batch, Game, GameSummary, StatsReply, StoredGame};
+use tokio::sync::{Semaphore, mpsc, watch};
+
+use crate::{
+    append::{Pending, Reply, Verdict},
+    decoded::Decoded,
+    disk::{self, FileSystem, Probe, Room},
+    error::{OpenError, StoreFailed},
+    frame::Id,
+    identity::Claim,
+    metrics, open, record,
+    recover::Loss,
+    sampler::{self, Pick},
+    settings::{MAX_COMMIT_GAMES, MAX_QUEUED_KIB, Settings},
+    shared::{Shared, State},
+    validate::Checked,
+    volume::ReadError,
+    writer::{Command, Writer},
+};
+
+/// How often a batch is drawn anew because a game of it could not be read.
+const REDRAWS: usize = 64;
+
+/// An open store. Close it with [`Store::close`]; dropped without that it is left as after a kill, which loses nothing
+/// that was acknowledged.
+#[derive(Debug)]
+pub struct Store {
+    shared: Arc<Shared>,
+    queue: mpsc::Sender<Command>,
+    queued: Arc<Semaphore>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+    losses: Vec<Loss>,
+    _claim: Claim,
+}
+
+/// Why there is no batch.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SampleError {
+    /// The window holds no positions.
+    #[error("the window is empty")]
+    Empty,
+    /// Drawn games could not be read, again and again.
+    #[error("drawn games cannot be read")]
+    Unreadable,
+    /// The store has stopped.
+    #[error(transparent)]
+    Failed(#[from] StoreFailed),
+}
+
+/// Why there is no such game.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GetError {
+    /// No game with this id was ever stored, or it is forgotten.
+    #[error("no game with this id is known")]
+    Unknown,
+    /// It was stored, and has left the window.
+    #[error("the game with this id was retired from the window")]
+    Retired,
+    /// It is stored and cannot be read.
+    #[error("game {sequence} cannot be read: {reason}")]
+    Damaged {
+        /// Its sequence number.
+        sequence: u64,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl Store {
+    /// Opens the store that `settings` describe, or makes it; reads every game once, and mends what can be mended.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open(settings: Settings) -> Result<Self, OpenError> {
+        let probe = Box::new(FileSystem::new(&settings.folder));
+        Self::open_with(settings, probe)
+    }
+
+    /// [`Store::open`] with another way of measuring the disk.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open_with(settings: Settings, probe: Box<dyn Probe>) -> Result<Self, OpenError> {
+        let room = Room::new(probe, settings.max_disk_bytes, settings.min_free_bytes);
+        let opened = open::open(settings)?;
+        let shared = Arc::new(opened.shared);
+        let (queue, waiting) = mpsc::channel(MAX_COMMIT_GAMES);
+        let writer = Writer::new(Arc::clone(&shared), opened.identity, room, opened.fill);
+        let writer = thread::Builder::new()
+            .name("replay-writer".into())
+            .spawn({
+                let shared = Arc::clone(&shared);
+                move || {
+                    let done = catch_unwind(AssertUnwindSafe(|| writer.run(waiting)));
+                    match done {
+                        Ok(Ok(())) => shared.close(),
+                        Ok(Err(failure)) => shared.fail(failure),
+                        Err(_) => shared.fail(StoreFailed {
+                            reason: "the writer panicked".into(),
+                        }),
+                    }
+                }
+            })
+            .map_err(OpenError::io("replay-writer"))?;
+        Ok(Self {
+            shared,
+            queue,
+            queued: Arc::new(Semaphore::new(MAX_QUEUED_KIB as usize)),
+            writer: Mutex::new(Some(writer)),
+            losses: opened.losses,
+            _claim: opened.claim,
+        })
+    }
+
+    /// What it was told.
+    pub fn settings(&self) -> &Settings {
+        &self.shared.settings
+    }
+
+    /// Whether it works; changes are seen by the receiver.
+    pub fn state(&self) -> watch::Receiver<State> {
+        self.shared.state.subscribe()
+    }
+
+    /// Trainable positions in the window; changes are seen by the receiver.
+    pub fn positions(&self) -> watch::Receiver<u64> {
+        self.shared.positions.subscribe()
+    }
+
+    /// Acknowledged games that were found lost when the store was opened.
+    pub fn losses(&self) -> &[Loss] {
+        &self.losses
+    }
+
+    /// Queues a checked and packed game; waits while the queue is full. `reply` is called once the game's
+    /// fate is durable, and dropped if the store fails first.
+    ///
+    /// # Errors
+    /// [`StoreFailed`] where the store has stopped or is closing.
+    pub async fn append(&self, checked: Checked, record: Vec<u8>, reply: Reply) -> Result<(), StoreFailed> {
+        let kib = u32::try_from(record.len().div_ceil(1024)).unwrap_or(u32::MAX);
+        let stopped = |_| self.stopped();
+        let room = Arc::clone(&self.queued)
+            .acquire_many_owned(kib.clamp(1, MAX_QUEUED_KIB))
+            .await
+            .map_err(|_| self.stopped())?;
+        let pending = Pending {
+            checked,
+            record,
+            reply,
+            room,
+        };
+        self.queue.send(Command::Append(pending)).await.map_err(stopped)
+    }
+
+    /// Checks, packs and stores one game, and waits until its fate is durable.
+    ///
+    /// # Errors
+    /// [`StoreFailed`] where the store has stopped.
+    pub async fn put(&self, game: &Game) -> Result<Verdict, StoreFailed> {
+        let checked =
+            match crate::validate::check(game, &self.shared.settings.game, self.shared.settings.options) {
+                Ok(checked) => checked,
+                Err(refusal) => return Ok(Verdict::refused(refusal)),
+            };
+        let record = record::encode(game).map_err(|error| StoreFailed {
+            reason: format!("packing a game: {error}"),
+        })?;
+        let (tell, told) = tokio::sync::oneshot::channel();
+        let reply = Box::new(move |verdict| {
+            // The sender may have gone; the game is stored all the same.
+            let _ = tell.send(verdict);
+        });
+        self.append(checked, record, reply).await?;
+        told.await.map_err(|_| self.stopped())
+    }
+
+    /// Draws batch `number` of `seed`; blocks on the disk where games are not in the cache. The
+    /// positions are counted as sampled when this returns.
+    ///
+    /// # Errors
+    /// [`SampleError`].
+    pub fn batch(&self, seed: u64, number: u64, positions: usize) -> Result<Batch, SampleError> {
+        for _ in 0..REDRAWS {
+            if let State::Failed(failure) = &*self.shared.state.borrow() {
+                return Err(failure.clone().into());
+            }
+            let (picks, window_positions) = {
+                let window = self.shared.window.read();
+                let picks = sampler::draw(&window, seed, number, positions).ok_or(SampleError::Empty)?;
+                (picks, window.positions())
+            };
+            let Some(games) = self.decoded(&picks) else {
+                continue;
+            };
+            let Some(mut batch) = sampler::assemble(&picks, &games) else {
+                return Err(SampleError::Unreadable);
+            };
+            let inserted = {
+                let mut keeper = self.shared.keeper.lock();
+                if let Err(error) = keeper.sampled(positions as u64) {
+                    let failure = StoreFailed {
+                        reason: format!("writing the ledger: {error}"),
+                    };
+                    self.shared.fail(failure.clone());
+                    return Err(failure.into());
+                }
+                keeper.now().positions_inserted
+            };
+            batch.number = number;
+            batch.positions_inserted = inserted;
+            batch.window_positions = window_positions;
+            batch.game.clone_from(&self.shared.settings.game);
+            batch.options = self.shared.settings.options;
+            return Ok(batch);
+        }
+        Err(SampleError::Unreadable)
+    }
+
+    /// The picks' games; `None` where one of them has left the window or cannot be read, so that another draw is due.
+    fn decoded(&self, picks: &[Pick]) -> Option<Vec<Arc<Decoded>>> {
+        let found = self.shared.cache.get(picks.iter().map(|pick| pick.sequence));
+        let hits = found.iter().flatten().count();
+        let mut read: HashMap<u64, Arc<Decoded>> = HashMap::new();
+        let games = found
+            .into_iter()
+            .zip(picks)
+            .map(|(game, pick)| match (game, read.get(&pick.sequence)) {
+                (Some(game), _) => Some(game),
+                (None, Some(game)) => Some(Arc::clone(game)),
+                (None, None) => {
+                    let game = Arc::new(self.decode(pick.sequence)?);
+                    self.shared.cache.insert(pick.sequence, &game);
+                    read.insert(pick.sequence, Arc::clone(&game));
+                    Some(game)
+                }
+            })
+            .collect::<Option<Vec<_>>>()?;
+        metrics::sampled(hits, picks.len() - hits, self.shared.cache.bytes());
+        Some(games)
+    }
+
+    fn decode(&self, sequence: u64) -> Option<Decoded> {
+        match self.read(sequence) {
+            Ok(game) => Some(Decoded::new(&game)),
+            Err(GetError::Damaged { reason, .. }) => {
+                self.shared.lose(sequence, &reason);
+                None
+            }
+            Err(GetError::Unknown | GetError::Retired) => None,
+        }
+    }
+
+    fn read(&self, sequence: u64) -> Result<Game, GetError> {
+        self.record(sequence)
+            .and_then(|record| decoded_or_damaged(sequence, record::decode(&record)))
+    }
+
+    fn record(&self, sequence: u64) -> Result<Vec<u8>, GetError> {
+        self.shared.shelf.read(sequence).map_err(|error| {
+            // A volume may go between a look at the window and this.
+            if error == ReadError::Missing && !self.shared.window.read().holds(sequence) {
+                GetError::Retired
+            } else {
+                GetError::Damaged {
+                    sequence,
+                    reason: error.to_string(),
+                }
+            }
+        })
+    }
+
+    /// The game with this id, equal to the message that was stored. Blocks on the disk.
+    ///
+    /// # Errors
+    /// [`GetError`].
+    pub fn get(&self, id: &Id) -> Result<Game, GetError> {
+        let sequence = self.shared.known.read().sequence(id).ok_or(GetError::Unknown)?;
+        if !self.shared.window.read().holds(sequence) {
+            return Err(GetError::Retired);
+        }
+        self.read(sequence)
+    }
+
+    /// Games of the window in short: those after sequence number `after`, oldest first; or, newest first, those
+    /// before it (0: from the newest). Games that cannot be read are left out. Blocks on the disk.
+    pub fn list(&self, after: u64, limit: usize, newest_first: bool) -> Vec<GameSummary> {
+        let sequences: Vec<u64> = {
+            let window = self.shared.window.read();
+            let slots = window.from(if newest_first { 0 } else { after.saturating_add(1) });
+            if newest_first {
+                slots
+                    .rev()
+                    .map(|slot| slot.sequence)
+                    .filter(|&sequence| after == 0 || sequence < after)
+                    .take(limit)
+                    .collect()
+            } else {
+                slots.map(|slot| slot.sequence).take(limit).collect()
+            }
+        };
+        sequences
+            .into_iter()
+            .filter_map(|sequence| {
+                let record = self.record(sequence).ok()?;
+                Some(summary(sequence, record::summary(&record).ok()?))
+            })
+            .collect()
+    }
+
+    /// The next games from sequence number `from` up to `to`, at most `limit`, oldest first, and where to go on; `None`
+    /// at the end. Games that cannot be read are reported and left out. Blocks on the disk.
+    pub fn export(&self, from: u64, to: u64, limit: usize) -> Option<(Vec<StoredGame>, u64)> {
+        let sequences: Vec<u64> = self
+            .shared
+            .window
+            .read()
+            .from(from)
+            .map(|slot| slot.sequence)
+            .take_while(|&sequence| sequence <= to)
+            .take(limit)
+            .collect();
+        let next = sequences.last()? + 1;
+        let games = sequences
+            .into_iter()
+            .filter_map(|sequence| match self.read(sequence) {
+                Ok(game) => Some(StoredGame {
+                    sequence,
+                    game: Some(game),
+                }),
+                Err(error) => {
+                    if let GetError::Damaged { reason, .. } = error {
+                        self.shared.lose(sequence, &reason);
+                    }
+                    None
+                }
+            })
+            .collect();
+        Some((games, next))
+    }
+
+    /// The store in numbers. Blocks on the disk.
+    pub fn stats(&self) -> StatsReply {
+        let ledger = self.shared.keeper.lock().now();
+        let unreadable = self.shared.unreadable.lock().len() as u64;
+        let disk_bytes = disk::taken(&self.shared.settings.folder).unwrap_or_default();
+        let window = self.shared.window.read();
+        let (oldest_sequence, newest_sequence) = window.range().unwrap_or_default();
+        StatsReply {
+            games: window.games(),
+            window_positions: window.positions(),
+            games_inserted: ledger.games_inserted,
+            positions_inserted: ledger.positions_inserted,
+            positions_sampled: ledger.positions_sampled,
+            duplicates: ledger.duplicates,
+            damaged_games: ledger.damaged_games + unreadable,
+            disk_bytes,
+            stored_bytes: window.bytes(),
+            oldest_sequence,
+            newest_sequence,
+        }
+    }
+
+    /// Finishes what waits, makes the ledger exact, and closes the database. Blocks.
+    ///
+    /// # Errors
+    /// [`StoreFailed`] where the store had failed, or fails at this.
+    pub fn close(&self) -> Result<(), StoreFailed> {
+        // The writer is gone already where this cannot be sent.
+        let _ = self.queue.blocking_send(Command::Close);
+        if let Some(writer) = self.writer.lock().take() {
+            let _ = writer.join();
+        }
+        match &*self.shared.state.borrow() {
+            State::Failed(failure) => Err(failure.clone()),
+            State::Running | State::Closed => Ok(()),
+        }
+    }
+
+    fn stopped(&self) -> StoreFailed {
+        match &*self.shared.state.borrow() {
+            State::Failed(failure) => failure.clone(),
+            State::Running | State::Closed => StoreFailed {
+                reason: "it is being closed".into(),
+            },
+        }
+    }
+}
+
+fn decoded_or_damaged<T>(sequence: u64, decoded: Result<T, record::DecodeError>) -> Result<T, GetError> {
+    decoded.map_err(|error| GetError::Damaged {
+        sequence,
+        reason: error.to_string(),
+    })
+}
+
+fn summary(sequence: u64, summary: record::Summary) -> GameSummary {
+    GameSummary {
+        id: summary.id.to_vec().into(),
+        sequence,
+        game: summary.game.game,
+        positions: summary.positions,
+        result: summary.game.result,
+        ending: summary.game.ending,
+        model_versions: summary.game.model_versions,
+        finished_at_ms: summary.game.finished_at_ms,
+        actor: summary.game.actor,
+    }
+}

@@ -1,0 +1,305 @@
+//! Every game is checked at the edge, before it costs anything: what is stored can be decoded, sampled
+//! and trained on.
+
+use proto::v1::{Game, GameResult};
+
+use crate::record::{MAX_POSITIONS, MAX_VALUES};
+
+/// Longest of the short texts (name, ending, actor, build, one model version), in bytes.
+const MAX_TEXT: usize = 1024;
+/// Longest of the long texts (rules, search settings, start position), in bytes.
+const MAX_LONG_TEXT: usize = 64 * 1024;
+/// Most model versions of one game.
+const MAX_VERSIONS: usize = 4096;
+/// Visited policy entries are below this (a row layout has at most as many actions).
+const MAX_ACTION: u32 = 1 << 20;
+/// A value may leave `[-1, 1]` by no more than rounding does.
+const VALUE_SLACK: f32 = 1e-3;
+
+/// Why a game is not taken; sending it again will not help.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {problem}")]
+pub struct Refusal {
+    /// The message's field.
+    pub field: &'static str,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// What the check found out about a good game.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// The game's id.
+    pub id: [u8; 16],
+    /// Positions in it.
+    pub positions: u32,
+    /// Positions with visit counts: those that are sampled.
+    pub trainable: u32,
+    /// Values in each row; `None` where rows vary.
+    pub row_length: Option<u32>,
+}
+
+/// Checks a game against itself, and against the one game and representation that this store is for.
+///
+/// # Errors
+/// [`Refusal`] naming the first field that is wrong.
+pub fn check(game: &Game, name: &str, options: u32) -> Result<Checked, Refusal> {
+    let id: [u8; 16] = game.id.as_ref().try_into().map_err(|_| Refusal {
+        field: "id",
+        problem: format!("{} bytes, 16 expected", game.id.len()),
+    })?;
+    require(game.game == name, "game", || {
+        format!("`{:.40}`, this store is for `{name}`", game.game)
+    })?;
+    require(game.options == options, "options", || {
+        format!(
+            "{}, this store is for representation options {options}",
+            game.options
+        )
+    })?;
+    texts(game)?;
+    let positions = lengths(game)?;
+    let row_length = rows(game, positions)?;
+    let trainable = visits(game)?;
+    values(game)?;
+    Ok(Checked {
+        id,
+        positions: positions as u32,
+        trainable,
+        row_length,
+    })
+}
+
+fn require(holds: bool, field: &'static str, problem: impl FnOnce() -> String) -> Result<(), Refusal> {
+    if holds {
+        Ok(())
+    } else {
+        Err(Refusal {
+            field,
+            problem: problem(),
+        })
+    }
+}
+
+fn equal(field: &'static str, found: usize, expected: usize) -> Result<(), Refusal> {
+    require(found == expected, field, || {
+        format!("{found} entries, {expected} expected")
+    })
+}
+
+fn texts(game: &Game) -> Result<(), Refusal> {
+    let limited = [
+        ("rules_json", &game.rules_json, MAX_LONG_TEXT),
+        ("start", &game.start, MAX_LONG_TEXT),
+        ("search_json", &game.search_json, MAX_LONG_TEXT),
+        ("ending", &game.ending, MAX_TEXT),
+        ("actor", &game.actor, MAX_TEXT),
+        ("build", &game.build, MAX_TEXT),
+    ];
+    for (field, text, limit) in limited {
+        require(text.len() <= limit, field, || {
+            format!("{} bytes, at most {limit} are taken", text.len())
+        })?;
+    }
+    require(
+        game.model_versions.len() <= MAX_VERSIONS
+            && game
+                .model_versions
+                .iter()
+                .all(|version| version.len() <= MAX_TEXT),
+        "model_versions",
+        || format!("more than {MAX_VERSIONS}, or one of more than {MAX_TEXT} bytes"),
+    )
+}
+
+/// The columns with one entry for each position; gives the number of positions.
+fn lengths(game: &Game) -> Result<usize, Refusal> {
+    let positions = game.actions.len();
+    require((1..=MAX_POSITIONS).contains(&positions), "actions", || {
+        format!("{positions} positions, 1 to {MAX_POSITIONS} are possible")
+    })?;
+    equal("movers", game.movers.len(), positions)?;
+    require(game.movers.iter().all(|&mover| mover <= 1), "movers", || {
+        "0 and 1 are possible".into()
+    })?;
+    equal("visit_counts", game.visit_counts.len(), positions)?;
+    equal("root_values", game.root_values.len(), positions)?;
+    if !game.model_versions.is_empty() || !game.model_of_position.is_empty() {
+        equal("model_of_position", game.model_of_position.len(), positions)?;
+        let known = game.model_versions.len();
+        require(
+            game.model_of_position
+                .iter()
+                .all(|&model| (model as usize) < known),
+            "model_of_position",
+            || format!("a model beyond the {known} in model_versions"),
+        )?;
+    }
+    Ok(positions)
+}
+
+fn rows(game: &Game, positions: usize) -> Result<Option<u32>, Refusal> {
+    let values = game.rows.len();
+    require(values <= MAX_VALUES, "rows", || {
+        format!("{values} values, at most {MAX_VALUES} are taken")
+    })?;
+    if game.row_lengths.is_empty() {
+        require(values > 0 && values.is_multiple_of(positions), "rows", || {
+            format!("{values} values do not divide into {positions} rows of one length")
+        })?;
+        return Ok(Some((values / positions) as u32));
+    }
+    equal("row_lengths", game.row_lengths.len(), positions)?;
+    require(
+        game.row_lengths.iter().all(|&length| length > 0),
+        "row_lengths",
+        || "an empty row".into(),
+    )?;
+    let sum: u64 = game.row_lengths.iter().map(|&length| u64::from(length)).sum();
+    require(sum == values as u64, "rows", || {
+        format!("{values} values, row_lengths sum to {sum}")
+    })?;
+    Ok(None)
+}
+
+/// Checks the visit counts, and counts the positions that have any.
+fn visits(game: &Game) -> Result<u32, Refusal> {
+    let entries: u64 = game.visit_counts.iter().map(|&count| u64::from(count)).sum();
+    require(entries <= MAX_VALUES as u64, "visit_counts", || {
+        format!("{entries} entries, at most {MAX_VALUES} are taken")
+    })?;
+    equal("visit_actions", game.visit_actions.len(), entries as usize)?;
+    equal("visits", game.visits.len(), entries as usize)?;
+    let largest = game.visit_actions.iter().copied().max().unwrap_or(0);
+    require(largest < MAX_ACTION, "visit_actions", || {
+        format!("policy index {largest}, {MAX_ACTION} is beyond any policy")
+    })?;
+
+    // Marks each policy index with the last position that named it.
+    let mut named = vec![0u32; largest as usize + 1];
+    let mut actions = game.visit_actions.iter();
+    let mut visits = game.visits.iter();
+    let mut trainable = 0;
+    for (ply, &count) in game.visit_counts.iter().enumerate() {
+        if count == 0 {
+            continue;
+        }
+        trainable += 1;
+        for &action in actions.by_ref().take(count as usize) {
+            if let Some(mark) = named.get_mut(action as usize) {
+                require(*mark != ply as u32 + 1, "visit_actions", || {
+                    format!("policy index {action} stands twice at position {ply}")
+                })?;
+                *mark = ply as u32 + 1;
+            }
+        }
+        let sum: u64 = visits
+            .by_ref()
+            .take(count as usize)
+            .map(|&visits| u64::from(visits))
+            .sum();
+        require(sum > 0 && sum <= u64::from(u32::MAX), "visits", || {
+            format!("position {ply} has {sum} visits in all")
+        })?;
+    }
+    Ok(trainable)
+}
+
+fn values(game: &Game) -> Result<(), Refusal> {
+    let is_value = |value: f32| value.is_finite() && value.abs() <= 1.0 + VALUE_SLACK;
+    if let Some(ply) = game.root_values.iter().position(|&value| !is_value(value)) {
+        return Err(Refusal {
+            field: "root_values",
+            problem: format!("position {ply} has no value in [-1, 1]"),
+        });
+    }
+    require(is_value(game.score), "score", || {
+        format!("{} is no value in [-1, 1]", game.score)
+    })?;
+    let decided = match GameResult::try_from(game.result) {
+        Ok(GameResult::FirstWon) => Some(1.0),
+        Ok(GameResult::SecondWon) => Some(-1.0),
+        Ok(GameResult::Draw) => Some(0.0),
+        Ok(GameResult::Scored) => None,
+        Ok(GameResult::Unspecified) | Err(_) => {
+            return Err(Refusal {
+                field: "result",
+                problem: "not set, or unknown to this build".into(),
+            });
+        }
+    };
+    match decided {
+        Some(score) => require(game.score == score, "score", || {
+            format!("{} does not fit the result, {score} would", game.score)
+        }),
+        None => require(game.movers.iter().all(|&mover| mover == 0), "movers", || {
+            "a scored game has one player".into()
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synthetic;
+
+    fn refused(change: impl FnOnce(&mut Game)) -> &'static str {
+        let mut game = synthetic::game(1, 10);
+        change(&mut game);
+        check(&game, "paco-sako", 1).unwrap_err().field
+    }
+
+    #[test]
+    fn a_good_game_passes() {
+        let checked = check(&synthetic::game(1, 10), "paco-sako", 1).unwrap();
+        assert_eq!(checked.positions, 10);
+        assert_eq!(checked.trainable, 10);
+        assert_eq!(checked.row_length, Some(39));
+    }
+
+    #[test]
+    fn positions_without_visits_are_no_training_targets() {
+        let mut game = synthetic::game(1, 10);
+        let first = game.visit_counts[0] as usize;
+        game.visit_counts[0] = 0;
+        game.visit_actions.drain(..first);
+        game.visits.drain(..first);
+        assert_eq!(check(&game, "paco-sako", 1).unwrap().trainable, 9);
+    }
+
+    #[test]
+    fn the_field_that_is_wrong_is_named() {
+        assert_eq!(refused(|game| game.id = vec![1; 15].into()), "id");
+        assert_eq!(refused(|game| game.game = "chess".into()), "game");
+        assert_eq!(refused(|game| game.options = 2), "options");
+        assert_eq!(refused(|game| game.rules_json = "x".repeat(70_000)), "rules_json");
+        assert_eq!(refused(|game| game.actor = "x".repeat(2_000)), "actor");
+        assert_eq!(refused(|game| game.actions.clear()), "actions");
+        assert_eq!(refused(|game| game.movers = vec![0; 9].into()), "movers");
+        assert_eq!(refused(|game| game.movers = vec![2; 10].into()), "movers");
+        assert_eq!(refused(|game| game.rows.truncate(389)), "rows");
+        assert_eq!(refused(|game| game.rows.clear()), "rows");
+        assert_eq!(refused(|game| game.row_lengths = vec![39; 9]), "row_lengths");
+        assert_eq!(refused(|game| game.row_lengths = vec![40; 10]), "rows");
+        assert_eq!(refused(|game| game.visit_counts.truncate(9)), "visit_counts");
+        assert_eq!(refused(|game| game.visit_counts[0] = u32::MAX), "visit_counts");
+        assert_eq!(refused(|game| game.visit_counts[0] += 1), "visit_actions");
+        assert_eq!(refused(|game| game.visit_actions[0] = u32::MAX), "visit_actions");
+        assert_eq!(
+            refused(|game| game.visit_actions[1] = game.visit_actions[0]),
+            "visit_actions"
+        );
+        assert_eq!(refused(|game| game.visits.push(1)), "visits");
+        assert_eq!(refused(|game| game.visits.fill(0)), "visits");
+        assert_eq!(refused(|game| game.root_values.truncate(9)), "root_values");
+        assert_eq!(refused(|game| game.root_values[3] = f32::NAN), "root_values");
+        assert_eq!(refused(|game| game.root_values[3] = 1.5), "root_values");
+        assert_eq!(refused(|game| game.score = f32::INFINITY), "score");
+        assert_eq!(refused(|game| game.score = 0.5), "score");
+        assert_eq!(refused(|game| game.result = 0), "result");
+        assert_eq!(refused(|game| game.result = 77), "result");
+        assert_eq!(refused(|game| game.result = GameResult::Scored.into()), "movers");
+        assert_eq!(refused(|game| game.model_of_position[4] = 2), "model_of_position");
+        assert_eq!(refused(|game| game.model_versions.clear()), "model_of_position");
+    }
+}

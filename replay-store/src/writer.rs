@@ -1,0 +1,319 @@
+//! The one thread that writes: it takes the games that wait, from whatever streams, and makes them durable together.
+//!
+//! A game is acknowledged after its batch's flush, and enters the window then. After a failed write or
+//! flush nothing may be believed of the database (a second `fsync` may well succeed and prove nothing), so the
+//! thread stops for good: what waits is never acknowledged, the store reports itself failed, and the
+//! process ends with an error. Opening it again finds out what is there.
+
+use std::{collections::HashSet, fs, sync::Arc, time::Instant};
+
+use tokio::sync::mpsc;
+
+use crate::{
+    append::{Pending, Verdict},
+    disk::Room,
+    error::StoreFailed,
+    frame::Id,
+    identity::{Identity, sync_folder},
+    ledger::Ledger,
+    metrics, record,
+    settings::{MAX_COMMIT_BYTES, MAX_COMMIT_GAMES, MAX_VOLUME_BYTES},
+    shared::{Shared, volume_folder},
+    volume::{Entry, Volume},
+};
+
+/// What the writer is asked to do.
+pub enum Command {
+    /// Make a game durable.
+    Append(Pending),
+    /// Finish what waits, and close the store.
+    Close,
+}
+
+/// How full the youngest volume is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fill {
+    /// Its positions (a game without trainable ones counts as one).
+    pub positions: u64,
+    /// Bytes of its records.
+    pub bytes: u64,
+}
+
+/// The writer.
+pub struct Writer {
+    shared: Arc<Shared>,
+    identity: Identity,
+    room: Room,
+    fill: Fill,
+}
+
+impl Writer {
+    /// Takes over an opened store.
+    pub fn new(shared: Arc<Shared>, identity: Identity, room: Room, fill: Fill) -> Self {
+        Self {
+            shared,
+            identity,
+            room,
+            fill,
+        }
+    }
+
+    /// Works until it is told to close.
+    ///
+    /// # Errors
+    /// [`StoreFailed`] after the first thing that must not fail.
+    pub fn run(mut self, mut queue: mpsc::Receiver<Command>) -> Result<(), StoreFailed> {
+        self.remove_retired()?;
+        let mut waiting = Vec::new();
+        let mut is_closing = false;
+        while !is_closing {
+            let Some(command) = queue.blocking_recv() else {
+                break;
+            };
+            is_closing = !take(command, &mut waiting);
+            let mut bytes: usize = waiting.iter().map(|pending| pending.record.len()).sum();
+            while !is_closing && bytes < MAX_COMMIT_BYTES && waiting.len() < MAX_COMMIT_GAMES {
+                let Ok(command) = queue.try_recv() else {
+                    break;
+                };
+                is_closing = !take(command, &mut waiting);
+                bytes += waiting.last().map_or(0, |pending| pending.record.len());
+            }
+            self.commit(std::mem::take(&mut waiting))?;
+        }
+        queue.close();
+        self.shared
+            .keeper
+            .lock()
+            .close()
+            .map_err(failed("writing the ledger"))?;
+        self.shared.shelf.clear();
+        Ok(())
+    }
+
+    /// Makes one group of games durable and tells their senders.
+    fn commit(&mut self, waiting: Vec<Pending>) -> Result<(), StoreFailed> {
+        let Admitted { games, twice } = self.admit(waiting)?;
+        if games.is_empty() {
+            return self.save_duplicates();
+        }
+        let before = self.shared.keeper.lock().durable();
+        let mut ledger = before;
+        ledger.next_sequence += games.len() as u64;
+        ledger.games_inserted += games.len() as u64;
+        ledger.positions_inserted += games
+            .iter()
+            .map(|game| u64::from(game.checked.trainable))
+            .sum::<u64>();
+        let mut senders = Vec::with_capacity(games.len());
+        let mut entries = Vec::with_capacity(games.len());
+        for (sequence, game) in (before.next_sequence..).zip(games) {
+            entries.push(Entry {
+                sequence,
+                id: game.checked.id,
+                record: game.record,
+            });
+            senders.push((game.checked, game.reply, game.room));
+        }
+        self.make_durable(&entries, &ledger)?;
+
+        let trainable: Vec<u32> = senders.iter().map(|(checked, ..)| checked.trainable).collect();
+        self.publish(&entries, &trainable);
+        for (_, reply, _room) in senders {
+            reply(Verdict::Stored);
+        }
+        for game in twice {
+            self.duplicate(game);
+        }
+        self.save_duplicates()?;
+        self.seal_if_full(ledger.next_sequence)?;
+        self.remove_retired()
+    }
+
+    fn make_durable(&self, entries: &[Entry], ledger: &Ledger) -> Result<(), StoreFailed> {
+        let began = Instant::now();
+        let volume = self.shared.shelf.youngest().ok_or_else(|| StoreFailed {
+            reason: "there is no volume to write to".into(),
+        })?;
+        volume
+            .commit(entries, &[], ledger)
+            .map_err(failed("writing games"))?;
+        self.shared
+            .keeper
+            .lock()
+            .inserted(ledger)
+            .map_err(failed("writing the ledger"))?;
+        metrics::committed(entries.len(), began.elapsed());
+        Ok(())
+    }
+
+    /// Sorts out what cannot be stored, and answers it.
+    fn admit(&mut self, waiting: Vec<Pending>) -> Result<Admitted, StoreFailed> {
+        let mut admitted = Admitted::default();
+        let mut ids: HashSet<Id> = HashSet::new();
+        for game in waiting {
+            if self.shared.known.read().sequence(&game.id()).is_some() {
+                self.duplicate(game);
+            } else if ids.contains(&game.id()) {
+                admitted.twice.push(game);
+            } else if let Some(reason) = self.other_rows(&game)? {
+                metrics::refused("row_length");
+                (game.reply)(Verdict::refused(reason));
+            } else if let Err(no_room) = self.room.check(game.record.len() as u64) {
+                metrics::refused("disk");
+                self.shared.warn_of_room(&no_room);
+                (game.reply)(Verdict::Refused {
+                    reason: no_room.to_string(),
+                    retry: true,
+                });
+            } else {
+                ids.insert(game.id());
+                admitted.games.push(game);
+            }
+        }
+        if let Some(space) = self.room.measured() {
+            metrics::disk(space.used);
+        }
+        Ok(admitted)
+    }
+
+    /// The first game fixes the rows' length; says what is wrong with a game whose rows have another.
+    fn other_rows(&mut self, game: &Pending) -> Result<Option<String>, StoreFailed> {
+        let length = game.checked.row_length.unwrap_or(0);
+        match self.identity.row_length {
+            Some(known) if known == length => Ok(None),
+            Some(known) => {
+                let say = |length| match length {
+                    0 => "varying length".to_owned(),
+                    length => format!("{length} values"),
+                };
+                Ok(Some(format!(
+                    "rows: of {}, this store's are of {}",
+                    say(length),
+                    say(known)
+                )))
+            }
+            None => {
+                self.identity.row_length = Some(length);
+                self.identity
+                    .save(&self.shared.settings.folder)
+                    .map_err(failed("writing store.json"))?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn duplicate(&self, game: Pending) {
+        self.shared.keeper.lock().duplicate();
+        metrics::duplicate();
+        (game.reply)(Verdict::Duplicate);
+    }
+
+    fn save_duplicates(&self) -> Result<(), StoreFailed> {
+        self.shared
+            .keeper
+            .lock()
+            .save()
+            .map_err(failed("writing the ledger"))
+    }
+
+    /// Lets samplers see the games, and retires what they push out.
+    fn publish(&mut self, entries: &[Entry], trainable: &[u32]) {
+        {
+            let mut known = self.shared.known.write();
+            for entry in entries {
+                known.insert(entry.id, entry.sequence);
+            }
+        }
+        let mut retired = Vec::new();
+        {
+            let mut window = self.shared.window.write();
+            for (entry, &trainable) in entries.iter().zip(trainable) {
+                let bytes = entry.record.len() as u32;
+                retired.extend(window.push(entry.sequence, trainable, bytes));
+                self.fill.positions += u64::from(trainable.max(1));
+                self.fill.bytes += u64::from(bytes);
+            }
+            metrics::window(&window);
+        }
+        for slot in &retired {
+            self.shared.cache.remove(slot.sequence);
+        }
+        metrics::inserted(
+            entries.len(),
+            trainable.iter().map(|&count| u64::from(count)).sum(),
+        );
+        self.shared.announce();
+    }
+
+    fn seal_if_full(&mut self, next: u64) -> Result<(), StoreFailed> {
+        let is_full = self.fill.positions >= self.shared.settings.volume_positions()
+            || self.fill.bytes >= MAX_VOLUME_BYTES;
+        if !is_full {
+            return Ok(());
+        }
+        let folder = volume_folder(&self.shared.settings.folder, next);
+        let volume = Volume::open(&folder, next).map_err(failed("starting a volume"))?;
+        sync_folder(folder.parent().unwrap_or(&folder)).map_err(failed("starting a volume"))?;
+        self.shared.shelf.push(volume);
+        self.fill = Fill::default();
+        Ok(())
+    }
+
+    /// Removes volumes whose games are all retired; their ids are kept.
+    fn remove_retired(&mut self) -> Result<(), StoreFailed> {
+        while let Some((oldest, next)) = self.shared.shelf.oldest() {
+            let is_needed = self
+                .shared
+                .window
+                .read()
+                .range()
+                .is_none_or(|(first, _)| first < next);
+            if is_needed {
+                break;
+            }
+            let ids: Vec<(u64, Id)> = (oldest.first..next)
+                .filter_map(|sequence| {
+                    let id = oldest.name(sequence).or_else(|| {
+                        let record = oldest.read(sequence).ok()?;
+                        Some(record::summary(&record).ok()?.id)
+                    })?;
+                    Some((sequence, id))
+                })
+                .collect();
+            self.shared
+                .known
+                .write()
+                .retire(oldest.first, &ids)
+                .map_err(failed("keeping the ids of retired games"))?;
+            self.shared.shelf.remove_oldest();
+            fs::remove_dir_all(oldest.folder()).map_err(failed("removing a retired volume"))?;
+            self.room.changed();
+        }
+        Ok(())
+    }
+}
+
+/// The games of a group that can be stored, and those that stand in it a second time.
+#[derive(Default)]
+struct Admitted {
+    games: Vec<Pending>,
+    twice: Vec<Pending>,
+}
+
+/// Queues a game; `false` where the store is to close.
+fn take(command: Command, waiting: &mut Vec<Pending>) -> bool {
+    match command {
+        Command::Append(pending) => {
+            waiting.push(pending);
+            true
+        }
+        Command::Close => false,
+    }
+}
+
+fn failed<E: std::fmt::Display>(doing: &'static str) -> impl FnOnce(E) -> StoreFailed {
+    move |error| StoreFailed {
+        reason: format!("{doing}: {error}"),
+    }
+}
