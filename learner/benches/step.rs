@@ -7,9 +7,9 @@ mod common;
 use std::time::Instant;
 
 use games::RowLayout;
-use learner::{device, network::NetworkShape, train::Trainer};
+use learner::{device, network::NetworkShape, precision::Precision, train::Trainer};
 use service::config::{LearnerConfig, ModelConfig};
-use tch::{Device, Kind};
+use tch::Device;
 
 fn main() {
     let numbers: Vec<usize> = std::env::args().filter_map(|word| word.parse().ok()).collect();
@@ -45,7 +45,7 @@ fn main() {
         .map(|number| common::batch(&layout, size, 1, number))
         .collect();
     if std::env::args().any(|word| word == "bf16") {
-        trainer.set_kind(Kind::BFloat16);
+        trainer.set_precision(Precision::Bf16);
     }
     let mut losses = Vec::new();
     for batch in &batches {
