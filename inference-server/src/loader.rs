@@ -1,9 +1,6 @@
 //! From a model's file to a model that is ready: loaded by the provider, checked, warmed.
 
-use std::{
-    fmt::Write as _,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use games::RowLayout;
 use ort::environment::Environment;
@@ -48,9 +45,6 @@ pub enum LoadError {
         /// How far it may be.
         bound: Bound,
     },
-    /// No provider would do.
-    #[error("no provider would do: {0}")]
-    None(String),
 }
 
 /// A file to be loaded.
@@ -73,17 +67,45 @@ pub struct Loader {
     threads: usize,
     buckets: Buckets,
     asked_for: Option<Backend>,
-    /// With `auto`: the providers that would do, the fastest first, once they have been measured.
+    /// With `auto`: the providers that this machine has, the fastest first, once they have been measured.
     ranking: Mutex<Vec<Backend>>,
 }
 
-/// A provider's runner that agrees with f32.
+/// A provider's runner.
 struct Candidate {
     backend: Backend,
     runner: SessionRunner,
     distance: Distance,
     /// Best time for a largest batch.
     time: Duration,
+}
+
+impl Candidate {
+    /// The plain CPU provider, with which the others are compared.
+    fn plain(runner: SessionRunner) -> Self {
+        Self {
+            backend: Backend::Cpu,
+            runner,
+            distance: Distance {
+                prior: 0.0,
+                value: 0.0,
+            },
+            time: Duration::MAX,
+        }
+    }
+
+    /// Itself, if it agrees with f32.
+    fn checked(self) -> Result<Self, LoadError> {
+        let bound = self.backend.bound();
+        if self.distance.is_within(bound) {
+            return Ok(self);
+        }
+        Err(LoadError::Differs {
+            backend: self.backend,
+            distance: self.distance,
+            bound,
+        })
+    }
 }
 
 impl Loader {
@@ -118,7 +140,7 @@ impl Loader {
         let (plain, truth) = self.plain(file)?;
         let (backend, runner) = match self.asked_for {
             Some(Backend::Cpu) => (Backend::Cpu, plain),
-            Some(backend) => (backend, self.candidate(backend, file, &truth)?.runner),
+            Some(backend) => (backend, self.candidate(backend, file, &truth)?.checked()?.runner),
             None => self.choose(file, plain, &truth)?,
         };
         let runner = self.warmed(runner, file.layout)?;
@@ -149,7 +171,7 @@ impl Loader {
             layout: &layout,
         };
         let (_, truth) = self.plain(file)?;
-        self.candidate(backend, file, &truth).map(drop)
+        self.candidate(backend, file, &truth)?.checked().map(drop)
     }
 
     /// The model on the plain CPU provider, and what it says about the canary batch.
@@ -160,7 +182,7 @@ impl Loader {
         Ok((runner, truth))
     }
 
-    /// The model on `backend`, if it agrees with `truth`.
+    /// The model on `backend`, and how far that is from `truth`.
     fn candidate(&self, backend: Backend, file: File<'_>, truth: &Opinion) -> Result<Candidate, LoadError> {
         let load = |size| backend.load(&self.environment, self.threads, file.bytes, size);
         let mut runner = SessionRunner::new(load(None)?, file.layout)?;
@@ -168,14 +190,6 @@ impl Loader {
             runner.add_fixed(size, load(Some(size))?);
         }
         let distance = truth.distance(&opinion(&mut runner, file.layout)?);
-        let bound = backend.bound();
-        if !distance.is_within(bound) {
-            return Err(LoadError::Differs {
-                backend,
-                distance,
-                bound,
-            });
-        }
         Ok(Candidate {
             backend,
             runner,
@@ -184,7 +198,7 @@ impl Loader {
         })
     }
 
-    /// The fastest provider that agrees with f32: by measurement the first time, by the order found then ever after.
+    /// The fastest provider that agrees with f32: by measurement the first time, in the order found then ever after.
     fn choose(
         &self,
         file: File<'_>,
@@ -192,52 +206,54 @@ impl Loader {
         truth: &Opinion,
     ) -> Result<(Backend, SessionRunner), LoadError> {
         let ranking = self.ranking.lock().clone();
-        let mut plain = Some(plain);
-        for backend in ranking {
-            if backend == Backend::Cpu {
-                if let Some(plain) = plain.take() {
-                    return Ok((backend, plain));
-                }
-            }
-            match self.candidate(backend, file, truth) {
+        if ranking.is_empty() {
+            return self.measure_and_choose(file, plain, truth);
+        }
+        for backend in ranking.into_iter().take_while(|&backend| backend != Backend::Cpu) {
+            match self.candidate(backend, file, truth).and_then(Candidate::checked) {
                 Ok(candidate) => return Ok((backend, candidate.runner)),
                 Err(error) => {
-                    tracing::warn!(version = file.version, %backend, %error, "the next provider is taken")
+                    tracing::warn!(version = file.version, %backend, "the next provider is taken: {error}")
                 }
             }
         }
-        let mut candidates: Vec<Candidate> = plain
-            .into_iter()
-            .map(|runner| Candidate {
-                backend: Backend::Cpu,
-                runner,
-                distance: Distance {
-                    prior: 0.0,
-                    value: 0.0,
-                },
-                time: Duration::MAX,
-            })
-            .collect();
-        let mut missing = String::new();
+        Ok((Backend::Cpu, plain))
+    }
+
+    fn measure_and_choose(
+        &self,
+        file: File<'_>,
+        plain: SessionRunner,
+        truth: &Opinion,
+    ) -> Result<(Backend, SessionRunner), LoadError> {
+        let mut candidates = vec![Candidate::plain(plain)];
         for backend in Backend::ALL
             .into_iter()
             .filter(|&backend| backend != Backend::Cpu)
         {
             match self.candidate(backend, file, truth) {
                 Ok(candidate) => candidates.push(candidate),
-                Err(error) => {
-                    // Writing to a string cannot fail.
-                    let _ = write!(missing, "{error}; ");
-                    tracing::info!(%backend, "{error}");
-                }
+                Err(error) => tracing::info!(%backend, "not measured: {error}"),
             }
         }
         self.measure(&mut candidates, file.layout)?;
         candidates.sort_by_key(|candidate| candidate.time);
         *self.ranking.lock() = candidates.iter().map(|candidate| candidate.backend).collect();
-        let chosen = candidates.into_iter().next().ok_or(LoadError::None(missing))?;
-        tracing::info!(provider = %chosen.backend, "chosen");
-        Ok((chosen.backend, chosen.runner))
+        // The plain one is among them and agrees with itself.
+        let mut refused = None;
+        for candidate in candidates {
+            match candidate.checked() {
+                Ok(chosen) => {
+                    tracing::info!(provider = %chosen.backend, "chosen");
+                    return Ok((chosen.backend, chosen.runner));
+                }
+                Err(error) => {
+                    tracing::warn!(version = file.version, "the next provider is taken: {error}");
+                    refused = Some(error);
+                }
+            }
+        }
+        Err(refused.unwrap_or_else(|| RunError("no provider was measured".into()).into()))
     }
 
     /// Times largest batches, all candidates in turn, and says what it found.

@@ -7,6 +7,7 @@ use ort::{
     value::{DynValue, Outlet, Tensor, TensorElementType, ValueType},
 };
 
+use crate::backend::first_line;
 use crate::runner::{Batch, Outputs, RunError, Runner};
 
 /// A model that is not what the contract of [`onnx::model`] asks for.
@@ -121,7 +122,7 @@ impl SessionRunner {
 
 impl Runner for SessionRunner {
     fn run(&mut self, batch: Batch) -> Result<Box<dyn Outputs>, RunError> {
-        let failed = |error: ort::Error| RunError(error.to_string());
+        let failed = |error: ort::Error| RunError(first_line(&error.to_string()));
         let size = batch.size();
         let (name, input) = match self.takes {
             Takes::Rows => {
