@@ -1,4 +1,5 @@
-//! Chess: rules by the crate cozy-chess with the history that FIDE's draws need, rows and policy of dlchess (version 2).
+//! Chess: rules by the crate cozy-chess with the history that FIDE's draws need, rows and policy of dlchess
+//! (version 2).
 //!
 //! | module | what it is for |
 //! |---|---|
@@ -9,8 +10,9 @@
 //! | `row` | the index row and its layout: dlchess' 22 planes |
 //! | `text` | FEN and UCI, checked when read |
 //!
-//! Actions are absolute (`64·from + to`, under-promotions apart); the policy entry of a move is its number on the board
-//! as the mover sees it, turned by 180° for Black. Castling moves the king by two files. The left-right mirror image of a position is equivalent once no castling right is left.
+//! Actions are absolute (`64·from + to`, under-promotions apart); the policy entry of a move is its number on
+//! the board as the mover sees it, turned by 180° for Black. Castling moves the king by two files. The
+//! left-right mirror image of a position is equivalent once no castling right is left.
 
 mod ending;
 mod history;
@@ -46,8 +48,8 @@ pub struct Rules {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Chess {
     board: Board,
-    /// Half-moves since the last capture or pawn's move. The board's own clock stops at 100, a start position's may be
-    /// above it.
+    /// Half-moves since the last capture or pawn's move. The board's own clock stops at 100, a start
+    /// position's may be above it.
     clock: u8,
     underpromotions: bool,
     history: History,

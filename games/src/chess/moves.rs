@@ -1,12 +1,12 @@
 //! Moves as numbers: action ids, and the 73×8×8 policy entries of dlchess.
 //!
-//! An **action id** is absolute: `64·from + to`, castling moves the king by two files, a promotion that does not say
-//! otherwise is to a queen. Under-promotions have ids from 4096 on.
+//! An **action id** is absolute: `64·from + to`, castling moves the king by two files, a promotion that does
+//! not say otherwise is to a queen. Under-promotions have ids from 4096 on.
 //!
-//! A **policy entry** is `64·plane + 8·from_rank + from_file` on the board as the mover sees it (a [`View`]; dlchess
-//! turns it by 180° for Black). Planes 0–55 are queen-like moves, `7·direction + distance - 1`, directions N, S, NE, SW, NW,
-//! SE, E, W; planes 56–63 knight moves; planes 64–72 under-promotions, `64 + 3·g + p`, g = straight, NE/SW, NW/SE,
-//! p = knight, bishop, rook.
+//! A **policy entry** is `64·plane + 8·from_rank + from_file` on the board as the mover sees it (a [`View`];
+//! dlchess turns it by 180° for Black). Planes 0–55 are queen-like moves, `7·direction + distance - 1`,
+//! directions N, S, NE, SW, NW, SE, E, W; planes 56–63 knight moves; planes 64–72 under-promotions,
+//! `64 + 3·direction + piece`, directions straight, NE/SW, NW/SE, pieces knight, bishop, rook.
 //!
 //! A horizontal move by seven files counts as one step NW (a to h) or SE (h to a). That comes from the way
 //! dlchess tells directions apart, is kept for the sake of its networks, and takes no other move's entry.
@@ -40,7 +40,8 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// The move's action id. Under-promotions must start on the second or seventh rank and go one rank on, by at most one file.
+    /// The move's action id. Under-promotions must start on the second or seventh rank and go one rank on, by
+    /// at most one file.
     pub(super) const fn action(self) -> Action {
         let Some(under) = self.under else {
             return 64 * self.from + self.to;

@@ -92,7 +92,11 @@ proptest! {
 
     /// Nearly a position: one letter of a good one is another.
     #[test]
-    fn no_slip_of_the_pen_makes_a_start_panic(choices in choices(60), at: prop::sample::Index, letter in "[a-hKQRBNPkqrbnp1-9xoXO/ -]") {
+    fn no_slip_of_the_pen_makes_a_start_panic(
+        choices in choices(60),
+        at: prop::sample::Index,
+        letter in "[a-hKQRBNPkqrbnp1-9xoXO/ -]",
+    ) {
         fn slip<G: Game<Encoding = ()>>(choices: &[u16], at: prop::sample::Index, letter: &str) {
             let mut state = G::start(&Default::default(), None).unwrap();
             play(&mut state, choices, |_, _| {});
