@@ -24,13 +24,14 @@ use crate::{
     cache::Cache,
     counters::Totals,
     evaluator::{self, Evaluator, EvaluatorError, Expected},
+    hush::Hush,
     naming::{Naming, NamingError},
     report,
     sender::{self, Sender, SenderError},
     setup::{Setup, SetupError},
     spool::{Lost, Spool, SpoolError, start_writer},
     versions::Versions,
-    worker::{Shared, SlotError, Worker},
+    worker::{self, Shared, SlotError, Worker},
 };
 
 /// Runs the actor that `config` describes until `shutdown`.
@@ -179,11 +180,13 @@ impl Actor {
             games_per_thread: config.actor.games_per_thread,
             rows_per_request: config.actor.rows_per_request,
             requests_in_flight: config.actor.requests_in_flight,
+            trouble: Hush::new(worker::REMINDER),
             stop: stop.clone(),
         });
 
         let (finished, writer) =
             start_writer(Arc::clone(&spool), 2 * threads, Arc::clone(&totals), stop.clone())?;
+        let trouble = Arc::default();
         let mut tasks = JoinSet::new();
         let mut workers = Vec::with_capacity(threads);
         for number in 0..threads {
@@ -198,6 +201,7 @@ impl Actor {
                 asks,
                 answers: answer,
                 shutdown: stop.clone(),
+                trouble: Arc::clone(&trouble),
             };
             tasks.spawn(async move { evaluator.run().await.map_err(ActorError::from) });
             let worker = Worker::new(Arc::clone(&shared), ask, answers, finished.clone());
@@ -210,13 +214,13 @@ impl Actor {
         drop(finished);
 
         let drain = CancellationToken::new();
-        let sender = Sender {
-            channel: store,
-            spool: Arc::clone(&spool),
-            totals: Arc::clone(&totals),
-            patience: sender_patience,
-            drain: drain.clone(),
-        };
+        let sender = Sender::new(
+            store,
+            Arc::clone(&spool),
+            Arc::clone(&totals),
+            sender_patience,
+            drain.clone(),
+        );
         let sender = tokio::spawn(sender.run());
         let reported = CancellationToken::new();
         let report = tokio::spawn(report::run(totals, cache, spool, reported.clone()));

@@ -19,6 +19,7 @@ pub mod cache;
 pub mod counters;
 mod durable;
 pub mod evaluator;
+mod hush;
 pub mod naming;
 pub mod record;
 pub mod report;

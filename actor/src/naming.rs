@@ -118,20 +118,11 @@ impl Naming {
     /// # Errors
     /// [`NamingError`] where the folder cannot be written or holds something else.
     pub fn open(folder: &Path, name: &str, run_seed: u64) -> Result<Self, NamingError> {
-        Self::open_with(folder, name, run_seed, rand::random)
-    }
-
-    fn open_with(
-        folder: &Path,
-        name: &str,
-        run_seed: u64,
-        incarnation: impl FnOnce() -> u128,
-    ) -> Result<Self, NamingError> {
         let path = folder.join(FILE);
         let identity = match fs::read(&path) {
             Ok(bytes) => parse(&path, &bytes)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let incarnation = incarnation();
+                let incarnation: u128 = rand::random();
                 Identity {
                     name: format!("actor-{:08x}", incarnation as u32),
                     incarnation: format!("{incarnation:032x}"),

@@ -28,6 +28,7 @@ pub enum End {
 pub struct Record {
     id: GameId,
     message: v1::Game,
+    movers: Vec<u8>,
     row_lengths: Vec<u32>,
     /// In the order in which they answered first; the record's `model_versions`.
     versions: Vec<VersionId>,
@@ -46,6 +47,7 @@ impl Record {
         Self {
             id,
             message,
+            movers: Vec::new(),
             row_lengths: Vec::new(),
             versions: Vec::new(),
             newest: 0,
@@ -82,9 +84,7 @@ impl Record {
     pub fn add<G: Game>(&mut self, state: &G, encoding: G::Encoding, decision: &Decision, action: Action) {
         let game = &mut self.message;
         game.actions.push(action);
-        let mut movers = std::mem::take(&mut game.movers).to_vec();
-        movers.push(decision.mover.index() as u8);
-        game.movers = movers.into();
+        self.movers.push(decision.mover.index() as u8);
         let start = game.rows.len();
         state.write_row(encoding, Symmetry::IDENTITY, &mut game.rows);
         self.row_lengths.push((game.rows.len() - start) as u32);
@@ -121,10 +121,7 @@ impl Record {
             Outcome::Scored(_) => GameResult::Scored,
         };
         let ending = match end {
-            End::Rules(Outcome::Won(games::Player::First)) => "first-won",
-            End::Rules(Outcome::Won(games::Player::Second)) => "second-won",
-            End::Rules(Outcome::Draw) => "draw",
-            End::Rules(Outcome::Scored(_)) => "scored",
+            End::Rules(_) => search.state().ending().unwrap_or_default(),
             End::NoAction => "no-action",
             End::MaxActions => "max-actions",
         };
@@ -136,6 +133,7 @@ impl Record {
         v1::Game {
             game: G::NAME.into(),
             options: setup.options,
+            movers: self.movers.into(),
             rules_json: setup.rules_json.clone(),
             row_lengths: if rows_vary { self.row_lengths } else { Vec::new() },
             result: result.into(),

@@ -4,14 +4,11 @@
 //! again. A game leaves the spool only for an acknowledgement, or for `refused/` when the store says
 //! that it will never take it.
 
-use std::{
-    collections::HashMap,
-    sync::Arc,
-    time::{Duration, Instant as Clock},
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use prost::Message as _;
 use proto::v1::{AppendAck, Game, replay_store_client::ReplayStoreClient};
-use service::backoff::Backoff;
+use service::{backoff::Backoff, connect::MAX_MESSAGE_BYTES};
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep_until, timeout},
@@ -22,6 +19,7 @@ use tonic::{Code, Status, Streaming, transport::Channel};
 
 use crate::{
     counters::Totals,
+    hush::Hush,
     naming::GameId,
     spool::{Position, Spool, SpoolError},
 };
@@ -75,6 +73,7 @@ pub struct Sender {
     pub patience: Patience,
     /// Nothing is added to the spool any more: send what is there, for a while, and end.
     pub drain: CancellationToken,
+    trouble: Hush,
 }
 
 enum End {
@@ -85,6 +84,24 @@ enum End {
 }
 
 impl Sender {
+    /// A sender of what is in `spool`, until `drain`.
+    pub fn new(
+        channel: Channel,
+        spool: Arc<Spool>,
+        totals: Arc<Totals>,
+        patience: Patience,
+        drain: CancellationToken,
+    ) -> Self {
+        Self {
+            channel,
+            spool,
+            totals,
+            patience,
+            drain,
+            trouble: Hush::new(Duration::from_secs(10)),
+        }
+    }
+
     /// Sends until asked to drain, and then until the spool is empty, the store goes away or the patience ends.
     ///
     /// # Errors
@@ -109,11 +126,12 @@ impl Sender {
     }
 
     async fn keep_sending(&self) -> Result<(), SenderError> {
-        let seed = std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .map_or(0, |since| since.as_nanos() as u64);
-        let mut backoff = Backoff::new(self.patience.first_retry, self.patience.longest_retry, seed);
-        let mut said: Option<Clock> = None;
+        let Patience {
+            first_retry,
+            longest_retry,
+            ..
+        } = self.patience;
+        let mut backoff = Backoff::new(first_retry, longest_retry, rand::random());
         while self.wait_for_a_game().await {
             let status = match self.stream(&mut backoff).await {
                 End::Empty => return Ok(()),
@@ -125,8 +143,7 @@ impl Sender {
                     message: status.message().into(),
                 });
             }
-            if said.is_none_or(|said| said.elapsed() > Duration::from_secs(10)) {
-                said = Some(Clock::now());
+            if self.trouble.may_speak() {
                 tracing::warn!(
                     code = ?status.code(),
                     reason = status.message(),
@@ -157,8 +174,8 @@ impl Sender {
     }
 
     async fn stream(&self, backoff: &mut Backoff) -> End {
-        let mut client = ReplayStoreClient::new(self.channel.clone())
-            .max_encoding_message_size(service::connect::MAX_MESSAGE_BYTES);
+        let mut client =
+            ReplayStoreClient::new(self.channel.clone()).max_encoding_message_size(MAX_MESSAGE_BYTES);
         let (games, outbound) = mpsc::channel(WINDOW);
         let opening = client.append(ReceiverStream::new(outbound));
         match timeout(self.patience.acknowledgement, opening).await {
@@ -186,6 +203,12 @@ impl Sender {
                 let Some(game) = self.read(position).await else {
                     continue;
                 };
+                if game.encoded_len() > MAX_MESSAGE_BYTES {
+                    // No store would ever take it, and it would break every stream.
+                    self.set_aside(id, format!("it is larger than {MAX_MESSAGE_BYTES} bytes"))
+                        .await;
+                    continue;
+                }
                 unacknowledged.insert(id, Instant::now() + self.patience.acknowledgement);
                 // There is room: the window is no larger than the channel.
                 if games.send(game).await.is_err() {
@@ -236,16 +259,25 @@ impl Sender {
         if ack.retry {
             return Taken::Later(Status::unavailable(ack.refused.clone()));
         }
-        let (spool, reason) = (Arc::clone(&self.spool), ack.refused.clone());
-        match on_disk(move || spool.refuse(id, &reason)).await {
+        if self.set_aside(id, ack.refused.clone()).await {
+            Taken::Settled(id)
+        } else {
+            Taken::Later(Status::unavailable(ack.refused.clone()))
+        }
+    }
+
+    /// Keeps a game apart that the store will never take; whether that worked.
+    async fn set_aside(&self, id: GameId, reason: String) -> bool {
+        let (spool, text) = (Arc::clone(&self.spool), reason.clone());
+        match on_disk(move || spool.refuse(id, &text)).await {
             Ok(path) => {
                 self.totals.games_refused.add(1);
-                tracing::error!(game = %id, reason = ack.refused, kept = %path.display(), "the store refuses a game");
-                Taken::Settled(id)
+                tracing::error!(game = %id, reason, kept = %path.display(), "a game is refused");
+                true
             }
             Err(error) => {
-                tracing::error!(game = %id, reason = ack.refused, %error, "the store refuses a game, and it cannot be set aside");
-                Taken::Later(Status::unavailable(ack.refused.clone()))
+                tracing::error!(game = %id, reason, %error, "a game is refused, and cannot be set aside");
+                false
             }
         }
     }
@@ -259,6 +291,9 @@ impl Sender {
             Err(error) => tracing::warn!(%error, "an acknowledged game cannot be removed"),
         }
         self.totals.games_acknowledged.add(1);
+        if self.trouble.settle() {
+            tracing::info!("the replay store takes games");
+        }
         if is_duplicate {
             self.totals.games_duplicate.add(1);
         }

@@ -149,6 +149,16 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
     /// How the game ended; `None` while it runs.
     fn outcome(&self) -> Option<Outcome>;
 
+    /// How the game ended, in a word for records and people, e.g. `repetition`; `None` while it runs.
+    fn ending(&self) -> Option<&'static str> {
+        self.outcome().map(|outcome| match outcome {
+            Outcome::Won(Player::First) => "first-won",
+            Outcome::Won(Player::Second) => "second-won",
+            Outcome::Draw => "draw",
+            Outcome::Scored(_) => "scored",
+        })
+    }
+
     /// Replaces `actions` by the legal actions, ascending. Empty exactly when the game is over,
     /// but for rule sets that say that a player without an action is neither (Paco Ŝako's compatibility rules).
     fn legal_actions(&self, actions: &mut Vec<Action>);

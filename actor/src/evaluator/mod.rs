@@ -15,10 +15,7 @@ mod pending;
 mod reply;
 mod verdict;
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant as Clock},
-};
+use std::{sync::Arc, time::Duration};
 
 use proto::v1::{EvaluateReply, EvaluateRequest, evaluator_client::EvaluatorClient};
 use service::backoff::Backoff;
@@ -29,6 +26,7 @@ use tonic::{Code, Status, Streaming, transport::Channel};
 
 use crate::{
     counters::Totals,
+    hush::Hush,
     versions::{TooManyVersions, VersionId, Versions},
 };
 use pending::{Due, Pending};
@@ -127,6 +125,18 @@ pub struct Evaluator {
     pub answers: mpsc::Sender<Answer>,
     /// Ends it as well.
     pub shutdown: CancellationToken,
+    /// What is wrong with the server is said once for all workers.
+    pub trouble: Arc<Trouble>,
+}
+
+/// Says that the server does not answer, and that it does again.
+#[derive(Debug)]
+pub struct Trouble(Hush);
+
+impl Default for Trouble {
+    fn default() -> Self {
+        Self(Hush::new(Duration::from_secs(10)))
+    }
 }
 
 /// Why a stream came to its end.
@@ -144,10 +154,7 @@ impl Evaluator {
     /// [`EvaluatorError`] where waiting does not help.
     pub async fn run(self) -> Result<(), EvaluatorError> {
         let patience = &self.patience;
-        let seed = std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .map_or(0, |since| since.as_nanos() as u64);
-        let backoff = || Backoff::new(patience.first_retry, patience.longest_retry, seed);
+        let backoff = || Backoff::new(patience.first_retry, patience.longest_retry, rand::random());
         let (between_streams, between_requests) = (backoff(), backoff());
         let client = EvaluatorClient::new(self.channel.clone())
             .max_decoding_message_size(service::connect::MAX_MESSAGE_BYTES);
@@ -176,7 +183,6 @@ struct Connection {
 
 impl Connection {
     async fn run(&mut self, mut backoff: Backoff) -> Result<(), EvaluatorError> {
-        let mut said: Option<Clock> = None;
         loop {
             let end = self.stream(&mut backoff).await;
             let status = match end? {
@@ -186,8 +192,7 @@ impl Connection {
             if verdict::is_final(status.code()) {
                 return Err(refused(status.code(), status.message()));
             }
-            if said.is_none_or(|said| said.elapsed() > Duration::from_secs(10)) {
-                said = Some(Clock::now());
+            if self.evaluator.trouble.0.may_speak() {
                 tracing::warn!(
                     code = ?status.code(),
                     reason = status.message(),
@@ -343,6 +348,9 @@ impl Connection {
             return Ok(Continue(()));
         }
         self.retries.reset();
+        if self.evaluator.trouble.0.settle() {
+            tracing::info!(version = reply.version, "the inference server answers");
+        }
         if !self.evaluator.versions.is_known(&reply.version) {
             self.look_at(reply.version.clone());
         }

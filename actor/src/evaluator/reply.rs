@@ -52,12 +52,12 @@ pub(super) fn check(
     for (position, &count) in request.legal_counts.iter().enumerate() {
         let (own, others) = rest.split_at(count as usize);
         rest = others;
-        // NaN fails both comparisons.
-        if let Some(&prior) = own.iter().find(|&&prior| !(prior >= 0.0)) {
+        // NaN lies in no range.
+        if let Some(&prior) = own.iter().find(|prior| !(0.0..).contains(*prior)) {
             return Err(Malformed::Prior { position, prior });
         }
         let sum: f32 = own.iter().sum();
-        if !((sum - 1.0).abs() <= SUM_TOLERANCE) {
+        if !(1.0 - SUM_TOLERANCE..=1.0 + SUM_TOLERANCE).contains(&sum) {
             return Err(Malformed::Sum { position, sum });
         }
     }

@@ -28,6 +28,7 @@ use crate::{
     cache::Cache,
     counters::Totals,
     evaluator::{Answer, Ask},
+    hush::Hush,
     naming::Naming,
     record::End,
     setup::Setup,
@@ -42,7 +43,7 @@ pub use slot::SlotError;
 /// How long a disk that takes no reservation of game numbers is left alone.
 const NAMING_RETRY: Duration = Duration::from_millis(500);
 /// How often that is said.
-const REMINDER: Duration = Duration::from_secs(30);
+pub(crate) const REMINDER: Duration = Duration::from_secs(30);
 
 /// What the worker threads share.
 pub struct Shared<G: Game> {
@@ -64,6 +65,8 @@ pub struct Shared<G: Game> {
     pub rows_per_request: usize,
     /// Requests of one thread that may wait for an answer.
     pub requests_in_flight: usize,
+    /// That a disk takes no reservation of numbers is said once for all threads.
+    pub(crate) trouble: Hush,
     /// Ends self-play. Games in progress are dropped: their numbers are not used again.
     pub stop: CancellationToken,
 }
@@ -258,13 +261,11 @@ impl<G: Game> Worker<G> {
 
 /// The next game; `None` when it is time to stop.
 fn new_game<G: Game>(shared: &Shared<G>) -> Option<Slot<G>> {
-    let mut said: Option<Instant> = None;
     loop {
         match shared.naming.next_game() {
             Ok((number, id)) => return Some(Slot::new(&shared.setup, number, id)),
-            Err(error) if said.is_none_or(|said| said.elapsed() > REMINDER) => {
+            Err(error) if shared.trouble.may_speak() => {
                 tracing::error!(%error, "no game can be begun, trying again");
-                said = Some(Instant::now());
             }
             Err(_) => {}
         }

@@ -54,6 +54,7 @@ impl Client {
             asks: asked,
             answers: answer,
             shutdown: CancellationToken::new(),
+            trouble: Arc::default(),
         };
         Self {
             asks,

@@ -98,8 +98,9 @@ impl Evaluator for Service {
                 server.largest.fetch_max(positions, Ordering::SeqCst);
                 server.smallest.fetch_min(positions, Ordering::SeqCst);
                 let version = server.version.lock().clone();
+                let layout = server.layout.lock().clone();
                 let reply = match (server.fate)(nth) {
-                    Fate::Answer => answer(&request, version),
+                    Fate::Answer => answer(&request, &layout, version),
                     Fate::Error(code) => EvaluateReply {
                         id: request.id,
                         error: Some(RequestError {
@@ -110,7 +111,7 @@ impl Evaluator for Service {
                         ..Default::default()
                     },
                     Fate::Nonsense => {
-                        let mut reply = answer(&request, version);
+                        let mut reply = answer(&request, &layout, version);
                         reply.values.pop();
                         reply
                     }
@@ -132,9 +133,11 @@ impl Evaluator for Service {
     }
 
     async fn evaluate(&self, request: Request<EvaluateRequest>) -> Result<Response<EvaluateReply>, Status> {
+        let version = self.0.version.lock().clone();
         Ok(Response::new(answer(
             request.get_ref(),
-            self.0.version.lock().clone(),
+            &self.0.layout.lock(),
+            version,
         )))
     }
 
@@ -157,8 +160,7 @@ impl Evaluator for Service {
 }
 
 /// Every position of the request is validated: an actor must never send rows that are none.
-fn answer(request: &EvaluateRequest, version: String) -> EvaluateReply {
-    let layout = TicTacToe::layout(());
+fn answer(request: &EvaluateRequest, layout: &RowLayout, version: String) -> EvaluateReply {
     let rows = request.indices.chunks_exact(layout.row_len());
     assert_eq!(rows.len(), request.legal_counts.len());
     assert!(request.row_lengths.is_empty());

@@ -13,13 +13,20 @@ mod playing;
 mod sending;
 mod stopping;
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use actor::{Actor, ActorError, counters::Totals, evaluator, sender};
 use service::config::RunConfig;
 use tokio_util::sync::CancellationToken;
 
 use tictactoe::TicTacToe;
+
+/// What has not come by now will not come, however slow the machine is.
+const FOR_EVER: Duration = Duration::from_secs(300);
 
 /// A run of tic-tac-toe with everything in `folder`.
 fn config(folder: &Path, server: &str, store: &str) -> RunConfig {
@@ -89,7 +96,13 @@ impl Running {
 
     /// Waits for something that must come; fails at once if the actor ends instead.
     async fn until(&self, what: impl Fn() -> bool) {
+        let began = Instant::now();
         while !what() {
+            assert!(
+                began.elapsed() < FOR_EVER,
+                "it does not come: {:#?}",
+                self.totals.snapshot()
+            );
             assert!(!self.actor.is_finished(), "the actor has ended");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

@@ -3,11 +3,13 @@
 use std::{
     collections::HashMap,
     sync::{Arc, atomic::Ordering},
+    time::Duration,
 };
 
-use games::{Game as _, Outcome, Player, Symmetry};
+use games::{Game as _, Outcome, Player, Symmetry, paco_sako::PacoSako};
 use proto::v1::{Game, GameResult};
 use service::config::{Reuse, RunConfig};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     Running, config,
@@ -249,5 +251,48 @@ async fn a_new_model_answers_at_once_and_the_cache_does_not_answer_for_it() {
             .collect();
         assert!(newest.is_sorted(), "{newest:?}");
         assert!(game.model_versions.len() <= 2);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_role_itself_plays_paco_sako_by_the_rules() {
+    let encoding = PacoSako::encoding(1).unwrap();
+    let layout = PacoSako::layout(encoding);
+    let server = Server::good();
+    *server.layout.lock() = layout.clone();
+    let store = Store::good();
+    let folder = tempfile::tempdir().unwrap();
+    let (server_process, store_process) = (
+        Process::start(server.routes()).await,
+        Process::start(store.routes()).await,
+    );
+    let mut config = config(folder.path(), &server_process.address(), &store_process.address());
+    config.game = Default::default();
+    config.search.visits = 8;
+    config.search.max_actions = 150;
+    let shutdown = CancellationToken::new();
+    let role = tokio::spawn(actor::run(config, shutdown.clone()));
+    while store.count() < 12 {
+        assert!(!role.is_finished());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    shutdown.cancel();
+    role.await.unwrap().unwrap();
+    let games = store.games.lock();
+    for game in games.values() {
+        let mut state = PacoSako::start(&serde_json::from_str(&game.rules_json).unwrap(), None).unwrap();
+        for (row, &action) in game.rows.chunks_exact(layout.row_len()).zip(&game.actions) {
+            let mut expected = Vec::new();
+            state.write_row(encoding, Symmetry::IDENTITY, &mut expected);
+            assert_eq!(row, expected);
+            state.play(action).unwrap();
+        }
+        match state.outcome() {
+            Some(outcome) => {
+                assert_eq!(game.score, outcome.value().get());
+                assert_eq!(Some(game.ending.as_str()), state.ending());
+            }
+            None => assert_eq!((game.actions.len(), game.ending.as_str()), (150, "max-actions")),
+        }
     }
 }

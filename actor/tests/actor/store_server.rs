@@ -37,12 +37,14 @@ pub enum Fate {
     Silence,
 }
 
+type Decide = Box<dyn Fn(u64, &Game) -> Fate + Send + Sync>;
+
 pub struct Store {
     pub games: Mutex<HashMap<Vec<u8>, Game>>,
     /// Ids in the order in which they came, again and again if they did.
     pub seen: Mutex<Vec<Vec<u8>>>,
     pub duplicates: AtomicU64,
-    fate: Box<dyn Fn(u64, &Game) -> Fate + Send + Sync>,
+    fate: Decide,
 }
 
 impl Store {

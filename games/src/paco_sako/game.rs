@@ -191,6 +191,15 @@ impl Game for PacoSako {
         }
     }
 
+    fn ending(&self) -> Option<&'static str> {
+        match self.position.victory {
+            Victory::PacoVictoryWhite | Victory::PacoVictoryBlack => Some("paco"),
+            Victory::NoProgressDraw => Some("no-progress"),
+            Victory::RepetitionDraw => Some("repetition"),
+            Victory::Running => self.outcome().map(|_| "dead-end"),
+        }
+    }
+
     fn legal_actions(&self, actions: &mut Vec<Action>) {
         actions.clear();
         self.offer().legal().for_each(|act| actions.push(act.number()));

@@ -202,3 +202,57 @@ fn free_addresses(count: usize) -> std::io::Result<Vec<SocketAddr>> {
         .collect::<Result<Vec<_>, _>>()?;
     listeners.iter().map(TcpListener::local_addr).collect()
 }
+<<<<<<< HEAD
+=======
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct CommandLine {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn config(words: &[&str]) -> RunConfig {
+        let words = std::iter::once(&"selfplay").chain(words);
+        let folder = tempfile::tempdir().unwrap();
+        write_config(&CommandLine::parse_from(words).arguments, folder.path()).unwrap()
+    }
+
+    #[test]
+    fn what_is_given_by_hand_counts_and_addresses_differ() {
+        let config = config(&[
+            "--visits",
+            "50",
+            "--set",
+            "search.leaves=7",
+            "--set",
+            "actor.threads=3",
+        ]);
+        assert_eq!(
+            (config.search.visits, config.search.leaves, config.actor.threads),
+            (50, 7, 3)
+        );
+        assert_eq!(config.game, RunConfig::default().game);
+        let addresses = [
+            &config.inference.address,
+            &config.inference.metrics,
+            &config.replay.address,
+            &config.replay.metrics,
+            &config.actor.metrics,
+        ];
+        let different: std::collections::HashSet<_> = addresses.into_iter().collect();
+        assert_eq!(different.len(), 5);
+    }
+
+    #[test]
+    fn another_game_has_its_own_options() {
+        let config = config(&["--game", "othello"]);
+        assert_eq!((config.game.name.as_str(), config.game.options), ("othello", 0));
+    }
+}
+>>>>>>> actor
