@@ -139,10 +139,7 @@ impl Team {
             }
             for member in &mut self.members {
                 if let Some(status) = member.child.try_wait()? {
-                    bail!(
-                        "{} has ended ({status}); --logs shows why",
-                        member.role.binary()
-                    );
+                    bail!("{} has ended ({status}); --logs shows why", member.role.binary());
                 }
             }
             ensure!(
@@ -205,4 +202,3 @@ fn free_addresses(count: usize) -> std::io::Result<Vec<SocketAddr>> {
         .collect::<Result<Vec<_>, _>>()?;
     listeners.iter().map(TcpListener::local_addr).collect()
 }
-
