@@ -1,7 +1,7 @@
 //! Games by name: generic code is written once as a [`Visitor`] and run for the game that a
 //! configuration or a command line names.
 
-use crate::{Game, paco_sako::PacoSako};
+use crate::{Game, chess::Chess, connect_four::ConnectFour, othello::Othello, paco_sako::PacoSako};
 
 /// Code that is generic over games.
 pub trait Visitor {
@@ -33,7 +33,7 @@ impl UnknownGame {
 }
 
 /// Every game's name.
-pub const NAMES: &[&str] = &[PacoSako::NAME];
+pub const NAMES: &[&str] = &[PacoSako::NAME, Chess::NAME, Othello::NAME, ConnectFour::NAME];
 
 /// Runs `visitor` for the game called `name`.
 ///
@@ -42,6 +42,9 @@ pub const NAMES: &[&str] = &[PacoSako::NAME];
 pub fn visit<V: Visitor>(name: &str, visitor: V) -> Result<V::Output, UnknownGame> {
     match name {
         PacoSako::NAME => Ok(visitor.visit::<PacoSako>()),
+        Chess::NAME => Ok(visitor.visit::<Chess>()),
+        Othello::NAME => Ok(visitor.visit::<Othello>()),
+        ConnectFour::NAME => Ok(visitor.visit::<ConnectFour>()),
         _ => Err(UnknownGame::new(name)),
     }
 }

@@ -96,6 +96,17 @@ pub struct StartError {
     pub reason: String,
 }
 
+/// The check of [`Game::encoding`] for games with only one representation.
+pub(crate) fn single_encoding(game: &'static str, options: u32) -> Result<(), StartError> {
+    if options == 0 {
+        return Ok(());
+    }
+    Err(StartError {
+        game,
+        reason: format!("it has one representation, options 0, not {options}"),
+    })
+}
+
 /// A state of a game, with as much history as its rules need (repetitions, the turn so far).
 ///
 /// One turn may hold several actions of the same player, and a game may have one player, so

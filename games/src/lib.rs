@@ -10,10 +10,17 @@
 //! | [`catalogue`] | games by name |
 //! | [`perft`] | counting action sequences |
 //! | [`paco_sako`] | Paco Ŝako |
+//! | [`chess`] | chess, with the rows and the policy of dlchess |
+//! | [`othello`] | Othello |
+//! | [`connect_four`] | Connect Four, and its exact solver |
 
+mod bits;
 pub mod catalogue;
+pub mod chess;
+pub mod connect_four;
 pub mod game;
 pub mod layout;
+pub mod othello;
 pub mod paco_sako;
 pub mod perft;
 pub mod value;

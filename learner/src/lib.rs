@@ -1,1 +1,50 @@
-//! (empty)
+//! The learner: trains the network on the replay store's games and publishes proven checkpoints.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`learner`] | [`run`]: the role |
+//! | [`game`] | the layout of the game's rows |
+//! | [`source`] | batches from the replay store, ahead of training |
+//! | [`ledger`] | how many samples may be drawn |
+//! | [`batches`] | checking and packing batches |
+//! | [`expansion`] | rows to planes |
+//! | [`network`] | the network |
+//! | [`loss`] | what is minimised |
+//! | [`optimizer`] | how |
+//! | [`train`] | one training step |
+//! | [`precision`] | f32 or bf16 |
+//! | [`worker`] | the training thread |
+//! | [`snapshot`] | the state as files |
+//! | [`resume`] | the checkpoint to go on from |
+//! | [`export`] | the network as ONNX |
+//! | [`proof`] | ONNX Runtime agrees with libtorch |
+//! | [`publish`] | the way into the model repository |
+//! | [`report`] | figures |
+//! | [`device`], [`torch`], [`tensors`] | libtorch with care; tensors as files |
+//!
+//! One thread makes all torch calls (torch keeps a pool of helpers for each thread that calls it); everything that
+//! waits is async. The first trained checkpoint is published early, see [`worker`].
+
+pub mod batches;
+pub mod device;
+pub mod expansion;
+pub mod export;
+pub mod game;
+pub mod learner;
+pub mod ledger;
+pub mod loss;
+pub mod network;
+pub mod optimizer;
+pub mod precision;
+pub mod proof;
+pub mod publish;
+pub mod report;
+pub mod resume;
+pub mod snapshot;
+pub mod source;
+pub mod tensors;
+pub mod torch;
+pub mod train;
+pub mod worker;
+
+pub use learner::run;

@@ -75,7 +75,7 @@ impl<G: Game> Search<G> {
     /// Gives up the leaves that are out, so that another gather can ask again. Answers that are in already are kept
     /// for it: their nodes are gray.
     pub fn abandon(&mut self) {
-        if self.is_waiting() {
+        if self.is_waiting() && self.counts_losses() {
             self.arena.take_back(&self.paths);
         }
         self.leaves.clear();
@@ -84,7 +84,9 @@ impl<G: Game> Search<G> {
     }
 
     fn back_up_all(&mut self) {
-        self.arena.take_back(&self.paths);
+        if self.counts_losses() {
+            self.arena.take_back(&self.paths);
+        }
         let discount = self.discount();
         let mut begin = 0;
         for leaf in &self.leaves {
@@ -115,16 +117,21 @@ fn check(evaluation: Evaluation<'_>, legal: usize) -> Result<(), ApplyError> {
             found: priors.len(),
         });
     }
-    let is_probability = |prior: f32| prior >= 0.0 && prior.is_finite();
-    if let Some(at) = priors.iter().position(|&prior| !is_probability(prior)) {
-        return Err(ApplyError::Prior {
-            at,
-            prior: priors[at],
-        });
+    // One pass for what is nearly always the case; NaN and infinities carry over into the sum.
+    let (mut sum, mut least) = (0.0f32, 0.0f32);
+    for &prior in priors {
+        sum += prior;
+        least = if prior < least { prior } else { least };
     }
-    let sum: f32 = priors.iter().sum();
-    if (sum - 1.0).abs() > SUM_TOLERANCE {
-        return Err(ApplyError::PriorSum { sum });
+    if !((sum - 1.0).abs() <= SUM_TOLERANCE && least >= 0.0) {
+        let is_probability = |prior: f32| prior >= 0.0 && prior.is_finite();
+        return Err(match priors.iter().position(|&prior| !is_probability(prior)) {
+            Some(at) => ApplyError::Prior {
+                at,
+                prior: priors[at],
+            },
+            None => ApplyError::PriorSum { sum },
+        });
     }
     if !is_value(value) {
         return Err(ApplyError::Value(value.get()));

@@ -1,9 +1,9 @@
 //! Nodes and edge statistics in one growing block of 32-bit words: [`Arena`].
 //!
-//! A node is a header of four words followed by six columns, one entry for each legal action:
+//! A node is a header of four words followed by five columns, one entry for each legal action:
 //!
 //! ```text
-//! edges·kind·mover | generation | ΣN | value || P… | W… | N… | out… | child… | action…
+//! edges·kind·mover | generation | ΣN | value || P… | W… | N… | child… | action·out…
 //! ```
 //!
 //! So everything a traversal touches of a node lies together, and each statistic is contiguous
@@ -45,10 +45,17 @@ pub(crate) const HEADER: usize = 4;
 pub(crate) const PRIOR: usize = 0;
 pub(crate) const TOTAL: usize = 1;
 pub(crate) const VISITS: usize = 2;
-pub(crate) const OUT: usize = 3;
-pub(crate) const CHILD: usize = 4;
-pub(crate) const ACTION: usize = 5;
-pub(crate) const COLUMNS: usize = 6;
+pub(crate) const CHILD: usize = 3;
+pub(crate) const ACTION: usize = 4;
+pub(crate) const COLUMNS: usize = 5;
+
+/// An action and the number of leaves that are out below its edge share a word: 20 bits for the former
+/// (no game has more actions; see [`Search::new`](crate::Search::new)), 12 for the latter.
+const ACTION_BITS: u32 = 20;
+/// Actions a game may have.
+pub(crate) const MOST_ACTIONS: u32 = 1 << ACTION_BITS;
+/// Leaves that may be out at once.
+pub(crate) const MOST_OUT: u32 = (1 << (32 - ACTION_BITS)) - 1;
 
 /// In a child column: nobody has been there.
 pub(crate) const NO_CHILD: u32 = u32::MAX;
@@ -56,6 +63,24 @@ pub(crate) const NO_CHILD: u32 = u32::MAX;
 pub(crate) const NO_GENERATION: u32 = 0;
 /// Generations stay below this bit, which `compact` borrows.
 pub(crate) const MARK: u32 = 1 << 31;
+
+/// The action in an entry of the action column.
+pub(crate) const fn action_of(word: u32) -> Action {
+    word & (MOST_ACTIONS - 1)
+}
+
+/// The leaves that are out below an edge, from its entry in the action column.
+pub(crate) const fn leaves_out(word: u32) -> u32 {
+    word >> ACTION_BITS
+}
+
+/// What selection needs of a node's edges; all of one length.
+pub(crate) struct Statistics<'a> {
+    pub priors: &'a [u32],
+    pub totals: &'a [u32],
+    pub visits: &'a [u32],
+    pub actions: &'a [u32],
+}
 
 const EDGE_BITS: u32 = 0x00ff_ffff;
 const SECOND: u32 = 1 << 24;
@@ -123,6 +148,7 @@ impl Arena {
             self.is_full = true;
             return None;
         }
+        self.make_room(start + HEADER);
         self.words
             .extend([TERMINAL, NO_GENERATION, 0, value.get().to_bits()]);
         self.nodes += 1;
@@ -173,10 +199,18 @@ impl Arena {
         &self.words[start..start + edges]
     }
 
-    /// All columns of the node, one behind the other.
-    pub(crate) fn columns(&self, node: NodeId) -> &[u32] {
+    pub(crate) fn statistics(&self, node: NodeId) -> Statistics<'_> {
+        let edges = self.edges(node);
         let start = node.0 as usize + HEADER;
-        &self.words[start..start + COLUMNS * self.edges(node)]
+        let (priors, rest) = self.words[start..start + COLUMNS * edges].split_at(edges);
+        let (totals, rest) = rest.split_at(edges);
+        let (visits, rest) = rest.split_at(edges);
+        Statistics {
+            priors,
+            totals,
+            visits,
+            actions: &rest[edges..],
+        }
     }
 
     /// One statistic that is a float, of all the node's edges.
@@ -189,8 +223,8 @@ impl Arena {
     }
 
     /// The node's actions, in the order of its edges; none where the game is over.
-    pub(crate) fn actions(&self, node: NodeId) -> &[Action] {
-        self.column(node, ACTION)
+    pub(crate) fn actions(&self, node: NodeId) -> impl Iterator<Item = Action> {
+        self.column(node, ACTION).iter().map(|&word| action_of(word))
     }
 
     /// Whether a leaf found no room since the last compaction.
@@ -209,17 +243,17 @@ impl Arena {
     }
 
     pub(crate) fn action(&self, step: Step) -> Action {
-        self.words[self.place(step, ACTION)]
+        action_of(self.words[self.place(step, ACTION)])
     }
 
     /// Gives an empty node its evaluation. It is gray then.
     pub(crate) fn evaluate(&mut self, node: NodeId, priors: &[f32], value: MoverValue) {
         let at = node.0 as usize;
         self.words[at] |= EVALUATED;
-        self.words[at + 1] = NO_GENERATION;
         self.words[at + 3] = value.get().to_bits();
         for (word, prior) in self.words[at + HEADER..].iter_mut().zip(priors) {
-            *word = prior.to_bits();
+            // Selection orders priors by their bits: there must be no negative zero.
+            *word = (prior + 0.0).to_bits();
         }
     }
 
@@ -242,8 +276,8 @@ impl Arena {
     /// A leaf below these edges went out.
     pub(crate) fn send_out(&mut self, path: &[Step]) {
         for &step in path {
-            let place = self.place(step, OUT);
-            self.words[place] += 1;
+            let place = self.place(step, ACTION);
+            self.words[place] += MOST_ACTIONS;
             self.words[step.node.0 as usize + 2] += 1;
         }
     }
@@ -251,8 +285,8 @@ impl Arena {
     /// A leaf below these edges is out no longer.
     pub(crate) fn take_back(&mut self, path: &[Step]) {
         for &step in path {
-            let place = self.place(step, OUT);
-            self.words[place] -= 1;
+            let place = self.place(step, ACTION);
+            self.words[place] -= MOST_ACTIONS;
             self.words[step.node.0 as usize + 2] -= 1;
         }
     }

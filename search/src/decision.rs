@@ -62,7 +62,7 @@ impl<G: Game> Search<G> {
         let value = (f64::from(evaluation.get()) + all) / (1.0 + count);
         Decision {
             mover,
-            actions: self.arena.actions(root).to_vec(),
+            actions: self.arena.actions(root).collect(),
             priors: self.arena.priors(root).take(visits.len()).collect(),
             searched_priors: self.root_priors.clone(),
             visits,
@@ -87,7 +87,7 @@ impl<G: Game> Search<G> {
         }
         let mut draws = Draws::new(self.key, self.ply, Purpose::Choice);
         let edge = draw(&weights, f64::from(temperature), &mut draws)?;
-        self.arena.actions(self.root).get(edge).copied()
+        self.arena.actions(self.root).nth(edge)
     }
 }
 

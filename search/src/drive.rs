@@ -19,12 +19,12 @@ impl<G: Game> Search<G> {
         mut evaluate: impl FnMut(&LeafRequest<'_, G>, &mut Vec<f32>) -> MoverValue,
     ) -> Result<(), ApplyError> {
         let mut priors = Vec::new();
+        let mut own = Vec::new();
         let mut answers = Vec::new();
+        self.abandon();
         while !self.is_decided() {
             priors.clear();
             answers.clear();
-            let mut own = Vec::new();
-            self.abandon();
             self.gather(|request| {
                 own.clear();
                 let value = evaluate(&request, &mut own);

@@ -3,7 +3,7 @@
 use games::{Action, FirstValue, Game, Player, Symmetry};
 
 use crate::{
-    arena::{Kind, NodeId, Step},
+    arena::{Kind, MOST_OUT, NodeId, Step},
     leaf::{Gathered, LeafId, LeafRequest},
     search::{Search, end_of},
 };
@@ -43,11 +43,11 @@ impl<G: Game> Search<G> {
                 self.counters.root_evaluations += 1;
                 self.replay();
                 self.legal.clear();
-                self.legal.extend_from_slice(self.arena.actions(self.root));
+                self.legal.extend(self.arena.actions(self.root));
                 self.send_out(Some(self.root), &mut give);
             }
             Kind::Gray | Kind::Active => {
-                let most = self.settings.leaves.max(1);
+                let most = self.settings.leaves.clamp(1, MOST_OUT);
                 while self.unanswered < most && self.done + self.unanswered < self.settings.traversals {
                     if !self.traverse(&mut give) {
                         self.counters.collisions += 1;
@@ -81,7 +81,7 @@ impl<G: Game> Search<G> {
                 }
                 self.replay();
                 self.legal.clear();
-                self.legal.extend_from_slice(self.arena.actions(end));
+                self.legal.extend(self.arena.actions(end));
                 self.send_out(Some(end), give);
             }
             Kind::Gray | Kind::Active => {
@@ -97,9 +97,12 @@ impl<G: Game> Search<G> {
     fn descend(&mut self) -> Option<NodeId> {
         self.path.clear();
         let mut node = self.root;
-        let mut priors: &[f32] = &self.root_priors;
+        let mut priors: &[u32] = &self.root_prior_bits;
+        let any_out = self.unanswered > 0;
         loop {
-            let edge = self.selector.select(&self.arena, node, priors, &mut self.ties);
+            let edge = self
+                .selector
+                .select(&self.arena, node, priors, any_out, &mut self.ties);
             priors = &[];
             let step = Step { node, edge };
             self.path.push(step);
@@ -156,7 +159,9 @@ impl<G: Game> Search<G> {
 
     /// The leaf at the end of the path goes out; its state is in `scratch`, its legal actions in `legal`.
     fn send_out(&mut self, node: Option<NodeId>, give: &mut impl FnMut(LeafRequest<'_, G>)) {
-        self.arena.send_out(&self.path);
+        if self.counts_losses() {
+            self.arena.send_out(&self.path);
+        }
         self.paths.extend_from_slice(&self.path);
         let id = LeafId {
             gather: self.gather,
@@ -197,6 +202,11 @@ impl<G: Game> Search<G> {
                 allowed().nth(drawn).unwrap_or(Symmetry::IDENTITY)
             }
         }
+    }
+
+    /// Whether leaves that are out are marked on their paths: nothing descends past the only one.
+    pub(crate) fn counts_losses(&self) -> bool {
+        self.settings.leaves > 1
     }
 
     /// The discount of one action: none where there are two players.

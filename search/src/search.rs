@@ -3,7 +3,7 @@
 use games::{Action, Game, IllegalAction, Outcome};
 
 use crate::{
-    arena::{Arena, Kind, NodeId, Step, VISITS},
+    arena::{Arena, Kind, MOST_ACTIONS, NodeId, Step, VISITS},
     counters::Counters,
     draws::{Draws, GameKey, Purpose},
     gather::Leaf,
@@ -30,6 +30,8 @@ pub struct Search<G: Game> {
     pub(crate) generation: u32,
     /// The decision node's priors with noise, once it is evaluated.
     pub(crate) root_priors: Vec<f32>,
+    /// The same, as their bits.
+    pub(crate) root_prior_bits: Vec<u32>,
     /// Traversals of this decision that are backed up.
     pub(crate) done: u32,
     pub(crate) selector: Selector,
@@ -49,6 +51,7 @@ pub struct Search<G: Game> {
 impl<G: Game> Search<G> {
     /// Begins with a decision at `root`. Out-of-range settings are not refused here: see [`Settings::check`].
     pub fn new(root: G, settings: Settings, key: GameKey) -> Self {
+        const { assert!(G::ACTIONS <= MOST_ACTIONS, "the arena packs actions") };
         let mut search = Self {
             arena: Arena::new(&settings),
             selector: Selector::new(&settings),
@@ -60,6 +63,7 @@ impl<G: Game> Search<G> {
             root: NodeId(0),
             generation: 0,
             root_priors: Vec::new(),
+            root_prior_bits: Vec::new(),
             done: 0,
             ties: Draws::new(key, 0, Purpose::Ties),
             symmetries: Draws::new(key, 0, Purpose::Symmetry),
@@ -157,6 +161,9 @@ impl<G: Game> Search<G> {
             let mut draws = Draws::new(self.key, self.ply, Purpose::Noise);
             noise::mix(settings, &mut draws, &mut self.root_priors);
         }
+        self.root_prior_bits.clear();
+        self.root_prior_bits
+            .extend(self.root_priors.iter().map(|prior| prior.to_bits()));
     }
 
     /// Starts an empty tree at the decision node's state.
@@ -183,11 +190,7 @@ impl<G: Game> Search<G> {
     }
 
     fn child_by(&self, action: Action) -> Option<NodeId> {
-        let edge = self
-            .arena
-            .actions(self.root)
-            .iter()
-            .position(|&legal| legal == action)?;
+        let edge = self.arena.actions(self.root).position(|legal| legal == action)?;
         self.arena.child(Step {
             node: self.root,
             edge: edge as u32,

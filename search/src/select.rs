@@ -1,7 +1,7 @@
 //! Choosing an edge of an active node by the formula in [`settings`](crate::settings).
 
 use crate::{
-    arena::{Arena, COLUMNS, NodeId, OUT, PRIOR, TOTAL, VISITS},
+    arena::{Arena, NodeId, Statistics, leaves_out},
     draws::Draws,
     settings::{FirstPlay, Settings},
 };
@@ -12,7 +12,6 @@ pub(crate) struct Selector {
     exploration: f32,
     first_play: FirstPlay,
     scores: Vec<f32>,
-    equal: Vec<u32>,
 }
 
 impl Selector {
@@ -21,7 +20,6 @@ impl Selector {
             exploration: settings.exploration,
             first_play: settings.first_play,
             scores: Vec::new(),
-            equal: Vec::new(),
         }
     }
 
@@ -33,65 +31,171 @@ impl Selector {
         }
     }
 
-    /// The edge to take from an active node. `priors` stand in for the node's own where they are not empty.
-    pub(crate) fn select(&mut self, arena: &Arena, node: NodeId, priors: &[f32], ties: &mut Draws) -> u32 {
-        let columns = arena.columns(node);
-        let edges = columns.len() / COLUMNS;
-        let column = |which: usize| &columns[which * edges..(which + 1) * edges];
-        let own = column(PRIOR);
-        let prior = |edge: usize| {
+    /// The edge to take from an active node. `priors` (bits of floats) stand in for the node's own where they are
+    /// not empty. `any_out` says whether leaves are out anywhere in the tree.
+    pub(crate) fn select(
+        &mut self,
+        arena: &Arena,
+        node: NodeId,
+        priors: &[u32],
+        any_out: bool,
+        ties: &mut Draws,
+    ) -> u32 {
+        let edges = arena.statistics(node);
+        let priors = if priors.len() == edges.priors.len() {
             priors
-                .get(edge)
-                .copied()
-                .unwrap_or_else(|| f32::from_bits(own[edge]))
+        } else {
+            edges.priors
         };
         let sum = arena.sum_of_visits(node);
-
-        self.scores.clear();
-        if sum == 0 {
-            self.scores.extend((0..edges).map(prior));
+        if self.scores.len() < priors.len() {
+            self.scores.resize(priors.len(), 0.0);
+        }
+        let scores = &mut self.scores[..priors.len()];
+        let scale = self.exploration * float(sum).sqrt();
+        let value = arena.evaluation(node).get();
+        let first = if self.first_play == FirstPlay::Zero {
+            0.0
         } else {
-            let visited = self.first_value(arena.evaluation(node).get());
-            let (totals, visits, out) = (column(TOTAL), column(VISITS), column(OUT));
-            let unvisited = match self.first_play {
-                FirstPlay::Reduction(reduction) => {
-                    let mass: f32 = (0..edges)
-                        .filter(|&edge| visits[edge] + out[edge] > 0)
-                        .map(prior)
-                        .sum();
-                    visited - reduction * mass.sqrt()
-                }
-                FirstPlay::Parent | FirstPlay::Zero => visited,
-            };
-            let scale = self.exploration * (sum as f32).sqrt();
-            self.scores.extend((0..edges).map(|edge| {
-                let count = visits[edge] + out[edge];
-                let first = if count == 0 { unvisited } else { visited };
-                let total = f32::from_bits(totals[edge]) - out[edge] as f32;
-                (first + total + scale * prior(edge)) / (1 + count) as f32
-            }));
-        }
-        let best = self.scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        self.equal.clear();
-        let mut best_prior = f32::NEG_INFINITY;
-        for (edge, &score) in self.scores.iter().enumerate() {
-            if score == best {
-                let prior = prior(edge);
-                if prior > best_prior {
-                    best_prior = prior;
-                    self.equal.clear();
-                }
-                if prior == best_prior {
-                    self.equal.push(edge as u32);
-                }
+            value
+        };
+        let best = match self.first_play {
+            _ if sum == 0 => best_of(scores, priors.iter().map(|&prior| f32::from_bits(prior))),
+            FirstPlay::Reduction(reduction) => best_of(
+                scores,
+                scores_with_reduction(&edges, priors, value, reduction, scale),
+            ),
+            FirstPlay::Parent | FirstPlay::Zero if any_out => {
+                best_of(scores, scores_with_leaves_out(&edges, priors, first, scale))
             }
-        }
-        match self.equal.as_slice() {
-            [] => 0,
-            &[edge] => edge,
-            edges => edges[ties.below(edges.len())],
+            FirstPlay::Parent | FirstPlay::Zero => {
+                best_of(scores, plain_scores(&edges, priors, first, scale))
+            }
+        };
+        match best {
+            Best::Edge(edge) => edge,
+            Best::Tied(score) => draw_among_equals(scores, priors, score, ties),
         }
     }
+}
+
+/// The edge with the greatest score, or that score where several have it.
+enum Best {
+    Edge(u32),
+    Tied(f32),
+}
+
+/// Keeps every score in `room`, and finds the greatest, without a branch.
+#[inline(always)]
+fn best_of(room: &mut [f32], scores: impl Iterator<Item = f32>) -> Best {
+    let (mut best, mut at, mut is_tied) = (f32::NEG_INFINITY, 0, false);
+    for (edge, (kept, score)) in room.iter_mut().zip(scores).enumerate() {
+        *kept = score;
+        let is_better = score > best;
+        is_tied = !is_better & (is_tied | (score == best));
+        at = if is_better { edge as u32 } else { at };
+        best = if is_better { score } else { best };
+    }
+    if is_tied { Best::Tied(best) } else { Best::Edge(at) }
+}
+
+/// `V` of every edge while no leaf is out.
+fn plain_scores(edges: &Statistics<'_>, priors: &[u32], first: f32, scale: f32) -> impl Iterator<Item = f32> {
+    let statistics = edges.totals.iter().zip(edges.visits).zip(priors);
+    statistics.map(move |((&total, &visits), &prior)| {
+        v(first, f32::from_bits(total), scale, f32::from_bits(prior), visits)
+    })
+}
+
+/// `V` of every edge, leaves that are out counting as lost.
+fn scores_with_leaves_out(
+    edges: &Statistics<'_>,
+    priors: &[u32],
+    first: f32,
+    scale: f32,
+) -> impl Iterator<Item = f32> {
+    let statistics = edges
+        .totals
+        .iter()
+        .zip(edges.visits)
+        .zip(priors)
+        .zip(edges.actions);
+    statistics.map(move |(((&total, &visits), &prior), &action)| {
+        let out = leaves_out(action);
+        let total = f32::from_bits(total) - float(out);
+        v(first, total, scale, f32::from_bits(prior), visits + out)
+    })
+}
+
+/// `V` of every edge where an edge without visits has less than its parent's value to begin with.
+fn scores_with_reduction(
+    edges: &Statistics<'_>,
+    priors: &[u32],
+    value: f32,
+    reduction: f32,
+    scale: f32,
+) -> impl Iterator<Item = f32> {
+    let statistics = || {
+        edges
+            .totals
+            .iter()
+            .zip(edges.visits)
+            .zip(priors)
+            .zip(edges.actions)
+    };
+    let mut mass = 0.0;
+    for (((_, &visits), &prior), &action) in statistics() {
+        mass += if visits + leaves_out(action) > 0 {
+            f32::from_bits(prior)
+        } else {
+            0.0
+        };
+    }
+    let unvisited = value - reduction * f32::sqrt(mass);
+    statistics().map(move |(((&total, &visits), &prior), &action)| {
+        let out = leaves_out(action);
+        let first = if visits + out == 0 { unvisited } else { value };
+        let total = f32::from_bits(total) - float(out);
+        v(first, total, scale, f32::from_bits(prior), visits + out)
+    })
+}
+
+/// The formula over its common denominator; `scale` is `c·√ΣN`.
+#[inline(always)]
+fn v(first: f32, total: f32, scale: f32, prior: f32, visits: u32) -> f32 {
+    (first + total + scale * prior) / (1.0 + float(visits))
+}
+
+/// Counts stay below 2³¹, and signed conversion is one instruction for four of them.
+#[inline(always)]
+fn float(count: u32) -> f32 {
+    count.cast_signed() as f32
+}
+
+/// Of the edges with the best score those with the greatest prior; of those, one is drawn.
+fn draw_among_equals(scores: &[f32], priors: &[u32], best: f32, ties: &mut Draws) -> u32 {
+    let (mut greatest, mut equals) = (0, 0);
+    for (&score, &prior) in scores.iter().zip(priors) {
+        // Floats that are not negative are ordered as their bits are.
+        let is_best = score == best;
+        let is_greater = is_best & (prior > greatest);
+        equals = if is_greater {
+            1
+        } else {
+            equals + usize::from(is_best & (prior == greatest))
+        };
+        greatest = if is_greater { prior } else { greatest };
+    }
+    let mut drawn = if equals > 1 { ties.below(equals) } else { 0 };
+    for (edge, (&score, &prior)) in scores.iter().zip(priors).enumerate() {
+        if score == best && prior == greatest {
+            if drawn == 0 {
+                return edge as u32;
+            }
+            drawn -= 1;
+        }
+    }
+    0
 }
 
 #[cfg(test)]
@@ -151,7 +255,7 @@ mod tests {
             let (arena, node) = node(value, &edges);
             let settings = Settings { exploration, first_play, ..Settings::default() };
             let mut ties = Draws::new(KEY, 0, Purpose::Ties);
-            let chosen = Selector::new(&settings).select(&arena, node, &[], &mut ties) as usize;
+            let chosen = Selector::new(&settings).select(&arena, node, &[], true, &mut ties) as usize;
 
             let sum: u32 = edges.iter().map(|edge| edge.2 + edge.3).sum();
             let mass: f64 = edges.iter().filter(|edge| edge.2 + edge.3 > 0).map(|edge| f64::from(edge.0)).sum();
@@ -183,8 +287,8 @@ mod tests {
         let (others, two) = node(0.3, &[unvisited(0.4), unvisited(0.2), unvisited(0.4)]);
         let mut drawn = [0; 3];
         for _ in 0..100 {
-            assert_eq!(selector.select(&arena, one, &[], &mut ties), 1);
-            drawn[selector.select(&others, two, &[], &mut ties) as usize] += 1;
+            assert_eq!(selector.select(&arena, one, &[], false, &mut ties), 1);
+            drawn[selector.select(&others, two, &[], false, &mut ties) as usize] += 1;
         }
         assert!(drawn[0] > 25 && drawn[2] > 25 && drawn[1] == 0, "{drawn:?}");
     }
@@ -195,7 +299,16 @@ mod tests {
         let (arena, at) = node(0.0, &[(0.9, 0.0, 1, 0), (0.1, 0.0, 1, 0)]);
         let mut selector = Selector::new(&Settings::default());
         let mut ties = Draws::new(KEY, 0, Purpose::Ties);
-        assert_eq!(selector.select(&arena, at, &[], &mut ties), 0);
-        assert_eq!(selector.select(&arena, at, &[0.2, 0.8], &mut ties), 1);
+        assert_eq!(selector.select(&arena, at, &[], false, &mut ties), 0);
+        assert_eq!(
+            selector.select(
+                &arena,
+                at,
+                &[0.2f32.to_bits(), 0.8f32.to_bits()],
+                false,
+                &mut ties
+            ),
+            1
+        );
     }
 }

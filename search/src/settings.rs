@@ -103,7 +103,7 @@ pub struct SettingsError {
 
 impl Settings {
     /// The most leaves one gather can hand out.
-    pub const MAX_LEAVES: u32 = 4096;
+    pub const MAX_LEAVES: u32 = crate::arena::MOST_OUT;
     /// The most traversals of one decision: beyond, sums of values in single precision grow coarse.
     pub const MAX_TRAVERSALS: u32 = 1 << 22;
 
@@ -140,7 +140,7 @@ impl Settings {
         require(
             (1..=Self::MAX_LEAVES).contains(&self.leaves),
             "leaves",
-            "must be 1 to 4096",
+            "must be 1 to 4095",
         )?;
         if let Some(noise) = self.noise {
             let (Alpha::Each(alpha) | Alpha::Total(alpha)) = noise.alpha;
@@ -205,7 +205,7 @@ mod tests {
             Err("first_play")
         );
         assert_eq!(wrong(|s| s.leaves = 0), Err("leaves"));
-        assert_eq!(wrong(|s| s.leaves = 4097), Err("leaves"));
+        assert_eq!(wrong(|s| s.leaves = 4096), Err("leaves"));
         let noise = |fraction, alpha| {
             Some(Noise {
                 fraction,

@@ -11,7 +11,7 @@ use cozy_chess::BitBoard;
 use super::{
     action::Act,
     apply::pulled_back,
-    history::Digest,
+    digest::Digest,
     legal,
     piece::Kind,
     position::{Position, RequiredAction},

@@ -6,7 +6,7 @@ use super::{
     action::Act,
     castling,
     completion::{can_end, ends_turn},
-    history::Digest,
+    digest::Digest,
     movement,
     piece::Kind,
     position::{Hand, Position, RequiredAction},

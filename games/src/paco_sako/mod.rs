@@ -7,10 +7,10 @@
 //! |---|---|
 //! | `piece`, `board`, `position` | what there is at one moment |
 //! | `action` | action numbers |
-//! | `movement`, `castling`, `threats` | where pieces go, and what they threaten |
+//! | `movement`, `castling`, `threats`, `reach` | where pieces go, and what they threaten |
 //! | `apply` | what an action does |
 //! | `legal`, `completion`, `rules` | what may be done, under which rules |
-//! | `history` | repetitions, and cycles within a turn |
+//! | `history`, `digest`, `seen` | repetitions, cycles within a turn, and how states are told apart |
 //! | `fen`, `row` | a position as text, and as a network sees it |
 //! | `game` | all of it as a [`crate::Game`] |
 
@@ -19,6 +19,7 @@ mod apply;
 mod board;
 mod castling;
 mod completion;
+mod digest;
 mod fen;
 mod game;
 mod history;
@@ -26,6 +27,7 @@ mod legal;
 mod movement;
 mod piece;
 mod position;
+mod reach;
 mod row;
 mod rules;
 mod seen;

@@ -37,6 +37,7 @@ pub struct Rules {
     /// `forbid` (default) or `allow`.
     pub turn_cycles: TurnCycles,
     /// A position that is recorded for the n-th time ends the game as a draw; 0 switches this off.
+    /// Positions are recorded at the end of a turn, so the one a game begins in does not count until it comes back.
     pub draw_after_n_repetitions: u8,
 }
 

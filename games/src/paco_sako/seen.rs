@@ -1,42 +1,44 @@
-//! A set of states visited by a small search: the first few lie in place, only long searches allocate.
+//! A set of states visited by a small search: the first few digests lie in place, only long searches allocate.
 
 use std::{
     collections::HashSet,
-    hash::{BuildHasherDefault, DefaultHasher, Hash},
+    hash::{BuildHasherDefault, Hasher},
 };
+
+use super::digest::Digest;
 
 /// Most searches within a turn visit fewer states than this.
 const IN_PLACE: usize = 24;
 
-/// Distinct values, compared exactly. Its hasher is keyed the same way every time, so that no entropy is drawn.
-pub(super) struct Seen<K> {
-    first: [Option<K>; IN_PLACE],
+/// Distinct digests.
+pub(super) struct Seen {
+    first: [Digest; IN_PLACE],
     count: usize,
-    rest: HashSet<K, BuildHasherDefault<DefaultHasher>>,
+    rest: HashSet<Digest, BuildHasherDefault<AlreadyHashed>>,
 }
 
-impl<K: Copy + Eq + Hash> Seen<K> {
+impl Seen {
     pub(super) fn new() -> Self {
         Self {
-            first: [None; IN_PLACE],
+            first: [0; IN_PLACE],
             count: 0,
             rest: HashSet::default(),
         }
     }
 
-    /// Number of distinct values.
+    /// Number of distinct digests.
     pub(super) fn len(&self) -> usize {
         self.count
     }
 
-    /// Adds a value; `false` if it was there.
-    pub(super) fn insert(&mut self, key: K) -> bool {
-        if self.first[..self.count.min(IN_PLACE)].contains(&Some(key)) {
+    /// Adds a digest; `false` if it was there.
+    pub(super) fn insert(&mut self, digest: Digest) -> bool {
+        if self.first[..self.count.min(IN_PLACE)].contains(&digest) {
             return false;
         }
         if let Some(slot) = self.first.get_mut(self.count) {
-            *slot = Some(key);
-        } else if !self.rest.insert(key) {
+            *slot = digest;
+        } else if !self.rest.insert(digest) {
             return false;
         }
         self.count += 1;
@@ -44,16 +46,36 @@ impl<K: Copy + Eq + Hash> Seen<K> {
     }
 }
 
+/// A digest's upper half is as good as any hash of it.
+#[derive(Default)]
+struct AlreadyHashed(u64);
+
+impl Hasher for AlreadyHashed {
+    fn write_u128(&mut self, digest: u128) {
+        self.0 = (digest >> 64) as u64;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::digest::digest, *};
 
     #[test]
     fn tells_new_values_from_old_ones_in_place_and_beyond() {
         let mut seen = Seen::new();
         for round in 0..2 {
-            for value in 0..100_u64 {
-                assert_eq!(seen.insert(value), round == 0, "{value}");
+            for value in 0..100 {
+                assert_eq!(seen.insert(digest([value])), round == 0, "{value}");
             }
         }
         assert_eq!(seen.len(), 100);

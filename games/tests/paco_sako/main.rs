@@ -4,8 +4,10 @@
 
 mod data;
 mod perft;
+mod properties;
 mod random_games;
 mod rows;
 mod sako;
+mod switches;
 mod traces;
 mod turns;

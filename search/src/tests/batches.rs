@@ -151,11 +151,17 @@ proptest! {
 }
 
 fn no_loss_is_left(search: &Search<TreeGame<2>>) {
-    use crate::arena::{NodeId, OUT};
+    use crate::arena::{ACTION, NodeId, leaves_out};
     let mut at = 0;
     while at < search.arena.words() {
         let node = NodeId(at as u32);
-        assert!(search.arena.column(node, OUT).iter().all(|&out| out == 0));
+        assert!(
+            search
+                .arena
+                .column(node, ACTION)
+                .iter()
+                .all(|&word| leaves_out(word) == 0)
+        );
         at += crate::arena::HEADER + crate::arena::COLUMNS * search.arena.edges(node);
     }
 }

@@ -203,3 +203,14 @@ prop_compose! {
         Shape { seed, branching, depth, ends, again }
     }
 }
+
+/// One of a fixed series of trees that can be searched through.
+pub fn small(seed: u64) -> Shape {
+    Shape {
+        seed,
+        branching: 3,
+        depth: 3 + (seed % 3) as u32,
+        ends: (seed % 4 * 10) as u32,
+        again: (seed % 5 * 25) as u32,
+    }
+}

@@ -1,0 +1,421 @@
+//! The stream of one worker thread to the inference server.
+//!
+//! Requests of the worker go out as they come; answers go back as they come, matched by id. Evaluation has no
+//! effect on the server, so whatever was in flight when a stream breaks is simply sent again on the next one.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`reply`] | checks an answer against its request and unpacks it |
+//! | [`pending`] | what is in flight: deadlines, attempts |
+//! | [`model`] | is the server's model one for this game and representation? |
+//! | [`verdict`] | which errors pass with time and which never will |
+
+mod model;
+mod pending;
+mod reply;
+mod verdict;
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant as Clock},
+};
+
+use proto::v1::{EvaluateReply, EvaluateRequest, evaluator_client::EvaluatorClient};
+use service::backoff::Backoff;
+use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
+use tonic::{Code, Status, Streaming, transport::Channel};
+
+use crate::{
+    counters::Totals,
+    versions::{TooManyVersions, VersionId, Versions},
+};
+use pending::{Due, Pending};
+
+pub use model::{Expected, WrongModel};
+
+/// A request of a worker. Ids ascend.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// The message; the worker keeps it too, to know what was asked.
+    pub request: Arc<EvaluateRequest>,
+    /// Orders requests over all workers, see [`Versions::stamp`].
+    pub stamp: u64,
+}
+
+/// The answer to a request, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The request's id.
+    pub id: u64,
+    /// The model that answered.
+    pub version: VersionId,
+    /// One value for each position, from its mover's point of view.
+    pub values: Vec<f32>,
+    /// The priors of all positions, back to back, in the request's order.
+    pub priors: Vec<f32>,
+}
+
+/// How long an evaluator waits for what.
+#[derive(Clone, Debug)]
+pub struct Patience {
+    /// For the answer to a request; then the stream is taken for dead and opened anew.
+    pub answer: Duration,
+    /// Before the first new attempt.
+    pub first_retry: Duration,
+    /// Between attempts at most.
+    pub longest_retry: Duration,
+    /// For outstanding answers when the actor stops.
+    pub drain: Duration,
+    /// Senseless answers to one request before the actor gives up.
+    pub malformed: u32,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            answer: Duration::from_secs(30),
+            first_retry: Duration::from_millis(50),
+            longest_retry: Duration::from_secs(5),
+            drain: Duration::from_secs(2),
+            malformed: 8,
+        }
+    }
+}
+
+/// Why self-play cannot go on with this inference server. Everything that passes with time is no error.
+#[derive(Debug, thiserror::Error)]
+pub enum EvaluatorError {
+    /// The server has a model of another game, or of other rows.
+    #[error(transparent)]
+    WrongModel(#[from] WrongModel),
+    /// The server says that it will never answer this.
+    #[error(
+        "the inference server refuses this actor's requests ({code:?}: {message}); \
+         does its model belong to the same game and options?"
+    )]
+    Refused {
+        /// The gRPC status.
+        code: Code,
+        /// The server's words.
+        message: String,
+    },
+    /// The same request was answered with nonsense again and again.
+    #[error("the inference server keeps sending answers that make no sense: {0}")]
+    Malformed(String),
+    /// See [`TooManyVersions`].
+    #[error(transparent)]
+    Versions(#[from] TooManyVersions),
+}
+
+/// The client's side of one worker's stream.
+pub struct Evaluator {
+    /// How to reach the server.
+    pub channel: Channel,
+    /// What its models must be like.
+    pub expected: Arc<Expected>,
+    /// Model versions, shared by all workers.
+    pub versions: Arc<Versions>,
+    /// Counters, shared by all workers.
+    pub totals: Arc<Totals>,
+    /// How long to wait.
+    pub patience: Patience,
+    /// From the worker; when it is closed, the evaluator ends.
+    pub asks: mpsc::Receiver<Ask>,
+    /// To the worker, with room for every request it may have in flight.
+    pub answers: mpsc::Sender<Answer>,
+    /// Ends it as well.
+    pub shutdown: CancellationToken,
+}
+
+/// Why a stream came to its end.
+enum End {
+    /// The worker or the process stops.
+    Done,
+    /// Open another.
+    Broken(Status),
+}
+
+impl Evaluator {
+    /// Keeps a stream open until the worker or the process stops.
+    ///
+    /// # Errors
+    /// [`EvaluatorError`] where waiting does not help.
+    pub async fn run(self) -> Result<(), EvaluatorError> {
+        let patience = &self.patience;
+        let seed = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |since| since.as_nanos() as u64);
+        let backoff = || Backoff::new(patience.first_retry, patience.longest_retry, seed);
+        let (between_streams, between_requests) = (backoff(), backoff());
+        let client = EvaluatorClient::new(self.channel.clone())
+            .max_decoding_message_size(service::connect::MAX_MESSAGE_BYTES);
+        let mut connection = Connection {
+            client,
+            pending: Pending::default(),
+            retries: between_requests,
+            check: None,
+            evaluator: self,
+        };
+        connection.run(between_streams).await
+    }
+}
+
+type Check = JoinHandle<Result<(), WrongModel>>;
+
+struct Connection {
+    evaluator: Evaluator,
+    client: EvaluatorClient<Channel>,
+    pending: Pending,
+    /// For requests that the server answered with "later".
+    retries: Backoff,
+    /// A look at a version that was not known before.
+    check: Option<Check>,
+}
+
+impl Connection {
+    async fn run(&mut self, mut backoff: Backoff) -> Result<(), EvaluatorError> {
+        let mut said: Option<Clock> = None;
+        loop {
+            let end = self.stream(&mut backoff).await;
+            let status = match end? {
+                End::Done => return Ok(()),
+                End::Broken(status) => status,
+            };
+            if verdict::is_final(status.code()) {
+                return Err(refused(status.code(), status.message()));
+            }
+            if said.is_none_or(|said| said.elapsed() > Duration::from_secs(10)) {
+                said = Some(Clock::now());
+                tracing::warn!(
+                    code = ?status.code(),
+                    reason = status.message(),
+                    "no answers from the inference server, trying again"
+                );
+            }
+            self.evaluator.totals.reconnects.add(1);
+            if !backoff.wait(&self.evaluator.shutdown).await {
+                return Ok(());
+            }
+        }
+    }
+
+    /// One stream from its opening to its end. Resets `backoff` when it answers.
+    async fn stream(&mut self, backoff: &mut Backoff) -> Result<End, EvaluatorError> {
+        let shutdown = self.evaluator.shutdown.clone();
+        let opened = tokio::select! {
+            biased;
+            () = shutdown.cancelled() => return Ok(End::Done),
+            opened = self.open() => opened?,
+        };
+        let (requests, replies) = match opened {
+            Ok(opened) => opened,
+            Err(status) => return Ok(End::Broken(status)),
+        };
+        let totals = Arc::clone(&self.evaluator.totals);
+        totals.streams.add(1);
+        let end = self.exchange(requests, replies, backoff).await;
+        totals.streams.subtract(1);
+        end
+    }
+
+    /// Checks the model, opens a stream, and queues what is in flight still.
+    async fn open(
+        &mut self,
+    ) -> Result<Result<(mpsc::Sender<EvaluateRequest>, Streaming<EvaluateReply>), Status>, EvaluatorError>
+    {
+        let expected = Arc::clone(&self.evaluator.expected);
+        let label = expected.model.clone();
+        match expected
+            .check(&mut self.client, label, self.evaluator.patience.answer)
+            .await
+        {
+            Ok(checked) => checked?,
+            Err(status) => return Ok(Err(status)),
+        }
+        let (requests, outbound) = mpsc::channel(self.evaluator.answers.max_capacity() + 1);
+        let again = self
+            .pending
+            .restart(Instant::now() + self.evaluator.patience.answer);
+        for ask in again {
+            self.evaluator.totals.request_retries.add(1);
+            // There is room for all of them: a worker has no more in flight than answers fit back.
+            let _ = requests.try_send(EvaluateRequest::clone(&ask.request));
+        }
+        let opening = self.client.evaluate_stream(ReceiverStream::new(outbound));
+        let replies = match tokio::time::timeout(self.evaluator.patience.answer, opening).await {
+            Ok(Ok(response)) => response.into_inner(),
+            Ok(Err(status)) => return Ok(Err(status)),
+            Err(_) => {
+                return Ok(Err(Status::deadline_exceeded(
+                    "the stream was not opened in time",
+                )));
+            }
+        };
+        Ok(Ok((requests, replies)))
+    }
+
+    async fn exchange(
+        &mut self,
+        requests: mpsc::Sender<EvaluateRequest>,
+        mut replies: Streaming<EvaluateReply>,
+        backoff: &mut Backoff,
+    ) -> Result<End, EvaluatorError> {
+        let shutdown = self.evaluator.shutdown.clone();
+        loop {
+            let due = self.pending.next_due();
+            tokio::select! {
+                biased;
+                () = shutdown.cancelled() => {
+                    self.drain(requests, replies).await;
+                    return Ok(End::Done);
+                }
+                reply = replies.message() => match reply {
+                    Ok(Some(reply)) => {
+                        if self.take(reply).await?.is_break() {
+                            return Ok(End::Done);
+                        }
+                        backoff.reset();
+                    }
+                    Ok(None) => return Ok(End::Broken(Status::unavailable("the server ended the stream"))),
+                    Err(status) => return Ok(End::Broken(status)),
+                },
+                ask = self.evaluator.asks.recv() => {
+                    let Some(ask) = ask else {
+                        return Ok(End::Done);
+                    };
+                    let message = EvaluateRequest::clone(&ask.request);
+                    self.pending.add(ask, Instant::now() + self.evaluator.patience.answer);
+                    if requests.send(message).await.is_err() {
+                        return Ok(End::Broken(Status::unavailable("the stream was closed")));
+                    }
+                }
+                checked = finished(&mut self.check) => checked?,
+                due = wait_for(due) => match due {
+                    Due::TooLate => {
+                        return Ok(End::Broken(Status::deadline_exceeded("a request was not answered in time")));
+                    }
+                    Due::SendAgain(id) => {
+                        let deadline = Instant::now() + self.evaluator.patience.answer;
+                        let Some(ask) = self.pending.send_again(id, deadline) else {
+                            continue;
+                        };
+                        self.evaluator.totals.request_retries.add(1);
+                        if requests.send(EvaluateRequest::clone(&ask.request)).await.is_err() {
+                            return Ok(End::Broken(Status::unavailable("the stream was closed")));
+                        }
+                    }
+                },
+            }
+        }
+    }
+
+    /// Takes one reply. Breaks off when the worker is gone.
+    async fn take(&mut self, reply: EvaluateReply) -> Result<std::ops::ControlFlow<()>, EvaluatorError> {
+        use std::ops::ControlFlow::{Break, Continue};
+        let totals = Arc::clone(&self.evaluator.totals);
+        let Some(ask) = self.pending.get(reply.id).cloned() else {
+            totals.malformed_replies.add(1);
+            tracing::warn!(id = reply.id, "an answer to nothing that was asked");
+            return Ok(Continue(()));
+        };
+        if let Some(error) = &reply.error {
+            let code = Code::from(error.code);
+            if verdict::is_final(code) {
+                return Err(refused(code, &error.message));
+            }
+            tracing::debug!(?code, message = %error.message, "a request is sent again");
+            self.pending
+                .delay(reply.id, Instant::now() + self.retries.next_delay());
+            return Ok(Continue(()));
+        }
+        let mut priors = Vec::with_capacity(ask.request.legal_actions.len());
+        if let Err(malformed) = reply::check(&reply, &ask.request, &mut priors) {
+            totals.malformed_replies.add(1);
+            tracing::error!(%malformed, version = reply.version, "an answer makes no sense, the request is sent again");
+            let attempts = self.pending.count_malformed(reply.id);
+            if attempts >= self.evaluator.patience.malformed {
+                return Err(EvaluatorError::Malformed(malformed.to_string()));
+            }
+            self.pending
+                .delay(reply.id, Instant::now() + self.retries.next_delay());
+            return Ok(Continue(()));
+        }
+        self.retries.reset();
+        if !self.evaluator.versions.is_known(&reply.version) {
+            self.look_at(reply.version.clone());
+        }
+        let version = self.evaluator.versions.answered(&reply.version, ask.stamp)?;
+        totals.requests.add(1);
+        if let Some(took) = self.pending.remove(reply.id) {
+            metrics::histogram!("minuet_actor_request_seconds").record(took.as_secs_f64());
+            metrics::histogram!("minuet_actor_request_rows").record(reply.values.len() as f64);
+        }
+        let answer = Answer {
+            id: reply.id,
+            version,
+            values: reply.values,
+            priors,
+        };
+        // There is always room; only a worker that has ended makes this fail.
+        match self.evaluator.answers.send(answer).await {
+            Ok(()) => Ok(Continue(())),
+            Err(_) => Ok(Break(())),
+        }
+    }
+
+    /// A label may have moved on to a model of another game.
+    fn look_at(&mut self, version: String) {
+        let expected = Arc::clone(&self.evaluator.expected);
+        let mut client = self.client.clone();
+        let patience = self.evaluator.patience.answer;
+        self.check = Some(tokio::spawn(async move {
+            // A server that cannot say is asked again when the next stream is opened.
+            match expected.check(&mut client, version, patience).await {
+                Ok(checked) => checked,
+                Err(_) => Ok(()),
+            }
+        }));
+    }
+
+    /// Lets the server finish what it has begun.
+    async fn drain(
+        &mut self,
+        requests: mpsc::Sender<EvaluateRequest>,
+        mut replies: Streaming<EvaluateReply>,
+    ) {
+        drop(requests);
+        let rest = async { while let Ok(Some(_)) = replies.message().await {} };
+        let _ = tokio::time::timeout(self.evaluator.patience.drain, rest).await;
+    }
+}
+
+fn refused(code: Code, message: &str) -> EvaluatorError {
+    EvaluatorError::Refused {
+        code,
+        message: message.into(),
+    }
+}
+
+/// Completes when the check has; never where there is none.
+async fn finished(check: &mut Option<Check>) -> Result<(), WrongModel> {
+    match check {
+        Some(running) => {
+            let checked = running.await;
+            *check = None;
+            checked.unwrap_or(Ok(()))
+        }
+        None => std::future::pending().await,
+    }
+}
+
+async fn wait_for(due: Option<(Instant, Due)>) -> Due {
+    match due {
+        Some((at, due)) => {
+            tokio::time::sleep_until(at).await;
+            due
+        }
+        None => std::future::pending().await,
+    }
+}

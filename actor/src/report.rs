@@ -1,0 +1,74 @@
+//! What the actor says about itself: metrics every second, a line in the log every ten.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    cache::Cache,
+    counters::{Snapshot, Totals},
+    spool::Spool,
+};
+
+const PUBLISH: Duration = Duration::from_secs(1);
+const LOG: Duration = Duration::from_secs(10);
+
+/// Publishes the counters until `stop`, and once more then.
+pub async fn run(totals: Arc<Totals>, cache: Option<Arc<Cache>>, spool: Arc<Spool>, stop: CancellationToken) {
+    Totals::describe();
+    let mut last = (Instant::now(), totals.snapshot());
+    let mut ticks = tokio::time::interval(PUBLISH);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        let stopped = tokio::select! {
+            _ = ticks.tick() => false,
+            () = stop.cancelled() => true,
+        };
+        look(&totals, cache.as_deref(), &spool);
+        totals.publish();
+        let passed = last.0.elapsed();
+        if passed >= LOG || stopped {
+            let now = totals.snapshot();
+            log(&now.since(&last.1), passed);
+            last = (Instant::now(), now);
+        }
+        if stopped {
+            return;
+        }
+    }
+}
+
+/// Levels are looked at, not counted.
+fn look(totals: &Totals, cache: Option<&Cache>, spool: &Spool) {
+    if let Some(cache) = cache {
+        let contents = cache.contents();
+        totals.cache_entries.set(contents.entries);
+        totals.cache_bytes.set(contents.bytes);
+    }
+    let size = spool.size();
+    totals.spool_games.set(size.games);
+    totals.spool_bytes.set(size.bytes);
+}
+
+fn log(counted: &Snapshot, passed: Duration) {
+    let seconds = passed.as_secs_f64().max(1e-3);
+    let rate = |count: u64| (count as f64 / seconds).round() as u64;
+    let threads_had = (counted.busy_us + counted.waiting_us).max(1) as f64;
+    tracing::info!(
+        visits_per_s = rate(counted.visits),
+        fresh_per_s = rate(counted.fresh_evaluations),
+        cached_per_s = rate(counted.cache_hits),
+        duplicates_per_s = rate(counted.duplicates_in_flight),
+        gray_per_s = rate(counted.gray_visits),
+        terminal_per_s = rate(counted.terminal_visits),
+        actions_per_s = rate(counted.actions),
+        games = counted.games,
+        spool_games = counted.spool_games,
+        // Near 100: this process is the bottleneck. Low: the inference server is.
+        busy_percent = (100.0 * counted.busy_us as f64 / threads_had).round() as u64,
+        "self-play"
+    );
+}

@@ -1,0 +1,314 @@
+//! Sends finished games from the spool to the replay store, each until it is acknowledged by its id.
+//!
+//! The store knows games by id and takes each once, so whatever was not acknowledged when a stream breaks is simply sent
+//! again. A game leaves the spool only for an acknowledgement, or for `refused/` when the store says
+//! that it will never take it.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant as Clock},
+};
+
+use proto::v1::{AppendAck, Game, replay_store_client::ReplayStoreClient};
+use service::backoff::Backoff;
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep_until, timeout},
+};
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
+use tonic::{Code, Status, Streaming, transport::Channel};
+
+use crate::{
+    counters::Totals,
+    naming::GameId,
+    spool::{Position, Spool, SpoolError},
+};
+
+/// Games on their way that are not acknowledged yet.
+const WINDOW: usize = 64;
+
+/// How long the sender waits for what.
+#[derive(Clone, Debug)]
+pub struct Patience {
+    /// For the acknowledgement of a game; then the stream is taken for dead and opened anew.
+    pub acknowledgement: Duration,
+    /// Before the first new attempt.
+    pub first_retry: Duration,
+    /// Between attempts at most.
+    pub longest_retry: Duration,
+    /// To empty the spool when the actor stops. What remains is sent at the next start.
+    pub drain: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            acknowledgement: Duration::from_secs(30),
+            first_retry: Duration::from_millis(100),
+            longest_retry: Duration::from_secs(10),
+            drain: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Why games cannot be sent to this store, whatever the time.
+#[derive(Debug, thiserror::Error)]
+#[error("the replay store will not talk to this actor ({code:?}: {message}); is the address right?")]
+pub struct SenderError {
+    /// The gRPC status.
+    pub code: Code,
+    /// The store's words.
+    pub message: String,
+}
+
+/// The sending side of the spool.
+pub struct Sender {
+    /// How to reach the store.
+    pub channel: Channel,
+    /// What is sent.
+    pub spool: Arc<Spool>,
+    /// Counters.
+    pub totals: Arc<Totals>,
+    /// How long to wait.
+    pub patience: Patience,
+    /// Nothing is added to the spool any more: send what is there, for a while, and end.
+    pub drain: CancellationToken,
+}
+
+enum End {
+    /// Draining, and everything is acknowledged.
+    Empty,
+    /// Open another stream.
+    Broken(Status),
+}
+
+impl Sender {
+    /// Sends until asked to drain, and then until the spool is empty, the store goes away or the patience ends.
+    ///
+    /// # Errors
+    /// [`SenderError`] where the address is no replay store's.
+    pub async fn run(self) -> Result<(), SenderError> {
+        let drain_is_over = async {
+            self.drain.cancelled().await;
+            tokio::time::sleep(self.patience.drain).await;
+        };
+        let sent = tokio::select! {
+            sent = self.keep_sending() => sent,
+            () = drain_is_over => Ok(()),
+        };
+        let left = self.spool.size().games;
+        if left > 0 {
+            tracing::info!(
+                games = left,
+                "finished games wait in the spool for the next start"
+            );
+        }
+        sent
+    }
+
+    async fn keep_sending(&self) -> Result<(), SenderError> {
+        let seed = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |since| since.as_nanos() as u64);
+        let mut backoff = Backoff::new(self.patience.first_retry, self.patience.longest_retry, seed);
+        let mut said: Option<Clock> = None;
+        while self.wait_for_a_game().await {
+            let status = match self.stream(&mut backoff).await {
+                End::Empty => return Ok(()),
+                End::Broken(status) => status,
+            };
+            if is_final(status.code()) {
+                return Err(SenderError {
+                    code: status.code(),
+                    message: status.message().into(),
+                });
+            }
+            if said.is_none_or(|said| said.elapsed() > Duration::from_secs(10)) {
+                said = Some(Clock::now());
+                tracing::warn!(
+                    code = ?status.code(),
+                    reason = status.message(),
+                    waiting = self.spool.size().games,
+                    "the replay store takes no games, trying again"
+                );
+            }
+            if !backoff.wait(&self.drain).await {
+                // One last attempt, so that a store that has just come back gets what there is.
+                if let End::Broken(_) = self.stream(&mut backoff).await {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An idle store is not bothered. False when the spool is empty and will stay so.
+    async fn wait_for_a_game(&self) -> bool {
+        while self.spool.next_after(None).is_none() {
+            tokio::select! {
+                biased;
+                () = self.spool.added() => {}
+                () = self.drain.cancelled() => return self.spool.next_after(None).is_some(),
+            }
+        }
+        true
+    }
+
+    async fn stream(&self, backoff: &mut Backoff) -> End {
+        let mut client = ReplayStoreClient::new(self.channel.clone())
+            .max_encoding_message_size(service::connect::MAX_MESSAGE_BYTES);
+        let (games, outbound) = mpsc::channel(WINDOW);
+        let opening = client.append(ReceiverStream::new(outbound));
+        match timeout(self.patience.acknowledgement, opening).await {
+            Ok(Ok(acks)) => self.exchange(games, acks.into_inner(), backoff).await,
+            Ok(Err(status)) => End::Broken(status),
+            Err(_) => End::Broken(Status::deadline_exceeded("the stream was not opened in time")),
+        }
+    }
+
+    async fn exchange(
+        &self,
+        games: mpsc::Sender<Game>,
+        mut acks: Streaming<AppendAck>,
+        backoff: &mut Backoff,
+    ) -> End {
+        let mut sent_to: Option<Position> = None;
+        // When each game must be acknowledged. All have the same patience, so the oldest is due first.
+        let mut unacknowledged: HashMap<GameId, Instant> = HashMap::new();
+        loop {
+            while unacknowledged.len() < WINDOW {
+                let Some((position, id)) = self.spool.next_after(sent_to) else {
+                    break;
+                };
+                sent_to = Some(position);
+                let Some(game) = self.read(position).await else {
+                    continue;
+                };
+                unacknowledged.insert(id, Instant::now() + self.patience.acknowledgement);
+                // There is room: the window is no larger than the channel.
+                if games.send(game).await.is_err() {
+                    break;
+                }
+            }
+            if unacknowledged.is_empty()
+                && self.drain.is_cancelled()
+                && self.spool.next_after(sent_to).is_none()
+            {
+                return End::Empty;
+            }
+            let due = unacknowledged.values().min().copied();
+            tokio::select! {
+                biased;
+                ack = acks.message() => match ack {
+                    Ok(Some(ack)) => match self.take(&ack).await {
+                        Taken::Settled(id) => {
+                            unacknowledged.remove(&id);
+                            backoff.reset();
+                        }
+                        Taken::Later(status) => return End::Broken(status),
+                        Taken::Nonsense => {}
+                    },
+                    Ok(None) => return End::Broken(Status::unavailable("the store ended the stream")),
+                    Err(status) => return End::Broken(status),
+                },
+                () = self.spool.added(), if unacknowledged.len() < WINDOW => {}
+                () = self.drain.cancelled(), if unacknowledged.is_empty() => {}
+                () = wait_until(due) => {
+                    return End::Broken(Status::deadline_exceeded("a game was not acknowledged in time"));
+                }
+            }
+        }
+    }
+
+    async fn take(&self, ack: &AppendAck) -> Taken {
+        let Some(id) = GameId::from_bytes(&ack.id) else {
+            tracing::warn!(
+                bytes = ack.id.len(),
+                "the store acknowledges something that is no game id"
+            );
+            return Taken::Nonsense;
+        };
+        if ack.refused.is_empty() {
+            return self.acknowledged(id, ack.duplicate).await;
+        }
+        if ack.retry {
+            return Taken::Later(Status::unavailable(ack.refused.clone()));
+        }
+        let (spool, reason) = (Arc::clone(&self.spool), ack.refused.clone());
+        match on_disk(move || spool.refuse(id, &reason)).await {
+            Ok(path) => {
+                self.totals.games_refused.add(1);
+                tracing::error!(game = %id, reason = ack.refused, kept = %path.display(), "the store refuses a game");
+                Taken::Settled(id)
+            }
+            Err(error) => {
+                tracing::error!(game = %id, reason = ack.refused, %error, "the store refuses a game, and it cannot be set aside");
+                Taken::Later(Status::unavailable(ack.refused.clone()))
+            }
+        }
+    }
+
+    async fn acknowledged(&self, id: GameId, is_duplicate: bool) -> Taken {
+        let spool = Arc::clone(&self.spool);
+        match on_disk(move || spool.acknowledge(id)).await {
+            // Acknowledged twice.
+            Ok(false) => return Taken::Nonsense,
+            Ok(true) => {}
+            Err(error) => tracing::warn!(%error, "an acknowledged game cannot be removed"),
+        }
+        self.totals.games_acknowledged.add(1);
+        if is_duplicate {
+            self.totals.games_duplicate.add(1);
+        }
+        Taken::Settled(id)
+    }
+
+    /// Reads a game; one that the disk has lost is reported and passed over.
+    async fn read(&self, position: Position) -> Option<Game> {
+        let spool = Arc::clone(&self.spool);
+        on_disk(move || spool.read(position))
+            .await
+            .inspect_err(|error| tracing::error!(%error, "a finished game is lost"))
+            .ok()
+    }
+}
+
+enum Taken {
+    /// The game is out of the spool.
+    Settled(GameId),
+    /// The store cannot take it now.
+    Later(Status),
+    /// Nothing follows from it.
+    Nonsense,
+}
+
+/// Runs file operations where they block nobody.
+async fn on_disk<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, SpoolError> + Send + 'static,
+) -> Result<T, SpoolError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => Err(SpoolError::Io {
+            action: "cannot work on",
+            path: "the spool".into(),
+            source: error.into(),
+        }),
+    }
+}
+
+async fn wait_until(due: Option<Instant>) {
+    match due {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether the other side is no replay store, or will not talk to us.
+fn is_final(code: Code) -> bool {
+    matches!(
+        code,
+        Code::Unimplemented | Code::Unauthenticated | Code::PermissionDenied
+    )
+}

@@ -1,0 +1,239 @@
+//! The spool's files on the disk.
+//!
+//! `<number>.games` hold games in the order in which they finished, `<number>.tmp` is one that was being written when
+//! the actor died, `lock` keeps a second actor out.
+
+use std::{
+    fs::{self, File, TryLockError},
+    io::{self, Read as _, Seek as _, SeekFrom},
+    ops::Range,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use prost::Message as _;
+use proto::v1::Game;
+
+use super::{SpoolError, frame, index::Index};
+use crate::{durable, naming::GameId};
+
+const GAMES: &str = "games";
+const UNFINISHED: &str = "tmp";
+const REFUSED: &str = "refused";
+const DAMAGED: &str = "damaged";
+/// File systems give space in blocks; a small file takes a whole one.
+const BLOCK: u64 = 4096;
+
+/// What was found in the spool at start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// Games that will be sent.
+    pub games: u64,
+    /// Bytes that are no whole game, and where they lie.
+    pub damage: Vec<String>,
+}
+
+#[derive(Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+    set_aside: AtomicU64,
+    /// Held as long as the spool is open.
+    _lock: File,
+}
+
+impl Folder {
+    pub(super) fn open(path: PathBuf) -> Result<Self, SpoolError> {
+        fs::create_dir_all(&path).map_err(io("cannot make", &path))?;
+        let lock_path = path.join("lock");
+        let lock = File::create(&lock_path).map_err(io("cannot make", &lock_path))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(SpoolError::InUse { path }),
+            Err(TryLockError::Error(source)) => return Err(io("cannot lock", &lock_path)(source)),
+        }
+        let folder = Self {
+            path,
+            set_aside: AtomicU64::new(0),
+            _lock: lock,
+        };
+        folder.measure_set_aside();
+        Ok(folder)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn file(&self, number: u64) -> PathBuf {
+        self.path.join(format!("{number:016}.{GAMES}"))
+    }
+
+    /// A number above that of every file, the damaged ones included.
+    pub(super) fn first_free_number(&self) -> Result<u64, SpoolError> {
+        let mut numbers = self.numbers(&self.path, GAMES)?;
+        numbers.extend(self.numbers(&self.path, UNFINISHED)?);
+        let damaged = self.path.join(DAMAGED);
+        if damaged.exists() {
+            numbers.extend(self.numbers(&damaged, GAMES)?);
+        }
+        Ok(numbers.into_iter().max().unwrap_or(0) + 1)
+    }
+
+    /// Lists the games of an earlier process. A file that was being written keeps the games that are whole.
+    pub(super) fn recover(&self, index: &mut Index) -> Result<Recovered, SpoolError> {
+        for number in self.numbers(&self.path, UNFINISHED)? {
+            self.finish(number)?;
+        }
+        let mut recovered = Recovered::default();
+        for number in self.numbers(&self.path, GAMES)? {
+            let path = self.file(number);
+            let bytes = fs::read(&path).map_err(io("cannot read", &path))?;
+            let frames = frame::read(&bytes);
+            let mut games = Vec::with_capacity(frames.whole.len());
+            let mut damage: Vec<String> = frames
+                .damage
+                .iter()
+                .map(|damage| format!("bytes {:?} ({})", damage.range, damage.reason))
+                .collect();
+            for range in frames.whole {
+                match id(&bytes[range.clone()]) {
+                    Ok(id) => games.push((id, range)),
+                    Err(reason) => damage.push(format!("bytes {range:?} ({reason})")),
+                }
+            }
+            let is_damaged = !damage.is_empty();
+            let listed = damage
+                .into_iter()
+                .map(|what| format!("{}: {what}", path.display()));
+            recovered.damage.extend(listed);
+            if games.iter().all(|(id, _)| index.place(*id).is_some()) {
+                // Nothing in it is news.
+                if is_damaged {
+                    self.keep_damaged(number)?;
+                } else {
+                    self.remove(number)?;
+                }
+                continue;
+            }
+            let added = index.add(number, space(bytes.len() as u64), games, is_damaged);
+            recovered.games += added as u64;
+        }
+        Ok(recovered)
+    }
+
+    fn finish(&self, number: u64) -> Result<(), SpoolError> {
+        let path = self.path.join(format!("{number:016}.{UNFINISHED}"));
+        let bytes = fs::read(&path).map_err(io("cannot read", &path))?;
+        let frames = frame::read(&bytes);
+        let whole: Vec<u8> = frames
+            .whole
+            .iter()
+            .flat_map(|range| &bytes[range.clone()])
+            .copied()
+            .collect();
+        if !whole.is_empty() && !self.file(number).exists() {
+            // Replaces the temporary file by one of the same name that ends cleanly.
+            return self.write(number, &whole);
+        }
+        fs::remove_file(&path).map_err(io("cannot remove", &path))
+    }
+
+    pub(super) fn write(&self, number: u64, bytes: &[u8]) -> Result<(), SpoolError> {
+        let path = self.file(number);
+        durable::write(&path, bytes).map_err(io("cannot write", &path))
+    }
+
+    pub(super) fn read(&self, number: u64, range: Range<usize>) -> Result<Vec<u8>, SpoolError> {
+        let path = self.file(number);
+        let read = || {
+            let mut file = File::open(&path)?;
+            file.seek(SeekFrom::Start(range.start as u64))?;
+            let mut bytes = vec![0; range.len()];
+            file.read_exact(&mut bytes)?;
+            Ok(bytes)
+        };
+        read().map_err(io("cannot read", &path))
+    }
+
+    pub(super) fn remove(&self, number: u64) -> Result<(), SpoolError> {
+        let path = self.file(number);
+        // Not forced to the disk: should it come back after a power failure, its games are sent once more.
+        fs::remove_file(&path).map_err(io("cannot remove", &path))
+    }
+
+    pub(super) fn keep_damaged(&self, number: u64) -> Result<(), SpoolError> {
+        let path = self.file(number);
+        let folder = self.path.join(DAMAGED);
+        let target = folder.join(format!("{number:016}.{GAMES}"));
+        let bytes = fs::metadata(&path).map_or(0, |file| file.len());
+        fs::create_dir_all(&folder)
+            .and_then(|()| durable::rename(&path, &target))
+            .map_err(io("cannot set aside", &path))?;
+        self.set_aside.fetch_add(space(bytes), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Keeps a refused game as `refused/<id>.games` and `refused/<id>.txt`.
+    pub(super) fn keep_refused(&self, id: GameId, bytes: &[u8], reason: &str) -> Result<PathBuf, SpoolError> {
+        let folder = self.path.join(REFUSED);
+        let path = folder.join(format!("{id}.{GAMES}"));
+        let text = folder.join(format!("{id}.txt"));
+        fs::create_dir_all(&folder)
+            .and_then(|()| durable::write(&text, reason.as_bytes()))
+            .and_then(|()| durable::write(&path, bytes))
+            .map_err(io("cannot write", &path))?;
+        let taken = space(bytes.len() as u64) + space(reason.len() as u64);
+        self.set_aside.fetch_add(taken, Ordering::Relaxed);
+        Ok(path)
+    }
+
+    /// Bytes in `refused/` and `damaged/`.
+    pub(super) fn set_aside(&self) -> u64 {
+        self.set_aside.load(Ordering::Relaxed)
+    }
+
+    /// Looks again: somebody may have taken the games away.
+    pub(super) fn measure_set_aside(&self) {
+        let taken = |name: &str| -> u64 {
+            let Ok(files) = fs::read_dir(self.path.join(name)) else {
+                return 0;
+            };
+            files
+                .filter_map(|file| file.ok()?.metadata().ok())
+                .map(|file| space(file.len()))
+                .sum()
+        };
+        self.set_aside
+            .store(taken(REFUSED) + taken(DAMAGED), Ordering::Relaxed);
+    }
+
+    /// The numbers of the files with this extension, ascending.
+    fn numbers(&self, folder: &Path, extension: &str) -> Result<Vec<u64>, SpoolError> {
+        let mut numbers = Vec::new();
+        for file in fs::read_dir(folder).map_err(io("cannot list", folder))? {
+            let path = file.map_err(io("cannot list", folder))?.path();
+            let stem = path.file_stem().and_then(|stem| stem.to_str());
+            if path.extension().is_some_and(|found| found == extension) {
+                numbers.extend(stem.and_then(|stem| stem.parse::<u64>().ok()));
+            }
+        }
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+}
+
+/// Space that a file of this length takes.
+pub(super) fn space(bytes: u64) -> u64 {
+    bytes.div_ceil(BLOCK).max(1) * BLOCK
+}
+
+fn id(record: &[u8]) -> Result<GameId, String> {
+    let payload = frame::payload(record)?;
+    let game = Game::decode(payload).map_err(|error| error.to_string())?;
+    GameId::from_bytes(&game.id).ok_or_else(|| format!("a game id of {} bytes", game.id.len()))
+}
+
+fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> SpoolError {
+    let path = path.to_owned();
+    move |source| SpoolError::Io { action, path, source }
+}

@@ -1,0 +1,239 @@
+//! Which games lie where, and which of them are acknowledged. Kept in memory, rebuilt from the files at start.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    ops::Range,
+};
+
+use crate::naming::GameId;
+
+/// A game's place in the spool; older games come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    pub(super) file: u64,
+    pub(super) game: usize,
+}
+
+/// What settling a game has led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Settled {
+    /// No such game waits.
+    Unknown,
+    /// Other games of its file still wait.
+    FileWaits,
+    /// It was the last of its file.
+    FileDone { number: u64, is_damaged: bool },
+}
+
+#[derive(Debug)]
+pub(super) struct Index {
+    next_number: u64,
+    files: BTreeMap<u64, File>,
+    places: HashMap<GameId, Position>,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+struct File {
+    space: u64,
+    games: Vec<Entry>,
+    waiting: usize,
+    is_damaged: bool,
+}
+
+#[derive(Debug)]
+struct Entry {
+    id: GameId,
+    range: Range<usize>,
+    is_settled: bool,
+}
+
+impl Index {
+    pub(super) fn new(next_number: u64) -> Self {
+        Self {
+            next_number,
+            files: BTreeMap::new(),
+            places: HashMap::new(),
+            bytes: 0,
+        }
+    }
+
+    /// The number of a new file.
+    pub(super) fn take_number(&mut self) -> u64 {
+        self.next_number += 1;
+        self.next_number - 1
+    }
+
+    /// Adds a file; a game that another file holds already counts as settled in this one. How many games are new.
+    pub(super) fn add(
+        &mut self,
+        number: u64,
+        space: u64,
+        games: Vec<(GameId, Range<usize>)>,
+        is_damaged: bool,
+    ) -> usize {
+        let mut waiting = 0;
+        let mut entries = Vec::with_capacity(games.len());
+        for (at, (id, range)) in games.into_iter().enumerate() {
+            let is_settled = self.places.contains_key(&id);
+            if !is_settled {
+                let place = Position {
+                    file: number,
+                    game: at,
+                };
+                self.places.insert(id, place);
+                waiting += 1;
+            }
+            entries.push(Entry {
+                id,
+                range,
+                is_settled,
+            });
+        }
+        self.bytes += space;
+        self.files.insert(
+            number,
+            File {
+                space,
+                games: entries,
+                waiting,
+                is_damaged,
+            },
+        );
+        waiting
+    }
+
+    pub(super) fn games(&self) -> u64 {
+        self.places.len() as u64
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(super) fn next_after(&self, position: Option<Position>) -> Option<(Position, GameId)> {
+        let (first_file, first_game) = position.map_or((0, 0), |last| (last.file, last.game + 1));
+        self.files.range(first_file..).find_map(|(&number, file)| {
+            let skipped = if number == first_file { first_game } else { 0 };
+            let mut games = file.games.iter().enumerate().skip(skipped);
+            let (game, entry) = games.find(|(_, entry)| !entry.is_settled)?;
+            let position = Position { file: number, game };
+            Some((position, entry.id))
+        })
+    }
+
+    pub(super) fn range(&self, position: Position) -> Option<Range<usize>> {
+        let entry = self.files.get(&position.file)?.games.get(position.game)?;
+        (!entry.is_settled).then(|| entry.range.clone())
+    }
+
+    pub(super) fn place(&self, id: GameId) -> Option<(Position, Range<usize>)> {
+        let position = *self.places.get(&id)?;
+        Some((position, self.range(position)?))
+    }
+
+    pub(super) fn settle(&mut self, id: GameId) -> Settled {
+        match self.places.get(&id) {
+            Some(&position) => self.settle_at(position, false),
+            None => Settled::Unknown,
+        }
+    }
+
+    /// As [`Index::settle`]; the file is not to be removed.
+    pub(super) fn settle_damaged(&mut self, position: Position) -> Settled {
+        self.settle_at(position, true)
+    }
+
+    fn settle_at(&mut self, position: Position, is_damaged: bool) -> Settled {
+        let Some(file) = self.files.get_mut(&position.file) else {
+            return Settled::Unknown;
+        };
+        let Some(entry) = file
+            .games
+            .get_mut(position.game)
+            .filter(|entry| !entry.is_settled)
+        else {
+            return Settled::Unknown;
+        };
+        entry.is_settled = true;
+        self.places.remove(&entry.id);
+        file.waiting -= 1;
+        file.is_damaged |= is_damaged;
+        if file.waiting > 0 {
+            return Settled::FileWaits;
+        }
+        let settled = Settled::FileDone {
+            number: position.file,
+            is_damaged: file.is_damaged,
+        };
+        self.bytes -= file.space;
+        self.files.remove(&position.file);
+        settled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(number: u8) -> GameId {
+        GameId([number; 16])
+    }
+
+    fn order(index: &Index) -> Vec<GameId> {
+        let mut position = None;
+        std::iter::from_fn(|| {
+            let (next, id) = index.next_after(position)?;
+            position = Some(next);
+            Some(id)
+        })
+        .collect()
+    }
+
+    #[test]
+    fn games_come_in_the_order_they_were_added_and_files_go_with_their_last() {
+        let mut index = Index::new(4);
+        let (first, second) = (index.take_number(), index.take_number());
+        index.add(second, 30, vec![(id(3), 0..5)], false);
+        index.add(
+            first,
+            20,
+            vec![(id(1), 0..5), (id(2), 5..9), (id(3), 9..12)],
+            false,
+        );
+        assert_eq!(order(&index), [id(1), id(2), id(3)]);
+        assert_eq!((index.games(), index.bytes()), (3, 50));
+        assert_eq!(index.settle(id(1)), Settled::FileWaits);
+        assert_eq!(index.settle(id(1)), Settled::Unknown);
+        assert_eq!(order(&index), [id(2), id(3)]);
+        assert_eq!(
+            index.settle(id(2)),
+            Settled::FileDone {
+                number: first,
+                is_damaged: false
+            }
+        );
+        assert_eq!(
+            index.place(id(3)),
+            Some((
+                Position {
+                    file: second,
+                    game: 0
+                },
+                0..5
+            ))
+        );
+        assert_eq!(
+            index.settle_damaged(Position {
+                file: second,
+                game: 0
+            }),
+            Settled::FileDone {
+                number: second,
+                is_damaged: true
+            }
+        );
+        assert_eq!((index.games(), index.bytes()), (0, 0));
+        assert_eq!(order(&index), []);
+    }
+}

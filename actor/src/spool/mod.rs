@@ -1,0 +1,250 @@
+//! The durable spool: finished games wait here until the store has acknowledged them.
+//!
+//! Games that finish together are written to one file (framed, forced to the disk, moved into place), and the
+//! file is removed when the last of them is acknowledged. A game that the store refuses is kept in
+//! `refused/`, a file with damage in `damaged/`; both count towards the limit, so nothing is dropped
+//! silently and nothing grows without bound.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`frame`] | records in a file that may be torn anywhere |
+//! | [`folder`] | the files: names, what is found at start, space taken |
+//! | [`index`] | which games lie where, and which are acknowledged |
+//! | [`writer`] | the thread that takes finished games from the workers |
+
+mod folder;
+mod frame;
+mod index;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::{io, path::PathBuf, time::Duration};
+
+use parking_lot::{Condvar, Mutex};
+use prost::Message as _;
+use proto::v1::Game;
+use tokio::sync::Notify;
+
+use crate::naming::GameId;
+use folder::Folder;
+use index::{Index, Settled};
+
+pub use folder::Recovered;
+pub use index::Position;
+pub use writer::{Finished, FinishedGames, Lost, start as start_writer};
+
+/// Why the spool cannot do what it was asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum SpoolError {
+    /// The file system, a full disk included.
+    #[error("{action} {path}: {source}")]
+    Io {
+        /// What was being done.
+        action: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// Another actor uses the folder.
+    #[error("{path} is the spool of another running actor; give each actor a spool folder of its own")]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A game that was written is not there any more, or is damaged.
+    #[error("a finished game in {path} cannot be read any more: {reason}")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// What the spool holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    /// Games that wait for an acknowledgement.
+    pub games: u64,
+    /// Bytes on the disk, the games that were set aside included.
+    pub bytes: u64,
+    /// Of these, bytes in `refused/` and `damaged/`.
+    pub set_aside: u64,
+}
+
+/// The spool, shared by the thread that writes and the task that sends.
+#[derive(Debug)]
+pub struct Spool {
+    folder: Folder,
+    max_bytes: u64,
+    index: Mutex<Index>,
+    /// Rung when games were added.
+    added: Notify,
+    /// Rung when space was freed.
+    freed: Condvar,
+}
+
+impl Spool {
+    /// Opens the spool in a folder, which is made if need be; what it says was found there.
+    ///
+    /// # Errors
+    /// [`SpoolError`] where the folder cannot be used.
+    pub fn open(path: PathBuf, max_bytes: u64) -> Result<(Self, Recovered), SpoolError> {
+        let folder = Folder::open(path)?;
+        let mut index = Index::new(folder.first_free_number()?);
+        let recovered = folder.recover(&mut index)?;
+        let spool = Self {
+            folder,
+            max_bytes,
+            index: Mutex::new(index),
+            added: Notify::new(),
+            freed: Condvar::new(),
+        };
+        Ok((spool, recovered))
+    }
+
+    /// Writes games (encoded [`Game`] messages); they are durable when this returns.
+    ///
+    /// # Errors
+    /// [`SpoolError::Io`], e.g. where the disk is full; nothing is kept then, and trying again is fine.
+    pub fn append(&self, games: &[Finished]) -> Result<(), SpoolError> {
+        let mut bytes = Vec::new();
+        let mut entries = Vec::with_capacity(games.len());
+        for game in games {
+            let start = bytes.len();
+            frame::append(&game.bytes, &mut bytes);
+            entries.push((game.id, start..bytes.len()));
+        }
+        let number = self.index.lock().take_number();
+        self.folder.write(number, &bytes)?;
+        self.index
+            .lock()
+            .add(number, folder::space(bytes.len() as u64), entries, false);
+        self.added.notify_one();
+        Ok(())
+    }
+
+    /// The oldest game after `position` that has not been acknowledged.
+    pub fn next_after(&self, position: Option<Position>) -> Option<(Position, GameId)> {
+        self.index.lock().next_after(position)
+    }
+
+    /// Completes when games were added since it last completed. For one waiter.
+    pub fn added(&self) -> tokio::sync::futures::Notified<'_> {
+        self.added.notified()
+    }
+
+    /// Reads a game back.
+    ///
+    /// # Errors
+    /// [`SpoolError::Damaged`] where the disk has lost it; it is set aside then and not handed out again.
+    pub fn read(&self, position: Position) -> Result<Game, SpoolError> {
+        let Some(range) = self.index.lock().range(position) else {
+            return Err(self.damaged(position, "it is not listed".into()));
+        };
+        let bytes = match self.folder.read(position.file, range) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                self.set_aside(position);
+                return Err(error);
+            }
+        };
+        let game = frame::payload(&bytes)
+            .map_err(str::to_owned)
+            .and_then(|payload| Game::decode(payload).map_err(|error| error.to_string()));
+        game.map_err(|reason| {
+            self.set_aside(position);
+            self.damaged(position, reason)
+        })
+    }
+
+    /// Forgets a game that the store keeps now. False where no such game waits.
+    ///
+    /// # Errors
+    /// [`SpoolError::Io`] where its file cannot be removed; the game is sent once more after a restart then, which does no harm.
+    pub fn acknowledge(&self, id: GameId) -> Result<bool, SpoolError> {
+        let settled = self.index.lock().settle(id);
+        let was_waiting = settled != Settled::Unknown;
+        self.clear(settled)?;
+        Ok(was_waiting)
+    }
+
+    /// Moves a game that the store will never take to `refused/`, beside a text that says why.
+    ///
+    /// # Errors
+    /// [`SpoolError`]; the game stays in the spool then.
+    pub fn refuse(&self, id: GameId, reason: &str) -> Result<PathBuf, SpoolError> {
+        let place = self.index.lock().place(id);
+        let Some((position, range)) = place else {
+            return Err(SpoolError::Damaged {
+                path: self.folder.path().into(),
+                reason: format!("game {id} is not listed"),
+            });
+        };
+        let bytes = self.folder.read(position.file, range)?;
+        let path = self.folder.keep_refused(id, &bytes, reason)?;
+        self.acknowledge(id)?;
+        Ok(path)
+    }
+
+    /// What it holds.
+    pub fn size(&self) -> Size {
+        let index = self.index.lock();
+        let set_aside = self.folder.set_aside();
+        Size {
+            games: index.games(),
+            bytes: index.bytes() + set_aside,
+            set_aside,
+        }
+    }
+
+    /// Whether self-play should pause.
+    pub fn is_full(&self) -> bool {
+        self.size().bytes > self.max_bytes
+    }
+
+    /// The limit, in bytes.
+    pub fn max_bytes(&self) -> u64 {
+        self.max_bytes
+    }
+
+    /// Blocks until space was freed, or for so long; looks whether games that were set aside have been taken away.
+    pub fn wait_for_room(&self, at_most: Duration) {
+        let mut index = self.index.lock();
+        self.freed.wait_for(&mut index, at_most);
+        drop(index);
+        self.folder.measure_set_aside();
+    }
+
+    fn set_aside(&self, position: Position) {
+        let settled = self.index.lock().settle_damaged(position);
+        if let Err(error) = self.clear(settled) {
+            tracing::error!(%error, "cannot set a damaged file of the spool aside");
+        }
+    }
+
+    fn clear(&self, settled: Settled) -> Result<(), SpoolError> {
+        match settled {
+            Settled::Unknown | Settled::FileWaits => return Ok(()),
+            Settled::FileDone {
+                number,
+                is_damaged: true,
+            } => self.folder.keep_damaged(number)?,
+            Settled::FileDone {
+                number,
+                is_damaged: false,
+            } => self.folder.remove(number)?,
+        }
+        self.freed.notify_all();
+        Ok(())
+    }
+
+    fn damaged(&self, position: Position, reason: String) -> SpoolError {
+        SpoolError::Damaged {
+            path: self.folder.file(position.file),
+            reason,
+        }
+    }
+}

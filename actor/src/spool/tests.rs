@@ -1,0 +1,336 @@
+//! Tests of the spool on a real disk: restarts, cuts, damage, a killed process, a disk that takes nothing.
+
+use std::{
+    collections::HashSet,
+    fs,
+    io::{BufRead as _, BufReader},
+    path::Path,
+    process::{Command, Stdio},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
+
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::counters::Totals;
+
+fn game(number: u64) -> Finished {
+    let mut id = [0; 16];
+    id[8..].copy_from_slice(&number.to_be_bytes());
+    let message = Game {
+        id: id.to_vec().into(),
+        game_number: number,
+        // Of different lengths.
+        rows: (0..(number % 7) as u32 * 3).collect(),
+        ..Game::default()
+    };
+    Finished {
+        id: GameId(id),
+        bytes: message.encode_to_vec(),
+    }
+}
+
+fn open(folder: &Path) -> (Spool, Recovered) {
+    Spool::open(folder.into(), 1 << 20).unwrap()
+}
+
+/// The numbers of the games that wait, in the order in which they would be sent.
+fn waiting(spool: &Spool) -> Vec<u64> {
+    let mut position = None;
+    std::iter::from_fn(|| {
+        let (next, id) = spool.next_after(position)?;
+        position = Some(next);
+        let game = spool.read(next).unwrap();
+        assert_eq!(game.id, id.0.to_vec());
+        Some(game.game_number)
+    })
+    .collect()
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != "lock")
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn games_come_back_in_order_and_go_when_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    let (spool, _) = open(folder.path());
+    spool.append(&[game(5), game(3)]).unwrap();
+    spool.append(&[game(9)]).unwrap();
+    spool.append(&[game(1), game(2), game(7)]).unwrap();
+    assert_eq!(waiting(&spool), [5, 3, 9, 1, 2, 7]);
+    assert!(spool.acknowledge(game(3).id).unwrap());
+    assert!(!spool.acknowledge(game(3).id).unwrap(), "only once");
+    assert!(spool.acknowledge(game(9).id).unwrap());
+    assert_eq!(waiting(&spool), [5, 1, 2, 7]);
+    assert_eq!(spool.size().games, 4);
+    drop(spool);
+
+    // A file goes with the last of its games: 3 shares one with 5 and is sent again, 9 was alone.
+    let (spool, recovered) = open(folder.path());
+    assert_eq!(
+        recovered,
+        Recovered {
+            games: 5,
+            damage: vec![]
+        }
+    );
+    assert_eq!(waiting(&spool), [5, 3, 1, 2, 7]);
+    for number in [7, 5, 2, 3, 1] {
+        assert!(spool.acknowledge(game(number).id).unwrap());
+    }
+    assert_eq!(spool.size(), Size::default());
+    assert_eq!(files(folder.path()), Vec::<String>::new());
+    spool.append(&[game(11)]).unwrap();
+    assert_eq!(waiting(&spool), [11]);
+}
+
+#[test]
+fn a_file_cut_anywhere_keeps_its_whole_games() {
+    let source = tempfile::tempdir().unwrap();
+    let (spool, _) = open(source.path());
+    spool.append(&[game(1), game(2), game(3)]).unwrap();
+    spool.append(&[game(4)]).unwrap();
+    drop(spool);
+    let first = fs::read(source.path().join("0000000000000001.games")).unwrap();
+    let second = fs::read(source.path().join("0000000000000002.games")).unwrap();
+    let ends: Vec<usize> = frame::read(&first).whole.iter().map(|range| range.end).collect();
+
+    for is_unfinished in [false, true] {
+        for cut in 0..=first.len() {
+            let folder = tempfile::tempdir().unwrap();
+            let extension = if is_unfinished { "tmp" } else { "games" };
+            let name = format!("0000000000000001.{extension}");
+            fs::write(folder.path().join(name), &first[..cut]).unwrap();
+            fs::write(folder.path().join("0000000000000002.games"), &second).unwrap();
+            let (spool, recovered) = open(folder.path());
+            let whole = ends.iter().filter(|&&end| end <= cut).count() as u64;
+            let expected: Vec<u64> = (1..=whole).chain([4]).collect();
+            assert_eq!(waiting(&spool), expected, "cut at {cut}");
+            assert_eq!(recovered.games, whole + 1);
+            // A file that was never promised may end anywhere; one that was may not.
+            let is_torn = !is_unfinished && cut > 0 && !ends.contains(&cut);
+            assert_eq!(recovered.damage.len(), usize::from(is_torn), "cut at {cut}");
+            for number in expected {
+                spool.acknowledge(game(number).id).unwrap();
+            }
+            let damaged = folder.path().join("damaged/0000000000000001.games");
+            assert_eq!(damaged.exists(), is_torn, "cut at {cut}");
+            assert_eq!(
+                files(folder.path()).is_empty(),
+                !is_torn,
+                "{:?}",
+                files(folder.path())
+            );
+        }
+    }
+}
+
+#[test]
+fn a_damaged_game_is_passed_over_reported_and_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let (spool, _) = open(folder.path());
+    spool.append(&[game(1), game(2), game(3)]).unwrap();
+    drop(spool);
+    let path = folder.path().join("0000000000000001.games");
+    let good = fs::read(&path).unwrap();
+    let second = frame::read(&good).whole[1].clone();
+    let mut bad = good.clone();
+    bad[second.end - 1] ^= 1;
+    fs::write(&path, &bad).unwrap();
+
+    let (spool, recovered) = open(folder.path());
+    assert_eq!(waiting(&spool), [1, 3]);
+    assert_eq!(recovered.damage.len(), 1);
+    assert!(
+        recovered.damage[0].contains(&format!("{second:?} (wrong checksum)")),
+        "{recovered:?}"
+    );
+    spool.acknowledge(game(1).id).unwrap();
+    spool.acknowledge(game(3).id).unwrap();
+    let kept = folder.path().join("damaged/0000000000000001.games");
+    assert_eq!(fs::read(&kept).unwrap(), bad);
+    assert_eq!(spool.size().set_aside, 4096);
+    drop(spool);
+
+    // The next file is not called like the damaged one.
+    let (spool, recovered) = open(folder.path());
+    assert_eq!(recovered, Recovered::default());
+    spool.append(&[game(4)]).unwrap();
+    assert!(folder.path().join("0000000000000002.games").exists());
+
+    // Damage that comes later is found when the game is read.
+    let path = folder.path().join("0000000000000002.games");
+    fs::write(&path, b"something else entirely").unwrap();
+    let (position, _) = spool.next_after(None).unwrap();
+    assert!(matches!(
+        spool.read(position),
+        Err(SpoolError::Io { .. } | SpoolError::Damaged { .. })
+    ));
+    assert_eq!(spool.next_after(None), None);
+    assert!(folder.path().join("damaged/0000000000000002.games").exists());
+    assert_eq!(spool.size().set_aside, 8192);
+    // Somebody looks at them and takes them away.
+    fs::remove_dir_all(folder.path().join("damaged")).unwrap();
+    spool.wait_for_room(Duration::ZERO);
+    assert_eq!(spool.size(), Size::default());
+}
+
+#[test]
+fn a_refused_game_is_kept_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let (spool, _) = open(folder.path());
+    spool.append(&[game(1), game(2)]).unwrap();
+    let path = spool.refuse(game(1).id, "too odd").unwrap();
+    assert_eq!(waiting(&spool), [2]);
+    let kept = fs::read(&path).unwrap();
+    assert_eq!(frame::payload(&kept), Ok(game(1).bytes.as_slice()));
+    assert_eq!(fs::read_to_string(path.with_extension("txt")).unwrap(), "too odd");
+    assert!(spool.refuse(game(1).id, "again").is_err());
+    spool.acknowledge(game(2).id).unwrap();
+    assert_eq!(spool.size().set_aside, 8192);
+    drop(spool);
+    let (spool, recovered) = open(folder.path());
+    assert_eq!((recovered.games, spool.size().set_aside), (0, 8192));
+}
+
+#[test]
+fn one_process_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let (spool, _) = open(folder.path());
+    assert!(matches!(
+        Spool::open(folder.path().into(), 1),
+        Err(SpoolError::InUse { .. })
+    ));
+    drop(spool);
+    open(folder.path());
+}
+
+#[test]
+fn a_disk_that_takes_nothing_pauses_self_play_until_it_does() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("spool");
+    let (spool, _) = open(&folder);
+    let spool = Arc::new(spool);
+    let totals = Arc::new(Totals::default());
+    let stop = CancellationToken::new();
+    let (games, writer) = start_writer(Arc::clone(&spool), 2, Arc::clone(&totals), stop).unwrap();
+    games.send(game(1)).unwrap();
+    while spool.size().games < 1 {
+        thread::yield_now();
+    }
+    fs::rename(&folder, parent.path().join("away")).unwrap();
+    games.send(game(2)).unwrap();
+    while totals.paused.get() == 0 {
+        thread::yield_now();
+    }
+    // The writer holds one, the queue two; then whoever finishes a game waits.
+    games.send(game(3)).unwrap();
+    games.send(game(4)).unwrap();
+    assert!(games.try_send(game(5)).is_err());
+    fs::rename(parent.path().join("away"), &folder).unwrap();
+    games.send(game(5)).unwrap();
+    drop(games);
+    writer.join().unwrap().unwrap();
+    assert_eq!(waiting(&spool), [1, 2, 3, 4, 5]);
+    assert_eq!((totals.paused.get(), totals.games.get()), (0, 5));
+}
+
+#[test]
+fn what_cannot_be_kept_at_the_end_is_counted() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("spool");
+    let (spool, _) = open(&folder);
+    let stop = CancellationToken::new();
+    let (games, writer) = start_writer(Arc::new(spool), 4, Arc::default(), stop.clone()).unwrap();
+    fs::rename(&folder, parent.path().join("away")).unwrap();
+    for number in 0..3 {
+        games.send(game(number)).unwrap();
+    }
+    stop.cancel();
+    drop(games);
+    let lost = writer.join().unwrap().unwrap_err();
+    assert_eq!(lost.count, 3);
+    assert!(lost.to_string().contains("cannot write"), "{lost}");
+}
+
+#[test]
+fn a_full_spool_takes_what_is_left_when_the_process_stops() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = Arc::new(Spool::open(folder.path().into(), 4096).unwrap().0);
+    let totals = Arc::new(Totals::default());
+    let stop = CancellationToken::new();
+    let (games, writer) = start_writer(Arc::clone(&spool), 8, Arc::clone(&totals), stop.clone()).unwrap();
+    spool.append(&[game(0)]).unwrap();
+    games.send(game(1)).unwrap();
+    while totals.paused.get() == 0 {
+        thread::yield_now();
+    }
+    assert!(spool.is_full());
+    games.send(game(2)).unwrap();
+    stop.cancel();
+    drop(games);
+    writer.join().unwrap().unwrap();
+    assert_eq!(waiting(&spool), [0, 1, 2]);
+}
+
+/// Where the process that is killed writes.
+const CHILD: &str = "MINUET_TEST_SPOOL";
+
+#[test]
+#[ignore = "is run, and killed, by the next test"]
+fn appends_until_killed() {
+    let Some(folder) = std::env::var_os(CHILD) else {
+        return;
+    };
+    let (spool, _) = open(Path::new(&folder));
+    let first = waiting(&spool).into_iter().max().map_or(0, |last| last + 1);
+    for number in (first..).step_by(3) {
+        let games: Vec<Finished> = (number..number + 3).map(game).collect();
+        spool.append(&games).unwrap();
+        println!("durable {}", number + 2);
+    }
+}
+
+#[test]
+fn a_killed_process_loses_nothing_that_it_has_called_durable() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut promised = None;
+    for round in 0..6 {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "spool::tests::appends_until_killed",
+                "--exact",
+                "--ignored",
+                "--nocapture",
+            ])
+            .env(CHILD, folder.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut durable = lines
+            .map_while(Result::ok)
+            .filter_map(|line| line.strip_prefix("durable ")?.parse::<u64>().ok());
+        for _ in 0..3 + round {
+            promised = Some(durable.next().unwrap());
+        }
+        child.kill().unwrap();
+        // What it said before it died counts as well.
+        promised = durable.last().or(promised);
+        child.wait().unwrap();
+        let (spool, recovered) = open(folder.path());
+        let games = waiting(&spool);
+        assert!(games.is_sorted() && recovered.damage.is_empty(), "{recovered:?}");
+        let found: HashSet<u64> = games.into_iter().collect();
+        assert!((0..=promised.unwrap()).all(|number| found.contains(&number)));
+    }
+}

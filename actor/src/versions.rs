@@ -1,0 +1,107 @@
+//! Model versions by small numbers, and which of them answers now.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use parking_lot::RwLock;
+
+/// A version's number in this process: later ones were seen first later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct VersionId(pub u32);
+
+const ID_BITS: u32 = 24;
+const NONE: u64 = 0;
+
+/// More versions than an actor can tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("more than 2^24 model versions were seen; something is wrong with the inference server")]
+pub struct TooManyVersions;
+
+/// Every version that has answered in this process, shared by its threads.
+#[derive(Debug, Default)]
+pub struct Versions {
+    names: RwLock<Vec<Arc<str>>>,
+    requests: AtomicU64,
+    /// `request stamp << 24 | (id + 1)`: the version that answered the latest request, 0 for none.
+    current: AtomicU64,
+}
+
+impl Versions {
+    /// A stamp for a request that is about to be sent; stamps ascend over all threads.
+    pub fn stamp(&self) -> u64 {
+        self.requests.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Notes that `name` answered the request with this stamp.
+    ///
+    /// The current version is the one that answered the *latest* request, not the one whose answer came last:
+    /// a late answer of the old model does not bring it back, and a label that is rolled back does.
+    ///
+    /// # Errors
+    /// [`TooManyVersions`]
+    pub fn answered(&self, name: &str, stamp: u64) -> Result<VersionId, TooManyVersions> {
+        let id = self.intern(name)?;
+        let packed = stamp << ID_BITS | u64::from(id.0 + 1);
+        self.current.fetch_max(packed, Ordering::Relaxed);
+        Ok(id)
+    }
+
+    /// The version that evaluations in the cache must be of to answer.
+    pub fn current(&self) -> Option<VersionId> {
+        match self.current.load(Ordering::Relaxed) {
+            NONE => None,
+            packed => Some(VersionId((packed & ((1 << ID_BITS) - 1)) as u32 - 1)),
+        }
+    }
+
+    /// The version's name on the wire.
+    pub fn name(&self, id: VersionId) -> Arc<str> {
+        let names = self.names.read();
+        names.get(id.0 as usize).cloned().unwrap_or_default()
+    }
+
+    /// Whether the version has answered before.
+    pub fn is_known(&self, name: &str) -> bool {
+        self.names.read().iter().any(|known| **known == *name)
+    }
+
+    fn intern(&self, name: &str) -> Result<VersionId, TooManyVersions> {
+        let find = |names: &[Arc<str>]| names.iter().rposition(|known| **known == *name);
+        if let Some(at) = find(&self.names.read()) {
+            return Ok(VersionId(at as u32));
+        }
+        let mut names = self.names.write();
+        // Another thread may have been faster.
+        if let Some(at) = find(&names) {
+            return Ok(VersionId(at as u32));
+        }
+        if names.len() + 1 >= 1 << ID_BITS {
+            return Err(TooManyVersions);
+        }
+        names.push(name.into());
+        Ok(VersionId(names.len() as u32 - 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_request_says_which_version_is_current() {
+        let versions = Versions::default();
+        assert_eq!(versions.current(), None);
+        let stamps: Vec<u64> = (0..4).map(|_| versions.stamp()).collect();
+        let old = versions.answered("old", stamps[0]).unwrap();
+        assert_eq!(versions.current(), Some(old));
+        let new = versions.answered("new", stamps[2]).unwrap();
+        assert!(new > old);
+        assert_eq!(versions.answered("old", stamps[1]), Ok(old));
+        assert_eq!(versions.current(), Some(new), "a late answer changes nothing");
+        assert_eq!(versions.answered("old", stamps[3]), Ok(old));
+        assert_eq!(versions.current(), Some(old), "a label was rolled back");
+        assert_eq!(&*versions.name(new), "new");
+    }
+}

@@ -1,0 +1,276 @@
+//! A worker thread: many games at once, several requests in flight, never idle while any game can go on.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`slot`] | one game in progress, a state machine |
+//! | [`desk`] | where questions become requests, and answers find those who asked |
+//!
+//! The thread takes one game that can go on, lets it descend, and puts what it asks into the request that is
+//! being filled. A request goes out when it is full, and a partial one when no game can go on without
+//! an answer. The thread blocks only then, or when as many requests are in flight as may be and another is full.
+
+mod desk;
+mod slot;
+
+use std::{
+    collections::VecDeque,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use games::Game;
+use prost::Message as _;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    cache::Cache,
+    counters::Totals,
+    evaluator::{Answer, Ask},
+    naming::Naming,
+    record::End,
+    setup::Setup,
+    spool::{Finished, FinishedGames},
+    versions::Versions,
+};
+use desk::Desk;
+use slot::Slot;
+
+pub use slot::SlotError;
+
+/// How long a disk that takes no reservation of game numbers is left alone.
+const NAMING_RETRY: Duration = Duration::from_millis(500);
+/// How often that is said.
+const REMINDER: Duration = Duration::from_secs(30);
+
+/// What the worker threads share.
+pub struct Shared<G: Game> {
+    /// What all games have in common.
+    pub setup: Setup<G>,
+    /// Names new games.
+    pub naming: Naming,
+    /// Evaluations that are known; `None`: the cache is off.
+    pub cache: Option<Arc<Cache>>,
+    /// Model versions.
+    pub versions: Arc<Versions>,
+    /// Counters.
+    pub totals: Arc<Totals>,
+    /// The model that is asked.
+    pub model: String,
+    /// Games in progress on each thread.
+    pub games_per_thread: usize,
+    /// Largest request.
+    pub rows_per_request: usize,
+    /// Requests of one thread that may wait for an answer.
+    pub requests_in_flight: usize,
+    /// Ends self-play. Games in progress are dropped: their numbers are not used again.
+    pub stop: CancellationToken,
+}
+
+/// One thread's games.
+pub struct Worker<G: Game> {
+    shared: Arc<Shared<G>>,
+    slots: Vec<Option<Slot<G>>>,
+    /// Slots that can go on.
+    ready: VecDeque<usize>,
+    desk: Desk,
+    asks: mpsc::Sender<Ask>,
+    answers: mpsc::Receiver<Answer>,
+    finished: FinishedGames,
+    /// When the thread last had to wait, or began.
+    busy_since: Instant,
+}
+
+/// Whether the thread goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    GoOn,
+    Stop,
+}
+
+impl<G: Game> Worker<G> {
+    /// A worker that asks on `asks`, is answered on `answers`, and hands finished games to `finished`.
+    pub fn new(
+        shared: Arc<Shared<G>>,
+        asks: mpsc::Sender<Ask>,
+        answers: mpsc::Receiver<Answer>,
+        finished: FinishedGames,
+    ) -> Self {
+        let desk = Desk::new(
+            shared.cache.clone(),
+            Arc::clone(&shared.versions),
+            shared.model.clone(),
+            shared.setup.row_len,
+            shared.rows_per_request,
+        );
+        Self {
+            slots: (0..shared.games_per_thread).map(|_| None).collect(),
+            ready: (0..shared.games_per_thread).collect(),
+            desk,
+            asks,
+            answers,
+            finished,
+            busy_since: Instant::now(),
+            shared,
+        }
+    }
+
+    /// Plays until stopped, or until the stream of answers ends.
+    ///
+    /// # Errors
+    /// [`SlotError`]: search and rules contradict each other.
+    pub fn run(mut self) -> Result<(), SlotError> {
+        self.busy_since = Instant::now();
+        while !self.shared.stop.is_cancelled() {
+            while let Ok(answer) = self.answers.try_recv() {
+                self.take(&answer)?;
+            }
+            self.send();
+            let slot = if self.desk.has_full() {
+                None
+            } else {
+                self.ready.pop_front()
+            };
+            let next = match slot {
+                Some(slot) => self.advance(slot)?,
+                None => self.wait()?,
+            };
+            if next == Next::Stop {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what is full; what is not, only if nothing can be added to it before an answer comes.
+    fn send(&mut self) {
+        while self.desk.in_flight() < self.shared.requests_in_flight {
+            let Some(ask) = self.desk.next_request(self.ready.is_empty()) else {
+                return;
+            };
+            // The channel has room for all requests in flight. If it is closed, waiting for an answer will say so.
+            if self.asks.try_send(ask).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Blocks until an answer comes.
+    fn wait(&mut self) -> Result<Next, SlotError> {
+        if self.desk.in_flight() == 0 {
+            return Err(SlotError::Stuck);
+        }
+        let began = Instant::now();
+        let answer = self.answers.blocking_recv();
+        let ended = Instant::now();
+        let totals = &self.shared.totals;
+        totals.waiting_us.add((ended - began).as_micros() as u64);
+        totals.busy_us.add((began - self.busy_since).as_micros() as u64);
+        self.busy_since = ended;
+        match answer {
+            Some(answer) => {
+                self.take(&answer)?;
+                Ok(Next::GoOn)
+            }
+            None => Ok(Next::Stop),
+        }
+    }
+
+    /// Hands an answer to the games that wait for it.
+    fn take(&mut self, answer: &Answer) -> Result<(), SlotError> {
+        let Self {
+            desk, slots, ready, ..
+        } = self;
+        desk.answered(answer, |waiter, evaluation| {
+            let Some(slot) = slots.get_mut(waiter.slot).and_then(Option::as_mut) else {
+                return Ok(());
+            };
+            slot.apply(waiter.leaf, evaluation, answer.version)?;
+            if !slot.is_waiting() {
+                ready.push_back(waiter.slot);
+            }
+            Ok(())
+        })
+    }
+
+    /// Takes a game one step further: a move, or one descent.
+    fn advance(&mut self, index: usize) -> Result<Next, SlotError> {
+        let Some(slot) = self.slots.get_mut(index) else {
+            return Ok(Next::GoOn);
+        };
+        let slot = match slot {
+            Some(slot) => slot,
+            empty => {
+                let Some(new) = new_game(&self.shared) else {
+                    return Ok(Next::Stop);
+                };
+                empty.insert(new)
+            }
+        };
+        if slot.is_decided() {
+            return self.play(index);
+        }
+        let desk = &mut self.desk;
+        let encoding = self.shared.setup.encoding;
+        slot.gather(|leaf| desk.ask(index, leaf, encoding));
+        desk.take_hits(|leaf, evaluation, version| slot.apply(leaf, evaluation, version))?;
+        if !slot.is_waiting() {
+            // At the end of the line, so that no well-known game keeps others from asking.
+            self.ready.push_back(index);
+        }
+        Ok(Next::GoOn)
+    }
+
+    /// Plays the move of a decided game; a finished game goes to the spool.
+    fn play(&mut self, index: usize) -> Result<Next, SlotError> {
+        self.ready.push_back(index);
+        let Some(slot) = self.slots.get_mut(index) else {
+            return Ok(Next::GoOn);
+        };
+        let Some(mut playing) = slot.take() else {
+            return Ok(Next::GoOn);
+        };
+        let end = playing.play(&self.shared.setup)?;
+        let totals = &self.shared.totals;
+        totals.actions.add(1);
+        totals.add(&playing.uncounted());
+        let Some(end) = end else {
+            *slot = Some(playing);
+            return Ok(Next::GoOn);
+        };
+        if end == End::MaxActions {
+            totals.games_cut.add(1);
+        }
+        let id = playing.id();
+        let game = playing.finish(end, &self.shared.setup, &self.shared.versions);
+        let finished = Finished {
+            id,
+            bytes: game.encode_to_vec(),
+        };
+        // Blocks while self-play is to pause; fails only if the spool has given up, which is reported there.
+        match self.finished.send(finished) {
+            Ok(()) => Ok(Next::GoOn),
+            Err(_) => Ok(Next::Stop),
+        }
+    }
+}
+
+/// The next game; `None` when it is time to stop.
+fn new_game<G: Game>(shared: &Shared<G>) -> Option<Slot<G>> {
+    let mut said: Option<Instant> = None;
+    loop {
+        match shared.naming.next_game() {
+            Ok((number, id)) => return Some(Slot::new(&shared.setup, number, id)),
+            Err(error) if said.is_none_or(|said| said.elapsed() > REMINDER) => {
+                tracing::error!(%error, "no game can be begun, trying again");
+                said = Some(Instant::now());
+            }
+            Err(_) => {}
+        }
+        if shared.stop.is_cancelled() {
+            return None;
+        }
+        thread::sleep(NAMING_RETRY);
+    }
+}

@@ -1,0 +1,237 @@
+//! The stream to the inference server, and what ends it.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use actor::{
+    ActorError,
+    counters::Totals,
+    evaluator::{Answer, Ask, Evaluator, EvaluatorError, Expected, Patience},
+    versions::Versions,
+};
+use games::{Game as _, Symmetry};
+use proto::v1::EvaluateRequest;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tonic::Code;
+
+use crate::{
+    config,
+    evaluator_server::{Fate, Server},
+    process::Process,
+    start,
+    store_server::Store,
+    tictactoe::TicTacToe,
+};
+
+struct Client {
+    asks: mpsc::Sender<Ask>,
+    answers: mpsc::Receiver<Answer>,
+    versions: Arc<Versions>,
+    totals: Arc<Totals>,
+    running: tokio::task::JoinHandle<Result<(), EvaluatorError>>,
+}
+
+impl Client {
+    fn start(address: &str, answer_within: Duration) -> Self {
+        let (asks, asked) = mpsc::channel(4);
+        let (answer, answers) = mpsc::channel(4);
+        let (versions, totals) = (Arc::new(Versions::default()), Arc::new(Totals::default()));
+        let evaluator = Evaluator {
+            channel: service::connect::channel(address).unwrap(),
+            expected: Arc::new(Expected::of::<TicTacToe>((), "latest")),
+            versions: Arc::clone(&versions),
+            totals: Arc::clone(&totals),
+            patience: Patience {
+                answer: answer_within,
+                first_retry: Duration::from_millis(2),
+                longest_retry: Duration::from_millis(20),
+                drain: Duration::from_secs(2),
+                malformed: 4,
+            },
+            asks: asked,
+            answers: answer,
+            shutdown: CancellationToken::new(),
+        };
+        Self {
+            asks,
+            answers,
+            versions,
+            totals,
+            running: tokio::spawn(evaluator.run()),
+        }
+    }
+
+    async fn ask(&self, id: u64) {
+        let mut request = EvaluateRequest {
+            id,
+            legal_actions: (0..9).collect(),
+            legal_counts: vec![9],
+            ..Default::default()
+        };
+        let state = TicTacToe::start(&Default::default(), None).unwrap();
+        state.write_row((), Symmetry::IDENTITY, &mut request.indices);
+        let ask = Ask {
+            request: Arc::new(request),
+            stamp: self.versions.stamp(),
+        };
+        self.asks.send(ask).await.unwrap();
+    }
+
+    /// Asks `ids` and takes the answers, which come once each.
+    async fn converse(&mut self, ids: std::ops::Range<u64>) {
+        for id in ids.clone() {
+            self.ask(id).await;
+        }
+        let mut answered = Vec::new();
+        for _ in ids.clone() {
+            let answer = self.answers.recv().await.unwrap();
+            assert_eq!((answer.values.len(), answer.priors.len()), (1, 9));
+            answered.push(answer.id);
+        }
+        answered.sort_unstable();
+        assert_eq!(answered, ids.collect::<Vec<_>>());
+    }
+}
+
+const LONG: Duration = Duration::from_secs(30);
+
+#[tokio::test]
+async fn what_passes_is_tried_again_until_it_has_passed() {
+    let server = Server::new(|nth| match nth {
+        0 | 4 => Fate::Error(Code::Unavailable),
+        1 => Fate::Error(Code::ResourceExhausted),
+        2 => Fate::Nonsense,
+        3 => Fate::Error(Code::NotFound),
+        5 | 9 => Fate::Break,
+        _ => Fate::Answer,
+    });
+    let process = Process::start(server.routes()).await;
+    let mut client = Client::start(&process.address(), LONG);
+    client.converse(0..3).await;
+    client.converse(3..6).await;
+    assert_eq!(client.totals.malformed_replies.get(), 1);
+    assert!(client.totals.request_retries.get() >= 6);
+    assert!(client.totals.reconnects.get() >= 2);
+    assert_eq!(client.totals.requests.get(), 6);
+    drop(client.asks);
+    client.running.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_is_silent_is_left_for_a_new_stream() {
+    let server = Server::new(|nth| if nth < 2 { Fate::Silence } else { Fate::Answer });
+    let process = Process::start(server.routes()).await;
+    let mut client = Client::start(&process.address(), Duration::from_millis(300));
+    client.converse(0..2).await;
+    assert!(client.totals.reconnects.get() >= 1);
+}
+
+#[tokio::test]
+async fn a_server_that_is_killed_and_started_again_answers_what_was_asked_before() {
+    let server = Server::new(|nth| if nth < 2 { Fate::Silence } else { Fate::Answer });
+    let process = Process::start(server.routes()).await;
+    let mut client = Client::start(&process.address(), LONG);
+    client.ask(0).await;
+    client.ask(1).await;
+    while server.requests.load(Ordering::SeqCst) < 2 {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let address = process.kill().await;
+    client.ask(2).await;
+    let _process = Process::start_at(address, server.routes()).await;
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        ids.push(client.answers.recv().await.unwrap().id);
+    }
+    ids.sort_unstable();
+    assert_eq!(ids, [0, 1, 2]);
+}
+
+#[tokio::test]
+async fn nonsense_without_end_is_an_error() {
+    let server = Server::new(|_| Fate::Nonsense);
+    let process = Process::start(server.routes()).await;
+    let client = Client::start(&process.address(), LONG);
+    client.ask(0).await;
+    let error = client.running.await.unwrap().unwrap_err();
+    assert!(matches!(error, EvaluatorError::Malformed(_)), "{error}");
+    assert!(error.to_string().contains("0 values for 1 positions"), "{error}");
+    assert_eq!(client.totals.malformed_replies.get(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refused_request_stops_the_actor_with_the_servers_words() {
+    let server = Server::new(|nth| {
+        if nth == 5 {
+            Fate::Error(Code::InvalidArgument)
+        } else {
+            Fate::Answer
+        }
+    });
+    let store = Store::good();
+    let folder = tempfile::tempdir().unwrap();
+    let (server_process, store_process) = (
+        Process::start(server.routes()).await,
+        Process::start(store.routes()).await,
+    );
+    let config = config(folder.path(), &server_process.address(), &store_process.address());
+    let error = start(config).end().await;
+    assert!(matches!(
+        error,
+        ActorError::Evaluator(EvaluatorError::Refused { .. })
+    ));
+    assert!(error.to_string().contains("as the test wishes"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_of_another_game_stops_the_actor_before_and_during_play() {
+    let store = Store::good();
+    let store_process = Process::start(store.routes()).await;
+    for is_there_from_the_start in [true, false] {
+        let server = Server::good();
+        let process = Process::start(server.routes()).await;
+        let folder = tempfile::tempdir().unwrap();
+        let config = config(folder.path(), &process.address(), &store_process.address());
+        let spoil = || {
+            server.layout.lock().game = "chess".into();
+            *server.version.lock() = "a chess model".into();
+        };
+        if is_there_from_the_start {
+            spoil();
+        }
+        let actor = start(config);
+        if !is_there_from_the_start {
+            actor.until(|| actor.totals.requests.get() > 20).await;
+            spoil();
+        }
+        let error = actor.end().await.to_string();
+        assert!(
+            error.contains("a chess model is for chess, this actor plays tic-tac-toe"),
+            "{error}"
+        );
+        let asked = server.positions.load(Ordering::SeqCst);
+        assert_eq!(asked == 0, is_there_from_the_start);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_service_of_another_kind_is_an_error_at_once() {
+    let store = Store::good();
+    let folder = tempfile::tempdir().unwrap();
+    let process = Process::start(store.routes()).await;
+    let config = config(folder.path(), &process.address(), &process.address());
+    let error = start(config).end().await;
+    assert!(
+        matches!(
+            error,
+            ActorError::Evaluator(EvaluatorError::Refused {
+                code: Code::Unimplemented,
+                ..
+            })
+        ),
+        "{error}"
+    );
+}

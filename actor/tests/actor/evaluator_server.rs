@@ -1,0 +1,191 @@
+//! An inference server without a network: a hash of the row decides. Equal rows get equal answers, replies
+//! come in a shuffled order, and a test says which requests are treated badly.
+
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use games::{Game, RowLayout};
+use parking_lot::Mutex;
+use proto::{
+    priors,
+    v1::{
+        DescribeModelRequest, EvaluateReply, EvaluateRequest, ModelDescription, RequestError,
+        evaluator_server::{Evaluator, EvaluatorServer},
+    },
+};
+use tokio::sync::mpsc;
+use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
+use tonic::{Code, Request, Response, Status, Streaming, service::Routes};
+
+use crate::tictactoe::TicTacToe;
+
+/// What becomes of a request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fate {
+    /// A good answer.
+    Answer,
+    /// An error on the stream.
+    Error(Code),
+    /// An answer that makes no sense: one value is missing.
+    Nonsense,
+    /// No answer at all.
+    Silence,
+    /// The stream breaks.
+    Break,
+}
+
+/// What the server is like; all streams share it.
+pub struct Server {
+    pub layout: Mutex<RowLayout>,
+    pub version: Mutex<String>,
+    /// Says what becomes of the n-th request, from 0.
+    fate: Box<dyn Fn(u64) -> Fate + Send + Sync>,
+    pub requests: AtomicU64,
+    pub positions: AtomicU64,
+    pub largest: AtomicU64,
+    pub smallest: AtomicU64,
+    /// Models that were asked for.
+    pub models: Mutex<Vec<String>>,
+}
+
+impl Server {
+    pub fn new(fate: impl Fn(u64) -> Fate + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self {
+            layout: Mutex::new(TicTacToe::layout(())),
+            version: Mutex::new("first".into()),
+            fate: Box::new(fate),
+            requests: AtomicU64::new(0),
+            positions: AtomicU64::new(0),
+            largest: AtomicU64::new(0),
+            smallest: AtomicU64::new(u64::MAX),
+            models: Mutex::new(Vec::new()),
+        })
+    }
+
+    pub fn good() -> Arc<Self> {
+        Self::new(|_| Fate::Answer)
+    }
+
+    pub fn routes(self: &Arc<Self>) -> Routes {
+        Routes::new(EvaluatorServer::new(Service(Arc::clone(self))))
+    }
+}
+
+struct Service(Arc<Server>);
+
+#[tonic::async_trait]
+impl Evaluator for Service {
+    type EvaluateStreamStream = ReceiverStream<Result<EvaluateReply, Status>>;
+
+    async fn evaluate_stream(
+        &self,
+        requests: Request<Streaming<EvaluateRequest>>,
+    ) -> Result<Response<Self::EvaluateStreamStream>, Status> {
+        let server = Arc::clone(&self.0);
+        let mut requests = requests.into_inner();
+        let (replies, outbound) = mpsc::channel(64);
+        tokio::spawn(async move {
+            while let Some(Ok(request)) = requests.next().await {
+                let nth = server.requests.fetch_add(1, Ordering::SeqCst);
+                let positions = request.legal_counts.len() as u64;
+                server.positions.fetch_add(positions, Ordering::SeqCst);
+                server.largest.fetch_max(positions, Ordering::SeqCst);
+                server.smallest.fetch_min(positions, Ordering::SeqCst);
+                let version = server.version.lock().clone();
+                let reply = match (server.fate)(nth) {
+                    Fate::Answer => answer(&request, version),
+                    Fate::Error(code) => EvaluateReply {
+                        id: request.id,
+                        error: Some(RequestError {
+                            code: code.into(),
+                            message: "as the test wishes".into(),
+                            position: None,
+                        }),
+                        ..Default::default()
+                    },
+                    Fate::Nonsense => {
+                        let mut reply = answer(&request, version);
+                        reply.values.pop();
+                        reply
+                    }
+                    Fate::Silence => continue,
+                    Fate::Break => {
+                        let _ = replies.send(Err(Status::internal("as the test wishes"))).await;
+                        return;
+                    }
+                };
+                let replies = replies.clone();
+                let delay = Duration::from_micros(rand::random_range(0..1500));
+                tokio::spawn(async move {
+                    tokio::time::sleep(delay).await;
+                    let _ = replies.send(Ok(reply)).await;
+                });
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(outbound)))
+    }
+
+    async fn evaluate(&self, request: Request<EvaluateRequest>) -> Result<Response<EvaluateReply>, Status> {
+        Ok(Response::new(answer(
+            request.get_ref(),
+            self.0.version.lock().clone(),
+        )))
+    }
+
+    async fn describe_model(
+        &self,
+        request: Request<DescribeModelRequest>,
+    ) -> Result<Response<ModelDescription>, Status> {
+        self.0.models.lock().push(request.into_inner().model);
+        let layout = self.0.layout.lock().clone();
+        Ok(Response::new(ModelDescription {
+            version: self.0.version.lock().clone(),
+            game: layout.game.clone(),
+            layout_json: serde_json::to_string(&layout).unwrap(),
+            row_length: layout.row_len() as u32,
+            actions: layout.actions,
+            step: 0,
+            provider: "hash".into(),
+        }))
+    }
+}
+
+/// Every position of the request is validated: an actor must never send rows that are none.
+fn answer(request: &EvaluateRequest, version: String) -> EvaluateReply {
+    let layout = TicTacToe::layout(());
+    let rows = request.indices.chunks_exact(layout.row_len());
+    assert_eq!(rows.len(), request.legal_counts.len());
+    assert!(request.row_lengths.is_empty());
+    let mut legal = request.legal_actions.as_slice();
+    let mut values = Vec::new();
+    let mut all = Vec::new();
+    for (row, &count) in rows.zip(&request.legal_counts) {
+        layout.validate(row).unwrap();
+        let (own, rest) = legal.split_at(count as usize);
+        legal = rest;
+        let weight = |salt: u32| {
+            let mut hasher = DefaultHasher::new();
+            (row, salt).hash(&mut hasher);
+            // Exact in half precision, so that what is sent is what is meant.
+            (hasher.finish() % 64 + 1) as f32
+        };
+        let weights: Vec<f32> = own.iter().map(|&action| weight(action)).collect();
+        let sum: f32 = weights.iter().sum();
+        all.extend(weights.iter().map(|weight| weight / sum));
+        values.push(weight(99) / 32.0 - 1.0);
+    }
+    assert!(legal.is_empty());
+    EvaluateReply {
+        id: request.id,
+        version,
+        values,
+        priors: priors::encode(&all),
+        error: None,
+    }
+}

@@ -1,0 +1,97 @@
+//! The actor against real gRPC servers on free ports: a deterministic evaluator and a store in memory,
+//! both of which misbehave when told to.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod evaluator_server;
+mod process;
+mod store_server;
+mod tictactoe;
+
+mod evaluation;
+mod playing;
+mod sending;
+mod stopping;
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use actor::{Actor, ActorError, counters::Totals, evaluator, sender};
+use service::config::RunConfig;
+use tokio_util::sync::CancellationToken;
+
+use tictactoe::TicTacToe;
+
+/// A run of tic-tac-toe with everything in `folder`.
+fn config(folder: &Path, server: &str, store: &str) -> RunConfig {
+    let mut config = RunConfig::default();
+    config.run.seed = 5;
+    config.game.name = "tic-tac-toe".into();
+    config.game.options = 0;
+    config.inference.address = server.into();
+    config.replay.address = store.into();
+    config.search.visits = 24;
+    config.search.leaves = 3;
+    config.actor.name = "test".into();
+    config.actor.threads = 1;
+    config.actor.games_per_thread = 8;
+    config.actor.rows_per_request = 8;
+    config.actor.cache_mib = 1;
+    config.actor.spool = folder.to_owned();
+    config
+}
+
+/// Gives every actor that uses the folder the same identity, so that its games can be compared.
+fn give_identity(folder: &Path) {
+    let text = r#"{"name":"test","incarnation":"00112233445566778899aabbccddeeff","next_number":0}"#;
+    std::fs::write(folder.join("identity.json"), text).unwrap();
+}
+
+/// An actor that runs in the background.
+struct Running {
+    totals: Arc<Totals>,
+    shutdown: CancellationToken,
+    actor: tokio::task::JoinHandle<Result<(), ActorError>>,
+}
+
+fn start(config: RunConfig) -> Running {
+    let mut actor = Actor::new(config);
+    actor.evaluator_patience = evaluator::Patience {
+        answer: Duration::from_secs(5),
+        first_retry: Duration::from_millis(2),
+        longest_retry: Duration::from_millis(50),
+        ..Default::default()
+    };
+    actor.sender_patience = sender::Patience {
+        acknowledgement: Duration::from_secs(5),
+        first_retry: Duration::from_millis(2),
+        longest_retry: Duration::from_millis(50),
+        drain: Duration::from_secs(30),
+    };
+    let shutdown = CancellationToken::new();
+    Running {
+        totals: Arc::clone(&actor.totals),
+        shutdown: shutdown.clone(),
+        actor: tokio::spawn(actor.run::<TicTacToe>(shutdown)),
+    }
+}
+
+impl Running {
+    /// Stops it in good order.
+    async fn stop(self) {
+        self.shutdown.cancel();
+        self.actor.await.unwrap().unwrap();
+    }
+
+    /// How it ended by itself.
+    async fn end(self) -> ActorError {
+        self.actor.await.unwrap().unwrap_err()
+    }
+
+    /// Waits for something that must come; fails at once if the actor ends instead.
+    async fn until(&self, what: impl Fn() -> bool) {
+        while !what() {
+            assert!(!self.actor.is_finished(), "the actor has ended");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Whole games: the records, and that nothing but the seed and the model decides what is played.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, atomic::Ordering},
+};
+
+use games::{Game as _, Outcome, Player, Symmetry};
+use proto::v1::{Game, GameResult};
+use service::config::{Reuse, RunConfig};
+
+use crate::{
+    Running, config,
+    evaluator_server::{Fate, Server},
+    give_identity,
+    process::Process,
+    start,
+    store_server::Store,
+    tictactoe::TicTacToe,
+};
+
+/// The first `count` games, by number, that such an actor plays.
+async fn first_games(
+    count: u64,
+    server: &Arc<Server>,
+    change: impl FnOnce(&mut RunConfig),
+) -> (HashMap<u64, Game>, actor::counters::Snapshot) {
+    let folder = tempfile::tempdir().unwrap();
+    give_identity(folder.path());
+    let store = Store::good();
+    let (server, store_process) = (
+        Process::start(server.routes()).await,
+        Process::start(store.routes()).await,
+    );
+    let mut config = config(folder.path(), &server.address(), &store_process.address());
+    change(&mut config);
+    let actor: Running = start(config);
+    let totals = Arc::clone(&actor.totals);
+    actor
+        .until(|| {
+            let games = store.by_number();
+            (0..count).all(|number| games.contains_key(&number))
+        })
+        .await;
+    actor.stop().await;
+    let mut games = store.by_number();
+    games.retain(|&number, _| number < count);
+    (games, totals.snapshot())
+}
+
+/// What must not depend on who else plays, and when answers come.
+fn essence(game: &Game) -> impl PartialEq + std::fmt::Debug {
+    let floats: Vec<u32> = game.root_values.iter().map(|value| value.to_bits()).collect();
+    let totals = game.totals.unwrap();
+    (
+        (
+            game.id.clone(),
+            game.actions.clone(),
+            game.movers.clone(),
+            game.rows.clone(),
+        ),
+        (
+            game.visit_counts.clone(),
+            game.visit_actions.clone(),
+            game.visits.clone(),
+            floats,
+        ),
+        (game.result, game.score.to_bits(), game.ending.clone()),
+        (totals.visits, totals.terminal_visits, totals.gray_visits),
+    )
+}
+
+fn assert_same(one: &HashMap<u64, Game>, other: &HashMap<u64, Game>) {
+    assert_eq!(one.len(), other.len());
+    for (number, game) in one {
+        assert_eq!(essence(game), essence(&other[number]), "game {number}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_seed_and_the_model_alone_decide_what_is_played() {
+    let server = Server::good();
+    let (alone, _) = first_games(24, &server, |config| {
+        config.actor.games_per_thread = 1;
+        config.actor.cache_mib = 0;
+        config.actor.requests_in_flight = 1;
+    })
+    .await;
+    let (crowded, counted) = first_games(24, &server, |config| {
+        config.actor.threads = 3;
+        config.actor.games_per_thread = 16;
+        config.actor.rows_per_request = 5;
+        config.actor.requests_in_flight = 4;
+    })
+    .await;
+    assert_same(&alone, &crowded);
+    assert!(counted.cache_hits > 0, "{counted:?}");
+    assert!(counted.duplicates_in_flight > 0, "{counted:?}");
+    let different: std::collections::HashSet<_> = alone.values().map(|game| game.actions.clone()).collect();
+    assert!(different.len() > 12, "games are to differ from each other");
+
+    let (other_seed, _) = first_games(3, &server, |config| config.run.seed = 6).await;
+    assert_ne!(essence(&alone[&0]), essence(&other_seed[&0]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_fails_now_and_then_changes_no_game() {
+    let (calm, _) = first_games(12, &Server::good(), |_| ()).await;
+    let moody = Server::new(|nth| match nth % 40 {
+        7 => Fate::Error(tonic::Code::Unavailable),
+        13 => Fate::Error(tonic::Code::ResourceExhausted),
+        19 => Fate::Nonsense,
+        31 => Fate::Break,
+        _ => Fate::Answer,
+    });
+    let (disturbed, counted) = first_games(12, &moody, |_| ()).await;
+    assert_same(&calm, &disturbed);
+    assert!(moody.requests.load(Ordering::SeqCst) > 40);
+    assert!(
+        counted.malformed_replies > 0 && counted.request_retries > 0,
+        "{counted:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_record_can_be_replayed_and_trained_on() {
+    let server = Server::good();
+    for reuse in [Reuse::Gray, Reuse::Drop] {
+        let (games, counted) = first_games(10, &server, |config| config.search.reuse = reuse).await;
+        for game in games.values() {
+            check_record(game, reuse);
+        }
+        let answered = counted.fresh_evaluations
+            + counted.cache_hits
+            + counted.duplicates_in_flight
+            + counted.gray_visits
+            + counted.terminal_visits;
+        assert!(answered >= counted.visits && answered <= counted.visits + counted.actions);
+    }
+    assert!(server.largest.load(Ordering::SeqCst) <= 8, "rows_per_request");
+    assert!(server.models.lock().contains(&"latest".to_owned()));
+}
+
+fn check_record(game: &Game, reuse: Reuse) {
+    assert_eq!(
+        (game.game.as_str(), game.options, game.run_seed),
+        ("tic-tac-toe", 0, 5)
+    );
+    assert_eq!(
+        (game.id.len(), game.actor.as_str(), game.start.as_str()),
+        (16, "test", "")
+    );
+    assert_eq!(game.rules_json, r#"{"nothing_to_play":false}"#);
+    let search: service::config::SearchConfig = serde_json::from_str(&game.search_json).unwrap();
+    assert_eq!(search.visits, 24);
+    assert_eq!(game.model_versions, ["first"]);
+
+    let plies = game.actions.len();
+    assert_eq!(game.model_of_position, vec![0; plies]);
+    assert_eq!(
+        (game.movers.len(), game.visit_counts.len(), game.root_values.len()),
+        (plies, plies, plies)
+    );
+    assert!(game.row_lengths.is_empty());
+    let mut rows = game.rows.chunks_exact(10);
+    let (mut indices, mut visits) = (game.visit_actions.iter(), game.visits.iter());
+    let mut state = TicTacToe::start(&Default::default(), None).unwrap();
+    for (ply, &action) in game.actions.iter().enumerate() {
+        assert_eq!(game.movers[ply] as usize, state.to_move().index());
+        let mut row = Vec::new();
+        state.write_row((), Symmetry::IDENTITY, &mut row);
+        assert_eq!(rows.next().unwrap(), row);
+        let count = game.visit_counts[ply] as usize;
+        let searched: Vec<u32> = indices.by_ref().take(count).copied().collect();
+        let times: Vec<u32> = visits.by_ref().take(count).copied().collect();
+        let mut legal = Vec::new();
+        state.legal_actions(&mut legal);
+        assert!(searched.iter().all(|index| legal.contains(index)));
+        assert!(times.iter().all(|&times| times > 0));
+        assert!(searched.contains(&action), "only what was visited is played");
+        assert_eq!(times.iter().sum::<u32>(), 24, "{reuse:?}");
+        assert!(game.root_values[ply].abs() <= 1.0);
+        state.play(action).unwrap();
+    }
+    assert!(rows.next().is_none() && indices.next().is_none() && visits.next().is_none());
+    let (result, score, ending) = match state.outcome().unwrap() {
+        Outcome::Won(Player::First) => (GameResult::FirstWon, 1.0, "first-won"),
+        Outcome::Won(Player::Second) => (GameResult::SecondWon, -1.0, "second-won"),
+        _ => (GameResult::Draw, 0.0, "draw"),
+    };
+    assert_eq!(
+        (game.result(), game.score, game.ending.as_str()),
+        (result, score, ending)
+    );
+    let totals = game.totals.unwrap();
+    assert_eq!(totals.visits, 24 * plies as u64);
+    assert!(game.finished_at_ms > 1_600_000_000_000);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn long_games_are_cut_and_said_to_be_draws() {
+    let (games, counted) = first_games(6, &Server::good(), |config| config.search.max_actions = 3).await;
+    for game in games.values() {
+        assert_eq!(game.actions.len(), 3);
+        assert_eq!(
+            (game.result(), game.ending.as_str()),
+            (GameResult::Draw, "max-actions")
+        );
+    }
+    assert!(counted.games_cut >= 6);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_model_answers_at_once_and_the_cache_does_not_answer_for_it() {
+    let server = Server::good();
+    let store = Store::good();
+    let folder = tempfile::tempdir().unwrap();
+    let (server_process, store_process) = (
+        Process::start(server.routes()).await,
+        Process::start(store.routes()).await,
+    );
+    let mut config = config(folder.path(), &server_process.address(), &store_process.address());
+    config.search.noise_fraction = 0.0;
+    let actor = start(config);
+    // Everything that is ever asked is in the cache before long: the game is small.
+    actor
+        .until(|| actor.totals.cache_hits.get() > 5_000 && store.count() > 30)
+        .await;
+    *server.version.lock() = "second".into();
+    let fresh = actor.totals.fresh_evaluations.get();
+    actor
+        .until(|| {
+            let games = store.games.lock();
+            games
+                .values()
+                .filter(|game| game.model_versions == ["second"])
+                .count()
+                > 30
+        })
+        .await;
+    let asked_again = actor.totals.fresh_evaluations.get() - fresh;
+    actor.stop().await;
+    assert!(asked_again > 100, "{asked_again}");
+    for game in store.games.lock().values() {
+        let newest: Vec<&str> = game
+            .model_of_position
+            .iter()
+            .map(|&at| game.model_versions[at as usize].as_str())
+            .collect();
+        assert!(newest.is_sorted(), "{newest:?}");
+        assert!(game.model_versions.len() <= 2);
+    }
+}

@@ -1,0 +1,228 @@
+//! From the spool to the store: every game arrives, and arrives once.
+
+use std::{
+    collections::HashSet,
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use actor::spool::Spool;
+use proto::v1::Game;
+
+use crate::{
+    config,
+    evaluator_server::Server,
+    process::Process,
+    start,
+    store_server::{Fate, Store},
+};
+
+fn spooled(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "games"))
+        .collect();
+    files.sort();
+    files
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_game_arrives_once_whatever_the_store_does() {
+    let store = Store::new(|nth, _| match nth % 23 {
+        3 => Fate::Break,
+        7 => Fate::KeepAndBreak,
+        11 => Fate::KeepAndRepeat,
+        17 => Fate::Later,
+        _ => Fate::Keep,
+    });
+    let server = Server::good();
+    let folder = tempfile::tempdir().unwrap();
+    let (server_process, mut store_process) = (
+        Process::start(server.routes()).await,
+        Process::start(store.routes()).await,
+    );
+    let actor = start(config(
+        folder.path(),
+        &server_process.address(),
+        &store_process.address(),
+    ));
+    for killed_after in [40, 80, 120] {
+        actor.until(|| store.count() >= killed_after).await;
+        let address = store_process.kill().await;
+        // Away for a while; games go on and wait.
+        let finished = actor.totals.games.get();
+        actor.until(|| actor.totals.games.get() > finished + 10).await;
+        store_process = Process::start_at(address, store.routes()).await;
+    }
+    actor.until(|| store.count() >= 160).await;
+    let totals = Arc::clone(&actor.totals);
+    actor.stop().await;
+
+    let games = store.games.lock();
+    let finished = totals.games.get();
+    assert_eq!(games.len() as u64, finished, "no finished game is missing");
+    assert_eq!(
+        totals.games_acknowledged.get(),
+        finished,
+        "and each is acknowledged once"
+    );
+    assert!(
+        store.duplicates.load(Ordering::SeqCst) > 0,
+        "some were sent twice"
+    );
+    assert!(totals.games_duplicate.get() > 0);
+    assert_eq!(spooled(folder.path()), Vec::<std::path::PathBuf>::new());
+    let numbers: HashSet<u64> = games.values().map(|game| game.game_number).collect();
+    assert_eq!(numbers.len(), games.len());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn games_wait_for_a_store_that_is_away_and_are_sent_after_a_restart() {
+    let server = Server::good();
+    let store = Store::good();
+    let folder = tempfile::tempdir().unwrap();
+    let server_process = Process::start(server.routes()).await;
+    let store_process = Process::start(store.routes()).await;
+    let store_address = store_process.kill().await;
+    let config = config(
+        folder.path(),
+        &server_process.address(),
+        &store_address.to_string(),
+    );
+
+    let first = start(config.clone());
+    first.until(|| first.totals.games.get() >= 20).await;
+    let totals = Arc::clone(&first.totals);
+    first.stop().await;
+    let waiting = totals.games.get();
+    assert_eq!(store.count(), 0);
+
+    let _store_process = Process::start_at(store_address, store.routes()).await;
+    let second = start(config);
+    second.until(|| second.totals.games.get() >= 20).await;
+    let totals = Arc::clone(&second.totals);
+    second.stop().await;
+    assert_eq!(store.count() as u64, waiting + totals.games.get());
+    // The oldest first.
+    let games = store.games.lock();
+    let seen = store.seen.lock();
+    let old: Vec<u64> = seen
+        .iter()
+        .take(waiting as usize)
+        .map(|id| games[id].finished_at_ms)
+        .collect();
+    assert!(old.is_sorted());
+    let youngest_old = old.last().unwrap();
+    let new = seen.iter().skip(waiting as usize);
+    assert!(
+        new.into_iter()
+            .all(|id| games[id].finished_at_ms >= *youngest_old)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn refused_games_are_set_aside_with_the_reason() {
+    let is_unlucky = |game: &Game| game.game_number % 5 == 2;
+    let store = Store::new(move |_, game| {
+        if is_unlucky(game) {
+            Fate::Refuse
+        } else {
+            Fate::Keep
+        }
+    });
+    let server = Server::good();
+    let folder = tempfile::tempdir().unwrap();
+    let (server_process, store_process) = (
+        Process::start(server.routes()).await,
+        Process::start(store.routes()).await,
+    );
+    let actor = start(config(
+        folder.path(),
+        &server_process.address(),
+        &store_process.address(),
+    ));
+    actor.until(|| actor.totals.games_refused.get() >= 4).await;
+    let totals = Arc::clone(&actor.totals);
+    actor.stop().await;
+    let refused = totals.games_refused.get();
+    assert_eq!(store.count() as u64 + refused, totals.games.get());
+    let kept = spooled(&folder.path().join("refused"));
+    assert_eq!(kept.len() as u64, refused);
+    for path in kept {
+        let reason = std::fs::read_to_string(path.with_extension("txt")).unwrap();
+        assert_eq!(reason, "as the test wishes");
+    }
+    assert!(store.games.lock().values().all(|game| !is_unlucky(game)));
+
+    // They count towards the limit, and are not sent again.
+    let (spool, recovered) = Spool::open(folder.path().into(), 1 << 20).unwrap();
+    assert_eq!((recovered.games, spool.size().games), (0, 0));
+    assert!(spool.size().set_aside >= refused * 4096);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn self_play_pauses_above_the_limit_and_goes_on_below_it() {
+    let server = Server::good();
+    let store = Store::good();
+    let folder = tempfile::tempdir().unwrap();
+    let server_process = Process::start(server.routes()).await;
+    let store_process = Process::start(store.routes()).await;
+    let store_address = store_process.kill().await;
+    let mut config = config(
+        folder.path(),
+        &server_process.address(),
+        &store_address.to_string(),
+    );
+    config.actor.max_spool_mib = 1;
+    let actor = start(config);
+    actor.until(|| actor.totals.paused.get() == 1).await;
+    // Whatever was on its way comes to rest.
+    let mut before = actor.totals.snapshot();
+    loop {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let now = actor.totals.snapshot();
+        if (now.visits, now.games) == (before.visits, before.games) {
+            break;
+        }
+        before = now;
+    }
+    let bytes: u64 = spooled(folder.path())
+        .iter()
+        .map(|path| path.metadata().unwrap().len().div_ceil(4096) * 4096)
+        .sum();
+    assert!(bytes > 1 << 20 && bytes < (1 << 20) + 64 * 4096, "{bytes}");
+
+    let _store_process = Process::start_at(store_address, store.routes()).await;
+    actor.until(|| actor.totals.games.get() > before.games + 20).await;
+    let totals = Arc::clone(&actor.totals);
+    actor.stop().await;
+    assert_eq!(store.count() as u64, totals.games.get());
+    assert_eq!(totals.paused.get(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_that_is_silent_is_left_for_a_new_stream() {
+    let store = Store::new(|nth, _| if nth < 3 { Fate::Silence } else { Fate::Keep });
+    let server = Server::good();
+    let folder = tempfile::tempdir().unwrap();
+    let (server_process, store_process) = (
+        Process::start(server.routes()).await,
+        Process::start(store.routes()).await,
+    );
+    let config = config(folder.path(), &server_process.address(), &store_process.address());
+    let mut actor = actor::Actor::new(config);
+    actor.sender_patience.acknowledgement = Duration::from_millis(300);
+    actor.sender_patience.drain = Duration::from_secs(30);
+    let totals = Arc::clone(&actor.totals);
+    let shutdown = tokio_util::sync::CancellationToken::new();
+    let running = tokio::spawn(actor.run::<crate::tictactoe::TicTacToe>(shutdown.clone()));
+    while store.count() < 10 {
+        assert!(!running.is_finished());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    shutdown.cancel();
+    running.await.unwrap().unwrap();
+    assert_eq!(store.count() as u64, totals.games.get());
+}

@@ -1,0 +1,106 @@
+//! Starting and stopping, whatever the servers do.
+
+use std::time::Duration;
+
+use actor::{ActorError, setup::SetupError, spool::SpoolError};
+use tokio::time::timeout;
+
+use crate::{
+    config,
+    evaluator_server::{Fate, Server},
+    process::Process,
+    start,
+    store_server::Store,
+};
+
+/// Much longer than stopping takes, and far from for ever.
+const SOON: Duration = Duration::from_secs(40);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stops_while_nobody_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    // Nobody listens at either address.
+    let nobody = Process::start(Store::good().routes())
+        .await
+        .kill()
+        .await
+        .to_string();
+    let actor = start(config(folder.path(), &nobody, &nobody));
+    actor.until(|| actor.totals.reconnects.get() > 3).await;
+    timeout(SOON, actor.stop()).await.unwrap();
+
+    // Somebody takes every request and says nothing.
+    let silent = Process::start(Server::new(|_| Fate::Silence).routes()).await;
+    let actor = start(config(folder.path(), &silent.address(), &nobody));
+    actor.until(|| actor.totals.streams.get() == 1).await;
+    timeout(SOON, actor.stop()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn waits_for_a_server_that_starts_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::good();
+    let store = Store::good();
+    let store_process = Process::start(store.routes()).await;
+    let address = Process::start(server.routes()).await.kill().await;
+    let actor = start(config(
+        folder.path(),
+        &address.to_string(),
+        &store_process.address(),
+    ));
+    actor.until(|| actor.totals.reconnects.get() > 3).await;
+    let _server = Process::start_at(address, server.routes()).await;
+    actor.until(|| store.count() > 3).await;
+    timeout(SOON, actor.stop()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_second_actor_in_the_same_spool_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let nobody = "127.0.0.1:1";
+    let first = start(config(folder.path(), nobody, nobody));
+    first.until(|| folder.path().join("identity.json").exists()).await;
+    let error = start(config(folder.path(), nobody, nobody)).end().await;
+    assert!(
+        matches!(error, ActorError::Spool(SpoolError::InUse { .. })),
+        "{error}"
+    );
+    first.stop().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_played_is_said_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let wrong = |change: fn(&mut service::config::RunConfig)| {
+        let mut config = config(folder.path(), "127.0.0.1:1", "127.0.0.1:1");
+        change(&mut config);
+        start(config).end()
+    };
+    let error = wrong(|config| config.game.options = 3).await.to_string();
+    assert!(error.contains("no options 3"), "{error}");
+    let error = wrong(|config| {
+        config.game.rules.insert("nothing_to_play".into(), true.into());
+    })
+    .await;
+    assert!(matches!(error, ActorError::Setup(SetupError::Over)), "{error}");
+    let error = wrong(|config| {
+        config.game.rules.insert("nothing".into(), true.into());
+    })
+    .await
+    .to_string();
+    assert!(
+        error.contains("[game.rules] of tic-tac-toe: unknown field"),
+        "{error}"
+    );
+    let error = wrong(|config| config.inference.address = "no address".into()).await;
+    assert!(error.to_string().starts_with("inference.address"), "{error}");
+}
+
+#[tokio::test]
+async fn an_unknown_game_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = config(folder.path(), "127.0.0.1:1", "127.0.0.1:1");
+    config.game.name = "paco-saco".into();
+    let error = actor::run(config, Default::default()).await.unwrap_err();
+    assert!(format!("{error:#}").contains("paco-sako"), "{error:#}");
+}

@@ -1,0 +1,82 @@
+//! Boards of 64 squares as bits of a `u64`: bit `8·rank + file`, and the eight ways to turn them.
+
+/// The squares of a bitboard, ascending.
+pub(crate) fn squares(mut bits: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let square = bits.trailing_zeros();
+        bits &= bits.wrapping_sub(1);
+        (square < 64).then_some(square)
+    })
+}
+
+/// File `f` becomes file `7 - f`.
+pub(crate) const fn mirror(bits: u64) -> u64 {
+    bits.reverse_bits().swap_bytes()
+}
+
+/// Rank and file change places.
+const fn transpose(mut bits: u64) -> u64 {
+    // Swaps ever larger blocks across the main diagonal.
+    let swap = (bits ^ (bits >> 7)) & 0x00aa_00aa_00aa_00aa;
+    bits ^= swap ^ (swap << 7);
+    let swap = (bits ^ (bits >> 14)) & 0x0000_cccc_0000_cccc;
+    bits ^= swap ^ (swap << 14);
+    let swap = (bits ^ (bits >> 28)) & 0x0000_0000_f0f0_f0f0;
+    bits ^ swap ^ (swap << 28)
+}
+
+/// A board seen in symmetry 0 to 7 of the square: bit 2 mirrors the files first, then bits 0 and 1
+/// count quarter turns (clockwise where rank 0 is drawn on top). Numbers above 7 are taken modulo 8.
+pub(crate) const fn turn(bits: u64, symmetry: u8) -> u64 {
+    let bits = if symmetry & 4 == 0 { bits } else { mirror(bits) };
+    match symmetry & 3 {
+        0 => bits,
+        1 => mirror(transpose(bits)),
+        2 => bits.reverse_bits(),
+        _ => transpose(mirror(bits)),
+    }
+}
+
+/// Where [`turn`] takes a square (below 64; others are taken modulo 64).
+pub(crate) const fn turn_square(square: u32, symmetry: u8) -> u32 {
+    turn(1 << (square & 63), symmetry).trailing_zeros()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same map on coordinates, with rank 0 on top.
+    fn turn_by_hand(rank: u32, file: u32, symmetry: u8) -> (u32, u32) {
+        let (mut rank, mut file) = (rank, if symmetry & 4 == 0 { file } else { 7 - file });
+        for _ in 0..symmetry & 3 {
+            (rank, file) = (file, 7 - rank);
+        }
+        (rank, file)
+    }
+
+    #[test]
+    fn every_square_turns_as_coordinates_do() {
+        for symmetry in 0..8 {
+            for square in 0..64 {
+                let (rank, file) = turn_by_hand(square / 8, square % 8, symmetry);
+                assert_eq!(
+                    turn_square(square, symmetry),
+                    rank * 8 + file,
+                    "{symmetry} {square}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_board_turns_square_by_square() {
+        let board = 0x8421_1248_0f3c_a581;
+        for symmetry in 0..8 {
+            let each = squares(board).fold(0, |bits, square| bits | 1u64 << turn_square(square, symmetry));
+            assert_eq!(turn(board, symmetry), each);
+        }
+        assert_eq!(squares(0).count(), 0);
+        assert_eq!(squares(u64::MAX).last(), Some(63));
+    }
+}

@@ -1,0 +1,219 @@
+//! Chess: rules by the crate cozy-chess with the history that FIDE's draws need, rows and policy of dlchess (version 2).
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | `moves` | action ids, and dlchess' 73×8×8 policy entries |
+//! | `legal` | the legal actions, and the board's moves they stand for |
+//! | `history` | the positions that could still be repeated |
+//! | `ending` | mate, stalemate and the draws |
+//! | `row` | the index row and its layout: dlchess' 22 planes |
+//! | `text` | FEN and UCI, checked when read |
+//!
+//! Actions are absolute (`64·from + to`, under-promotions apart); the policy entry of a move is its number on the board
+//! as the mover sees it, turned by 180° for Black. Castling moves the king by two files. The left-right mirror image of a position is equivalent once no castling right is left.
+
+mod ending;
+mod history;
+mod legal;
+mod moves;
+mod row;
+mod text;
+
+use cozy_chess::{Board, Color};
+use serde::{Deserialize, Serialize};
+
+use self::{
+    history::History,
+    moves::{Step, View},
+};
+use crate::{
+    game::{Action, Game, IllegalAction, Outcome, Player, StartError, Symmetry},
+    layout::RowLayout,
+};
+
+pub use text::UciError;
+
+/// What can be switched in chess.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Rules {
+    /// Whether promotions to knight, bishop and rook are among the legal actions. Off by default, so that a search
+    /// spends nothing on them; they can be played all the same, since an opponent may.
+    pub underpromotions: bool,
+}
+
+/// A position of chess with its history.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Chess {
+    board: Board,
+    /// Half-moves since the last capture or pawn's move. The board's own clock stops at 100, a start position's may be
+    /// above it.
+    clock: u8,
+    underpromotions: bool,
+    history: History,
+}
+
+impl Clone for Chess {
+    fn clone(&self) -> Self {
+        Self {
+            board: self.board.clone(),
+            history: self.history.clone(),
+            ..*self
+        }
+    }
+
+    fn clone_from(&mut self, source: &Self) {
+        self.board.clone_from(&source.board);
+        self.history.clone_from(&source.history);
+        self.clock = source.clock;
+        self.underpromotions = source.underpromotions;
+    }
+}
+
+impl Chess {
+    /// The board, without the history.
+    pub const fn board(&self) -> &Board {
+        &self.board
+    }
+
+    /// Half-moves since the last capture or pawn's move.
+    pub const fn clock(&self) -> u8 {
+        self.clock
+    }
+
+    /// How often this position occurred before in this game, by FIDE's rules (2 is a draw by repetition).
+    pub fn earlier_occurrences(&self) -> u32 {
+        self.history.occurrences(&self.board)
+    }
+
+    /// Replaces `actions` by every legal move, ascending: all promotions, and also where a draw has ended the game.
+    pub fn moves(&self, actions: &mut Vec<Action>) {
+        legal::collect(&self.board, true, actions);
+    }
+
+    fn play_on_board(&mut self, action: Action) -> Result<(), &'static str> {
+        let Some(chosen) = legal::board_move(&self.board, action) else {
+            return Err("no piece of the player to move makes such a move");
+        };
+        let before = self.history.key(&self.board);
+        let mover = self.board.side_to_move();
+        let rights = [
+            *self.board.castle_rights(mover),
+            *self.board.castle_rights(!mover),
+        ];
+        if self.board.try_play(chosen).is_err() {
+            return Err("not a legal move of chess");
+        }
+        self.clock = match self.board.halfmove_clock() {
+            0 => 0,
+            _ => self.clock.saturating_add(1),
+        };
+        let lost_a_right = rights
+            != [
+                *self.board.castle_rights(mover),
+                *self.board.castle_rights(!mover),
+            ];
+        self.history
+            .push(before, &self.board, self.clock == 0 || lost_a_right);
+        Ok(())
+    }
+
+    fn view(&self, symmetry: Symmetry) -> View {
+        View {
+            turned: self.board.side_to_move() == Color::Black,
+            mirrored: symmetry != Symmetry::IDENTITY,
+        }
+    }
+}
+
+const fn player(color: Color) -> Player {
+    match color {
+        Color::White => Player::First,
+        Color::Black => Player::Second,
+    }
+}
+
+impl Game for Chess {
+    type Rules = Rules;
+    type Encoding = ();
+
+    const NAME: &'static str = "chess";
+    const PLAYERS: u8 = 2;
+    const ACTIONS: u32 = moves::ACTIONS;
+    const SYMMETRIES: u8 = 2;
+
+    fn start(rules: &Rules, position: Option<&str>) -> Result<Self, StartError> {
+        let (board, clock) = match position {
+            None => (Board::startpos(), 0),
+            Some(fen) => text::read_fen(fen)?,
+        };
+        Ok(Self {
+            history: History::beginning_at(&board),
+            board,
+            clock,
+            underpromotions: rules.underpromotions,
+        })
+    }
+
+    fn encoding(options: u32) -> Result<(), StartError> {
+        crate::game::single_encoding(Self::NAME, options)
+    }
+
+    fn layout((): ()) -> RowLayout {
+        row::layout()
+    }
+
+    fn to_move(&self) -> Player {
+        player(self.board.side_to_move())
+    }
+
+    fn outcome(&self) -> Option<Outcome> {
+        ending::outcome(self)
+    }
+
+    fn legal_actions(&self, actions: &mut Vec<Action>) {
+        if ending::is_drawn(self) {
+            actions.clear();
+        } else {
+            legal::collect(&self.board, self.underpromotions, actions);
+        }
+    }
+
+    /// Under-promotions are accepted whether or not the rules offer them.
+    fn play(&mut self, action: Action) -> Result<(), IllegalAction> {
+        if self.outcome().is_some() {
+            let reason = "the game is over";
+            return Err(IllegalAction { action, reason });
+        }
+        self.play_on_board(action)
+            .map_err(|reason| IllegalAction { action, reason })
+    }
+
+    fn play_legal(&mut self, action: Action) {
+        // A move that is not legal changes nothing.
+        let _ = self.play_on_board(action);
+    }
+
+    fn position(&self) -> String {
+        text::write_fen(self)
+    }
+
+    fn allows(&self, symmetry: Symmetry) -> bool {
+        match symmetry {
+            Symmetry::IDENTITY => true,
+            Symmetry(1) => [Color::White, Color::Black].iter().all(|&color| {
+                let rights = self.board.castle_rights(color);
+                rights.short.is_none() && rights.long.is_none()
+            }),
+            _ => false,
+        }
+    }
+
+    fn write_row(&self, (): (), symmetry: Symmetry, row: &mut Vec<u32>) {
+        row::write(self, self.view(symmetry), row);
+    }
+
+    fn policy_index(&self, (): (), symmetry: Symmetry, action: Action) -> u32 {
+        Step::of(action).map_or(action, |step| step.entry(self.view(symmetry)))
+    }
+}

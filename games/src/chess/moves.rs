@@ -1,0 +1,242 @@
+//! Moves as numbers: action ids, and the 73×8×8 policy entries of dlchess.
+//!
+//! An **action id** is absolute: `64·from + to`, castling moves the king by two files, a promotion that does not say
+//! otherwise is to a queen. Under-promotions have ids from 4096 on.
+//!
+//! A **policy entry** is `64·plane + 8·from_rank + from_file` on the board as the mover sees it (a [`View`]; dlchess
+//! turns it by 180° for Black). Planes 0–55 are queen-like moves, `7·direction + distance - 1`, directions N, S, NE, SW, NW,
+//! SE, E, W; planes 56–63 knight moves; planes 64–72 under-promotions, `64 + 3·g + p`, g = straight, NE/SW, NW/SE,
+//! p = knight, bishop, rook.
+//!
+//! A horizontal move by seven files counts as one step NW (a to h) or SE (h to a). That comes from the way
+//! dlchess tells directions apart, is kept for the sake of its networks, and takes no other move's entry.
+
+use crate::game::Action;
+
+/// Number of action ids as of policy entries, most of which no piece can ever use.
+pub(super) const ACTIONS: u32 = 73 * 64;
+
+/// Ids below it are `64·from + to`.
+const UNDER_PROMOTIONS: u32 = 64 * 64;
+
+/// What a pawn becomes, if not a queen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Under {
+    Knight,
+    Bishop,
+    Rook,
+}
+
+impl Under {
+    pub(super) const ALL: [Self; 3] = [Self::Knight, Self::Bishop, Self::Rook];
+}
+
+/// A move as its id gives it, between squares below 64. No piece need be able to make it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) under: Option<Under>,
+}
+
+impl Step {
+    /// The move's action id. Under-promotions must start on the second or seventh rank and go one rank on, by at most one file.
+    pub(super) const fn action(self) -> Action {
+        let Some(under) = self.under else {
+            return 64 * self.from + self.to;
+        };
+        let is_white = self.to > self.from;
+        let file = self.from % 8;
+        let sideways = self.to % 8 + 1 - file;
+        UNDER_PROMOTIONS + 9 * (8 * is_white as u32 + file) + 3 * sideways + under as u32
+    }
+
+    /// The move with this id; `None` for numbers that are none.
+    pub(super) fn of(action: Action) -> Option<Self> {
+        let Some(number) = action.checked_sub(UNDER_PROMOTIONS) else {
+            return Some(Self {
+                from: action / 64,
+                to: action % 64,
+                under: None,
+            });
+        };
+        let (pawn, sideways) = (number / 9, number / 3 % 3);
+        let file = pawn % 8;
+        let to_file = (file + sideways).checked_sub(1).filter(|&file| file < 8)?;
+        let (from_rank, to_rank) = match pawn / 8 {
+            0 => (1, 0),
+            1 => (6, 7),
+            _ => return None,
+        };
+        Some(Self {
+            from: 8 * from_rank + file,
+            to: 8 * to_rank + to_file,
+            under: Under::ALL.get(number as usize % 3).copied(),
+        })
+    }
+
+    /// The policy entry of the move as it is seen in `view`. Moves that no piece can make give some other one's.
+    pub(super) fn entry(self, view: View) -> u32 {
+        let (from, to) = (view.square(self.from), view.square(self.to));
+        match self.under {
+            None => ENTRIES[(from & 63) as usize][(to & 63) as usize].into(),
+            Some(under) => {
+                let direction = match (to % 8 + 1 - from % 8, to > from) {
+                    (1, _) => 0,
+                    (2, true) | (0, false) => 1,
+                    _ => 2,
+                };
+                64 * (64 + 3 * direction + under as u32) + from
+            }
+        }
+    }
+}
+
+/// How the board is seen when moves are numbered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct View {
+    /// By 180°, for Black.
+    pub(super) turned: bool,
+    /// Left for right, after that.
+    pub(super) mirrored: bool,
+}
+
+impl View {
+    /// A square as seen in this view, and back again.
+    pub(super) const fn square(self, square: u32) -> u32 {
+        (if self.turned { square ^ 63 } else { square }) ^ (if self.mirrored { 7 } else { 0 })
+    }
+}
+
+/// A knight's moves by ranks and files, in the order of their planes.
+const KNIGHT: [(i32, i32); 8] = [
+    (2, 1),
+    (1, 2),
+    (-1, 2),
+    (-2, 1),
+    (-2, -1),
+    (-1, -2),
+    (1, -2),
+    (2, -1),
+];
+
+/// The entry of each move but under-promotions, by from and to.
+static ENTRIES: [[u16; 64]; 64] = {
+    let mut table = [[0; 64]; 64];
+    let mut from = 0;
+    while from < 64 {
+        let mut to = 0;
+        while to < 64 {
+            if let Some(plane) = plane(to / 8 - from / 8, to % 8 - from % 8) {
+                table[from as usize][to as usize] = (64 * plane + from) as u16;
+            }
+            to += 1;
+        }
+        from += 1;
+    }
+    table
+};
+
+/// The plane of a queen's or knight's move by so many ranks and files.
+const fn plane(ranks: i32, files: i32) -> Option<i32> {
+    let mut which = 0;
+    while which < KNIGHT.len() {
+        if KNIGHT[which].0 == ranks && KNIGHT[which].1 == files {
+            return Some(56 + which as i32);
+        }
+        which += 1;
+    }
+    let (direction, distance) = match (ranks, files) {
+        (0, 7) => (4, 1),
+        (0, -7) => (5, 1),
+        (1.., 0) => (0, ranks),
+        (..=-1, 0) => (1, -ranks),
+        (0, 1..) => (6, files),
+        (0, ..=-1) => (7, -files),
+        (1.., _) if ranks == files => (2, ranks),
+        (..=-1, _) if ranks == files => (3, -ranks),
+        (1.., _) if ranks == -files => (4, ranks),
+        (..=-1, _) if ranks == -files => (5, -ranks),
+        _ => return None,
+    };
+    Some(7 * direction + distance - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    const VIEWS: [View; 4] = [
+        View {
+            turned: false,
+            mirrored: false,
+        },
+        View {
+            turned: true,
+            mirrored: false,
+        },
+        View {
+            turned: false,
+            mirrored: true,
+        },
+        View {
+            turned: true,
+            mirrored: true,
+        },
+    ];
+
+    /// Every move that some piece can make on an empty board.
+    fn possible() -> Vec<Step> {
+        let connected = |step: &Step| {
+            let by = |shift: u32| (step.to >> shift & 7) as i32 - (step.from >> shift & 7) as i32;
+            plane(by(3), by(0)).is_some()
+        };
+        (0..ACTIONS)
+            .filter_map(Step::of)
+            .filter(|step| step.under.is_some() || connected(step))
+            .collect()
+    }
+
+    #[test]
+    fn every_id_is_its_moves_own() {
+        for action in 0..ACTIONS {
+            if let Some(step) = Step::of(action) {
+                assert_eq!(step.action(), action);
+            }
+        }
+        assert_eq!(Step::of(ACTIONS), None);
+        assert_eq!(Step::of(u32::MAX), None);
+        // 1,456 queen moves, 336 knight moves, 3 · (8 + 7 + 7) under-promotions for each side.
+        assert_eq!(possible().len(), 1456 + 336 + 2 * 66);
+    }
+
+    #[test]
+    fn in_every_view_each_move_has_an_entry_of_its_own() {
+        for view in VIEWS {
+            let mut entries = HashMap::new();
+            for step in possible() {
+                assert!(step.entry(view) < ACTIONS);
+                assert_eq!(entries.insert(step.entry(view), step), None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_rank_crossed_in_one_move_counts_as_a_diagonal_step() {
+        let across = Step {
+            from: 0,
+            to: 7,
+            under: None,
+        };
+        let back = Step {
+            from: 7,
+            to: 0,
+            under: None,
+        };
+        assert_eq!(across.entry(VIEWS[0]), 64 * 28);
+        assert_eq!(back.entry(VIEWS[0]), 64 * 35 + 7);
+        assert_eq!(across.entry(VIEWS[2]), back.entry(VIEWS[0]));
+    }
+}

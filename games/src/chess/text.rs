@@ -1,0 +1,144 @@
+//! Positions as FEN, moves as UCI writes them, both checked when read.
+
+use cozy_chess::{Board, Color, FenParseError, File, Piece, Rank, Square, get_king_moves};
+
+use super::{
+    Chess,
+    moves::{Step, Under},
+    row::LARGEST_CLOCK,
+};
+use crate::game::{Action, Game, StartError};
+
+/// A text that is no legal move of the position.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UciError {
+    /// Not four squares' letters and perhaps a piece's.
+    #[error("{0:?} is not a move as UCI writes it, e.g. e2e4, e1g1, e7e8q")]
+    Form(String),
+    /// A move, but not in this position.
+    #[error("{0} is not legal here")]
+    Illegal(String),
+}
+
+impl Chess {
+    /// A legal move's action id.
+    ///
+    /// # Errors
+    /// [`UciError`] where the text is no move, or not a legal one.
+    pub fn action_of_uci(&self, uci: &str) -> Result<Action, UciError> {
+        let form = || UciError::Form(uci.chars().take(16).collect());
+        let square = |range| uci.get(range).and_then(|name: &str| name.parse::<Square>().ok());
+        let (from, to) = (square(0..2).ok_or_else(form)?, square(2..4).ok_or_else(form)?);
+        let (from, to) = (from as u32, to as u32);
+        let under = match uci.get(4..).ok_or_else(form)? {
+            "" | "q" => None,
+            "n" => Some(Under::Knight),
+            "b" => Some(Under::Bishop),
+            "r" => Some(Under::Rook),
+            _ => return Err(form()),
+        };
+        let mut legal = Vec::new();
+        self.moves(&mut legal);
+        // Ids do not tell a queen's promotion from a plain move, and mean nothing for under-promotions elsewhere.
+        legal
+            .into_iter()
+            .find(|&action| Step::of(action) == Some(Step { from, to, under }) && self.uci(action) == uci)
+            .ok_or_else(|| UciError::Illegal(uci.into()))
+    }
+
+    /// An action as UCI writes it: `e2e4`, `e1g1` for castling, `e7e8q`. Ids that no piece can use give `0000`.
+    pub fn uci(&self, action: Action) -> String {
+        let squares = Step::of(action).and_then(|step| {
+            Some((
+                step,
+                Square::try_index(step.from as usize)?,
+                Square::try_index(step.to as usize)?,
+            ))
+        });
+        let Some((step, from, to)) = squares else {
+            return "0000".into();
+        };
+        let is_promotion =
+            matches!(to.rank(), Rank::First | Rank::Eighth) && self.board.pieces(Piece::Pawn).has(from);
+        let promotion = match step.under {
+            Some(Under::Knight) => "n",
+            Some(Under::Bishop) => "b",
+            Some(Under::Rook) => "r",
+            None if is_promotion => "q",
+            None => "",
+        };
+        format!("{from}{to}{promotion}")
+    }
+}
+
+pub(super) fn write_fen(state: &Chess) -> String {
+    let fen = state.board.to_string();
+    match fen.rsplitn(3, ' ').collect::<Vec<_>>()[..] {
+        [number, _, rest] => format!("{rest} {} {number}", state.clock),
+        _ => fen,
+    }
+}
+
+/// Reads a FEN; the two counters at its end may be missing. Gives the board and the half-move clock, which may be
+/// above the 100 that the board itself can hold.
+pub(super) fn read_fen(fen: &str) -> Result<(Board, u8), StartError> {
+    parse(fen).map_err(|reason| StartError {
+        game: Chess::NAME,
+        reason,
+    })
+}
+
+fn parse(fen: &str) -> Result<(Board, u8), String> {
+    let fields: Vec<&str> = fen.split_whitespace().collect();
+    let (placement, mover, castling, en_passant, clock, number) = match fields[..] {
+        [placement, mover, castling, en_passant] => (placement, mover, castling, en_passant, "0", "1"),
+        [placement, mover, castling, en_passant, clock, number] => {
+            (placement, mover, castling, en_passant, clock, number)
+        }
+        _ => {
+            return Err(format!(
+                "a FEN has six fields (or four, without the counters), not {}",
+                fields.len()
+            ));
+        }
+    };
+    if placement.split('/').count() != 8 {
+        return Err("the board has eight ranks".into());
+    }
+    let clock: u8 = clock
+        .parse()
+        .ok()
+        .filter(|&clock| clock <= LARGEST_CLOCK)
+        .ok_or_else(|| format!("the half-move clock is a number up to {LARGEST_CLOCK}, not {clock:?}"))?;
+    let board_clock = clock.min(100);
+    let fen = format!("{placement} {mover} {castling} {en_passant} {board_clock} {number}");
+    let board: Board = fen.parse().map_err(describe)?;
+    // The board takes any two kings that are not in check from pieces.
+    if get_king_moves(board.king(Color::White)).has(board.king(Color::Black)) {
+        return Err("the kings stand side by side".into());
+    }
+    for color in Color::ALL {
+        let rights = board.castle_rights(color);
+        let usual =
+            rights.short.is_none_or(|file| file == File::H) && rights.long.is_none_or(|file| file == File::A);
+        let castles = rights.short.is_some() || rights.long.is_some();
+        if !usual || (castles && board.king(color).file() != File::E) {
+            return Err("castling needs the king on the e-file and the rooks in the corners".into());
+        }
+    }
+    Ok((board, clock))
+}
+
+fn describe(error: FenParseError) -> String {
+    match error {
+        FenParseError::InvalidBoard => "the board is not a position of chess (pieces, kings, checks)",
+        FenParseError::InvalidSideToMove => "who moves is w or b",
+        FenParseError::InvalidCastlingRights => "the castling rights do not fit the kings and rooks",
+        FenParseError::InvalidEnPassant => "the en-passant square does not fit the pawns",
+        FenParseError::InvalidHalfMoveClock => "the half-move clock is not a number up to 150",
+        FenParseError::InvalidFullmoveNumber => "the move number is not a number from 1 on",
+        FenParseError::MissingField => "a field is missing",
+        FenParseError::TooManyFields => "there are too many fields",
+    }
+    .into()
+}

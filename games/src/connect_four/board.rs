@@ -1,0 +1,86 @@
+//! Discs as bits: bit `8·row + column`, row 0 at the bottom. File 7 and the two top ranks stay empty,
+//! so that no line wraps round an edge.
+
+/// All 42 cells.
+pub(super) const CELLS: u64 = 0x0000_7f7f_7f7f_7f7f;
+/// Column 0, over the whole height of the 8×8 board.
+pub(super) const COLUMN: u64 = 0x0101_0101_0101_0101;
+const BOTTOM: u64 = 0x7f;
+
+/// The cells on which the next disc of each column would come to rest.
+pub(super) const fn landings(occupied: u64) -> u64 {
+    (occupied << 8 | BOTTOM) & !occupied & CELLS
+}
+
+/// The columns in which any bit is set, as bits 0 to 6.
+pub(super) const fn columns(cells: u64) -> u64 {
+    let folded = cells | cells >> 32;
+    let folded = folded | folded >> 16;
+    (folded | folded >> 8) & BOTTOM
+}
+
+/// Whether four of these discs stand in a line.
+pub(super) const fn has_four(discs: u64) -> bool {
+    let mut found = 0;
+    let mut direction = 0;
+    while direction < 4 {
+        let step = [1, 7, 8, 9][direction];
+        let pairs = discs & discs >> step;
+        found |= pairs & pairs >> (2 * step);
+        direction += 1;
+    }
+    found != 0
+}
+
+/// The cells of a position left for right.
+pub(super) const fn mirror(cells: u64) -> u64 {
+    crate::bits::mirror(cells) >> 1
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Every line of four, cell by cell.
+    fn lines() -> Vec<u64> {
+        let mut lines = Vec::new();
+        for (row, column) in (0..6i32).flat_map(|row| (0..7i32).map(move |column| (row, column))) {
+            for (up, right) in [(0, 1), (1, 0), (1, 1), (1, -1)] {
+                let cells = [0, 1, 2, 3].map(|step| (row + up * step, column + right * step));
+                if cells
+                    .iter()
+                    .all(|&(row, column)| row < 6 && (0..7).contains(&column))
+                {
+                    lines.push(
+                        cells
+                            .iter()
+                            .fold(0, |line, (row, column)| line | 1 << (8 * row + column)),
+                    );
+                }
+            }
+        }
+        lines
+    }
+
+    #[test]
+    fn every_line_is_found_and_no_broken_one() {
+        assert_eq!(lines().len(), 69);
+        for line in lines() {
+            assert!(has_four(line));
+            for cell in crate::bits::squares(line) {
+                assert!(!has_four(line & !(1 << cell)));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn four_in_a_line_is_a_line_of_the_list(cells in any::<u64>(), more in any::<u64>()) {
+            for cells in [cells & CELLS, cells & more & CELLS, (cells | more) & CELLS] {
+                prop_assert_eq!(has_four(cells), lines().iter().any(|line| cells & line == *line));
+            }
+        }
+    }
+}

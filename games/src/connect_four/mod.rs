@@ -1,0 +1,163 @@
+//! Connect Four on 7 columns of 6 cells, which lie in ranks 0–5 and files 0–6 of an 8×8 board.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`board`](self) | discs as bits: where one can fall, four in a line |
+//! | `text` | positions as text, checked when read |
+//! | `row` | the index row and its layout |
+//! | [`solver`] | exact values of positions |
+//!
+//! Action `c` drops a disc into column `c`, 0 to 6. There is one symmetry beside the identity: left for right.
+
+mod board;
+mod row;
+pub mod solver;
+mod text;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    bits,
+    game::{Action, Game, IllegalAction, Outcome, Player, StartError, Symmetry},
+    layout::RowLayout,
+};
+
+/// Number of columns.
+pub const COLUMNS: u32 = 7;
+/// Cells of a column.
+pub const ROWS: u32 = 6;
+
+/// Connect Four has no variants.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rules {}
+
+/// A position of Connect Four.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ConnectFour {
+    /// Discs of the player to move.
+    own: u64,
+    /// Discs of the other player.
+    other: u64,
+    to_move: Player,
+    /// The other player has four in a line.
+    lost: bool,
+}
+
+impl ConnectFour {
+    /// The empty board.
+    pub const EMPTY: Self = Self {
+        own: 0,
+        other: 0,
+        to_move: Player::First,
+        lost: false,
+    };
+
+    /// Number of discs on the board.
+    pub const fn discs(&self) -> u32 {
+        (self.own | self.other).count_ones()
+    }
+
+    /// The discs of the player to move, then the other's: bit `8·row + column`, row 0 at the bottom.
+    pub const fn bitboards(&self) -> (u64, u64) {
+        (self.own, self.other)
+    }
+
+    /// The columns that can be played as bits 0 to 6; none once the game is over.
+    fn open_columns(&self) -> u64 {
+        if self.lost {
+            return 0;
+        }
+        board::columns(board::landings(self.own | self.other))
+    }
+
+    fn drop_into(&mut self, column: u32) {
+        let landing = board::landings(self.own | self.other) & (board::COLUMN << (column & 7));
+        let own = self.own | landing;
+        *self = Self {
+            own: self.other,
+            other: own,
+            to_move: self.to_move.other(),
+            lost: board::has_four(own),
+        };
+    }
+}
+
+impl Game for ConnectFour {
+    type Rules = Rules;
+    type Encoding = ();
+
+    const NAME: &'static str = "connect-four";
+    const PLAYERS: u8 = 2;
+    const ACTIONS: u32 = COLUMNS;
+    const SYMMETRIES: u8 = 2;
+
+    fn start(_: &Rules, position: Option<&str>) -> Result<Self, StartError> {
+        position.map_or(Ok(Self::EMPTY), text::read)
+    }
+
+    fn encoding(options: u32) -> Result<(), StartError> {
+        crate::game::single_encoding(Self::NAME, options)
+    }
+
+    fn layout((): ()) -> RowLayout {
+        row::layout()
+    }
+
+    fn to_move(&self) -> Player {
+        self.to_move
+    }
+
+    fn outcome(&self) -> Option<Outcome> {
+        if self.lost {
+            Some(Outcome::Won(self.to_move.other()))
+        } else if self.own | self.other == board::CELLS {
+            Some(Outcome::Draw)
+        } else {
+            None
+        }
+    }
+
+    fn legal_actions(&self, actions: &mut Vec<Action>) {
+        actions.clear();
+        actions.extend(bits::squares(self.open_columns()));
+    }
+
+    fn play(&mut self, action: Action) -> Result<(), IllegalAction> {
+        let fault = |reason| Err(IllegalAction { action, reason });
+        if action >= COLUMNS {
+            return fault("there are columns 0 to 6");
+        }
+        if self.outcome().is_some() {
+            return fault("the game is over");
+        }
+        if self.open_columns() & (1 << action) == 0 {
+            return fault("the column is full");
+        }
+        self.drop_into(action);
+        Ok(())
+    }
+
+    fn play_legal(&mut self, action: Action) {
+        self.drop_into(action);
+    }
+
+    fn position(&self) -> String {
+        text::write(self)
+    }
+
+    fn allows(&self, symmetry: Symmetry) -> bool {
+        symmetry.0 < Self::SYMMETRIES
+    }
+
+    fn write_row(&self, (): (), symmetry: Symmetry, row: &mut Vec<u32>) {
+        row::write(self, symmetry, row);
+    }
+
+    fn policy_index(&self, (): (), symmetry: Symmetry, action: Action) -> u32 {
+        match symmetry {
+            Symmetry::IDENTITY => action,
+            _ => (COLUMNS - 1).wrapping_sub(action),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The index row: one entry for each of the 42 cells, bottom row first, then who moves.
+//!
+//! Every cell is set in exactly one of three planes: own disc, other disc, empty. So no entry is ever
+//! absent, not even on the empty board, and the three planes together show the network where in the
+//! 8×8 square the board lies.
+
+use super::{COLUMNS, ConnectFour, ROWS, board};
+use crate::{
+    game::{Game, Player, Symmetry},
+    layout::{ConstantPlane, RowLayout},
+};
+
+const OWN: u32 = 0;
+const OTHER: u32 = 1;
+const EMPTY: u32 = 2;
+const FIRST_TO_MOVE: u32 = 3;
+
+pub(super) fn layout() -> RowLayout {
+    RowLayout {
+        game: ConnectFour::NAME.into(),
+        options: 0,
+        entries: ROWS * COLUMNS,
+        planes: 4,
+        sparse: vec![OWN, OTHER, EMPTY],
+        constants: vec![ConstantPlane {
+            name: "first player to move".into(),
+            plane: FIRST_TO_MOVE,
+            divisor: 1,
+            max: 1,
+        }],
+        ones: vec![],
+        actions: ConnectFour::ACTIONS,
+        mirrored_actions: false,
+    }
+}
+
+pub(super) fn write(state: &ConnectFour, symmetry: Symmetry, row: &mut Vec<u32>) {
+    let (own, other) = match symmetry {
+        Symmetry::IDENTITY => (state.own, state.other),
+        _ => (board::mirror(state.own), board::mirror(state.other)),
+    };
+    let plane = |square: u32| {
+        let has = |discs: u64| (discs >> square & 1) as u32;
+        EMPTY - has(other) - 2 * has(own)
+    };
+    row.reserve((ROWS * COLUMNS + 1) as usize);
+    for rank in 0..ROWS {
+        row.extend((8 * rank..8 * rank + COLUMNS).map(|square| 64 * plane(square) + square));
+    }
+    row.push(u32::from(state.to_move == Player::First));
+}

@@ -1,0 +1,129 @@
+//! The solver's own board: seven bits to a column, of which the topmost stays empty, so that a column's cells are
+//! neighbours and a position fits a 49-bit key.
+
+use super::super::ConnectFour;
+
+const WIDTH: u32 = 7;
+const HEIGHT: u32 = 6;
+const COLUMN_BITS: u32 = HEIGHT + 1;
+/// Cells of the board.
+pub(super) const CELLS: i32 = (WIDTH * HEIGHT) as i32;
+
+const BOTTOM: u64 = {
+    let mut bits = 0;
+    let mut column = 0;
+    while column < WIDTH {
+        bits |= 1 << (column * COLUMN_BITS);
+        column += 1;
+    }
+    bits
+};
+const BOARD: u64 = BOTTOM * ((1 << HEIGHT) - 1);
+
+/// A position in which nobody has four in a line yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Position {
+    /// Discs of the player to move.
+    own: u64,
+    occupied: u64,
+    /// Number of discs.
+    pub(super) discs: i32,
+}
+
+impl Position {
+    pub(super) fn new(state: &ConnectFour) -> Self {
+        let (own, other) = state.bitboards();
+        Self {
+            own: by_column(own),
+            occupied: by_column(own | other),
+            discs: state.discs() as i32,
+        }
+    }
+
+    /// The same key for a position and its mirror image, different ones for any two others.
+    pub(super) fn key(&self) -> u64 {
+        // A column of h discs gives 2^h - 1 plus a number not above that: no two columns give the same sum.
+        let key = self.own + self.occupied;
+        key.min(mirror(key))
+    }
+
+    /// Where a disc may be dropped: one cell for each column that is not full.
+    pub(super) const fn landings(&self) -> u64 {
+        (self.occupied + BOTTOM) & BOARD
+    }
+
+    /// The cells among `cells` (landings) with which the player to move completes a line.
+    pub(super) const fn wins_at_once(&self) -> u64 {
+        self.landings() & completions(self.own, self.occupied)
+    }
+
+    /// The landings after which the opponent cannot win at once, given that the player to move cannot either.
+    pub(super) const fn safe_landings(&self) -> u64 {
+        let landings = self.landings();
+        let threats = completions(self.own ^ self.occupied, self.occupied);
+        let forced = landings & threats;
+        let answers = if forced == 0 {
+            landings
+        } else if forced & (forced - 1) == 0 {
+            forced
+        } else {
+            0
+        };
+        // Nor may the disc lie just below a cell that the opponent wants.
+        answers & !(threats >> 1)
+    }
+
+    /// How many cells would complete a line for the player to move after a disc on `landing`.
+    pub(super) const fn threats_after(&self, landing: u64) -> u32 {
+        completions(self.own | landing, self.occupied).count_ones()
+    }
+
+    /// The position after a disc on `landing`.
+    pub(super) const fn after(&self, landing: u64) -> Self {
+        Self {
+            own: self.own ^ self.occupied,
+            occupied: self.occupied | landing,
+            discs: self.discs + 1,
+        }
+    }
+}
+
+/// The cell of a column (0 to 6) among `cells`.
+pub(super) const fn in_column(cells: u64, column: u32) -> u64 {
+    cells & (((1 << HEIGHT) - 1) << (column * COLUMN_BITS))
+}
+
+/// From bit `8·row + column` to bit `7·column + row`.
+fn by_column(cells: u64) -> u64 {
+    crate::bits::squares(cells).fold(0, |bits, cell| bits | 1 << ((cell % 8) * COLUMN_BITS + cell / 8))
+}
+
+/// Left for right; each column's seven bits stay as they are.
+const fn mirror(bits: u64) -> u64 {
+    const COLUMN: u64 = (1 << COLUMN_BITS) - 1;
+    let centre = bits & COLUMN << (3 * COLUMN_BITS);
+    let inner = (bits & COLUMN << (2 * COLUMN_BITS)) << (2 * COLUMN_BITS)
+        | bits >> (2 * COLUMN_BITS) & COLUMN << (2 * COLUMN_BITS);
+    let middle = (bits & COLUMN << COLUMN_BITS) << (4 * COLUMN_BITS)
+        | bits >> (4 * COLUMN_BITS) & COLUMN << COLUMN_BITS;
+    let outer = (bits & COLUMN) << (6 * COLUMN_BITS) | bits >> (6 * COLUMN_BITS) & COLUMN;
+    centre | inner | middle | outer
+}
+
+/// The empty cells that would complete a line of four for `discs`, wherever they are.
+const fn completions(discs: u64, occupied: u64) -> u64 {
+    // A vertical line grows only upwards.
+    let mut cells = discs << 1 & discs << 2 & discs << 3;
+    let mut axis = 0;
+    while axis < 3 {
+        let step = [COLUMN_BITS - 1, COLUMN_BITS, COLUMN_BITS + 1][axis];
+        let below = discs << step & discs << (2 * step);
+        let above = discs >> step & discs >> (2 * step);
+        cells |= below & discs << (3 * step);
+        cells |= below & discs >> step;
+        cells |= above & discs >> (3 * step);
+        cells |= above & discs << step;
+        axis += 1;
+    }
+    cells & BOARD & !occupied
+}

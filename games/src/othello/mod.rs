@@ -1,0 +1,162 @@
+//! Othello on 8×8: squares are `8·rank + file` with a1 = 0 drawn top left; Black begins.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | `board` | where a disc may be placed and what it turns over, on bitboards |
+//! | `text` | positions as text, checked when read |
+//! | `row` | the index row and its layout |
+//!
+//! Actions 0–63 place a disc, 64 passes, which is legal only where no disc can be placed. The game is over when neither
+//! player can place one; more discs win, by whatever margin. All eight symmetries of the square hold.
+
+mod board;
+mod row;
+mod text;
+
+use std::cmp::Ordering;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    bits,
+    game::{Action, Game, IllegalAction, Outcome, Player, StartError, Symmetry},
+    layout::RowLayout,
+};
+
+/// The action that passes.
+pub const PASS: Action = 64;
+
+/// Othello has no variants.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rules {}
+
+/// A position of Othello.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Othello {
+    /// Discs of the player to move.
+    own: u64,
+    /// Discs of the other player.
+    other: u64,
+    /// Where the player to move may place a disc. If nowhere, the player passes, or the game is over.
+    placements: u64,
+    to_move: Player,
+    over: bool,
+}
+
+impl Othello {
+    fn new(own: u64, other: u64, to_move: Player) -> Self {
+        let placements = board::placements(own, other);
+        Self {
+            own,
+            other,
+            placements,
+            to_move,
+            over: placements == 0 && board::placements(other, own) == 0,
+        }
+    }
+
+    /// The usual start: Black (first) on e4 and d5, White on d4 and e5.
+    pub fn initial() -> Self {
+        Self::new(1 << 28 | 1 << 35, 1 << 27 | 1 << 36, Player::First)
+    }
+
+    /// The discs of the player to move, then the other's: bit `8·rank + file`.
+    pub const fn bitboards(&self) -> (u64, u64) {
+        (self.own, self.other)
+    }
+}
+
+impl Game for Othello {
+    type Rules = Rules;
+    type Encoding = ();
+
+    const NAME: &'static str = "othello";
+    const PLAYERS: u8 = 2;
+    const ACTIONS: u32 = 65;
+    const SYMMETRIES: u8 = 8;
+
+    fn start(_: &Rules, position: Option<&str>) -> Result<Self, StartError> {
+        position.map_or_else(|| Ok(Self::initial()), text::read)
+    }
+
+    fn encoding(options: u32) -> Result<(), StartError> {
+        crate::game::single_encoding(Self::NAME, options)
+    }
+
+    fn layout((): ()) -> RowLayout {
+        row::layout()
+    }
+
+    fn to_move(&self) -> Player {
+        self.to_move
+    }
+
+    fn outcome(&self) -> Option<Outcome> {
+        if !self.over {
+            return None;
+        }
+        Some(match self.own.count_ones().cmp(&self.other.count_ones()) {
+            Ordering::Greater => Outcome::Won(self.to_move),
+            Ordering::Less => Outcome::Won(self.to_move.other()),
+            Ordering::Equal => Outcome::Draw,
+        })
+    }
+
+    fn legal_actions(&self, actions: &mut Vec<Action>) {
+        actions.clear();
+        if self.placements != 0 {
+            actions.extend(bits::squares(self.placements));
+        } else if !self.over {
+            actions.push(PASS);
+        }
+    }
+
+    fn play(&mut self, action: Action) -> Result<(), IllegalAction> {
+        let fault = |reason| Err(IllegalAction { action, reason });
+        if self.over {
+            return fault("the game is over");
+        }
+        match action {
+            0..PASS if self.placements >> action & 1 == 0 => return fault("no disc would be turned over"),
+            PASS if self.placements != 0 => return fault("a disc can be placed, so passing is not allowed"),
+            0..=PASS => self.play_legal(action),
+            _ => return fault("there are actions 0 to 64"),
+        }
+        Ok(())
+    }
+
+    fn play_legal(&mut self, action: Action) {
+        *self = if action < PASS {
+            let placed = 1 << action;
+            let turned = board::turned(placed, self.own, self.other);
+            Self::new(
+                self.other & !turned,
+                self.own | turned | placed,
+                self.to_move.other(),
+            )
+        } else {
+            Self::new(self.other, self.own, self.to_move.other())
+        };
+    }
+
+    fn position(&self) -> String {
+        text::write(self)
+    }
+
+    fn allows(&self, symmetry: Symmetry) -> bool {
+        symmetry.0 < Self::SYMMETRIES
+    }
+
+    fn write_row(&self, (): (), symmetry: Symmetry, row: &mut Vec<u32>) {
+        row::write(self, symmetry, row);
+    }
+
+    fn policy_index(&self, (): (), symmetry: Symmetry, action: Action) -> u32 {
+        if action < PASS {
+            bits::turn_square(action, symmetry.0)
+        } else {
+            action
+        }
+    }
+}

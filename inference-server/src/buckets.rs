@@ -1,0 +1,75 @@
+//! Batches have bucketed sizes: providers are faster at shapes they have seen, and every one is warmed before it is used.
+
+/// The sizes a batch is padded up to, ascending.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Buckets(Vec<usize>);
+
+impl Buckets {
+    /// The sizes `configured` (ascending, ending with `max_batch`), or, where that is empty, powers of two and, from 16
+    /// on, the sizes half-way between them: at most a third of a batch is padding then.
+    pub fn new(configured: &[usize], max_batch: usize) -> Self {
+        if !configured.is_empty() {
+            return Self(configured.to_vec());
+        }
+        let powers = (0..usize::BITS - 1).map(|power| 1_usize << power);
+        let mut sizes: Vec<usize> = powers
+            .flat_map(|size| [Some(size), (size >= 16).then_some(size + size / 2)])
+            .flatten()
+            .take_while(|&size| size < max_batch)
+            .collect();
+        sizes.push(max_batch.max(1));
+        Self(sizes)
+    }
+
+    /// All sizes, ascending.
+    pub fn sizes(&self) -> &[usize] {
+        &self.0
+    }
+
+    /// The largest.
+    pub fn largest(&self) -> usize {
+        self.0.last().copied().unwrap_or(1)
+    }
+
+    /// The smallest size that holds `positions`; the largest where none does.
+    pub fn fit(&self, positions: usize) -> usize {
+        self.0
+            .iter()
+            .copied()
+            .find(|&size| size >= positions)
+            .unwrap_or_else(|| self.largest())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_chosen_sizes() {
+        assert_eq!(
+            Buckets::new(&[], 128).sizes(),
+            [1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128]
+        );
+        assert_eq!(
+            Buckets::new(&[], 100).sizes(),
+            [1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 100]
+        );
+        assert_eq!(Buckets::new(&[], 1).sizes(), [1]);
+        assert_eq!(Buckets::new(&[5, 128], 128).sizes(), [5, 128]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_batch_fits_and_little_is_padding(max in 1usize..5000, share in 0.0f64..=1.0) {
+            let buckets = Buckets::new(&[], max);
+            prop_assert!(buckets.sizes().is_sorted());
+            let positions = 1 + ((max - 1) as f64 * share) as usize;
+            let size = buckets.fit(positions);
+            prop_assert!(positions <= size && size <= max);
+            prop_assert!(positions < 16 || 3 * size <= 3 * max.min(positions + positions / 2 + 1));
+        }
+    }
+}

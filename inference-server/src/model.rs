@@ -1,0 +1,61 @@
+//! A model that has been loaded and warmed.
+
+use std::fmt;
+
+use games::RowLayout;
+use parking_lot::Mutex;
+
+use crate::{
+    buckets::Buckets,
+    runner::{Batch, Outputs, RunError, Runner},
+};
+
+/// What is known about a loaded model.
+#[derive(Clone, Debug)]
+pub struct ModelInfo {
+    /// The checkpoint's version.
+    pub version: String,
+    /// Training step.
+    pub step: u64,
+    /// What its rows mean.
+    pub layout: RowLayout,
+    /// What runs it, e.g. `openvino-bf16`.
+    pub provider: &'static str,
+}
+
+/// A loaded model.
+pub struct Model {
+    /// What is known about it.
+    pub info: ModelInfo,
+    /// The batch sizes it was warmed for.
+    pub buckets: Buckets,
+    runner: Mutex<Box<dyn Runner>>,
+}
+
+impl Model {
+    /// A model that is ready to run.
+    pub fn new(info: ModelInfo, buckets: Buckets, runner: Box<dyn Runner>) -> Self {
+        Self {
+            info,
+            buckets,
+            runner: Mutex::new(runner),
+        }
+    }
+
+    /// Executes one batch.
+    ///
+    /// # Errors
+    /// [`RunError`] where the device failed.
+    pub fn run(&self, batch: Batch) -> Result<Box<dyn Outputs>, RunError> {
+        self.runner.lock().run(batch)
+    }
+}
+
+impl fmt::Debug for Model {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Model")
+            .field("info", &self.info)
+            .finish_non_exhaustive()
+    }
+}

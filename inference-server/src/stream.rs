@@ -1,0 +1,108 @@
+//! One actor's stream: requests in, answers out in the order they are computed.
+//!
+//! A task reads the requests; the answers are sent by whoever computes them. The task stops reading while as many
+//! answers are on their way as a stream may have, so a client that does not read cannot fill the memory: HTTP/2's flow
+//! control then holds back the client.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use proto::v1::{EvaluateReply, EvaluateRequest};
+use tokio::sync::{Semaphore, mpsc};
+use tokio_stream::Stream;
+use tonic::{Status, Streaming};
+
+use crate::{
+    job::{Answer, ClientId, ReplyTo},
+    refusal::Refusal,
+    service::Shared,
+};
+
+/// Requests of one stream that may be queued, computed, or answered but not yet sent.
+pub const MAX_IN_FLIGHT: usize = 128;
+
+type Sender = mpsc::UnboundedSender<(u64, Answer)>;
+
+/// Begins to read `requests`, and gives the stream of answers.
+pub(crate) fn open(shared: Arc<Shared>, client: ClientId, requests: Streaming<EvaluateRequest>) -> Replies {
+    // Bounded by the permits: every answer belongs to a request that has one.
+    let (sender, answers) = mpsc::unbounded_channel();
+    let permits = Arc::new(Semaphore::new(MAX_IN_FLIGHT));
+    shared.metrics.streams(1.0);
+    let replies = Replies {
+        answers,
+        permits: permits.clone(),
+        shared: shared.clone(),
+        has_ended: false,
+    };
+    tokio::spawn(async move { read(&shared, client, requests, &sender, &permits).await });
+    replies
+}
+
+/// Reads until the client has ended its side, is gone, or the process is asked to stop.
+async fn read(
+    shared: &Shared,
+    client: ClientId,
+    mut requests: Streaming<EvaluateRequest>,
+    sender: &Sender,
+    permits: &Semaphore,
+) {
+    loop {
+        let next = async {
+            // Given back when the answer is sent.
+            permits.acquire().await.ok()?.forget();
+            requests.message().await.ok().flatten()
+        };
+        let request = tokio::select! {
+            biased;
+            () = shared.stopping.cancelled() => return,
+            () = sender.closed() => return,
+            request = next => request,
+        };
+        let Some(request) = request else { return };
+        let id = request.id;
+        if let Err(refusal) = shared.submit(client, request, ReplyTo::Stream(sender.clone())) {
+            // The stream may be gone, which the loop notices.
+            drop(sender.send((id, Err(refusal))));
+        }
+    }
+}
+
+/// The answers of one stream. It ends when the reading task has ended and every request it took is answered.
+pub(crate) struct Replies {
+    answers: mpsc::UnboundedReceiver<(u64, Answer)>,
+    permits: Arc<Semaphore>,
+    shared: Arc<Shared>,
+    has_ended: bool,
+}
+
+impl Stream for Replies {
+    type Item = Result<EvaluateReply, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.has_ended {
+            return Poll::Ready(None);
+        }
+        let item = match ready!(self.answers.poll_recv(context)) {
+            Some((id, answer)) => {
+                self.permits.add_permits(1);
+                Some(Ok(answer.unwrap_or_else(|refusal| refusal.in_band(id))))
+            }
+            None => {
+                self.has_ended = true;
+                let is_stopping = self.shared.stopping.is_cancelled();
+                is_stopping.then(|| Err(Refusal::Stopping.into()))
+            }
+        };
+        Poll::Ready(item)
+    }
+}
+
+impl Drop for Replies {
+    fn drop(&mut self) {
+        self.shared.metrics.streams(-1.0);
+    }
+}

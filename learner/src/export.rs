@@ -1,0 +1,36 @@
+//! The network as an ONNX file that takes rows.
+
+use games::RowLayout;
+use onnx::{Input, Metadata, TowerError};
+
+use crate::{network::Network, torch::TorchError};
+
+/// A network that cannot be exported.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The weights are not finite, or do not fit the layout.
+    #[error("the network cannot be exported: {0}")]
+    Tower(#[from] TowerError),
+    /// Torch refused.
+    #[error(transparent)]
+    Torch(#[from] TorchError),
+}
+
+impl ExportError {
+    /// Whether the weights themselves are spoilt.
+    pub fn is_not_finite(&self) -> bool {
+        matches!(self, Self::Tower(TowerError::NotFinite { .. }))
+    }
+}
+
+/// Writes the network, normalisations folded in, with the expansion of `layout` before it.
+///
+/// # Errors
+/// [`ExportError`], e.g. where a weight is not finite.
+pub fn export(network: &Network, layout: &RowLayout, step: u64) -> Result<Vec<u8>, ExportError> {
+    let metadata = Metadata {
+        layout: layout.clone(),
+        step,
+    };
+    Ok(onnx::build(&network.fold()?, &metadata, Input::Rows)?)
+}

@@ -1,0 +1,121 @@
+//! The role: puts the parts together and ends them together.
+
+use anyhow::Context as _;
+use checkpoints::Repository;
+use service::{config::RunConfig, connect};
+use tokio::{
+    runtime::Handle,
+    sync::{mpsc, oneshot},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    device,
+    game::TrainingGame,
+    network::NetworkShape,
+    publish::Publisher,
+    report::Reporter,
+    resume::{self, Resumed},
+    source::{PREFETCHED, Source, StoreView},
+    train::{Progress, Trainer},
+    worker::{PROOF_POSITIONS, Parts, Worker},
+};
+
+/// Trains until `shutdown`; then publishes what is not published yet.
+///
+/// # Errors
+/// Where the configuration names what is not there (game, device, ONNX Runtime), the newest checkpoint cannot be gone on
+/// from, or training cannot go on. The replay store or the model store being away is no error.
+pub async fn run(config: RunConfig, shutdown: CancellationToken) -> anyhow::Result<()> {
+    let game = TrainingGame::new(&config.game, PROOF_POSITIONS, config.run.seed)?;
+    let shape = NetworkShape::new(&config.model, &game.layout);
+    let repository = Repository::open(&config.checkpoints.store)?;
+    let resumed = resume::newest(&repository, &game.layout, &shape, &shutdown).await?;
+    if shutdown.is_cancelled() {
+        return Ok(());
+    }
+    let progress = resumed.as_ref().map_or_else(Progress::default, |resumed| {
+        resumed.snapshot.state.progress.clone()
+    });
+    let (send, batches) = mpsc::channel(PREFETCHED);
+    let source = Source::new(
+        connect::channel(&config.replay.address)?,
+        game.layout.clone(),
+        &config.learner,
+        config.run.seed,
+        &progress,
+        send,
+    );
+    let training = Training {
+        config,
+        game,
+        shape,
+        repository,
+        resumed,
+        view: source.view(),
+        batches,
+        runtime: Handle::current(),
+        shutdown: shutdown.clone(),
+    };
+    let (done, ended) = oneshot::channel();
+    std::thread::Builder::new()
+        .name("training".into())
+        .spawn(move || done.send(training.run()))
+        .context("cannot start the training thread")?;
+    let fetching = tokio::spawn(source.run(shutdown));
+    // The source ends first on shutdown, the thread first on failure; each ends the other by closing the queue.
+    let trained = ended.await.context("the training thread ended without a word");
+    let fetched = fetching.await.context("the source of batches failed")?;
+    trained??;
+    Ok(fetched?)
+}
+
+/// What the training thread needs to begin.
+struct Training {
+    config: RunConfig,
+    game: TrainingGame,
+    shape: NetworkShape,
+    repository: Repository,
+    resumed: Option<Resumed>,
+    view: std::sync::Arc<StoreView>,
+    batches: mpsc::Receiver<crate::batches::HostBatch>,
+    runtime: Handle,
+    shutdown: CancellationToken,
+}
+
+impl Training {
+    fn run(self) -> anyhow::Result<()> {
+        let config = &self.config;
+        let device = device::choose(config.learner.device)?;
+        device::set_threads(config.learner.threads);
+        let publisher = Publisher::new(
+            self.repository,
+            self.game.layout.clone(),
+            config.run.seed,
+            config.checkpoints.keep,
+            &config.inference.runtime,
+            self.runtime,
+            self.shutdown,
+        )?;
+        let (shape, layout, settings, seed) = (
+            self.shape,
+            self.game.layout.clone(),
+            config.learner.clone(),
+            config.run.seed,
+        );
+        let new_trainer = move || Trainer::new(&shape, &layout, &settings, seed, device);
+        let folder = &config.learner.folder;
+        let parts = Parts {
+            new_trainer: Box::new(new_trainer),
+            publisher,
+            reporter: Reporter::open(folder)
+                .with_context(|| format!("cannot write to {}", folder.display()))?,
+            view: self.view,
+            batches: self.batches,
+            rows: self.game.rows,
+            row_len: self.game.layout.row_len(),
+            resumed: self.resumed,
+        };
+        Worker::begin(config, parts)?.work()
+    }
+}

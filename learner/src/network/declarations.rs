@@ -1,0 +1,125 @@
+//! Every variable of a network: its name, its sides and what it begins with.
+//!
+//! First values are drawn here and not by torch, so that a seed gives the same network on every machine. Convolutions
+//! begin as He et al. (2015) derive for ReLU; the last normalisation of each block begins at 0, so that the block
+//! begins as the identity (Goyal et al., 2017); the heads' last layers begin small, so that the first policy is nearly
+//! uniform and the first value nearly 0.
+
+use games::layout::SQUARES;
+use rand::SeedableRng as _;
+use rand_chacha::ChaCha20Rng;
+use rand_distr::{Distribution as _, Normal};
+
+use super::{NetworkShape, PolicyShape};
+
+/// How much smaller than He's the heads' last layers begin.
+const LAST_LAYER: f32 = 0.1;
+
+/// What a variable is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Trained, with weight decay: weights of convolutions and linear layers.
+    Weight,
+    /// Trained, without: biases, and the gain and shift of normalisations.
+    Plain,
+    /// Not trained: running statistics.
+    Statistic,
+}
+
+/// One variable.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Declaration {
+    /// E.g. `block0.first.conv.weight`.
+    pub name: String,
+    /// Its sides.
+    pub sides: Vec<i64>,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// Its first values.
+    pub values: Vec<f32>,
+}
+
+/// The variables of a network, in a fixed order; the same seed gives the same values.
+pub fn declarations(shape: &NetworkShape, seed: u64) -> Vec<Declaration> {
+    let mut list = Declarations {
+        list: Vec::new(),
+        draw: ChaCha20Rng::seed_from_u64(seed),
+    };
+    let (filters, squares) = (shape.filters, SQUARES as u32);
+    list.conv_norm("input", filters, shape.planes, 3, 1.0);
+    for block in 0..shape.blocks {
+        list.conv_norm(&format!("block{block}.first"), filters, filters, 3, 1.0);
+        list.conv_norm(&format!("block{block}.second"), filters, filters, 3, 0.0);
+        let squeezed = shape.squeeze_excitation;
+        if squeezed > 0 {
+            list.linear(&format!("block{block}.squeeze"), squeezed, filters, 1.0);
+            list.linear(&format!("block{block}.excite"), filters, squeezed, LAST_LAYER);
+        }
+    }
+    match shape.policy {
+        PolicyShape::Dense { channels } => {
+            list.conv_norm("policy", channels, filters, 1, 1.0);
+            list.linear("policy.output", shape.actions, channels * squares, LAST_LAYER);
+        }
+        PolicyShape::Planes { planes } => {
+            list.conv_norm("policy", filters, filters, 3, 1.0);
+            list.conv("policy.output", planes, filters, 3, LAST_LAYER);
+            list.constant("policy.output.bias", planes, Purpose::Plain, 0.0);
+        }
+    }
+    let channels = shape.value_channels;
+    list.conv_norm("value", channels, filters, 1, 1.0);
+    list.linear("value.hidden", shape.value_hidden, channels * squares, 1.0);
+    list.linear("value.output", 1, shape.value_hidden, LAST_LAYER);
+    list.list
+}
+
+struct Declarations {
+    list: Vec<Declaration>,
+    draw: ChaCha20Rng,
+}
+
+impl Declarations {
+    fn conv_norm(&mut self, name: &str, outputs: u32, inputs: u32, kernel: u32, gain: f32) {
+        self.conv(&format!("{name}.conv"), outputs, inputs, kernel, 1.0);
+        self.constant(&format!("{name}.norm.gain"), outputs, Purpose::Plain, gain);
+        self.constant(&format!("{name}.norm.shift"), outputs, Purpose::Plain, 0.0);
+        self.constant(&format!("{name}.norm.mean"), outputs, Purpose::Statistic, 0.0);
+        self.constant(&format!("{name}.norm.variance"), outputs, Purpose::Statistic, 1.0);
+    }
+
+    fn conv(&mut self, name: &str, outputs: u32, inputs: u32, kernel: u32, scale: f32) {
+        let sides = [outputs, inputs, kernel, kernel];
+        self.he(&format!("{name}.weight"), &sides, inputs * kernel * kernel, scale);
+    }
+
+    fn linear(&mut self, name: &str, outputs: u32, inputs: u32, scale: f32) {
+        self.he(&format!("{name}.weight"), &[outputs, inputs], inputs, scale);
+        self.constant(&format!("{name}.bias"), outputs, Purpose::Plain, 0.0);
+    }
+
+    /// Normal with variance `2 / inputs`, times `scale`.
+    fn he(&mut self, name: &str, sides: &[u32], inputs: u32, scale: f32) {
+        let deviation = scale * (2.0 / inputs.max(1) as f32).sqrt();
+        let count = sides.iter().map(|&side| side as usize).product();
+        let values = match Normal::new(0.0, deviation) {
+            Ok(normal) => normal.sample_iter(&mut self.draw).take(count).collect(),
+            // Not reached: the deviation is finite.
+            Err(_) => vec![0.0; count],
+        };
+        self.push(name, sides, Purpose::Weight, values);
+    }
+
+    fn constant(&mut self, name: &str, count: u32, purpose: Purpose, value: f32) {
+        self.push(name, &[count], purpose, vec![value; count as usize]);
+    }
+
+    fn push(&mut self, name: &str, sides: &[u32], purpose: Purpose, values: Vec<f32>) {
+        self.list.push(Declaration {
+            name: name.to_owned(),
+            sides: sides.iter().copied().map(i64::from).collect(),
+            purpose,
+            values,
+        });
+    }
+}

@@ -1,0 +1,217 @@
+//! The layers, each as the forward pass and as its folded form for export.
+
+use std::collections::HashMap;
+
+use onnx::{Conv as FoldedConv, Linear as FoldedLinear};
+use tch::{Kind, Tensor};
+
+use crate::torch::{TorchError, to_host};
+
+/// Added to the variance in a normalisation.
+const EPSILON: f64 = 1e-5;
+
+/// What a forward pass is for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Mode {
+    /// Normalise by the batch; running statistics move towards it by this share.
+    Train {
+        /// The share, in (0, 1].
+        momentum: f64,
+    },
+    /// Normalise by the running statistics.
+    Evaluate,
+}
+
+/// How a forward pass is computed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pass {
+    /// Training or evaluation.
+    pub mode: Mode,
+    /// What the tower computes in; variables, statistics, the heads' fully connected layers and losses stay in f32.
+    pub kind: Kind,
+}
+
+impl Pass {
+    /// Evaluation in f32: what exports are proven against.
+    pub const EVALUATE: Self = Self {
+        mode: Mode::Evaluate,
+        kind: Kind::Float,
+    };
+}
+
+/// Variables by name, to build layers from.
+pub(super) struct Source<'a>(pub HashMap<&'a str, Tensor>);
+
+impl Source<'_> {
+    fn take(&mut self, name: &str) -> Result<Tensor, TorchError> {
+        self.0
+            .remove(name)
+            .ok_or_else(|| TorchError::new(&format!("no variable `{name}`")))
+    }
+}
+
+/// Batch normalisation (Ioffe and Szegedy, 2015).
+#[derive(Debug)]
+struct Norm {
+    gain: Tensor,
+    shift: Tensor,
+    mean: Tensor,
+    variance: Tensor,
+}
+
+/// A convolution without bias, stride 1, that keeps the board's size, and its normalisation.
+#[derive(Debug)]
+pub(super) struct ConvNorm {
+    weight: Tensor,
+    norm: Norm,
+}
+
+/// A 3×3 convolution with bias.
+#[derive(Debug)]
+pub(super) struct Conv {
+    weight: Tensor,
+    bias: Tensor,
+}
+
+/// A fully connected layer.
+#[derive(Debug)]
+pub(super) struct Linear {
+    weight: Tensor,
+    bias: Tensor,
+}
+
+impl ConvNorm {
+    pub(super) fn new(source: &mut Source<'_>, name: &str) -> Result<Self, TorchError> {
+        Ok(Self {
+            weight: source.take(&format!("{name}.conv.weight"))?,
+            norm: Norm {
+                gain: source.take(&format!("{name}.norm.gain"))?,
+                shift: source.take(&format!("{name}.norm.shift"))?,
+                mean: source.take(&format!("{name}.norm.mean"))?,
+                variance: source.take(&format!("{name}.norm.variance"))?,
+            },
+        })
+    }
+
+    pub(super) fn forward(&self, board: &Tensor, pass: Pass) -> Result<Tensor, TorchError> {
+        let (training, momentum) = match pass.mode {
+            Mode::Train { momentum } => (true, momentum),
+            Mode::Evaluate => (false, 0.0),
+        };
+        let norm = &self.norm;
+        let sums = convolve(board, &self.weight, None, pass.kind)?;
+        Ok(sums.f_batch_norm(
+            Some(&norm.gain),
+            Some(&norm.shift),
+            Some(&norm.mean),
+            Some(&norm.variance),
+            training,
+            momentum,
+            EPSILON,
+            true,
+        )?)
+    }
+
+    /// The same as one convolution with bias: `w·g/√(v+ε)` and `s − m·g/√(v+ε)`.
+    pub(super) fn fold(&self) -> Result<FoldedConv, TorchError> {
+        let sides = ConvSides::of(&self.weight)?;
+        let mut weights = to_host(&self.weight)?;
+        let (gain, shift) = (to_host(&self.norm.gain)?, to_host(&self.norm.shift)?);
+        let (mean, variance) = (to_host(&self.norm.mean)?, to_host(&self.norm.variance)?);
+        let mut bias = Vec::with_capacity(sides.outputs);
+        let per_output = weights.len() / sides.outputs.max(1);
+        for (kernels, (((gain, shift), mean), variance)) in weights
+            .chunks_mut(per_output.max(1))
+            .zip(gain.iter().zip(&shift).zip(&mean).zip(&variance))
+        {
+            let scale = f64::from(*gain) / (f64::from(*variance) + EPSILON).sqrt();
+            for weight in kernels {
+                *weight = (f64::from(*weight) * scale) as f32;
+            }
+            bias.push((f64::from(*shift) - f64::from(*mean) * scale) as f32);
+        }
+        Ok(sides.conv(weights, bias))
+    }
+}
+
+impl Conv {
+    pub(super) fn new(source: &mut Source<'_>, name: &str) -> Result<Self, TorchError> {
+        Ok(Self {
+            weight: source.take(&format!("{name}.weight"))?,
+            bias: source.take(&format!("{name}.bias"))?,
+        })
+    }
+
+    pub(super) fn forward(&self, board: &Tensor, pass: Pass) -> Result<Tensor, TorchError> {
+        convolve(board, &self.weight, Some(&self.bias), pass.kind)
+    }
+
+    pub(super) fn fold(&self) -> Result<FoldedConv, TorchError> {
+        let sides = ConvSides::of(&self.weight)?;
+        Ok(sides.conv(to_host(&self.weight)?, to_host(&self.bias)?))
+    }
+}
+
+impl Linear {
+    pub(super) fn new(source: &mut Source<'_>, name: &str) -> Result<Self, TorchError> {
+        Ok(Self {
+            weight: source.take(&format!("{name}.weight"))?,
+            bias: source.take(&format!("{name}.bias"))?,
+        })
+    }
+
+    pub(super) fn forward(&self, values: &Tensor, kind: Kind) -> Result<Tensor, TorchError> {
+        let weight = self.weight.f_to_kind(kind)?;
+        let bias = self.bias.f_to_kind(kind)?;
+        Ok(values.f_to_kind(kind)?.f_linear(&weight, Some(&bias))?)
+    }
+
+    pub(super) fn fold(&self) -> Result<FoldedLinear, TorchError> {
+        let (outputs, inputs) = self.weight.size2()?;
+        Ok(FoldedLinear {
+            outputs: outputs as usize,
+            inputs: inputs as usize,
+            weights: to_host(&self.weight)?,
+            bias: to_host(&self.bias)?,
+        })
+    }
+}
+
+fn convolve(
+    board: &Tensor,
+    weight: &Tensor,
+    bias: Option<&Tensor>,
+    kind: Kind,
+) -> Result<Tensor, TorchError> {
+    let kernel = weight.size4()?.2;
+    let weight = weight.f_to_kind(kind)?;
+    let bias = bias.map(|bias| bias.f_to_kind(kind)).transpose()?;
+    Ok(board.f_conv2d(&weight, bias.as_ref(), 1, kernel / 2, 1, 1)?)
+}
+
+struct ConvSides {
+    outputs: usize,
+    inputs: usize,
+    kernel: usize,
+}
+
+impl ConvSides {
+    fn of(weight: &Tensor) -> Result<Self, TorchError> {
+        let (outputs, inputs, kernel, _) = weight.size4()?;
+        Ok(Self {
+            outputs: outputs as usize,
+            inputs: inputs as usize,
+            kernel: kernel as usize,
+        })
+    }
+
+    fn conv(self, weights: Vec<f32>, bias: Vec<f32>) -> FoldedConv {
+        FoldedConv {
+            outputs: self.outputs,
+            inputs: self.inputs,
+            kernel: self.kernel,
+            weights,
+            bias,
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What training says of itself: metrics, a log line and a line of `metrics.jsonl` every few seconds.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use serde::Serialize;
+
+use crate::train::StepReport;
+
+/// How often a line is written.
+const INTERVAL: Duration = Duration::from_secs(10);
+/// A file of lines beyond this is put aside (one is kept), in bytes: half a year of lines.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// Means over the steps since the last line.
+#[derive(Clone, Debug, Default, Serialize)]
+struct Line {
+    time_ms: u64,
+    step: u64,
+    steps: u64,
+    policy_loss: f64,
+    value_loss: f64,
+    loss: f64,
+    target_entropy: f64,
+    gradient_norm: f64,
+    learning_rate: f64,
+    samples: u64,
+    samples_per_second: f64,
+    samples_per_position: f64,
+    waiting_seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint: Option<String>,
+}
+
+/// Collects steps and says what they amounted to.
+#[derive(Debug)]
+pub struct Reporter {
+    path: PathBuf,
+    file: File,
+    line: Line,
+    busy: Duration,
+    waiting: Duration,
+    since: Instant,
+}
+
+impl Reporter {
+    /// Appends to `metrics.jsonl` in `folder`, which is made.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn open(folder: &Path) -> io::Result<Self> {
+        fs::create_dir_all(folder)?;
+        let path = folder.join("metrics.jsonl");
+        Ok(Self {
+            file: append_to(&path)?,
+            path,
+            line: Line::default(),
+            busy: Duration::ZERO,
+            waiting: Duration::ZERO,
+            since: Instant::now(),
+        })
+    }
+
+    /// Training waited for a batch.
+    pub fn waited(&mut self, time: Duration) {
+        self.waiting += time;
+        metrics::histogram!("minuet_learner_wait_seconds").record(time.as_secs_f64());
+    }
+
+    /// A step was made, and took `time`.
+    pub fn stepped(&mut self, report: &StepReport, samples_per_position: f64, time: Duration) {
+        let line = &mut self.line;
+        line.step = report.step;
+        line.steps += 1;
+        line.samples += report.samples as u64;
+        line.policy_loss += report.policy_loss;
+        line.value_loss += report.value_loss;
+        line.loss += report.loss;
+        line.target_entropy += report.target_entropy;
+        line.gradient_norm += report.gradient_norm;
+        line.learning_rate = report.learning_rate;
+        line.samples_per_position = samples_per_position;
+        self.busy += time;
+
+        metrics::gauge!("minuet_learner_step").set(report.step as f64);
+        metrics::gauge!("minuet_learner_loss", "head" => "policy").set(report.policy_loss);
+        metrics::gauge!("minuet_learner_loss", "head" => "value").set(report.value_loss);
+        metrics::gauge!("minuet_learner_gradient_norm").set(report.gradient_norm);
+        metrics::gauge!("minuet_learner_learning_rate").set(report.learning_rate);
+        metrics::gauge!("minuet_learner_samples_per_position_ratio").set(samples_per_position);
+        metrics::counter!("minuet_learner_steps_total").increment(1);
+        metrics::counter!("minuet_learner_samples_total").increment(report.samples as u64);
+        metrics::histogram!("minuet_learner_step_seconds").record(time.as_secs_f64());
+        if self.since.elapsed() >= INTERVAL {
+            self.write(None);
+        }
+    }
+
+    /// A checkpoint was published.
+    pub fn published(&mut self, version: &str, step: u64) {
+        metrics::counter!("minuet_learner_checkpoints_total").increment(1);
+        metrics::gauge!("minuet_learner_checkpoint_step").set(step as f64);
+        self.line.step = step;
+        self.write(Some(version.to_owned()));
+    }
+
+    /// Writes the means since the last line. A disk that is full costs the line, not the training.
+    fn write(&mut self, checkpoint: Option<String>) {
+        let mut line = std::mem::take(&mut self.line);
+        let steps = line.steps.max(1) as f64;
+        for sum in [
+            &mut line.policy_loss,
+            &mut line.value_loss,
+            &mut line.loss,
+            &mut line.target_entropy,
+            &mut line.gradient_norm,
+        ] {
+            *sum /= steps;
+        }
+        line.samples_per_second = line.samples as f64 / self.busy.as_secs_f64().max(1e-9);
+        line.waiting_seconds = self.waiting.as_secs_f64();
+        line.checkpoint = checkpoint;
+        line.time_ms = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |age| age.as_millis() as u64);
+        if line.steps > 0 {
+            metrics::gauge!("minuet_learner_samples_per_second").set(line.samples_per_second);
+            tracing::info!(
+                step = line.step,
+                policy_loss = rounded(line.policy_loss),
+                value_loss = rounded(line.value_loss),
+                samples_per_second = line.samples_per_second.round(),
+                samples_per_position = rounded(line.samples_per_position),
+                "trained"
+            );
+        }
+        self.busy = Duration::ZERO;
+        self.waiting = Duration::ZERO;
+        self.since = Instant::now();
+        if let Err(error) = self.append(&line) {
+            tracing::warn!(%error, path = %self.path.display(), "cannot write metrics");
+        }
+    }
+
+    fn append(&mut self, line: &Line) -> io::Result<()> {
+        if self.file.metadata()?.len() > MAX_BYTES {
+            fs::rename(&self.path, self.path.with_extension("1.jsonl"))?;
+            self.file = append_to(&self.path)?;
+        }
+        let mut text = serde_json::to_vec(line)?;
+        text.push(b'\n');
+        self.file.write_all(&text)
+    }
+}
+
+fn append_to(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).open(path)
+}
+
+fn rounded(number: f64) -> f64 {
+    (number * 1000.0).round() / 1000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_holds_the_means_since_the_last_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut reporter = Reporter::open(folder.path()).unwrap();
+        for (step, policy_loss) in [(1, 4.0), (2, 2.0)] {
+            let report = StepReport {
+                step,
+                policy_loss,
+                value_loss: 1.0,
+                loss: policy_loss + 1.0,
+                target_entropy: 0.5,
+                gradient_norm: 1.0,
+                learning_rate: 0.1,
+                samples: 10,
+            };
+            reporter.stepped(&report, 0.5, Duration::from_millis(10));
+        }
+        reporter.published("000000000002-00000000", 2);
+        reporter.published("000000000002-00000000", 2);
+        let text = fs::read_to_string(folder.path().join("metrics.jsonl")).unwrap();
+        let lines: Vec<serde_json::Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(lines.len(), 2);
+        assert_eq!(lines[0]["policy_loss"], 3.0);
+        assert_eq!(lines[0]["samples"], 20);
+        assert_eq!(lines[0]["samples_per_second"], 1000.0);
+        assert_eq!(lines[0]["checkpoint"], "000000000002-00000000");
+        assert_eq!(lines[1]["steps"], 0);
+    }
+}

@@ -1,0 +1,275 @@
+//! The training thread: takes batches, makes steps, publishes. All torch calls of the process happen here.
+
+use std::{sync::Arc, time::Instant};
+
+use anyhow::{Context as _, bail};
+use service::config::{self, RunConfig};
+use tokio::sync::mpsc;
+
+use crate::{
+    batches::HostBatch,
+    precision::{self, Precision},
+    publish::{PublishError, Publisher},
+    report::Reporter,
+    resume::Resumed,
+    snapshot::Snapshot,
+    source::StoreView,
+    torch::TorchError,
+    train::{Progress, TrainError, Trainer},
+};
+
+/// So many refused exports in a row mean that nothing trained would ever be played.
+const MAX_REFUSED: u32 = 3;
+
+/// Positions of a batch that its export is proven on.
+pub const PROOF_POSITIONS: usize = 64;
+
+/// The training thread's state.
+pub struct Worker {
+    trainer: Trainer,
+    publisher: Publisher,
+    reporter: Reporter,
+    view: Arc<StoreView>,
+    batches: mpsc::Receiver<HostBatch>,
+    checkpoint_steps: u64,
+    row_len: usize,
+    /// What the next export is proven on.
+    proof_rows: Vec<i32>,
+    /// The last checkpoint, to go back to.
+    safe: Snapshot,
+    published_step: u64,
+    rolled_back: bool,
+    refused: u32,
+    /// Makes another trainer like this one, to measure with.
+    scratch: Scratch,
+    wanted_precision: config::Precision,
+}
+
+/// Makes trainers to be thrown away.
+pub type Scratch = Box<dyn Fn() -> Result<Trainer, TorchError>>;
+
+/// What a worker is made of.
+pub struct Parts {
+    /// Makes new trainers, all alike.
+    pub new_trainer: Scratch,
+    /// Where checkpoints go.
+    pub publisher: Publisher,
+    /// Where figures go.
+    pub reporter: Reporter,
+    /// What the replay store said last.
+    pub view: Arc<StoreView>,
+    /// Where batches come from.
+    pub batches: mpsc::Receiver<HostBatch>,
+    /// Some rows of the game, back to back, to prove the first export on.
+    pub rows: Vec<u32>,
+    /// Values in a row.
+    pub row_len: usize,
+    /// The checkpoint to go on from.
+    pub resumed: Option<Resumed>,
+}
+
+impl Worker {
+    /// Goes on from a checkpoint; or publishes the random network at once, so that actors can begin.
+    ///
+    /// # Errors
+    /// Where the checkpoint does not fit, or the random network cannot be published.
+    pub fn begin(config: &RunConfig, parts: Parts) -> anyhow::Result<Self> {
+        let Parts {
+            new_trainer,
+            mut publisher,
+            mut reporter,
+            view,
+            batches,
+            rows,
+            row_len,
+            resumed,
+        } = parts;
+        let mut trainer = new_trainer()?;
+        let shape = trainer.network().shape();
+        tracing::info!(
+            parameters = trainer.network().variables().parameters(),
+            blocks = shape.blocks,
+            filters = shape.filters,
+            "the network"
+        );
+        let proof_rows = rows
+            .into_iter()
+            .map(i32::try_from)
+            .collect::<Result<Vec<i32>, _>>()
+            .context("a row of the game holds a value above 2^31")?;
+        let safe = match resumed {
+            Some(resumed) => {
+                resumed
+                    .snapshot
+                    .restore(&mut trainer)
+                    .with_context(|| format!("cannot resume from checkpoint {}", resumed.version))?;
+                tracing::info!(version = %resumed.version, step = trainer.progress.step, "resumed");
+                publisher.set_parent(resumed.version);
+                resumed.snapshot
+            }
+            None => {
+                let (version, snapshot) = publisher
+                    .publish(&trainer, &proof_rows, view.games_inserted())
+                    .context("cannot publish the first, random network")?;
+                reporter.published(version.as_str(), 0);
+                snapshot
+            }
+        };
+        let wanted_precision = config.learner.precision;
+        let known = Precision::configured(wanted_precision).or(trainer.progress.precision);
+        if let Some(precision) = known {
+            trainer.set_precision(precision);
+        }
+        metrics::gauge!("minuet_learner_step").set(trainer.progress.step as f64);
+        Ok(Self {
+            published_step: trainer.progress.step,
+            trainer,
+            publisher,
+            reporter,
+            view,
+            batches,
+            checkpoint_steps: config.learner.checkpoint_steps,
+            row_len,
+            proof_rows,
+            safe,
+            rolled_back: false,
+            refused: 0,
+            scratch: new_trainer,
+            wanted_precision,
+        })
+    }
+
+    /// Trains until no more batches come, then publishes what is not published yet.
+    ///
+    /// # Errors
+    /// Where training cannot go on.
+    pub fn work(mut self) -> anyhow::Result<()> {
+        loop {
+            let asked = Instant::now();
+            let Some(batch) = self.batches.blocking_recv() else {
+                break;
+            };
+            self.reporter.waited(asked.elapsed());
+            self.decide_precision(&batch)?;
+            self.step(&batch)?;
+            let step = self.trainer.progress.step;
+            if step > self.published_step && is_due(step, self.checkpoint_steps) {
+                self.publish()?;
+            }
+        }
+        if self.trainer.progress.step > self.published_step {
+            self.publish()?;
+        }
+        Ok(())
+    }
+
+    /// With the first batch there is something to measure with, and the machine is as busy as it will be.
+    fn decide_precision(&mut self, batch: &HostBatch) -> anyhow::Result<()> {
+        if self.wanted_precision != config::Precision::Auto || self.trainer.progress.precision.is_some() {
+            return Ok(());
+        }
+        let new_trainer = || (self.scratch)().map_err(TrainError::from);
+        let precision = precision::measure(new_trainer, batch)
+            .context("cannot measure which precision is faster; set learner.precision")?;
+        self.trainer.set_precision(precision);
+        self.trainer.progress.precision = Some(precision);
+        Ok(())
+    }
+
+    fn step(&mut self, batch: &HostBatch) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        match self.trainer.step(batch) {
+            Ok(report) => {
+                let rows = PROOF_POSITIONS.min(batch.positions) * self.row_len;
+                self.proof_rows.clear();
+                self.proof_rows.extend(batch.rows.iter().take(rows));
+                let ratio = self.trainer.samples_per_position();
+                self.reporter.stepped(&report, ratio, begun.elapsed());
+                Ok(())
+            }
+            Err(error @ TrainError::Diverged { .. }) => {
+                self.trainer.skip(batch);
+                self.roll_back(&error.to_string())
+            }
+            Err(error) => Err(error).context("a training step failed"),
+        }
+    }
+
+    fn publish(&mut self) -> anyhow::Result<()> {
+        let games = self.view.games_inserted();
+        match self.publisher.publish(&self.trainer, &self.proof_rows, games) {
+            Ok((version, snapshot)) => {
+                self.published_step = self.trainer.progress.step;
+                self.reporter.published(version.as_str(), self.published_step);
+                self.safe = snapshot;
+                self.rolled_back = false;
+                self.refused = 0;
+                Ok(())
+            }
+            Err(PublishError::Spoilt(reason)) => self.roll_back(&reason),
+            Err(PublishError::Refused(reason)) => {
+                self.refused += 1;
+                metrics::counter!("minuet_learner_refused_checkpoints_total").increment(1);
+                tracing::error!(
+                    step = self.trainer.progress.step,
+                    reason,
+                    "the export was refused and is not published; training goes on"
+                );
+                if self.refused >= MAX_REFUSED {
+                    bail!(
+                        "{} exports in a row were refused, the last one because {reason}",
+                        self.refused
+                    );
+                }
+                Ok(())
+            }
+            Err(error) => Err(error).context("cannot publish a checkpoint"),
+        }
+    }
+
+    /// Goes back to the last checkpoint and on with other batches; the second time in a row it gives up.
+    fn roll_back(&mut self, reason: &str) -> anyhow::Result<()> {
+        metrics::counter!("minuet_learner_rollbacks_total").increment(1);
+        if self.rolled_back {
+            bail!(
+                "training diverged again after going back to step {}: {reason}; a lower learner.learning_rate may help",
+                self.published_step
+            );
+        }
+        let now = self.trainer.progress.clone();
+        self.safe
+            .restore(&mut self.trainer)
+            .context("cannot go back to the last checkpoint")?;
+        // The batches since then are used up: the same ones would do the same again.
+        self.trainer.progress = Progress {
+            step: self.trainer.progress.step,
+            rollbacks: now.rollbacks + 1,
+            ..now
+        };
+        self.rolled_back = true;
+        tracing::error!(
+            reason,
+            step = self.trainer.progress.step,
+            "training diverged; going back to the last checkpoint"
+        );
+        Ok(())
+    }
+}
+
+/// Whether a checkpoint is published at this step: every so many steps, and once early, so that actors need not
+/// wait long for the first trained network.
+fn is_due(step: u64, checkpoint_steps: u64) -> bool {
+    step.is_multiple_of(checkpoint_steps) || step == (checkpoint_steps / 5).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_trained_checkpoint_comes_early() {
+        let due: Vec<u64> = (1..=150).filter(|&step| is_due(step, 50)).collect();
+        assert_eq!(due, [10, 50, 100, 150]);
+        assert!(is_due(1, 1) && is_due(1, 3));
+    }
+}

@@ -1,0 +1,112 @@
+//! A small layout, and batches made up of it that a network can learn.
+#![allow(dead_code, missing_docs)]
+
+use games::{RowLayout, layout::ConstantPlane};
+use learner::{
+    batches::{HostBatch, pack},
+    network::NetworkShape,
+    train::Trainer,
+};
+use proto::v1;
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha20Rng;
+use service::config::{LearnerConfig, ModelConfig};
+use tch::Device;
+
+/// Sparse planes, constant planes and a plane of ones, not in the tensor's order.
+pub fn layout(actions: u32) -> RowLayout {
+    let constant = |name: &str, plane, divisor, max| ConstantPlane {
+        name: name.into(),
+        plane,
+        divisor,
+        max,
+    };
+    RowLayout {
+        game: "small".into(),
+        options: 3,
+        entries: 6,
+        planes: 7,
+        sparse: vec![0, 2, 5],
+        constants: vec![
+            constant("counter", 4, 100, 100),
+            constant("castling", 1, 1, 1),
+            constant("third", 6, 3, 3),
+        ],
+        ones: vec![3],
+        actions,
+        mirrored_actions: false,
+    }
+}
+
+pub fn row(layout: &RowLayout, draw: &mut ChaCha20Rng) -> Vec<u32> {
+    let mut row: Vec<u32> = (0..layout.entries)
+        .map(|_| {
+            let plane = layout.sparse[draw.random_range(0..layout.sparse.len())];
+            plane * 64 + draw.random_range(0..64)
+        })
+        .collect();
+    row.extend(
+        layout
+            .constants
+            .iter()
+            .map(|constant| draw.random_range(0..=constant.max)),
+    );
+    row
+}
+
+/// Batch `number` of the sequence that `seed` begins, as a replay store would send it. The first entry of a row decides
+/// what its best action and its result are.
+pub fn wire_batch(layout: &RowLayout, positions: usize, seed: u64, number: u64) -> v1::Batch {
+    let mut draw = ChaCha20Rng::seed_from_u64(seed);
+    draw.set_stream(number);
+    let mut batch = v1::Batch {
+        number,
+        positions: positions as u32,
+        game: layout.game.clone(),
+        options: layout.options,
+        ..v1::Batch::default()
+    };
+    for sample in 0..positions {
+        let row = row(layout, &mut draw);
+        let best = row[0] % layout.actions;
+        let other = (best + 1 + draw.random_range(0..layout.actions - 1)) % layout.actions;
+        batch.visit_counts.push(2);
+        batch.visit_actions.extend([best, other]);
+        batch.visits.extend([90, 10]);
+        batch.results.push([-1.0, 0.0, 1.0][row[0] as usize % 3]);
+        batch.root_values.push(0.0);
+        batch.game_sequences.push(sample as u64);
+        batch.plies.push(0);
+        batch.rows.extend(row);
+    }
+    batch
+}
+
+pub fn batch(layout: &RowLayout, positions: usize, seed: u64, number: u64) -> HostBatch {
+    pack(&wire_batch(layout, positions, seed, number), layout).unwrap()
+}
+
+pub fn model() -> ModelConfig {
+    ModelConfig {
+        blocks: 1,
+        filters: 8,
+        squeeze_excitation: 0,
+        value_hidden: 16,
+    }
+}
+
+pub fn settings() -> LearnerConfig {
+    LearnerConfig {
+        batch_size: 32,
+        learning_rate: 5e-3,
+        warmup_steps: 3,
+        threads: 1,
+        ..LearnerConfig::default()
+    }
+}
+
+pub fn trainer(layout: &RowLayout, model: &ModelConfig, settings: &LearnerConfig, seed: u64) -> Trainer {
+    learner::device::set_threads(1);
+    let shape = NetworkShape::new(model, layout);
+    Trainer::new(&shape, layout, settings, seed, Device::Cpu).unwrap()
+}

@@ -1,0 +1,125 @@
+//! The vectorised expansion equals the reference, and packing refuses what makes no sense.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use common::{layout, row, wire_batch};
+use games::RowLayout;
+use learner::{
+    batches::{BatchError, pack},
+    expansion::Expansion,
+    game::TrainingGame,
+    torch::{from_host, to_host},
+};
+use rand::SeedableRng as _;
+use rand_chacha::ChaCha20Rng;
+use service::config::GameConfig;
+use tch::Device;
+
+fn check(layout: &RowLayout, rows: &[u32]) {
+    let batch = rows.len() / layout.row_len();
+    let numbers: Vec<i32> = rows.iter().map(|&value| value as i32).collect();
+    let tensor = from_host(&numbers, &[batch as i64, -1], Device::Cpu).unwrap();
+    let expanded = Expansion::new(layout, Device::Cpu)
+        .unwrap()
+        .expand(&tensor)
+        .unwrap();
+    assert_eq!(expanded.size(), [batch as i64, i64::from(layout.planes), 8, 8]);
+    let expanded = to_host(&expanded).unwrap();
+    let mut reference = vec![0.0; layout.tensor_len()];
+    for (row, expanded) in rows
+        .chunks(layout.row_len())
+        .zip(expanded.chunks(layout.tensor_len()))
+    {
+        layout.expand(row, &mut reference).unwrap();
+        assert!(expanded == reference, "{row:?}");
+    }
+}
+
+#[test]
+fn expansion_equals_the_reference_bit_for_bit() {
+    let mut draw = ChaCha20Rng::seed_from_u64(7);
+    let bare = RowLayout {
+        planes: 1,
+        sparse: vec![0],
+        constants: vec![],
+        ones: vec![],
+        ..layout(9)
+    };
+    for layout in [layout(9), bare] {
+        let rows: Vec<u32> = (0..200).flat_map(|_| row(&layout, &mut draw)).collect();
+        check(&layout, &rows);
+    }
+    for options in 0..8 {
+        let config = GameConfig {
+            options,
+            ..GameConfig::default()
+        };
+        let game = TrainingGame::new(&config, 100, 1).unwrap();
+        check(&game.layout, &game.rows);
+    }
+}
+
+#[test]
+fn packing_keeps_every_number() {
+    let layout = layout(9);
+    let wire = wire_batch(&layout, 16, 1, 4);
+    let packed = pack(&wire, &layout).unwrap();
+    assert_eq!((packed.number, packed.positions, packed.searched), (4, 16, 16));
+    let rows: Vec<u32> = packed.rows.iter().map(|&value| value as u32).collect();
+    assert_eq!(rows, wire.rows);
+    assert_eq!(packed.results, wire.results);
+    for (entry, (&at, &share)) in packed.policy_at.iter().zip(&packed.policy_share).enumerate() {
+        assert_eq!(at as usize, entry / 2 * 9 + wire.visit_actions[entry] as usize);
+        assert_eq!(share, [0.9, 0.1][entry % 2]);
+    }
+    let entropy = -(0.9f64 * 0.9f64.ln() + 0.1 * 0.1f64.ln());
+    assert!((packed.target_entropy - entropy).abs() < 1e-12);
+}
+
+#[test]
+fn batches_that_make_no_sense_are_named() {
+    let layout = layout(9);
+    let fault = |change: &dyn Fn(&mut proto::v1::Batch)| {
+        let mut wire = wire_batch(&layout, 4, 1, 0);
+        change(&mut wire);
+        pack(&wire, &layout).unwrap_err()
+    };
+    assert!(matches!(
+        fault(&|batch| batch.game = "chess".into()),
+        BatchError::Game { .. }
+    ));
+    assert!(matches!(
+        fault(&|batch| batch.options = 1),
+        BatchError::Game { .. }
+    ));
+    type Change<'a> = &'a dyn Fn(&mut proto::v1::Batch);
+    let lengths: [(&str, Change<'_>); 5] = [
+        ("rows", &|batch| batch.rows.truncate(5)),
+        ("visit_counts", &|batch| batch.visit_counts.push(0)),
+        ("visit_actions", &|batch| batch.visit_counts[0] = 3),
+        ("visits", &|batch| batch.visits.truncate(3)),
+        ("results", &|batch| batch.results.clear()),
+    ];
+    for (field, change) in lengths {
+        let error = fault(change);
+        assert!(
+            matches!(error, BatchError::Length { field: found, .. } if found == field),
+            "{field}: {error}"
+        );
+    }
+    let samples: [(usize, Change<'_>); 5] = [
+        (0, &|batch| batch.rows[0] = 64),
+        (1, &|batch| batch.visit_actions[3] = 9),
+        (2, &|batch| batch.results[2] = 1.5),
+        (2, &|batch| batch.results[2] = f32::NAN),
+        (3, &|batch| batch.visits[6..8].fill(0)),
+    ];
+    for (sample, change) in samples {
+        let error = fault(change);
+        assert!(
+            matches!(error, BatchError::Sample { sample: found, .. } if found == sample),
+            "{sample}: {error}"
+        );
+    }
+}

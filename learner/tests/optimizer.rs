@@ -1,0 +1,80 @@
+//! Our optimisers against torch's own, from the same weights along the same gradients.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use learner::{
+    optimizer::rules::{Rule, Step},
+    torch::to_host,
+};
+use tch::{
+    Device, Kind, Tensor,
+    nn::{self, OptimizerConfig as _},
+};
+
+const RATE: f64 = 0.03;
+const DECAY: f64 = 0.1;
+const STEPS: u64 = 20;
+
+/// A gradient that changes with the step and the weights, as real ones do.
+fn gradient(weights: &Tensor, step: u64) -> Tensor {
+    (weights * 0.3 + 0.5).sin() * (1.0 + step as f64 * 0.1)
+}
+
+fn start() -> Tensor {
+    Tensor::linspace(-2.0, 2.0, 37, (Kind::Float, Device::Cpu))
+}
+
+fn by_torch<C: nn::OptimizerConfig>(config: C) -> Vec<f32> {
+    let store = nn::VarStore::new(Device::Cpu);
+    let mut weights = store.root().var("weights", &[37], nn::Init::Const(0.0));
+    tch::no_grad(|| weights.copy_(&start()));
+    let mut optimizer = config.build(&store, RATE).unwrap();
+    for step in 0..STEPS {
+        optimizer.zero_grad();
+        // The gradient of the sum of weights × a constant is that constant.
+        let along = tch::no_grad(|| gradient(&weights, step));
+        (&weights * along).sum(Kind::Float).backward();
+        optimizer.step();
+    }
+    to_host(&weights).unwrap()
+}
+
+fn by_us(rule: Rule) -> Vec<f32> {
+    let mut weights = start();
+    let mut moments: Vec<Tensor> = rule.moments().iter().map(|_| weights.zeros_like()).collect();
+    for step in 0..STEPS {
+        let along = gradient(&weights, step);
+        let step = Step {
+            learning_rate: RATE,
+            decay: DECAY,
+            updates: step + 1,
+        };
+        rule.apply(&mut weights, &mut moments, along, step).unwrap();
+    }
+    to_host(&weights).unwrap()
+}
+
+fn assert_equal(ours: &[f32], torchs: &[f32]) {
+    let start = to_host(&start()).unwrap();
+    assert!(ours.iter().zip(&start).any(|(now, was)| (now - was).abs() > 0.1));
+    for (ours, torchs) in ours.iter().zip(torchs) {
+        assert!(
+            (ours - torchs).abs() <= 1e-6 * torchs.abs().max(1.0),
+            "{ours} {torchs}"
+        );
+    }
+}
+
+#[test]
+fn adamw_is_torchs() {
+    let rule = Rule::AdamW {
+        first_decay: 0.9,
+        second_decay: 0.999,
+    };
+    assert_equal(&by_us(rule), &by_torch(nn::adamw(0.9, 0.999, DECAY)));
+}
+
+#[test]
+fn nesterov_is_torchs() {
+    let rule = Rule::Sgd { momentum: 0.9 };
+    assert_equal(&by_us(rule), &by_torch(nn::sgd(0.9, 0.0, DECAY, true)));
+}

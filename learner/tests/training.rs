@@ -1,0 +1,187 @@
+//! Steps: they learn, they repeat, they go on exactly where they stopped, and they refuse what is not finite.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use common::{batch, layout, model, settings, trainer};
+use learner::{
+    snapshot::{Snapshot, SnapshotError},
+    tensors,
+    train::{TrainError, Trainer},
+};
+use service::config::{LearnerConfig, ModelConfig, Optimizer};
+
+fn train(trainer: &mut Trainer, numbers: std::ops::Range<u64>) {
+    for number in numbers {
+        trainer.step(&batch(&layout(9), 32, 5, number)).unwrap();
+    }
+}
+
+#[test]
+fn one_batch_is_learned_by_heart() {
+    for (optimizer, learning_rate) in [(Optimizer::Adamw, 1e-2), (Optimizer::Sgd, 5e-2)] {
+        let settings = LearnerConfig {
+            optimizer,
+            learning_rate,
+            ..settings()
+        };
+        let mut trainer = trainer(&layout(9), &model(), &settings, 1);
+        let batch = batch(&layout(9), 32, 5, 0);
+        let first = trainer.step(&batch).unwrap();
+        // Nearly uniform over 9 actions and nearly 0 at first.
+        assert!((first.policy_loss - 9f64.ln()).abs() < 0.1, "{first:?}");
+        assert!(first.value_loss < 1.0);
+        let mut last = first;
+        for _ in 0..150 {
+            last = trainer.step(&batch).unwrap();
+        }
+        assert!(
+            last.policy_loss - last.target_entropy < 0.3 * (first.policy_loss - first.target_entropy),
+            "{optimizer:?}: {first:?} {last:?}"
+        );
+        assert!(
+            last.value_loss < 0.1 * first.value_loss,
+            "{optimizer:?}: {first:?} {last:?}"
+        );
+        assert!(last.policy_loss > last.target_entropy);
+    }
+}
+
+#[test]
+fn training_goes_on_bit_for_bit_where_it_stopped() {
+    for (optimizer, squeeze_excitation) in [(Optimizer::Adamw, 4), (Optimizer::Sgd, 0)] {
+        let settings = LearnerConfig {
+            optimizer,
+            ..settings()
+        };
+        let model = ModelConfig {
+            squeeze_excitation,
+            ..model()
+        };
+        let mut through = trainer(&layout(9), &model, &settings, 1);
+        train(&mut through, 0..10);
+
+        let mut before = trainer(&layout(9), &model, &settings, 1);
+        train(&mut before, 0..5);
+        let half = Snapshot::take(&before, 1).unwrap();
+        drop(before);
+        // Other first weights: all must come from the snapshot.
+        let mut after = trainer(&layout(9), &model, &settings, 2);
+        half.restore(&mut after).unwrap();
+        assert_eq!(after.progress.step, 5);
+        assert_eq!(Snapshot::take(&after, 1).unwrap(), half);
+        train(&mut after, 5..10);
+
+        let (through, after) = (
+            Snapshot::take(&through, 1).unwrap(),
+            Snapshot::take(&after, 1).unwrap(),
+        );
+        assert!(
+            through == after,
+            "{optimizer:?}: the weights or the optimiser differ"
+        );
+        assert_ne!(half.weights, after.weights);
+        assert_eq!(after.state.progress.samples, 320);
+        assert_eq!(after.state.progress.next_batch, 10);
+    }
+}
+
+#[test]
+fn a_snapshot_that_does_not_fit_changes_nothing() {
+    let mut small = trainer(&layout(9), &model(), &settings(), 1);
+    let before = Snapshot::take(&small, 1).unwrap();
+    let wider = ModelConfig {
+        filters: 16,
+        ..model()
+    };
+    let other = Snapshot::take(&trainer(&layout(9), &wider, &settings(), 1), 1).unwrap();
+    let error = other.restore(&mut small).unwrap_err();
+    assert!(matches!(error, SnapshotError::File { .. }), "{error}");
+    assert!(error.to_string().contains("weights.safetensors"), "{error}");
+    for change in ["missing", "unknown"] {
+        let mut named = tensors::read(&before.weights).unwrap();
+        if change == "missing" {
+            named.pop();
+        } else {
+            named[0].name = "nobody".into();
+        }
+        let broken = Snapshot {
+            weights: tensors::write(&named).unwrap().into(),
+            ..before.clone()
+        };
+        assert!(broken.restore(&mut small).is_err());
+    }
+    assert_eq!(Snapshot::take(&small, 1).unwrap(), before);
+}
+
+#[test]
+fn another_optimiser_begins_anew_with_the_same_weights() {
+    let mut adam = trainer(&layout(9), &model(), &settings(), 1);
+    train(&mut adam, 0..3);
+    let snapshot = Snapshot::take(&adam, 1).unwrap();
+    let sgd = LearnerConfig {
+        optimizer: Optimizer::Sgd,
+        ..settings()
+    };
+    let mut other = trainer(&layout(9), &model(), &sgd, 2);
+    snapshot.restore(&mut other).unwrap();
+    let taken = Snapshot::take(&other, 1).unwrap();
+    assert_eq!(taken.weights, snapshot.weights);
+    assert_eq!((taken.state.progress.step, taken.state.optimizer.updates), (3, 0));
+}
+
+#[test]
+fn a_step_that_is_not_finite_changes_no_weight() {
+    let mut trainer = trainer(&layout(9), &model(), &settings(), 1);
+    train(&mut trainer, 0..2);
+    let before = Snapshot::take(&trainer, 1).unwrap();
+    let mut bad = batch(&layout(9), 32, 5, 2);
+    bad.results[7] = f32::NAN;
+    assert!(matches!(
+        trainer.step(&bad),
+        Err(TrainError::Diverged { step: 3, .. })
+    ));
+    let after = Snapshot::take(&trainer, 1).unwrap();
+    assert_eq!(after.optimizer, before.optimizer);
+    assert_eq!(after.state, before.state);
+    let trained = |snapshot: &Snapshot| {
+        let mut list = tensors::read(&snapshot.weights).unwrap();
+        list.retain(|tensor| !tensor.name.contains(".mean") && !tensor.name.contains(".variance"));
+        list
+    };
+    assert_eq!(trained(&after), trained(&before));
+}
+
+#[test]
+fn gradients_are_clipped_and_unsearched_samples_train_the_value_only() {
+    let gentle = LearnerConfig {
+        max_gradient_norm: 1e-9,
+        optimizer: Optimizer::Sgd,
+        weight_decay: 0.0,
+        ..settings()
+    };
+    let mut trainer = trainer(&layout(9), &model(), &gentle, 1);
+    let before = Snapshot::take(&trainer, 1).unwrap();
+    let mut unsearched = common::wire_batch(&layout(9), 8, 5, 0);
+    unsearched.visit_counts = vec![0; 8];
+    unsearched.visit_actions.clear();
+    unsearched.visits.clear();
+    let unsearched = learner::batches::pack(&unsearched, &layout(9)).unwrap();
+    let report = trainer.step(&unsearched).unwrap();
+    assert_eq!((report.policy_loss, report.target_entropy), (0.0, 0.0));
+    assert!(report.value_loss > 0.0 && report.gradient_norm > 1e-6);
+    let after = Snapshot::take(&trainer, 1).unwrap();
+    let moved = tensors::read(&before.weights)
+        .unwrap()
+        .into_iter()
+        .zip(tensors::read(&after.weights).unwrap())
+        .filter(|(tensor, _)| !tensor.name.contains(".mean") && !tensor.name.contains(".variance"))
+        .flat_map(|(before, after)| {
+            assert_eq!(before.name, after.name);
+            before.numbers.into_iter().zip(after.numbers).collect::<Vec<_>>()
+        })
+        .map(|(before, after)| f64::from(before - after).powi(2))
+        .sum::<f64>()
+        .sqrt();
+    assert!(moved < 1e-8, "moved by {moved}");
+}
