@@ -97,23 +97,16 @@ impl Training {
             self.runtime,
             self.shutdown,
         )?;
-        let trainer = Trainer::new(
-            &self.shape,
-            &self.game.layout,
-            &config.learner,
+        let (shape, layout, settings, seed) = (
+            self.shape,
+            self.game.layout.clone(),
+            config.learner.clone(),
             config.run.seed,
-            device,
-        )?;
-        tracing::info!(
-            parameters = trainer.network().variables().parameters(),
-            blocks = self.shape.blocks,
-            filters = self.shape.filters,
-            game = self.game.layout.game,
-            "the network"
         );
+        let new_trainer = move || Trainer::new(&shape, &layout, &settings, seed, device);
         let folder = &config.learner.folder;
         let parts = Parts {
-            trainer,
+            new_trainer: Box::new(new_trainer),
             publisher,
             reporter: Reporter::open(folder)
                 .with_context(|| format!("cannot write to {}", folder.display()))?,

@@ -46,6 +46,9 @@ struct Position {
     root_value: f32,
 }
 
+/// Where a position's numbers lie: from, to.
+type Span = (usize, usize);
+
 /// The trainable positions of a game, with values from the point of view of the player to act.
 #[derive(Debug)]
 pub struct Decoded {
@@ -93,8 +96,8 @@ impl Decoded {
         }
     }
 
-    /// Trainable positions.
-    pub fn len(&self) -> u32 {
+    /// Number of trainable positions.
+    pub fn positions(&self) -> u32 {
         self.positions.len() as u32
     }
 
@@ -134,7 +137,7 @@ impl Decoded {
         true
     }
 
-    fn spans(&self, position: u32) -> Option<(&Position, (usize, usize), (usize, usize))> {
+    fn spans(&self, position: u32) -> Option<(&Position, Span, Span)> {
         let at = position as usize;
         let found = self.positions.get(at)?;
         let (row, visits) = match at.checked_sub(1).and_then(|before| self.positions.get(before)) {
@@ -166,7 +169,7 @@ mod tests {
         game.visit_counts[2] = 0;
 
         let decoded = Decoded::new(&game);
-        assert_eq!(decoded.len(), 29);
+        assert_eq!(decoded.positions(), 29);
         let mut batch = Batch::default();
         for position in 0..29 {
             let (rows, visits) = decoded.sizes(position);

@@ -88,8 +88,8 @@ impl Known {
         self.sequences.insert(id, sequence);
     }
 
-    /// Ids remembered.
-    pub fn len(&self) -> usize {
+    /// Number of ids remembered.
+    pub fn count(&self) -> usize {
         self.sequences.len()
     }
 
@@ -197,7 +197,7 @@ mod tests {
             known.retire(volume * 10, &ids).unwrap();
         }
         let check = |known: &Known| {
-            assert!((25..35).contains(&known.len()), "{}", known.len());
+            assert!((25..35).contains(&known.count()), "{}", known.count());
             assert_eq!(known.sequence(&id(99)), Some(99));
             assert_eq!(known.sequence(&id(75)), Some(75));
             assert_eq!(known.sequence(&id(60)), None);

@@ -20,6 +20,7 @@
 //! | [`open`], [`writer`], [`shared`], [`append`] | a store at work: one thread writes, any number read |
 //! | [`store`] | the store without its wire |
 //! | [`rpc`] | the store's gRPC service |
+//! | [`serve`](mod@serve) | the role: opens, serves, closes |
 //! | [`metrics`] | its Prometheus metrics |
 //!
 //! A game's way: `rpc` takes it from a stream, `validate` checks it, `record` packs it, `writer` commits it
@@ -38,8 +39,10 @@ pub mod metrics;
 pub mod open;
 pub mod record;
 pub mod recover;
+pub mod rpc;
 pub mod salvage;
 pub mod sampler;
+pub mod serve;
 pub mod settings;
 pub mod shared;
 pub mod shelf;
@@ -48,6 +51,8 @@ pub mod validate;
 pub mod volume;
 pub mod window;
 pub mod writer;
+
+pub use serve::{run, serve};
 
 #[cfg(test)]
 #[path = "../tests/common/synthetic.rs"]

@@ -19,10 +19,14 @@ const PIECE: usize = 4 << 20;
 /// Longest frame, and so how much of a piece is looked at again with the next.
 const OVERLAP: usize = frame::PART_BYTES + 64;
 
+/// A part, and how many its game has.
+type Found = (u16, Box<[u8]>);
+
 /// What was found: whole frames only.
 #[derive(Debug, Default)]
 pub struct Salvage {
-    parts: BTreeMap<(u64, u16), (u16, Box<[u8]>)>,
+    /// By sequence number and part.
+    parts: BTreeMap<(u64, u16), Found>,
     names: BTreeMap<u64, Id>,
 }
 

@@ -10,12 +10,18 @@ const MIB: u64 = 1 << 20;
 pub const VOLUMES_PER_WINDOW: u64 = 8;
 /// A volume is sealed at this many bytes of records too, which bounds the memory of opening it.
 pub const MAX_VOLUME_BYTES: u64 = 64 * MIB;
-/// Most bytes of records in one commit.
+/// Most bytes of one packed game.
+pub const MAX_RECORD_BYTES: usize = 8 << 20;
+/// Bytes of records after which no more games join a commit.
 pub const MAX_COMMIT_BYTES: usize = 4 << 20;
 /// Most games in one commit, and waiting for one.
 pub const MAX_COMMIT_GAMES: usize = 1024;
 /// Most bytes of records waiting to be committed, in KiB.
 pub const MAX_QUEUED_KIB: u32 = 64 * 1024;
+/// Games of one stream that may be unacknowledged; its next one is read when there are fewer.
+pub const MAX_UNACKNOWLEDGED: usize = 256;
+/// Largest message of a game that is taken, in bytes.
+pub const MAX_GAME_BYTES: usize = 16 << 20;
 /// Most positions in a batch.
 pub const MAX_BATCH_POSITIONS: u32 = 65_536;
 /// Most games in one answer to `ListGames`.

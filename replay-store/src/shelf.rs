@@ -45,7 +45,7 @@ impl Shelf {
     }
 
     /// Number of volumes.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.volumes.read().len()
     }
 

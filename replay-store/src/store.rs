@@ -2,13 +2,13 @@
 
 use std::{
     collections::HashMap,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     thread::{self, JoinHandle},
 };
 
 use parking_lot::Mutex;
 use proto::v1::{Batch, Game, GameSummary, StatsReply, StoredGame};
+use service::contain::contain;
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::{
@@ -17,11 +17,10 @@ use crate::{
     disk::{self, FileSystem, Probe, Room},
     error::{OpenError, StoreFailed},
     frame::Id,
-    identity::Claim,
     metrics, open, record,
     recover::Loss,
     sampler::{self, Pick},
-    settings::{MAX_COMMIT_GAMES, MAX_QUEUED_KIB, Settings},
+    settings::{MAX_COMMIT_GAMES, MAX_QUEUED_KIB, MAX_RECORD_BYTES, Settings},
     shared::{Shared, State},
     validate::Checked,
     volume::ReadError,
@@ -31,8 +30,7 @@ use crate::{
 /// How often a batch is drawn anew because a game of it could not be read.
 const REDRAWS: usize = 64;
 
-/// An open store. Close it with [`Store::close`]; dropped without that it is left as after a kill, which loses nothing
-/// that was acknowledged.
+/// An open store. [`Store::close`] waits until all is written; dropped without that it does the same behind one's back.
 #[derive(Debug)]
 pub struct Store {
     shared: Arc<Shared>,
@@ -40,7 +38,6 @@ pub struct Store {
     queued: Arc<Semaphore>,
     writer: Mutex<Option<JoinHandle<()>>>,
     losses: Vec<Loss>,
-    _claim: Claim,
 }
 
 /// Why there is no batch.
@@ -95,20 +92,23 @@ impl Store {
         let opened = open::open(settings)?;
         let shared = Arc::new(opened.shared);
         let (queue, waiting) = mpsc::channel(MAX_COMMIT_GAMES);
-        let writer = Writer::new(Arc::clone(&shared), opened.identity, room, opened.fill);
+        let writer = Writer::new(
+            Arc::clone(&shared),
+            opened.claim,
+            opened.identity,
+            room,
+            opened.fill,
+        );
         let writer = thread::Builder::new()
             .name("replay-writer".into())
             .spawn({
                 let shared = Arc::clone(&shared);
-                move || {
-                    let done = catch_unwind(AssertUnwindSafe(|| writer.run(waiting)));
-                    match done {
-                        Ok(Ok(())) => shared.close(),
-                        Ok(Err(failure)) => shared.fail(failure),
-                        Err(_) => shared.fail(StoreFailed {
-                            reason: "the writer panicked".into(),
-                        }),
-                    }
+                move || match contain(|| writer.run(waiting)) {
+                    Ok(Ok(())) => shared.close(),
+                    Ok(Err(failure)) => shared.fail(failure),
+                    Err(panic) => shared.fail(StoreFailed {
+                        reason: format!("the writer panicked: {panic}"),
+                    }),
                 }
             })
             .map_err(OpenError::io("replay-writer"))?;
@@ -118,7 +118,6 @@ impl Store {
             queued: Arc::new(Semaphore::new(MAX_QUEUED_KIB as usize)),
             writer: Mutex::new(Some(writer)),
             losses: opened.losses,
-            _claim: opened.claim,
         })
     }
 
@@ -148,6 +147,13 @@ impl Store {
     /// # Errors
     /// [`StoreFailed`] where the store has stopped or is closing.
     pub async fn append(&self, checked: Checked, record: Vec<u8>, reply: Reply) -> Result<(), StoreFailed> {
+        if record.len() > MAX_RECORD_BYTES {
+            reply(Verdict::refused(format!(
+                "rows: the packed game takes {} bytes, at most {MAX_RECORD_BYTES} are taken",
+                record.len()
+            )));
+            return Ok(());
+        }
         let kib = u32::try_from(record.len().div_ceil(1024)).unwrap_or(u32::MAX);
         let stopped = |_| self.stopped();
         let room = Arc::clone(&self.queued)

@@ -20,11 +20,12 @@
 use std::{
     fs::{self, File},
     io,
-    panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
 };
+
+use service::contain::contain;
 
 use crate::{
     frame::{self, Id},
@@ -237,18 +238,9 @@ fn io_error(error: io::Error) -> VolumeError {
 
 /// Runs a call into sled; its panics become errors.
 fn guarded<T>(call: impl FnOnce() -> sled::Result<T>) -> Result<T, VolumeError> {
-    match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(VolumeError::Database(error.to_string())),
-        Err(panic) => Err(VolumeError::Panic(
-            panic
-                .downcast_ref::<String>()
-                .map(String::as_str)
-                .or_else(|| panic.downcast_ref::<&str>().copied())
-                .unwrap_or("without a word")
-                .into(),
-        )),
-    }
+    contain(call)
+        .map_err(VolumeError::Panic)?
+        .map_err(|error| VolumeError::Database(error.to_string()))
 }
 
 #[cfg(test)]

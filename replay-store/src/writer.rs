@@ -14,7 +14,7 @@ use crate::{
     disk::Room,
     error::StoreFailed,
     frame::Id,
-    identity::{Identity, sync_folder},
+    identity::{Claim, Identity, sync_folder},
     ledger::Ledger,
     metrics, record,
     settings::{MAX_COMMIT_BYTES, MAX_COMMIT_GAMES, MAX_VOLUME_BYTES},
@@ -45,16 +45,19 @@ pub struct Writer {
     identity: Identity,
     room: Room,
     fill: Fill,
+    // The folder is claimed for as long as the writer works.
+    _claim: Claim,
 }
 
 impl Writer {
     /// Takes over an opened store.
-    pub fn new(shared: Arc<Shared>, identity: Identity, room: Room, fill: Fill) -> Self {
+    pub fn new(shared: Arc<Shared>, claim: Claim, identity: Identity, room: Room, fill: Fill) -> Self {
         Self {
             shared,
             identity,
             room,
             fill,
+            _claim: claim,
         }
     }
 

@@ -1,9 +1,9 @@
 //! Reclaiming the nodes that a re-root dropped, in place, in one forward pass.
 //!
 //! A re-root itself only moves the decision node. Dropped nodes stay until the arena has grown to twice what the last
-//! pass left (and a little), or to its limit; so a pass over `n` words is paid for by at least `n / 2` words
-//! written since the last one, and a game moves at most as many nodes as it creates. Between two passes
-//! the arena holds at most twice the nodes it kept, and what one decision adds.
+//! pass left (and a little): so a pass over `n` words is paid for by at least `n / 2` words written since the last one,
+//! a game moves no more nodes than it creates, and between two passes the arena holds at most twice what it kept and
+//! what one decision adds. Beyond that, a decision that found the arena full is followed by one pass over it.
 
 use crate::arena::{Arena, CHILD, COLUMNS, HEADER, MARK, NO_CHILD, NodeId};
 

@@ -8,11 +8,13 @@
 //! | [`serve`] | the same server settings everywhere, health, reflection, draining with a deadline |
 //! | [`backoff`] | how long to wait before the next attempt |
 //! | [`metrics_page`] | the Prometheus page: build, process, histogram buckets |
+//! | [`contain`](mod@contain) | panics of others' code that are expected, and answered |
 //! | [`process`] | memory and processor time of a process |
 
 pub mod backoff;
 pub mod config;
 pub mod connect;
+pub mod contain;
 pub mod metrics_page;
 pub mod process;
 pub mod role;

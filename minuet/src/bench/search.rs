@@ -259,3 +259,32 @@ fn text(report: &Report) -> String {
     }
     lines
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every figure stands for work that was done: the counts add up, and no round differs from another.
+    #[test]
+    fn counts_add_up_for_every_game() {
+        for &name in catalogue::NAMES {
+            let measure = Measure {
+                settings: Settings {
+                    traversals: 60,
+                    leaves: 3,
+                    ..Settings::default()
+                },
+                moves: 5,
+                rounds: 2,
+            };
+            let measured = catalogue::visit(name, measure).unwrap().unwrap();
+            assert_eq!(measured.traversals, 300, "{name}");
+            let answered = measured.fresh_evaluations + measured.gray_visits + measured.terminal_visits;
+            // The decision nodes' own evaluations are no traversals.
+            assert!((300..=305).contains(&answered), "{name}: {answered}");
+            assert!(measured.traversals_per_second > 0.0);
+            assert!(measured.nodes >= 60 && measured.bytes >= measured.bytes_used);
+            assert_ne!(measured.signature, format!("{:016x}", Signature::default().0));
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! The tree's size: dropped nodes are reclaimed, work for it is bounded, and so is the whole.
 
+use std::collections::HashSet;
+
 use proptest::prelude::*;
 
 use super::{
@@ -81,6 +83,23 @@ proptest! {
         }
     }
 
+    /// Leaves that found no room are known while they are out: a batch never holds one twice.
+    #[test]
+    fn a_full_tree_asks_for_no_leaf_twice_at_once(shape in any_shape(), key in any_key(), leaves in 2u32..30) {
+        let settings = Settings { traversals: 200, tree_bytes: 1000, leaves, ..Settings::default() };
+        let mut search = Search::new(TreeGame::<2>::of(&shape), settings, key);
+        let mut batch = HashSet::new();
+        let decided = search.decide(|request, priors| {
+            if request.id.index() == 0 {
+                batch.clear();
+            }
+            assert!(batch.insert(request.state.identity), "asked twice in a batch");
+            evaluate(request, priors)
+        });
+        prop_assert_eq!(decided, Ok(()));
+        check(&search);
+    }
+
     /// Compaction is invisible: a search that compacts at every re-root plays the same game as one that never does.
     #[test]
     fn compaction_changes_nothing_but_places(
@@ -133,5 +152,25 @@ fn the_largest_size_is_never_exceeded() {
             search.advance(action).unwrap();
         }
         assert!(search.counters().unstored > 0);
+    }
+}
+
+/// A tree that was full has room again at the next decision, however small it is.
+#[test]
+fn a_full_tree_is_emptied_by_the_next_re_root() {
+    let settings = Settings {
+        traversals: 500,
+        tree_bytes: 20_000,
+        ..Settings::default()
+    };
+    let mut search = Search::new(TreeGame::<2>::of(&ENDLESS), settings, KEY);
+    for _ in 0..30 {
+        let unstored = search.counters().unstored;
+        search.decide(evaluate).unwrap();
+        assert!(search.counters().unstored > unstored);
+        let full = search.counters().nodes;
+        search.advance(search.choose(0.0).unwrap()).unwrap();
+        assert_eq!(search.counters().nodes as usize, check(&search));
+        assert!(search.counters().nodes < full);
     }
 }

@@ -7,9 +7,9 @@ use proptest::prelude::*;
 
 use super::{
     KEY, Shape, TreeGame, any_key, any_settings,
-    game::{any_shape, evaluate},
+    game::{any_shape, evaluate, spread},
 };
-use crate::{Alpha, GameKey, Noise, Search, Settings};
+use crate::{Alpha, FirstPlay, GameKey, Noise, Reuse, Search, Settings};
 
 const WIDE: Shape = Shape {
     seed: 3,
@@ -38,6 +38,45 @@ proptest! {
     fn the_same_key_gives_the_same_game(shape in any_shape(), settings in any_settings(1u32..9), key in any_key()) {
         prop_assert_eq!(game(&shape, &settings, key), game(&shape, &settings, key));
     }
+}
+
+/// What the search does, to the last visit. A change that means to keep it must leave these numbers alone;
+/// one that does not says so, and replaces them.
+#[test]
+fn the_search_does_what_it_did() {
+    let shape = Shape {
+        branching: 20,
+        depth: 60,
+        ..WIDE
+    };
+    let signature = |leaves, reuse, first_play| {
+        let settings = Settings {
+            traversals: 300,
+            leaves,
+            reuse,
+            first_play,
+            ..Settings::default()
+        };
+        let words = game(&shape, &settings, KEY)
+            .into_iter()
+            .flat_map(|(action, visits)| [vec![action], visits].concat());
+        words.fold(0, |hash, word| spread(hash ^ u64::from(word)))
+    };
+    let signatures = [
+        signature(1, Reuse::Gray, FirstPlay::Parent),
+        signature(8, Reuse::Gray, FirstPlay::Parent),
+        signature(8, Reuse::Keep, FirstPlay::Zero),
+        signature(8, Reuse::Drop, FirstPlay::Reduction(0.2)),
+    ];
+    assert_eq!(
+        signatures,
+        [
+            3553166082249598829,
+            15803765377111189423,
+            6842441082011209159,
+            753430280781261879
+        ]
+    );
 }
 
 #[test]
@@ -169,7 +208,7 @@ fn temperature_zero_takes_the_most_visited_and_draws_among_equals() {
         traversals: 2,
         exploration: 4.0,
         noise: None,
-        first_play: crate::FirstPlay::Zero,
+        first_play: FirstPlay::Zero,
         ..Settings::default()
     };
     let mut chosen = HashSet::new();

@@ -18,7 +18,7 @@ pub struct SearchConfig {
     pub first_play: FirstPlay,
     /// With `first_play = "reduction"`: subtracted from the parent's value, times √(prior mass visited).
     pub first_play_reduction: f32,
-    /// Leaves that one search hands out at once, kept apart by virtual losses: 1 (serial UCT) to 4096.
+    /// Leaves that one search hands out at once, kept apart by virtual losses: 1 (serial UCT) to 4095.
     pub leaves: u32,
     /// Share of Dirichlet noise in the decision node's priors, 0 to 1; 0 switches it off.
     pub noise_fraction: f32,
@@ -109,9 +109,9 @@ impl SearchConfig {
             "must not be negative",
         )?;
         require(
-            (1..=4096).contains(&self.leaves),
+            (1..=4095).contains(&self.leaves),
             "search.leaves",
-            "must be between 1 and 4096",
+            "must be between 1 and 4095",
         )?;
         require(
             (0.0..=1.0).contains(&self.noise_fraction),

@@ -5,12 +5,13 @@ use std::{backtrace::Backtrace, io::IsTerminal, panic};
 use tracing_subscriber::{EnvFilter, fmt};
 
 use super::LogFormat;
+use crate::contain::is_contained;
 
 /// Filters log lines, in the syntax of tracing's `EnvFilter`.
 const FILTER_VARIABLE: &str = "MINUET_LOG";
 
 /// Starts logging; from here on a panic in any thread is logged and ends the process with exit code 1, since a
-/// role that lost a thread would go on only in appearance.
+/// role that lost a thread would go on only in appearance. (But for those that are contained: [`crate::contain`].)
 pub(super) fn start(format: LogFormat) {
     let filter = EnvFilter::try_from_env(FILTER_VARIABLE).unwrap_or_else(|_| EnvFilter::new("info"));
     let lines = fmt()
@@ -27,6 +28,8 @@ pub(super) fn start(format: LogFormat) {
     panic::set_hook(Box::new(|what| {
         let backtrace = Backtrace::capture();
         tracing::error!("{what}\n{backtrace}");
-        std::process::exit(1);
+        if !is_contained() {
+            std::process::exit(1);
+        }
     }));
 }

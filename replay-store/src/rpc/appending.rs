@@ -1,0 +1,115 @@
+//! One `Append` stream. A slot for the acknowledgement is taken before a game is read, so telling the
+//! sender never waits, and a sender that reads no acknowledgements is read from no further.
+
+use std::sync::Arc;
+
+use proto::v1::{AppendAck, Game};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
+use tonic::{Status, Streaming};
+
+use super::stopping;
+use crate::{
+    append::Verdict, error::StoreFailed, metrics, record, settings::MAX_UNACKNOWLEDGED, shared::State,
+    store::Store, validate,
+};
+
+/// Games above this many positions are packed on a blocking thread (a smaller one takes under a millisecond).
+const PACKED_AT_ONCE: usize = 1024;
+
+type Acks = mpsc::Sender<Result<AppendAck, Status>>;
+type Slot = mpsc::OwnedPermit<Result<AppendAck, Status>>;
+
+/// Serves the stream in a task of its own.
+pub(super) fn start(
+    store: Arc<Store>,
+    shutdown: CancellationToken,
+    games: Streaming<Game>,
+) -> ReceiverStream<Result<AppendAck, Status>> {
+    let (acks, stream) = mpsc::channel(MAX_UNACKNOWLEDGED);
+    tokio::spawn(async move {
+        let Some(end) = run(&store, &shutdown, games, &acks).await else {
+            // The sender has finished or gone; what waits is stored and acknowledged still.
+            return;
+        };
+        // After all that waits is settled: every slot is free again.
+        if let Ok(mut slots) = acks.reserve_many(MAX_UNACKNOWLEDGED).await
+            && let Some(slot) = slots.next()
+        {
+            slot.send(Err(end));
+        }
+    });
+    ReceiverStream::new(stream)
+}
+
+/// Takes games until the sender is done (`None`) or the stream must end with a status.
+async fn run(
+    store: &Arc<Store>,
+    shutdown: &CancellationToken,
+    mut games: Streaming<Game>,
+    acks: &Acks,
+) -> Option<Status> {
+    let mut state = store.state();
+    loop {
+        let next = async {
+            let slot = acks.clone().reserve_owned().await.ok()?;
+            let game = games.message().await.ok()??;
+            Some((slot, game))
+        };
+        let (slot, game) = tokio::select! {
+            next = next => next?,
+            () = shutdown.cancelled() => return Some(stopping()),
+            failure = failure(&mut state) => return Some(failure),
+        };
+        if let Err(failure) = take(store, game, slot).await {
+            return Some(Status::unavailable(failure.to_string()));
+        }
+    }
+}
+
+/// Checks and packs a game, and queues it for the writer.
+async fn take(store: &Arc<Store>, game: Game, slot: Slot) -> Result<(), StoreFailed> {
+    let settings = store.settings();
+    let checked = match validate::check(&game, &settings.game, settings.options) {
+        Ok(checked) => checked,
+        Err(refusal) => {
+            metrics::refused(refusal.field);
+            tracing::debug!(%refusal, actor = game.actor, "a game is refused");
+            slot.send(Ok(Verdict::refused(refusal).ack(game.id)));
+            return Ok(());
+        }
+    };
+    let id = game.id.clone();
+    let packed = if game.actions.len() <= PACKED_AT_ONCE {
+        record::encode(&game)
+    } else {
+        tokio::task::spawn_blocking(move || record::encode(&game))
+            .await
+            .unwrap_or_else(|error| Err(std::io::Error::other(error)))
+    };
+    match packed {
+        Ok(record) => {
+            let reply = Box::new(move |verdict: Verdict| {
+                slot.send(Ok(verdict.ack(id)));
+            });
+            store.append(checked, record, reply).await
+        }
+        Err(error) => {
+            let refused = Verdict::Refused {
+                reason: format!("cannot be packed: {error}"),
+                retry: true,
+            };
+            slot.send(Ok(refused.ack(id)));
+            Ok(())
+        }
+    }
+}
+
+/// Resolves when the store has failed.
+async fn failure(state: &mut tokio::sync::watch::Receiver<State>) -> Status {
+    match state.wait_for(|state| *state != State::Running).await.as_deref() {
+        Ok(State::Failed(failure)) => Status::unavailable(failure.to_string()),
+        _ => stopping(),
+    }
+}

@@ -1,0 +1,176 @@
+//! `minuet.v1.ReplayStore`: the store's gRPC service. What blocks on the disk runs on blocking threads.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`appending`] | one `Append` stream: games in, acknowledgements out |
+//! | [`sampling`] | one `Sample` stream: batches out |
+
+mod appending;
+mod sampling;
+
+use std::sync::Arc;
+
+use proto::v1::{
+    AppendAck, Batch, ExportRequest, Game, GetGameRequest, ListGamesReply, ListGamesRequest, SampleRequest,
+    StatsReply, StatsRequest, StoredGame,
+    replay_store_server::{ReplayStore, ReplayStoreServer},
+};
+use service::connect::MAX_MESSAGE_BYTES;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::{
+    settings::{MAX_GAME_BYTES, MAX_LISTED},
+    store::{GetError, Store},
+};
+
+/// Games of one `Export` step, and steps that may wait for the client.
+const EXPORT_STEP: usize = 16;
+
+/// The service over a store.
+#[derive(Clone, Debug)]
+pub struct Rpc {
+    store: Arc<Store>,
+    stopping: CancellationToken,
+}
+
+impl Rpc {
+    /// Serves `store`; long-lived streams end when `stopping` is cancelled.
+    pub fn new(store: Arc<Store>, stopping: CancellationToken) -> Self {
+        Self { store, stopping }
+    }
+
+    /// The tonic service, with its message limits.
+    pub fn into_service(self) -> ReplayStoreServer<Self> {
+        ReplayStoreServer::new(self)
+            .max_decoding_message_size(MAX_GAME_BYTES)
+            .max_encoding_message_size(MAX_MESSAGE_BYTES)
+    }
+
+    /// Runs work that blocks on the disk.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Store) -> T + Send + 'static,
+    ) -> Result<T, Status> {
+        let store = Arc::clone(&self.store);
+        tokio::task::spawn_blocking(move || work(&store))
+            .await
+            .map_err(|error| Status::internal(error.to_string()))
+    }
+}
+
+#[tonic::async_trait]
+impl ReplayStore for Rpc {
+    type AppendStream = ReceiverStream<Result<AppendAck, Status>>;
+    type SampleStream = ReceiverStream<Result<Batch, Status>>;
+    type ExportStream = ReceiverStream<Result<StoredGame, Status>>;
+
+    async fn append(
+        &self,
+        request: Request<Streaming<Game>>,
+    ) -> Result<Response<Self::AppendStream>, Status> {
+        let acks = appending::start(
+            Arc::clone(&self.store),
+            self.stopping.clone(),
+            request.into_inner(),
+        );
+        Ok(Response::new(acks))
+    }
+
+    async fn sample(&self, request: Request<SampleRequest>) -> Result<Response<Self::SampleStream>, Status> {
+        let batches = sampling::start(
+            Arc::clone(&self.store),
+            self.stopping.clone(),
+            request.into_inner(),
+        )?;
+        Ok(Response::new(batches))
+    }
+
+    async fn stats(&self, _: Request<StatsRequest>) -> Result<Response<StatsReply>, Status> {
+        self.blocking(Store::stats).await.map(Response::new)
+    }
+
+    async fn list_games(
+        &self,
+        request: Request<ListGamesRequest>,
+    ) -> Result<Response<ListGamesReply>, Status> {
+        let ListGamesRequest {
+            after_sequence,
+            limit,
+            newest_first,
+        } = request.into_inner();
+        if limit == 0 || limit > MAX_LISTED {
+            return Err(Status::invalid_argument(format!(
+                "limit: {limit}, 1 to {MAX_LISTED} are possible"
+            )));
+        }
+        let games = self
+            .blocking(move |store| store.list(after_sequence, limit as usize, newest_first))
+            .await?;
+        Ok(Response::new(ListGamesReply { games }))
+    }
+
+    async fn get_game(&self, request: Request<GetGameRequest>) -> Result<Response<Game>, Status> {
+        let id = request.into_inner().id;
+        let id = id
+            .as_ref()
+            .try_into()
+            .map_err(|_| Status::invalid_argument(format!("id: {} bytes, 16 expected", id.len())))?;
+        let found = self.blocking(move |store| store.get(&id)).await?;
+        found.map(Response::new).map_err(|error| {
+            let message = error.to_string();
+            match error {
+                GetError::Unknown | GetError::Retired => Status::not_found(message),
+                GetError::Damaged { .. } => Status::data_loss(message),
+            }
+        })
+    }
+
+    async fn export(&self, request: Request<ExportRequest>) -> Result<Response<Self::ExportStream>, Status> {
+        let ExportRequest {
+            from_sequence,
+            to_sequence,
+        } = request.into_inner();
+        let to = if to_sequence == 0 { u64::MAX } else { to_sequence };
+        let (games, stream) = mpsc::channel(EXPORT_STEP);
+        let rpc = self.clone();
+        tokio::spawn(async move {
+            let mut from = from_sequence;
+            loop {
+                let step = rpc
+                    .blocking(move |store| store.export(from, to, EXPORT_STEP))
+                    .await;
+                let (step, next) = match step {
+                    Ok(Some(step)) => step,
+                    Ok(None) => return,
+                    Err(status) => {
+                        // A client that has gone needs no status.
+                        let _ = games.send(Err(status)).await;
+                        return;
+                    }
+                };
+                from = next;
+                for game in step {
+                    let is_gone = tokio::select! {
+                        sent = games.send(Ok(game)) => sent.is_err(),
+                        () = rpc.stopping.cancelled() => {
+                            let _ = games.try_send(Err(stopping()));
+                            true
+                        }
+                    };
+                    if is_gone {
+                        return;
+                    }
+                }
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+}
+
+/// What a stream that is cut short by a shutdown ends with; clients connect again.
+fn stopping() -> Status {
+    Status::unavailable("the replay store is shutting down")
+}

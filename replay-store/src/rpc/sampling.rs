@@ -1,0 +1,93 @@
+//! One `Sample` stream: the next batch is made while the last one is on its way.
+
+use std::sync::Arc;
+
+use proto::v1::{Batch, SampleRequest};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
+use tonic::Status;
+
+use super::stopping;
+use crate::{
+    settings::MAX_BATCH_POSITIONS,
+    shared::State,
+    store::{SampleError, Store},
+};
+
+/// Batches that are ready and wait for the client.
+const READY: usize = 2;
+
+/// Checks the request and serves the stream in a task of its own.
+pub(super) fn start(
+    store: Arc<Store>,
+    shutdown: CancellationToken,
+    request: SampleRequest,
+) -> Result<ReceiverStream<Result<Batch, Status>>, Status> {
+    if !(1..=MAX_BATCH_POSITIONS).contains(&request.batch_size) {
+        return Err(Status::invalid_argument(format!(
+            "batch_size: {}, 1 to {MAX_BATCH_POSITIONS} are possible",
+            request.batch_size
+        )));
+    }
+    if request.batches == 0 {
+        return Err(Status::invalid_argument("batches: 0 asks for nothing"));
+    }
+    let window = store.settings().window_positions;
+    if request.min_positions > window {
+        return Err(Status::failed_precondition(format!(
+            "min_positions: {} is more than the window ever holds for certain ({window}, replay.window_positions)",
+            request.min_positions
+        )));
+    }
+    let (batches, stream) = mpsc::channel(READY);
+    tokio::spawn(async move {
+        let end = tokio::select! {
+            end = run(&store, &request, &batches) => end,
+            () = shutdown.cancelled() => Err(stopping()),
+            // The client has gone, or gave up waiting.
+            () = batches.closed() => Ok(()),
+        };
+        if let Err(status) = end {
+            // A client that has gone needs no status.
+            let _ = batches.send(Err(status)).await;
+        }
+    });
+    Ok(ReceiverStream::new(stream))
+}
+
+async fn run(
+    store: &Arc<Store>,
+    request: &SampleRequest,
+    batches: &mpsc::Sender<Result<Batch, Status>>,
+) -> Result<(), Status> {
+    let mut positions = store.positions();
+    let mut state = store.state();
+    for at in 0..u64::from(request.batches) {
+        let number = request.first_batch.wrapping_add(at);
+        let batch = loop {
+            let enough = request.min_positions.max(1);
+            tokio::select! {
+                held = positions.wait_for(|&held| held >= enough) => { held.map_err(|_| stopping())?; }
+                _ = state.wait_for(|state| matches!(state, State::Failed(_))) => {
+                    return Err(Status::unavailable("the store has failed"));
+                }
+            }
+            let (store, seed, size) = (Arc::clone(store), request.seed, request.batch_size as usize);
+            let drawn = tokio::task::spawn_blocking(move || store.batch(seed, number, size))
+                .await
+                .map_err(|error| Status::internal(error.to_string()))?;
+            match drawn {
+                Ok(batch) => break batch,
+                // The last position was lost in the meantime: wait again.
+                Err(SampleError::Empty) => tokio::task::yield_now().await,
+                Err(error @ SampleError::Unreadable) => return Err(Status::data_loss(error.to_string())),
+                Err(SampleError::Failed(failure)) => return Err(Status::unavailable(failure.to_string())),
+            }
+        };
+        if batches.send(Ok(batch)).await.is_err() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
