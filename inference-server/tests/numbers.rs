@@ -13,7 +13,6 @@ use inference_server::{
     loader::{File, LoadError, Loader},
     model::Model,
     runner::Batch,
-    runtime,
 };
 use onnx::{Input, Metadata, TowerShape, TowerWeights};
 use ort::value::Tensor;
@@ -24,7 +23,7 @@ fn layouts() -> Vec<RowLayout> {
 }
 
 fn environment() -> ort::environment::Environment {
-    runtime::load(Path::new("")).unwrap()
+    onnx_runtime::load(Path::new("")).unwrap()
 }
 
 fn load(backend: Backend, file: &[u8], layout: &RowLayout) -> Result<Model, LoadError> {

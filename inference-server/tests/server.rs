@@ -441,7 +441,7 @@ async fn draining_answers_what_is_in_flight_and_ends_the_streams() {
 
 #[tokio::test]
 async fn a_provider_that_is_not_there_is_an_error_at_start() {
-    inference_server::runtime::load(std::path::Path::new("")).unwrap();
+    onnx_runtime::load(std::path::Path::new("")).unwrap();
     if inference_server::backend::Backend::Cuda.check().is_ok() {
         return;
     }

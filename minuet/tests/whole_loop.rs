@@ -39,7 +39,10 @@ fn actors_play_the_learner_publishes_and_actors_are_answered_by_it() {
     let next = second.wait_for("checkpoint", |event| event["step"].as_u64() > Some(step_kept));
     assert!(next["positions_seen"].as_u64() > checkpoint["positions_seen"].as_u64());
     let after = second.game_ids();
-    assert!(after.is_superset(&before), "stored games are missing after a restart");
+    assert!(
+        after.is_superset(&before),
+        "stored games are missing after a restart"
+    );
     second.stop();
 }
 
@@ -60,7 +63,10 @@ fn killing_each_role_loses_no_game_and_doubles_none() {
         let next = run.wait_for("checkpoint", |event| event["step"].as_u64() > Some(step));
         step = next["step"].as_u64().unwrap();
         let now = run.game_ids();
-        assert!(now.is_superset(&seen), "games are missing after the kill of {role}");
+        assert!(
+            now.is_superset(&seen),
+            "games are missing after the kill of {role}"
+        );
     }
     let kept = run.stop();
     assert!(kept["games"].as_u64().unwrap() >= seen.len() as u64);

@@ -17,7 +17,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use service::config::{self, ConfigError, GameConfig, Override, RunConfig};
+use service::config::{self, ConfigError, Override, RunConfig};
 
 /// The configuration's name in a run's folder.
 const CONFIG: &str = "run.toml";
@@ -138,19 +138,16 @@ impl RunFolder {
     /// [`FolderError::Config`].
     pub fn load(&self, overrides: &[Override]) -> Result<RunConfig, FolderError> {
         let path = self.config_file();
-        config::load_with(Some(&path), overrides).map_err(|source| FolderError::Config { path, source })
+        config::load_with(Some(&path), overrides)
+            .and_then(|config| super::game::check(&config.game).map(|()| config))
+            .map_err(|source| FolderError::Config { path, source })
     }
 }
 
 /// The configuration of a new run: the game's defaults, and what was asked for.
 fn new_run(game: Option<&str>, overrides: &[Override]) -> Result<RunConfig, ConfigError> {
     let mut config = RunConfig::default();
-    if let Some(name) = game {
-        config.game = GameConfig {
-            name: name.into(),
-            ..GameConfig::default()
-        };
-    }
+    config.game = super::game::defaults(game.unwrap_or(&config.game.name))?;
     config::parse_with(&config::template(&config), overrides)
 }
 

@@ -48,7 +48,11 @@ impl Visitor for Check<'_> {
 
     fn visit<G: Game>(self) -> Self::Output {
         let refused = |key: &str, reason: String| {
-            ConfigError::Game(format!("`{key}` of {}: {}", G::NAME, reason.trim_end().replace('\n', "; ")))
+            ConfigError::Game(format!(
+                "`{key}` of {}: {}",
+                G::NAME,
+                reason.trim_end().replace('\n', "; ")
+            ))
         };
         self.0
             .rules
@@ -81,10 +85,18 @@ mod tests {
         let said = |game: &GameConfig| check(game).unwrap_err().to_string();
         let mut game = defaults("paco-sako").unwrap();
         game.options = 99;
-        assert!(said(&game).starts_with("`game.options` of paco-sako: "), "{}", said(&game));
+        assert!(
+            said(&game).starts_with("`game.options` of paco-sako: "),
+            "{}",
+            said(&game)
+        );
         game.options = 1;
         game.rules.insert("dead_ends".into(), "loss".into());
-        assert!(said(&game).starts_with("`game.rules` of paco-sako: unknown field `dead_ends`"), "{}", said(&game));
+        assert!(
+            said(&game).starts_with("`game.rules` of paco-sako: unknown field `dead_ends`"),
+            "{}",
+            said(&game)
+        );
         game.name = "paco-saco".into();
         assert!(said(&game).contains("did you mean paco-sako?"), "{}", said(&game));
         assert!(defaults("go").is_err());

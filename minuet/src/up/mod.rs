@@ -3,6 +3,7 @@
 //! | module | what it is for |
 //! |---|---|
 //! | [`folder`] | the run's folder: layout, `run.toml`, the lock |
+//! | [`game`] | the game's own defaults, and a check of what `run.toml` says of it |
 //! | [`plan`] | which processes there are, and what each is started with ([`ports`]) |
 //! | [`supervise`] | one process kept running; [`team`]: all of them, and the order in which they stop |
 //! | [`census`] | processes that an earlier start left behind |
@@ -15,6 +16,7 @@ mod census;
 mod conduct;
 mod event;
 mod folder;
+mod game;
 mod logs;
 mod plan;
 mod ports;
@@ -27,7 +29,7 @@ mod watch;
 use std::{path::PathBuf, time::Duration};
 
 use anyhow::Context;
-use service::config::Override;
+use service::config::{GameConfig, Override};
 
 /// Arguments of `minuet up`.
 #[derive(clap::Args)]
@@ -64,12 +66,9 @@ pub struct Arguments {
     binaries: Option<PathBuf>,
 }
 
-/// The game of a new run that names none.
-const DEFAULT_GAME: &str = "paco-sako";
-
 impl Arguments {
     fn folder(&self) -> PathBuf {
-        let game = self.game.as_deref().unwrap_or(DEFAULT_GAME);
+        let game = self.game.clone().unwrap_or_else(|| GameConfig::default().name);
         self.run
             .clone()
             .unwrap_or_else(|| PathBuf::from("runs").join(game))

@@ -58,7 +58,9 @@ impl Run {
             );
         }
         let mut command = Command::new(minuet);
-        command.args(["up", "--json", "--game", "paco-sako", "--run"]).arg(folder);
+        command
+            .args(["up", "--json", "--game", "paco-sako", "--run"])
+            .arg(folder);
         for setting in settings {
             command.args(["--set", setting]);
         }
@@ -73,8 +75,17 @@ impl Run {
                 }
             }
         });
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let mut run = Self { child, events, past: Vec::new(), replay: String::new(), runtime };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let mut run = Self {
+            child,
+            events,
+            past: Vec::new(),
+            replay: String::new(),
+            runtime,
+        };
         let started = run.wait_for("started", |_| true);
         started["replay"].as_str().unwrap().clone_into(&mut run.replay);
         // `started` may be waited for again.
@@ -143,7 +154,8 @@ impl Run {
     pub fn kill(&mut self, role: &str) {
         let started = self.wait_for("role-started", |event| event["name"] == role);
         // What was said before its end belongs to the process that is gone.
-        self.past.retain(|event| event["name"] != role && event["event"] != "checkpoint");
+        self.past
+            .retain(|event| event["name"] != role && event["event"] != "checkpoint");
         signal(&started["pid"].to_string(), "KILL");
     }
 
@@ -165,7 +177,10 @@ impl Drop for Run {
 }
 
 fn signal(pid: &str, name: &str) {
-    let status = Command::new("kill").args([&format!("-{name}"), pid]).status().unwrap();
+    let status = Command::new("kill")
+        .args([&format!("-{name}"), pid])
+        .status()
+        .unwrap();
     assert!(status.success(), "cannot send SIG{name} to {pid}");
 }
 
@@ -174,7 +189,11 @@ async fn list_games(address: String) -> Result<Vec<GameSummary>, Box<dyn std::er
     let mut games: Vec<GameSummary> = Vec::new();
     loop {
         let after_sequence = games.last().map_or(0, |game| game.sequence);
-        let request = ListGamesRequest { after_sequence, limit: PAGE, newest_first: false };
+        let request = ListGamesRequest {
+            after_sequence,
+            limit: PAGE,
+            newest_first: false,
+        };
         let page = client.list_games(request).await?.into_inner().games;
         if page.is_empty() {
             return Ok(games);

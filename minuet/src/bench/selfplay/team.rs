@@ -202,8 +202,6 @@ fn free_addresses(count: usize) -> std::io::Result<Vec<SocketAddr>> {
         .collect::<Result<Vec<_>, _>>()?;
     listeners.iter().map(TcpListener::local_addr).collect()
 }
-<<<<<<< HEAD
-=======
 
 #[cfg(test)]
 mod tests {
@@ -255,4 +253,3 @@ mod tests {
         assert_eq!((config.game.name.as_str(), config.game.options), ("othello", 0));
     }
 }
->>>>>>> actor
