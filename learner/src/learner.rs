@@ -95,7 +95,7 @@ impl Training {
             config.checkpoints.keep,
             &config.inference.runtime,
             self.runtime,
-            self.shutdown,
+            self.shutdown.clone(),
         )?;
         let (shape, layout, settings, seed) = (
             self.shape,
@@ -116,6 +116,6 @@ impl Training {
             row_len: self.game.layout.row_len(),
             resumed: self.resumed,
         };
-        Worker::begin(config, parts)?.work()
+        Worker::begin(config, parts)?.work(&self.shutdown)
     }
 }

@@ -80,6 +80,8 @@ pub struct Source {
     stats_at: Option<Instant>,
     mentioned_at: Option<Instant>,
     unusable: u32,
+    /// A batch has come since the last failure.
+    has_delivered: bool,
 }
 
 /// What interrupted a fetch.
@@ -121,6 +123,7 @@ impl Source {
             stats_at: None,
             mentioned_at: None,
             unusable: 0,
+            has_delivered: false,
         }
     }
 
@@ -146,6 +149,9 @@ impl Source {
                 Err(Interruption::Closed) => return Ok(()),
                 Err(Interruption::Fatal(error)) => return Err(error),
                 Err(Interruption::Store(status)) => {
+                    if std::mem::take(&mut self.has_delivered) {
+                        backoff.reset();
+                    }
                     // At 1, 2, 4, 8, … attempts: an outage of a day must not fill the disk with its own log.
                     if (backoff.attempts() + 1).is_power_of_two() {
                         tracing::warn!(
@@ -224,6 +230,7 @@ impl Source {
                 return Err(tonic::Status::data_loss(text).into());
             }
             self.next_batch += 1;
+            self.has_delivered = true;
             self.ledger
                 .observe(batch.positions_inserted, batch.window_positions);
             match pack(&batch, &self.layout) {

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Instant};
 use anyhow::{Context as _, bail};
 use service::config::{self, RunConfig};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     batches::HostBatch,
@@ -139,12 +140,13 @@ impl Worker {
         })
     }
 
-    /// Trains until no more batches come, then publishes what is not published yet.
+    /// Trains until `shutdown`, or until no more batches come; then publishes what is not published yet. Batches that are
+    /// ready are not trained on any more after `shutdown`: they are drawn again when training goes on.
     ///
     /// # Errors
     /// Where training cannot go on.
-    pub fn work(mut self) -> anyhow::Result<()> {
-        loop {
+    pub fn work(mut self, shutdown: &CancellationToken) -> anyhow::Result<()> {
+        while !shutdown.is_cancelled() {
             let asked = Instant::now();
             let Some(batch) = self.batches.blocking_recv() else {
                 break;
