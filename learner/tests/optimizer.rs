@@ -7,7 +7,7 @@ use learner::{
 };
 use tch::{
     Device, Kind, Tensor,
-    nn::{self, OptimizerConfig as _},
+    nn,
 };
 
 const RATE: f64 = 0.03;
