@@ -140,6 +140,7 @@ mod tests {
                 .map(|(number, actor)| (format!("actor-{number}"), process(actor)))
                 .collect(),
             stats: None,
+            model: None,
             own_usage: None,
         }
     }

@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
 use futures::{StreamExt, stream::FuturesUnordered};
-use proto::v1::{StatsReply, StatsRequest, replay_store_client::ReplayStoreClient};
+use proto::v1::{
+    DescribeModelRequest, ModelDescription, StatsReply, StatsRequest, evaluator_client::EvaluatorClient,
+    replay_store_client::ReplayStoreClient,
+};
 use service::{
     process::{self, Usage},
     role::Role,
@@ -18,7 +21,7 @@ use super::page::Page;
 use crate::up::plan::Plan;
 
 /// A service that takes longer has no answer this time.
-const PATIENCE: Duration = Duration::from_millis(800);
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What was seen at one moment.
 #[derive(Clone, Debug)]
@@ -29,6 +32,8 @@ pub struct Observation {
     pub processes: BTreeMap<String, Process>,
     /// What the replay store says; `None` while it gives no answer.
     pub stats: Option<StatsReply>,
+    /// The model that answers actors; `None` while there is none.
+    pub model: Option<ModelDescription>,
     /// Memory and time of `minuet up` itself.
     pub own_usage: Option<Usage>,
 }
@@ -72,6 +77,8 @@ pub struct Observer {
     members: Vec<(String, Role, SocketAddr)>,
     inference: Channel,
     replay: Channel,
+    /// The label or version that actors ask.
+    label: String,
 }
 
 impl Observer {
@@ -87,6 +94,7 @@ impl Observer {
                 .collect(),
             inference: service::connect::channel(&plan.config.inference.address)?,
             replay: service::connect::channel(&plan.config.replay.address)?,
+            label: plan.config.actor.model.clone(),
         })
     }
 
@@ -100,11 +108,12 @@ impl Observer {
                 (name.clone(), self.process(*role, *metrics, pid).await)
             })
             .collect();
-        let (processes, stats) = tokio::join!(processes.collect(), self.stats());
+        let (processes, stats, model) = tokio::join!(processes.collect(), self.stats(), self.model());
         Observation {
             at: Instant::now(),
             processes,
             stats,
+            model,
             own_usage: process::usage(std::process::id()),
         }
     }
@@ -134,6 +143,15 @@ impl Observer {
     pub async fn stats(&self) -> Option<StatsReply> {
         let mut client = ReplayStoreClient::new(self.replay.clone());
         let reply = tokio::time::timeout(PATIENCE, client.stats(StatsRequest {})).await;
+        Some(reply.ok()?.ok()?.into_inner())
+    }
+
+    async fn model(&self) -> Option<ModelDescription> {
+        let mut client = EvaluatorClient::new(self.inference.clone());
+        let asked = DescribeModelRequest {
+            model: self.label.clone(),
+        };
+        let reply = tokio::time::timeout(PATIENCE, client.describe_model(asked)).await;
         Some(reply.ok()?.ok()?.into_inner())
     }
 }

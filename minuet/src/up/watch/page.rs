@@ -1,14 +1,14 @@
 //! Fetching and reading a role's Prometheus page (the text exposition format, version 0.0.4).
 
-use std::{net::SocketAddr, time::Duration};
+use std::net::SocketAddr;
 
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::{Request, body::Bytes};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-/// A page that takes longer has no answer this time.
-const PATIENCE: Duration = Duration::from_millis(800);
+use super::observe::PATIENCE;
+
 /// Largest page that is read, in bytes.
 const LARGEST: usize = 1024 * 1024;
 
@@ -52,14 +52,6 @@ impl Page {
             .filter(|sample| sample.label(label) == Some(value))
             .map(|sample| sample.value)
             .reduce(|left, right| left + right)
-    }
-
-    /// The label's value in the sample of this name that is largest: of an `_info` metric, the one in force.
-    pub fn label(&self, name: &str, label: &str) -> Option<&str> {
-        let in_force = self
-            .named(name)
-            .max_by(|left, right| left.value.total_cmp(&right.value))?;
-        in_force.label(label)
     }
 
     fn named(&self, name: &str) -> impl Iterator<Item = &Sample> {
@@ -169,8 +161,8 @@ minuet_odd NaN
             Some(7.0)
         );
         assert_eq!(
-            page.label("minuet_inference_model_info", "version"),
-            Some("a \"b\" \\ {c},d=\n")
+            page.sum_with("minuet_inference_model_info", "version", "a \"b\" \\ {c},d=\n"),
+            Some(1.0)
         );
         assert_eq!(page.sum("minuet_absent"), None);
         assert!(page.sum("minuet_odd").is_some_and(f64::is_nan));
@@ -184,6 +176,6 @@ minuet_odd NaN
         assert_eq!(Page::fetch(address).await, None);
         service::metrics_page::install(&address.to_string(), "actor").unwrap();
         let page = Page::fetch(address).await.unwrap();
-        assert_eq!(page.label("minuet_build_info", "role"), Some("actor"));
+        assert_eq!(page.sum_with("minuet_build_info", "role", "actor"), Some(1.0));
     }
 }
