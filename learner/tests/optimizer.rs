@@ -5,10 +5,7 @@ use learner::{
     optimizer::rules::{Rule, Step},
     torch::to_host,
 };
-use tch::{
-    Device, Kind, Tensor,
-    nn::{self, OptimizerConfig as _},
-};
+use tch::{Device, Kind, Tensor, nn};
 
 const RATE: f64 = 0.03;
 const DECAY: f64 = 0.1;
