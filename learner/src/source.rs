@@ -42,6 +42,9 @@ pub enum SourceError {
     /// The store holds another game.
     #[error(transparent)]
     Game(BatchError),
+    /// The store will never answer this.
+    #[error("the replay store refused: {0}")]
+    Refused(String),
     /// One unusable batch after the other.
     #[error("{count} batches in a row could not be used, the last one because of {last}")]
     Unusable {
@@ -96,7 +99,15 @@ enum Interruption {
 
 impl From<tonic::Status> for Interruption {
     fn from(status: tonic::Status) -> Self {
-        Self::Store(status)
+        use tonic::Code;
+
+        match status.code() {
+            // What was asked is wrong, not the moment.
+            Code::InvalidArgument | Code::FailedPrecondition | Code::Unimplemented => {
+                Self::Fatal(SourceError::Refused(status.message().to_owned()))
+            }
+            _ => Self::Store(status),
+        }
     }
 }
 

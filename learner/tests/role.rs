@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use checkpoints::Manifest;
+use checkpoints::{LATEST, Manifest, WEIGHTS};
 use common::{
     run::{Learner, PATIENCE, config, start_store},
     store::{self, State},
@@ -84,6 +84,47 @@ async fn a_store_that_is_away_breaks_off_and_sends_nonsense_is_survived() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_label_left_behind_catches_up_and_a_damaged_checkpoint_is_not_gone_on_from() {
+    let home = tempfile::tempdir().unwrap();
+    let state = Arc::new(State::default());
+    let (address, _stop) = start_store(&state).await;
+    state.insert(96);
+    let learner = Learner::start(config(home.path(), &address));
+    let repository = learner.repository.clone();
+    let random = learner.reaches(0).await;
+    let newest = learner.reaches(6).await;
+    learner.stop().await;
+
+    // As after a crash between the checkpoint and its label.
+    repository.set_label(LATEST, &random.version).await.unwrap();
+    let learner = Learner::start(config(home.path(), &address));
+    assert_eq!(learner.reaches(6).await.version, newest.version);
+    assert_eq!(learner.stop().await.version, newest.version);
+
+    let folder = home
+        .path()
+        .join("checkpoints/versions")
+        .join(newest.version.as_str());
+    let file = folder.join(WEIGHTS);
+    let mut bytes = std::fs::read(&file).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    let reason = Learner::start(config(home.path(), &address)).fails().await;
+    assert!(
+        reason.contains("weights.safetensors of") && reason.contains("remove its folder"),
+        "{reason}"
+    );
+    std::fs::remove_dir_all(folder).unwrap();
+    let learner = Learner::start(config(home.path(), &address));
+    assert_eq!(
+        learner.reaches(6).await.version,
+        newest.version,
+        "made again, bit for bit"
+    );
+    learner.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn training_that_diverges_goes_back_once_and_then_gives_up() {
     let home = tempfile::tempdir().unwrap();
     let state = Arc::new(State::default());
@@ -134,6 +175,15 @@ async fn what_does_not_belong_together_is_an_error_that_says_so() {
     other_rows.game.options = 3;
     let reason = Learner::start(other_rows).fails().await;
     assert!(reason.contains("another layout of paco-sako"), "{reason}");
+
+    state.other_game.store(false, Ordering::SeqCst);
+    let mut large = config(home.path(), &address);
+    large.learner.batch_size = 512;
+    let reason = Learner::start(large).fails().await;
+    assert!(
+        reason.contains("the replay store refused: batch_size"),
+        "{reason}"
+    );
 
     let mut no_runtime = config(&home.path().join("other"), &address);
     no_runtime.inference.runtime = "/nowhere/libonnxruntime.so".into();

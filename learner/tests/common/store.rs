@@ -124,6 +124,9 @@ impl ReplayStore for Store {
         request: Request<v1::SampleRequest>,
     ) -> Result<Response<Self::SampleStream>, Status> {
         let request = request.into_inner();
+        if request.batch_size > 256 {
+            return Err(Status::invalid_argument("batch_size: 256 are possible"));
+        }
         let breaks = self.state.breaks.load(Ordering::SeqCst);
         let count = if breaks { 1 } else { request.batches };
         let mut batches: Vec<Result<v1::Batch, Status>> = (0..u64::from(count))
