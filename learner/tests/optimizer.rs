@@ -5,14 +5,7 @@ use learner::{
     optimizer::rules::{Rule, Step},
     torch::to_host,
 };
-<<<<<<< HEAD
-use tch::{
-    Device, Kind, Tensor,
-    nn,
-};
-=======
 use tch::{Device, Kind, Tensor, nn};
->>>>>>> learner
 
 const RATE: f64 = 0.03;
 const DECAY: f64 = 0.1;

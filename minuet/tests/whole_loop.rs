@@ -27,7 +27,10 @@ fn actors_play_the_learner_publishes_and_actors_are_answered_by_it() {
     assert_ne!(untrained, serving["version"]);
     // A stored game says which models answered during it.
     let game = first.wait_for_game(|game| {
-        let steps = game.model_versions.iter().map(|version| step_of(&version.as_str().into()));
+        let steps = game
+            .model_versions
+            .iter()
+            .map(|version| step_of(&version.as_str().into()));
         steps.max() >= Some(trained)
     });
     assert!(game.positions > 0);
