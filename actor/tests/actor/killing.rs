@@ -31,7 +31,7 @@ async fn until(child: &mut Child, what: impl Fn() -> bool) {
 async fn a_killed_actor_goes_on_under_its_name_and_no_game_comes_twice_or_under_anothers_id() {
     let server = Server::good();
     *server.layout.lock() = PacoSako::layout(PacoSako::encoding(1).unwrap());
-    // Half of the time it is slow to say that it has a game, so that kills find games on their way.
+    // Now and then it keeps a game and breaks off before it says so.
     let store = Store::new(|nth, _| {
         if nth % 9 == 4 {
             Fate::KeepAndBreak
