@@ -3,6 +3,7 @@
 //! While the device works, requests gather; when it is free, it is given what has gathered, without any timer. If a whole
 //! largest batch has gathered before, it is formed at once and waits beside the device, so that the device need not wait
 //! for it. While the device is idle a lone request may be made to wait for company (`max_wait`; not at all by default).
+//! The runtime's timers tick in milliseconds, so such a wait may end up to one millisecond late.
 
 use std::{
     sync::{
@@ -143,3 +144,6 @@ enum Look {
     WaitUntil(Instant),
     Wait,
 }
+
+#[cfg(test)]
+mod tests;

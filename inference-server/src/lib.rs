@@ -23,7 +23,7 @@
 //! | [`canary`] | does a provider agree with f32? |
 //! | [`backend`] | the providers |
 //! | [`session`] | a model in ONNX Runtime |
-//! | [`runtime`] | finds and loads ONNX Runtime |
+//! | [`onnx_runtime`] | finds and loads ONNX Runtime (a crate of its own) |
 //! | [`models`], [`model`] | which model answers |
 //! | [`runner`] | what executes batches |
 //! | [`buckets`] | the sizes of batches |
@@ -45,7 +45,6 @@ pub mod queue;
 pub mod refusal;
 pub mod reply;
 pub mod runner;
-pub mod runtime;
 pub mod server;
 pub mod service;
 pub mod session;

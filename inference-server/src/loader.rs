@@ -34,7 +34,7 @@ pub enum LoadError {
     Run(#[from] RunError),
     /// The provider computes something else than plain f32.
     #[error(
-        "{backend} is too far from f32: priors {} (at most {}), values {} (at most {})",
+        "{backend} is too far from f32: priors {:.5} (at most {}), values {:.5} (at most {})",
         distance.prior, bound.prior, distance.value, bound.value
     )]
     Differs {
@@ -277,10 +277,10 @@ impl Loader {
             let rate = size as f64 / candidate.time.as_secs_f64();
             tracing::info!(
                 provider = %candidate.backend,
-                positions_per_second = rate.round(),
+                positions_per_second = rate.round() as u64,
                 batch = size,
-                prior_distance = candidate.distance.prior,
-                value_distance = candidate.distance.value,
+                prior_distance = format_args!("{:.5}", candidate.distance.prior),
+                value_distance = format_args!("{:.5}", candidate.distance.value),
                 "measured"
             );
         }

@@ -32,6 +32,7 @@ pub struct Metrics {
     load_failures: Counter,
     load_seconds: Histogram,
     step: Gauge,
+    digest: Gauge,
 }
 
 impl Metrics {
@@ -61,6 +62,7 @@ impl Metrics {
             load_failures: counter!("minuet_inference_model_loads_total", "result" => "refused"),
             load_seconds: histogram!("minuet_inference_model_load_seconds"),
             step: gauge!("minuet_inference_model_step"),
+            digest: gauge!("minuet_inference_model_digest"),
         }
     }
 
@@ -129,10 +131,14 @@ impl Metrics {
         self.streams.increment(change);
     }
 
-    /// A model was loaded and is served from now on. (Its version is no label: a long run has thousands.)
+    /// A model was loaded and is served from now on. Its version, `{step}-{digest}`, is given as two numbers: as a label
+    /// it would make one more series with every checkpoint of a long run.
     pub(crate) fn serves(&self, info: &ModelInfo, before: Option<&ModelInfo>, time: Duration) {
         self.loads.increment(1);
         self.load_seconds.record(time);
+        let digest = info.version.rsplit('-').next();
+        let digest = digest.and_then(|digest| u32::from_str_radix(digest, 16).ok());
+        self.digest.set(f64::from(digest.unwrap_or_default()));
         self.step.set(info.step as f64);
         let gauge = |info: &ModelInfo| gauge!("minuet_inference_provider_info", "provider" => info.provider);
         if let Some(before) = before {

@@ -222,3 +222,6 @@ fn serve(line: &mut Line, current: &Arc<Model>, formed: &mut Option<Formed>) -> 
     formed.positions += count;
     Turn::Served(count)
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,7 +16,7 @@ use tonic::server::NamedService;
 
 use crate::{
     backend::Backend, batcher::Batcher, buckets::Buckets, executor::Executor, follow::Follower,
-    loader::Loader, metrics::Metrics, models::Models, reply, runtime, service::EvaluatorService,
+    loader::Loader, metrics::Metrics, models::Models, reply, service::EvaluatorService,
 };
 
 /// Runs the role: listens on `inference.address` until `shutdown`.
@@ -112,7 +112,7 @@ pub async fn serve(
 async fn loader(config: &RunConfig) -> anyhow::Result<Loader> {
     let inference = config.inference.clone();
     let loading = tokio::task::spawn_blocking(move || -> anyhow::Result<Loader> {
-        let environment = runtime::load(&inference.runtime)?;
+        let environment = onnx_runtime::load(&inference.runtime)?;
         let buckets = Buckets::new(&inference.batch_sizes, inference.max_batch);
         let asked_for = Backend::asked_for(inference.provider);
         Ok(Loader::new(environment, inference.threads, buckets, asked_for)?)

@@ -1,4 +1,4 @@
-//! Training steps and their parts, in samples per second: `cargo bench -p learner -- [threads] [blocks] [filters] [batch]`.
+//! Training steps and their parts, in samples per second: `cargo bench -p learner -- [threads] [blocks] [filters] [batch] [bf16]`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "../tests/common/mod.rs"]
@@ -7,7 +7,7 @@ mod common;
 use std::time::Instant;
 
 use games::RowLayout;
-use learner::{device, network::NetworkShape, train::Trainer};
+use learner::{device, network::NetworkShape, precision::Precision, train::Trainer};
 use service::config::{LearnerConfig, ModelConfig};
 use tch::Device;
 
@@ -44,19 +44,27 @@ fn main() {
     let batches: Vec<_> = (0..4)
         .map(|number| common::batch(&layout, size, 1, number))
         .collect();
+    if std::env::args().any(|word| word == "bf16") {
+        trainer.set_precision(Precision::Bf16);
+    }
     let mut losses = Vec::new();
     for batch in &batches {
         losses.push(trainer.step(batch).unwrap().loss);
     }
-    let begun = Instant::now();
+    let cpu = || service::process::usage(std::process::id()).map_or(0.0, |usage| usage.cpu_seconds);
+    let (begun, cpu_begun) = (Instant::now(), cpu());
     let mut steps = 0;
     while begun.elapsed().as_secs_f64() < 5.0 {
         losses.push(trainer.step(&batches[steps % batches.len()]).unwrap().loss);
         steps += 1;
     }
-    let rate = (steps * size) as f64 / begun.elapsed().as_secs_f64();
+    let samples = (steps * size) as f64;
+    let (rate, cpu_rate) = (
+        samples / begun.elapsed().as_secs_f64(),
+        samples / (cpu() - cpu_begun).max(0.01),
+    );
     println!(
-        "{blocks}x{filters}, batches of {size}, {} threads: {rate:.0} samples/s, loss {:.3} after {} steps",
+        "{blocks}x{filters}, batches of {size}, {} threads: {rate:.0} samples/s, {cpu_rate:.0} a second of CPU, loss {:.3} after {} steps",
         tch::get_num_threads(),
         losses.last().unwrap(),
         losses.len()

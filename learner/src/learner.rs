@@ -95,25 +95,18 @@ impl Training {
             config.checkpoints.keep,
             &config.inference.runtime,
             self.runtime,
-            self.shutdown,
+            self.shutdown.clone(),
         )?;
-        let trainer = Trainer::new(
-            &self.shape,
-            &self.game.layout,
-            &config.learner,
+        let (shape, layout, settings, seed) = (
+            self.shape,
+            self.game.layout.clone(),
+            config.learner.clone(),
             config.run.seed,
-            device,
-        )?;
-        tracing::info!(
-            parameters = trainer.network().variables().parameters(),
-            blocks = self.shape.blocks,
-            filters = self.shape.filters,
-            game = self.game.layout.game,
-            "the network"
         );
+        let new_trainer = move || Trainer::new(&shape, &layout, &settings, seed, device);
         let folder = &config.learner.folder;
         let parts = Parts {
-            trainer,
+            new_trainer: Box::new(new_trainer),
             publisher,
             reporter: Reporter::open(folder)
                 .with_context(|| format!("cannot write to {}", folder.display()))?,
@@ -123,6 +116,6 @@ impl Training {
             row_len: self.game.layout.row_len(),
             resumed: self.resumed,
         };
-        Worker::begin(config, parts)?.work()
+        Worker::begin(config, parts)?.work(&self.shutdown)
     }
 }

@@ -12,6 +12,7 @@
 //! | [`loss`] | what is minimised |
 //! | [`optimizer`] | how |
 //! | [`train`] | one training step |
+//! | [`precision`] | f32 or bf16 |
 //! | [`worker`] | the training thread |
 //! | [`snapshot`] | the state as files |
 //! | [`resume`] | the checkpoint to go on from |
@@ -34,6 +35,7 @@ pub mod ledger;
 pub mod loss;
 pub mod network;
 pub mod optimizer;
+pub mod precision;
 pub mod proof;
 pub mod publish;
 pub mod report;

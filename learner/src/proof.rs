@@ -4,7 +4,7 @@
 //! measured. The bounds are a hundred times that, and far below what a wrong weight, a wrong fold or a wrong
 //! expansion does.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use games::RowLayout;
 use ort::{environment::Environment, session::Session, value::Tensor as OrtTensor};
@@ -36,15 +36,8 @@ pub struct Agreement {
 #[derive(Debug, thiserror::Error)]
 pub enum ProofError {
     /// The runtime's library cannot be loaded.
-    #[error(
-        "ONNX Runtime cannot be loaded from {path}: {reason}; set `inference.runtime` or ORT_DYLIB_PATH to a libonnxruntime.so of version 1.24 or later"
-    )]
-    Runtime {
-        /// Where it was looked for.
-        path: PathBuf,
-        /// What the loader said.
-        reason: String,
-    },
+    #[error(transparent)]
+    Runtime(#[from] onnx_runtime::RuntimeError),
     /// The runtime refused the file, or failed to run it.
     #[error("ONNX Runtime refused the export: {0}")]
     Run(String),
@@ -87,23 +80,14 @@ pub struct Prover {
 }
 
 impl Prover {
-    /// Loads ONNX Runtime: from `configured` if it is not empty, else from where `ORT_DYLIB_PATH` says, else from where
-    /// the set-up puts it beside the build.
+    /// Loads ONNX Runtime, see [`onnx_runtime::load`].
     ///
     /// # Errors
     /// [`ProofError::Runtime`].
     pub fn load(configured: &Path) -> Result<Self, ProofError> {
-        let path = runtime_path(configured);
-        let fault = |reason: String| ProofError::Runtime {
-            path: path.clone(),
-            reason,
-        };
-        let environment = ort::init_from(&path)
-            .map_err(|error| fault(error.to_string()))?
-            .with_name("minuet-learner")
-            .build()
-            .map_err(|error| fault(error.to_string()))?;
-        Ok(Self { environment })
+        Ok(Self {
+            environment: onnx_runtime::load(configured)?,
+        })
     }
 
     /// Compares `model`, the export of `network`, with the network itself on valid rows, back to back.
@@ -161,22 +145,6 @@ impl Prover {
 
 fn refused<T>(error: ort::Error<T>) -> ProofError {
     ProofError::Run(TorchError::new(&error.to_string()).to_string())
-}
-
-/// Where ONNX Runtime is looked for.
-fn runtime_path(configured: &Path) -> PathBuf {
-    if !configured.as_os_str().is_empty() {
-        return configured.into();
-    }
-    if let Some(path) = std::env::var_os("ORT_DYLIB_PATH").filter(|path| !path.is_empty()) {
-        return path.into();
-    }
-    let beside_build = "third_party/ort/lib/libonnxruntime.so";
-    std::env::current_exe()
-        .ok()
-        .and_then(|program| Some(program.parent()?.join("../..").join(beside_build)))
-        .filter(|path| path.exists())
-        .unwrap_or_else(|| beside_build.into())
 }
 
 /// The network's own answers, in f32 on the CPU: a GPU may take shortcuts of precision that are no fault of the export.

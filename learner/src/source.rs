@@ -42,6 +42,9 @@ pub enum SourceError {
     /// The store holds another game.
     #[error(transparent)]
     Game(BatchError),
+    /// The store will never answer this.
+    #[error("the replay store refused: {0}")]
+    Refused(String),
     /// One unusable batch after the other.
     #[error("{count} batches in a row could not be used, the last one because of {last}")]
     Unusable {
@@ -80,6 +83,8 @@ pub struct Source {
     stats_at: Option<Instant>,
     mentioned_at: Option<Instant>,
     unusable: u32,
+    /// A batch has come since the last failure.
+    has_delivered: bool,
 }
 
 /// What interrupted a fetch.
@@ -94,7 +99,15 @@ enum Interruption {
 
 impl From<tonic::Status> for Interruption {
     fn from(status: tonic::Status) -> Self {
-        Self::Store(status)
+        use tonic::Code;
+
+        match status.code() {
+            // What was asked is wrong, not the moment.
+            Code::InvalidArgument | Code::FailedPrecondition | Code::Unimplemented => {
+                Self::Fatal(SourceError::Refused(status.message().to_owned()))
+            }
+            _ => Self::Store(status),
+        }
     }
 }
 
@@ -121,6 +134,7 @@ impl Source {
             stats_at: None,
             mentioned_at: None,
             unusable: 0,
+            has_delivered: false,
         }
     }
 
@@ -146,6 +160,9 @@ impl Source {
                 Err(Interruption::Closed) => return Ok(()),
                 Err(Interruption::Fatal(error)) => return Err(error),
                 Err(Interruption::Store(status)) => {
+                    if std::mem::take(&mut self.has_delivered) {
+                        backoff.reset();
+                    }
                     // At 1, 2, 4, 8, … attempts: an outage of a day must not fill the disk with its own log.
                     if (backoff.attempts() + 1).is_power_of_two() {
                         tracing::warn!(
@@ -224,6 +241,7 @@ impl Source {
                 return Err(tonic::Status::data_loss(text).into());
             }
             self.next_batch += 1;
+            self.has_delivered = true;
             self.ledger
                 .observe(batch.positions_inserted, batch.window_positions);
             match pack(&batch, &self.layout) {

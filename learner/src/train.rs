@@ -11,6 +11,7 @@ use crate::{
     loss::losses,
     network::{Mode, Network, NetworkShape, Pass},
     optimizer::{self, Optimizer, Rule, schedule::learning_rate},
+    precision::Precision,
     torch::{TorchError, to_host},
 };
 
@@ -32,6 +33,9 @@ pub struct Progress {
     pub store_inserted: u64,
     /// Times that training went back to a checkpoint because it had diverged.
     pub rollbacks: u64,
+    /// The precision that was measured to be best, kept so that a restart trains on exactly.
+    #[serde(default)]
+    pub precision: Option<Precision>,
 }
 
 /// One training step.
@@ -109,6 +113,11 @@ impl Trainer {
             device,
             kind: Kind::Float,
         })
+    }
+
+    /// Computes the tower in this precision when training; see [`Pass::kind`].
+    pub fn set_precision(&mut self, precision: Precision) {
+        self.kind = precision.kind();
     }
 
     /// The network as it is now.

@@ -3,16 +3,19 @@
 use std::{sync::Arc, time::Instant};
 
 use anyhow::{Context as _, bail};
-use service::config::RunConfig;
+use service::config::{self, RunConfig};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     batches::HostBatch,
+    precision::{self, Precision},
     publish::{PublishError, Publisher},
     report::Reporter,
     resume::Resumed,
     snapshot::Snapshot,
     source::StoreView,
+    torch::TorchError,
     train::{Progress, TrainError, Trainer},
 };
 
@@ -23,7 +26,6 @@ const MAX_REFUSED: u32 = 3;
 pub const PROOF_POSITIONS: usize = 64;
 
 /// The training thread's state.
-#[derive(Debug)]
 pub struct Worker {
     trainer: Trainer,
     publisher: Publisher,
@@ -39,13 +41,18 @@ pub struct Worker {
     published_step: u64,
     rolled_back: bool,
     refused: u32,
+    /// Makes another trainer like this one, to measure with.
+    scratch: Scratch,
+    wanted_precision: config::Precision,
 }
 
+/// Makes trainers to be thrown away.
+pub type Scratch = Box<dyn Fn() -> Result<Trainer, TorchError>>;
+
 /// What a worker is made of.
-#[derive(Debug)]
 pub struct Parts {
-    /// A new trainer.
-    pub trainer: Trainer,
+    /// Makes new trainers, all alike.
+    pub new_trainer: Scratch,
     /// Where checkpoints go.
     pub publisher: Publisher,
     /// Where figures go.
@@ -69,7 +76,7 @@ impl Worker {
     /// Where the checkpoint does not fit, or the random network cannot be published.
     pub fn begin(config: &RunConfig, parts: Parts) -> anyhow::Result<Self> {
         let Parts {
-            mut trainer,
+            new_trainer,
             mut publisher,
             mut reporter,
             view,
@@ -78,6 +85,14 @@ impl Worker {
             row_len,
             resumed,
         } = parts;
+        let mut trainer = new_trainer()?;
+        let shape = trainer.network().shape();
+        tracing::info!(
+            parameters = trainer.network().variables().parameters(),
+            blocks = shape.blocks,
+            filters = shape.filters,
+            "the network"
+        );
         let proof_rows = rows
             .into_iter()
             .map(i32::try_from)
@@ -101,6 +116,12 @@ impl Worker {
                 snapshot
             }
         };
+        let wanted_precision = config.learner.precision;
+        let known = Precision::configured(wanted_precision).or(trainer.progress.precision);
+        if let Some(precision) = known {
+            trainer.set_precision(precision);
+        }
+        metrics::gauge!("minuet_learner_step").set(trainer.progress.step as f64);
         Ok(Self {
             published_step: trainer.progress.step,
             trainer,
@@ -114,20 +135,24 @@ impl Worker {
             safe,
             rolled_back: false,
             refused: 0,
+            scratch: new_trainer,
+            wanted_precision,
         })
     }
 
-    /// Trains until no more batches come, then publishes what is not published yet.
+    /// Trains until `shutdown`, or until no more batches come; then publishes what is not published yet. Batches that are
+    /// ready are not trained on any more after `shutdown`: they are drawn again when training goes on.
     ///
     /// # Errors
     /// Where training cannot go on.
-    pub fn work(mut self) -> anyhow::Result<()> {
-        loop {
+    pub fn work(mut self, shutdown: &CancellationToken) -> anyhow::Result<()> {
+        while !shutdown.is_cancelled() {
             let asked = Instant::now();
             let Some(batch) = self.batches.blocking_recv() else {
                 break;
             };
             self.reporter.waited(asked.elapsed());
+            self.decide_precision(&batch)?;
             self.step(&batch)?;
             let step = self.trainer.progress.step;
             if step > self.published_step && is_due(step, self.checkpoint_steps) {
@@ -137,6 +162,19 @@ impl Worker {
         if self.trainer.progress.step > self.published_step {
             self.publish()?;
         }
+        Ok(())
+    }
+
+    /// With the first batch there is something to measure with, and the machine is as busy as it will be.
+    fn decide_precision(&mut self, batch: &HostBatch) -> anyhow::Result<()> {
+        if self.wanted_precision != config::Precision::Auto || self.trainer.progress.precision.is_some() {
+            return Ok(());
+        }
+        let new_trainer = || (self.scratch)().map_err(TrainError::from);
+        let precision = precision::measure(new_trainer, batch)
+            .context("cannot measure which precision is faster; set learner.precision")?;
+        self.trainer.set_precision(precision);
+        self.trainer.progress.precision = Some(precision);
         Ok(())
     }
 

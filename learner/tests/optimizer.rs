@@ -5,10 +5,14 @@ use learner::{
     optimizer::rules::{Rule, Step},
     torch::to_host,
 };
+<<<<<<< HEAD
 use tch::{
     Device, Kind, Tensor,
-    nn::{self, OptimizerConfig as _},
+    nn,
 };
+=======
+use tch::{Device, Kind, Tensor, nn};
+>>>>>>> learner
 
 const RATE: f64 = 0.03;
 const DECAY: f64 = 0.1;

@@ -40,7 +40,11 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("minuet: {error:#}");
-            ExitCode::FAILURE
+            // A setting that cannot be used is bad usage.
+            let unusable = error
+                .chain()
+                .any(|cause| cause.is::<service::config::ConfigError>());
+            ExitCode::from(if unusable { 2 } else { 1 })
         }
     }
 }

@@ -257,3 +257,101 @@ fn the_games_benchmark_checks_its_counts() {
     assert_eq!(report["games"][0]["nodes"], 1_417_416);
     assert!(report["games"][0]["nodes_per_second"].as_f64().unwrap() > 0.0);
 }
+
+#[test]
+fn chess_speaks_uci_and_names_policy_entries() {
+    let answer = ask(&json!({"id": 1, "game": "chess", "actions": ["e2e4", "e7e5", "g1f3"], "trace": true}));
+    assert_eq!(answer["to_move"], 1);
+    assert_eq!(
+        answer["fen"],
+        "rnbqkbnr/pppp1ppp/8/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R b KQkq - 1 2"
+    );
+    assert_eq!(answer["row"].as_array().unwrap().len(), 32 + 1 + 8);
+    assert_eq!(answer["legal_before"].as_array().unwrap().len(), 4);
+    let legal = answer["legal"].as_array().unwrap();
+    let policy = answer["policy"].as_object().unwrap();
+    assert_eq!((legal.len(), policy.len()), (29, 29));
+    assert!(legal.iter().all(|uci| policy.contains_key(uci.as_str().unwrap())));
+    // Turned by 180°: a knight from b8 to c6 moves from rank 0, file 6 by two ranks and one file to the left.
+    assert_eq!(policy["b8c6"], 63 * 64 + 6);
+
+    let answer =
+        ask(&json!({"game": "chess", "start": "8/P6k/8/8/8/8/8/K7 w - - 0 1", "underpromotions": false}));
+    assert_eq!(answer["legal"].as_array().unwrap().len(), 4);
+    let answer =
+        ask(&json!({"game": "chess", "start": "8/P6k/8/8/8/8/8/K7 w - - 0 1", "actions": ["a7a8n"]}));
+    assert_eq!(
+        (answer["outcome"].as_str(), &answer["legal"]),
+        (Some("draw"), &json!([]))
+    );
+}
+
+#[test]
+fn othello_and_connect_four_count_their_actions() {
+    let answer = ask(&json!({"game": "othello", "actions": [19]}));
+    assert_eq!(answer["legal"], json!([18, 20, 34]));
+    assert_eq!(
+        answer["fen"],
+        format!("{}X-------XX------XO{} O", "-".repeat(19), "-".repeat(27))
+    );
+    let answer = ask(&json!({"game": "connect-four", "actions": [3, 0, 3, 0, 3, 0, 3]}));
+    assert_eq!(
+        (
+            answer["outcome"].as_str(),
+            &answer["legal"],
+            answer["fen"].as_str()
+        ),
+        (Some("first"), &json!([]), Some("7/7/3x3/o2x3/o2x3/o2x3 o"))
+    );
+}
+
+#[test]
+fn what_the_board_games_refuse_is_said() {
+    for (request, error) in [
+        (
+            json!({"game": "chess", "actions": ["e2e4", "e2e4"]}),
+            "action 1: e2e4 is not legal here",
+        ),
+        (
+            json!({"game": "chess", "actions": [5]}),
+            "action 0: 5 is not a move as UCI writes it",
+        ),
+        (
+            json!({"game": "othello", "actions": [19, 64]}),
+            "action 1: 64 is not legal",
+        ),
+        (
+            json!({"game": "othello", "actions": [65]}),
+            "action 0: 65 is no action number (0 to 64)",
+        ),
+        (
+            json!({"game": "connect-four", "actions": [0, 0, 0, 0, 0, 0, 0]}),
+            "action 6: 0 is not legal: the column is full",
+        ),
+        (
+            json!({"game": "connect-four", "start": "nonsense"}),
+            "cannot start a game of connect-four",
+        ),
+        (json!({"game": "othello", "pie": 1}), "unknown field `pie`"),
+    ] {
+        let answer = ask(&request);
+        let found = answer["error"].as_str().unwrap();
+        assert!(found.starts_with(error), "{request}: {found}");
+        assert_eq!(answer["legal"], Value::Null);
+    }
+}
+
+#[test]
+fn perft_of_the_board_games() {
+    for (game, counts) in [
+        ("chess", [20, 400, 8902, 197_281]),
+        ("othello", [4, 12, 56, 244]),
+        ("connect-four", [7, 49, 343, 2401]),
+    ] {
+        let output = minuet(&["perft", "--game", game, "--depth", "4", "--json"])
+            .output()
+            .unwrap();
+        let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(printed, json!({ "counts": counts }), "{game}");
+    }
+}

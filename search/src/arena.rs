@@ -250,7 +250,6 @@ impl Arena {
     pub(crate) fn evaluate(&mut self, node: NodeId, priors: &[f32], value: MoverValue) {
         let at = node.0 as usize;
         self.words[at] |= EVALUATED;
-        self.words[at + 1] = NO_GENERATION;
         self.words[at + 3] = value.get().to_bits();
         for (word, prior) in self.words[at + HEADER..].iter_mut().zip(priors) {
             // Selection orders priors by their bits: there must be no negative zero.

@@ -21,12 +21,12 @@ pub enum PageError {
         address: String,
     },
     /// The address is taken, or a recorder is installed already.
-    #[error("cannot serve the metrics page on {address}: {source}")]
+    #[error("cannot serve the metrics page on {address}: {reason}")]
     Build {
         /// The address.
         address: String,
         /// Why.
-        source: BuildError,
+        reason: BuildError,
     },
 }
 
@@ -41,9 +41,9 @@ pub fn install(address: &str, role: &'static str) -> Result<(), PageError> {
     })?;
     builder()
         .and_then(|builder| builder.with_http_listener(listen_on).install())
-        .map_err(|source| PageError::Build {
+        .map_err(|reason| PageError::Build {
             address: address.into(),
-            source,
+            reason,
         })?;
     metrics::gauge!("minuet_build_info", "version" => env!("CARGO_PKG_VERSION"), "role" => role).set(1.0);
     tokio::spawn(watch_process());

@@ -19,18 +19,18 @@ const MAX_STREAMS_PER_CONNECTION: u32 = 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The address cannot be listened on.
-    #[error("cannot listen on {address}: {source}")]
+    #[error("cannot listen on {address}: {reason}")]
     Listen {
         /// The address.
         address: String,
         /// Why.
-        source: io::Error,
+        reason: io::Error,
     },
     /// The descriptors given for reflection are damaged.
-    #[error("reflection: {0}")]
+    #[error("cannot describe the services for reflection")]
     Reflection(#[from] tonic_reflection::server::Error),
     /// The transport failed.
-    #[error("transport: {0}")]
+    #[error("the gRPC transport failed")]
     Transport(#[from] tonic::transport::Error),
 }
 
@@ -61,9 +61,9 @@ pub fn server() -> Server {
 pub async fn listen(address: &str) -> Result<TcpListener, ServeError> {
     TcpListener::bind(address)
         .await
-        .map_err(|source| ServeError::Listen {
+        .map_err(|reason| ServeError::Listen {
             address: address.into(),
-            source,
+            reason,
         })
 }
 
@@ -158,9 +158,9 @@ pub async fn serve(
 /// [`ServeError::Listen`] if the address cannot be listened on; serving goes on in a task of its own.
 pub async fn serve_health(address: &str, shutdown: CancellationToken) -> Result<SocketAddr, ServeError> {
     let listener = listen(address).await?;
-    let at = listener.local_addr().map_err(|source| ServeError::Listen {
+    let at = listener.local_addr().map_err(|reason| ServeError::Listen {
         address: address.into(),
-        source,
+        reason,
     })?;
     let (routes, health) = standard_routes(&[], &[]).await?;
     health.set_serving(true).await;

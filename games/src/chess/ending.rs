@@ -1,8 +1,8 @@
 //! How a game of chess ends. Mate comes before every draw.
 //!
-//! Draws are taken as soon as FIDE lets a player claim them: the third occurrence of a position, a hundred half-moves without
-//! capture or pawn's move. A position is dead if no material is left that could mate; blocked positions, in which nobody can
-//! mate though the material would do, are not looked for.
+//! Draws are taken as soon as FIDE lets a player claim them: the third occurrence of a position, a hundred
+//! half-moves without capture or pawn's move. A position is dead if no material is left that could mate;
+//! blocked positions, in which nobody can mate though the material would do, are not looked for.
 
 use cozy_chess::{BitBoard, Piece};
 

@@ -1,29 +1,32 @@
-//! Chess: rules by the crate cozy-chess with the history that FIDE's draws need, rows and policy of dlchess (version 2).
+//! Chess: rules by the crate cozy-chess with the history that FIDE's draws need, rows and policy of dlchess
+//! (version 2).
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | `moves` | the 73×8×8 move numbers: action ids and policy entries |
+//! | `moves` | action ids, and dlchess' 73×8×8 policy entries |
+//! | `legal` | the legal actions, and the board's moves they stand for |
 //! | `history` | the positions that could still be repeated |
 //! | `ending` | mate, stalemate and the draws |
 //! | `row` | the index row and its layout: dlchess' 22 planes |
 //! | `text` | FEN and UCI, checked when read |
 //!
-//! An action is a move's number with White at the bottom, whoever moves; the policy entry of the same move is its
-//! number on the board as the mover sees it (turned by 180° for Black). Castling moves the king by two files.
-//! The left-right mirror image of a position is equivalent once no castling right is left.
+//! Actions are absolute (`64·from + to`, under-promotions apart); the policy entry of a move is its number on
+//! the board as the mover sees it, turned by 180° for Black. Castling moves the king by two files. The
+//! left-right mirror image of a position is equivalent once no castling right is left.
 
 mod ending;
 mod history;
+mod legal;
 mod moves;
 mod row;
 mod text;
 
-use cozy_chess::{Board, Color, Move, Piece, Rank, Square};
+use cozy_chess::{Board, Color};
 use serde::{Deserialize, Serialize};
 
 use self::{
     history::History,
-    moves::{Under, View},
+    moves::{Step, View},
 };
 use crate::{
     game::{Action, Game, IllegalAction, Outcome, Player, StartError, Symmetry},
@@ -45,8 +48,8 @@ pub struct Rules {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Chess {
     board: Board,
-    /// Half-moves since the last capture or pawn's move. The board's own clock stops at 100, a start position's may be
-    /// above it.
+    /// Half-moves since the last capture or pawn's move. The board's own clock stops at 100, a start
+    /// position's may be above it.
     clock: u8,
     underpromotions: bool,
     history: History,
@@ -87,78 +90,11 @@ impl Chess {
 
     /// Replaces `actions` by every legal move, ascending: all promotions, and also where a draw has ended the game.
     pub fn moves(&self, actions: &mut Vec<Action>) {
-        self.collect_moves(true, actions);
-    }
-
-    fn collect_moves(&self, underpromotions: bool, actions: &mut Vec<Action>) {
-        actions.clear();
-        let own_pieces = self.board.colors(self.board.side_to_move());
-        self.board.generate_moves(|piece_moves| {
-            let from = piece_moves.from as u32;
-            if piece_moves.piece == Piece::King && !piece_moves.to.is_disjoint(own_pieces) {
-                actions.extend(
-                    (piece_moves.to & own_pieces)
-                        .iter()
-                        .map(|rook| moves::number(from, castling_target(from, rook))),
-                );
-            }
-            let targets = match piece_moves.piece {
-                Piece::King => piece_moves.to & !own_pieces,
-                _ => piece_moves.to,
-            };
-            actions.extend(targets.iter().map(|to| moves::number(from, to as u32)));
-            if underpromotions && piece_moves.piece == Piece::Pawn {
-                let last_ranks = Rank::First.bitboard() | Rank::Eighth.bitboard();
-                for to in targets & last_ranks {
-                    actions.extend(
-                        [Under::Knight, Under::Bishop, Under::Rook]
-                            .map(|under| moves::under_promotion(from, to as u32, under)),
-                    );
-                }
-            }
-            false
-        });
-        actions.sort_unstable();
-    }
-
-    /// The move that an action stands for on this board, legal or not; `None` for ids that no piece can use and for
-    /// moves that do not start on an own piece.
-    fn board_move(&self, action: Action) -> Option<Move> {
-        let step = moves::step(action)?;
-        let from = Square::try_index(step.from as usize)?;
-        let to = Square::try_index(step.to as usize)?;
-        let mover = self.board.side_to_move();
-        if !self.board.colors(mover).has(from) {
-            return None;
-        }
-        let piece = self.board.piece_on(from)?;
-        let promotion = match step.under {
-            Some(Under::Knight) => Some(Piece::Knight),
-            Some(Under::Bishop) => Some(Piece::Bishop),
-            Some(Under::Rook) => Some(Piece::Rook),
-            None if piece == Piece::Pawn && matches!(to.rank(), Rank::First | Rank::Eighth) => {
-                Some(Piece::Queen)
-            }
-            None => None,
-        };
-        if piece == Piece::King && step.from.abs_diff(step.to) == 2 {
-            // The board takes castling as the king's move onto its rook.
-            let rights = self.board.castle_rights(mover);
-            let rook = if to > from { rights.short } else { rights.long }?;
-            return Some(Move {
-                from,
-                to: Square::new(rook, from.rank()),
-                promotion,
-            });
-        }
-        if piece == Piece::King && self.board.colors(mover).has(to) {
-            return None;
-        }
-        Some(Move { from, to, promotion })
+        legal::collect(&self.board, true, actions);
     }
 
     fn play_on_board(&mut self, action: Action) -> Result<(), &'static str> {
-        let Some(chosen) = self.board_move(action) else {
+        let Some(chosen) = legal::board_move(&self.board, action) else {
             return Err("no piece of the player to move makes such a move");
         };
         let before = self.history.key(&self.board);
@@ -192,15 +128,6 @@ impl Chess {
     }
 }
 
-/// Where a king on `from` lands when it castles with `rook`.
-fn castling_target(from: u32, rook: Square) -> u32 {
-    if rook as u32 > from {
-        from + 2
-    } else {
-        from.saturating_sub(2)
-    }
-}
-
 const fn player(color: Color) -> Player {
     match color {
         Color::White => Player::First,
@@ -214,7 +141,7 @@ impl Game for Chess {
 
     const NAME: &'static str = "chess";
     const PLAYERS: u8 = 2;
-    const ACTIONS: u32 = moves::ACTIONS as u32;
+    const ACTIONS: u32 = moves::ACTIONS;
     const SYMMETRIES: u8 = 2;
 
     fn start(rules: &Rules, position: Option<&str>) -> Result<Self, StartError> {
@@ -250,7 +177,7 @@ impl Game for Chess {
         if ending::is_drawn(self) {
             actions.clear();
         } else {
-            self.collect_moves(self.underpromotions, actions);
+            legal::collect(&self.board, self.underpromotions, actions);
         }
     }
 
@@ -289,6 +216,6 @@ impl Game for Chess {
     }
 
     fn policy_index(&self, (): (), symmetry: Symmetry, action: Action) -> u32 {
-        self.view(symmetry).number(action)
+        Step::of(action).map_or(action, |step| step.entry(self.view(symmetry)))
     }
 }

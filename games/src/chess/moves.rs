@@ -1,21 +1,25 @@
-//! The 73×8×8 move numbers of dlchess: `64·plane + 8·from_rank + from_file`.
+//! Moves as numbers: action ids, and the 73×8×8 policy entries of dlchess.
 //!
-//! Planes 0–55 are queen-like moves, `7·direction + distance - 1`, directions N, S, NE, SW, NW, SE, E, W; planes
-//! 56–63 knight moves; planes 64–72 under-promotions, `64 + 3·g + p`, g = straight, NE/SW, NW/SE, p = knight,
-//! bishop, rook. Promotions to a queen are queen-like moves, castling moves the king by two files.
+//! An **action id** is absolute: `64·from + to`, castling moves the king by two files, a promotion that does
+//! not say otherwise is to a queen. Under-promotions have ids from 4096 on.
+//!
+//! A **policy entry** is `64·plane + 8·from_rank + from_file` on the board as the mover sees it (a [`View`];
+//! dlchess turns it by 180° for Black). Planes 0–55 are queen-like moves, `7·direction + distance - 1`,
+//! directions N, S, NE, SW, NW, SE, E, W; planes 56–63 knight moves; planes 64–72 under-promotions,
+//! `64 + 3·direction + piece`, directions straight, NE/SW, NW/SE, pieces knight, bishop, rook.
 //!
 //! A horizontal move by seven files counts as one step NW (a to h) or SE (h to a). That comes from the way
-//! dlchess tells directions apart, is kept for the sake of its networks, and takes no other move's number.
-//!
-//! Two frames are used: *absolute* numbers, with White at the bottom, are action ids; numbers in a [`View`] are
-//! policy entries. dlchess turns the board by 180° when Black moves.
+//! dlchess tells directions apart, is kept for the sake of its networks, and takes no other move's entry.
 
 use crate::game::Action;
 
-/// Number of move numbers, most of which no piece can ever use from its square.
-pub(super) const ACTIONS: usize = 73 * 64;
+/// Number of action ids as of policy entries, most of which no piece can ever use.
+pub(super) const ACTIONS: u32 = 73 * 64;
 
-/// What a pawn becomes, as far as the number tells: a queen's promotion has the number of a plain move.
+/// Ids below it are `64·from + to`.
+const UNDER_PROMOTIONS: u32 = 64 * 64;
+
+/// What a pawn becomes, if not a queen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Under {
     Knight,
@@ -23,12 +27,70 @@ pub(super) enum Under {
     Rook,
 }
 
-/// A move as its number gives it.
+impl Under {
+    pub(super) const ALL: [Self; 3] = [Self::Knight, Self::Bishop, Self::Rook];
+}
+
+/// A move as its id gives it, between squares below 64. No piece need be able to make it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) from: u32,
     pub(super) to: u32,
     pub(super) under: Option<Under>,
+}
+
+impl Step {
+    /// The move's action id. Under-promotions must start on the second or seventh rank and go one rank on, by
+    /// at most one file.
+    pub(super) const fn action(self) -> Action {
+        let Some(under) = self.under else {
+            return 64 * self.from + self.to;
+        };
+        let is_white = self.to > self.from;
+        let file = self.from % 8;
+        let sideways = self.to % 8 + 1 - file;
+        UNDER_PROMOTIONS + 9 * (8 * is_white as u32 + file) + 3 * sideways + under as u32
+    }
+
+    /// The move with this id; `None` for numbers that are none.
+    pub(super) fn of(action: Action) -> Option<Self> {
+        let Some(number) = action.checked_sub(UNDER_PROMOTIONS) else {
+            return Some(Self {
+                from: action / 64,
+                to: action % 64,
+                under: None,
+            });
+        };
+        let (pawn, sideways) = (number / 9, number / 3 % 3);
+        let file = pawn % 8;
+        let to_file = (file + sideways).checked_sub(1).filter(|&file| file < 8)?;
+        let (from_rank, to_rank) = match pawn / 8 {
+            0 => (1, 0),
+            1 => (6, 7),
+            _ => return None,
+        };
+        Some(Self {
+            from: 8 * from_rank + file,
+            to: 8 * to_rank + to_file,
+            under: Under::ALL.get(number as usize % 3).copied(),
+        })
+    }
+
+    /// The policy entry of the move as it is seen in `view`. Moves that no piece can make give some other one's.
+    pub(super) fn entry(self, view: View) -> u32 {
+        let (from, to) = (view.square(self.from), view.square(self.to));
+        match self.under {
+            None => ENTRIES[(from & 63) as usize][(to & 63) as usize].into(),
+            Some(under) => {
+                let direction = match (to % 8 + 1 - from % 8, to > from) {
+                    (1, _) => 0,
+                    (2, true) | (0, false) => 1,
+                    _ => 2,
+                };
+                64 * (64 + 3 * direction + under as u32) + from
+            }
+        }
+    }
 }
 
 /// How the board is seen when moves are numbered.
@@ -45,38 +107,9 @@ impl View {
     pub(super) const fn square(self, square: u32) -> u32 {
         (if self.turned { square ^ 63 } else { square }) ^ (if self.mirrored { 7 } else { 0 })
     }
-
-    /// The number, in this view, of a move that has the absolute number `action`; others are given back as they are.
-    pub(super) fn number(self, action: Action) -> u32 {
-        let table = &VIEWS[usize::from(self.turned) + 2 * usize::from(self.mirrored)];
-        table.get(action as usize).map_or(action, |&number| number.into())
-    }
 }
 
-/// The number of a move that is no under-promotion. Squares that no piece connects give a number without meaning.
-pub(super) fn number(from: u32, to: u32) -> u32 {
-    NUMBERS[(from & 63) as usize][(to & 63) as usize].into()
-}
-
-/// The number of an under-promotion.
-pub(super) const fn under_promotion(from: u32, to: u32, under: Under) -> u32 {
-    let file_step = (to & 7) as i32 - (from & 7) as i32;
-    let rises = to > from;
-    let group = match (file_step, rises) {
-        (0, _) => 0,
-        (1, true) | (-1, false) => 1,
-        _ => 2,
-    };
-    64 * (64 + 3 * group + under as u32) + from
-}
-
-/// The move that has this number; `None` where no piece could make it.
-pub(super) fn step(action: Action) -> Option<Step> {
-    STEPS.get(action as usize).copied().flatten()
-}
-
-const NOT_A_MOVE: u16 = u16::MAX;
-
+/// A knight's moves by ranks and files, in the order of their planes.
 const KNIGHT: [(i32, i32); 8] = [
     (2, 1),
     (1, 2),
@@ -88,49 +121,16 @@ const KNIGHT: [(i32, i32); 8] = [
     (2, -1),
 ];
 
-const fn queen_or_knight(from: u32, to: u32) -> u16 {
-    let ranks = (to >> 3) as i32 - (from >> 3) as i32;
-    let files = (to & 7) as i32 - (from & 7) as i32;
-    let plane = match knight(ranks, files) {
-        Some(knight) => 56 + knight,
-        None => {
-            let (direction, distance) = match (ranks, files) {
-                (0, 7) => (4, 1),
-                (0, -7) => (5, 1),
-                (1.., 0) => (0, ranks),
-                (..=-1, 0) => (1, -ranks),
-                (0, 1..) => (6, files),
-                (0, ..=-1) => (7, -files),
-                (1.., _) if ranks == files => (2, ranks),
-                (..=-1, _) if ranks == files => (3, -ranks),
-                (1.., _) if ranks == -files => (4, ranks),
-                (..=-1, _) if ranks == -files => (5, -ranks),
-                _ => return NOT_A_MOVE,
-            };
-            7 * direction + distance - 1
-        }
-    };
-    (64 * plane as u32 + from) as u16
-}
-
-const fn knight(ranks: i32, files: i32) -> Option<i32> {
-    let mut which = 0;
-    while which < KNIGHT.len() {
-        if KNIGHT[which].0 == ranks && KNIGHT[which].1 == files {
-            return Some(which as i32);
-        }
-        which += 1;
-    }
-    None
-}
-
-static NUMBERS: [[u16; 64]; 64] = {
-    let mut table = [[NOT_A_MOVE; 64]; 64];
+/// The entry of each move but under-promotions, by from and to.
+static ENTRIES: [[u16; 64]; 64] = {
+    let mut table = [[0; 64]; 64];
     let mut from = 0;
     while from < 64 {
         let mut to = 0;
         while to < 64 {
-            table[from][to] = queen_or_knight(from as u32, to as u32);
+            if let Some(plane) = plane(to / 8 - from / 8, to % 8 - from % 8) {
+                table[from as usize][to as usize] = (64 * plane + from) as u16;
+            }
             to += 1;
         }
         from += 1;
@@ -138,110 +138,106 @@ static NUMBERS: [[u16; 64]; 64] = {
     table
 };
 
-static STEPS: [Option<Step>; ACTIONS] = steps();
-
-const fn steps() -> [Option<Step>; ACTIONS] {
-    const UNDER: [Under; 3] = [Under::Knight, Under::Bishop, Under::Rook];
-    let mut table = [None; ACTIONS];
-    let mut from = 0;
-    while from < 64 {
-        let mut to = 0;
-        while to < 64 {
-            let number = queen_or_knight(from, to);
-            if number != NOT_A_MOVE {
-                table[number as usize] = Some(Step {
-                    from,
-                    to,
-                    under: None,
-                });
-            }
-            let promotes = (from >> 3 == 6 && to >> 3 == 7) || (from >> 3 == 1 && to >> 3 == 0);
-            if promotes && (from & 7).abs_diff(to & 7) <= 1 {
-                let mut which = 0;
-                while which < 3 {
-                    let under = Some(UNDER[which]);
-                    table[under_promotion(from, to, UNDER[which]) as usize] = Some(Step { from, to, under });
-                    which += 1;
-                }
-            }
-            to += 1;
+/// The plane of a queen's or knight's move by so many ranks and files.
+const fn plane(ranks: i32, files: i32) -> Option<i32> {
+    let mut which = 0;
+    while which < KNIGHT.len() {
+        if KNIGHT[which].0 == ranks && KNIGHT[which].1 == files {
+            return Some(56 + which as i32);
         }
-        from += 1;
+        which += 1;
     }
-    table
-}
-
-static VIEWS: [[u16; ACTIONS]; 4] = [
-    view(false, false),
-    view(true, false),
-    view(false, true),
-    view(true, true),
-];
-
-const fn view(turned: bool, mirrored: bool) -> [u16; ACTIONS] {
-    const STEPS: [Option<Step>; ACTIONS] = steps();
-    let view = View { turned, mirrored };
-    let mut table = [0; ACTIONS];
-    let mut action = 0;
-    while action < ACTIONS {
-        table[action] = match STEPS[action] {
-            None => action as u16,
-            Some(Step { from, to, under }) => {
-                let (from, to) = (view.square(from), view.square(to));
-                match under {
-                    None => queen_or_knight(from, to),
-                    Some(under) => under_promotion(from, to, under) as u16,
-                }
-            }
-        };
-        action += 1;
-    }
-    table
+    let (direction, distance) = match (ranks, files) {
+        (0, 7) => (4, 1),
+        (0, -7) => (5, 1),
+        (1.., 0) => (0, ranks),
+        (..=-1, 0) => (1, -ranks),
+        (0, 1..) => (6, files),
+        (0, ..=-1) => (7, -files),
+        (1.., _) if ranks == files => (2, ranks),
+        (..=-1, _) if ranks == files => (3, -ranks),
+        (1.., _) if ranks == -files => (4, ranks),
+        (..=-1, _) if ranks == -files => (5, -ranks),
+        _ => return None,
+    };
+    Some(7 * direction + distance - 1)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
 
-    #[test]
-    fn every_move_has_a_number_of_its_own() {
-        let possible = STEPS.iter().flatten().count();
-        // 1,456 queen moves, 336 knight moves, 3 · (8 + 7 + 7) under-promotions for each side.
-        assert_eq!(possible, 1456 + 336 + 2 * 66);
-        for (action, step) in STEPS.iter().enumerate() {
-            let Some(step) = step else { continue };
-            let again = match step.under {
-                None => number(step.from, step.to),
-                Some(under) => under_promotion(step.from, step.to, under),
-            };
-            assert_eq!(again as usize, action);
-        }
+    const VIEWS: [View; 4] = [
+        View {
+            turned: false,
+            mirrored: false,
+        },
+        View {
+            turned: true,
+            mirrored: false,
+        },
+        View {
+            turned: false,
+            mirrored: true,
+        },
+        View {
+            turned: true,
+            mirrored: true,
+        },
+    ];
+
+    /// Every move that some piece can make on an empty board.
+    fn possible() -> Vec<Step> {
+        let connected = |step: &Step| {
+            let by = |shift: u32| (step.to >> shift & 7) as i32 - (step.from >> shift & 7) as i32;
+            plane(by(3), by(0)).is_some()
+        };
+        (0..ACTIONS)
+            .filter_map(Step::of)
+            .filter(|step| step.under.is_some() || connected(step))
+            .collect()
     }
 
     #[test]
-    fn views_are_permutations_of_the_moves() {
-        for turned in [false, true] {
-            for mirrored in [false, true] {
-                let view = View { turned, mirrored };
-                let mut seen = vec![false; ACTIONS];
-                for action in (0..ACTIONS as u32).filter(|&action| step(action).is_some()) {
-                    let seen_as = view.number(action);
-                    assert!(step(seen_as).is_some());
-                    assert!(!std::mem::replace(&mut seen[seen_as as usize], true));
-                    assert_eq!(view.number(seen_as), action, "a view undoes itself");
-                }
+    fn every_id_is_its_moves_own() {
+        for action in 0..ACTIONS {
+            if let Some(step) = Step::of(action) {
+                assert_eq!(step.action(), action);
+            }
+        }
+        assert_eq!(Step::of(ACTIONS), None);
+        assert_eq!(Step::of(u32::MAX), None);
+        // 1,456 queen moves, 336 knight moves, 3 · (8 + 7 + 7) under-promotions for each side.
+        assert_eq!(possible().len(), 1456 + 336 + 2 * 66);
+    }
+
+    #[test]
+    fn in_every_view_each_move_has_an_entry_of_its_own() {
+        for view in VIEWS {
+            let mut entries = HashMap::new();
+            for step in possible() {
+                assert!(step.entry(view) < ACTIONS);
+                assert_eq!(entries.insert(step.entry(view), step), None);
             }
         }
     }
 
     #[test]
     fn a_rank_crossed_in_one_move_counts_as_a_diagonal_step() {
-        assert_eq!(number(0, 7), 64 * 28);
-        assert_eq!(number(7, 0), 64 * 35 + 7);
-        let mirrored = View {
-            turned: false,
-            mirrored: true,
+        let across = Step {
+            from: 0,
+            to: 7,
+            under: None,
         };
-        assert_eq!(mirrored.number(number(0, 7)), number(7, 0));
+        let back = Step {
+            from: 7,
+            to: 0,
+            under: None,
+        };
+        assert_eq!(across.entry(VIEWS[0]), 64 * 28);
+        assert_eq!(back.entry(VIEWS[0]), 64 * 35 + 7);
+        assert_eq!(across.entry(VIEWS[2]), back.entry(VIEWS[0]));
     }
 }

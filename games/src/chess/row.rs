@@ -1,8 +1,8 @@
 //! The index row, and its layout: the 22 planes of dlchess' encoding, version 2.
 //!
-//! 32 entries for pieces (by plane, then by square; the first repeated for missing ones), one for the square that a
-//! pawn's double step has just passed over (the first piece again where there is none), then the constants. The board is
-//! turned by 180° when Black moves: files as well as ranks.
+//! 32 entries for pieces (by plane, then by square; the first repeated for missing ones), one for the square
+//! that a pawn's double step has just passed over (the first piece again where there is none), then the
+//! constants. The board is turned by 180° when Black moves: files as well as ranks.
 
 use cozy_chess::{Color, Piece};
 

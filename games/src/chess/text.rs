@@ -1,8 +1,12 @@
 //! Positions as FEN, moves as UCI writes them, both checked when read.
 
-use cozy_chess::{Board, Color, FenParseError, File, Piece, Rank, Square};
+use cozy_chess::{Board, Color, FenParseError, File, Piece, Rank, Square, get_king_moves};
 
-use super::{Chess, moves, moves::Under, row::LARGEST_CLOCK};
+use super::{
+    Chess,
+    moves::{Step, Under},
+    row::LARGEST_CLOCK,
+};
 use crate::game::{Action, Game, StartError};
 
 /// A text that is no legal move of the position.
@@ -26,26 +30,25 @@ impl Chess {
         let square = |range| uci.get(range).and_then(|name: &str| name.parse::<Square>().ok());
         let (from, to) = (square(0..2).ok_or_else(form)?, square(2..4).ok_or_else(form)?);
         let (from, to) = (from as u32, to as u32);
-        let action = match uci.get(4..).ok_or_else(form)? {
-            "" | "q" => moves::number(from, to),
-            "n" => moves::under_promotion(from, to, Under::Knight),
-            "b" => moves::under_promotion(from, to, Under::Bishop),
-            "r" => moves::under_promotion(from, to, Under::Rook),
+        let under = match uci.get(4..).ok_or_else(form)? {
+            "" | "q" => None,
+            "n" => Some(Under::Knight),
+            "b" => Some(Under::Bishop),
+            "r" => Some(Under::Rook),
             _ => return Err(form()),
         };
         let mut legal = Vec::new();
         self.moves(&mut legal);
-        // Numbers do not tell a queen's promotion from a plain move, nor whether squares are connected at all.
-        if legal.binary_search(&action).is_ok() && self.uci(action) == uci {
-            Ok(action)
-        } else {
-            Err(UciError::Illegal(uci.into()))
-        }
+        // Ids do not tell a queen's promotion from a plain move, and mean nothing for under-promotions elsewhere.
+        legal
+            .into_iter()
+            .find(|&action| Step::of(action) == Some(Step { from, to, under }) && self.uci(action) == uci)
+            .ok_or_else(|| UciError::Illegal(uci.into()))
     }
 
     /// An action as UCI writes it: `e2e4`, `e1g1` for castling, `e7e8q`. Ids that no piece can use give `0000`.
     pub fn uci(&self, action: Action) -> String {
-        let squares = moves::step(action).and_then(|step| {
+        let squares = Step::of(action).and_then(|step| {
             Some((
                 step,
                 Square::try_index(step.from as usize)?,
@@ -110,6 +113,10 @@ fn parse(fen: &str) -> Result<(Board, u8), String> {
     let board_clock = clock.min(100);
     let fen = format!("{placement} {mover} {castling} {en_passant} {board_clock} {number}");
     let board: Board = fen.parse().map_err(describe)?;
+    // The board takes any two kings that are not in check from pieces.
+    if get_king_moves(board.king(Color::White)).has(board.king(Color::Black)) {
+        return Err("the kings stand side by side".into());
+    }
     for color in Color::ALL {
         let rights = board.castle_rights(color);
         let usual =

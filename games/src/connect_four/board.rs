@@ -36,3 +36,51 @@ pub(super) const fn has_four(discs: u64) -> bool {
 pub(super) const fn mirror(cells: u64) -> u64 {
     crate::bits::mirror(cells) >> 1
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Every line of four, cell by cell.
+    fn lines() -> Vec<u64> {
+        let mut lines = Vec::new();
+        for (row, column) in (0..6i32).flat_map(|row| (0..7i32).map(move |column| (row, column))) {
+            for (up, right) in [(0, 1), (1, 0), (1, 1), (1, -1)] {
+                let cells = [0, 1, 2, 3].map(|step| (row + up * step, column + right * step));
+                if cells
+                    .iter()
+                    .all(|&(row, column)| row < 6 && (0..7).contains(&column))
+                {
+                    lines.push(
+                        cells
+                            .iter()
+                            .fold(0, |line, (row, column)| line | 1 << (8 * row + column)),
+                    );
+                }
+            }
+        }
+        lines
+    }
+
+    #[test]
+    fn every_line_is_found_and_no_broken_one() {
+        assert_eq!(lines().len(), 69);
+        for line in lines() {
+            assert!(has_four(line));
+            for cell in crate::bits::squares(line) {
+                assert!(!has_four(line & !(1 << cell)));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn four_in_a_line_is_a_line_of_the_list(cells in any::<u64>(), more in any::<u64>()) {
+            for cells in [cells & CELLS, cells & more & CELLS, (cells | more) & CELLS] {
+                prop_assert_eq!(has_four(cells), lines().iter().any(|line| cells & line == *line));
+            }
+        }
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | [`board`](self) | discs as bits: where one can fall, four in a line |
+//! | `board` | discs as bits: where one can fall, four in a line |
 //! | `text` | positions as text, checked when read |
 //! | `row` | the index row and its layout |
 //! | [`solver`] | exact values of positions |

@@ -39,16 +39,13 @@ pub(super) fn placements(own: u64, other: u64) -> u64 {
 
 /// The discs of `other` that are turned over when `own` places one on `placed`.
 pub(super) fn turned(placed: u64, own: u64, other: u64) -> u64 {
+    // Without branches: whether a direction turns anything is as good as random.
+    let held = |run: u64, end: u64| run & u64::from(end & own != 0).wrapping_neg();
     let mut turned = 0;
     for (step, through) in axes(other) {
         let up = flood_up(placed, through, step);
-        if up << step & own != 0 {
-            turned |= up;
-        }
         let down = flood_down(placed, through, step);
-        if down >> step & own != 0 {
-            turned |= down;
-        }
+        turned |= held(up, up << step) | held(down, down >> step);
     }
     turned
 }

@@ -6,8 +6,9 @@
 //! | `text` | positions as text, checked when read |
 //! | `row` | the index row and its layout |
 //!
-//! Actions 0–63 place a disc, 64 passes, which is legal only where no disc can be placed. The game is over when neither
-//! player can place one; more discs win, by whatever margin. All eight symmetries of the square hold.
+//! Actions 0–63 place a disc, 64 passes, which is legal only where no disc can be placed. The game is over
+//! when neither player can place one; more discs win, by whatever margin. All eight symmetries of the square
+//! hold.
 
 mod board;
 mod row;

@@ -27,7 +27,7 @@ pub enum Mode {
 pub struct Pass {
     /// Training or evaluation.
     pub mode: Mode,
-    /// What convolutions and linear layers compute in; variables, statistics and losses stay in f32.
+    /// What the tower computes in; variables, statistics, the heads' fully connected layers and losses stay in f32.
     pub kind: Kind,
 }
 
@@ -160,10 +160,10 @@ impl Linear {
         })
     }
 
-    pub(super) fn forward(&self, values: &Tensor, pass: Pass) -> Result<Tensor, TorchError> {
-        let weight = self.weight.f_to_kind(pass.kind)?;
-        let bias = self.bias.f_to_kind(pass.kind)?;
-        Ok(values.f_to_kind(pass.kind)?.f_linear(&weight, Some(&bias))?)
+    pub(super) fn forward(&self, values: &Tensor, kind: Kind) -> Result<Tensor, TorchError> {
+        let weight = self.weight.f_to_kind(kind)?;
+        let bias = self.bias.f_to_kind(kind)?;
+        Ok(values.f_to_kind(kind)?.f_linear(&weight, Some(&bias))?)
     }
 
     pub(super) fn fold(&self) -> Result<FoldedLinear, TorchError> {

@@ -97,7 +97,8 @@ impl Network {
         &mut self.variables
     }
 
-    /// Evaluates `planes`, f32 `[batch, planes, 8, 8]` on the network's device.
+    /// Evaluates `planes`, f32 `[batch, planes, 8, 8]` on the network's device. The fully connected layers of the heads
+    /// always compute in f32: they cost next to nothing, and a value rounded to 8 bits would be a coarse one.
     ///
     /// # Errors
     /// [`TorchError`] where the sides do not fit or the device has no memory.
@@ -109,15 +110,15 @@ impl Network {
         }
         let policy = self.policy_conv.forward(&board, pass)?.f_relu_()?;
         let logits = match &self.policy_output {
-            PolicyOutput::Dense(linear) => linear.forward(&flatten(&policy)?, pass)?,
+            PolicyOutput::Dense(linear) => linear.forward(&flatten(&policy)?, Kind::Float)?,
             PolicyOutput::Planes(conv) => flatten(&conv.forward(&policy, pass)?)?,
         };
         let value = flatten(&self.value_conv.forward(&board, pass)?.f_relu_()?)?;
-        let hidden = self.value_hidden.forward(&value, pass)?.f_relu_()?;
-        let output = self.value_output.forward(&hidden, pass)?;
+        let hidden = self.value_hidden.forward(&value, Kind::Float)?.f_relu_()?;
+        let output = self.value_output.forward(&hidden, Kind::Float)?;
         Ok(Outputs {
             logits: logits.f_to_kind(Kind::Float)?,
-            values: output.f_to_kind(Kind::Float)?.f_tanh()?.f_flatten(0, -1)?,
+            values: output.f_tanh()?.f_flatten(0, -1)?,
         })
     }
 
@@ -195,8 +196,8 @@ impl Block {
 impl Gate {
     fn forward(&self, board: &Tensor, pass: Pass) -> Result<Tensor, TorchError> {
         let means = board.f_mean_dim([2i64, 3].as_slice(), false, None)?;
-        let squeezed = self.squeeze.forward(&means, pass)?.f_relu_()?;
-        let scale = self.excite.forward(&squeezed, pass)?.f_sigmoid()?;
+        let squeezed = self.squeeze.forward(&means, pass.kind)?.f_relu_()?;
+        let scale = self.excite.forward(&squeezed, pass.kind)?.f_sigmoid()?;
         Ok(board.f_mul(&scale.f_unsqueeze(-1)?.f_unsqueeze(-1)?)?)
     }
 }

@@ -1,6 +1,9 @@
 //! A small layout, and batches made up of it that a network can learn.
 #![allow(dead_code, missing_docs)]
 
+pub mod run;
+pub mod store;
+
 use games::{RowLayout, layout::ConstantPlane};
 use learner::{
     batches::{HostBatch, pack},

@@ -1,6 +1,7 @@
 //! `minuet bench search`: traversals per second with a uniform evaluator, on one thread.
 //!
-//! The evaluator gives every legal action the same prior and every state the value 0, so the figures are the search's and
+//! Rates are per second of the clock, and per second that this thread was given a core, which a busy machine does not change
+//! as much. The evaluator gives every legal action the same prior and every state the value 0, so the figures are the search's and
 //! the rules engine's own. Games are played move after move with the subtree re-used, as self-play does.
 //! Visits, fresh evaluations, gray and terminal visits are told apart, and the *signature* is a fingerprint of
 //! every visit count: as long as it stays the same, so does what the search does.
@@ -57,6 +58,8 @@ struct Measured {
     /// Medians over the rounds, each per second.
     traversals_per_second: f64,
     fresh_evaluations_per_second: f64,
+    /// The same for the time this thread ran on a core; null where the system does not tell (only Linux does).
+    traversals_per_cpu_second: Option<f64>,
     /// Counts of one round (every round does the same).
     traversals: u64,
     fresh_evaluations: u64,
@@ -130,11 +133,14 @@ impl catalogue::Visitor for Measure {
     type Output = anyhow::Result<Measured>;
 
     fn visit<G: Game>(self) -> anyhow::Result<Measured> {
-        let (mut rates, mut fresh) = (Vec::new(), Vec::new());
+        let (mut rates, mut fresh, mut on_core) = (Vec::new(), Vec::new(), Vec::new());
         let mut done = Round::default();
         for round in 0..self.rounds {
-            let began = Instant::now();
+            let (began, ran) = (Instant::now(), time_on_core());
             let this = self.round::<G>()?;
+            if let (Some(before), Some(after)) = (ran, time_on_core()) {
+                on_core.push(this.counters.visits as f64 * 1e9 / after.saturating_sub(before).max(1) as f64);
+            }
             let seconds = began.elapsed().as_secs_f64();
             rates.push(this.counters.visits as f64 / seconds);
             fresh.push(this.counters.evaluations as f64 / seconds);
@@ -154,6 +160,7 @@ impl catalogue::Visitor for Measure {
             game: G::NAME,
             traversals_per_second: report::median(&rates),
             fresh_evaluations_per_second: report::median(&fresh),
+            traversals_per_cpu_second: (on_core.len() == self.rounds).then(|| report::median(&on_core)),
             traversals: counters.visits,
             fresh_evaluations: counters.evaluations,
             gray_visits: counters.gray_visits,
@@ -215,6 +222,12 @@ impl Round {
     }
 }
 
+/// Nanoseconds this thread has been on a core.
+fn time_on_core() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().next()?.parse().ok()
+}
+
 /// FNV-1a over all visit counts and the actions played.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Signature(u64);
@@ -240,13 +253,15 @@ fn text(report: &Report) -> String {
         "search, one thread, uniform evaluator, {} traversals a move, {} leaves at once, {} moves, median of {}\n\n",
         report.traversals_per_move, report.leaves, report.moves, report.rounds
     );
-    lines += "game            traversals/s   fresh/s   fresh    gray  terminal  collisions   nodes  bytes/node  signature\n";
+    lines += "game            traversals/s   on a core   fresh/s   fresh    gray  terminal  collisions   nodes  bytes/node  signature\n";
     for game in &report.games {
         let share = |count: u64| format!("{:.1}%", 100.0 * count as f64 / game.traversals.max(1) as f64);
         lines += &format!(
-            "{:14} {:>13.0} {:>9.0} {:>7} {:>7} {:>9} {:>11} {:>7} {:>11.0}  {}\n",
+            "{:14} {:>13.0} {:>11} {:>9.0} {:>7} {:>7} {:>9} {:>11} {:>7} {:>11.0}  {}\n",
             game.game,
             game.traversals_per_second,
+            game.traversals_per_cpu_second
+                .map_or("-".into(), |rate| format!("{rate:.0}")),
             game.fresh_evaluations_per_second,
             share(game.fresh_evaluations),
             share(game.gray_visits),

@@ -1,9 +1,14 @@
 //! What a game shows of itself in JSON: the [`Face`] trait, one implementation per game.
 
-use games::{Action, Game, Outcome, Player, Symmetry, catalogue::UnknownGame};
+use games::{
+    Action, Game, Outcome, Player, Symmetry, catalogue::UnknownGame, connect_four::ConnectFour,
+    othello::Othello,
+};
 use serde_json::Value;
 
-use super::{answer::StateAnswer, paco_sako::PacoSakoFace, request::Request};
+use super::{
+    answer::StateAnswer, chess::ChessFace, numbered::NumberedFace, paco_sako::PacoSakoFace, request::Request,
+};
 
 /// How one game appears in `minuet rules` and `minuet perft`.
 pub trait Face {
@@ -52,6 +57,9 @@ pub trait FaceVisitor {
 pub fn visit<V: FaceVisitor>(name: &str, visitor: V) -> Result<V::Output, UnknownGame> {
     match name {
         <PacoSakoFace as Face>::Game::NAME => Ok(visitor.visit::<PacoSakoFace>()),
+        <ChessFace as Face>::Game::NAME => Ok(visitor.visit::<ChessFace>()),
+        Othello::NAME => Ok(visitor.visit::<NumberedFace<Othello>>()),
+        ConnectFour::NAME => Ok(visitor.visit::<NumberedFace<ConnectFour>>()),
         _ => Err(UnknownGame::new(name)),
     }
 }

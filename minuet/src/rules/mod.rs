@@ -5,11 +5,13 @@
 //! | [`face`] | what a game shows of itself here; finding a game's face by name |
 //! | [`request`], [`answer`] | the two lines |
 //! | [`lines`] | reading lines of bounded length |
-//! | one module per game | its actions, outcomes and further fields as JSON |
+//! | `paco_sako`, `chess`, `numbered` | a game's actions, outcomes and further fields as JSON |
 
 mod answer;
+mod chess;
 pub mod face;
 mod lines;
+mod numbered;
 mod paco_sako;
 mod request;
 
@@ -34,6 +36,8 @@ with "trace":true also "legal_before", the legal set before each action and afte
 
 Paco Ŝako's actions are codes: 1 to 64 lift from a1 to h8, 65 to 128 place, 129 to 132 promote (rook, knight, bishop, queen).
 By default dead ends are no result here and chains may run in circles, as in the original engine.
+Chess takes and gives moves as UCI writes them ("e2e4", "e1g1", "e7e8q"), with every move's policy entry in "policy".
+Othello's actions are 0 to 63 from a1 to h8, 64 passes; Connect Four's are the columns, 0 to 6.
 
 Example:
   echo '{"id":1,"game":"paco-sako","start":null,"actions":[13,93]}' | minuet rules"#;

@@ -71,6 +71,8 @@ pub(super) fn put(game: &Game, out: &mut Vec<u8>) {
             totals.fresh_evaluations,
             totals.cache_hits,
             totals.terminal_visits,
+            totals.duplicates_in_flight,
+            totals.gray_visits,
         ] {
             put_varint(number, out);
         }
@@ -120,6 +122,8 @@ pub(super) fn take(plain: &[u8]) -> Result<Head, DecodeError> {
             fresh_evaluations: reader.varint()?,
             cache_hits: reader.varint()?,
             terminal_visits: reader.varint()?,
+            duplicates_in_flight: reader.varint()?,
+            gray_visits: reader.varint()?,
         });
     }
     game.rules_json = reader.text()?;

@@ -19,7 +19,7 @@ fn any_game() -> impl Strategy<Value = Game> {
         any::<[u8; 16]>(),
         any::<u32>(),
         any::<[u64; 3]>(),
-        any::<Option<[u64; 4]>>(),
+        any::<Option<[u64; 6]>>(),
         1i32..5,
     );
     (
@@ -51,6 +51,8 @@ fn any_game() -> impl Strategy<Value = Game> {
                         fresh_evaluations: totals[1],
                         cache_hits: totals[2],
                         terminal_visits: totals[3],
+                        duplicates_in_flight: totals[4],
+                        gray_visits: totals[5],
                     }),
                     ..Game::default()
                 };

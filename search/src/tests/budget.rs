@@ -105,7 +105,13 @@ proptest! {
                     0 => bad_priors.push(0.0),
                     1 => bad_priors.truncate(priors.len() - 1),
                     2 => bad_priors[0] = f32::NAN,
-                    3 => bad_priors[0] = -0.25,
+                    3 => {
+                        // The sum stays 1 where there is another prior.
+                        bad_priors[0] = -0.25;
+                        if let [_, .., last] = bad_priors.as_mut_slice() {
+                            *last += priors[0] + 0.25;
+                        }
+                    }
                     4 => bad_priors[0] = f32::INFINITY,
                     5 => bad_priors[0] += 0.02,
                     6 => bad_value = MoverValue::new(1.001),

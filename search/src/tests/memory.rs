@@ -1,5 +1,7 @@
 //! The tree's size: dropped nodes are reclaimed, work for it is bounded, and so is the whole.
 
+use std::collections::HashSet;
+
 use proptest::prelude::*;
 
 use super::{
@@ -79,6 +81,23 @@ proptest! {
                 kept = search.decision().visits.iter().sum();
             }
         }
+    }
+
+    /// Leaves that found no room are known while they are out: a batch never holds one twice.
+    #[test]
+    fn a_full_tree_asks_for_no_leaf_twice_at_once(shape in any_shape(), key in any_key(), leaves in 2u32..30) {
+        let settings = Settings { traversals: 200, tree_bytes: 1000, leaves, ..Settings::default() };
+        let mut search = Search::new(TreeGame::<2>::of(&shape), settings, key);
+        let mut batch = HashSet::new();
+        let decided = search.decide(|request, priors| {
+            if request.id.index() == 0 {
+                batch.clear();
+            }
+            assert!(batch.insert(request.state.identity), "asked twice in a batch");
+            evaluate(request, priors)
+        });
+        prop_assert_eq!(decided, Ok(()));
+        check(&search);
     }
 
     /// Compaction is invisible: a search that compacts at every re-root plays the same game as one that never does.

@@ -13,8 +13,12 @@ use super::{ConfigError, load::require};
 pub struct LearnerConfig {
     /// Where training runs: `cpu`, `cuda` (an error where there is none), or `auto`: a GPU if there is one, else the CPU.
     pub device: Device,
-    /// CPU threads; 0: as many as there are cores.
+    /// CPU threads; 0: a quarter of the cores, at least one, since self-play has the others. Torch's threads wait for each
+    /// other, so on busy cores more of them can be slower.
     pub threads: usize,
+    /// What the network's tower is trained in: `f32`, `bf16` (weights, statistics and losses stay in f32), or `auto`:
+    /// measured when training begins, and kept for the run.
+    pub precision: Precision,
     /// Positions in a training step, 1 to 65536.
     pub batch_size: usize,
     /// The optimiser: `sgd` (with Nesterov momentum) or `adamw`.
@@ -57,6 +61,18 @@ pub enum Device {
     Cuda,
 }
 
+/// What a network's tower is trained in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Precision {
+    /// Measured.
+    Auto,
+    /// 32 bits.
+    F32,
+    /// The upper 16 bits of f32, fast on CPUs with AMX units and on GPUs.
+    Bf16,
+}
+
 /// The optimiser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -86,6 +102,7 @@ impl Default for LearnerConfig {
         Self {
             device: Device::Auto,
             threads: 0,
+            precision: Precision::Auto,
             batch_size: 256,
             optimizer: Optimizer::Adamw,
             learning_rate: 1e-3,
@@ -122,6 +139,7 @@ impl LearnerConfig {
             "learner.batch_size",
             "must be between 1 and 65536",
         )?;
+        require(self.threads <= 1024, "learner.threads", "must be at most 1024")?;
         require(
             self.learning_rate > 0.0 && self.learning_rate.is_finite(),
             "learner.learning_rate",

@@ -40,6 +40,9 @@ pub enum ConfigError {
         /// What is wrong with it.
         reason: String,
     },
+    /// `[game]` does not fit the game.
+    #[error("{0}")]
+    Game(String),
     /// A value out of its range.
     #[error("`{key}` {reason}")]
     Value {

@@ -15,7 +15,7 @@ mod template;
 
 pub use actor::ActorConfig;
 pub use inference::{InferenceConfig, Provider};
-pub use learner::{Device, LearnerConfig, ModelConfig, Optimizer};
+pub use learner::{Device, LearnerConfig, ModelConfig, Optimizer, Precision};
 pub use load::{ConfigError, load, load_with, parse, parse_with};
 pub use overrides::Override;
 pub use run::{CheckpointConfig, GameConfig, ReplayConfig, RunConfig, RunSection};

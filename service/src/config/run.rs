@@ -142,7 +142,13 @@ impl RunConfig {
             ("replay.max_disk_mib", self.replay.max_disk_mib),
             ("checkpoints.poll_ms", self.checkpoints.poll_ms),
         ];
-        super::load::require_positive(&positive)
+        super::load::require_positive(&positive)?;
+        // Whole games are retired, so the window is seldom full to the last position.
+        super::load::require(
+            self.learner.min_positions <= self.replay.window_positions.div_ceil(2),
+            "learner.min_positions",
+            "must be at most half of replay.window_positions, or training would never begin",
+        )
     }
 
     /// Makes the relative paths absolute: they are relative to the run's folder.

@@ -9,11 +9,13 @@ use crate::contain::is_contained;
 
 /// Filters log lines, in the syntax of tracing's `EnvFilter`.
 const FILTER_VARIABLE: &str = "MINUET_LOG";
+/// What is logged otherwise. A reader that gives up on a metrics page is no news.
+const FILTER: &str = "info,metrics_exporter_prometheus=error";
 
 /// Starts logging; from here on a panic in any thread is logged and ends the process with exit code 1, since a
 /// role that lost a thread would go on only in appearance. (But for those that are contained: [`crate::contain`].)
 pub(super) fn start(format: LogFormat) {
-    let filter = EnvFilter::try_from_env(FILTER_VARIABLE).unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = EnvFilter::try_from_env(FILTER_VARIABLE).unwrap_or_else(|_| EnvFilter::new(FILTER));
     let lines = fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

@@ -15,8 +15,12 @@ const CENTRE_FIRST: [u32; COLUMNS as usize] = [3, 2, 4, 1, 5, 0, 6];
 
 /// Finds exact scores. It keeps what it has learnt between questions, in a table of fixed size.
 ///
-/// A score is positive where the player to move wins: 1 with the last disc that player has, one more for every disc
-/// sooner (so it is 22 less the discs the winner needs in all); negative likewise where the opponent wins, 0 for a draw.
+/// A score is positive where the player to move wins: 1 with the last disc that player has, one more for
+/// every disc sooner (so it is 22 less the discs the winner needs in all); negative likewise where the
+/// opponent wins, 0 for a draw.
+///
+/// With ten discs on the board an answer takes a tenth of a second on average, with five it may take a minute, and the
+/// empty board some minutes.
 pub struct Solver {
     table: Table,
     visited: u64,
@@ -37,7 +41,7 @@ impl Solver {
         self.score_within(state, -widest, widest)
     }
 
-    /// Only who wins: 1 the player to move, -1 the opponent, 0 nobody. Faster than [`Solver::score`].
+    /// Only who wins: 1 the player to move, -1 the opponent, 0 nobody. Usually less work than [`Solver::score`].
     pub fn winner(&mut self, state: &ConnectFour) -> i8 {
         self.score_within(state, -1, 1).signum()
     }
@@ -98,7 +102,8 @@ impl Solver {
         low
     }
 
-    /// A bound on the score of a position whose player cannot win at once: above `beta - 1` or below `alpha + 1` if the score is.
+    /// A bound on the score of a position whose player cannot win at once: the score is at least this if it is
+    /// `beta` or more, at most this if it is `alpha` or less.
     fn search(&mut self, position: &Position, mut alpha: i8, mut beta: i8) -> i8 {
         self.visited += 1;
         let safe = position.safe_landings();

@@ -10,7 +10,7 @@ impl Table {
     /// A table of at most `bytes` bytes (but at least one slot).
     pub(super) fn new(bytes: usize) -> Self {
         // An odd number of slots, so that every bit of a key counts.
-        let slots = (bytes / size_of::<u64>()).max(2) - 1 | 1;
+        let slots = ((bytes / size_of::<u64>()).max(2) - 1) | 1;
         Self {
             slots: vec![0; slots].into_boxed_slice(),
         }

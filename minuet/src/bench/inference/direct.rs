@@ -13,7 +13,6 @@ use inference_server::{
     buckets::Buckets,
     loader::{File, Loader},
     runner::Batch,
-    runtime,
 };
 use service::config::Provider;
 
@@ -95,7 +94,7 @@ pub fn work(model: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     let positions = Positions::play(&arguments.game, size)?;
     let provider = arguments.providers.first().map_or("auto", String::as_str);
     let provider: Provider = serde_json::from_value(provider.into())?;
-    let environment = runtime::load(Path::new(""))?;
+    let environment = onnx_runtime::load(Path::new(""))?;
     let loader = Loader::new(
         environment,
         1,

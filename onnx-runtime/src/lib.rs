@@ -1,4 +1,5 @@
-//! Finding and loading ONNX Runtime, once in a process.
+//! Finding and loading ONNX Runtime, once in a process: the inference server runs models with it, the learner proves its
+//! exports with it, and in tests both live in one process, where only one environment is allowed.
 
 use std::{
     path::{Path, PathBuf},

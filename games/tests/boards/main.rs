@@ -1,0 +1,15 @@
+//! Chess, Othello and Connect Four against outside truth: published counts, dlchess' own encoding, second
+//! implementations that are too simple to be wrong, and their symmetries.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod chess_endings;
+mod chess_notation;
+mod chess_vectors;
+mod connect_four;
+mod othello;
+mod perft;
+mod play;
+mod robustness;
+mod solver;
+mod symmetry;

@@ -1,0 +1,107 @@
+//! Published counts of action sequences.
+
+use games::{
+    Game,
+    chess::{self, Chess},
+    connect_four::ConnectFour,
+    othello::Othello,
+    perft::perft,
+};
+
+fn counts<G: Game>(rules: &G::Rules, position: Option<&str>, depth: usize) -> Vec<u64> {
+    perft(&G::start(rules, position).unwrap(), depth)
+}
+
+#[test]
+fn connect_four_from_the_empty_board() {
+    assert_eq!(
+        counts::<ConnectFour>(&Default::default(), None, 9),
+        [7, 49, 343, 2401, 16_807, 117_649, 823_536, 5_673_234, 39_394_572]
+    );
+}
+
+/// Of the games of 9 plies 228 are over; the published number for depth 10, 24,571,284, counts a pass after each.
+#[test]
+fn othello_from_the_start() {
+    let found = counts::<Othello>(&Default::default(), None, 10);
+    let published = [
+        4,
+        12,
+        56,
+        244,
+        1396,
+        8200,
+        55_092,
+        390_216,
+        3_005_288,
+        24_571_284 - 228,
+    ];
+    assert_eq!(found, published);
+    assert_eq!(finished_games(&Othello::initial(), 9), 228);
+}
+
+fn finished_games(state: &Othello, plies: u32) -> u64 {
+    let mut actions = Vec::new();
+    state.legal_actions(&mut actions);
+    if plies == 0 || actions.is_empty() {
+        return u64::from(actions.is_empty());
+    }
+    let after = |&action: &u32| {
+        let mut next = *state;
+        next.play_legal(action);
+        finished_games(&next, plies - 1)
+    };
+    actions.iter().map(after).sum()
+}
+
+/// The six positions of the chess programming wiki, and one full of promotions.
+#[test]
+fn chess_from_well_known_positions() {
+    let known: [(&str, &[u64]); 7] = [
+        (
+            "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
+            &[20, 400, 8902, 197_281, 4_865_609],
+        ),
+        (
+            "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
+            &[48, 2039, 97_862, 4_085_603],
+        ),
+        (
+            "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1",
+            &[14, 191, 2812, 43_238, 674_624],
+        ),
+        (
+            "r3k2r/Pppp1ppp/1b3nbN/nP6/BBP1P3/q4N2/Pp1P2PP/R2Q1RK1 w kq - 0 1",
+            &[6, 264, 9467, 422_333],
+        ),
+        (
+            "rnbq1k1r/pp1Pbppp/2p5/8/2B5/8/PPP1NnPP/RNBQK2R w KQ - 1 8",
+            &[44, 1486, 62_379, 2_103_487],
+        ),
+        (
+            "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10",
+            &[46, 2079, 89_890, 3_894_594],
+        ),
+        (
+            "n1n5/PPPk4/8/8/8/8/4Kppp/5N1N b - - 0 1",
+            &[24, 496, 9483, 182_838, 3_605_103],
+        ),
+    ];
+    let rules = chess::Rules {
+        underpromotions: true,
+    };
+    for (fen, expected) in known {
+        assert_eq!(
+            counts::<Chess>(&rules, Some(fen), expected.len()),
+            expected,
+            "{fen}"
+        );
+    }
+}
+
+#[test]
+fn without_under_promotions_a_pawn_becomes_a_queen_only() {
+    let fen = Some("n1n5/PPPk4/8/8/8/8/4Kppp/5N1N b - - 0 1");
+    // 24 moves, 12 of which are the four promotions of three pawns.
+    assert_eq!(counts::<Chess>(&chess::Rules::default(), fen, 1), [24 - 9]);
+}

@@ -1,0 +1,101 @@
+//! The Connect Four solver against plain minimax, itself with another table, and published values.
+
+use games::{
+    Game, Outcome,
+    connect_four::{ConnectFour, solver::Solver},
+};
+use proptest::prelude::*;
+
+use crate::play::{legal, play};
+
+/// The position after dropping discs into these columns, 1 to 7.
+fn after(columns: &str) -> ConnectFour {
+    let mut state = ConnectFour::EMPTY;
+    for column in columns.bytes() {
+        state.play(u32::from(column - b'1')).unwrap();
+    }
+    state
+}
+
+/// Minimax without pruning, memory or bitboard tricks.
+fn minimax(state: &ConnectFour) -> i8 {
+    match state.outcome() {
+        Some(Outcome::Draw) => 0,
+        // The opponent's last disc was its (discs + 1) / 2-th.
+        Some(_) => (state.discs() as i8 + 1) / 2 - 22,
+        None => legal(state)
+            .into_iter()
+            .map(|action| {
+                let mut next = *state;
+                next.play(action).unwrap();
+                -minimax(&next)
+            })
+            .max()
+            .unwrap(),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn late_positions_agree_with_minimax(choices in prop::collection::vec(any::<u16>(), 33..42)) {
+        let mut state = ConnectFour::EMPTY;
+        let mut late = Vec::new();
+        play(&mut state, &choices, |state, _| {
+            if state.discs() >= 33 {
+                late.push(*state);
+            }
+        });
+        late.push(state);
+        let mut solver = Solver::new(1 << 16);
+        for state in late.iter().filter(|state| state.discs() >= 33 || state.outcome().is_some()) {
+            let expected = minimax(state);
+            prop_assert_eq!(solver.score(state), expected);
+            prop_assert_eq!(solver.winner(state), expected.signum());
+        }
+    }
+
+    /// A table of a few slots forgets nearly everything, and must change nothing.
+    #[test]
+    fn the_table_does_not_matter(choices in prop::collection::vec(any::<u16>(), 22..36)) {
+        let mut state = ConnectFour::EMPTY;
+        play(&mut state, &choices, |_, _| {});
+        let score = Solver::new(64).score(&state);
+        prop_assert_eq!(Solver::new(1 << 20).score(&state), score);
+        prop_assert_eq!(Solver::new(1 << 20).winner(&state), score.signum());
+        let mut solver = Solver::new(1 << 20);
+        let best = solver.scores(&state).into_iter().flatten().max();
+        prop_assert_eq!(best.unwrap_or(score), score);
+        let winners = solver.winners(&state).into_iter().flatten().max();
+        prop_assert_eq!(winners.unwrap_or(score.signum()), score.signum());
+    }
+}
+
+/// Lines and scores from the test sets that Pascal Pons published with his solver.
+#[test]
+fn published_scores() {
+    let mut solver = Solver::new(1 << 20);
+    for (line, score) in [
+        ("2252576253462244111563365343671351441", -1),
+        ("7422341735647741166133573473242566", 1),
+        ("23163416124767223154467471272416755633", 0),
+    ] {
+        assert_eq!(solver.score(&after(line)), score, "{line}");
+    }
+}
+
+/// Ten plies into the line d1 d2 d3 d4 d5 b1 … in which the first player, by the published solution of
+/// the game, wins with the very last disc.
+#[test]
+fn the_first_player_wins_the_main_line_at_the_end() {
+    let mut solver = Solver::new(16 << 20);
+    assert_eq!(solver.score(&after("4444422224")), 1);
+}
+
+/// The published solution: the first player wins by beginning in the centre.
+#[test]
+#[ignore = "takes some minutes"]
+fn the_first_disc_in_the_centre_wins() {
+    assert_eq!(Solver::new(64 << 20).winner(&after("4")), -1);
+}

@@ -1,0 +1,296 @@
+//! A server in this process on port 0, a model repository in a temporary folder, small networks.
+#![allow(dead_code, missing_docs)]
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use checkpoints::{Draft, LATEST, MODEL, Repository, Version};
+use games::{ConstantPlane, RowLayout};
+use onnx::{Input, Metadata, TowerShape, TowerWeights};
+use proto::v1::{
+    DescribeModelRequest, EvaluateReply, EvaluateRequest, ModelDescription, evaluator_client::EvaluatorClient,
+};
+use service::config::{Provider, RunConfig};
+use tempfile::TempDir;
+use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle};
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
+use tonic::{Code, Status, Streaming, transport::Channel};
+
+/// Patience with a loaded machine; nothing is measured against it.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+pub fn constant(plane: u32, divisor: u32, max: u32) -> ConstantPlane {
+    ConstantPlane {
+        name: format!("constant {plane}"),
+        plane,
+        divisor,
+        max,
+    }
+}
+
+/// Small, with constant planes and a plane of ones between the sparse ones. It calls itself Paco Ŝako, which is the game
+/// a server is for by default.
+pub fn small() -> RowLayout {
+    RowLayout {
+        game: "paco-sako".into(),
+        options: 0,
+        entries: 6,
+        planes: 7,
+        sparse: vec![0, 2, 5],
+        constants: vec![constant(6, 100, 100), constant(1, 1, 1), constant(4, 1, 1)],
+        ones: vec![3],
+        actions: 9,
+        mirrored_actions: true,
+    }
+}
+
+/// As chess rows are: 32 pieces and an en-passant square, repetitions, colour, castling, counter; a plane of ones.
+pub fn chess_like() -> RowLayout {
+    RowLayout {
+        game: "chess".into(),
+        options: 0,
+        entries: 33,
+        planes: 22,
+        sparse: (0..12).chain([21]).collect(),
+        constants: [12, 13, 14, 16, 17, 18, 19]
+            .map(|plane| constant(plane, 1, 1))
+            .into_iter()
+            .chain([constant(20, 100, 100)])
+            .collect(),
+        ones: vec![15],
+        actions: 73 * 64,
+        mirrored_actions: true,
+    }
+}
+
+/// No constant planes at all, as Othello.
+pub fn othello_like() -> RowLayout {
+    RowLayout {
+        game: "othello".into(),
+        options: 0,
+        entries: 64,
+        planes: 3,
+        sparse: vec![0, 2],
+        constants: Vec::new(),
+        ones: vec![1],
+        actions: 65,
+        mirrored_actions: false,
+    }
+}
+
+/// A network of random weights.
+pub fn tower(layout: &RowLayout, seed: u64) -> TowerWeights {
+    let shape = TowerShape {
+        squeeze: 4,
+        ..TowerShape::new(layout, 1, 8)
+    };
+    TowerWeights::random(layout, &shape, seed)
+}
+
+pub fn file(weights: &TowerWeights, layout: &RowLayout, input: Input) -> Vec<u8> {
+    let metadata = Metadata {
+        layout: layout.clone(),
+        step: 5,
+    };
+    onnx::build(weights, &metadata, input).unwrap()
+}
+
+/// A valid request over random rows of `layout`; the legal actions are the first ones, in descending order.
+pub fn request(layout: &RowLayout, id: u64, positions: usize, legal: u32) -> EvaluateRequest {
+    EvaluateRequest {
+        id,
+        indices: onnx::random::rows(layout, positions, 0.8, id),
+        legal_actions: (0..legal).rev().collect::<Vec<_>>().repeat(positions),
+        legal_counts: vec![legal; positions],
+        ..EvaluateRequest::default()
+    }
+}
+
+/// What a reply must say, by the plain evaluation of the weights: values, priors.
+pub fn truth(weights: &TowerWeights, layout: &RowLayout, request: &EvaluateRequest) -> (Vec<f32>, Vec<f32>) {
+    let (mut values, mut priors) = (Vec::new(), Vec::new());
+    let mut rest = request.legal_actions.as_slice();
+    for (row, &count) in request
+        .indices
+        .chunks(layout.row_len())
+        .zip(&request.legal_counts)
+    {
+        let mut planes = vec![0.0; layout.tensor_len()];
+        layout.expand(row, &mut planes).unwrap();
+        let (logits, value) = onnx::reference::evaluate(weights, &planes);
+        values.push(value);
+        let (legal, others) = rest.split_at(count as usize);
+        rest = others;
+        let exps: Vec<f64> = legal
+            .iter()
+            .map(|&action| f64::from(logits[action as usize]).exp())
+            .collect();
+        let sum: f64 = exps.iter().sum();
+        priors.extend(exps.iter().map(|exp| (exp / sum) as f32));
+    }
+    (values, priors)
+}
+
+/// Whether a reply says what the weights say (priors travel in half precision).
+pub fn agrees(
+    reply: &EvaluateReply,
+    weights: &TowerWeights,
+    layout: &RowLayout,
+    request: &EvaluateRequest,
+) -> bool {
+    let (values, priors) = truth(weights, layout, request);
+    let mut found = Vec::new();
+    proto::priors::decode(&reply.priors, priors.len(), &mut found).unwrap();
+    let close = |left: &[f32], right: &[f32], bound: f32| {
+        left.len() == right.len()
+            && left
+                .iter()
+                .zip(right)
+                .all(|(left, right)| (left - right).abs() < bound)
+    };
+    close(&reply.values, &values, 1e-4) && close(&found, &priors, 1e-3)
+}
+
+/// A model repository in a temporary folder.
+pub struct Store {
+    pub folder: TempDir,
+    pub repository: Repository,
+}
+
+impl Store {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = Repository::open(folder.path().to_str().unwrap()).unwrap();
+        Self { folder, repository }
+    }
+
+    /// Publishes a file without moving a label.
+    pub async fn publish(&self, file: Vec<u8>, layout: &RowLayout, step: u64) -> Version {
+        let draft = Draft {
+            game: layout.game.clone(),
+            layout: serde_json::to_value(layout).unwrap(),
+            actions: layout.actions,
+            step,
+            ..Draft::default()
+        };
+        let files = vec![(MODEL, Bytes::from(file))];
+        self.repository.publish(draft, files).await.unwrap()
+    }
+
+    /// Publishes a file and moves `latest`.
+    pub async fn publish_latest(&self, file: Vec<u8>, layout: &RowLayout, step: u64) -> Version {
+        let version = self.publish(file, layout, step).await;
+        self.repository.set_label(LATEST, &version).await.unwrap();
+        version
+    }
+}
+
+/// A running server.
+pub struct Server {
+    pub address: String,
+    pub shutdown: CancellationToken,
+    pub task: JoinHandle<anyhow::Result<()>>,
+}
+
+impl Server {
+    /// On port 0, with the plain CPU provider, changed by `change`.
+    pub async fn start(store: &Store, change: impl FnOnce(&mut RunConfig)) -> Self {
+        let mut config = RunConfig::default();
+        config.checkpoints.store = store.folder.path().to_str().unwrap().to_owned();
+        config.checkpoints.poll_ms = 5;
+        config.game.name = "paco-sako".into();
+        config.game.options = 0;
+        config.inference.provider = Provider::Cpu;
+        config.inference.max_batch = 16;
+        config.inference.max_queue = 256;
+        config.inference.max_request = 64;
+        change(&mut config);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let shutdown = CancellationToken::new();
+        let task = tokio::spawn(inference_server::serve(listener, config, shutdown.clone()));
+        Self {
+            address,
+            shutdown,
+            task,
+        }
+    }
+
+    /// A client on a connection of its own.
+    pub fn client(&self) -> EvaluatorClient<Channel> {
+        EvaluatorClient::new(service::connect::channel(&self.address).unwrap())
+    }
+
+    /// Waits until `version` is served.
+    pub async fn wait_for(&self, version: &Version) -> ModelDescription {
+        let mut client = self.client();
+        let waiting = async {
+            loop {
+                if let Ok(description) = client.describe_model(DescribeModelRequest::default()).await {
+                    let description = description.into_inner();
+                    if description.version == version.as_str() {
+                        return description;
+                    }
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, waiting).await.unwrap()
+    }
+
+    /// Opens a stream.
+    pub async fn stream(&self) -> Stream {
+        let (requests, receiver) = mpsc::channel(256);
+        let replies = self
+            .client()
+            .evaluate_stream(ReceiverStream::new(receiver))
+            .await
+            .unwrap()
+            .into_inner();
+        Stream { requests, replies }
+    }
+
+    /// One call.
+    pub async fn evaluate(&self, request: EvaluateRequest) -> Result<EvaluateReply, Status> {
+        self.client()
+            .evaluate(request)
+            .await
+            .map(tonic::Response::into_inner)
+    }
+
+    /// Asks it to stop, and waits until it has.
+    pub async fn stop(self) {
+        self.shutdown.cancel();
+        tokio::time::timeout(PATIENCE, self.task)
+            .await
+            .unwrap()
+            .unwrap()
+            .unwrap();
+    }
+}
+
+/// Both ends of a stream.
+pub struct Stream {
+    pub requests: mpsc::Sender<EvaluateRequest>,
+    pub replies: Streaming<EvaluateReply>,
+}
+
+impl Stream {
+    pub async fn send(&self, request: EvaluateRequest) {
+        self.requests.send(request).await.unwrap();
+    }
+
+    pub async fn reply(&mut self) -> EvaluateReply {
+        tokio::time::timeout(PATIENCE, self.replies.message())
+            .await
+            .unwrap()
+            .unwrap()
+            .unwrap()
+    }
+}
+
+/// The code of an answer that must be an error.
+pub fn code(answer: Result<EvaluateReply, Status>) -> Code {
+    answer.unwrap_err().code()
+}

@@ -1,0 +1,268 @@
+//! The numbers: what ONNX Runtime computes against the row layout's own expansion and a plain evaluation of the weights.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::path::Path;
+
+use common::{chess_like, file, othello_like, small, tower};
+use games::{Game, RowLayout, paco_sako::PacoSako};
+use inference_server::{
+    backend::Backend,
+    buckets::Buckets,
+    loader::{File, LoadError, Loader},
+    model::Model,
+    runner::Batch,
+};
+use onnx::{Input, Metadata, TowerShape, TowerWeights};
+use ort::value::Tensor;
+
+fn layouts() -> Vec<RowLayout> {
+    let paco = |options| PacoSako::layout(PacoSako::encoding(options).unwrap());
+    vec![small(), chess_like(), othello_like(), paco(0), paco(7)]
+}
+
+fn environment() -> ort::environment::Environment {
+    onnx_runtime::load(Path::new("")).unwrap()
+}
+
+fn load(backend: Backend, file: &[u8], layout: &RowLayout) -> Result<Model, LoadError> {
+    let loader = Loader::new(environment(), 1, Buckets::new(&[], 64), Some(backend))?;
+    loader.load(File {
+        bytes: file,
+        version: "test",
+        step: 5,
+        layout,
+    })
+}
+
+/// Logits and values of some rows.
+fn run(model: &Model, rows: &[u32]) -> (Vec<f32>, Vec<f32>) {
+    let size = rows.len() / model.info.layout.row_len();
+    let rows = rows.iter().map(|&number| number as i32).collect();
+    let outputs = model.run(Batch::new(rows, size)).unwrap();
+    (outputs.logits().to_vec(), outputs.values().to_vec())
+}
+
+fn largest_difference(left: &[f32], right: &[f32]) -> f32 {
+    assert_eq!(left.len(), right.len());
+    let differences = left.iter().zip(right).map(|(left, right)| (left - right).abs());
+    differences.fold(0.0, f32::max)
+}
+
+/// Expands rows by the layout's own reference implementation.
+fn expanded(layout: &RowLayout, rows: &[u32]) -> Vec<f32> {
+    let mut planes = vec![0.0; rows.len() / layout.row_len() * layout.tensor_len()];
+    for (row, planes) in rows
+        .chunks(layout.row_len())
+        .zip(planes.chunks_mut(layout.tensor_len()))
+    {
+        layout.expand(row, planes).unwrap();
+    }
+    planes
+}
+
+#[test]
+fn the_graphs_expansion_is_the_layouts_exactly() {
+    for layout in layouts() {
+        let metadata = Metadata {
+            layout: layout.clone(),
+            step: 0,
+        };
+        let file = onnx::model::build_expansion(&metadata).unwrap();
+        let mut session = Backend::Cpu.load(&environment(), 1, &file, None).unwrap();
+        for (size, filled) in [(1, 1.0), (7, 0.5), (64, 0.9)] {
+            let rows = onnx::random::rows(&layout, size, filled, 3);
+            let numbers: Vec<i32> = rows.iter().map(|&number| number as i32).collect();
+            let input = Tensor::from_array(([size, layout.row_len()], numbers)).unwrap();
+            let outputs = session.run(ort::inputs!["indices" => input]).unwrap();
+            let (shape, found) = outputs["planes"].try_extract_tensor::<f32>().unwrap();
+            assert_eq!(shape[..], [size as i64, i64::from(layout.planes), 8, 8]);
+            assert!(found == expanded(&layout, &rows), "{}", layout.game);
+        }
+    }
+}
+
+#[test]
+fn a_tower_is_its_plain_evaluation() {
+    for layout in layouts() {
+        for squeeze in [0, 4] {
+            let shape = TowerShape {
+                squeeze,
+                ..TowerShape::new(&layout, 2, 12)
+            };
+            let weights = TowerWeights::random(&layout, &shape, 11);
+            let model = load(Backend::Cpu, &file(&weights, &layout, Input::Rows), &layout).unwrap();
+            let rows = onnx::random::rows(&layout, 2, 0.8, 5);
+            let (logits, values) = run(&model, &rows);
+            let planes = expanded(&layout, &rows);
+            let (mut true_logits, mut true_values) = (Vec::new(), Vec::new());
+            for planes in planes.chunks(layout.tensor_len()) {
+                let (logits, value) = onnx::reference::evaluate(&weights, planes);
+                true_logits.extend(logits);
+                true_values.push(value);
+            }
+            let spread = true_logits
+                .iter()
+                .fold(0.0_f32, |spread, logit| spread.max(logit.abs()));
+            assert!(spread > 0.1, "the logits say nothing: {spread}");
+            let difference = largest_difference(&logits, &true_logits);
+            assert!(
+                difference < 1e-4 * spread.max(1.0),
+                "{}: {difference} of {spread}",
+                layout.game
+            );
+            assert!(
+                largest_difference(&values, &true_values) < 1e-4,
+                "{}",
+                layout.game
+            );
+        }
+    }
+}
+
+#[test]
+fn a_dense_model_expanded_on_the_cpu_is_the_same() {
+    for layout in layouts() {
+        let weights = tower(&layout, 2);
+        let rows = onnx::random::rows(&layout, 5, 0.8, 5);
+        let [in_graph, dense] = [Input::Rows, Input::Planes].map(|input| {
+            let model = load(Backend::Cpu, &file(&weights, &layout, input), &layout).unwrap();
+            run(&model, &rows)
+        });
+        assert!(largest_difference(&in_graph.0, &dense.0) < 1e-5);
+        assert!(largest_difference(&in_graph.1, &dense.1) < 1e-5);
+    }
+}
+
+#[test]
+fn a_row_alone_is_what_it_is_in_a_batch_of_64() {
+    let layout = small();
+    let shape = TowerShape::new(&layout, 3, 32);
+    let weights = TowerWeights::random(&layout, &shape, 11);
+    let model = load(Backend::Cpu, &file(&weights, &layout, Input::Rows), &layout).unwrap();
+    let rows = onnx::random::rows(&layout, 64, 0.8, 5);
+    let (logits, values) = run(&model, &rows);
+    for (number, row) in rows.chunks(layout.row_len()).enumerate() {
+        let alone = run(&model, row);
+        let actions = layout.actions as usize;
+        let together = &logits[number * actions..(number + 1) * actions];
+        assert!(largest_difference(&alone.0, together) < 1e-5);
+        assert!(largest_difference(&alone.1, &values[number..=number]) < 1e-5);
+    }
+}
+
+#[test]
+fn every_provider_here_agrees_with_f32_within_its_bound() {
+    let layout = PacoSako::layout(PacoSako::encoding(0).unwrap());
+    let shape = TowerShape::new(&layout, 4, 32);
+    let weights = TowerWeights::random(&layout, &shape, 7);
+    let file = file(&weights, &layout, Input::Rows);
+    let rows = onnx::random::rows(&layout, 64, 0.8, 9);
+    let truth = run(&load(Backend::Cpu, &file, &layout).unwrap(), &rows);
+    for backend in Backend::ALL {
+        if let Err(error) = backend.check() {
+            // A provider that is not here must be refused, never replaced.
+            let refused = load(backend, &file, &layout).unwrap_err().to_string();
+            assert!(refused.contains(&error.reason), "{refused}");
+            continue;
+        }
+        // Loading checks the bound; what is checked here is that the check looks at the right numbers.
+        let (logits, values) = run(&load(backend, &file, &layout).unwrap(), &rows);
+        let of_logits = largest_difference(&truth.0, &logits);
+        let of_values = largest_difference(&truth.1, &values);
+        println!("{backend}: largest difference of a logit {of_logits}, of a value {of_values}");
+        let bound = if matches!(backend, Backend::Cpu | Backend::OpenvinoF32) {
+            1e-3
+        } else {
+            0.5
+        };
+        assert!(of_logits < bound && of_values < bound, "{backend}");
+    }
+}
+
+#[test]
+fn auto_takes_a_provider_and_sticks_to_it() {
+    let layout = small();
+    let loader = Loader::new(environment(), 1, Buckets::new(&[], 8), None).unwrap();
+    let provider = |seed| {
+        let bytes = file(&tower(&layout, seed), &layout, Input::Rows);
+        let file = File {
+            bytes: &bytes,
+            version: "test",
+            step: 0,
+            layout: &layout,
+        };
+        loader.load(file).unwrap().info.provider
+    };
+    let first = provider(1);
+    assert!(Backend::ALL.iter().any(|backend| backend.name() == first));
+    assert_eq!(provider(2), first);
+}
+
+#[test]
+fn what_is_no_such_model_is_refused_with_a_reason() {
+    let layout = small();
+    let weights = tower(&layout, 1);
+    let refused =
+        |bytes: &[u8], layout: &RowLayout| load(Backend::Cpu, bytes, layout).unwrap_err().to_string();
+
+    let good = file(&weights, &layout, Input::Rows);
+    assert!(refused(&good[..good.len() / 2], &layout).contains("cpu"));
+    assert!(refused(b"nonsense", &layout).contains("cpu"));
+
+    let other = RowLayout {
+        mirrored_actions: false,
+        ..layout.clone()
+    };
+    assert!(refused(&good, &other).contains("row layout"));
+
+    let metadata = Metadata {
+        layout: layout.clone(),
+        step: 0,
+    };
+    let expansion = onnx::model::build_expansion(&metadata).unwrap();
+    assert!(refused(&expansion, &layout).contains("policy_logits"));
+
+    // Finite weights whose answers are not.
+    let mut huge = weights;
+    huge.value.output.weights.fill(3e38);
+    huge.value.hidden.bias.fill(3e38);
+    if let onnx::PolicyHead::Dense { linear, conv } = &mut huge.policy {
+        conv.bias.fill(3e38);
+        linear.weights.fill(3e38);
+    }
+    let huge = file(&huge, &layout, Input::Rows);
+    assert!(refused(&huge, &layout).contains("not finite"));
+}
+
+#[test]
+fn a_whole_chess_evaluation_stays_below_256_bytes() {
+    use prost::Message as _;
+    let layout = chess_like();
+    // The full board, which takes most bytes: a missing piece repeats the first index, a small one.
+    let pieces = [8, 2, 2, 2, 1, 1, 8, 2, 2, 2, 1, 1];
+    let mut row: Vec<u32> = (0..12)
+        .flat_map(|plane| (0..pieces[plane as usize]).map(move |piece| 64 * plane + 8 + piece))
+        .collect();
+    // No en-passant square; then repetitions, colour, castling rights, the counter.
+    row.extend([row[0], 0, 0, 1, 1, 1, 1, 1, 99]);
+    layout.validate(&row).unwrap();
+    let request = proto::v1::EvaluateRequest {
+        id: 1000,
+        indices: row,
+        // Each two bytes.
+        legal_actions: (layout.actions - 35..layout.actions).collect(),
+        legal_counts: vec![35],
+        ..Default::default()
+    };
+    let reply = proto::v1::EvaluateReply {
+        id: request.id,
+        version: "000000001200-3fa94c21".into(),
+        values: vec![0.25],
+        priors: proto::priors::encode(&[0.1; 35]),
+        error: None,
+    };
+    let bytes = request.encoded_len() + reply.encoded_len();
+    assert!(bytes < 256, "{bytes} bytes");
+}

@@ -1,0 +1,497 @@
+//! The whole server over loopback: real gRPC, real ONNX Runtime, a real model repository.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::time::Duration;
+
+use common::{PATIENCE, Server, Store, agrees, code, file, request, small, tower};
+use games::RowLayout;
+use onnx::Input;
+use proto::v1::DescribeModelRequest;
+use tonic::Code;
+use tonic_health::pb::{
+    HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+};
+
+async fn health(server: &Server, name: &str) -> ServingStatus {
+    let channel = service::connect::channel(&server.address).unwrap();
+    let request = HealthCheckRequest { service: name.into() };
+    let response = HealthClient::new(channel).check(request).await.unwrap();
+    ServingStatus::try_from(response.into_inner().status).unwrap()
+}
+
+#[tokio::test]
+async fn unavailable_until_the_first_model_then_right() {
+    let (store, layout) = (Store::new(), small());
+    let server = Server::start(&store, |_| {}).await;
+    let asked = request(&layout, 1, 3, 5);
+    assert_eq!(code(server.evaluate(asked.clone()).await), Code::Unavailable);
+    let mut stream = server.stream().await;
+    stream.send(asked.clone()).await;
+    let refused = stream.reply().await;
+    assert_eq!(
+        (refused.id, refused.error.unwrap().code),
+        (1, Code::Unavailable as i32)
+    );
+    let described = server
+        .client()
+        .describe_model(DescribeModelRequest::default())
+        .await;
+    assert_eq!(described.unwrap_err().code(), Code::Unavailable);
+    assert_eq!(health(&server, "").await, ServingStatus::NotServing);
+    assert_eq!(
+        health(&server, "minuet.v1.Evaluator").await,
+        ServingStatus::NotServing
+    );
+
+    let weights = tower(&layout, 1);
+    let version = store
+        .publish_latest(file(&weights, &layout, Input::Rows), &layout, 5)
+        .await;
+    let description = server.wait_for(&version).await;
+    assert_eq!(
+        serde_json::from_str::<RowLayout>(&description.layout_json).unwrap(),
+        layout
+    );
+    assert_eq!(
+        (description.row_length, description.actions, description.step),
+        (9, 9, 5)
+    );
+    assert_eq!(
+        (description.game.as_str(), description.provider.as_str()),
+        ("paco-sako", "cpu")
+    );
+    assert_eq!(
+        health(&server, "minuet.v1.Evaluator").await,
+        ServingStatus::Serving
+    );
+
+    // The same stream goes on.
+    stream.send(asked.clone()).await;
+    let reply = stream.reply().await;
+    assert_eq!(
+        (reply.id, &reply.version, &reply.error),
+        (1, &version.to_string(), &None)
+    );
+    assert!(agrees(&reply, &weights, &layout, &asked));
+    assert_eq!(server.evaluate(asked).await.unwrap(), reply);
+    drop(stream);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn one_bad_request_harms_no_neighbour() {
+    let (store, layout) = (Store::new(), small());
+    let weights = tower(&layout, 1);
+    let version = store
+        .publish_latest(file(&weights, &layout, Input::Rows), &layout, 5)
+        .await;
+    let server = Server::start(&store, |_| {}).await;
+    server.wait_for(&version).await;
+
+    let mut stream = server.stream().await;
+    let bad = |id: u64| {
+        let mut request = request(&layout, id, 3, 4);
+        match id % 4 {
+            0 => request.indices[9 + 2] = 64,
+            1 => request.legal_actions[5] = 9,
+            2 => request.model = "nobody".into(),
+            _ => request.legal_counts[2] = 5,
+        }
+        request
+    };
+    for id in 0..40 {
+        let request = if id % 2 == 0 {
+            request(&layout, id, 3, 4)
+        } else {
+            bad(id / 2)
+        };
+        stream.send(proto::v1::EvaluateRequest { id, ..request }).await;
+    }
+    let mut seen = [false; 40];
+    for _ in 0..40 {
+        let reply = stream.reply().await;
+        assert!(!std::mem::replace(&mut seen[reply.id as usize], true));
+        let Some(error) = reply.error else {
+            assert_eq!(reply.id % 2, 0);
+            assert!(agrees(
+                &reply,
+                &weights,
+                &layout,
+                &request(&layout, reply.id, 3, 4)
+            ));
+            continue;
+        };
+        assert_eq!(reply.id % 2, 1);
+        let (code, position) = match reply.id / 2 % 4 {
+            0 | 1 => (Code::InvalidArgument, Some(1)),
+            2 => (Code::NotFound, None),
+            _ => (Code::InvalidArgument, None),
+        };
+        assert_eq!(
+            (error.code, error.position),
+            (code as i32, position),
+            "{}",
+            error.message
+        );
+        assert!((reply.values, reply.priors, reply.version) == (vec![], bytes::Bytes::new(), String::new()));
+    }
+
+    let refused = server.evaluate(bad(0)).await.unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument);
+    assert!(
+        refused.message().starts_with("position 1: value 2: index 64"),
+        "{refused}"
+    );
+    assert_eq!(
+        code(server.evaluate(request(&layout, 1, 65, 1)).await),
+        Code::InvalidArgument
+    );
+    drop(stream);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_request_larger_than_a_batch_is_answered_whole() {
+    let (store, layout) = (Store::new(), small());
+    let weights = tower(&layout, 1);
+    let version = store
+        .publish_latest(file(&weights, &layout, Input::Rows), &layout, 5)
+        .await;
+    let server = Server::start(&store, |_| {}).await;
+    server.wait_for(&version).await;
+    let asked = request(&layout, 3, 61, 7);
+    let reply = server.evaluate(asked.clone()).await.unwrap();
+    assert_eq!(reply.values.len(), 61);
+    assert!(agrees(&reply, &weights, &layout, &asked));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn models_are_named_by_label_and_by_version() {
+    let (store, layout) = (Store::new(), small());
+    let version = store
+        .publish_latest(file(&tower(&layout, 1), &layout, Input::Rows), &layout, 5)
+        .await;
+    let server = Server::start(&store, |_| {}).await;
+    server.wait_for(&version).await;
+    for name in ["", "latest", version.as_str()] {
+        let mut asked = request(&layout, 1, 2, 3);
+        asked.model = name.into();
+        assert_eq!(server.evaluate(asked).await.unwrap().version, version.as_str());
+    }
+    for name in ["best", "000000000005-00000000"] {
+        let mut asked = request(&layout, 1, 2, 3);
+        asked.model = name.into();
+        assert_eq!(code(server.evaluate(asked).await), Code::NotFound);
+    }
+    server.stop().await;
+}
+
+/// Several streams, many requests in flight each, while one checkpoint after the other is published: no request fails,
+/// every answer is that of the version it names, and on no stream does an older version follow a newer one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn swaps_under_load_fail_no_request_and_mix_no_versions() {
+    const VERSIONS: u64 = 4;
+    let (store, layout) = (Store::new(), small());
+    let towers: Vec<_> = (0..VERSIONS).map(|seed| tower(&layout, seed)).collect();
+    let first = store
+        .publish_latest(file(&towers[0], &layout, Input::Rows), &layout, 0)
+        .await;
+    let server = Server::start(&store, |_| {}).await;
+    server.wait_for(&first).await;
+
+    let last = tokio_util::sync::CancellationToken::new();
+    let mut clients = Vec::new();
+    for client in 0..3_u64 {
+        let mut stream = server.stream().await;
+        let (layout, towers, last) = (layout.clone(), towers.clone(), last.clone());
+        clients.push(tokio::spawn(async move {
+            let ask = |id: u64| request(&layout, id, 1 + (id % 7) as usize, 1 + (id % 9) as u32);
+            let (mut sent, mut newest, mut checked) = (0, String::new(), 0);
+            let mut answered = 0;
+            while !last.is_cancelled() || answered < sent {
+                while sent - answered < 8 && !last.is_cancelled() {
+                    stream.send(ask(1000 * client + sent)).await;
+                    sent += 1;
+                }
+                let reply = stream.reply().await;
+                answered += 1;
+                assert_eq!(reply.error, None);
+                assert!(reply.version >= newest, "{} after {newest}", reply.version);
+                // Every tenth answer is recomputed, and every first one of a version.
+                if reply.version != newest || answered % 10 == 0 {
+                    let step: usize = reply.version[..12].parse().unwrap();
+                    assert!(
+                        agrees(&reply, &towers[step], &layout, &ask(reply.id)),
+                        "{}",
+                        reply.version
+                    );
+                    checked += 1;
+                }
+                newest = reply.version;
+            }
+            assert!(checked >= 2);
+            newest
+        }));
+    }
+    let mut version = first;
+    for step in 1..VERSIONS {
+        let file = file(&towers[step as usize], &layout, Input::Rows);
+        version = store.publish_latest(file, &layout, step).await;
+        server.wait_for(&version).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    // One more answer each, by the last version.
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    last.cancel();
+    for client in clients {
+        assert_eq!(client.await.unwrap(), version.as_str());
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_bad_checkpoint_keeps_the_old_model() {
+    let (store, layout) = (Store::new(), small());
+    let weights = tower(&layout, 1);
+    let good = store
+        .publish_latest(file(&weights, &layout, Input::Rows), &layout, 1)
+        .await;
+    let server = Server::start(&store, |_| {}).await;
+    server.wait_for(&good).await;
+    let still_good = async |what: &str| {
+        let asked = request(&layout, 1, 2, 3);
+        // Long enough for a poll; a slower server is only tested less.
+        tokio::time::sleep(Duration::from_millis(150)).await;
+        let reply = server.evaluate(asked.clone()).await.unwrap();
+        assert_eq!(reply.version, good.as_str(), "after {what}");
+        assert!(agrees(&reply, &weights, &layout, &asked));
+    };
+
+    store
+        .publish_latest(b"no model at all".to_vec(), &layout, 2)
+        .await;
+    still_good("a file that is no model").await;
+
+    let version = store
+        .publish(file(&tower(&layout, 3), &layout, Input::Rows), &layout, 3)
+        .await;
+    let path = store.folder.path().join(format!("versions/{version}/model.onnx"));
+    let mut damaged = std::fs::read(&path).unwrap();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    std::fs::write(&path, damaged).unwrap();
+    store.repository.set_label("latest", &version).await.unwrap();
+    still_good("a flipped bit").await;
+
+    let other_game = RowLayout {
+        game: "chess".into(),
+        ..layout.clone()
+    };
+    store
+        .publish_latest(
+            file(&tower(&other_game, 4), &other_game, Input::Rows),
+            &other_game,
+            4,
+        )
+        .await;
+    still_good("another game's model").await;
+
+    let other_layout = RowLayout {
+        mirrored_actions: false,
+        ..layout.clone()
+    };
+    store
+        .publish_latest(
+            file(&tower(&other_layout, 5), &other_layout, Input::Rows),
+            &other_layout,
+            5,
+        )
+        .await;
+    still_good("another row layout").await;
+
+    let better = store
+        .publish_latest(file(&tower(&layout, 6), &layout, Input::Rows), &layout, 6)
+        .await;
+    server.wait_for(&better).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_full_queue_refuses_at_once_and_others_are_served() {
+    let (store, layout) = (Store::new(), small());
+    let version = store
+        .publish_latest(file(&tower(&layout, 1), &layout, Input::Rows), &layout, 5)
+        .await;
+    let server = Server::start(&store, |config| {
+        config.inference.max_queue = 40;
+        config.inference.max_request = 64;
+    })
+    .await;
+    server.wait_for(&version).await;
+    // Never fits, however empty the queue is.
+    assert_eq!(
+        code(server.evaluate(request(&layout, 1, 41, 1)).await),
+        Code::ResourceExhausted
+    );
+    assert!(server.evaluate(request(&layout, 1, 40, 1)).await.is_ok());
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_client_that_vanishes_leaves_the_server_healthy() {
+    let (store, layout) = (Store::new(), small());
+    let version = store
+        .publish_latest(file(&tower(&layout, 1), &layout, Input::Rows), &layout, 5)
+        .await;
+    let server = Server::start(&store, |_| {}).await;
+    server.wait_for(&version).await;
+    for _ in 0..10 {
+        let stream = server.stream().await;
+        for id in 0..20 {
+            stream.send(request(&layout, id, 8, 2)).await;
+        }
+        drop(stream);
+    }
+    let answered = tokio::time::timeout(PATIENCE, async {
+        // The queue may be full of the vanished ones' requests for a moment.
+        loop {
+            match server.evaluate(request(&layout, 1, 8, 2)).await {
+                Ok(reply) => return reply,
+                Err(status) => assert_eq!(status.code(), Code::ResourceExhausted),
+            }
+        }
+    });
+    assert_eq!(answered.await.unwrap().version, version.as_str());
+    server.stop().await;
+}
+
+/// More requests than a stream may have in flight, from a client that reads nothing until it has sent them all.
+#[tokio::test]
+async fn a_client_that_reads_late_gets_every_answer_once() {
+    const REQUESTS: u64 = 5 * inference_server::stream::MAX_IN_FLIGHT as u64;
+    let (store, layout) = (Store::new(), small());
+    let version = store
+        .publish_latest(file(&tower(&layout, 1), &layout, Input::Rows), &layout, 5)
+        .await;
+    let server = Server::start(&store, |_| {}).await;
+    server.wait_for(&version).await;
+    let mut stream = server.stream().await;
+    for id in 0..REQUESTS {
+        stream.send(request(&layout, id, 1, 2)).await;
+    }
+    let mut ids = Vec::new();
+    for _ in 0..REQUESTS {
+        let reply = stream.reply().await;
+        assert_eq!(reply.error, None);
+        ids.push(reply.id);
+    }
+    ids.sort_unstable();
+    assert!(ids.into_iter().eq(0..REQUESTS));
+    // The client's end of the stream ends the server's.
+    let common::Stream {
+        requests,
+        mut replies,
+    } = stream;
+    drop(requests);
+    assert!(
+        tokio::time::timeout(PATIENCE, replies.message())
+            .await
+            .unwrap()
+            .unwrap()
+            .is_none()
+    );
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn draining_answers_what_is_in_flight_and_ends_the_streams() {
+    let (store, layout) = (Store::new(), small());
+    let version = store
+        .publish_latest(file(&tower(&layout, 1), &layout, Input::Rows), &layout, 5)
+        .await;
+    let server = Server::start(&store, |_| {}).await;
+    server.wait_for(&version).await;
+    let mut stream = server.stream().await;
+    for id in 0..5 {
+        stream.send(request(&layout, id, 16, 2)).await;
+    }
+    // The server has taken at least one.
+    let mut answered = u64::from(stream.reply().await.error.is_none());
+    server.shutdown.cancel();
+    let ended = loop {
+        match tokio::time::timeout(PATIENCE, stream.replies.message())
+            .await
+            .unwrap()
+        {
+            Ok(Some(reply)) => {
+                assert_eq!(reply.error, None);
+                answered += 1;
+            }
+            Ok(None) => panic!("the stream must say why it ended"),
+            Err(status) => break status,
+        }
+    };
+    assert!(answered >= 1);
+    assert_eq!(ended.code(), Code::Unavailable);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_provider_that_is_not_there_is_an_error_at_start() {
+    onnx_runtime::load(std::path::Path::new("")).unwrap();
+    if inference_server::backend::Backend::Cuda.check().is_ok() {
+        return;
+    }
+    let store = Store::new();
+    let server = Server::start(&store, |config| {
+        config.inference.provider = service::config::Provider::Cuda;
+    })
+    .await;
+    let ended = tokio::time::timeout(PATIENCE, server.task)
+        .await
+        .unwrap()
+        .unwrap();
+    let error = ended.unwrap_err().to_string();
+    assert!(error.contains("cuda cannot be had here"), "{error}");
+}
+
+#[tokio::test]
+async fn reflection_names_the_service() {
+    use tonic_reflection::pb::v1::{
+        ServerReflectionRequest, server_reflection_client::ServerReflectionClient,
+        server_reflection_request::MessageRequest, server_reflection_response::MessageResponse,
+    };
+    let store = Store::new();
+    let server = Server::start(&store, |_| {}).await;
+    let channel = service::connect::channel(&server.address).unwrap();
+    let request = ServerReflectionRequest {
+        message_request: Some(MessageRequest::ListServices(String::new())),
+        ..Default::default()
+    };
+    let mut answers = ServerReflectionClient::new(channel)
+        .server_reflection_info(tokio_stream::iter([request]))
+        .await
+        .unwrap()
+        .into_inner();
+    let answer = answers
+        .message()
+        .await
+        .unwrap()
+        .unwrap()
+        .message_response
+        .unwrap();
+    let MessageResponse::ListServicesResponse(services) = answer else {
+        panic!("{answer:?}")
+    };
+    assert!(
+        services
+            .service
+            .iter()
+            .any(|service| service.name == "minuet.v1.Evaluator")
+    );
+    drop(answers);
+    server.stop().await;
+}

@@ -1,0 +1,169 @@
+//! A replay store over real gRPC that holds made-up positions of the real game and fails when a test says so.
+#![allow(dead_code, missing_docs)]
+
+use std::{
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use futures::Stream;
+use games::RowLayout;
+use learner::game::TrainingGame;
+use parking_lot::Mutex;
+use proto::v1::{
+    self,
+    replay_store_server::{ReplayStore, ReplayStoreServer},
+};
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha20Rng;
+use service::config::GameConfig;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response, Status, transport::server::TcpIncoming};
+
+#[derive(Debug, Default)]
+pub struct State {
+    /// What the ledger says; also the window.
+    pub inserted: AtomicU64,
+    /// Every stream breaks off after its first batch.
+    pub breaks: AtomicBool,
+    /// Every batch has a row that means nothing.
+    pub is_damaged: AtomicBool,
+    /// The numbers of the batches handed out.
+    pub handed_out: Mutex<Vec<u64>>,
+    /// Another game than asked for.
+    pub other_game: AtomicBool,
+}
+
+impl State {
+    pub fn insert(&self, positions: u64) {
+        self.inserted.fetch_add(positions, Ordering::SeqCst);
+    }
+}
+
+struct Store {
+    state: Arc<State>,
+    layout: RowLayout,
+    rows: Vec<u32>,
+}
+
+type Streaming<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+/// Serves on `listener` until `stop`.
+pub async fn serve(listener: TcpListener, state: Arc<State>, stop: CancellationToken) {
+    let game = TrainingGame::new(&GameConfig::default(), 300, 77).unwrap();
+    let store = Store {
+        state,
+        layout: game.layout,
+        rows: game.rows,
+    };
+    tonic::transport::Server::builder()
+        .add_service(ReplayStoreServer::new(store))
+        .serve_with_incoming_shutdown(TcpIncoming::from(listener), stop.cancelled_owned())
+        .await
+        .unwrap();
+}
+
+impl Store {
+    /// Batch `number` depends on nothing but (seed, number).
+    fn batch(&self, positions: usize, seed: u64, number: u64) -> v1::Batch {
+        let mut draw = ChaCha20Rng::seed_from_u64(seed);
+        draw.set_stream(number);
+        let inserted = self.state.inserted.load(Ordering::SeqCst);
+        let mut batch = v1::Batch {
+            number,
+            positions: positions as u32,
+            positions_inserted: inserted,
+            window_positions: inserted,
+            game: self.layout.game.clone(),
+            options: self.layout.options,
+            ..v1::Batch::default()
+        };
+        let row_len = self.layout.row_len();
+        for _ in 0..positions {
+            let at = draw.random_range(0..self.rows.len() / row_len);
+            batch.rows.extend(&self.rows[at * row_len..][..row_len]);
+            batch.visit_counts.push(2);
+            let action = (at % 100) as u32;
+            batch.visit_actions.extend([action, action + 20]);
+            batch.visits.extend([70, 30]);
+            batch.results.push([-1.0, 1.0][at % 2]);
+            batch.root_values.push(0.0);
+            batch.game_sequences.push(at as u64);
+            batch.plies.push(0);
+        }
+        if self.state.is_damaged.load(Ordering::SeqCst) {
+            batch.rows[0] = u32::MAX;
+        }
+        if self.state.other_game.load(Ordering::SeqCst) {
+            batch.game = "chess".into();
+        }
+        self.state.handed_out.lock().push(number);
+        batch
+    }
+}
+
+#[tonic::async_trait]
+impl ReplayStore for Store {
+    type AppendStream = Streaming<v1::AppendAck>;
+    type SampleStream = Streaming<v1::Batch>;
+    type ExportStream = Streaming<v1::StoredGame>;
+
+    async fn append(
+        &self,
+        _: Request<tonic::Streaming<v1::Game>>,
+    ) -> Result<Response<Self::AppendStream>, Status> {
+        Err(Status::unimplemented("not needed here"))
+    }
+
+    async fn sample(
+        &self,
+        request: Request<v1::SampleRequest>,
+    ) -> Result<Response<Self::SampleStream>, Status> {
+        let request = request.into_inner();
+        if request.batch_size > 256 {
+            return Err(Status::invalid_argument("batch_size: 256 are possible"));
+        }
+        let breaks = self.state.breaks.load(Ordering::SeqCst);
+        let count = if breaks { 1 } else { request.batches };
+        let mut batches: Vec<Result<v1::Batch, Status>> = (0..u64::from(count))
+            .map(|more| {
+                let number = request.first_batch + more;
+                Ok(self.batch(request.batch_size as usize, request.seed, number))
+            })
+            .collect();
+        if breaks {
+            batches.push(Err(Status::unavailable("the store is stopping")));
+        }
+        Ok(Response::new(Box::pin(futures::stream::iter(batches))))
+    }
+
+    async fn stats(&self, _: Request<v1::StatsRequest>) -> Result<Response<v1::StatsReply>, Status> {
+        let inserted = self.state.inserted.load(Ordering::SeqCst);
+        Ok(Response::new(v1::StatsReply {
+            games: inserted / 10,
+            games_inserted: inserted / 10,
+            window_positions: inserted,
+            positions_inserted: inserted,
+            ..v1::StatsReply::default()
+        }))
+    }
+
+    async fn list_games(
+        &self,
+        _: Request<v1::ListGamesRequest>,
+    ) -> Result<Response<v1::ListGamesReply>, Status> {
+        Err(Status::unimplemented("not needed here"))
+    }
+
+    async fn get_game(&self, _: Request<v1::GetGameRequest>) -> Result<Response<v1::Game>, Status> {
+        Err(Status::unimplemented("not needed here"))
+    }
+
+    async fn export(&self, _: Request<v1::ExportRequest>) -> Result<Response<Self::ExportStream>, Status> {
+        Err(Status::unimplemented("not needed here"))
+    }
+}

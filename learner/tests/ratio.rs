@@ -1,0 +1,71 @@
+//! The ratio is kept by waiting, and nothing trained is lost at the end. A process of its own, for its metrics.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::{sync::Arc, time::Duration};
+
+use checkpoints::{LATEST, MODEL};
+use common::{
+    run::{Learner, PATIENCE, config, start_store},
+    store::State,
+};
+use metrics_exporter_prometheus::PrometheusBuilder;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_publishes_at_once_trains_as_far_as_it_may_and_publishes_the_rest_at_the_end() {
+    let page = PrometheusBuilder::new().install_recorder().unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let state = Arc::new(State::default());
+    let (address, _stop) = start_store(&state).await;
+    let learner = Learner::start(config(home.path(), &address));
+    let random = learner.reaches(0).await;
+    assert_eq!((random.positions_seen, random.parent.as_ref()), (0, None));
+    assert_eq!((random.game.as_str(), random.actions), ("paco-sako", 132));
+    assert!(state.handed_out.lock().is_empty());
+
+    // 2 × 130 samples are 8 steps of 32.
+    state.insert(130);
+    let settled = async {
+        while !page.render().contains("minuet_learner_step 8") {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, settled).await.unwrap();
+    // It looks for more twice a second; three looks change nothing.
+    tokio::time::sleep(Duration::from_millis(1600)).await;
+    assert_eq!(*state.handed_out.lock(), (0..8).collect::<Vec<_>>());
+
+    assert_eq!(learner.reaches(6).await.step, 6, "the rest is not published yet");
+    let page = page.render();
+    for line in [
+        "minuet_learner_steps_total 8",
+        "minuet_learner_samples_total 256",
+        "minuet_learner_checkpoints_total 3",
+        "minuet_learner_checkpoint_step 6",
+        "minuet_learner_waiting 1",
+        "minuet_learner_positions_inserted 130",
+        "minuet_learner_loss{head=\"policy\"} ",
+        "minuet_learner_loss{head=\"value\"} ",
+        "minuet_learner_samples_per_position_ratio 1.96",
+    ] {
+        assert!(page.contains(line), "{line} is missing in\n{page}");
+    }
+
+    let repository = learner.repository.clone();
+    let last = learner.stop().await;
+    assert_eq!((last.step, last.positions_seen, last.games_seen), (8, 256, 13));
+    assert_eq!(repository.resolve(LATEST).await.unwrap(), last);
+    let list = repository.list().await.unwrap();
+    let steps: Vec<u64> = list.iter().map(|manifest| manifest.step).collect();
+    assert_eq!(steps, [0, 1, 6, 8]);
+    for (parent, child) in list.iter().zip(&list[1..]) {
+        assert_eq!(child.parent.as_ref(), Some(&parent.version));
+    }
+    let file = repository.fetch(&last, MODEL).await.unwrap();
+    let metadata = onnx::metadata_of(&file).unwrap();
+    assert_eq!(metadata.step, 8);
+    assert_eq!(serde_json::to_value(metadata.layout).unwrap(), last.layout);
+    let lines = std::fs::read_to_string(home.path().join("learner/metrics.jsonl")).unwrap();
+    assert_eq!(lines.lines().count(), 4);
+}

@@ -1,0 +1,212 @@
+//! The whole role, against a replay store over real gRPC and a folder of checkpoints.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use checkpoints::{LATEST, Manifest, WEIGHTS};
+use common::{
+    run::{Learner, PATIENCE, config, start_store},
+    store::{self, State},
+};
+use service::config::Precision;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+fn digests(manifest: &Manifest) -> Vec<&str> {
+    manifest.files.values().map(|file| file.sha256.as_str()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restart_changes_no_bit() {
+    let straight = tempfile::tempdir().unwrap();
+    let state = Arc::new(State::default());
+    let (address, _stop) = start_store(&state).await;
+    state.insert(192);
+    let learner = Learner::start(config(straight.path(), &address));
+    learner.reaches(12).await;
+    let straight_end = learner.stop().await;
+
+    let restarted = tempfile::tempdir().unwrap();
+    let state = Arc::new(State::default());
+    let (address, _stop) = start_store(&state).await;
+    state.insert(96);
+    let learner = Learner::start(config(restarted.path(), &address));
+    learner.reaches(6).await;
+    let half = learner.stop().await;
+    assert_eq!(half.step, 6);
+    state.insert(96);
+    let learner = Learner::start(config(restarted.path(), &address));
+    learner.reaches(12).await;
+    let end = learner.stop().await;
+    assert_eq!(end.step, 12);
+    assert_eq!(end.version, straight_end.version);
+    assert_eq!(digests(&end), digests(&straight_end));
+    assert_ne!(digests(&half), digests(&end));
+    // No batch was drawn twice.
+    assert_eq!(*state.handed_out.lock(), (0..12).collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_that_is_away_breaks_off_and_sends_nonsense_is_survived() {
+    let home = tempfile::tempdir().unwrap();
+    let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = free.local_addr().unwrap();
+    drop(free);
+    let learner = Learner::start(config(home.path(), &address.to_string()));
+    learner.reaches(0).await;
+
+    let state = Arc::new(State::default());
+    state.breaks.store(true, Ordering::SeqCst);
+    state.is_damaged.store(true, Ordering::SeqCst);
+    state.insert(192);
+    let listener = TcpListener::bind(address).await.unwrap();
+    tokio::spawn(store::serve(listener, state.clone(), CancellationToken::new()));
+    let some = async {
+        while state.handed_out.lock().len() < 2 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, some).await.unwrap();
+    state.is_damaged.store(false, Ordering::SeqCst);
+    learner.reaches(6).await;
+    state.breaks.store(false, Ordering::SeqCst);
+    learner.reaches(12).await;
+    learner.stop().await;
+    // Every number once and in order, the damaged ones passed over.
+    let handed_out = state.handed_out.lock().clone();
+    assert_eq!(handed_out, (0..handed_out.len() as u64).collect::<Vec<_>>());
+    assert!(handed_out.len() >= 14);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_label_left_behind_catches_up_and_a_damaged_checkpoint_is_not_gone_on_from() {
+    let home = tempfile::tempdir().unwrap();
+    let state = Arc::new(State::default());
+    let (address, _stop) = start_store(&state).await;
+    state.insert(96);
+    let learner = Learner::start(config(home.path(), &address));
+    let repository = learner.repository.clone();
+    let random = learner.reaches(0).await;
+    let newest = learner.reaches(6).await;
+    learner.stop().await;
+
+    // As after a crash between the checkpoint and its label.
+    repository.set_label(LATEST, &random.version).await.unwrap();
+    let learner = Learner::start(config(home.path(), &address));
+    assert_eq!(learner.reaches(6).await.version, newest.version);
+    assert_eq!(learner.stop().await.version, newest.version);
+
+    let folder = home
+        .path()
+        .join("checkpoints/versions")
+        .join(newest.version.as_str());
+    let file = folder.join(WEIGHTS);
+    let mut bytes = std::fs::read(&file).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    let reason = Learner::start(config(home.path(), &address)).fails().await;
+    assert!(
+        reason.contains("weights.safetensors of") && reason.contains("remove its folder"),
+        "{reason}"
+    );
+    std::fs::remove_dir_all(folder).unwrap();
+    let learner = Learner::start(config(home.path(), &address));
+    assert_eq!(
+        learner.reaches(6).await.version,
+        newest.version,
+        "made again, bit for bit"
+    );
+    learner.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn training_that_diverges_goes_back_once_and_then_gives_up() {
+    let home = tempfile::tempdir().unwrap();
+    let state = Arc::new(State::default());
+    let (address, _stop) = start_store(&state).await;
+    state.insert(1000);
+    let mut config = config(home.path(), &address);
+    config.learner.learning_rate = 1e30;
+    config.learner.checkpoint_steps = 100;
+    let learner = Learner::start(config);
+    let repository = learner.repository.clone();
+    let reason = learner.fails().await;
+    assert!(
+        reason.contains("diverged again after going back to step 0"),
+        "{reason}"
+    );
+    // Nothing spoilt was published.
+    let steps: Vec<u64> = repository
+        .list()
+        .await
+        .unwrap()
+        .iter()
+        .map(|manifest| manifest.step)
+        .collect();
+    assert_eq!(steps, [0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_does_not_belong_together_is_an_error_that_says_so() {
+    let home = tempfile::tempdir().unwrap();
+    let state = Arc::new(State::default());
+    let (address, _stop) = start_store(&state).await;
+    let learner = Learner::start(config(home.path(), &address));
+    learner.reaches(0).await;
+    state.other_game.store(true, Ordering::SeqCst);
+    state.insert(1000);
+    let reason = learner.fails().await;
+    assert!(
+        reason.contains("the replay store holds chess with options 1"),
+        "{reason}"
+    );
+
+    let mut wider = config(home.path(), &address);
+    wider.model.filters = 16;
+    let reason = Learner::start(wider).fails().await;
+    assert!(reason.contains("filters is 16, was 8"), "{reason}");
+
+    let mut other_rows = config(home.path(), &address);
+    other_rows.game.options = 3;
+    let reason = Learner::start(other_rows).fails().await;
+    assert!(reason.contains("another layout of paco-sako"), "{reason}");
+
+    state.other_game.store(false, Ordering::SeqCst);
+    let mut large = config(home.path(), &address);
+    large.learner.batch_size = 512;
+    let reason = Learner::start(large).fails().await;
+    assert!(
+        reason.contains("the replay store refused: batch_size"),
+        "{reason}"
+    );
+
+    let mut no_runtime = config(&home.path().join("other"), &address);
+    no_runtime.inference.runtime = "/nowhere/libonnxruntime.so".into();
+    let reason = Learner::start(no_runtime).fails().await;
+    assert!(reason.contains("/nowhere/libonnxruntime.so"), "{reason}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_precision_is_measured_once_and_kept() {
+    let home = tempfile::tempdir().unwrap();
+    let state = Arc::new(State::default());
+    let (address, _stop) = start_store(&state).await;
+    state.insert(100);
+    let mut config = config(home.path(), &address);
+    config.learner.precision = Precision::Auto;
+    let learner = Learner::start(config.clone());
+    let first = learner.reaches(6).await;
+    let measured = first.learner_state["progress"]["precision"].clone();
+    assert!(measured == "f32" || measured == "bf16", "{measured}");
+    learner.stop().await;
+    state.insert(200);
+    let learner = Learner::start(config);
+    let later = learner.reaches(12).await;
+    assert_eq!(later.learner_state["progress"]["precision"], measured);
+    learner.stop().await;
+}

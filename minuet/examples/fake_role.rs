@@ -1,0 +1,79 @@
+//! Stands in for every role in the tests of `minuet up`: it keeps to the roles' conventions (arguments, metrics page,
+//! health, stopping) and does what the file `behaviour/<process>` in the run's folder says: `crash` ends at once,
+//! `crash-once` does so the first time, `unusable` refuses its configuration, `stubborn` never stops.
+//! When it stops as asked it adds its name to the file `order`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{fs, io::Write, path::Path, process::ExitCode, time::Duration};
+
+use service::{
+    config::{Override, RunConfig},
+    role::{self, Role},
+    serve,
+};
+use tokio_util::sync::CancellationToken;
+
+fn main() -> ExitCode {
+    let binary = std::env::args().next().unwrap();
+    let binary = Path::new(&binary)
+        .file_name()
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let roles = [
+        Role::ReplayStore,
+        Role::InferenceServer,
+        Role::Learner,
+        Role::Actor,
+    ];
+    let role = roles.into_iter().find(|role| role.binary() == binary).unwrap();
+    role::main(role, move |config, shutdown| run(role, config, shutdown))
+}
+
+async fn run(role: Role, config: RunConfig, shutdown: CancellationToken) -> anyhow::Result<()> {
+    let folder = config.learner.folder.parent().unwrap().to_owned();
+    let name = if role == Role::Actor {
+        &config.actor.name
+    } else {
+        role.name()
+    };
+    let wish = folder.join("behaviour").join(name);
+    let behaviour = fs::read_to_string(&wish).unwrap_or_default();
+    match behaviour.as_str() {
+        "crash" => anyhow::bail!("the {name} crashes"),
+        "crash-once" => {
+            fs::remove_file(&wish)?;
+            anyhow::bail!("the {name} crashes once");
+        }
+        "unusable" => {
+            Override::new("nothing", 0)?;
+        }
+        _ => {}
+    }
+    if role == Role::Actor {
+        metrics::counter!("minuet_actor_visits_total").absolute(1_000);
+    }
+    let address = match role {
+        Role::InferenceServer => Some(&config.inference.address),
+        Role::ReplayStore => Some(&config.replay.address),
+        _ => None,
+    };
+    if let Some(address) = address {
+        let listener = serve::listen(address).await?;
+        let (routes, health) = serve::standard_routes(&[], &[]).await?;
+        health.set_serving(true).await;
+        serve::serve(routes, listener, health, shutdown.clone(), Duration::from_secs(1)).await?;
+    }
+    shutdown.cancelled().await;
+    if behaviour == "stubborn" {
+        std::future::pending::<()>().await;
+    }
+    let mut order = fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(folder.join("order"))?;
+    writeln!(order, "{name}")?;
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! The games of the catalogue as a `run.toml` names them: defaults for a new run, and a check of what is written,
+//! so that a slip is found here and not by four roles.
+
+use games::{
+    Game,
+    catalogue::{self, Visitor},
+};
+use service::config::{ConfigError, GameConfig};
+
+/// `[game]` of a new run of the game called `name`: every rule is written out with its default.
+///
+/// # Errors
+/// [`ConfigError::Game`] if there is no such game.
+pub fn defaults(name: &str) -> Result<GameConfig, ConfigError> {
+    catalogue::visit(name, Defaults).map_err(|error| ConfigError::Game(format!("`game.name`: {error}")))
+}
+
+/// Checks that the game exists and has these rules and this representation.
+///
+/// # Errors
+/// [`ConfigError::Game`] naming the key.
+pub fn check(game: &GameConfig) -> Result<(), ConfigError> {
+    let checked = catalogue::visit(&game.name, Check(game));
+    checked.map_err(|error| ConfigError::Game(format!("`game.name`: {error}")))?
+}
+
+struct Defaults;
+
+impl Visitor for Defaults {
+    type Output = GameConfig;
+
+    fn visit<G: Game>(self) -> GameConfig {
+        let usual = GameConfig::default().options;
+        GameConfig {
+            name: G::NAME.into(),
+            // A game with one representation calls it 0.
+            options: if G::encoding(usual).is_ok() { usual } else { 0 },
+            // Rules that have no TOML form keep their defaults unwritten.
+            rules: toml::Table::try_from(G::Rules::default()).unwrap_or_default(),
+        }
+    }
+}
+
+struct Check<'a>(&'a GameConfig);
+
+impl Visitor for Check<'_> {
+    type Output = Result<(), ConfigError>;
+
+    fn visit<G: Game>(self) -> Self::Output {
+        let refused = |key: &str, reason: String| {
+            ConfigError::Game(format!(
+                "`{key}` of {}: {}",
+                G::NAME,
+                reason.trim_end().replace('\n', "; ")
+            ))
+        };
+        self.0
+            .rules
+            .clone()
+            .try_into::<G::Rules>()
+            .map_err(|error| refused("game.rules", error.to_string()))?;
+        G::encoding(self.0.options).map_err(|error| refused("game.options", error.to_string()))?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_games_defaults_are_its_own_and_pass_the_check() {
+        for name in catalogue::NAMES {
+            let game = defaults(name).unwrap();
+            assert_eq!(&game.name, name);
+            check(&game).unwrap();
+        }
+        let paco = defaults("paco-sako").unwrap();
+        assert_eq!(paco.options, 1);
+        assert_eq!(paco.rules["dead_end"].as_str(), Some("loss"));
+    }
+
+    #[test]
+    fn slips_are_named() {
+        let said = |game: &GameConfig| check(game).unwrap_err().to_string();
+        let mut game = defaults("paco-sako").unwrap();
+        game.options = 99;
+        assert!(
+            said(&game).starts_with("`game.options` of paco-sako: "),
+            "{}",
+            said(&game)
+        );
+        game.options = 1;
+        game.rules.insert("dead_ends".into(), "loss".into());
+        assert!(
+            said(&game).starts_with("`game.rules` of paco-sako: unknown field `dead_ends`"),
+            "{}",
+            said(&game)
+        );
+        game.name = "paco-saco".into();
+        assert!(said(&game).contains("did you mean paco-sako?"), "{}", said(&game));
+        assert!(defaults("go").is_err());
+    }
+}

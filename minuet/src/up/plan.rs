@@ -1,0 +1,293 @@
+//! Which processes a run has on this machine, and what each is started with.
+//!
+//! Every process gets the run's `run.toml`, and as `--set` what only `minuet up` knows: addresses, metrics pages,
+//! names. What a person gives to `minuet up` with `--set` comes last, so it counts.
+//!
+//! **Shares of the processor.** Self-play must not wait for training: evaluation and play run at the normal
+//! priority, the learner at a lower one ([`LEARNER_NICE`]), so it takes the time that self-play leaves and never
+//! less than its share by weight. Threads that wait do not spin.
+
+use std::{io, net::SocketAddr, num::NonZero, time::Duration};
+
+use service::{
+    config::{Override, RunConfig},
+    role::Role,
+};
+
+use super::{
+    folder::{FolderError, RunFolder},
+    ports,
+};
+
+/// Niceness of the learner.
+const LEARNER_NICE: &str = "5";
+
+/// A process of the run.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Its name, unique in the run: `learner`, `actor-1`.
+    pub name: String,
+    /// What it does.
+    pub role: Role,
+    /// Arguments of its binary.
+    pub arguments: Vec<String>,
+    /// Variables added to its environment.
+    pub environment: Vec<(&'static str, &'static str)>,
+    /// Its metrics page.
+    pub metrics: SocketAddr,
+    /// Once asked to stop it is killed after this long.
+    pub stop_within: Duration,
+}
+
+/// All processes of the run, and where they meet.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The run's configuration, as the processes have it.
+    pub config: RunConfig,
+    /// The processes, in the order they are started.
+    pub members: Vec<Member>,
+}
+
+/// A run that cannot be planned.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// There are no ports left.
+    #[error("cannot find free ports: {0}")]
+    Ports(#[from] io::Error),
+    /// A metrics page was given an address that is none.
+    #[error("{role}: `{address}` is no address for a metrics page; write ip:port")]
+    Metrics {
+        /// The role.
+        role: &'static str,
+        /// What was given.
+        address: String,
+    },
+}
+
+impl Plan {
+    /// Plans one replay store, one inference server, one learner and `actors` actors.
+    ///
+    /// # Errors
+    /// [`PlanError`].
+    pub fn new(folder: &RunFolder, overrides: &[Override], actors: usize) -> Result<Self, PlanError> {
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let written = folder.load(overrides)?;
+        let mut free = ports::free(folder.path(), 2 + 3 + actors)?.into_iter();
+        let mut next = || free.next().map(|address| address.to_string()).unwrap_or_default();
+
+        let mut shared = vec![("inference.address", next()), ("replay.address", next())];
+        if written.actor.threads == 0 {
+            shared.push(("actor.threads", actor_threads(cores, actors).to_string()));
+        }
+        let mut members = Vec::new();
+        for role in [
+            Role::ReplayStore,
+            Role::InferenceServer,
+            Role::Learner,
+            Role::Actor,
+        ] {
+            let count = if role == Role::Actor { actors } else { 1 };
+            for number in 1..=count {
+                let mut own = shared.clone();
+                own.push((metrics_key(role), next()));
+                let name = if role == Role::Actor {
+                    let name = format!("actor-{number}");
+                    own.push(("actor.name", name.clone()));
+                    own.push((
+                        "actor.spool",
+                        written.actor.spool.join(&name).display().to_string(),
+                    ));
+                    name
+                } else {
+                    role.name().to_owned()
+                };
+                members.push(member(name, role, folder, &own, overrides)?);
+            }
+        }
+        let shared = own_overrides(&shared, overrides)?;
+        Ok(Self {
+            config: folder.load(&shared)?,
+            members,
+        })
+    }
+}
+
+fn member(
+    name: String,
+    role: Role,
+    folder: &RunFolder,
+    own: &[(&str, String)],
+    overrides: &[Override],
+) -> Result<Member, PlanError> {
+    let all = own_overrides(own, overrides)?;
+    let config = folder.load(&all)?;
+    let metrics = role.metrics(&config);
+    let metrics = metrics.parse().map_err(|_| PlanError::Metrics {
+        role: role.name(),
+        address: metrics.into(),
+    })?;
+    let mut arguments = vec![
+        "--config".to_owned(),
+        folder.config_file().display().to_string(),
+        "--supervised".to_owned(),
+    ];
+    if role == Role::Learner {
+        arguments.extend(["--nice".to_owned(), LEARNER_NICE.to_owned()]);
+    }
+    for single in &all {
+        arguments.extend(["--set".to_owned(), single.to_string()]);
+    }
+    // OpenMP's idle threads would spin on cores that others need; glibc would keep an arena for every thread.
+    let mut environment = vec![("MALLOC_ARENA_MAX", "2")];
+    if role == Role::Learner {
+        environment.extend([("OMP_WAIT_POLICY", "PASSIVE"), ("GOMP_SPINCOUNT", "0")]);
+    }
+    let seconds = match role {
+        Role::Actor => 20,
+        Role::Learner => 60,
+        Role::InferenceServer => config.inference.drain_seconds.saturating_add(5),
+        Role::ReplayStore => 30,
+    };
+    Ok(Member {
+        name,
+        role,
+        arguments,
+        environment,
+        metrics,
+        stop_within: Duration::from_secs(seconds),
+    })
+}
+
+fn own_overrides(own: &[(&str, String)], given: &[Override]) -> Result<Vec<Override>, FolderError> {
+    let quoted = |value: &String| toml::Value::String(value.clone()).to_string();
+    own.iter()
+        .map(|(key, value)| {
+            let is_number = value.parse::<u64>().is_ok();
+            Override::new(key, if is_number { value.clone() } else { quoted(value) })
+        })
+        .chain(given.iter().cloned().map(Ok))
+        .collect::<Result<_, _>>()
+        .map_err(|source| FolderError::Config {
+            path: "minuet up".into(),
+            source,
+        })
+}
+
+fn metrics_key(role: Role) -> &'static str {
+    match role {
+        Role::ReplayStore => "replay.metrics",
+        Role::InferenceServer => "inference.metrics",
+        Role::Learner => "learner.metrics",
+        Role::Actor => "actor.metrics",
+    }
+}
+
+/// Every core but one, which evaluates, is shared by the actors.
+fn actor_threads(cores: usize, actors: usize) -> usize {
+    ((cores - 1) / actors.max(1)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn plan(actors: usize, overrides: &[&str]) -> (tempfile::TempDir, Plan) {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = RunFolder::open(parent.path(), None, &[]).unwrap();
+        let overrides: Vec<Override> = overrides.iter().map(|text| text.parse().unwrap()).collect();
+        let plan = Plan::new(&folder, &overrides, actors).unwrap();
+        (parent, plan)
+    }
+
+    /// What the member's own arguments make of the configuration.
+    fn config_of(parent: &tempfile::TempDir, member: &Member) -> RunConfig {
+        let sets = member
+            .arguments
+            .iter()
+            .skip_while(|argument| *argument != "--set");
+        let overrides: Vec<Override> = sets
+            .filter(|argument| *argument != "--set")
+            .map(|text| text.parse().unwrap())
+            .collect();
+        service::config::load_with(Some(&parent.path().join("run.toml")), &overrides).unwrap()
+    }
+
+    #[test]
+    fn every_process_knows_the_others_and_has_its_own_page_name_and_spool() {
+        let (parent, plan) = plan(3, &[]);
+        let names: Vec<&str> = plan.members.iter().map(|member| member.name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "replay-store",
+                "inference-server",
+                "learner",
+                "actor-1",
+                "actor-2",
+                "actor-3"
+            ]
+        );
+        let configs: Vec<RunConfig> = plan
+            .members
+            .iter()
+            .map(|member| config_of(&parent, member))
+            .collect();
+        for (member, config) in plan.members.iter().zip(&configs) {
+            assert_eq!(config.inference.address, plan.config.inference.address);
+            assert_eq!(config.replay.address, plan.config.replay.address);
+            assert_eq!(member.role.metrics(config), member.metrics.to_string());
+            assert!(config.actor.threads >= 1);
+        }
+        let pages: HashSet<SocketAddr> = plan.members.iter().map(|member| member.metrics).collect();
+        assert_eq!(pages.len(), 6);
+        let actors = &configs[3..];
+        assert_eq!(
+            actors
+                .iter()
+                .map(|config| &config.actor.name)
+                .collect::<HashSet<_>>()
+                .len(),
+            3
+        );
+        assert_eq!(
+            actors
+                .iter()
+                .map(|config| &config.actor.spool)
+                .collect::<HashSet<_>>()
+                .len(),
+            3
+        );
+        assert!(actors[0].actor.spool.is_absolute());
+    }
+
+    #[test]
+    fn what_a_person_sets_counts() {
+        let (parent, plan) = plan(
+            1,
+            &["replay.address=127.0.0.1:4", "actor.threads=7", "search.visits=5"],
+        );
+        assert_eq!(plan.config.replay.address, "127.0.0.1:4");
+        for member in &plan.members {
+            let config = config_of(&parent, member);
+            assert_eq!(config.replay.address, "127.0.0.1:4");
+            assert_eq!((config.actor.threads, config.search.visits), (7, 5));
+        }
+    }
+
+    #[test]
+    fn cores_are_shared() {
+        let shares = [((1, 1), 1), ((2, 1), 1), ((16, 1), 15), ((16, 4), 3), ((2, 8), 1)];
+        for ((cores, actors), threads) in shares {
+            assert_eq!(
+                actor_threads(cores, actors),
+                threads,
+                "{cores} cores, {actors} actors"
+            );
+        }
+    }
+}

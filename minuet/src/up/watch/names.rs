@@ -1,0 +1,49 @@
+//! The metrics of the roles' pages that the summary is made of.
+
+use service::role::Role;
+
+pub const VISITS: &str = "minuet_actor_visits_total";
+pub const FRESH: &str = "minuet_actor_fresh_evaluations_total";
+pub const CACHE_HITS: &str = "minuet_actor_cache_hits_total";
+pub const WORKER_BUSY: &str = "minuet_actor_worker_busy_seconds_total";
+pub const WORKER_WAITING: &str = "minuet_actor_worker_waiting_seconds_total";
+pub const SPOOL_GAMES: &str = "minuet_actor_spool_games";
+pub const ACTOR_PAUSED: &str = "minuet_actor_paused";
+
+pub const EVALUATED: &str = "minuet_inference_positions_total";
+pub const BATCHES: &str = "minuet_inference_batches_total";
+pub const BATCH_POSITIONS: &str = "minuet_inference_batch_positions_total";
+pub const BATCH_SLOTS: &str = "minuet_inference_batch_slots_total";
+pub const DEVICE_BUSY: &str = "minuet_inference_device_seconds_sum";
+pub const QUEUE_SECONDS_SUM: &str = "minuet_inference_queue_seconds_sum";
+pub const QUEUE_SECONDS_COUNT: &str = "minuet_inference_queue_seconds_count";
+pub const QUEUED_POSITIONS: &str = "minuet_inference_queue_positions";
+/// 1 for what runs the model, once there is one; label `provider`.
+pub const PROVIDER_INFO: &str = "minuet_inference_provider_info";
+/// The two halves of the version that answers: its step, and its digest as a number.
+pub const MODEL_STEP: &str = "minuet_inference_model_step";
+pub const MODEL_DIGEST: &str = "minuet_inference_model_digest";
+
+pub const STEP: &str = "minuet_learner_step";
+/// Label `head`: `policy` or `value`.
+pub const LOSS: &str = "minuet_learner_loss";
+pub const STEPS: &str = "minuet_learner_steps_total";
+pub const LEARNER_WAITING: &str = "minuet_learner_waiting";
+pub const SAMPLES_PER_POSITION: &str = "minuet_learner_samples_per_position_ratio";
+
+/// The counters whose growth the summary shows.
+pub const COUNTERS: [(Role, &str); 13] = [
+    (Role::Actor, VISITS),
+    (Role::Actor, FRESH),
+    (Role::Actor, CACHE_HITS),
+    (Role::Actor, WORKER_BUSY),
+    (Role::Actor, WORKER_WAITING),
+    (Role::InferenceServer, EVALUATED),
+    (Role::InferenceServer, BATCHES),
+    (Role::InferenceServer, BATCH_POSITIONS),
+    (Role::InferenceServer, BATCH_SLOTS),
+    (Role::InferenceServer, DEVICE_BUSY),
+    (Role::InferenceServer, QUEUE_SECONDS_SUM),
+    (Role::InferenceServer, QUEUE_SECONDS_COUNT),
+    (Role::Learner, STEPS),
+];

@@ -1,0 +1,203 @@
+//! A `minuet up` process under test: its events, its store, its roles' processes.
+
+use std::{
+    collections::BTreeSet,
+    io::{BufRead as _, BufReader},
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::mpsc,
+    time::{Duration, Instant},
+};
+
+use proto::v1::{GameSummary, ListGamesRequest, replay_store_client::ReplayStoreClient};
+use serde_json::Value;
+
+/// Far beyond what any machine needs: a test that waits this long hangs.
+const PATIENCE: Duration = Duration::from_secs(300);
+const PAGE: u32 = 500;
+
+/// Settings of a run that trains something within seconds.
+pub fn tiny_run() -> Vec<&'static str> {
+    vec![
+        "model.blocks=1",
+        "model.filters=8",
+        "model.value_hidden=8",
+        "search.visits=6",
+        "search.max_actions=120",
+        "actor.games_per_thread=16",
+        "actor.threads=1",
+        "inference.provider=\"cpu\"",
+        "inference.max_batch=64",
+        "learner.batch_size=32",
+        "learner.threads=1",
+        "learner.min_positions=200",
+        "learner.checkpoint_steps=5",
+        "learner.warmup_steps=2",
+        "checkpoints.poll_ms=100",
+    ]
+}
+
+/// A running `minuet up --json`. Dropping it kills it.
+pub struct Run {
+    child: Child,
+    events: mpsc::Receiver<Value>,
+    past: Vec<Value>,
+    replay: String,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Run {
+    pub fn start(folder: &Path, settings: &[&str]) -> Self {
+        let minuet = Path::new(env!("CARGO_BIN_EXE_minuet"));
+        for role in ["actor", "inference-server", "replay-store", "learner"] {
+            let binary = minuet.with_file_name(format!("minuet-{role}"));
+            assert!(
+                binary.exists(),
+                "{} is not built: run make test, or cargo build --release --bins first",
+                binary.display()
+            );
+        }
+        let mut command = Command::new(minuet);
+        command
+            .args(["up", "--json", "--game", "paco-sako", "--run"])
+            .arg(folder);
+        for setting in settings {
+            command.args(["--set", setting]);
+        }
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let (send, events) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                let event = serde_json::from_str(&line).unwrap_or_else(|_| panic!("not an event: {line}"));
+                if send.send(event).is_err() {
+                    return;
+                }
+            }
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let mut run = Self {
+            child,
+            events,
+            past: Vec::new(),
+            replay: String::new(),
+            runtime,
+        };
+        let started = run.wait_for("started", |_| true);
+        started["replay"].as_str().unwrap().clone_into(&mut run.replay);
+        // `started` may be waited for again.
+        run.past.push(started);
+        run
+    }
+
+    /// The next event of this kind that fits; those before it are passed over, but for those of other kinds.
+    pub fn wait_for(&mut self, kind: &str, fits: impl Fn(&Value) -> bool) -> Value {
+        let is_it = |event: &Value| event["event"] == kind && fits(event);
+        if let Some(at) = self.past.iter().position(is_it) {
+            return self.past.remove(at);
+        }
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.events.recv_timeout(left) {
+                Ok(event) if is_it(&event) => return event,
+                Ok(event) => {
+                    assert_ne!(event["event"], "role-failed", "{event:#}");
+                    if event["event"] != "summary" {
+                        self.past.push(event);
+                    }
+                }
+                Err(error) => panic!("no {kind} event ({error}); before it: {:#?}", self.past),
+            }
+        }
+    }
+
+    /// Waits for a stored game that fits.
+    pub fn wait_for_game(&mut self, fits: impl Fn(&GameSummary) -> bool) -> GameSummary {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(game) = self.games().into_iter().find(&fits) {
+                return game;
+            }
+            assert!(Instant::now() < deadline, "no such game was stored");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// The ids of all stored games; none may be there twice.
+    pub fn game_ids(&mut self) -> BTreeSet<Vec<u8>> {
+        let games = self.games();
+        let ids: BTreeSet<Vec<u8>> = games.iter().map(|game| game.id.to_vec()).collect();
+        assert_eq!(ids.len(), games.len(), "a game is stored twice");
+        ids
+    }
+
+    fn games(&mut self) -> Vec<GameSummary> {
+        let address = format!("http://{}", self.replay);
+        self.runtime.block_on(async {
+            let deadline = Instant::now() + PATIENCE;
+            loop {
+                match list_games(address.clone()).await {
+                    Ok(games) => return games,
+                    // The store may just have been killed.
+                    Err(error) => assert!(Instant::now() < deadline, "the store does not answer: {error}"),
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        })
+    }
+
+    /// `kill -9` of a role's present process.
+    pub fn kill(&mut self, role: &str) {
+        let started = self.wait_for("role-started", |event| event["name"] == role);
+        // What was said before its end belongs to the process that is gone.
+        self.past
+            .retain(|event| event["name"] != role && event["event"] != "checkpoint");
+        signal(&started["pid"].to_string(), "KILL");
+    }
+
+    /// Asks the run to stop, and gives what it says it has kept.
+    pub fn stop(mut self) -> Value {
+        signal(&self.child.id().to_string(), "TERM");
+        let kept = self.wait_for("stopped", |_| true);
+        let status = self.child.wait().unwrap();
+        assert!(status.success(), "minuet up ended with {status}");
+        kept
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn signal(pid: &str, name: &str) {
+    let status = Command::new("kill")
+        .args([&format!("-{name}"), pid])
+        .status()
+        .unwrap();
+    assert!(status.success(), "cannot send SIG{name} to {pid}");
+}
+
+async fn list_games(address: String) -> Result<Vec<GameSummary>, Box<dyn std::error::Error>> {
+    let mut client = ReplayStoreClient::connect(address).await?;
+    let mut games: Vec<GameSummary> = Vec::new();
+    loop {
+        let after_sequence = games.last().map_or(0, |game| game.sequence);
+        let request = ListGamesRequest {
+            after_sequence,
+            limit: PAGE,
+            newest_first: false,
+        };
+        let page = client.list_games(request).await?.into_inner().games;
+        if page.is_empty() {
+            return Ok(games);
+        }
+        games.extend(page);
+    }
+}

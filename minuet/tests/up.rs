@@ -1,0 +1,366 @@
+//! `minuet up` as a process, with roles that crash on demand: supervision, stopping, and what it tells programs.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Lines, Read},
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::{Child, ChildStdout, Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use service::{process, role::Role};
+
+const ROLES: [Role; 4] = [
+    Role::ReplayStore,
+    Role::InferenceServer,
+    Role::Learner,
+    Role::Actor,
+];
+
+/// A folder with the roles' binaries (all the fake one), and a run's folder.
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let fake = Path::new(env!("CARGO_BIN_EXE_minuet")).with_file_name("examples/fake_role");
+        assert!(
+            fake.is_file(),
+            "{} is missing: cargo test builds it, cargo test --test does not",
+            fake.display()
+        );
+        fs::create_dir_all(folder.path().join("bin")).unwrap();
+        for role in ROLES {
+            symlink(&fake, folder.path().join("bin").join(role.binary())).unwrap();
+        }
+        Self { folder }
+    }
+
+    fn run(&self) -> PathBuf {
+        self.folder.path().join("run")
+    }
+
+    fn behave(&self, process: &str, behaviour: &str) {
+        fs::create_dir_all(self.run().join("behaviour")).unwrap();
+        fs::write(self.run().join("behaviour").join(process), behaviour).unwrap();
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_minuet"));
+        command
+            .arg("up")
+            .arg("--binaries")
+            .arg(self.folder.path().join("bin"))
+            .arg("--run")
+            .arg(self.run())
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    fn up(&self, arguments: &[&str]) -> Up {
+        let mut child = self.command(arguments).arg("--json").spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Up { child, lines }
+    }
+
+    /// The order in which processes stopped.
+    fn order(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.run().join("order")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+/// A running `minuet up --json`.
+struct Up {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Up {
+    /// The next event of this kind; `None` at the end of them all.
+    fn next(&mut self, kind: &str) -> Option<Value> {
+        self.lines
+            .by_ref()
+            .map(|line| event(&line.unwrap()))
+            .find(|event| event["event"] == kind)
+    }
+
+    /// Waits until these processes are ready.
+    fn until_ready(&mut self, count: usize) {
+        for _ in 0..count {
+            self.next("role-ready").expect("a role becomes ready");
+        }
+    }
+
+    fn send(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// All events to the end, the exit code, and what was said on standard error.
+    fn end(mut self) -> (Vec<Value>, Option<i32>, String) {
+        let events = self.lines.map(|line| event(&line.unwrap())).collect();
+        let mut said = String::new();
+        self.child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut said)
+            .unwrap();
+        (events, self.child.wait().unwrap().code(), said)
+    }
+}
+
+fn event(line: &str) -> Value {
+    let event: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    assert!(event["at_ms"].is_u64() && event["event"].is_string(), "{line}");
+    event
+}
+
+fn of_kind<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    events.iter().filter(|event| event["event"] == kind).collect()
+}
+
+/// The processes that the run's folder knows, with the moments they started at.
+fn known_processes(run: &Path) -> Vec<(u32, u64)> {
+    let census: Value = serde_json::from_slice(&fs::read(run.join("processes.json")).unwrap()).unwrap();
+    let processes = census["processes"].as_array().unwrap().clone();
+    let number = |value: &Value| value.as_u64().unwrap();
+    processes
+        .iter()
+        .map(|known| (number(&known["pid"]) as u32, number(&known["started_at"])))
+        .collect()
+}
+
+fn wait_until_gone(processes: &[(u32, u64)]) {
+    while processes
+        .iter()
+        .any(|&(pid, started_at)| process::started_at(pid) == Some(started_at))
+    {
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn ctrl_c_stops_every_process_in_order_and_a_second_start_goes_on() {
+    let place = Place::new();
+    let mut up = place.up(&["--actors", "2", "--set", "search.visits=17"]);
+    let started = up.next("started").unwrap();
+    assert_eq!(
+        (started["new"].as_bool(), started["game"].as_str()),
+        (Some(true), Some("paco-sako"))
+    );
+    assert_eq!(started["processes"].as_array().unwrap().len(), 5);
+    up.until_ready(5);
+    let processes = known_processes(&place.run());
+    assert_eq!(processes.len(), 5);
+    up.send(Signal::INT);
+    let (events, code, said) = up.end();
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(of_kind(&events, "stopping")[0]["reason"], "Ctrl-C");
+    assert_eq!(of_kind(&events, "role-stopped").len(), 5);
+    assert_eq!(events.last().unwrap()["event"], "stopped");
+    let order = place.order();
+    let actors: Vec<&str> = order.iter().take(2).map(|name| &name[..5]).collect();
+    assert_eq!(actors, ["actor", "actor"], "{order:?}");
+    assert_eq!(order[2], "learner", "{order:?}");
+    wait_until_gone(&processes);
+
+    let text = fs::read_to_string(place.run().join("run.toml")).unwrap();
+    assert!(text.contains("\nvisits = 17\n"), "{text}");
+    let mut again = place.up(&["--for", "10ms"]);
+    assert_eq!(again.next("started").unwrap()["new"], false);
+    let (events, code, _) = again.end();
+    assert_eq!(code, Some(0));
+    assert_eq!(of_kind(&events, "stopping")[0]["reason"], "the 10ms are over");
+}
+
+#[test]
+fn a_process_that_dies_is_started_again_and_quoted() {
+    let place = Place::new();
+    place.behave("learner", "crash-once");
+    let mut up = place.up(&[]);
+    let exited = up.next("role-exited").unwrap();
+    assert_eq!(
+        (exited["name"].as_str(), exited["status"].as_str()),
+        (Some("learner"), Some("exit status: 1"))
+    );
+    let quoted = exited["last_lines"].to_string();
+    assert!(quoted.contains("the learner crashes once"), "{quoted}");
+    let started = up.next("role-started").unwrap();
+    assert_eq!(started["name"], "learner");
+
+    // Killed from outside, whichever it is, and as often as one likes.
+    for _ in 0..2 {
+        let pid = started_again(&mut up, &place, "inference-server");
+        assert!(pid > 0);
+    }
+    up.send(Signal::TERM);
+    let (_, code, said) = up.end();
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(place.order().len(), 4);
+}
+
+/// Kills a process and waits until it runs again.
+fn started_again(up: &mut Up, place: &Place, name: &str) -> u64 {
+    let census: Value =
+        serde_json::from_slice(&fs::read(place.run().join("processes.json")).unwrap()).unwrap();
+    let processes = census["processes"].as_array().unwrap();
+    let known = processes.iter().find(|known| known["name"] == name).unwrap();
+    let pid = i32::try_from(known["pid"].as_u64().unwrap()).unwrap();
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    let exited = up.next("role-exited").unwrap();
+    assert_eq!(
+        (exited["name"].as_str(), exited["status"].as_str()),
+        (Some(name), Some("signal: 9 (SIGKILL)"))
+    );
+    loop {
+        let started = up.next("role-started").unwrap();
+        if started["name"] == name {
+            return started["pid"].as_u64().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_process_that_cannot_run_stops_everything_and_its_log_is_named() {
+    for (behaviour, reason) in [
+        ("crash", "failed at once 5 times in a row"),
+        ("unusable", "exit status: 2"),
+    ] {
+        let place = Place::new();
+        place.behave("actor-1", behaviour);
+        let (events, code, said) = place.up(&[]).end();
+        assert_eq!(code, Some(1), "{said}");
+        let failed = of_kind(&events, "role-failed");
+        assert_eq!(failed.len(), 1);
+        assert_eq!(failed[0]["name"], "actor-1");
+        let log = place.run().join("logs/actor-1.log");
+        assert_eq!(
+            failed[0]["log"].as_str().unwrap(),
+            fs::canonicalize(&log).unwrap().to_str().unwrap()
+        );
+        assert!(
+            said.contains(reason) && said.contains("logs/actor-1.log"),
+            "{said}"
+        );
+        assert_eq!(events.last().unwrap()["event"], "stopped");
+        let exits = of_kind(&events, "role-exited").len();
+        assert_eq!(exits, if behaviour == "crash" { 4 } else { 0 });
+        // The others were stopped as usual.
+        assert!(place.order().contains(&"learner".to_owned()));
+    }
+}
+
+#[test]
+fn nothing_outlives_a_killed_up_and_the_next_one_takes_over() {
+    let place = Place::new();
+    let mut up = place.up(&[]);
+    up.until_ready(4);
+    let processes = known_processes(&place.run());
+    assert_eq!(processes.len(), 4);
+    up.send(Signal::KILL);
+    up.child.wait().unwrap();
+
+    // At once, while the roles may still be stopping.
+    let mut next = place.up(&[]);
+    next.until_ready(4);
+    wait_until_gone(&processes);
+    next.send(Signal::TERM);
+    assert_eq!(next.end().1, Some(0));
+    assert_eq!(place.order().len(), 8, "all of them stopped as asked");
+}
+
+#[test]
+fn a_second_signal_ends_even_what_does_not_stop() {
+    let place = Place::new();
+    place.behave("actor-1", "stubborn");
+    let mut up = place.up(&[]);
+    up.until_ready(4);
+    let processes = known_processes(&place.run());
+    up.send(Signal::INT);
+    up.next("stopping").unwrap();
+    up.send(Signal::INT);
+    let (_, code, said) = up.end();
+    assert_eq!(code, Some(1));
+    assert!(said.contains("stopped at once"), "{said}");
+    wait_until_gone(&processes);
+}
+
+#[test]
+fn a_folder_belongs_to_one_and_bad_usage_is_exit_code_2() {
+    let place = Place::new();
+    let mut up = place.up(&[]);
+    up.next("started").unwrap();
+    let second = place.command(&[]).output().unwrap();
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert_eq!(second.status.code(), Some(1));
+    assert!(
+        said.contains(&format!("another `minuet up` (process {})", up.child.id())),
+        "{said}"
+    );
+    up.send(Signal::TERM);
+    assert_eq!(up.end().1, Some(0));
+
+    for (arguments, reason) in [
+        (
+            ["--set", "search.visit=3"],
+            "unknown key `search.visit`; did you mean `search.visits`?",
+        ),
+        (["--set", "search.visits=0"], "`search.visits` must be at least 1"),
+        (["--set", "visits=3"], "write section.key=value"),
+        (["--for", "soon"], "invalid value 'soon'"),
+    ] {
+        let refused = place.command(&arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(reason), "{arguments:?}: {said}");
+    }
+    let other = place.command(&["--game", "chess"]).output().unwrap();
+    let said = String::from_utf8_lossy(&other.stderr).into_owned();
+    assert!(said.contains("is a run of paco-sako, not of chess"), "{said}");
+}
+
+#[test]
+fn missing_binaries_are_named_before_anything_is_started() {
+    let place = Place::new();
+    fs::remove_file(place.folder.path().join("bin/minuet-learner")).unwrap();
+    let (events, code, said) = place.up(&[]).end();
+    assert_eq!(code, Some(1));
+    assert!(said.contains("there is no minuet-learner in"), "{said}");
+    assert!(of_kind(&events, "role-started").is_empty());
+}
+
+#[test]
+fn without_a_terminal_people_get_lines() {
+    let place = Place::new();
+    let mut child = place.command(&[]).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap())
+        .lines()
+        .map(Result::unwrap);
+    let first = lines.next().unwrap();
+    assert!(first.starts_with("00:00:00 paco-sako: a new run in "), "{first}");
+    let mut figures = lines.by_ref().filter(|line| line.contains(" visits/s"));
+    let figures = figures.next().unwrap();
+    assert!(
+        figures.contains("games") && figures.contains("checkpoint none yet"),
+        "{figures}"
+    );
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let rest: Vec<String> = lines.collect();
+    assert!(
+        rest.iter().any(|line| line.contains("SIGTERM: stopping")),
+        "{rest:?}"
+    );
+    assert!(rest.iter().any(|line| line.contains("kept in ")), "{rest:?}");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}

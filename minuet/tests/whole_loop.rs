@@ -1,0 +1,83 @@
+//! The whole loop as a user runs it: `minuet up` with real processes and a tiny network.
+//!
+//! Needs the roles' binaries beside `minuet`: `make test` builds them first.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+#[path = "support/run.rs"]
+mod run;
+
+use std::collections::BTreeSet;
+
+use run::{Run, tiny_run};
+
+#[test]
+fn actors_play_the_learner_publishes_and_actors_are_answered_by_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut first = Run::start(folder.path(), &tiny_run());
+    let started = first.wait_for("started", |event| event["new"] == true);
+    assert_eq!(started["game"], "paco-sako");
+
+    let untrained = first.wait_for("serving", |_| true)["version"].clone();
+    let checkpoint = first.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
+    let trained = checkpoint["step"].as_u64().unwrap();
+    assert!(checkpoint["positions_seen"].as_u64().unwrap() > 0);
+    // Checkpoints come fast here, and the server takes the newest: it is this one or a later one.
+    let serving = first.wait_for("serving", |event| step_of(&event["version"]) >= trained);
+    assert_ne!(untrained, serving["version"]);
+    // A stored game says which models answered during it.
+    let game = first.wait_for_game(|game| {
+        let steps = game.model_versions.iter().map(|version| step_of(&version.as_str().into()));
+        steps.max() >= Some(trained)
+    });
+    assert!(game.positions > 0);
+    let before = first.game_ids();
+    let kept = first.stop();
+    assert!(kept["games"].as_u64().unwrap() >= before.len() as u64);
+    assert_eq!(kept["killed"].as_array().unwrap().len(), 0);
+    let step_kept = step_of(&kept["checkpoint"]);
+
+    // Started again, it goes on where it left off: same games, later steps.
+    let mut second = Run::start(folder.path(), &tiny_run());
+    second.wait_for("started", |event| event["new"] == false);
+    let next = second.wait_for("checkpoint", |event| event["step"].as_u64() > Some(step_kept));
+    assert!(next["positions_seen"].as_u64() > checkpoint["positions_seen"].as_u64());
+    let after = second.game_ids();
+    assert!(
+        after.is_superset(&before),
+        "stored games are missing after a restart"
+    );
+    second.stop();
+}
+
+#[test]
+fn killing_each_role_loses_no_game_and_doubles_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = Run::start(folder.path(), &tiny_run());
+    run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
+    let mut seen = BTreeSet::new();
+    let mut step = 0;
+    for role in ["actor-1", "inference-server", "learner", "replay-store"] {
+        seen.extend(run.game_ids());
+        run.kill(role);
+        run.wait_for("role-exited", |event| event["name"] == role);
+        run.wait_for("role-ready", |event| event["name"] == role);
+        // The run goes on: games that nobody had seen, and a later checkpoint than any before.
+        run.wait_for_game(|game| !seen.contains(&game.id.to_vec()));
+        let next = run.wait_for("checkpoint", |event| event["step"].as_u64() > Some(step));
+        step = next["step"].as_u64().unwrap();
+        let now = run.game_ids();
+        assert!(
+            now.is_superset(&seen),
+            "games are missing after the kill of {role}"
+        );
+    }
+    let kept = run.stop();
+    assert!(kept["games"].as_u64().unwrap() >= seen.len() as u64);
+}
+
+/// The training step in a version's name.
+fn step_of(version: &serde_json::Value) -> u64 {
+    let (step, _) = version.as_str().unwrap().split_once('-').unwrap();
+    step.parse().unwrap()
+}

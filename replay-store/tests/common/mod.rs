@@ -1,0 +1,97 @@
+//! What the tests of the replay store share: settings, a served store, a client.
+#![allow(dead_code, reason = "each test binary uses some of it")]
+
+pub mod synthetic;
+
+use std::{net::SocketAddr, path::Path};
+
+use proto::v1::{AppendAck, Game, StatsReply, StatsRequest, replay_store_client::ReplayStoreClient};
+use replay_store::{settings::Settings, store::Store};
+use service::connect::{MAX_MESSAGE_BYTES, channel};
+use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_stream::iter;
+use tokio_util::sync::CancellationToken;
+use tonic::transport::Channel;
+
+pub type Client = ReplayStoreClient<Channel>;
+
+/// A store of synthetic games in `folder`, with a window of `window_positions`.
+pub fn settings(folder: &Path, window_positions: u64) -> Settings {
+    Settings {
+        folder: folder.join("replay"),
+        game: "paco-sako".into(),
+        options: 1,
+        window_positions,
+        cache_bytes: 64 << 20,
+        max_disk_bytes: 1 << 40,
+        min_free_bytes: 0,
+        remembered_games: 1_000_000,
+    }
+}
+
+/// Opens a store.
+pub fn open(settings: &Settings) -> Store {
+    Store::open(settings.clone()).unwrap()
+}
+
+/// A client of the service at `address`.
+pub fn client(address: SocketAddr) -> Client {
+    ReplayStoreClient::new(channel(&address.to_string()).unwrap())
+        .max_decoding_message_size(MAX_MESSAGE_BYTES)
+}
+
+/// A service in this process.
+pub struct Served {
+    pub address: SocketAddr,
+    pub shutdown: CancellationToken,
+    pub ended: JoinHandle<anyhow::Result<()>>,
+}
+
+impl Served {
+    /// Serves a store on a free port, and waits until it answers.
+    pub async fn start(settings: Settings) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let shutdown = CancellationToken::new();
+        let ended = tokio::spawn(replay_store::serve(listener, settings, shutdown.clone()));
+        let served = Self {
+            address,
+            shutdown,
+            ended,
+        };
+        stats(&mut served.client()).await;
+        served
+    }
+
+    pub fn client(&self) -> Client {
+        client(self.address)
+    }
+
+    /// Shuts the service down and waits for its end.
+    pub async fn stop(self) {
+        self.shutdown.cancel();
+        self.ended.await.unwrap().unwrap();
+    }
+}
+
+/// Appends games on one stream and gives the acknowledgements, in the order in which they came.
+pub async fn append(client: &mut Client, games: Vec<Game>) -> Vec<AppendAck> {
+    let count = games.len();
+    let mut acks = client.append(iter(games)).await.unwrap().into_inner();
+    let mut all = Vec::new();
+    while let Some(ack) = acks.message().await.unwrap() {
+        all.push(ack);
+    }
+    assert_eq!(all.len(), count);
+    all
+}
+
+/// The service's numbers.
+pub async fn stats(client: &mut Client) -> StatsReply {
+    client.stats(StatsRequest {}).await.unwrap().into_inner()
+}
+
+/// Whether a game was stored now.
+pub fn is_stored(ack: &AppendAck) -> bool {
+    !ack.duplicate && ack.refused.is_empty()
+}

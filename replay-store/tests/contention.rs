@@ -1,0 +1,109 @@
+//! Many streams at once: every game once, every batch whole, while the window slides.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use common::{Served, append, is_stored, settings, stats, synthetic};
+use proto::v1::SampleRequest;
+use tokio_stream::StreamExt as _;
+
+/// A game whose every number tells which game it is, so that a mixed-up batch shows.
+fn marked(number: u64) -> proto::v1::Game {
+    let positions = 10 + number as usize % 30;
+    let mut game = synthetic::game(number, positions);
+    for (at, value) in game.rows.iter_mut().enumerate() {
+        *value = (number * 7919 % 60_000) as u32 + (at / 39) as u32;
+    }
+    game
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn eight_appenders_and_four_samplers() {
+    const APPENDERS: u64 = 8;
+    const GAMES: u64 = 150;
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = settings(folder.path(), 5_000);
+    // Room for a part of the window only, so that games are read from disk while others are retired.
+    settings.cache_bytes = 200_000;
+    let served = Served::start(settings).await;
+    let is_over = Arc::new(AtomicBool::new(false));
+
+    let appenders: Vec<_> = (0..APPENDERS)
+        .map(|appender| {
+            let mut client = served.client();
+            tokio::spawn(async move {
+                let mut stored = 0;
+                for part in 0..5 {
+                    let mut games: Vec<_> = (0..GAMES / 5)
+                        .map(|at| marked(appender * GAMES + part * (GAMES / 5) + at))
+                        .collect();
+                    // Every appender sends the first games of its neighbour too.
+                    games.extend((0..5).map(|at| marked((appender + 1) % APPENDERS * GAMES + at)));
+                    let acks = append(&mut client, games).await;
+                    assert!(acks.iter().all(|ack| ack.refused.is_empty()));
+                    stored += acks.iter().filter(|ack| is_stored(ack)).count() as u64;
+                }
+                stored
+            })
+        })
+        .collect();
+    let samplers: Vec<_> = (0..4)
+        .map(|seed| {
+            let mut client = served.client();
+            let is_over = Arc::clone(&is_over);
+            tokio::spawn(async move {
+                let mut batches = 0;
+                let mut first_batch = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    let request = SampleRequest {
+                        batch_size: 100,
+                        batches: 10,
+                        seed,
+                        first_batch,
+                        min_positions: 200,
+                    };
+                    let mut stream = client.sample(request).await.unwrap().into_inner();
+                    while let Some(batch) = stream.next().await {
+                        let batch = batch.unwrap();
+                        assert_eq!(batch.positions, 100);
+                        assert_eq!(batch.rows.len(), 3900);
+                        for (row, ply) in batch.rows.chunks(39).zip(&batch.plies) {
+                            assert!(
+                                row.iter().all(|value| value == &row[0]),
+                                "half a row of another game"
+                            );
+                            assert!(*ply < 40);
+                        }
+                        assert!(batch.window_positions <= 5_040);
+                        batches += 1;
+                    }
+                    first_batch += 10;
+                }
+                batches
+            })
+        })
+        .collect();
+
+    let mut stored = 0;
+    for appender in appenders {
+        stored += appender.await.unwrap();
+    }
+    is_over.store(true, Ordering::Relaxed);
+    let mut batches = 0;
+    for sampler in samplers {
+        batches += sampler.await.unwrap();
+    }
+    assert_eq!(stored, APPENDERS * GAMES);
+    let numbers = stats(&mut served.client()).await;
+    assert_eq!(numbers.games_inserted, APPENDERS * GAMES);
+    assert_eq!(numbers.duplicates, APPENDERS * 5 * 5);
+    assert_eq!(numbers.positions_sampled, batches * 100);
+    assert_eq!(numbers.damaged_games, 0);
+    assert!(batches > 0);
+    served.stop().await;
+}

@@ -1,0 +1,283 @@
+//! Damage on the disk costs the damaged games and nothing else, and is reported.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use common::{open, settings, synthetic};
+use proto::v1::Game;
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use replay_store::{append::Verdict, settings::Settings, store::GetError};
+
+fn id(game: &Game) -> [u8; 16] {
+    game.id.as_ref().try_into().unwrap()
+}
+
+/// A closed store of `count` games, in many commits.
+fn filled(settings: &Settings, count: u64) -> Vec<Game> {
+    let games: Vec<Game> = (0..count)
+        .map(|number| synthetic::game(number, 30 + number as usize % 50))
+        .collect();
+    let store = open(settings);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    for group in games.chunks(5) {
+        runtime.block_on(async {
+            for verdict in futures::future::join_all(group.iter().map(|game| store.put(game))).await {
+                assert_eq!(verdict.unwrap(), Verdict::Stored);
+            }
+        });
+    }
+    store.close().unwrap();
+    games
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// The database files of all volumes.
+fn databases(settings: &Settings) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(settings.folder.join("volumes"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path().join("db"))
+        .collect();
+    files.sort();
+    files
+}
+
+/// Opens the store and checks that every game is there and equal or reported lost; gives the number of the lost.
+fn survey(settings: &Settings, games: &[Game], context: &str) -> u64 {
+    let store = open(settings);
+    let reported: BTreeSet<u64> = store.losses().iter().map(|loss| loss.sequence).collect();
+    let mut missing = 0;
+    for game in games {
+        match store.get(&id(game)) {
+            Ok(found) => assert_eq!(&found, game, "{context}"),
+            Err(GetError::Unknown) => missing += 1,
+            Err(error) => panic!("{context}: {error}"),
+        }
+    }
+    assert_eq!(
+        missing,
+        reported.len(),
+        "{context}: losses are reported, all and only"
+    );
+    for loss in store.losses() {
+        if let Some(named) = loss.id {
+            let lost = games.iter().find(|game| id(game) == named).unwrap();
+            assert_eq!(store.get(&named), Err(GetError::Unknown), "{context}");
+            assert_eq!(lost.id.len(), 16);
+        }
+    }
+    let stats = store.stats();
+    assert_eq!(stats.damaged_games, reported.len() as u64, "{context}");
+    assert_eq!(stats.games_inserted, games.len() as u64, "{context}");
+    if stats.games > 0 {
+        assert!(store.batch(1, 1, 200).is_ok(), "{context}");
+    }
+    // What was lost may be sent again, and takes a number of its own.
+    if let Some(again) = games.iter().find(|game| store.get(&id(game)).is_err()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        assert_eq!(
+            runtime.block_on(store.put(again)).unwrap(),
+            Verdict::Stored,
+            "{context}"
+        );
+        assert_eq!(&store.get(&id(again)).unwrap(), again, "{context}");
+    }
+    store.close().unwrap();
+    // It is reported once.
+    let store = open(settings);
+    assert_eq!(store.losses(), [], "{context}");
+    assert_eq!(store.stats().damaged_games, reported.len() as u64, "{context}");
+    store.close().unwrap();
+    reported.len() as u64
+}
+
+#[test]
+fn flipped_bytes_anywhere_cost_only_the_games_they_hit() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = settings(&folder.path().join("whole"), 4_000);
+    let games = filled(&whole, 70);
+    let mut random = ChaCha8Rng::seed_from_u64(2);
+    let mut lost = Vec::new();
+    for round in 0..24 {
+        let hurt = settings(&folder.path().join("hurt"), 4_000);
+        copy(&whole.folder, &hurt.folder);
+        let flips = 1 + round % 3;
+        for _ in 0..flips {
+            let files = databases(&hurt);
+            let file = &files[random.random_range(0..files.len())];
+            let mut bytes = fs::read(file).unwrap();
+            // The part that is written, not what sled has laid out for later.
+            let written = bytes.iter().rposition(|&byte| byte != 0).unwrap();
+            let at = random.random_range(0..written);
+            bytes[at] ^= 1 << random.random_range(0..8);
+            fs::write(file, bytes).unwrap();
+        }
+        let gone = survey(&hurt, &games, &format!("round {round}"));
+        assert!(gone <= flips, "round {round}: {flips} flips cost {gone} games");
+        lost.push(gone);
+        fs::remove_dir_all(folder.path().join("hurt")).unwrap();
+    }
+    println!("games lost by 1, 2, 3 flips in turn: {lost:?}");
+}
+
+#[test]
+fn zeroed_sectors_cost_only_the_games_in_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = settings(&folder.path().join("whole"), 4_000);
+    let games = filled(&whole, 70);
+    let mut random = ChaCha8Rng::seed_from_u64(3);
+    let mut lost = Vec::new();
+    for round in 0..12 {
+        let hurt = settings(&folder.path().join("hurt"), 4_000);
+        copy(&whole.folder, &hurt.folder);
+        let files = databases(&hurt);
+        let file = &files[random.random_range(0..files.len())];
+        let mut bytes = fs::read(file).unwrap();
+        let written = bytes.iter().rposition(|&byte| byte != 0).unwrap();
+        let at = random.random_range(0..written) / 4096 * 4096;
+        let end = (at + 4096).min(bytes.len());
+        bytes[at..end].fill(0);
+        fs::write(file, bytes).unwrap();
+        let gone = survey(&hurt, &games, &format!("round {round}"));
+        // A sector holds less than 4 KiB of frames of more than 700 bytes, and cuts two.
+        assert!(gone <= 7, "round {round}: {gone} games");
+        lost.push(gone);
+        fs::remove_dir_all(folder.path().join("hurt")).unwrap();
+    }
+    println!("games lost by a zeroed page: {lost:?}");
+}
+
+#[test]
+fn a_cut_off_end_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = settings(&folder.path().join("whole"), 4_000);
+    let games = filled(&whole, 67);
+    // The one that is written to, and the last one that was sealed.
+    for youngest in [1, 2] {
+        let mut lost = Vec::new();
+        for keep in [0.0, 0.3, 0.6, 0.9] {
+            let hurt = settings(&folder.path().join("hurt"), 4_000);
+            copy(&whole.folder, &hurt.folder);
+            let files = databases(&hurt);
+            let file = &files[files.len() - youngest];
+            let bytes = fs::read(file).unwrap();
+            let written = bytes.iter().rposition(|&byte| byte != 0).unwrap();
+            fs::write(file, &bytes[..(written as f64 * keep) as usize]).unwrap();
+            lost.push(survey(&hurt, &games, &format!("{keep} kept")));
+            fs::remove_dir_all(folder.path().join("hurt")).unwrap();
+        }
+        assert!(
+            lost[0] > 0 && lost.is_sorted_by(|more, less| more >= less),
+            "{lost:?}"
+        );
+        println!("games lost with 0, 0.3, 0.6, 0.9 of a file kept: {lost:?}");
+    }
+}
+
+#[test]
+fn other_files_may_be_lost_or_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = settings(&folder.path().join("whole"), 1_500);
+    let games = filled(&whole, 70);
+    let expected = {
+        let store = open(&whole);
+        let stats = store.stats();
+        store.close().unwrap();
+        stats
+    };
+    let hurt = settings(&folder.path().join("hurt"), 1_500);
+    let volumes = || {
+        fs::read_dir(hurt.folder.join("volumes"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+    };
+    let hurts: [(&str, &dyn Fn()); 5] = [
+        ("no ledger file", &|| {
+            fs::remove_file(hurt.folder.join("ledger")).unwrap()
+        }),
+        ("a ledger file of noise", &|| {
+            fs::write(hurt.folder.join("ledger"), [0x55; 8192]).unwrap();
+        }),
+        ("no snapshots", &|| {
+            for volume in volumes() {
+                for entry in fs::read_dir(volume).unwrap().flatten() {
+                    if entry.file_name().to_string_lossy().starts_with("snap") {
+                        fs::remove_file(entry.path()).unwrap();
+                    }
+                }
+            }
+        }),
+        ("damaged snapshots and configurations", &|| {
+            for volume in volumes() {
+                for entry in fs::read_dir(volume).unwrap().flatten() {
+                    if entry.file_type().unwrap().is_file() && entry.file_name() != "db" {
+                        let mut bytes = fs::read(entry.path()).unwrap();
+                        let middle = bytes.len() / 2;
+                        bytes[middle] ^= 0x40;
+                        fs::write(entry.path(), bytes).unwrap();
+                    }
+                }
+            }
+        }),
+        ("an interrupted rebuild", &|| {
+            let volume = volumes().next().unwrap();
+            fs::rename(&volume, volume.with_extension("rebuild")).unwrap();
+            let other = volumes().find(|path| path.extension().is_none()).unwrap();
+            fs::create_dir(other.with_extension("rebuild")).unwrap();
+        }),
+    ];
+    for (what, damage) in hurts {
+        copy(&whole.folder, &hurt.folder);
+        damage();
+        let store = open(&hurt);
+        assert_eq!(store.losses(), [], "{what}");
+        let stats = store.stats();
+        assert_eq!(
+            (
+                stats.games,
+                stats.window_positions,
+                stats.games_inserted,
+                stats.positions_inserted
+            ),
+            (
+                expected.games,
+                expected.window_positions,
+                expected.games_inserted,
+                expected.positions_inserted
+            ),
+            "{what}"
+        );
+        assert_eq!(&store.get(&id(&games[69])).unwrap(), &games[69], "{what}");
+        store.close().unwrap();
+        fs::remove_dir_all(&hurt.folder).unwrap();
+    }
+}
+
+#[test]
+fn a_volume_that_was_removed_is_missed() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = settings(folder.path(), 4_000);
+    let games = filled(&settings, 70);
+    let middle = databases(&settings)[2].parent().unwrap().to_path_buf();
+    fs::remove_dir_all(middle).unwrap();
+    let lost = survey(&settings, &games, "a volume removed");
+    assert!((5..20).contains(&lost), "{lost} games lost");
+}

@@ -1,0 +1,236 @@
+//! `kill -9` in the middle of everything, with the real process and real clients: nothing that was
+//! acknowledged is lost, nothing is there twice, everything is equal to what was sent.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::{
+    collections::{HashMap, HashSet},
+    net::SocketAddr,
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use common::{Client, append, client, is_stored, stats, synthetic};
+use proto::v1::{ExportRequest, Game, SampleRequest, StatsRequest};
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
+
+const ROUNDS: u64 = 20;
+const STREAMS: u64 = 4;
+
+fn free_address() -> SocketAddr {
+    std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+}
+
+/// The real process; killed when dropped.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn command(folder: &Path, address: SocketAddr) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_minuet-replay-store"));
+    for set in [
+        format!("replay.address=\"{address}\""),
+        format!("replay.folder=\"{}\"", folder.display()),
+        "replay.window_positions=1000000".into(),
+        "replay.min_free_mib=0".into(),
+    ] {
+        command.args(["--set", &set]);
+    }
+    command.env("MINUET_LOG", "warn").stdout(Stdio::null());
+    command
+}
+
+async fn ready(client: &mut Client, process: &mut Process) {
+    while client.stats(StatsRequest {}).await.is_err() {
+        assert_eq!(process.0.try_wait().unwrap(), None, "the store ended by itself");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Sends games until the store is gone; gives those that were sent and the ids of those acknowledged.
+async fn send(mut client: Client, first: u64) -> (Vec<Game>, HashSet<Vec<u8>>) {
+    let (sender, games) = tokio::sync::mpsc::channel(32);
+    let Ok(acks) = client.append(ReceiverStream::new(games)).await else {
+        return (Vec::new(), HashSet::new());
+    };
+    let mut acks = acks.into_inner();
+    let sending = tokio::spawn(async move {
+        let mut sent = Vec::new();
+        for number in first.. {
+            let game = synthetic::game(number, 5 + number as usize % 25);
+            sent.push(game.clone());
+            if sender.send(game).await.is_err() {
+                break;
+            }
+        }
+        sent
+    });
+    let mut acknowledged = HashSet::new();
+    while let Ok(Some(ack)) = acks.message().await {
+        assert!(is_stored(&ack), "{ack:?}");
+        acknowledged.insert(ack.id.to_vec());
+    }
+    drop(acks);
+    (sending.await.unwrap(), acknowledged)
+}
+
+async fn export(client: &mut Client) -> Vec<(u64, Game)> {
+    client
+        .export(ExportRequest::default())
+        .await
+        .unwrap()
+        .into_inner()
+        .map(|stored| {
+            let stored = stored.unwrap();
+            (stored.sequence, stored.game.unwrap())
+        })
+        .collect()
+        .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn twenty_kills_lose_nothing_that_was_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("replay");
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    let mut sent: HashMap<Vec<u8>, Game> = HashMap::new();
+    let mut acknowledged: HashSet<Vec<u8>> = HashSet::new();
+    let (mut sampled, mut unacknowledged_but_stored) = (0, 0);
+    for round in 0..=ROUNDS {
+        let address = free_address();
+        let mut process = Process(command(&path, address).spawn().unwrap());
+        let mut client = client(address);
+        ready(&mut client, &mut process).await;
+
+        let stored = export(&mut client).await;
+        let ids: HashSet<Vec<u8>> = stored.iter().map(|(_, game)| game.id.to_vec()).collect();
+        assert_eq!(ids.len(), stored.len(), "round {round}: a game is there twice");
+        assert!(
+            acknowledged.is_subset(&ids),
+            "round {round}: {} acknowledged games are lost",
+            acknowledged.difference(&ids).count()
+        );
+        assert!(stored.is_sorted_by(|a, b| a.0 < b.0));
+        let mut positions = 0;
+        for (_, game) in &stored {
+            assert_eq!(&sent[game.id.as_ref()], game, "round {round}");
+            positions += game.actions.len() as u64;
+        }
+        let numbers = stats(&mut client).await;
+        assert_eq!(numbers.games_inserted, stored.len() as u64, "round {round}");
+        assert_eq!(numbers.positions_inserted, positions, "round {round}");
+        assert_eq!(numbers.damaged_games, 0, "round {round}");
+        assert!(
+            numbers.positions_sampled >= sampled,
+            "round {round}: samples are forgotten"
+        );
+        assert!(
+            numbers.positions_sampled <= sampled + sampled / 64 + 100,
+            "round {round}"
+        );
+        sampled = numbers.positions_sampled;
+        unacknowledged_but_stored = ids.difference(&acknowledged).count();
+        // Whatever was stored without word of it is a duplicate when it is sent again.
+        acknowledged.extend(ids);
+        if let Some((_, game)) = stored.last() {
+            assert!(append(&mut client, vec![game.clone()]).await[0].duplicate);
+            let request = SampleRequest {
+                batch_size: 100,
+                batches: 1,
+                seed: round,
+                ..SampleRequest::default()
+            };
+            let mut batches = client.sample(request).await.unwrap().into_inner();
+            assert_eq!(batches.message().await.unwrap().unwrap().positions, 100);
+            sampled += 100;
+        }
+        if round == ROUNDS {
+            break;
+        }
+
+        let streams: Vec<_> = (0..STREAMS)
+            .map(|stream| tokio::spawn(send(client.clone(), (round * STREAMS + stream) * 1_000_000)))
+            .collect();
+        tokio::time::sleep(Duration::from_millis(random.random_range(5..50))).await;
+        process.0.kill().unwrap();
+        process.0.wait().unwrap();
+        for stream in streams {
+            let (games, acks) = stream.await.unwrap();
+            sent.extend(games.into_iter().map(|game| (game.id.to_vec(), game)));
+            acknowledged.extend(acks);
+        }
+    }
+    println!(
+        "{} games sent, {} acknowledged, {unacknowledged_but_stored} more stored by the last kill",
+        sent.len(),
+        acknowledged.len()
+    );
+    assert!(
+        acknowledged.len() > 200,
+        "the kills came too early to prove anything"
+    );
+}
+
+/// A file-size limit makes the kernel refuse a write in the middle of the work (`EFBIG`, since the signal is ignored):
+/// the store must stop with an error, and what it acknowledged must be there without the limit.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_disk_stops_the_store_and_loses_nothing_that_was_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("replay");
+    let address = free_address();
+    let real = command(&path, address);
+    let mut limited = Command::new("sh");
+    limited
+        .args(["-c", "trap '' XFSZ; ulimit -f 2048; exec \"$@\"", "sh"])
+        .arg(real.get_program())
+        .args(real.get_args())
+        .env("MINUET_LOG", "off")
+        .stdout(Stdio::null());
+    let mut process = Process(limited.spawn().unwrap());
+    let mut limited_client = client(address);
+    ready(&mut limited_client, &mut process).await;
+    let (sent, acknowledged) = send(limited_client, 0).await;
+    let status = tokio::task::spawn_blocking(move || process.0.wait().unwrap())
+        .await
+        .unwrap();
+    assert_eq!(status.code(), Some(1), "a failed store ends with an error");
+    assert!(!acknowledged.is_empty() && acknowledged.len() < sent.len());
+
+    let address = free_address();
+    let mut process = Process(command(&path, address).spawn().unwrap());
+    let mut client = client(address);
+    ready(&mut client, &mut process).await;
+    let stored: HashMap<Vec<u8>, Game> = export(&mut client)
+        .await
+        .into_iter()
+        .map(|(_, game)| (game.id.to_vec(), game))
+        .collect();
+    for game in &sent {
+        match stored.get(game.id.as_ref()) {
+            Some(found) => assert_eq!(found, game),
+            None => assert!(
+                !acknowledged.contains(game.id.as_ref()),
+                "an acknowledged game is lost"
+            ),
+        }
+    }
+    assert_eq!(stats(&mut client).await.damaged_games, 0);
+    println!(
+        "{} sent, {} acknowledged, {} stored",
+        sent.len(),
+        acknowledged.len(),
+        stored.len()
+    );
+}

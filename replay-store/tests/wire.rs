@@ -1,0 +1,334 @@
+//! The service through gRPC: every call, its answers, its refusals, its ends.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{Served, append, is_stored, settings, stats, synthetic};
+use proto::v1::{
+    Batch, ExportRequest, Game, GetGameRequest, ListGamesRequest, SampleRequest,
+    replay_store_client::ReplayStoreClient,
+};
+use tokio_stream::{StreamExt as _, iter, wrappers::ReceiverStream};
+use tonic::Code;
+use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
+
+fn games(count: u64) -> Vec<Game> {
+    (0..count)
+        .map(|number| synthetic::game(number, 20 + number as usize % 30))
+        .collect()
+}
+
+fn sample(batch_size: u32, batches: u32, seed: u64) -> SampleRequest {
+    SampleRequest {
+        batch_size,
+        batches,
+        seed,
+        ..SampleRequest::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn games_go_in_once_and_come_out_as_they_were() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(settings(folder.path(), 100_000)).await;
+    let mut client = served.client();
+    let games = games(40);
+    let acks = append(&mut client, games.clone()).await;
+    assert!(acks.iter().all(is_stored));
+    let mut ids: Vec<_> = acks.iter().map(|ack| ack.id.clone()).collect();
+    ids.sort();
+    let mut expected: Vec<_> = games.iter().map(|game| game.id.clone()).collect();
+    expected.sort();
+    assert_eq!(ids, expected);
+
+    // Again, and twice in one stream: duplicates, not stored.
+    let again = append(&mut client, [&games[..5], &games[..5]].concat()).await;
+    assert!(again.iter().all(|ack| ack.duplicate && ack.refused.is_empty()));
+    let new = synthetic::game(1000, 25);
+    let twice = append(&mut client, vec![new.clone(), new.clone()]).await;
+    assert_eq!(twice.iter().filter(|ack| ack.duplicate).count(), 1);
+
+    let numbers = stats(&mut client).await;
+    let positions: usize = games.iter().map(|game| game.actions.len()).sum::<usize>() + 25;
+    assert_eq!(numbers.games, 41);
+    assert_eq!(numbers.games_inserted, 41);
+    assert_eq!(numbers.positions_inserted, positions as u64);
+    assert_eq!(numbers.window_positions, positions as u64);
+    assert_eq!(numbers.duplicates, 11);
+    assert_eq!((numbers.oldest_sequence, numbers.newest_sequence), (1, 41));
+    assert!(numbers.stored_bytes > 0 && numbers.disk_bytes >= numbers.stored_bytes);
+
+    for game in &games {
+        let request = GetGameRequest { id: game.id.clone() };
+        assert_eq!(&client.get_game(request).await.unwrap().into_inner(), game);
+    }
+    let unknown = GetGameRequest {
+        id: vec![9; 16].into(),
+    };
+    assert_eq!(client.get_game(unknown).await.unwrap_err().code(), Code::NotFound);
+    let malformed = GetGameRequest {
+        id: vec![9; 3].into(),
+    };
+    assert_eq!(
+        client.get_game(malformed).await.unwrap_err().code(),
+        Code::InvalidArgument
+    );
+
+    let exported: Vec<_> = client
+        .export(ExportRequest {
+            from_sequence: 3,
+            to_sequence: 39,
+        })
+        .await
+        .unwrap()
+        .into_inner()
+        .map(Result::unwrap)
+        .collect()
+        .await;
+    assert_eq!(
+        exported.iter().map(|stored| stored.sequence).collect::<Vec<_>>(),
+        (3..=39).collect::<Vec<_>>()
+    );
+    for stored in exported {
+        assert!(games.contains(&stored.game.unwrap()));
+    }
+    served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_run_both_ways_page_by_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(settings(folder.path(), 100_000)).await;
+    let mut client = served.client();
+    let games = games(10);
+    append(&mut client, games.clone()).await;
+    for newest_first in [false, true] {
+        let mut after_sequence = 0;
+        let mut seen = Vec::new();
+        loop {
+            let request = ListGamesRequest {
+                after_sequence,
+                limit: 4,
+                newest_first,
+            };
+            let page = client.list_games(request).await.unwrap().into_inner().games;
+            let Some(last) = page.last() else { break };
+            after_sequence = last.sequence;
+            for summary in &page {
+                let game = games.iter().find(|game| game.id == summary.id).unwrap();
+                assert_eq!(summary.positions as usize, game.actions.len());
+                assert_eq!(summary.result, game.result);
+                assert_eq!(summary.ending, game.ending);
+                assert_eq!(summary.actor, game.actor);
+                assert_eq!(summary.model_versions, game.model_versions);
+                assert_eq!(summary.finished_at_ms, game.finished_at_ms);
+            }
+            seen.extend(page.into_iter().map(|summary| summary.sequence));
+        }
+        let mut expected: Vec<u64> = (1..=10).collect();
+        if newest_first {
+            expected.reverse();
+        }
+        assert_eq!(seen, expected);
+    }
+    let unbounded = ListGamesRequest::default();
+    assert_eq!(
+        client.list_games(unbounded).await.unwrap_err().code(),
+        Code::InvalidArgument
+    );
+    served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bad_games_are_refused_by_field_and_their_neighbours_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(settings(folder.path(), 100_000)).await;
+    let mut client = served.client();
+    let mut sent = games(6);
+    sent[1].root_values[3] = f32::NAN;
+    sent[2].game = "chess".into();
+    sent[3].id = vec![1, 2, 3].into();
+    sent[4].rows.pop();
+    let acks: BTreeMap<_, _> = append(&mut client, sent.clone())
+        .await
+        .into_iter()
+        .map(|ack| (ack.id.clone(), ack))
+        .collect();
+    for (game, field) in sent.iter().zip(["", "root_values", "game", "id", "rows", ""]) {
+        let ack = &acks[&game.id];
+        assert!(!ack.retry && ack.refused.starts_with(field), "{ack:?}");
+        assert_eq!(ack.refused.is_empty(), field.is_empty());
+    }
+    // The first game has fixed the length of the rows.
+    let mut short = synthetic::game(70, 20);
+    short.rows.truncate(20 * 38);
+    let acks = append(&mut client, vec![short]).await;
+    assert_eq!(
+        acks[0].refused,
+        "rows: of 38 values, this store's are of 39 values"
+    );
+    assert_eq!(stats(&mut client).await.games, 2);
+    served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn batches_hold_the_games_positions_and_are_determined_by_their_seed() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(settings(folder.path(), 100_000)).await;
+    let mut client = served.client();
+    let games = games(12);
+    // One stream, so that the games are numbered in this order.
+    for game in &games {
+        append(&mut client, vec![game.clone()]).await;
+    }
+    let mut draw = async |request| -> Vec<Batch> {
+        let stream = client.sample(request).await.unwrap().into_inner();
+        stream.map(Result::unwrap).collect().await
+    };
+    let batches = draw(sample(50, 6, 7)).await;
+    assert_eq!(
+        batches.iter().map(|batch| batch.number).collect::<Vec<_>>(),
+        (0..6).collect::<Vec<_>>()
+    );
+    let later = SampleRequest {
+        first_batch: 4,
+        ..sample(50, 2, 7)
+    };
+    assert_eq!(draw(later).await[..], batches[4..]);
+    assert_ne!(draw(sample(50, 1, 8)).await[0].rows, batches[0].rows);
+    for batch in &batches {
+        check(batch, &games);
+    }
+    assert_eq!(batches[0].positions_inserted, batches[0].window_positions);
+
+    let numbers = stats(&mut client).await;
+    assert_eq!(numbers.positions_sampled, 50 * (6 + 2 + 1));
+    for bad in [sample(0, 1, 1), sample(100_000, 1, 1), sample(5, 0, 1)] {
+        assert_eq!(
+            client.sample(bad).await.unwrap_err().code(),
+            Code::InvalidArgument
+        );
+    }
+    let never = SampleRequest {
+        min_positions: 100_001,
+        ..sample(5, 1, 1)
+    };
+    assert_eq!(
+        client.sample(never).await.unwrap_err().code(),
+        Code::FailedPrecondition
+    );
+    served.stop().await;
+}
+
+/// Every position of the batch is the one that its sequence number and ply name; game n has sequence number n + 1.
+fn check(batch: &Batch, games: &[Game]) {
+    let (mut row_at, mut visit_at) = (0, 0);
+    assert_eq!(batch.game_sequences.len(), batch.positions as usize);
+    for at in 0..batch.positions as usize {
+        let game = &games[batch.game_sequences[at] as usize - 1];
+        let ply = batch.plies[at] as usize;
+        assert_eq!(batch.rows[row_at..row_at + 39], game.rows[ply * 39..][..39]);
+        row_at += 39;
+        let before: u32 = game.visit_counts[..ply].iter().sum();
+        let count = game.visit_counts[ply] as usize;
+        assert_eq!(batch.visit_counts[at] as usize, count);
+        assert_eq!(
+            batch.visit_actions[visit_at..visit_at + count],
+            game.visit_actions[before as usize..][..count]
+        );
+        assert_eq!(
+            batch.visits[visit_at..visit_at + count],
+            game.visits[before as usize..][..count]
+        );
+        visit_at += count;
+        let sign = if game.movers[ply] == 0 { 1.0 } else { -1.0 };
+        assert_eq!(batch.results[at], sign * game.score);
+        assert_eq!(batch.root_values[at], game.root_values[ply]);
+    }
+    assert_eq!((batch.rows.len(), batch.visits.len()), (row_at, visit_at));
+    assert_eq!((batch.game.as_str(), batch.options), ("paco-sako", 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sampling_waits_for_enough_positions() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(settings(folder.path(), 1_000)).await;
+    let mut client = served.client();
+    append(&mut client, vec![synthetic::game(1, 99)]).await;
+    let request = SampleRequest {
+        min_positions: 100,
+        ..sample(10, 1, 1)
+    };
+    let mut given_up = client.sample(request).await.unwrap().into_inner();
+    let mut waiting = client.sample(request).await.unwrap().into_inner();
+    // Whatever the client gives up, the store goes on.
+    let patience = std::time::Duration::from_millis(100);
+    assert!(tokio::time::timeout(patience, given_up.message()).await.is_err());
+    drop(given_up);
+    append(&mut client, vec![synthetic::game(2, 1)]).await;
+    let batch = waiting.message().await.unwrap().unwrap();
+    assert_eq!((batch.positions, batch.window_positions), (10, 100));
+    assert!(waiting.message().await.unwrap().is_none());
+    served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shutting_down_ends_every_stream_and_loses_nothing_that_was_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = settings(folder.path(), 1_000);
+    let served = Served::start(settings.clone()).await;
+    let mut client = served.client();
+    let request = SampleRequest {
+        min_positions: 1_000,
+        ..sample(10, 1, 1)
+    };
+    let mut sampling = client.sample(request).await.unwrap().into_inner();
+    let (sender, games) = tokio::sync::mpsc::channel(4);
+    let mut acks = client
+        .append(ReceiverStream::new(games))
+        .await
+        .unwrap()
+        .into_inner();
+    sender.send(synthetic::game(1, 30)).await.unwrap();
+    assert!(is_stored(&acks.message().await.unwrap().unwrap()));
+    served.shutdown.cancel();
+    assert_eq!(acks.message().await.unwrap_err().code(), Code::Unavailable);
+    assert_eq!(sampling.message().await.unwrap_err().code(), Code::Unavailable);
+    served.ended.await.unwrap().unwrap();
+
+    let served = Served::start(settings).await;
+    assert_eq!(stats(&mut served.client()).await.games, 1);
+    served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn health_and_message_limits() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(settings(folder.path(), 1_000)).await;
+    let channel = service::connect::channel(&served.address.to_string()).unwrap();
+    let mut health = HealthClient::new(channel.clone());
+    for service in ["", "minuet.v1.ReplayStore"] {
+        let request = HealthCheckRequest {
+            service: service.into(),
+        };
+        let status = health.check(request).await.unwrap().into_inner().status();
+        assert_eq!(
+            status,
+            tonic_health::pb::health_check_response::ServingStatus::Serving
+        );
+    }
+    // A message beyond the limit ends its stream, and harms nobody else.
+    let mut client = ReplayStoreClient::new(channel);
+    let huge = Game {
+        rules_json: "x".repeat(17 << 20),
+        ..synthetic::game(1, 5)
+    };
+    let mut acks = client.append(iter([huge])).await.unwrap().into_inner();
+    assert!(acks.message().await.is_err() || acks.message().await.unwrap().is_none());
+    assert!(is_stored(
+        &append(&mut client, vec![synthetic::game(2, 5)]).await[0]
+    ));
+    served.stop().await;
+}
