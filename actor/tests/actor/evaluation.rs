@@ -20,6 +20,7 @@ use tonic::Code;
 use crate::{
     config,
     evaluator_server::{Fate, Server},
+    in_time,
     process::Process,
     start,
     store_server::Store,
@@ -88,7 +89,7 @@ impl Client {
         }
         let mut answered = Vec::new();
         for _ in ids.clone() {
-            let answer = self.answers.recv().await.unwrap();
+            let answer = in_time(self.answers.recv()).await.unwrap();
             assert_eq!((answer.values.len(), answer.priors.len()), (1, 9));
             answered.push(answer.id);
         }
@@ -118,7 +119,7 @@ async fn what_passes_is_tried_again_until_it_has_passed() {
     assert!(client.totals.reconnects.get() >= 2);
     assert_eq!(client.totals.requests.get(), 6);
     drop(client.asks);
-    client.running.await.unwrap().unwrap();
+    in_time(client.running).await.unwrap().unwrap();
 }
 
 #[tokio::test]
@@ -145,7 +146,7 @@ async fn a_server_that_is_killed_and_started_again_answers_what_was_asked_before
     let _process = Process::start_at(address, server.routes()).await;
     let mut ids = Vec::new();
     for _ in 0..3 {
-        ids.push(client.answers.recv().await.unwrap().id);
+        ids.push(in_time(client.answers.recv()).await.unwrap().id);
     }
     ids.sort_unstable();
     assert_eq!(ids, [0, 1, 2]);
@@ -157,7 +158,7 @@ async fn nonsense_without_end_is_an_error() {
     let process = Process::start(server.routes()).await;
     let client = Client::start(&process.address(), LONG);
     client.ask(0).await;
-    let error = client.running.await.unwrap().unwrap_err();
+    let error = in_time(client.running).await.unwrap().unwrap_err();
     assert!(matches!(error, EvaluatorError::Malformed(_)), "{error}");
     assert!(error.to_string().contains("0 values for 1 positions"), "{error}");
     assert_eq!(client.totals.malformed_replies.get(), 4);

@@ -9,6 +9,7 @@ mod store_server;
 mod tictactoe;
 
 mod evaluation;
+mod killing;
 mod playing;
 mod sending;
 mod stopping;
@@ -26,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use tictactoe::TicTacToe;
 
 /// What has not come by now will not come, however slow the machine is.
-const FOR_EVER: Duration = Duration::from_secs(300);
+const FOR_EVER: Duration = Duration::from_secs(150);
 
 /// A run of tic-tac-toe with everything in `folder`.
 fn config(folder: &Path, server: &str, store: &str) -> RunConfig {
@@ -51,6 +52,13 @@ fn config(folder: &Path, server: &str, store: &str) -> RunConfig {
 fn give_identity(folder: &Path) {
     let text = r#"{"name":"test","incarnation":"00112233445566778899aabbccddeeff","next_number":0}"#;
     std::fs::write(folder.join("identity.json"), text).unwrap();
+}
+
+/// Fails rather than wait for ever.
+async fn in_time<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(FOR_EVER, what)
+        .await
+        .expect("it does not come")
 }
 
 /// An actor that runs in the background.
@@ -86,12 +94,12 @@ impl Running {
     /// Stops it in good order.
     async fn stop(self) {
         self.shutdown.cancel();
-        self.actor.await.unwrap().unwrap();
+        in_time(self.actor).await.unwrap().unwrap();
     }
 
     /// How it ended by itself.
     async fn end(self) -> ActorError {
-        self.actor.await.unwrap().unwrap_err()
+        in_time(self.actor).await.unwrap().unwrap_err()
     }
 
     /// Waits for something that must come; fails at once if the actor ends instead.

@@ -73,6 +73,7 @@ async fn every_game_arrives_once_whatever_the_store_does() {
         "some were sent twice"
     );
     assert!(totals.games_duplicate.get() > 0);
+    assert_eq!(store.conflicts.load(Ordering::SeqCst), 0);
     assert_eq!(spooled(folder.path()), Vec::<std::path::PathBuf>::new());
     let numbers: HashSet<u64> = games.values().map(|game| game.game_number).collect();
     assert_eq!(numbers.len(), games.len());

@@ -44,6 +44,8 @@ pub struct Store {
     /// Ids in the order in which they came, again and again if they did.
     pub seen: Mutex<Vec<Vec<u8>>>,
     pub duplicates: AtomicU64,
+    /// Games that came under an id that another game had.
+    pub conflicts: AtomicU64,
     fate: Decide,
 }
 
@@ -54,6 +56,7 @@ impl Store {
             games: Mutex::default(),
             seen: Mutex::default(),
             duplicates: AtomicU64::new(0),
+            conflicts: AtomicU64::new(0),
             fate: Box::new(fate),
         })
     }
@@ -81,7 +84,10 @@ impl Store {
 
     fn keep(&self, game: Game) -> AppendAck {
         let id = game.id.clone();
-        let duplicate = self.games.lock().insert(id.to_vec(), game).is_some();
+        let before = self.games.lock().insert(id.to_vec(), game.clone());
+        let duplicate = before.is_some();
+        let is_another = before.is_some_and(|before| before != game);
+        self.conflicts.fetch_add(u64::from(is_another), Ordering::SeqCst);
         self.duplicates.fetch_add(u64::from(duplicate), Ordering::SeqCst);
         AppendAck {
             id,
