@@ -179,7 +179,7 @@ impl Store {
                 Ok(checked) => checked,
                 Err(refusal) => return Ok(Verdict::refused(refusal)),
             };
-        let record = record::encode(game).map_err(|error| StoreFailed {
+        let record = record::encode(game.clone()).map_err(|error| StoreFailed {
             reason: format!("packing a game: {error}"),
         })?;
         let (tell, told) = tokio::sync::oneshot::channel();

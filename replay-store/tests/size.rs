@@ -74,9 +74,15 @@ async fn a_position_of_paco_sako_takes_at_most_120_bytes_on_disk() {
     let pool: Vec<Game> = (0..200).map(random_game).collect();
     let positions: usize = pool.iter().map(|game| game.actions.len()).sum();
     let entries: usize = pool.iter().map(|game| game.visits.len()).sum();
-    let records: usize = pool.iter().map(|game| record::encode(game).unwrap().len()).sum();
+    let records: usize = pool
+        .iter()
+        .map(|game| record::encode(game.clone()).unwrap().len())
+        .sum();
     for game in &pool {
-        assert_eq!(&record::decode(&record::encode(game).unwrap()).unwrap(), game);
+        assert_eq!(
+            &record::decode(&record::encode(game.clone()).unwrap()).unwrap(),
+            game
+        );
     }
     let each = |bytes: usize| bytes as f64 / positions as f64;
     println!(

@@ -2,6 +2,7 @@
 
 mod games;
 mod inference;
+mod replay;
 mod report;
 mod search;
 mod selfplay;
@@ -23,6 +24,8 @@ enum What {
     Search(search::Arguments),
     /// The inference server through gRPC, against the same model called directly.
     Inference(inference::Arguments),
+    /// The replay store through gRPC: positions appended durably, positions sampled.
+    Replay(replay::Arguments),
     /// Whole-system self-play: visits, fresh evaluations, cache hits and games per hour.
     Selfplay(selfplay::Arguments),
 }
@@ -33,6 +36,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         What::Games(arguments) => games::run(arguments),
         What::Search(arguments) => search::run(arguments),
         What::Inference(arguments) => inference::run(arguments),
+        What::Replay(arguments) => replay::run(arguments),
         What::Selfplay(arguments) => selfplay::run(arguments),
     }
 }

@@ -1,10 +1,12 @@
-//! The head of a record: texts, provenance, and the counts that the columns are read by.
+//! The head of a record: the counts that the columns are read by, and the message without its columns and
+//! its id, as protobuf writes it. A field that the message gains later is kept here without more ado.
 
-use proto::v1::{Game, VisitTotals};
+use prost::Message as _;
+use proto::v1::Game;
 
 use super::{
     DecodeError, MAX_POSITIONS, MAX_VALUES,
-    reader::{Reader, put_text, put_varint},
+    reader::{Reader, put_varint},
 };
 
 /// What a list of games shows of one.
@@ -38,26 +40,57 @@ pub(super) struct Head {
 }
 
 const VARYING_ROWS: u8 = 1;
-const HAS_TOTALS: u8 = 2;
-const HAS_MODELS: u8 = 4;
+const HAS_MODELS: u8 = 2;
 
-/// Appends the head of `game`.
-pub(super) fn put(game: &Game, out: &mut Vec<u8>) {
+/// A game's columns, apart from the rest.
+pub(super) struct Columns {
+    pub actions: Vec<u32>,
+    pub movers: bytes::Bytes,
+    pub rows: Vec<u32>,
+    pub row_lengths: Vec<u32>,
+    pub visit_counts: Vec<u32>,
+    pub visit_actions: Vec<u32>,
+    pub visits: Vec<u32>,
+    pub root_values: Vec<f32>,
+    pub model_of_position: Vec<u32>,
+}
+
+impl Columns {
+    /// Takes the columns out of a message.
+    pub fn take(game: &mut Game) -> Self {
+        use std::mem::take;
+
+        Self {
+            actions: take(&mut game.actions),
+            movers: take(&mut game.movers),
+            rows: take(&mut game.rows),
+            row_lengths: take(&mut game.row_lengths),
+            visit_counts: take(&mut game.visit_counts),
+            visit_actions: take(&mut game.visit_actions),
+            visits: take(&mut game.visits),
+            root_values: take(&mut game.root_values),
+            model_of_position: take(&mut game.model_of_position),
+        }
+    }
+}
+
+/// Appends the head of a game whose columns and id were taken out.
+pub(super) fn put(rest: &Game, columns: &Columns, out: &mut Vec<u8>) {
     let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
     out.push(
-        flag(!game.row_lengths.is_empty(), VARYING_ROWS)
-            | flag(game.totals.is_some(), HAS_TOTALS)
-            | flag(!game.model_of_position.is_empty(), HAS_MODELS),
+        flag(!columns.row_lengths.is_empty(), VARYING_ROWS)
+            | flag(!columns.model_of_position.is_empty(), HAS_MODELS),
     );
-    let trainable = game.visit_counts.iter().filter(|&&count| count > 0).count();
+    let trainable = columns.visit_counts.iter().filter(|&&count| count > 0).count();
     for count in [
-        game.actions.len(),
+        columns.actions.len(),
         trainable,
-        game.rows.len(),
-        game.visit_actions.len(),
+        columns.rows.len(),
+        columns.visit_actions.len(),
     ] {
         put_varint(count as u64, out);
     }
+<<<<<<< HEAD
     put_text(&game.game, out);
     put_varint(game.options.into(), out);
     out.extend_from_slice(&game.result.to_le_bytes());
@@ -91,6 +124,9 @@ pub(super) fn put(game: &Game, out: &mut Vec<u8>) {
     for version in &game.model_versions {
         put_text(version, out);
     }
+=======
+    out.extend_from_slice(&rest.encode_to_vec());
+>>>>>>> replay
 }
 
 /// Reads a head; all of `plain` must be one.
@@ -106,6 +142,7 @@ pub(super) fn take(plain: &[u8]) -> Result<Head, DecodeError> {
         models_of_position: if flags & HAS_MODELS == 0 { 0 } else { positions },
         varying_rows: flags & VARYING_ROWS != 0,
     };
+<<<<<<< HEAD
     let mut game = Game {
         game: reader.text()?,
         options: reader.varint32()?,
@@ -135,5 +172,8 @@ pub(super) fn take(plain: &[u8]) -> Result<Head, DecodeError> {
     let versions = reader.count(plain.len())?;
     game.model_versions = (0..versions).map(|_| reader.text()).collect::<Result<_, _>>()?;
     reader.end()?;
+=======
+    let game = Game::decode(reader.rest()).map_err(|_| DecodeError::Head)?;
+>>>>>>> replay
     Ok(Head { counts, game })
 }

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! record  = version u8 · id [16] · head · columns
-//! head    = section: the game's texts and numbers            (summary() reads no further)
+//! head    = section: counts, and the message without columns and id (summary() reads no further)
 //! columns = section: movers, actions, model of each position
-//!         · section: rows, as edits of earlier rows          (rows)
+//!         · section: rows, as edits of earlier rows ([`rows`])
 //!         · section: visit counts and visited actions
 //!         · section: visits
 //!         · section: root values
@@ -23,6 +23,7 @@ mod section;
 
 use proto::v1::Game;
 
+use head::Columns;
 pub use head::Summary;
 use reader::Reader;
 use rows::Lengths;
@@ -48,9 +49,9 @@ pub enum DecodeError {
     /// A number that cannot stand where it stands.
     #[error("a number in the record is out of its range")]
     Number,
-    /// Text that is not UTF-8.
-    #[error("a text in the record is not UTF-8")]
-    Text,
+    /// A head that is no message.
+    #[error("the head of the record is no message")]
+    Head,
     /// An edit that leaves its reference row.
     #[error("a row edit in the record leaves its row")]
     Edit,
@@ -66,36 +67,40 @@ pub enum DecodeError {
 ///
 /// # Errors
 /// What zstd reports, which for memory buffers of sufficient size is only a lack of memory.
-pub fn encode(game: &Game) -> std::io::Result<Vec<u8>> {
-    let mut record = Vec::with_capacity(256 + 64 * game.actions.len());
+pub fn encode(mut game: Game) -> std::io::Result<Vec<u8>> {
+    let id = std::mem::take(&mut game.id);
+    let columns = Columns::take(&mut game);
+    let mut record = Vec::with_capacity(256 + 64 * columns.actions.len());
     record.push(VERSION);
-    record.extend((0..16).map(|at| game.id.get(at).copied().unwrap_or(0)));
+    record.extend((0..16).map(|at| id.get(at).copied().unwrap_or(0)));
     section::with_packer(|packer| {
-        packer.put(&mut record, |plain| head::put(game, plain))?;
+        packer.put(&mut record, |plain| head::put(&game, &columns, plain))?;
         packer.put(&mut record, |plain| {
-            plain.extend_from_slice(&game.movers);
-            planes::put(&game.actions, plain);
-            planes::put(&game.model_of_position, plain);
+            plain.extend_from_slice(&columns.movers);
+            planes::put(&columns.actions, plain);
+            planes::put(&columns.model_of_position, plain);
         })?;
-        packer.put(&mut record, |plain| put_rows(game, plain))?;
+        packer.put(&mut record, |plain| put_rows(&columns, plain))?;
         packer.put(&mut record, |plain| {
-            planes::put(&game.visit_counts, plain);
-            planes::put(&game.visit_actions, plain);
+            planes::put(&columns.visit_counts, plain);
+            planes::put(&columns.visit_actions, plain);
         })?;
-        packer.put(&mut record, |plain| planes::put(&game.visits, plain))?;
-        packer.put(&mut record, |plain| planes::put_floats(&game.root_values, plain))
+        packer.put(&mut record, |plain| planes::put(&columns.visits, plain))?;
+        packer.put(&mut record, |plain| {
+            planes::put_floats(&columns.root_values, plain)
+        })
     })?;
     Ok(record)
 }
 
-fn put_rows(game: &Game, plain: &mut Vec<u8>) {
-    let lengths = if game.row_lengths.is_empty() {
-        Lengths::Fixed(game.rows.len() / game.actions.len().max(1))
+fn put_rows(columns: &Columns, plain: &mut Vec<u8>) {
+    let lengths = if columns.row_lengths.is_empty() {
+        Lengths::Fixed(columns.rows.len() / columns.actions.len().max(1))
     } else {
-        planes::put(&game.row_lengths, plain);
-        Lengths::Varying(&game.row_lengths)
+        planes::put(&columns.row_lengths, plain);
+        Lengths::Varying(&columns.row_lengths)
     };
-    rows::put(&game.rows, &lengths, &game.movers, plain);
+    rows::put(&columns.rows, &lengths, &columns.movers, plain);
 }
 
 /// Unpacks a whole game, equal in every field to the one that was packed.

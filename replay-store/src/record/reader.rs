@@ -45,11 +45,6 @@ impl<'a> Reader<'a> {
         Err(DecodeError::Number)
     }
 
-    /// A LEB128 number of at most 32 bits.
-    pub fn varint32(&mut self) -> Result<u32, DecodeError> {
-        u32::try_from(self.varint()?).map_err(|_| DecodeError::Number)
-    }
-
     /// A count that may be at most `limit`.
     pub fn count(&mut self, limit: usize) -> Result<usize, DecodeError> {
         match usize::try_from(self.varint()?) {
@@ -58,11 +53,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A length and that many bytes of UTF-8.
-    pub fn text(&mut self) -> Result<String, DecodeError> {
-        let length = self.count(self.rest.len())?;
-        let bytes = self.take(length)?;
-        String::from_utf8(bytes.to_vec()).map_err(|_| DecodeError::Text)
+    /// All that is left.
+    pub fn rest(self) -> &'a [u8] {
+        self.rest
     }
 
     /// Succeeds where nothing is left.
@@ -84,12 +77,6 @@ pub(crate) fn put_varint(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// Appends a length and the text.
-pub(crate) fn put_text(text: &str, out: &mut Vec<u8>) {
-    put_varint(text.len() as u64, out);
-    out.extend_from_slice(text.as_bytes());
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,14 +84,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_and_texts_come_back(values in prop::collection::vec(any::<u64>(), 0..20), text in ".{0,40}") {
+        fn numbers_come_back(values in prop::collection::vec(any::<u64>(), 0..20)) {
             let mut bytes = Vec::new();
-            put_text(&text, &mut bytes);
             for &value in &values {
                 put_varint(value, &mut bytes);
             }
             let mut reader = Reader::new(&bytes);
-            prop_assert_eq!(reader.text().unwrap(), text);
             for &value in &values {
                 prop_assert_eq!(reader.varint().unwrap(), value);
             }

@@ -87,7 +87,7 @@ fn any_game() -> impl Strategy<Value = Game> {
 proptest! {
     #[test]
     fn any_game_comes_back(game in any_game()) {
-        let record = encode(&game).unwrap();
+        let record = encode(game.clone()).unwrap();
         let summary = summary(&record).unwrap();
         prop_assert_eq!(summary.positions as usize, game.actions.len());
         prop_assert_eq!(
@@ -104,7 +104,7 @@ proptest! {
         flips in prop::collection::vec((any::<prop::sample::Index>(), 1u8..), 1..6),
         cut in any::<prop::sample::Index>(),
     ) {
-        let mut record = encode(&synthetic::game(number, 40)).unwrap();
+        let mut record = encode(synthetic::game(number, 40)).unwrap();
         for (at, flip) in flips {
             let at = at.index(record.len());
             record[at] ^= flip;
@@ -125,46 +125,7 @@ proptest! {
 
 #[test]
 fn another_version_is_named() {
-    let mut record = encode(&synthetic::game(1, 3)).unwrap();
+    let mut record = encode(synthetic::game(1, 3)).unwrap();
     record[0] = 9;
     assert_eq!(decode(&record), Err(DecodeError::Version(9)));
-}
-
-#[test]
-fn sizes() {
-    for positions in [64, 160, 400] {
-        let games: Vec<Game> = (0..20).map(|n| synthetic::game(n, positions)).collect();
-        let t = std::time::Instant::now();
-        let records: Vec<Vec<u8>> = games.iter().map(|g| encode(g).unwrap()).collect();
-        let e = t.elapsed();
-        let t = std::time::Instant::now();
-        for r in &records {
-            decode(r).unwrap();
-        }
-        let d = t.elapsed();
-        let bytes: usize = records.iter().map(Vec::len).sum();
-        let n = (positions * games.len()) as f64;
-        let raw: usize = games.iter().map(prost::Message::encoded_len).sum();
-        println!(
-            "{positions}: {:.1} B/pos (message {:.1}), encode {:.0} ns/pos, decode {:.0} ns/pos",
-            bytes as f64 / n,
-            raw as f64 / n,
-            e.as_nanos() as f64 / n,
-            d.as_nanos() as f64 / n
-        );
-        let mut parts = [0usize; 6];
-        for r in &records {
-            let mut rd = Reader::new(&r[17..]);
-            for p in &mut parts {
-                let _ = rd.varint();
-                let l = rd.varint().unwrap() as usize;
-                rd.take(l).unwrap();
-                *p += l;
-            }
-        }
-        println!(
-            "   sections {:?}",
-            parts.map(|p| (p as f64 / n * 10.0).round() / 10.0)
-        );
-    }
 }

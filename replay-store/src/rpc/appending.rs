@@ -82,9 +82,9 @@ async fn take(store: &Arc<Store>, game: Game, slot: Slot) -> Result<(), StoreFai
     };
     let id = game.id.clone();
     let packed = if game.actions.len() <= PACKED_AT_ONCE {
-        record::encode(&game)
+        record::encode(game)
     } else {
-        tokio::task::spawn_blocking(move || record::encode(&game))
+        tokio::task::spawn_blocking(move || record::encode(game))
             .await
             .unwrap_or_else(|error| Err(std::io::Error::other(error)))
     };

@@ -6,7 +6,7 @@
 //! given: by wall clock, and per second of processor time of the server, which other work on the machine disturbs less.
 
 mod direct;
-mod machine;
+pub(super) mod machine;
 mod positions;
 mod served;
 

@@ -1,0 +1,105 @@
+//! What the store is loaded with: streams of games, streams of batches.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::ensure;
+use futures::future::try_join_all;
+use proto::v1::{SampleRequest, replay_store_client::ReplayStoreClient};
+use service::connect::MAX_MESSAGE_BYTES;
+use tonic::transport::Channel;
+
+use super::{Pool, Process};
+
+/// The connections.
+pub struct Load {
+    clients: Vec<ReplayStoreClient<Channel>>,
+}
+
+impl Load {
+    /// Prepares `streams` connections.
+    pub fn new(store: &Process, streams: usize) -> anyhow::Result<Self> {
+        let clients = (0..streams)
+            .map(|_| {
+                let channel = service::connect::channel(&store.address)?;
+                Ok(ReplayStoreClient::new(channel).max_decoding_message_size(MAX_MESSAGE_BYTES))
+            })
+            .collect::<anyhow::Result<_>>()?;
+        Ok(Self { clients })
+    }
+
+    /// Sends games for so many seconds; gives the number of positions that were acknowledged, all of them new.
+    pub async fn append(&self, pool: &Pool, seconds: f64) -> anyhow::Result<u64> {
+        let is_over = AtomicBool::new(false);
+        let streams = self.clients.iter().map(async |client| {
+            let (sender, games) = tokio::sync::mpsc::channel(32);
+            let send = async {
+                while !is_over.load(Ordering::Relaxed) && sender.send(pool.next()).await.is_ok() {}
+                drop(sender);
+                anyhow::Ok(0)
+            };
+            let receive = async {
+                let games = tokio_stream::wrappers::ReceiverStream::new(games);
+                let mut acks = client.clone().append(games).await?.into_inner();
+                let mut acknowledged = 0;
+                while let Some(ack) = acks.message().await? {
+                    ensure!(
+                        !ack.duplicate && ack.refused.is_empty(),
+                        "a game is refused: {ack:?}"
+                    );
+                    acknowledged += 1;
+                }
+                Ok(acknowledged)
+            };
+            let (_, acknowledged) = tokio::try_join!(send, receive)?;
+            anyhow::Ok(acknowledged)
+        });
+        let clock = async {
+            tokio::time::sleep(Duration::from_secs_f64(seconds)).await;
+            is_over.store(true, Ordering::Relaxed);
+            Ok(())
+        };
+        let (games, ()) = tokio::try_join!(try_join_all(streams), clock)?;
+        Ok(games.into_iter().sum::<u64>() * pool.positions())
+    }
+
+    /// Draws batches for so many seconds; gives the number of positions that came.
+    pub async fn sample(&self, batch_size: u32, seconds: f64) -> anyhow::Result<u64> {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let streams = (0..).zip(&self.clients).map(|(seed, client)| {
+            let (mut client, is_over) = (client.clone(), Arc::clone(&is_over));
+            tokio::spawn(async move {
+                let request = SampleRequest {
+                    batch_size,
+                    batches: u32::MAX,
+                    seed,
+                    first_batch: 0,
+                    min_positions: 0,
+                };
+                let mut batches = client.sample(request).await?.into_inner();
+                let mut positions = 0;
+                while let Some(batch) = batches.message().await? {
+                    ensure!(batch.plies.len() == batch_size as usize, "a batch is short");
+                    positions += u64::from(batch.positions);
+                    if is_over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                }
+                Ok(positions)
+            })
+        });
+        let streams: Vec<_> = streams.collect();
+        tokio::time::sleep(Duration::from_secs_f64(seconds)).await;
+        is_over.store(true, Ordering::Relaxed);
+        let mut positions = 0;
+        for stream in streams {
+            positions += stream.await??;
+        }
+        Ok(positions)
+    }
+}

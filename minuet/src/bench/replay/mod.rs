@@ -1,0 +1,181 @@
+//! `minuet bench replay`: positions a second that a replay store makes durable, and that it hands out in batches.
+//!
+//! The store is the real process, pinned to one core; the client is this process, pinned to another; between them is
+//! gRPC on loopback. Games have 64 positions of the real rules, with a hundred visits over the legal actions. A position
+//! counts as appended when its game is acknowledged, which is when it is durable; as sampled when its batch has been
+//! decoded here. Figures are medians of the rounds, by wall clock and per second of the store's processor time, which
+//! other work on the machine disturbs less.
+
+mod load;
+mod pool;
+mod process;
+
+use std::fmt::Write as _;
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use self::{load::Load, pool::Pool, process::Process};
+use super::{
+    inference::machine::{Cores, Measured, measure},
+    report,
+};
+
+/// Arguments of `minuet bench replay`.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  minuet bench replay --seconds 3 --json")]
+pub struct Arguments {
+    /// Positions in each game.
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=2048))]
+    positions: u16,
+    /// Streams, each on a connection of its own.
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
+    streams: u16,
+    /// Positions in a batch.
+    #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    batch: u32,
+    /// Positions in the store's window.
+    #[arg(long, default_value_t = 500_000, value_parser = clap::value_parser!(u64).range(10_000..))]
+    window: u64,
+    /// Rounds, of which the median is given.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
+    rounds: u8,
+    /// Seconds of each measurement.
+    #[arg(long, default_value_t = 1.0)]
+    seconds: f64,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Report {
+    bench: &'static str,
+    game: &'static str,
+    positions_per_game: u16,
+    streams: u16,
+    batch: u32,
+    window: u64,
+    rounds: u8,
+    /// Whether store and client had a core of their own each.
+    is_pinned: bool,
+    appended: Rates,
+    sampled: Rates,
+    /// What one position takes, in bytes: in the message, in its record, on the disk.
+    message_bytes: f64,
+    stored_bytes: f64,
+    disk_bytes: f64,
+    /// Resident memory of the store at the end, in MiB.
+    memory_mib: f64,
+}
+
+/// Positions a second, medians over the rounds.
+#[derive(Serialize)]
+struct Rates {
+    per_second: f64,
+    per_cpu_second: f64,
+}
+
+impl Rates {
+    fn median(rounds: &[Measured]) -> Self {
+        let median =
+            |rate: fn(&Measured) -> f64| report::median(&rounds.iter().map(rate).collect::<Vec<_>>());
+        Self {
+            per_second: median(Measured::per_second),
+            per_cpu_second: median(Measured::per_cpu_second),
+        }
+    }
+}
+
+/// Measures and prints.
+pub fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let pool = Pool::play(usize::from(arguments.positions))?;
+    let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let cores = Cores::find()?;
+    cores.use_first()?;
+    let mut store = Process::start(folder.path(), arguments.window)?;
+    cores.use_second()?;
+    // Made here, after this thread was pinned: the runtime's threads run where it does.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()?;
+    runtime.block_on(store.wait_until_ready())?;
+    let load = Load::new(&store, usize::from(arguments.streams))?;
+
+    let mut appended = Vec::new();
+    for round in 0..=arguments.rounds {
+        let measured = measure(store.id(), || {
+            runtime.block_on(load.append(&pool, arguments.seconds))
+        })?;
+        // The first one warms up.
+        if round > 0 {
+            appended.push(measured);
+        }
+    }
+    // Fill the window, so that batches are drawn from all of it.
+    while runtime.block_on(store.stats())?.positions_inserted < arguments.window {
+        runtime.block_on(load.append(&pool, 0.5))?;
+    }
+    let mut sampled = Vec::new();
+    for round in 0..=arguments.rounds {
+        let measured = measure(store.id(), || {
+            runtime.block_on(load.sample(arguments.batch, arguments.seconds))
+        })?;
+        if round > 0 {
+            sampled.push(measured);
+        }
+    }
+    let stats = runtime.block_on(store.stats())?;
+    let each = |bytes: u64| bytes as f64 / stats.window_positions as f64;
+    let found = Report {
+        bench: "replay",
+        game: pool::GAME,
+        positions_per_game: arguments.positions,
+        streams: arguments.streams,
+        batch: arguments.batch,
+        window: arguments.window,
+        rounds: arguments.rounds,
+        is_pinned: cores.are_two(),
+        appended: Rates::median(&appended),
+        sampled: Rates::median(&sampled),
+        message_bytes: pool.message_bytes(),
+        stored_bytes: each(stats.stored_bytes),
+        disk_bytes: each(stats.disk_bytes),
+        memory_mib: store.memory_mib()?,
+    };
+    report::print(&found, arguments.json, text)
+}
+
+fn text(report: &Report) -> String {
+    let mut text = format!(
+        "games of {} positions of {}, {} streams, batches of {}, a window of {} positions{}\n",
+        report.positions_per_game,
+        report.game,
+        report.streams,
+        report.batch,
+        report.window,
+        if report.is_pinned {
+            ""
+        } else {
+            " (store and client share a core)"
+        },
+    );
+    for (what, rates) in [
+        ("appended durably", &report.appended),
+        ("sampled", &report.sampled),
+    ] {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{what:<17} {:>10.0} positions/s, {:>10.0} per second of the store's processor time",
+            rates.per_second, rates.per_cpu_second
+        );
+    }
+    let _ = writeln!(
+        text,
+        "a position takes {:.1} bytes as a message, {:.1} in its record, {:.1} on the disk; the store takes {:.0} MiB of memory",
+        report.message_bytes, report.stored_bytes, report.disk_bytes, report.memory_mib
+    );
+    text
+}
