@@ -90,43 +90,7 @@ pub(super) fn put(rest: &Game, columns: &Columns, out: &mut Vec<u8>) {
     ] {
         put_varint(count as u64, out);
     }
-<<<<<<< HEAD
-    put_text(&game.game, out);
-    put_varint(game.options.into(), out);
-    out.extend_from_slice(&game.result.to_le_bytes());
-    out.extend_from_slice(&game.score.to_le_bytes());
-    for number in [game.run_seed, game.game_number, game.finished_at_ms] {
-        put_varint(number, out);
-    }
-    if let Some(totals) = &game.totals {
-        for number in [
-            totals.visits,
-            totals.fresh_evaluations,
-            totals.cache_hits,
-            totals.terminal_visits,
-            totals.duplicates_in_flight,
-            totals.gray_visits,
-        ] {
-            put_varint(number, out);
-        }
-    }
-    for text in [
-        &game.rules_json,
-        &game.start,
-        &game.ending,
-        &game.search_json,
-        &game.actor,
-        &game.build,
-    ] {
-        put_text(text, out);
-    }
-    put_varint(game.model_versions.len() as u64, out);
-    for version in &game.model_versions {
-        put_text(version, out);
-    }
-=======
     out.extend_from_slice(&rest.encode_to_vec());
->>>>>>> replay
 }
 
 /// Reads a head; all of `plain` must be one.
@@ -142,38 +106,6 @@ pub(super) fn take(plain: &[u8]) -> Result<Head, DecodeError> {
         models_of_position: if flags & HAS_MODELS == 0 { 0 } else { positions },
         varying_rows: flags & VARYING_ROWS != 0,
     };
-<<<<<<< HEAD
-    let mut game = Game {
-        game: reader.text()?,
-        options: reader.varint32()?,
-        result: i32::from_le_bytes(reader.array()?),
-        score: f32::from_le_bytes(reader.array()?),
-        run_seed: reader.varint()?,
-        game_number: reader.varint()?,
-        finished_at_ms: reader.varint()?,
-        ..Game::default()
-    };
-    if flags & HAS_TOTALS != 0 {
-        game.totals = Some(VisitTotals {
-            visits: reader.varint()?,
-            fresh_evaluations: reader.varint()?,
-            cache_hits: reader.varint()?,
-            terminal_visits: reader.varint()?,
-            duplicates_in_flight: reader.varint()?,
-            gray_visits: reader.varint()?,
-        });
-    }
-    game.rules_json = reader.text()?;
-    game.start = reader.text()?;
-    game.ending = reader.text()?;
-    game.search_json = reader.text()?;
-    game.actor = reader.text()?;
-    game.build = reader.text()?;
-    let versions = reader.count(plain.len())?;
-    game.model_versions = (0..versions).map(|_| reader.text()).collect::<Result<_, _>>()?;
-    reader.end()?;
-=======
     let game = Game::decode(reader.rest()).map_err(|_| DecodeError::Head)?;
->>>>>>> replay
     Ok(Head { counts, game })
 }

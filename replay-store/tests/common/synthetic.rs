@@ -154,12 +154,7 @@ fn header(number: u64, rng: &mut ChaCha8Rng) -> Game {
             fresh_evaluations: 70 * number,
             cache_hits: 20 * number,
             terminal_visits: 10,
-<<<<<<< HEAD
-            duplicates_in_flight: number,
-            gray_visits: 3,
-=======
             ..VisitTotals::default()
->>>>>>> replay
         }),
         ..Game::default()
     }
