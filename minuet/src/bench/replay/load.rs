@@ -39,7 +39,11 @@ impl Load {
         let streams = self.clients.iter().map(async |client| {
             let (sender, games) = tokio::sync::mpsc::channel(32);
             let send = async {
-                while !is_over.load(Ordering::Relaxed) && sender.send(pool.next()).await.is_ok() {}
+                while !is_over.load(Ordering::Relaxed) {
+                    if sender.send(pool.next()).await.is_err() {
+                        break;
+                    }
+                }
                 drop(sender);
                 anyhow::Ok(0)
             };

@@ -18,11 +18,6 @@ pub const DEVICE_BUSY: &str = "minuet_inference_device_seconds_sum";
 pub const QUEUE_SECONDS_SUM: &str = "minuet_inference_queue_seconds_sum";
 pub const QUEUE_SECONDS_COUNT: &str = "minuet_inference_queue_seconds_count";
 pub const QUEUED_POSITIONS: &str = "minuet_inference_queue_positions";
-/// 1 for what runs the model, once there is one; label `provider`.
-pub const PROVIDER_INFO: &str = "minuet_inference_provider_info";
-/// The two halves of the version that answers: its step, and its digest as a number.
-pub const MODEL_STEP: &str = "minuet_inference_model_step";
-pub const MODEL_DIGEST: &str = "minuet_inference_model_digest";
 
 pub const STEP: &str = "minuet_learner_step";
 /// Label `head`: `policy` or `value`.

@@ -199,14 +199,6 @@ fn actor(observation: &Observation, history: &History) -> Actor {
 
 fn inference(observation: &Observation, history: &History, config: &RunConfig) -> Inference {
     let role = Role::InferenceServer;
-    let page = observation.pages(role).next();
-    let provider = page
-        .and_then(|page| page.label(names::PROVIDER_INFO, "provider"))
-        .map(str::to_owned);
-    let version = || {
-        let (step, digest) = (page?.sum(names::MODEL_STEP)?, page?.sum(names::MODEL_DIGEST)?);
-        Some(format!("{:012}-{:08x}", step as u64, digest as u64))
-    };
     let batch_size = history.per(role, names::BATCH_POSITIONS, names::BATCHES);
     Inference {
         positions_per_second: history.rate(role, names::EVALUATED),
@@ -220,8 +212,8 @@ fn inference(observation: &Observation, history: &History, config: &RunConfig) -
             .sum(role, names::QUEUED_POSITIONS)
             .map(|positions| positions as u64),
         busy_ratio: history.rate(role, names::DEVICE_BUSY).map(|ratio| ratio.min(1.0)),
-        version: provider.as_ref().and_then(|_| version()),
-        provider,
+        version: observation.model.as_ref().map(|model| model.version.clone()),
+        provider: observation.model.as_ref().map(|model| model.provider.clone()),
     }
 }
 
