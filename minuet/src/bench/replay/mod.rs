@@ -101,7 +101,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         .enable_all()
         .build()?;
     runtime.block_on(store.wait_until_ready())?;
-    let load = Load::new(&store, usize::from(arguments.streams))?;
+    let load = {
+        // A channel belongs to the runtime it is made in.
+        let _inside = runtime.enter();
+        Load::new(&store, usize::from(arguments.streams))?
+    };
 
     let mut appended = Vec::new();
     for round in 0..=arguments.rounds {
