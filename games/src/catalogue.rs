@@ -1,7 +1,10 @@
 //! Games by name: generic code is written once as a [`Visitor`] and run for the game that a
 //! configuration or a command line names.
 
-use crate::{Game, chess::Chess, connect_four::ConnectFour, othello::Othello, paco_sako::PacoSako};
+use crate::{
+    Game, chess::Chess, connect_four::ConnectFour, generator::GeneratorGame, othello::Othello,
+    paco_sako::PacoSako,
+};
 
 /// Code that is generic over games.
 pub trait Visitor {
@@ -33,7 +36,13 @@ impl UnknownGame {
 }
 
 /// Every game's name.
-pub const NAMES: &[&str] = &[PacoSako::NAME, Chess::NAME, Othello::NAME, ConnectFour::NAME];
+pub const NAMES: &[&str] = &[
+    PacoSako::NAME,
+    Chess::NAME,
+    Othello::NAME,
+    ConnectFour::NAME,
+    GeneratorGame::NAME,
+];
 
 /// Runs `visitor` for the game called `name`.
 ///
@@ -45,6 +54,7 @@ pub fn visit<V: Visitor>(name: &str, visitor: V) -> Result<V::Output, UnknownGam
         Chess::NAME => Ok(visitor.visit::<Chess>()),
         Othello::NAME => Ok(visitor.visit::<Othello>()),
         ConnectFour::NAME => Ok(visitor.visit::<ConnectFour>()),
+        GeneratorGame::NAME => Ok(visitor.visit::<GeneratorGame>()),
         _ => Err(UnknownGame::new(name)),
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{layout::RowLayout, value::FirstValue};
+use crate::{layout::RowLayout, symmetries::RowSymmetries, value::FirstValue};
 
 /// An action id below the game's action count, absolute (never mirrored).
 ///
@@ -96,6 +96,15 @@ pub struct StartError {
     pub reason: String,
 }
 
+/// A start that comes with a solution.
+#[derive(Clone, Debug)]
+pub struct Drawn<G> {
+    /// Where the game begins.
+    pub start: G,
+    /// Actions that lead from there to the best outcome; not necessarily the fewest.
+    pub solution: Vec<Action>,
+}
+
 /// The check of [`Game::encoding`] for games with only one representation.
 pub(crate) fn single_encoding(game: &'static str, options: u32) -> Result<(), StartError> {
     if options == 0 {
@@ -127,6 +136,11 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
     const ACTIONS: u32;
     /// Number of symmetries, the identity included.
     const SYMMETRIES: u8;
+
+    /// The least value that a state can have, for whoever acts in it: what a leaf that is out counts as in a search.
+    const LOWEST_VALUE: f32 = -1.0;
+    /// Levels of difficulty that [`Game::draw_start`] knows, from 1; 0: every game begins at the usual start.
+    const LEVELS: u32 = 0;
 
     /// The state a game begins in: the game's usual start, or the position written in `position`.
     ///
@@ -185,4 +199,33 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
 
     /// The policy entry, below [`Game::ACTIONS`], of an action of this state as seen in `symmetry`.
     fn policy_index(&self, encoding: Self::Encoding, symmetry: Symmetry, action: Action) -> u32;
+
+    /// The same symmetries for rows without their states: what [`Game::allows`], [`Game::write_row`] and
+    /// [`Game::policy_index`] do. A game that leaves it out is trained without symmetries.
+    fn row_symmetries(encoding: Self::Encoding) -> RowSymmetries {
+        let _ = encoding;
+        RowSymmetries::none()
+    }
+
+    /// A number of actions below which a one-player game cannot come to its best outcome from here; 0 where it has,
+    /// `u32::MAX` where it never will. What this says of a state is at most one more than what it says after any action.
+    fn least_actions_left(&self) -> u32 {
+        u32::from(self.outcome().is_none())
+    }
+
+    /// Draws a start of this level of difficulty, with a solution. `draw(n)` gives a random number below `n`.
+    /// `None` in games that always begin at the usual start, and where chance gives nothing of use.
+    fn draw_start(
+        _rules: &Self::Rules,
+        _level: u32,
+        _draw: &mut dyn FnMut(usize) -> usize,
+    ) -> Option<Drawn<Self>> {
+        None
+    }
+
+    /// What `actions` from this state, which did not come to the best outcome, would have been a solution of.
+    /// `None` in games that know no such thing.
+    fn in_hindsight(&self, _actions: &[Action]) -> Option<Drawn<Self>> {
+        None
+    }
 }

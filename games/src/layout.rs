@@ -1,52 +1,62 @@
-//! What a row means: [`RowLayout`], which travels in a model's metadata, and its reference expansion.
+//! What a row means: [`RowLayout`], which travels in a model's metadata.
 //!
-//! A row is a fixed number of `u32`: first `entries` flat indices into the `[planes][rank][file]`
-//! tensor (`64·plane + 8·rank + file`) that are set to 1.0, then one value per constant plane.
-//! An absent piece repeats the first index, so that expansion needs no branch. The form is
-//! Paco Ŝako's index representation, generalised to the other board games.
+//! A position travels as a short list of `u32`, its row. Which kind of thing a row is, is the layout's [`RowForm`]:
+//! a stack of planes ([`PlaneStack`]) for the board games, all rows of one length; a packed clan with its grids for the
+//! generator game ([`crate::generator::row`]), rows of many lengths.
+
+use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-/// Squares of a plane.
-pub const SQUARES: usize = 64;
-
-/// A plane that is filled with one value of the row.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ConstantPlane {
-    /// What it says, e.g. `castling bottom queen side`.
-    pub name: String,
-    /// Its number in the tensor.
-    pub plane: u32,
-    /// The row's value is divided by this (1, or 100 for the no-progress counter).
-    pub divisor: u32,
-    /// The largest value the row may hold here.
-    pub max: u32,
-}
+use crate::generator::{
+    self,
+    row::{Position, PositionError},
+};
+pub use crate::planes::{ConstantPlane, PlaneStack, SQUARES};
 
 /// What the `u32`s of a game's rows mean. It is data, so that the inference server and the learner
 /// need no knowledge of games.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "Flat", into = "Flat")]
 pub struct RowLayout {
     /// The game's name.
     pub game: String,
     /// The game's representation options.
     pub options: u32,
-    /// Number of leading flat indices, all of which are set to 1.0.
-    pub entries: u32,
-    /// Number of planes of the expanded tensor, at most 64.
-    pub planes: u32,
-    /// The planes an index may point into, ascending.
-    pub sparse: Vec<u32>,
-    /// The planes filled by the values after the indices, in the row's order.
-    pub constants: Vec<ConstantPlane>,
-    /// Planes that are always 1.0.
-    pub ones: Vec<u32>,
+    /// What kind of thing a row is.
+    pub form: RowForm,
     /// Size of the policy that belongs to these rows.
     pub actions: u32,
     /// Whether actions are mirrored along with the board when the second player acts.
     pub mirrored_actions: bool,
+}
+
+/// The kinds of rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RowForm {
+    /// Planes of 8×8 squares.
+    Planes(PlaneStack),
+    /// A tree of imps with grids; the policy has [`ClanRows::moves`] entries for each of [`ClanRows::imps`].
+    Clan(ClanRows),
+}
+
+/// What rows that hold a clan can hold at most. There is one such representation; the numbers say so to whoever
+/// reads a model's metadata.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClanRows {
+    /// Most imps of a clan.
+    pub imps: u32,
+    /// Most edges between the root and an imp.
+    pub depth: u32,
+    /// One-hot values of an imp, "not present" included.
+    pub values: u32,
+    /// Rows of a role matrix.
+    pub roles: u32,
+    /// Moves of each imp.
+    pub moves: u32,
+    /// Symbols of a cell, "absent" included.
+    pub symbols: u32,
 }
 
 /// A row (or a layout) that does not mean anything.
@@ -82,57 +92,81 @@ pub enum RowError {
         /// The largest value allowed.
         max: u32,
     },
+    /// A position of the generator game.
+    #[error(transparent)]
+    Position(#[from] PositionError),
+    /// Something that only planes have was asked of rows that are none.
+    #[error("rows of {game} are no planes")]
+    NotPlanes {
+        /// The game.
+        game: String,
+    },
     /// The layout itself contradicts itself.
     #[error("the row layout is not consistent: {0}")]
     Layout(String),
 }
 
 impl RowLayout {
-    /// Values in a row.
-    pub fn row_len(&self) -> usize {
-        self.entries as usize + self.constants.len()
+    /// The planes, where rows are planes.
+    ///
+    /// # Errors
+    /// [`RowError::NotPlanes`].
+    pub fn stack(&self) -> Result<&PlaneStack, RowError> {
+        match &self.form {
+            RowForm::Planes(stack) => Ok(stack),
+            RowForm::Clan(_) => Err(RowError::NotPlanes {
+                game: self.game.clone(),
+            }),
+        }
     }
 
-    /// Floats in the expanded tensor of one position, `planes · 64`.
-    pub fn tensor_len(&self) -> usize {
-        self.planes as usize * SQUARES
+    /// Values in every row; `None` where rows differ in length.
+    pub fn row_len(&self) -> Option<usize> {
+        match &self.form {
+            RowForm::Planes(stack) => Some(stack.row_len()),
+            RowForm::Clan(_) => None,
+        }
     }
 
-    /// Checks that every plane is filled in exactly one way. To be called once on a layout that was read.
+    /// Values that a row may have.
+    pub fn row_lengths(&self) -> RangeInclusive<usize> {
+        match &self.form {
+            RowForm::Planes(stack) => stack.row_len()..=stack.row_len(),
+            RowForm::Clan(_) => generator::row::LENGTHS.0..=generator::row::LENGTHS.1,
+        }
+    }
+
+    /// Actions that the position of a valid row can have at all: a clan has those of its own imps.
+    pub fn actions_in(&self, row: &[u32]) -> u32 {
+        match &self.form {
+            RowForm::Planes(_) => self.actions,
+            RowForm::Clan(rows) => {
+                let imps = row.first().copied().unwrap_or_default();
+                rows.moves.saturating_mul(imps).min(self.actions)
+            }
+        }
+    }
+
+    /// Checks that it does not contradict itself. To be called once on a layout that was read.
     ///
     /// # Errors
     /// [`RowError::Layout`] with the first contradiction.
     pub fn check(&self) -> Result<(), RowError> {
         let fault = |text: String| Err(RowError::Layout(text));
-        if self.planes == 0 || self.planes > 64 {
-            return fault(format!("{} planes (1 to 64 are possible)", self.planes));
-        }
-        if self.entries == 0 || self.entries > 4096 {
-            return fault(format!("{} entries (1 to 4096 are possible)", self.entries));
-        }
         if self.actions == 0 || self.actions > 1 << 20 {
             return fault(format!("{} actions", self.actions));
         }
-        let mut seen = vec![false; self.planes as usize];
-        let filled = self
-            .sparse
-            .iter()
-            .chain(self.constants.iter().map(|constant| &constant.plane))
-            .chain(&self.ones);
-        for &plane in filled {
-            match seen.get_mut(plane as usize) {
-                None => return fault(format!("plane {plane} of {}", self.planes)),
-                Some(true) => return fault(format!("plane {plane} is filled twice")),
-                Some(slot) => *slot = true,
+        match &self.form {
+            RowForm::Planes(stack) => stack.check(),
+            RowForm::Clan(rows) if *rows != generator::row::form() => {
+                fault(format!("{rows:?}; this build knows {:?}", generator::row::form()))
             }
+            RowForm::Clan(rows) if rows.imps * rows.moves != self.actions => fault(format!(
+                "{} actions, but {} moves of {} imps",
+                self.actions, rows.moves, rows.imps
+            )),
+            RowForm::Clan(_) => Ok(()),
         }
-        if let Some(plane) = seen.iter().position(|&is_filled| !is_filled) {
-            return fault(format!("plane {plane} is never filled"));
-        }
-        if let Some(constant) = self.constants.iter().find(|constant| constant.divisor == 0) {
-            return fault(format!("{} is divided by 0", constant.name));
-        }
-        Ok(())
     }
 
     /// Checks one row before it is expanded or batched.
@@ -140,170 +174,135 @@ impl RowLayout {
     /// # Errors
     /// [`RowError`] naming the first offending value.
     pub fn validate(&self, row: &[u32]) -> Result<(), RowError> {
-        if row.len() != self.row_len() {
-            return Err(RowError::Length {
-                expected: self.row_len(),
-                found: row.len(),
-            });
+        match &self.form {
+            RowForm::Planes(stack) => stack.validate(row),
+            RowForm::Clan(_) => Position::read(row).map(|_| ()),
         }
-        let sparse = self.sparse_mask();
-        let (indices, values) = row.split_at(self.entries as usize);
-        for (at, &index) in indices.iter().enumerate() {
-            let plane = index as usize / SQUARES;
-            if plane >= 64 || sparse & (1 << plane) == 0 {
-                return Err(RowError::Index {
-                    at,
-                    index,
-                    planes: self.planes,
-                });
-            }
-        }
-        for (offset, (constant, &value)) in self.constants.iter().zip(values).enumerate() {
-            if value > constant.max {
-                return Err(RowError::Constant {
-                    at: indices.len() + offset,
-                    name: constant.name.clone(),
-                    value,
-                    max: constant.max,
-                });
-            }
-        }
-        Ok(())
     }
+}
 
-    /// Expands a valid row into `tensor`, of length [`RowLayout::tensor_len`], which is overwritten.
-    ///
-    /// # Errors
-    /// [`RowError`] where the row is not valid or the tensor has another length.
-    pub fn expand(&self, row: &[u32], tensor: &mut [f32]) -> Result<(), RowError> {
-        self.validate(row)?;
-        if tensor.len() != self.tensor_len() {
-            return Err(RowError::Length {
-                expected: self.tensor_len(),
-                found: tensor.len(),
-            });
-        }
-        tensor.fill(0.0);
-        let (indices, values) = row.split_at(self.entries as usize);
-        for &index in indices {
-            tensor[index as usize] = 1.0;
-        }
-        let mut fill = |plane: u32, value: f32| {
-            let start = plane as usize * SQUARES;
-            tensor[start..start + SQUARES].fill(value);
+/// The layout as it is written: the fields of its form beside its own.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Flat {
+    game: String,
+    options: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    entries: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    planes: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sparse: Option<Vec<u32>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    constants: Option<Vec<ConstantPlane>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ones: Option<Vec<u32>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    clan: Option<ClanRows>,
+    actions: u32,
+    mirrored_actions: bool,
+}
+
+impl TryFrom<Flat> for RowLayout {
+    type Error = String;
+
+    fn try_from(flat: Flat) -> Result<Self, String> {
+        let stack = (flat.entries, flat.planes, flat.sparse, flat.constants, flat.ones);
+        let form = match (stack, flat.clan) {
+            ((None, None, None, None, None), Some(clan)) => RowForm::Clan(clan),
+            ((Some(entries), Some(planes), Some(sparse), Some(constants), Some(ones)), None) => {
+                RowForm::Planes(PlaneStack {
+                    entries,
+                    planes,
+                    sparse,
+                    constants,
+                    ones,
+                })
+            }
+            _ => {
+                return Err(
+                    "a row layout has either `clan`, or all of `entries`, `planes`, `sparse`, `constants`, `ones`"
+                        .into(),
+                );
+            }
         };
-        for (constant, &value) in self.constants.iter().zip(values) {
-            fill(constant.plane, value as f32 / constant.divisor as f32);
-        }
-        for &plane in &self.ones {
-            fill(plane, 1.0);
-        }
-        Ok(())
+        Ok(Self {
+            game: flat.game,
+            options: flat.options,
+            form,
+            actions: flat.actions,
+            mirrored_actions: flat.mirrored_actions,
+        })
     }
+}
 
-    fn sparse_mask(&self) -> u64 {
-        self.sparse
-            .iter()
-            .filter(|&&plane| plane < 64)
-            .fold(0, |mask, &plane| mask | 1 << plane)
+impl From<RowLayout> for Flat {
+    fn from(layout: RowLayout) -> Self {
+        let (stack, clan) = match layout.form {
+            RowForm::Planes(stack) => (Some(stack), None),
+            RowForm::Clan(clan) => (None, Some(clan)),
+        };
+        let (mut entries, mut planes, mut sparse, mut constants, mut ones) = (None, None, None, None, None);
+        if let Some(stack) = stack {
+            entries = Some(stack.entries);
+            planes = Some(stack.planes);
+            sparse = Some(stack.sparse);
+            constants = Some(stack.constants);
+            ones = Some(stack.ones);
+        }
+        Self {
+            game: layout.game,
+            options: layout.options,
+            entries,
+            planes,
+            sparse,
+            constants,
+            ones,
+            clan,
+            actions: layout.actions,
+            mirrored_actions: layout.mirrored_actions,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Game, catalogue};
 
-    fn layout() -> RowLayout {
-        RowLayout {
-            game: "small".into(),
-            options: 0,
-            entries: 2,
-            planes: 4,
-            sparse: vec![0, 2],
-            constants: vec![ConstantPlane {
-                name: "counter".into(),
-                plane: 1,
-                divisor: 100,
-                max: 100,
-            }],
-            ones: vec![3],
-            actions: 4,
-            mirrored_actions: false,
+    struct Layout;
+
+    impl catalogue::Visitor for Layout {
+        type Output = RowLayout;
+
+        fn visit<G: Game>(self) -> RowLayout {
+            let encoding = G::encoding(0).or_else(|_| G::encoding(1)).unwrap();
+            G::layout(encoding)
         }
     }
 
     #[test]
-    fn expands_indices_constants_and_ones() {
-        let mut tensor = vec![9.0; 256];
-        layout().expand(&[5, 130, 50], &mut tensor).unwrap();
-        assert_eq!(tensor.iter().take(64).sum::<f32>(), 1.0);
-        assert_eq!(tensor[5], 1.0);
-        assert_eq!(tensor[130], 1.0);
-        assert!(tensor[64..128].iter().all(|&value| value == 0.5));
-        assert!(tensor[192..].iter().all(|&value| value == 1.0));
+    fn every_games_layout_is_consistent_and_comes_back_from_json() {
+        for &name in catalogue::NAMES {
+            let layout = catalogue::visit(name, Layout).unwrap();
+            assert_eq!(layout.check(), Ok(()), "{name}");
+            let json = serde_json::to_string(&layout).unwrap();
+            assert_eq!(serde_json::from_str::<RowLayout>(&json).unwrap(), layout);
+            assert_eq!(layout.row_len().is_none(), name == "generator");
+        }
     }
 
     #[test]
-    fn names_what_is_wrong_with_a_row() {
-        assert_eq!(
-            layout().validate(&[5, 130]),
-            Err(RowError::Length {
-                expected: 3,
-                found: 2
-            })
-        );
-        assert_eq!(
-            layout().validate(&[5, 64, 0]),
-            Err(RowError::Index {
-                at: 1,
-                index: 64,
-                planes: 4
-            })
-        );
-        assert_eq!(
-            layout().validate(&[u32::MAX, 0, 0]),
-            Err(RowError::Index {
-                at: 0,
-                index: u32::MAX,
-                planes: 4
-            })
-        );
-        assert!(matches!(
-            layout().validate(&[5, 130, 101]),
-            Err(RowError::Constant {
-                at: 2,
-                value: 101,
-                ..
-            })
-        ));
-    }
-
-    #[test]
-    fn refuses_layouts_that_contradict_themselves() {
-        assert_eq!(layout().check(), Ok(()));
-        assert!(
-            RowLayout {
-                ones: vec![2],
-                ..layout()
-            }
-            .check()
-            .is_err()
-        );
-        assert!(
-            RowLayout {
-                ones: vec![],
-                ..layout()
-            }
-            .check()
-            .is_err()
-        );
-        assert!(
-            RowLayout {
-                sparse: vec![0, 2, 9],
-                ..layout()
-            }
-            .check()
-            .is_err()
-        );
+    fn what_is_neither_planes_nor_a_clan_is_refused() {
+        let layout = catalogue::visit("generator", Layout).unwrap();
+        let mut json = serde_json::to_value(&layout).unwrap();
+        json["planes"] = 4.into();
+        let error = serde_json::from_value::<RowLayout>(json.clone()).unwrap_err();
+        assert!(error.to_string().contains("either `clan`"), "{error}");
+        json.as_object_mut().unwrap().remove("clan");
+        assert!(serde_json::from_value::<RowLayout>(json).is_err());
+        assert!(layout.stack().is_err());
+        let other = RowLayout { actions: 7, ..layout };
+        assert!(other.check().is_err());
     }
 }

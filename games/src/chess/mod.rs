@@ -8,7 +8,7 @@
 //! | `history` | the positions that could still be repeated |
 //! | `ending` | mate, stalemate and the draws |
 //! | `row` | the index row and its layout: dlchess' 22 planes |
-//! | `text` | FEN and UCI, checked when read |
+//! | `text`, `san` | FEN, UCI and algebraic notation, checked when read |
 //!
 //! Actions are absolute (`64·from + to`, under-promotions apart); the policy entry of a move is its number on
 //! the board as the mover sees it, turned by 180° for Black. Castling moves the king by two files. The
@@ -19,6 +19,7 @@ mod history;
 mod legal;
 mod moves;
 mod row;
+mod san;
 mod text;
 
 use cozy_chess::{Board, Color};
@@ -31,8 +32,10 @@ use self::{
 use crate::{
     game::{Action, Game, IllegalAction, Outcome, Player, StartError, Symmetry},
     layout::RowLayout,
+    symmetries::RowSymmetries,
 };
 
+pub use san::SanError;
 pub use text::UciError;
 
 /// What can be switched in chess.
@@ -217,5 +220,9 @@ impl Game for Chess {
 
     fn policy_index(&self, (): (), symmetry: Symmetry, action: Action) -> u32 {
         Step::of(action).map_or(action, |step| step.entry(self.view(symmetry)))
+    }
+
+    fn row_symmetries((): ()) -> RowSymmetries {
+        row::symmetries()
     }
 }

@@ -109,6 +109,27 @@ impl View {
     }
 }
 
+/// Where the left-right mirror takes each policy entry; entries that no move has stay where they are. The entries of
+/// one move in both views of White's serve Black as well: turning by 180° and mirroring come to the same in
+/// either order.
+pub(super) fn mirrored_entries() -> Vec<u32> {
+    let view = |mirrored| View {
+        turned: false,
+        mirrored,
+    };
+    let mut entries: Vec<u32> = (0..ACTIONS).collect();
+    let moves = (0..ACTIONS).filter_map(Step::of).filter(|step| {
+        let by = |side: u32| (step.to / side % 8) as i32 - (step.from / side % 8) as i32;
+        step.under.is_some() || plane(by(8), by(1)).is_some()
+    });
+    for step in moves {
+        if let Some(entry) = entries.get_mut(step.entry(view(false)) as usize) {
+            *entry = step.entry(view(true));
+        }
+    }
+    entries
+}
+
 /// A knight's moves by ranks and files, in the order of their planes.
 const KNIGHT: [(i32, i32); 8] = [
     (2, 1),
@@ -222,6 +243,18 @@ mod tests {
                 assert_eq!(entries.insert(step.entry(view), step), None);
             }
         }
+    }
+
+    #[test]
+    fn mirroring_is_one_to_one_and_its_own_inverse() {
+        let mirrored = mirrored_entries();
+        for (entry, &image) in mirrored.iter().enumerate() {
+            assert_eq!(mirrored[image as usize] as usize, entry);
+        }
+        assert!(possible().iter().all(|step| {
+            let entry = step.entry(VIEWS[0]) as usize;
+            mirrored[entry] == step.entry(VIEWS[2])
+        }));
     }
 
     #[test]

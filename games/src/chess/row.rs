@@ -6,11 +6,16 @@
 
 use cozy_chess::{Color, Piece};
 
-use super::{Chess, history::en_passant_square, moves::View};
+use super::{
+    Chess,
+    history::en_passant_square,
+    moves::{self, View},
+};
 use crate::{
     bits,
     game::Game,
-    layout::{ConstantPlane, RowLayout},
+    layout::{ConstantPlane, PlaneStack, RowForm, RowLayout},
+    symmetries::RowSymmetries,
 };
 
 const PIECES: usize = 32;
@@ -37,21 +42,37 @@ pub(super) fn layout() -> RowLayout {
     RowLayout {
         game: Chess::NAME.into(),
         options: 0,
-        entries: PIECES as u32 + 1,
-        planes: 22,
-        sparse: (0..PIECE_PLANES).chain([EN_PASSANT_PLANE]).collect(),
-        constants: CONSTANTS
-            .map(|(name, plane, divisor, max)| ConstantPlane {
-                name: name.into(),
-                plane,
-                divisor,
-                max,
-            })
-            .into(),
-        ones: vec![ONES_PLANE],
+        form: RowForm::Planes(PlaneStack {
+            entries: PIECES as u32 + 1,
+            planes: 22,
+            sparse: (0..PIECE_PLANES).chain([EN_PASSANT_PLANE]).collect(),
+            constants: CONSTANTS
+                .map(|(name, plane, divisor, max)| ConstantPlane {
+                    name: name.into(),
+                    plane,
+                    divisor,
+                    max,
+                })
+                .into(),
+            ones: vec![ONES_PLANE],
+        }),
         actions: Chess::ACTIONS,
         mirrored_actions: true,
     }
+}
+
+/// The planes of castling rights: who has one is no mirror image.
+const RIGHTS: [u32; 4] = [16, 17, 18, 19];
+
+pub(super) fn symmetries() -> RowSymmetries {
+    let mirrored = moves::mirrored_entries();
+    RowSymmetries::new(
+        &layout(),
+        Chess::SYMMETRIES,
+        &RIGHTS,
+        |_, square| square ^ 7,
+        |_, entry| mirrored.get(entry as usize).copied().unwrap_or(entry),
+    )
 }
 
 pub(super) fn write(state: &Chess, view: View, row: &mut Vec<u32>) {

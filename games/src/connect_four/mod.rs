@@ -20,6 +20,7 @@ use crate::{
     bits,
     game::{Action, Game, IllegalAction, Outcome, Player, StartError, Symmetry},
     layout::RowLayout,
+    symmetries::RowSymmetries,
 };
 
 /// Number of columns.
@@ -159,5 +160,9 @@ impl Game for ConnectFour {
             Symmetry::IDENTITY => action,
             _ => (COLUMNS - 1).wrapping_sub(action),
         }
+    }
+
+    fn row_symmetries((): ()) -> RowSymmetries {
+        row::symmetries()
     }
 }

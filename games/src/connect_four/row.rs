@@ -7,7 +7,8 @@
 use super::{COLUMNS, ConnectFour, ROWS, board};
 use crate::{
     game::{Game, Player, Symmetry},
-    layout::{ConstantPlane, RowLayout},
+    layout::{ConstantPlane, PlaneStack, RowForm, RowLayout},
+    symmetries::RowSymmetries,
 };
 
 const OWN: u32 = 0;
@@ -19,19 +20,36 @@ pub(super) fn layout() -> RowLayout {
     RowLayout {
         game: ConnectFour::NAME.into(),
         options: 0,
-        entries: ROWS * COLUMNS,
-        planes: 4,
-        sparse: vec![OWN, OTHER, EMPTY],
-        constants: vec![ConstantPlane {
-            name: "first player to move".into(),
-            plane: FIRST_TO_MOVE,
-            divisor: 1,
-            max: 1,
-        }],
-        ones: vec![],
+        form: RowForm::Planes(PlaneStack {
+            entries: ROWS * COLUMNS,
+            planes: 4,
+            sparse: vec![OWN, OTHER, EMPTY],
+            constants: vec![ConstantPlane {
+                name: "first player to move".into(),
+                plane: FIRST_TO_MOVE,
+                divisor: 1,
+                max: 1,
+            }],
+            ones: vec![],
+        }),
         actions: ConnectFour::ACTIONS,
         mirrored_actions: false,
     }
+}
+
+pub(super) fn symmetries() -> RowSymmetries {
+    let mirrored = |column| {
+        if column < COLUMNS {
+            COLUMNS - 1 - column
+        } else {
+            column
+        }
+    };
+    // The file beside the board stays where it is.
+    let square = |_, square: u32| square / 8 * 8 + mirrored(square % 8);
+    RowSymmetries::new(&layout(), ConnectFour::SYMMETRIES, &[], square, |_, action| {
+        mirrored(action)
+    })
 }
 
 pub(super) fn write(state: &ConnectFour, symmetry: Symmetry, row: &mut Vec<u32>) {

@@ -22,6 +22,7 @@ use crate::{
     bits,
     game::{Action, Game, IllegalAction, Outcome, Player, StartError, Symmetry},
     layout::RowLayout,
+    symmetries::RowSymmetries,
 };
 
 /// The action that passes.
@@ -159,5 +160,9 @@ impl Game for Othello {
         } else {
             action
         }
+    }
+
+    fn row_symmetries((): ()) -> RowSymmetries {
+        row::symmetries()
     }
 }

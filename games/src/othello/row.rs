@@ -1,11 +1,12 @@
 //! The index row: 64 entries, one for each square that holds a disc (the mover's discs first, each side in the
 //! order of the squares), the first repeated for every empty square; then who moves.
 
-use super::Othello;
+use super::{Othello, PASS};
 use crate::{
     bits,
     game::{Game, Player, Symmetry},
-    layout::{ConstantPlane, RowLayout, SQUARES},
+    layout::{ConstantPlane, PlaneStack, RowForm, RowLayout, SQUARES},
+    symmetries::RowSymmetries,
 };
 
 const OWN: u32 = 0;
@@ -17,19 +18,30 @@ pub(super) fn layout() -> RowLayout {
     RowLayout {
         game: Othello::NAME.into(),
         options: 0,
-        entries: SQUARES as u32,
-        planes: 4,
-        sparse: vec![OWN, OTHER],
-        constants: vec![ConstantPlane {
-            name: "first player to move".into(),
-            plane: FIRST_TO_MOVE,
-            divisor: 1,
-            max: 1,
-        }],
-        ones: vec![ONES],
+        form: RowForm::Planes(PlaneStack {
+            entries: SQUARES as u32,
+            planes: 4,
+            sparse: vec![OWN, OTHER],
+            constants: vec![ConstantPlane {
+                name: "first player to move".into(),
+                plane: FIRST_TO_MOVE,
+                divisor: 1,
+                max: 1,
+            }],
+            ones: vec![ONES],
+        }),
         actions: Othello::ACTIONS,
         mirrored_actions: false,
     }
+}
+
+pub(super) fn symmetries() -> RowSymmetries {
+    let action = |symmetry, action| match action {
+        PASS => PASS,
+        square => bits::turn_square(square, symmetry),
+    };
+    let square = |symmetry, square| bits::turn_square(square, symmetry);
+    RowSymmetries::new(&layout(), Othello::SYMMETRIES, &[], square, action)
 }
 
 pub(super) fn write(state: &Othello, symmetry: Symmetry, row: &mut Vec<u32>) {

@@ -1,5 +1,7 @@
 //! [`PacoSako`]: a position with its history and rules, as a [`Game`].
 
+use cozy_chess::Square;
+
 use super::{
     action::{ACTIONS, Act},
     fen,
@@ -11,7 +13,7 @@ use super::{
     rules::{DeadEnd, Rules, TurnCycles},
     threats,
 };
-use crate::{Action, Game, IllegalAction, Outcome, Player, RowLayout, StartError, Symmetry};
+use crate::{Action, Game, IllegalAction, Outcome, Player, RowLayout, RowSymmetries, StartError, Symmetry};
 
 /// Lifts without a new union or promotion after which a game is drawn.
 const NO_PROGRESS_LIMIT: u8 = 100;
@@ -64,6 +66,25 @@ impl PacoSako {
     /// The square of the pawn that is to be promoted next, 0 (a1) to 63 (h8).
     pub fn promotion(&self) -> Option<u8> {
         self.position.promotion.map(|square| square as u8)
+    }
+
+    /// White's and Black's piece on a square, 0 (a1) to 63 (h8). A piece in the hand stands nowhere.
+    pub fn pieces_on(&self, square: u8) -> (Option<Kind>, Option<Kind>) {
+        let Some(square) = Square::try_index(square.into()) else {
+            return (None, None);
+        };
+        let board = &self.position.board;
+        (
+            board.kind_at(Player::First, square),
+            board.kind_at(Player::Second, square),
+        )
+    }
+
+    /// What the player to act holds: the square it hovers over, the player's own piece and its partner.
+    pub fn in_hand(&self) -> Option<(u8, Kind, Option<Kind>)> {
+        self.position
+            .hand
+            .map(|hand| (hand.square as u8, hand.own, hand.partner))
     }
 
     /// The castling rights as a FEN has them, e.g. `AHah` or `-`.
@@ -271,6 +292,10 @@ impl Game for PacoSako {
 
     fn policy_index(&self, encoding: Encoding, symmetry: Symmetry, action: Action) -> u32 {
         row::policy_index(&self.position, encoding, symmetry, action)
+    }
+
+    fn row_symmetries(encoding: Encoding) -> RowSymmetries {
+        row::symmetries(encoding)
     }
 }
 

@@ -13,7 +13,9 @@ use super::{
     piece::Kind,
     position::{Position, RequiredAction},
 };
-use crate::{Action, ConstantPlane, Game, Player, RowLayout, StartError, Symmetry};
+use crate::{
+    Action, ConstantPlane, Game, PlaneStack, Player, RowForm, RowLayout, RowSymmetries, StartError, Symmetry,
+};
 
 /// Piece entries of a row.
 const PIECES: usize = 32;
@@ -96,14 +98,26 @@ pub(super) fn layout(encoding: Encoding) -> RowLayout {
     RowLayout {
         game: PacoSako::NAME.into(),
         options: encoding.options(),
-        entries: PIECES as u32 + 1,
-        planes: EN_PASSANT_PLANE + 1 + constants.len() as u32,
-        sparse: (0..=EN_PASSANT_PLANE).collect(),
-        constants,
-        ones: Vec::new(),
+        form: RowForm::Planes(PlaneStack {
+            entries: PIECES as u32 + 1,
+            planes: EN_PASSANT_PLANE + 1 + constants.len() as u32,
+            sparse: (0..=EN_PASSANT_PLANE).collect(),
+            constants,
+            ones: Vec::new(),
+        }),
         actions: ACTIONS,
         mirrored_actions: encoding.is_relative(),
     }
+}
+
+/// The mirror image for rows; only castling tells left from right.
+pub(super) fn symmetries(encoding: Encoding) -> RowSymmetries {
+    let first = EN_PASSANT_PLANE + 1;
+    let rights = [first, first + 1, first + 2, first + 3];
+    let flip = |_, square: u32| square ^ 7;
+    let action =
+        |_, action| Act::from_number(action).map_or(action, |act| act.map_square(Square::flip_file).number());
+    RowSymmetries::new(&layout(encoding), PacoSako::SYMMETRIES, &rights, flip, action)
 }
 
 /// Appends a position's row. Fewer than 32 pieces repeat the first entry; a board with none, or with

@@ -56,13 +56,13 @@ fn replay(record: &Record) -> Chess {
 fn planes_agree() {
     let layout = Chess::layout(());
     layout.check().unwrap();
-    let mut tensor = vec![0.0; layout.tensor_len()];
+    let mut tensor = vec![0.0; layout.stack().unwrap().tensor_len()];
     for record in records() {
         let state = replay(&record);
         assert_eq!(state.position(), record.fen, "record {}", record.id);
         let mut row = Vec::new();
         state.write_row((), Symmetry::IDENTITY, &mut row);
-        layout.expand(&row, &mut tensor).unwrap();
+        layout.stack().unwrap().expand(&row, &mut tensor).unwrap();
         assert_eq!(record.planes_v2.len(), 22);
         for (number, (plane, found)) in record.planes_v2.iter().zip(tensor.chunks(64)).enumerate() {
             let expected = match plane {

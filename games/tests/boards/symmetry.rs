@@ -20,9 +20,9 @@ struct Image<G> {
 
 fn expand<G: Game<Encoding = ()>>(state: &G, symmetry: Symmetry) -> (Vec<u32>, Vec<f32>) {
     let layout = G::layout(());
-    let (mut row, mut tensor) = (Vec::new(), vec![0.0; layout.tensor_len()]);
+    let (mut row, mut tensor) = (Vec::new(), vec![0.0; layout.stack().unwrap().tensor_len()]);
     state.write_row((), symmetry, &mut row);
-    layout.expand(&row, &mut tensor).unwrap();
+    layout.stack().unwrap().expand(&row, &mut tensor).unwrap();
     (row, tensor)
 }
 

@@ -72,20 +72,20 @@ proptest! {
     #[test]
     fn rows_are_valid_and_hold_what_there_is(choices in choices(200), options in 0..8_u32) {
         let layout = PacoSako::layout(PacoSako::encoding(options).unwrap());
-        let mut tensor = vec![0.0; layout.tensor_len()];
+        let mut tensor = vec![0.0; layout.stack().unwrap().tensor_len()];
         let mut state = start(None, 3);
         for choice in choices {
             let actions = actions(&state);
             let Some(&action) = actions.get(usize::from(choice) % actions.len().max(1)) else { break };
             state.play(action).unwrap();
             let row = row(&state, options, Symmetry::IDENTITY);
-            layout.expand(&row, &mut tensor).unwrap();
+            layout.stack().unwrap().expand(&row, &mut tensor).unwrap();
 
             let rights = state.castling().chars().filter(char::is_ascii_alphabetic).count();
             let sparse = 32.0 + f32::from(u8::from(state.en_passant().is_some()));
             let planes = &tensor[..29 * 64];
             prop_assert_eq!(planes.iter().sum::<f32>(), sparse + 64.0 * rights as f32);
-            let counter = &tensor[(layout.planes as usize - 1) * 64..];
+            let counter = &tensor[(layout.stack().unwrap().planes as usize - 1) * 64..];
             prop_assert!(counter.iter().all(|&value| value == f32::from(state.no_progress()) / 100.0));
         }
     }

@@ -67,8 +67,12 @@ fn every_recorded_row_agrees_in_all_eight_forms() {
         }
 
         let layout = PacoSako::layout(PacoSako::encoding(1).unwrap());
-        let mut tensor = vec![0.0; layout.tensor_len()];
-        layout.expand(&row(&state, 1), &mut tensor).unwrap();
+        let mut tensor = vec![0.0; layout.stack().unwrap().tensor_len()];
+        layout
+            .stack()
+            .unwrap()
+            .expand(&row(&state, 1), &mut tensor)
+            .unwrap();
         let sum: f64 = tensor.iter().map(|&value| f64::from(value)).sum();
         assert!(
             (sum - record.tensor_sum_opts1).abs() < 1e-3,
@@ -87,8 +91,8 @@ fn layouts_are_consistent_and_as_long_as_described() {
     for options in 0..8 {
         let layout = PacoSako::layout(PacoSako::encoding(options).unwrap());
         layout.check().unwrap();
-        assert_eq!(layout.planes, planes[options as usize]);
-        assert_eq!(layout.row_len(), lengths[options as usize]);
+        assert_eq!(layout.stack().unwrap().planes, planes[options as usize]);
+        assert_eq!(layout.row_len(), Some(lengths[options as usize]));
         assert_eq!(layout.mirrored_actions, options & 1 == 1);
     }
     assert!(PacoSako::encoding(8).is_err());

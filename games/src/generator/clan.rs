@@ -1,0 +1,173 @@
+//! A clan: the tree of imps that is the state of play, at most 96 of them, in preorder.
+
+use std::fmt;
+
+use super::grammar::{self, MAX_IMPS};
+
+/// A whole `Generator` clan, always complete and executable.
+///
+/// Imps stand in preorder, children by ascending role; an imp's number is its place. For each imp its one-hot value,
+/// its role in its parent and its parent's number are kept; the root has role 0 and parent 0.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Clan {
+    pub(super) len: u8,
+    // Zero behind `len`, so that equal clans are equal bytes.
+    pub(super) values: [u8; MAX_IMPS],
+    pub(super) roles: [u8; MAX_IMPS],
+    pub(super) parents: [u8; MAX_IMPS],
+}
+
+impl Clan {
+    /// The clan that play begins with: 8×8, black, no shapes.
+    pub fn start() -> Self {
+        let mut clan = Self {
+            len: 0,
+            values: [0; MAX_IMPS],
+            roles: [0; MAX_IMPS],
+            parents: [0; MAX_IMPS],
+        };
+        for (value, role) in [
+            (grammar::GENERATOR, grammar::THIS),
+            (grammar::INT + 8, grammar::R_WIDTH),
+            (grammar::INT + 8, grammar::R_HEIGHT),
+            (grammar::COLOR, grammar::R_BACKGROUND),
+        ] {
+            clan.push(value, role, 0);
+        }
+        clan
+    }
+
+    /// Number of imps, 4 to 96.
+    #[expect(clippy::len_without_is_empty, reason = "a clan is never empty")]
+    pub const fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// The imps' one-hot values, in preorder.
+    pub fn values(&self) -> &[u8] {
+        &self.values[..self.len()]
+    }
+
+    /// The imps' roles in their parents, in preorder; the root's is 0.
+    pub fn roles(&self) -> &[u8] {
+        &self.roles[..self.len()]
+    }
+
+    /// The numbers of the imps' parents, in preorder; the root's is 0.
+    pub fn parents(&self) -> &[u8] {
+        &self.parents[..self.len()]
+    }
+
+    /// The number behind the last imp of the sept rooted at `imp`.
+    pub fn end(&self, imp: usize) -> usize {
+        if imp == 0 {
+            return self.len();
+        }
+        let behind = self.parents().get(imp + 1..).unwrap_or_default();
+        let inside = behind
+            .iter()
+            .position(|&parent| usize::from(parent) < imp)
+            .unwrap_or(behind.len());
+        (imp + 1 + inside).min(self.len())
+    }
+
+    /// Edges between the root and each imp.
+    pub fn depths(&self) -> [u8; MAX_IMPS] {
+        let mut depths = [0; MAX_IMPS];
+        for imp in 1..self.len() {
+            depths[imp] = depths[usize::from(self.parents[imp])] + 1;
+        }
+        depths
+    }
+
+    /// The roles on the way from the root down to `imp`; none for the root.
+    pub fn path(&self, imp: usize) -> Vec<u8> {
+        let mut path = Vec::with_capacity(grammar::MAX_DEPTH);
+        let mut at = imp;
+        while at > 0 && at < self.len() {
+            path.push(self.roles[at]);
+            at = usize::from(self.parents[at]);
+        }
+        path.reverse();
+        path
+    }
+
+    /// The nearest imp at or above `imp` that is a shape; `None` where only the Generator is above.
+    pub fn enclosing_shape(&self, imp: usize) -> Option<usize> {
+        let mut at = imp;
+        while at > 0 && at < self.len() {
+            if grammar::is_shape(self.values[at]) {
+                return Some(at);
+            }
+            at = usize::from(self.parents[at]);
+        }
+        None
+    }
+
+    /// The grid's width, 1 to 8.
+    pub fn width(&self) -> usize {
+        self.int(1)
+    }
+
+    /// The grid's height, 1 to 8.
+    pub fn height(&self) -> usize {
+        self.int(2)
+    }
+
+    /// The grid's background colour, 0 to 9.
+    pub fn background(&self) -> u8 {
+        self.values[3].wrapping_sub(grammar::COLOR)
+    }
+
+    /// A hash of the whole clan: equal clans have equal hashes, in every build and on every machine.
+    pub fn hash(&self) -> u64 {
+        (0..self.len()).fold(0, |sum, imp| {
+            sum.wrapping_add(self.hash_of(imp, self.values[imp]))
+        })
+    }
+
+    /// What `imp` adds to [`Clan::hash`] with `value` in its place.
+    pub(super) fn hash_of(&self, imp: usize, value: u8) -> u64 {
+        let (role, parent) = (self.roles[imp], self.parents[imp]);
+        let packed = u64::from(value) | u64::from(role) << 8 | u64::from(parent) << 16 | (imp as u64) << 24;
+        mix(packed)
+    }
+
+    /// The number in an Int leaf.
+    pub(super) fn int(&self, imp: usize) -> usize {
+        usize::from(self.values[imp].wrapping_sub(grammar::INT))
+    }
+
+    /// Appends an imp that is known to fit.
+    pub(super) fn push(&mut self, value: u8, role: u8, parent: u8) {
+        let at = self.len();
+        if at < MAX_IMPS {
+            self.values[at] = value;
+            self.roles[at] = role;
+            self.parents[at] = parent;
+            self.len += 1;
+        }
+    }
+
+    /// Shapes in the list of `imp`.
+    pub(super) fn shapes(&self, imp: usize) -> usize {
+        let list = |&child: &usize| {
+            usize::from(self.parents[child]) == imp && self.roles[child] >= grammar::R_SHAPES
+        };
+        (imp + 1..self.end(imp)).filter(list).count()
+    }
+}
+
+impl fmt::Debug for Clan {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&super::text::write(self))
+    }
+}
+
+/// The finaliser of SplitMix64.
+pub(super) const fn mix(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}

@@ -1,0 +1,227 @@
+//! From clans to the arrays that the fish-eye network takes (the table in `onnx`'s `fish_eye` says what they mean).
+//!
+//! A batch is the concatenation of its clans: imps stay in preorder, one position after the other; interior imps are
+//! numbered by height over the whole batch, so that a network computes them level by level, children first. A leaf's
+//! sept is a row of the embedding, an interior imp's one is row [`EMBEDDING_ROWS`]` + number` of the table.
+
+use super::{
+    grammar::{self, MAX_DEPTH, ROLES},
+    grid::{CELLS, Grid},
+    row::Position,
+    views::Views,
+};
+
+/// Rows of the embedding: the one-hot values and room for more. Row 0 is "not present".
+pub const EMBEDDING_ROWS: usize = 64;
+/// Grids of a position: both targets and the current render.
+pub const GRIDS: usize = 3;
+
+/// The arrays of a batch of B positions with M imps, I of them interior, and V views; all row-major.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClanBatch {
+    /// `[I, ROLES]`: rows of the table, heights ascending.
+    pub roles: Vec<i32>,
+    /// `[MAX_DEPTH + 1]`: interior imps of height ≤ k.
+    pub levels: Vec<i32>,
+    /// `[I + 1, MAX_DEPTH]`: contexts of the children of each interior imp; row 0 is that of every root.
+    pub ancestors: Vec<i32>,
+    /// `[M]`: the imp's own row of the table.
+    pub sept: Vec<i32>,
+    /// `[M]`: its row of `ancestors`.
+    pub parent: Vec<i32>,
+    /// `[M, MAX_DEPTH]`: role taken at each depth from the root.
+    pub path: Vec<i32>,
+    /// `[M]`: its position.
+    pub position: Vec<i32>,
+    /// `[M]`: its view.
+    pub view: Vec<i32>,
+    /// `[B]`: each position's first imp.
+    pub root: Vec<i32>,
+    /// `[B, GRIDS, CELLS]`: symbols.
+    pub grids: Vec<i32>,
+    /// `[B]`: 1 where the step is marked already.
+    pub flags: Vec<i32>,
+    /// `[V, CELLS]`: symbols.
+    pub views: Vec<i32>,
+}
+
+/// Collects positions. Its memory can be used again for the next batch.
+#[derive(Clone, Debug, Default)]
+pub struct Expander {
+    batch: ClanBatch,
+    /// For each imp: its value, its role, its parent's place in the batch (its own for a root), its height.
+    imps: Vec<Imp>,
+    views: Views,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Imp {
+    value: u8,
+    role: u8,
+    height: u8,
+    depth: u8,
+    parent: u32,
+    /// Among the interior imps.
+    number: i32,
+}
+
+impl Expander {
+    /// Starts anew.
+    pub fn clear(&mut self) {
+        let batch = &mut self.batch;
+        for array in [
+            &mut batch.roles,
+            &mut batch.levels,
+            &mut batch.ancestors,
+            &mut batch.sept,
+            &mut batch.parent,
+            &mut batch.path,
+            &mut batch.position,
+            &mut batch.view,
+            &mut batch.root,
+            &mut batch.grids,
+            &mut batch.flags,
+            &mut batch.views,
+        ] {
+            array.clear();
+        }
+        self.imps.clear();
+    }
+
+    /// Positions so far.
+    pub fn positions(&self) -> usize {
+        self.batch.root.len()
+    }
+
+    /// Imps so far.
+    pub fn imps(&self) -> usize {
+        self.imps.len()
+    }
+
+    /// Imps of all positions but the one added last.
+    pub fn imps_before_last(&self) -> usize {
+        self.batch.root.last().copied().unwrap_or_default() as usize
+    }
+
+    /// Adds a position.
+    pub fn push(&mut self, position: &Position) {
+        let first = self.imps.len();
+        let number = self.batch.root.len() as i32;
+        let clan = &position.clan;
+        let imps = clan.values().iter().zip(clan.roles()).zip(clan.parents());
+        for (place, ((&value, &role), &parent)) in imps.enumerate() {
+            let parent = first + usize::from(parent);
+            let depth = match place {
+                0 => 0,
+                _ => self.imps.get(parent).map_or(0, |parent| parent.depth + 1),
+            };
+            self.imps.push(Imp {
+                value,
+                role,
+                height: 0,
+                depth,
+                parent: parent as u32,
+                number: 0,
+            });
+        }
+        let end = self.imps.len();
+        for place in (first + 1..end).rev() {
+            let Imp { parent, height, .. } = self.imps[place];
+            let above = &mut self.imps[parent as usize];
+            above.height = above.height.max(height + 1);
+        }
+        let batch = &mut self.batch;
+        batch.root.push(first as i32);
+        batch.flags.push(i32::from(position.step_marked));
+        batch.position.resize(end, number);
+        let problem = &position.problem;
+        for target in [problem.target(), problem.second_target()] {
+            let target = target.unwrap_or(&Grid::ABSENT);
+            batch
+                .grids
+                .extend(target.cells().iter().map(|&symbol| i32::from(symbol)));
+        }
+        // The root's view is the current render.
+        let from = batch.views.len();
+        self.views.draw(clan, &mut batch.views, &mut batch.view);
+        batch.grids.extend_from_slice(&batch.views[from..from + CELLS]);
+    }
+
+    /// The arrays of all positions so far.
+    pub fn finish(&mut self) -> &ClanBatch {
+        self.number();
+        // More positions may have come since they were filled.
+        let batch = &mut self.batch;
+        for array in [
+            &mut batch.roles,
+            &mut batch.ancestors,
+            &mut batch.sept,
+            &mut batch.parent,
+            &mut batch.path,
+        ] {
+            array.clear();
+        }
+        let (batch, imps) = (&mut self.batch, &self.imps);
+        let interior = batch.levels.last().copied().unwrap_or_default() as usize;
+        batch.roles.resize(interior * ROLES, 0);
+        batch.ancestors.resize((interior + 1) * MAX_DEPTH, 0);
+        batch.path.reserve(imps.len() * MAX_DEPTH);
+        for (place, imp) in imps.iter().enumerate() {
+            let row = imp.row();
+            batch.sept.push(row);
+            let mut path = [i32::from(grammar::PATH_ENDED); MAX_DEPTH];
+            let mut above = 0;
+            if imp.depth > 0 {
+                let parent = imp.parent as usize;
+                let number = imps[parent].number as usize;
+                above = number + 1;
+                batch.roles[number * ROLES + usize::from(imp.role)] = row;
+                path.copy_from_slice(&batch.path[parent * MAX_DEPTH..][..MAX_DEPTH]);
+                path[usize::from(imp.depth) - 1] = i32::from(imp.role);
+            }
+            batch.parent.push(above as i32);
+            batch.path.extend_from_slice(&path);
+            if imp.height > 0 {
+                let number = imps[place].number as usize;
+                batch.roles[number * ROLES] = i32::from(imp.value);
+                let own = (number + 1) * MAX_DEPTH;
+                batch
+                    .ancestors
+                    .copy_within(above * MAX_DEPTH..above * MAX_DEPTH + MAX_DEPTH - 1, own + 1);
+                batch.ancestors[own] = row;
+            }
+        }
+        batch
+    }
+
+    /// Numbers the interior imps by height, each height in the batch's order.
+    fn number(&mut self) {
+        let mut ends = [0_i32; MAX_DEPTH + 1];
+        for imp in &self.imps {
+            ends[usize::from(imp.height)] += 1;
+        }
+        ends[0] = 0;
+        for height in 1..=MAX_DEPTH {
+            ends[height] += ends[height - 1];
+        }
+        self.batch.levels.clear();
+        self.batch.levels.extend_from_slice(&ends);
+        let mut next = ends;
+        for imp in self.imps.iter_mut().filter(|imp| imp.height > 0) {
+            let next = &mut next[usize::from(imp.height) - 1];
+            imp.number = *next;
+            *next += 1;
+        }
+    }
+}
+
+impl Imp {
+    /// Its row of the table.
+    fn row(&self) -> i32 {
+        if self.height == 0 {
+            i32::from(self.value)
+        } else {
+            EMBEDDING_ROWS as i32 + self.number
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Rendering: from clan to grid, and the views of single imps.
+//!
+//! Every shape gives an ordered list of stamps (x, y, colour): later stamps lie on top, stamps outside of the grid are
+//! clipped. Rotations turn the stamps of their child about their pivot, also beyond the grid's edges.
+
+use super::{
+    clan::Clan,
+    grammar::{self, MAX_IMPS},
+    grid::{ABSENT, Grid, SIDE},
+};
+
+/// A quarter-turn map of the plane.
+#[derive(Clone, Copy)]
+struct Placement {
+    xx: i32,
+    xy: i32,
+    yx: i32,
+    yy: i32,
+    dx: i32,
+    dy: i32,
+}
+
+impl Placement {
+    const UNMOVED: Self = Self {
+        xx: 1,
+        xy: 0,
+        yx: 0,
+        yy: 1,
+        dx: 0,
+        dy: 0,
+    };
+
+    fn place(self, x: i32, y: i32) -> (i32, i32) {
+        (
+            self.xx * x + self.xy * y + self.dx,
+            self.yx * x + self.yy * y + self.dy,
+        )
+    }
+
+    /// First one quarter turn clockwise about (px, py), then this.
+    fn after_quarter_turn(self, px: i32, py: i32) -> Self {
+        // (x, y) → (px - (y - py), py + (x - px))
+        let (dx, dy) = self.place(px + py, py - px);
+        Self {
+            xx: self.xy,
+            xy: -self.xx,
+            yx: self.yy,
+            yy: -self.yx,
+            dx,
+            dy,
+        }
+    }
+}
+
+/// A cell that some shape paints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// The Dot, Line or Rect that paints it, by its number.
+    pub shape: u8,
+    /// `8·y + x`.
+    pub cell: u8,
+    /// The colour, 0 to 9.
+    pub color: u8,
+}
+
+impl Clan {
+    /// Calls `each` for every stamp within the grid, in the order in which they are painted.
+    pub fn stamps(&self, mut each: impl FnMut(Stamp)) {
+        let (width, height) = (self.width() as i32, self.height() as i32);
+        let mut placements = [Placement::UNMOVED; MAX_IMPS];
+        for imp in 4..self.len() {
+            let value = self.values[imp];
+            if !grammar::is_shape(value) {
+                continue;
+            }
+            let mut placement = placements[usize::from(self.parents[imp])];
+            let at = |offset: usize| self.values.get(imp + offset).copied().unwrap_or_default();
+            let int = |offset: usize| i32::from(at(offset)) - i32::from(grammar::INT);
+            let color_of = |offset: usize| at(offset).wrapping_sub(grammar::COLOR);
+            let mut stamp = |x: i32, y: i32, color: u8| {
+                let (x, y) = placement.place(x, y);
+                if (0..width).contains(&x) && (0..height).contains(&y) {
+                    let cell = (y as usize * SIDE + x as usize) as u8;
+                    each(Stamp {
+                        shape: imp as u8,
+                        cell,
+                        color,
+                    });
+                }
+            };
+            match value {
+                // Dot, Coords, x, y, color
+                grammar::DOT => stamp(int(2), int(3), color_of(4)),
+                // Line, Coords, x, y, color, direction, length
+                grammar::LINE => {
+                    let direction = usize::from(at(5).wrapping_sub(grammar::DIRECTION)) & 7;
+                    let (dx, dy) = grammar::STEPS[direction];
+                    for step in 0..int(6) {
+                        stamp(int(2) + step * dx, int(3) + step * dy, color_of(4));
+                    }
+                }
+                // Rect, width, height, Coords, x, y, color
+                grammar::RECT => {
+                    for y in 0..int(2) {
+                        for x in 0..int(1) {
+                            stamp(int(4) + x, int(5) + y, color_of(6));
+                        }
+                    }
+                }
+                grammar::ROTATION => {
+                    // The child, then turns, Coords, x, y.
+                    let turns = self.end(imp + 1);
+                    let at = |offset: usize| self.values.get(turns + offset).copied().unwrap_or_default();
+                    let int = |offset: usize| i32::from(at(offset)) - i32::from(grammar::INT);
+                    for _ in 0..=at(0).saturating_sub(grammar::TURNS).min(2) {
+                        placement = placement.after_quarter_turn(int(2), int(3));
+                    }
+                }
+                _ => {}
+            }
+            placements[imp] = placement;
+        }
+    }
+
+    /// The grid that the clan generates.
+    pub fn render(&self) -> Grid {
+        let mut grid = self.bare();
+        self.stamps(|stamp| grid.cells[usize::from(stamp.cell)] = stamp.color);
+        grid
+    }
+
+    /// The grid with rendering suppressed outside of the sept of `imp`, and no background.
+    ///
+    /// An imp that is no shape shows its nearest enclosing shape; the Generator and its own leaves show
+    /// everything. (To the letter of the game's first description, leaves would show nothing.)
+    pub fn imp_view(&self, imp: usize) -> Grid {
+        let Some(shape) = self.enclosing_shape(imp) else {
+            return self.render();
+        };
+        let sept = shape..self.end(shape);
+        let mut grid = Grid::ABSENT;
+        self.stamps(|stamp| {
+            if sept.contains(&usize::from(stamp.shape)) {
+                grid.cells[usize::from(stamp.cell)] = stamp.color;
+            }
+        });
+        grid
+    }
+
+    /// The background alone.
+    fn bare(&self) -> Grid {
+        let mut grid = Grid::ABSENT;
+        debug_assert!(self.background() < ABSENT);
+        for row in grid.cells.chunks_exact_mut(SIDE).take(self.height()) {
+            row[..self.width()].fill(self.background());
+        }
+        grid
+    }
+}

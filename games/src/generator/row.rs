@@ -1,0 +1,178 @@
+//! The row of a position: its packed clan and grids, about 300 bytes.
+//!
+//! `[imps, flags, imps × u32, 16 × u32 first grid, 16 × u32 second grid]`; bit 0 of the flags: the step is marked,
+//! bit 1: there is a second grid, bit 2: the problem is a pair. A grid that is not there is absent in all cells.
+//! Whoever evaluates the position renders the clan itself.
+
+use super::{
+    clan::Clan,
+    grammar::{MAX_DEPTH, MAX_IMPS, ROLES, VALUES},
+    grid::{Grid, GridError, PACKED, SYMBOLS},
+    moves::MOVES,
+    packed::ClanError,
+    problem::Problem,
+};
+use crate::layout::{ClanRows, RowError};
+
+/// Values before the imps.
+const HEAD: usize = 2;
+/// Values behind them.
+const GRIDS: usize = 2 * PACKED;
+const STEP_MARKED: u32 = 1;
+const SECOND_GRID: u32 = 2;
+const PAIR: u32 = 4;
+
+/// What a row says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The state of play.
+    pub clan: Clan,
+    /// What is to be generated.
+    pub problem: Problem,
+    /// Whether the first grid of a pair is marked as a step already.
+    pub step_marked: bool,
+}
+
+/// A row that is no position.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PositionError {
+    /// The clan.
+    #[error(transparent)]
+    Clan(#[from] ClanError),
+    /// A grid.
+    #[error("the {which} grid: {error}")]
+    Grid {
+        /// `first` or `second`.
+        which: &'static str,
+        /// What is wrong with it.
+        error: GridError,
+    },
+    /// The flags contradict the grids or each other.
+    #[error("flags {flags}: {reason}")]
+    Flags {
+        /// The flags.
+        flags: u32,
+        /// What is wrong with them.
+        reason: &'static str,
+    },
+}
+
+/// What this build knows of rows that hold clans.
+pub(crate) fn form() -> ClanRows {
+    ClanRows {
+        imps: MAX_IMPS as u32,
+        depth: MAX_DEPTH as u32,
+        values: VALUES as u32,
+        roles: ROLES as u32,
+        moves: MOVES as u32,
+        symbols: SYMBOLS as u32,
+    }
+}
+
+/// Fewest and most values of a row.
+pub(crate) const LENGTHS: (usize, usize) = (HEAD + 4 + GRIDS, HEAD + MAX_IMPS + GRIDS);
+
+/// Values of the row of a clan of so many imps.
+pub const fn length(imps: u32) -> usize {
+    let imps = imps as usize;
+    HEAD + if imps < MAX_IMPS { imps } else { MAX_IMPS } + GRIDS
+}
+
+/// Rows that stand back to back, one by one: each says itself how long it is. Of what ends too early, the rest is given.
+pub fn split(rows: &[u32]) -> impl Iterator<Item = &[u32]> {
+    let mut rest = rows;
+    std::iter::from_fn(move || {
+        let &imps = rest.first()?;
+        let (row, others) = rest.split_at(length(imps).min(rest.len()));
+        rest = others;
+        Some(row)
+    })
+}
+
+/// A row's imps and its grids; both are empty where it is too short.
+pub(super) fn parts_mut(row: &mut [u32]) -> (&mut [u32], &mut [u32]) {
+    let imps = row.first().map_or(0, |&imps| length(imps) - HEAD - GRIDS);
+    row.get_mut(HEAD..)
+        .and_then(|rest| rest.split_at_mut_checked(imps))
+        .unwrap_or_default()
+}
+
+impl Position {
+    /// Appends the row.
+    pub fn write(&self, row: &mut Vec<u32>) {
+        write(&self.clan, &self.problem, self.step_marked, row);
+    }
+
+    /// Reads a row. Any list of numbers is safe to read.
+    ///
+    /// # Errors
+    /// [`RowError`] saying what is wrong with it.
+    pub fn read(row: &[u32]) -> Result<Self, RowError> {
+        let &[imps, flags, ref rest @ ..] = row else {
+            return Err(RowError::Length {
+                expected: LENGTHS.0,
+                found: row.len(),
+            });
+        };
+        let expected = HEAD + (imps as usize).min(MAX_IMPS) + GRIDS;
+        if row.len() != expected || imps as usize > MAX_IMPS {
+            return Err(RowError::Length {
+                expected,
+                found: row.len(),
+            });
+        }
+        let (packed, grids) = rest.split_at(imps as usize);
+        let clan = Clan::unpack(packed).map_err(PositionError::from)?;
+        let (first, second) = grids.split_at(PACKED);
+        let (first, second) = (grid("first", first)?, grid("second", second)?);
+        let problem = problem(flags, first, second)?;
+        Ok(Self {
+            clan,
+            problem,
+            step_marked: flags & STEP_MARKED != 0,
+        })
+    }
+}
+
+pub(super) fn write(clan: &Clan, problem: &Problem, step_marked: bool, row: &mut Vec<u32>) {
+    let pair = match problem {
+        Problem::Pair(..) => SECOND_GRID | PAIR,
+        Problem::Free | Problem::Draw(_) => 0,
+    };
+    row.reserve(HEAD + clan.len() + GRIDS);
+    row.extend([clan.len() as u32, pair | u32::from(step_marked)]);
+    row.extend(clan.packed());
+    for grid in [problem.target(), problem.second_target()] {
+        row.extend(grid.unwrap_or(&Grid::ABSENT).packed());
+    }
+}
+
+fn grid(which: &'static str, packed: &[u32]) -> Result<Grid, PositionError> {
+    let mut words = [0; PACKED];
+    for (word, &value) in words.iter_mut().zip(packed) {
+        *word = value;
+    }
+    Grid::unpack(&words).map_err(|error| PositionError::Grid { which, error })
+}
+
+fn problem(flags: u32, first: Grid, second: Grid) -> Result<Problem, PositionError> {
+    let fault = |reason| Err(PositionError::Flags { flags, reason });
+    if flags > 7 {
+        return fault("only the lowest three bits mean anything");
+    }
+    let is_pair = flags & PAIR != 0;
+    if is_pair != (flags & SECOND_GRID != 0) {
+        return fault("a pair has a second grid, and nothing else has");
+    }
+    if second.is_present() != is_pair || (is_pair && !first.is_present()) {
+        return fault("they do not say which grids are there");
+    }
+    if flags & STEP_MARKED != 0 && !is_pair {
+        return fault("only a pair has a step to mark");
+    }
+    Ok(match (first.is_present(), is_pair) {
+        (false, _) => Problem::Free,
+        (true, false) => Problem::Draw(first),
+        (true, true) => Problem::Pair(first, second),
+    })
+}

@@ -1,0 +1,222 @@
+//! Turns of the square and permutations of the colours, for training: they commute with rendering.
+//!
+//! None of the turns is an exact symmetry of play: fresh shapes lie at the top left, look to the right, and rectangles grow
+//! to the right and downward, so a turned problem may be a move or two longer or shorter. Permutations of the
+//! colours 2 to 9 are exact: fresh shapes are black or blue. [`Change::action`] says `None` where a move has no
+//! exact counterpart.
+
+use super::{
+    clan::Clan,
+    grammar::{COLOR, COORDS, DIRECTION, GENERATOR, INT, R_HEIGHT, R_START, R_WIDTH, R_X, R_Y, RECT, TURNS},
+    grid::{ABSENT, Grid, SIDE},
+    moves::Move,
+};
+
+/// Turns of the square, the identity (0) included.
+pub const TURNS_OF_SQUARE: u8 = 8;
+
+/// A turn and a permutation of the colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Bit 2 mirrors left and right first; bits 0 and 1 count quarter turns clockwise.
+    turn: u8,
+    colors: [u8; 10],
+}
+
+impl Change {
+    /// Nothing changes.
+    pub const IDENTITY: Self = Self {
+        turn: 0,
+        colors: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+    };
+
+    /// A turn (taken modulo 8) and colours: colour `c` becomes `colors[c]`. `None` where that is no permutation.
+    pub fn new(turn: u8, colors: [u8; 10]) -> Option<Self> {
+        let set = colors.iter().fold(0u32, |set, &color| {
+            set | 1u32.checked_shl(color.into()).unwrap_or(0)
+        });
+        (set == 0x3ff).then_some(Self {
+            turn: turn % TURNS_OF_SQUARE,
+            colors,
+        })
+    }
+
+    /// An exact one, drawn: the colours 2 to 9 are shuffled. `draw(n)` gives a random number below `n`.
+    pub fn of_colors(draw: &mut dyn FnMut(usize) -> usize) -> Self {
+        let mut change = Self::IDENTITY;
+        for last in (3..10).rev() {
+            let other = 2 + draw(last - 1).min(last - 2);
+            change.colors.swap(last, other);
+        }
+        change
+    }
+
+    /// Whether play is exactly the same after it: no turn, and the colours of fresh shapes stay.
+    pub fn is_exact(&self) -> bool {
+        self.turn == 0 && self.colors[0] == 0 && self.colors[1] == 1
+    }
+
+    /// Whether it changes the rendering of clans as [`Change::clan`] does where the target and the clan have one size;
+    /// otherwise only turns that keep the top left corner can be used.
+    pub const fn keeps_corner(&self) -> bool {
+        // Mirrored, then three quarter turns: the transposition.
+        self.turn == 0 || self.turn == 7
+    }
+
+    const fn is_mirrored(&self) -> bool {
+        self.turn & 4 != 0
+    }
+
+    const fn swaps_axes(&self) -> bool {
+        self.turn & 1 != 0
+    }
+
+    /// Where a point of a `size` (width, height) rectangle comes to.
+    fn point(&self, size: (i32, i32), point: (i32, i32)) -> (i32, i32) {
+        let ((mut width, mut height), (mut x, mut y)) = (size, point);
+        if self.is_mirrored() {
+            x = width - 1 - x;
+        }
+        for _ in 0..self.turn & 3 {
+            (x, y) = (height - 1 - y, x);
+            (width, height) = (height, width);
+        }
+        (x, y)
+    }
+
+    /// Where a step comes to.
+    fn step(&self, step: (i32, i32)) -> (i32, i32) {
+        let origin = self.point((1, 1), (0, 0));
+        let moved = self.point((1, 1), step);
+        (moved.0 - origin.0, moved.1 - origin.1)
+    }
+
+    /// The grid, turned about the middle of its own rectangle and recoloured. For whole grids: cells that are absent
+    /// lie to the right and below.
+    pub fn grid(&self, grid: &Grid) -> Grid {
+        self.view(grid, grid.size())
+    }
+
+    /// A view of an imp, turned about the middle of the rectangle of `size` (width, height), its clan's.
+    pub fn view(&self, view: &Grid, size: (usize, usize)) -> Grid {
+        let mut changed = Grid::ABSENT;
+        for y in 0..size.1 {
+            for x in 0..size.0 {
+                let cell = view.cells[y * SIDE + x];
+                let to = self.point((size.0 as i32, size.1 as i32), (x as i32, y as i32));
+                if let Some(place) = changed.cells.get_mut(to.1 as usize * SIDE + to.0 as usize) {
+                    *place = if cell == ABSENT { ABSENT } else { self.color(cell) };
+                }
+            }
+        }
+        changed
+    }
+
+    /// The colour that a colour becomes; what is none stays.
+    pub(super) fn color(&self, color: u8) -> u8 {
+        self.colors.get(usize::from(color)).copied().unwrap_or(color)
+    }
+
+    /// The clan that renders as the changed grid. Its imps have the same numbers. `None` where a coordinate would
+    /// leave 0..7.
+    pub fn clan(&self, clan: &Clan) -> Option<Clan> {
+        let size = (clan.width() as i32, clan.height() as i32);
+        let mut changed = *clan;
+        for imp in 0..clan.len() {
+            let value = clan.values[imp];
+            match value {
+                GENERATOR | RECT if self.swaps_axes() => changed.values.swap(imp + 1, imp + 2),
+                COORDS => {
+                    let (x, y) = self.place(clan, imp, size);
+                    for (leaf, number) in [(imp + 1, x), (imp + 2, y)] {
+                        let number = u8::try_from(number).ok().filter(|&number| number < SIDE as u8)?;
+                        changed.values[leaf] = INT + number;
+                    }
+                }
+                COLOR..DIRECTION => changed.values[imp] = COLOR + self.color(value - COLOR),
+                DIRECTION..TURNS => {
+                    let (mut direction, turns) = (value - DIRECTION, 2 * (self.turn & 3));
+                    if self.is_mirrored() {
+                        direction = 12 - direction;
+                    }
+                    changed.values[imp] = DIRECTION + (direction + turns) % 8;
+                }
+                TURNS..=37 if self.is_mirrored() => changed.values[imp] = TURNS + 2 - (value - TURNS),
+                _ => {}
+            }
+        }
+        Some(changed)
+    }
+
+    /// Where the point in a Coords comes to; a Rect has another corner for its start then.
+    fn place(&self, clan: &Clan, imp: usize, size: (i32, i32)) -> (i32, i32) {
+        let at = (clan.int(imp + 1) as i32, clan.int(imp + 2) as i32);
+        let moved = self.point(size, at);
+        let parent = usize::from(clan.parents[imp]);
+        if clan.values[parent] != RECT || clan.roles[imp] != R_START {
+            return moved;
+        }
+        let (width, height) = (clan.int(parent + 1) as i32, clan.int(parent + 2) as i32);
+        let corner = self.point(size, (at.0 + width - 1, at.1 + height - 1));
+        (moved.0.min(corner.0), moved.1.min(corner.1))
+    }
+
+    /// The imp and the move of the changed clan that do the same as this move of `imp`; `None` where none does exactly.
+    pub fn action(&self, clan: &Clan, imp: usize, action: Move) -> Option<(usize, Move)> {
+        if imp >= clan.len() {
+            return None;
+        }
+        let (value, role) = (clan.values[imp], clan.roles[imp]);
+        let same = Some((imp, action));
+        match action.0 {
+            Move::APPEND_DOT..=Move::INSERT_RECT => {
+                let is_line = (action.0 - Move::APPEND_DOT) % 3 == 1;
+                let fresh = |background: u8| u8::from(background == 0);
+                let (old, new) = (clan.background(), self.color(clan.background()));
+                let keeps_color = self.color(fresh(old)) == fresh(new);
+                let keeps_place = if is_line {
+                    self.turn == 0
+                } else {
+                    self.keeps_corner()
+                };
+                same.filter(|_| keeps_color && keeps_place)
+            }
+            Move::WRAP_ROTATION | Move::DOT_TO_LINE => same.filter(|_| self.turn == 0),
+            Move::DOT_TO_RECT => same,
+            Move::MOVE_LEFT..=Move::MOVE_DOWN => {
+                let step = [(-1, 0), (1, 0), (0, -1), (0, 1)][usize::from(action.0 - Move::MOVE_LEFT)];
+                let turned = match self.step(step) {
+                    (-1, _) => 0,
+                    (1, _) => 1,
+                    (_, -1) => 2,
+                    _ => 3,
+                };
+                Some((imp, Move(Move::MOVE_LEFT + turned)))
+            }
+            Move::SET_COLOR..=Move::SET_COLOR_9 => {
+                let color = self.color(action.0 - Move::SET_COLOR);
+                Some((imp, Move(Move::SET_COLOR + color)))
+            }
+            Move::DIR_CW | Move::DIR_CCW if self.is_mirrored() => {
+                Some((imp, Move(Move::DIR_CW + Move::DIR_CCW - action.0)))
+            }
+            Move::TURN_NEXT => same.filter(|_| !self.is_mirrored()),
+            Move::INC | Move::DEC if value >= INT && matches!(role, R_WIDTH | R_HEIGHT | R_X | R_Y) => {
+                let is_across = matches!(role, R_WIDTH | R_X);
+                let step = self.step(if is_across { (1, 0) } else { (0, 1) });
+                let is_less = step.0 + step.1 < 0;
+                if is_less && matches!(role, R_WIDTH | R_HEIGHT) {
+                    return None;
+                }
+                let imp = match (self.swaps_axes(), is_across) {
+                    (false, _) => imp,
+                    (true, true) => imp + 1,
+                    (true, false) => imp - 1,
+                };
+                let flipped = Move(Move::INC + Move::DEC - action.0);
+                Some((imp, if is_less { flipped } else { action }))
+            }
+            _ => same,
+        }
+    }
+}

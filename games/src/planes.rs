@@ -1,0 +1,255 @@
+//! Rows of board games: a fixed number of `u32` that stand for a stack of planes.
+//!
+//! First `entries` flat indices into the `[planes][rank][file]` tensor (`64·plane + 8·rank + file`) that are
+//! set to 1.0, then one value per constant plane. An absent piece repeats the first index, so that expansion
+//! needs no branch. The form is Paco Ŝako's index representation, generalised to the other board games.
+
+use serde::{Deserialize, Serialize};
+
+use crate::layout::RowError;
+
+/// Squares of a plane.
+pub const SQUARES: usize = 64;
+
+/// A plane that is filled with one value of the row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConstantPlane {
+    /// What it says, e.g. `castling bottom queen side`.
+    pub name: String,
+    /// Its number in the tensor.
+    pub plane: u32,
+    /// The row's value is divided by this (1, or 100 for the no-progress counter).
+    pub divisor: u32,
+    /// The largest value the row may hold here.
+    pub max: u32,
+}
+
+/// What the `u32`s of rows that are planes mean.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlaneStack {
+    /// Number of leading flat indices, all of which are set to 1.0.
+    pub entries: u32,
+    /// Number of planes of the expanded tensor, at most 64.
+    pub planes: u32,
+    /// The planes an index may point into, ascending.
+    pub sparse: Vec<u32>,
+    /// The planes filled by the values after the indices, in the row's order.
+    pub constants: Vec<ConstantPlane>,
+    /// Planes that are always 1.0.
+    pub ones: Vec<u32>,
+}
+
+impl PlaneStack {
+    /// Values in a row.
+    pub fn row_len(&self) -> usize {
+        self.entries as usize + self.constants.len()
+    }
+
+    /// Floats in the expanded tensor of one position, `planes · 64`.
+    pub fn tensor_len(&self) -> usize {
+        self.planes as usize * SQUARES
+    }
+
+    /// Checks that every plane is filled in exactly one way.
+    ///
+    /// # Errors
+    /// [`RowError::Layout`] with the first contradiction.
+    pub fn check(&self) -> Result<(), RowError> {
+        let fault = |text: String| Err(RowError::Layout(text));
+        if self.planes == 0 || self.planes > 64 {
+            return fault(format!("{} planes (1 to 64 are possible)", self.planes));
+        }
+        if self.entries == 0 || self.entries > 4096 {
+            return fault(format!("{} entries (1 to 4096 are possible)", self.entries));
+        }
+        let mut seen = vec![false; self.planes as usize];
+        let filled = self
+            .sparse
+            .iter()
+            .chain(self.constants.iter().map(|constant| &constant.plane))
+            .chain(&self.ones);
+        for &plane in filled {
+            match seen.get_mut(plane as usize) {
+                None => return fault(format!("plane {plane} of {}", self.planes)),
+                Some(true) => return fault(format!("plane {plane} is filled twice")),
+                Some(slot) => *slot = true,
+            }
+        }
+        if let Some(plane) = seen.iter().position(|&is_filled| !is_filled) {
+            return fault(format!("plane {plane} is never filled"));
+        }
+        if let Some(constant) = self.constants.iter().find(|constant| constant.divisor == 0) {
+            return fault(format!("{} is divided by 0", constant.name));
+        }
+        Ok(())
+    }
+
+    /// Checks one row before it is expanded or batched.
+    ///
+    /// # Errors
+    /// [`RowError`] naming the first offending value.
+    pub fn validate(&self, row: &[u32]) -> Result<(), RowError> {
+        if row.len() != self.row_len() {
+            return Err(RowError::Length {
+                expected: self.row_len(),
+                found: row.len(),
+            });
+        }
+        let sparse = self.sparse_mask();
+        let (indices, values) = row.split_at(self.entries as usize);
+        for (at, &index) in indices.iter().enumerate() {
+            let plane = index as usize / SQUARES;
+            if plane >= 64 || sparse & (1 << plane) == 0 {
+                return Err(RowError::Index {
+                    at,
+                    index,
+                    planes: self.planes,
+                });
+            }
+        }
+        for (offset, (constant, &value)) in self.constants.iter().zip(values).enumerate() {
+            if value > constant.max {
+                return Err(RowError::Constant {
+                    at: indices.len() + offset,
+                    name: constant.name.clone(),
+                    value,
+                    max: constant.max,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Expands a valid row into `tensor`, of length [`PlaneStack::tensor_len`], which is overwritten.
+    ///
+    /// # Errors
+    /// [`RowError`] where the row is not valid or the tensor has another length.
+    pub fn expand(&self, row: &[u32], tensor: &mut [f32]) -> Result<(), RowError> {
+        self.validate(row)?;
+        if tensor.len() != self.tensor_len() {
+            return Err(RowError::Length {
+                expected: self.tensor_len(),
+                found: tensor.len(),
+            });
+        }
+        tensor.fill(0.0);
+        let (indices, values) = row.split_at(self.entries as usize);
+        for &index in indices {
+            tensor[index as usize] = 1.0;
+        }
+        let mut fill = |plane: u32, value: f32| {
+            let start = plane as usize * SQUARES;
+            tensor[start..start + SQUARES].fill(value);
+        };
+        for (constant, &value) in self.constants.iter().zip(values) {
+            fill(constant.plane, value as f32 / constant.divisor as f32);
+        }
+        for &plane in &self.ones {
+            fill(plane, 1.0);
+        }
+        Ok(())
+    }
+
+    fn sparse_mask(&self) -> u64 {
+        self.sparse
+            .iter()
+            .filter(|&&plane| plane < 64)
+            .fold(0, |mask, &plane| mask | 1 << plane)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout() -> PlaneStack {
+        PlaneStack {
+            entries: 2,
+            planes: 4,
+            sparse: vec![0, 2],
+            constants: vec![ConstantPlane {
+                name: "counter".into(),
+                plane: 1,
+                divisor: 100,
+                max: 100,
+            }],
+            ones: vec![3],
+        }
+    }
+
+    #[test]
+    fn expands_indices_constants_and_ones() {
+        let mut tensor = vec![9.0; 256];
+        layout().expand(&[5, 130, 50], &mut tensor).unwrap();
+        assert_eq!(tensor.iter().take(64).sum::<f32>(), 1.0);
+        assert_eq!(tensor[5], 1.0);
+        assert_eq!(tensor[130], 1.0);
+        assert!(tensor[64..128].iter().all(|&value| value == 0.5));
+        assert!(tensor[192..].iter().all(|&value| value == 1.0));
+    }
+
+    #[test]
+    fn names_what_is_wrong_with_a_row() {
+        assert_eq!(
+            layout().validate(&[5, 130]),
+            Err(RowError::Length {
+                expected: 3,
+                found: 2
+            })
+        );
+        assert_eq!(
+            layout().validate(&[5, 64, 0]),
+            Err(RowError::Index {
+                at: 1,
+                index: 64,
+                planes: 4
+            })
+        );
+        assert_eq!(
+            layout().validate(&[u32::MAX, 0, 0]),
+            Err(RowError::Index {
+                at: 0,
+                index: u32::MAX,
+                planes: 4
+            })
+        );
+        assert!(matches!(
+            layout().validate(&[5, 130, 101]),
+            Err(RowError::Constant {
+                at: 2,
+                value: 101,
+                ..
+            })
+        ));
+    }
+
+    #[test]
+    fn refuses_layouts_that_contradict_themselves() {
+        assert_eq!(layout().check(), Ok(()));
+        assert!(
+            PlaneStack {
+                ones: vec![2],
+                ..layout()
+            }
+            .check()
+            .is_err()
+        );
+        assert!(
+            PlaneStack {
+                ones: vec![],
+                ..layout()
+            }
+            .check()
+            .is_err()
+        );
+        assert!(
+            PlaneStack {
+                sparse: vec![0, 2, 9],
+                ..layout()
+            }
+            .check()
+            .is_err()
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! Algebraic notation, against python-chess's.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{BufRead, BufReader},
+    path::Path,
+};
+
+use flate2::read::GzDecoder;
+use games::{
+    Game,
+    chess::{Chess, Rules, SanError},
+};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Record {
+    fen: String,
+    /// Every legal move: as UCI writes it, and in algebraic notation.
+    moves: BTreeMap<String, String>,
+}
+
+fn records() -> impl Iterator<Item = Record> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/chess/san.jsonl.gz");
+    BufReader::new(GzDecoder::new(File::open(path).unwrap()))
+        .lines()
+        .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
+}
+
+fn at(fen: &str) -> Chess {
+    Chess::start(&Rules::default(), Some(fen)).unwrap()
+}
+
+#[test]
+fn every_legal_move_is_written_and_read_as_python_chess_does() {
+    let mut moves = 0;
+    for record in records() {
+        let state = at(&record.fen);
+        let mut legal = Vec::new();
+        state.moves(&mut legal);
+        assert_eq!(legal.len(), record.moves.len(), "{}", record.fen);
+        for action in legal {
+            let expected = &record.moves[&state.uci(action)];
+            assert_eq!(&state.san(action), expected, "{}", record.fen);
+            assert_eq!(state.action_of_san(expected), Ok(action), "{}", record.fen);
+            moves += 1;
+        }
+    }
+    assert!(moves > 5000, "{moves}");
+}
+
+#[test]
+fn people_write_less_and_otherwise() {
+    let state = at("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1");
+    for (text, uci) in [
+        ("0-0", "e1g1"),
+        ("o-o-o", "e1c1"),
+        ("de6", "d5e6"),
+        ("dxe6!", "d5e6"),
+        ("Ba6", "e2a6"),
+        ("Be2xa6", "e2a6"),
+        ("Nc3-b5", "c3b5"),
+        (" gh3 ", "g2h3"),
+    ] {
+        assert_eq!(
+            state.action_of_san(text).map(|action| state.uci(action)),
+            Ok(uci.into()),
+            "{text}"
+        );
+    }
+    let promotion = at("1n5k/P7/8/8/8/8/8/K7 w - - 0 1");
+    for (text, uci) in [
+        ("a8", "a7a8q"),
+        ("a8Q", "a7a8q"),
+        ("a8=N", "a7a8n"),
+        ("ab8r", "a7b8r"),
+        ("axb8b", "a7b8b"),
+    ] {
+        assert_eq!(
+            promotion.action_of_san(text).map(|action| promotion.uci(action)),
+            Ok(uci.into()),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn what_names_no_move_or_several_is_refused() {
+    let state = at("k7/8/8/8/8/2N5/8/K1N1N3 w - - 0 1");
+    match state.action_of_san("Ne2") {
+        Err(SanError::Ambiguous { candidates, .. }) => assert_eq!(candidates, ["N1e2", "N3e2"]),
+        other => panic!("{other:?}"),
+    }
+    for text in [
+        "", "e", "Ne", "N", "Nce2e4", "hello", "é4", "Ke2=Q", "=Q", "O-O-", "9", "xx", "Px",
+    ] {
+        assert!(
+            matches!(state.action_of_san(text), Err(SanError::Form(_))),
+            "{text:?}"
+        );
+    }
+    for text in ["e4", "O-O", "Qd4"] {
+        assert!(
+            matches!(state.action_of_san(text), Err(SanError::Illegal(_))),
+            "{text:?}"
+        );
+    }
+}

@@ -1,0 +1,62 @@
+//! Random clans and random play for the other tests.
+
+use games::{
+    Action, Game,
+    generator::{Clan, GeneratorGame, Move},
+};
+use proptest::prelude::*;
+
+/// Random numbers that moves are chosen by. Half of the moves build the tree, so that it grows deep.
+pub fn choices(most: usize) -> impl Strategy<Value = Vec<u32>> {
+    prop::collection::vec(any::<u32>(), 0..most)
+}
+
+/// The moves of a clan that make another, found by trying all of them: imp, move, what comes out.
+pub fn transformations(clan: &Clan) -> Vec<(usize, Move, Clan)> {
+    let mut found = Vec::new();
+    for imp in 0..clan.len() {
+        for action in (2..38).map(Move) {
+            if clan.mask(imp) >> action.0 & 1 == 1
+                && let Some(after) = clan.after(imp, action)
+            {
+                found.push((imp, action, after));
+            }
+        }
+    }
+    found
+}
+
+/// The clan that these choices lead to.
+pub fn grow(choices: &[u32]) -> Clan {
+    let mut clan = Clan::start();
+    for &choice in choices {
+        let mut moves = transformations(&clan);
+        if choice & 1 == 0 {
+            moves.retain(|(_, action, _)| action.0 < 21);
+        }
+        if !moves.is_empty() {
+            clan = moves[choice as usize / 2 % moves.len()].2;
+        }
+    }
+    clan
+}
+
+pub fn any_clan() -> impl Strategy<Value = Clan> {
+    choices(40).prop_map(|choices| grow(&choices))
+}
+
+pub fn legal(state: &GeneratorGame) -> Vec<Action> {
+    let mut legal = vec![99];
+    state.legal_actions(&mut legal);
+    legal
+}
+
+/// A generator of numbers below a bound, from a seed.
+pub fn drawer(mut seed: u64) -> impl FnMut(usize) -> usize {
+    move |below| {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        ((seed >> 33) as usize) % below.max(1)
+    }
+}

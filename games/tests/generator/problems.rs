@@ -1,0 +1,331 @@
+//! Problems: marks, limits, cycles, drawn problems with their solutions, hindsight, bounds, task files.
+
+use std::collections::HashSet;
+
+use games::{
+    Drawn, Game, Outcome,
+    generator::{Clan, End, GeneratorGame, Grid, Illegal, Move, Problem, Rules, task::Task},
+};
+use proptest::prelude::*;
+
+use crate::play::{any_clan, drawer, legal, transformations};
+
+fn grid(rows: &[&[u8]]) -> Grid {
+    Grid::from_rows(&rows.iter().map(|row| row.to_vec()).collect::<Vec<_>>()).unwrap()
+}
+
+fn action(imp: usize, action: Move) -> u32 {
+    GeneratorGame::action(imp, action)
+}
+
+/// The drawing of the original's own test: a red line to the lower right on gray, 5×4.
+#[test]
+fn the_originals_drawing() {
+    let packed = [
+        1,
+        (8 + 5) | (1 << 8),
+        (8 + 4) | (2 << 8),
+        (17 + 5) | (3 << 8),
+        4 | 13 << 8,
+        2 | 6 << 8 | 4 << 16,
+        9 | 4 << 8 | 5 << 16,
+        9 | 5 << 8 | 5 << 16,
+        (17 + 2) | (7 << 8) | (4 << 16),
+        28 | 8 << 8 | 4 << 16,
+        10 | 9 << 8 | 4 << 16,
+    ];
+    let clan = Clan::unpack(&packed).unwrap();
+    assert_eq!(clan.render().to_string(), "aaaaa\naraaa\naaraa\naaaaa\n\n\n\n");
+    let text = clan.to_text();
+    assert!(
+        text.contains("4   Line (shapes[0]) 5:start=(1, 1) 8:color=red 9:direction=down-right"),
+        "{text}"
+    );
+}
+
+#[test]
+fn marks_are_right_or_an_oops() {
+    let rules = Rules::default();
+    let start = Clan::start().render();
+    let other = grid(&[&[1, 2], &[3, 4]]);
+    let after = |problem: &Problem, marks: &[Move]| {
+        let mut state = GeneratorGame::posed(&rules, problem.clone());
+        for &mark in marks {
+            state.play(action(0, mark)).unwrap();
+        }
+        (state.end(), state.step_marked())
+    };
+    let (step, complete) = (Move::MARK_STEP, Move::MARK_COMPLETE);
+    assert_eq!(
+        after(&Problem::Draw(start), &[complete]),
+        (Some(End::Solved), false)
+    );
+    assert_eq!(after(&Problem::Draw(start), &[step]).0, Some(End::Oops));
+    assert_eq!(after(&Problem::Draw(other), &[complete]).0, Some(End::Oops));
+    assert_eq!(after(&Problem::Free, &[complete]).0, Some(End::Oops));
+    let same = Problem::Pair(start, start);
+    assert_eq!(after(&same, &[step]), (None, true));
+    assert_eq!(after(&same, &[step, complete]).0, Some(End::Solved));
+    assert_eq!(after(&same, &[complete]).0, Some(End::Oops));
+    assert_eq!(after(&same, &[step, step]).0, Some(End::Oops));
+    assert_eq!(
+        after(&Problem::Pair(start, other), &[step, complete]).0,
+        Some(End::Oops)
+    );
+}
+
+#[test]
+fn width_and_height_matter() {
+    let black = grid(&[&[0u8; 8][..]; 7]);
+    let state = GeneratorGame::posed(&Rules::default(), Problem::Draw(black));
+    assert_ne!(state.render(), black);
+    let mut narrow = state.clone();
+    narrow.play(action(2, Move(20))).unwrap();
+    assert_eq!(narrow.render(), black);
+    narrow.play(action(0, Move::MARK_COMPLETE)).unwrap();
+    assert_eq!(narrow.outcome(), Some(Outcome::Scored(1.0)));
+}
+
+#[test]
+fn the_move_limit_ends_play_unsolved() {
+    let rules = Rules {
+        move_limit: 3,
+        ..Rules::default()
+    };
+    let mut state = GeneratorGame::posed(&rules, Problem::Draw(grid(&[&[5]])));
+    for _ in 0..3 {
+        assert_eq!(state.outcome(), None);
+        state.play(action(1, Move(20))).unwrap();
+    }
+    assert_eq!(
+        (state.end(), state.ending()),
+        (Some(End::MoveLimit), Some("move-limit"))
+    );
+    assert!(legal(&state).is_empty());
+    // The last move may still solve it.
+    let drawn = Clan::start().after(0, Move(2)).unwrap().render();
+    let mut state = GeneratorGame::posed(&rules, Problem::Draw(drawn));
+    for (imp, made) in [(0, Move(4)), (4, Move(18)), (0, Move::MARK_COMPLETE)] {
+        state.play(action(imp, made)).unwrap();
+    }
+    assert_eq!(state.end(), Some(End::Solved));
+}
+
+#[test]
+fn no_way_leads_back() {
+    let mut strict = GeneratorGame::posed(&Rules::default(), Problem::Free);
+    let oops_rules = Rules {
+        illegal: Illegal::Oops,
+        ..Rules::default()
+    };
+    let mut oops = GeneratorGame::posed(&oops_rules, Problem::Free);
+    let mut allowed = GeneratorGame::posed(&Rules::compatibility(), Problem::Free);
+    let (dec, inc) = (action(1, Move(20)), action(1, Move(19)));
+    for state in [&mut strict, &mut oops, &mut allowed] {
+        state.play(dec).unwrap();
+    }
+    assert!(!legal(&strict).contains(&inc) && strict.clone().play(inc).is_err());
+    assert!(legal(&oops).contains(&inc));
+    oops.play(inc).unwrap();
+    assert_eq!(oops.end(), Some(End::Oops));
+    allowed.play(inc).unwrap();
+    assert_eq!((allowed.end(), allowed.clan()), (None, &Clan::start()));
+}
+
+/// A marked step makes the same clan another position.
+#[test]
+fn after_the_step_one_may_come_by_again() {
+    let clan = Clan::start().after(1, Move(20)).unwrap();
+    let problem = Problem::Pair(clan.render(), Clan::start().render());
+    let mut state = GeneratorGame::posed(&Rules::default(), problem);
+    state.play(action(1, Move(20))).unwrap();
+    state.play(action(0, Move::MARK_STEP)).unwrap();
+    state.play(action(1, Move(19))).unwrap();
+    state.play(action(0, Move::MARK_COMPLETE)).unwrap();
+    assert_eq!(state.end(), Some(End::Solved));
+}
+
+fn solves<G: Game>(drawn: &Drawn<G>) -> bool {
+    let mut state = drawn.start.clone();
+    for &action in &drawn.solution {
+        if state.play(action).is_err() {
+            return false;
+        }
+    }
+    state.outcome() == Some(Outcome::Scored(1.0))
+}
+
+#[test]
+fn drawn_problems_come_with_a_solution() {
+    let mut draw = drawer(5);
+    let mut targets = HashSet::new();
+    for pairs in [0, 100] {
+        let rules = Rules {
+            pairs,
+            ..Rules::default()
+        };
+        for level in 1..=24 {
+            for _ in 0..10 {
+                let drawn = GeneratorGame::draw_start(&rules, level, &mut draw).unwrap();
+                assert!(solves(&drawn), "{:?}", drawn.start);
+                let most = level as usize
+                    + 1
+                    + if pairs > 0 {
+                        level.div_ceil(2) as usize + 1
+                    } else {
+                        0
+                    };
+                assert!(
+                    drawn.solution.len() <= most,
+                    "{} moves at level {level}",
+                    drawn.solution.len()
+                );
+                assert!(drawn.start.least_actions_left() as usize <= drawn.solution.len());
+                assert_eq!(drawn.start.problem().second_target().is_some(), pairs == 100);
+                targets.insert(drawn.start.problem().clone());
+            }
+        }
+    }
+    assert!(targets.len() > 350, "{} different problems", targets.len());
+}
+
+/// Neither drawn nor in hindsight: what takes longer could not be played from its record.
+#[test]
+fn no_solution_takes_more_moves_than_there_are() {
+    let mut draw = drawer(3);
+    for (pairs, shortest) in [(0, 2), (100, 4)] {
+        for move_limit in 1..=20 {
+            let rules = Rules {
+                pairs,
+                move_limit,
+                ..Rules::default()
+            };
+            for _ in 0..10 {
+                let Some(drawn) = GeneratorGame::draw_start(&rules, 16, &mut draw) else {
+                    assert!(move_limit < shortest, "nothing of {move_limit} moves");
+                    continue;
+                };
+                assert!(solves(&drawn), "{:?}", drawn.start);
+                let mut state = drawn.start.clone();
+                let mut played = Vec::new();
+                while state.outcome().is_none() {
+                    let actions = legal(&state);
+                    let action = actions[draw(actions.len())];
+                    state.play(action).unwrap();
+                    played.push(action);
+                }
+                if let Some(other) = drawn.start.in_hindsight(&played) {
+                    assert!(solves(&other), "{:?}", other.start);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn hindsight_poses_the_problem_that_was_solved() {
+    let rules = Rules::default();
+    let mut draw = drawer(9);
+    let mut posed = 0;
+    for _ in 0..100 {
+        let drawn = GeneratorGame::draw_start(&rules, 6, &mut draw).unwrap();
+        let mut state = drawn.start.clone();
+        let mut played = Vec::new();
+        while played.len() < 12 && state.outcome().is_none() {
+            let actions = legal(&state);
+            let action = actions[draw(actions.len())];
+            state.play(action).unwrap();
+            played.push(action);
+        }
+        if let Some(other) = drawn.start.in_hindsight(&played) {
+            posed += 1;
+            assert!(solves(&other));
+            assert_eq!(other.start.problem().target(), Some(&state.render()));
+        }
+    }
+    assert!(posed > 60, "{posed}");
+    let start = GeneratorGame::posed(&rules, Problem::Draw(grid(&[&[1]])));
+    assert!(start.in_hindsight(&[]).is_none());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// The bound never says more than is true: from any clan, one move lowers it by one at most, and a solution needs as
+    /// many moves as it says.
+    #[test]
+    fn the_bound_is_one(clan in any_clan(), target in any_clan(), second in any_clan(), is_pair: bool, marked: bool) {
+        let problem = match is_pair {
+            true => Problem::Pair(target.render(), second.render()),
+            false => Problem::Draw(target.render()),
+        };
+        let bound = |clan: &Clan, marked: bool| {
+            let state = GeneratorGame::from_clan(&Rules::default(), problem.clone(), *clan);
+            let text = state.position();
+            let text = if marked { text.replacen('{', "{\"marked\":true,", 1) } else { text };
+            GeneratorGame::start(&Rules::default(), Some(&text)).unwrap().least_actions_left()
+        };
+        let marked = marked && is_pair;
+        let here = bound(&clan, marked);
+        prop_assert!(here >= 1);
+        for (imp, action, after) in transformations(&clan) {
+            prop_assert!(bound(&after, marked) + 1 >= here, "{imp} {}", action.name());
+        }
+        if clan.render() == target.render() && is_pair && !marked {
+            prop_assert!(bound(&clan, true) + 1 >= here);
+        }
+    }
+}
+
+#[test]
+fn task_files_are_read_and_what_does_not_fit_is_named() {
+    let small = r#"{"train":[{"input":[[0,0],[1,0]],"output":[[0,1],[0,0]]},
+        {"input":[[0,0,0,0,0,0,0,0,0]],"output":[[1]]}],
+        "test":[{"input":[[2]]}]}"#;
+    let task = Task::read(small).unwrap();
+    assert_eq!(
+        (task.train.len(), task.test.len(), task.left_out.len()),
+        (1, 1, 1)
+    );
+    assert!(
+        task.left_out[0].starts_with("train[1].input: a grid of 1 rows and 9 columns"),
+        "{:?}",
+        task.left_out
+    );
+    assert_eq!(
+        task.train[0].problem(),
+        Problem::Pair(grid(&[&[0, 0], &[1, 0]]), grid(&[&[0, 1], &[0, 0]]))
+    );
+    assert_eq!(task.test[0].problem(), Problem::Draw(grid(&[&[2]])));
+    for wrong in [
+        "",
+        "{}",
+        r#"{"train":[],"test":[]}"#,
+        r#"{"train":[{"input":[[10]],"output":[[1]]}],"test":[]}"#,
+        r#"{"train":[{"input":[[1],[1,2]],"output":[[1]]}],"test":[]}"#,
+        r#"{"train":[{"input":[],"output":[[1]]}],"test":[]}"#,
+    ] {
+        assert!(Task::read(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn starts_are_json_and_faults_are_named() {
+    let start = |text: &str| GeneratorGame::start(&Rules::default(), Some(text));
+    let state = start(r#"{"target":[[1,1],[1,0]]}"#).unwrap();
+    assert_eq!(state.problem(), &Problem::Draw(grid(&[&[1, 1], &[1, 0]])));
+    for (text, words) in [
+        ("7", "a start is JSON"),
+        (r#"{"clan":[1,272,528,785,3]}"#, "imp 4"),
+        (r#"{"clan":[1,272,528,785,3334]}"#, "imp 4 has no shapes[0]"),
+        (r#"{"clan":[1,272]}"#, "a clan of 2 imps"),
+        (r#"{"target":[[1,1],[1]]}"#, "row 1 has 1 cells"),
+        (r#"{"target":[[11]]}"#, "cell (0, 0) is 11"),
+        (r#"{"second_target":[[1]]}"#, "without a `target`"),
+        (r#"{"target":[[1]],"marked":true}"#, "without a `second_target`"),
+        (r#"{"goal":1}"#, "unknown field"),
+    ] {
+        let error = start(text).unwrap_err().to_string();
+        assert!(error.contains(words), "{text}: {error}");
+    }
+}

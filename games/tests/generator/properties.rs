@@ -1,0 +1,257 @@
+//! What must hold for every clan: packing, rendering, moves and their undoing, symmetries, the strict mask.
+
+use games::{
+    Game, Symmetry,
+    generator::{
+        Clan, Cycles, GeneratorGame, Grid, Illegal, Move, Position, Problem, Rules, grammar, symmetry::Change,
+    },
+};
+use proptest::prelude::*;
+
+use crate::play::{any_clan, choices, grow, legal, transformations};
+
+/// The move that undoes another, where one does: the imp it is made on, and the move.
+fn undo(clan: &Clan, imp: usize, action: Move) -> Option<(usize, Move)> {
+    let back = match action.name() {
+        "INC" => 20,
+        "DEC" => 19,
+        "MOVE_LEFT" => 22,
+        "MOVE_RIGHT" => 21,
+        "MOVE_UP" => 24,
+        "MOVE_DOWN" => 23,
+        "DIR_CW" => 36,
+        "DIR_CCW" => 35,
+        "SWAP_WITH_NEXT" => 10,
+        "WRAP_GROUP" | "WRAP_ROTATION" => 14,
+        "DOT_TO_LINE" => 17,
+        "DOT_TO_RECT" => 18,
+        "APPEND_DOT" | "APPEND_LINE" | "APPEND_RECT" => return Some((clan.end(imp), Move(8))),
+        "INSERT_DOT_AFTER" | "INSERT_LINE_AFTER" | "INSERT_RECT_AFTER" | "DUPLICATE_AFTER" => {
+            return Some((clan.end(imp), Move(8)));
+        }
+        name => {
+            let value = clan.values()[imp];
+            return name
+                .starts_with("SET_COLOR")
+                .then(|| (imp, Move(25 + (value - 17))));
+        }
+    };
+    Some((imp, Move(back)))
+}
+
+fn any_change() -> impl Strategy<Value = Change> {
+    (0u8..8, Just([0u8, 1, 2, 3, 4, 5, 6, 7, 8, 9]).prop_shuffle())
+        .prop_map(|(turn, colors)| Change::new(turn, colors).unwrap())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn clans_come_back_from_their_packed_form(clan in any_clan()) {
+        let packed: Vec<u32> = clan.packed().collect();
+        prop_assert_eq!(Clan::unpack(&packed).unwrap(), clan);
+        prop_assert!(clan.depths()[..clan.len()].iter().all(|&depth| depth <= 6));
+    }
+
+    /// One number of a good clan is another: it is refused by name, or it is another good clan.
+    #[test]
+    fn a_damaged_clan_is_refused_or_another_clan(
+        clan in any_clan(), at: prop::sample::Index, bit in 0u32..24, cut: prop::sample::Index,
+    ) {
+        let mut packed: Vec<u32> = clan.packed().collect();
+        let place = at.index(packed.len());
+        packed[place] ^= 1 << bit;
+        if let Ok(other) = Clan::unpack(&packed) {
+            prop_assert_eq!(other.packed().collect::<Vec<_>>(), packed.clone());
+            let _ = (other.render(), transformations(&other).len());
+        }
+        packed.truncate(cut.index(packed.len()));
+        // Whole shapes may be missing at the end of the Generator's list.
+        if let Ok(other) = Clan::unpack(&packed) {
+            prop_assert_eq!(other.packed().collect::<Vec<_>>(), packed);
+        }
+    }
+
+    #[test]
+    fn no_numbers_make_a_reader_panic(numbers in prop::collection::vec(prop_oneof![0u32..64, any::<u32>()], 0..200)) {
+        let _ = Clan::unpack(&numbers);
+        let _ = Position::read(&numbers);
+    }
+
+    #[test]
+    fn rows_come_back(clan in any_clan(), other in any_clan(), third in any_clan(), kind in 0u8..4) {
+        let problem = match kind {
+            0 => Problem::Free,
+            1 => Problem::Draw(other.render()),
+            _ => Problem::Pair(other.render(), third.render()),
+        };
+        let position = Position { clan, problem, step_marked: kind == 3 };
+        let mut row = Vec::new();
+        position.write(&mut row);
+        prop_assert_eq!(row.len(), 34 + clan.len());
+        let layout = GeneratorGame::layout(());
+        prop_assert!(layout.row_lengths().contains(&row.len()));
+        layout.validate(&row).unwrap();
+        prop_assert_eq!(Position::read(&row).unwrap(), position);
+        row[1] |= 8;
+        prop_assert!(layout.validate(&row).is_err());
+    }
+
+    /// What a move does, its opposite undoes; and what is drawn is the same again.
+    #[test]
+    fn rendering_does_not_remember_what_was_undone(clan in any_clan(), choice: prop::sample::Index) {
+        let moves = transformations(&clan);
+        let (imp, action, after) = moves[choice.index(moves.len())];
+        if let Some((imp, back)) = undo(&clan, imp, action) {
+            let again = after.after(imp, back);
+            prop_assert_eq!(again, Some(clan), "{} then {}", action.name(), back.name());
+            prop_assert_eq!(again.unwrap().render(), clan.render());
+        }
+        // Wrapping in a group and copying in place never show.
+        if ["WRAP_GROUP", "DUPLICATE_AFTER", "DOT_TO_LINE", "DOT_TO_RECT", "LINE_TO_DOT", "RECT_TO_DOT", "GROUP_WITH_NEXT"]
+            .contains(&action.name())
+        {
+            prop_assert_eq!(after.render(), clan.render(), "{}", action.name());
+        }
+        // Whatever comes out is a clan by the grammar.
+        let packed: Vec<u32> = after.packed().collect();
+        prop_assert_eq!(Clan::unpack(&packed).unwrap(), after);
+    }
+
+    #[test]
+    fn equal_clans_have_equal_hashes_and_others_do_not(one in any_clan(), other in any_clan()) {
+        prop_assert_eq!(one.hash() == other.hash(), one == other);
+    }
+
+    /// Rendering commutes with turning and recolouring, for the whole and for each imp.
+    #[test]
+    fn symmetry_commutes_with_rendering(clan in any_clan(), change in any_change()) {
+        let size = (clan.width(), clan.height());
+        if let Some(changed) = change.clan(&clan) {
+            prop_assert_eq!(changed.render(), change.grid(&clan.render()));
+            for imp in 0..clan.len() {
+                // A turn that swaps the axes swaps what stands in an x and in a y, not the imps.
+                prop_assert_eq!(changed.imp_view(imp), change.view(&clan.imp_view(imp), size));
+            }
+            let packed: Vec<u32> = changed.packed().collect();
+            prop_assert_eq!(Clan::unpack(&packed).unwrap(), changed);
+            prop_assert_eq!(changed.roles(), clan.roles());
+        }
+        prop_assert_eq!(Change::IDENTITY.clan(&clan), Some(clan));
+    }
+
+    /// A move and its counterpart lead to clans that are each other's counterparts, and the two are one clan where the
+    /// change is exact.
+    #[test]
+    fn symmetry_commutes_with_moves(clan in any_clan(), change in any_change(), choice: prop::sample::Index) {
+        let moves = transformations(&clan);
+        let (imp, action, after) = moves[choice.index(moves.len())];
+        let (Some(changed), Some(expected)) = (change.clan(&clan), change.clan(&after)) else {
+            return Ok(());
+        };
+        if let Some((imp, counterpart)) = change.action(&clan, imp, action) {
+            prop_assert_eq!(changed.after(imp, counterpart), Some(expected), "{} as {}", action.name(), counterpart.name());
+        }
+    }
+
+    /// Permutations of the colours 2 to 9 keep every move, so they can be used anywhere.
+    #[test]
+    fn colors_are_an_exact_symmetry(clan in any_clan(), seed: u64) {
+        let change = Change::of_colors(&mut crate::play::drawer(seed));
+        prop_assert!(change.is_exact());
+        let changed = change.clan(&clan).unwrap();
+        let moves = transformations(&clan);
+        prop_assert_eq!(moves.len(), transformations(&changed).len());
+        for (imp, action, after) in moves {
+            let (imp, counterpart) = change.action(&clan, imp, action).unwrap();
+            prop_assert_eq!(changed.after(imp, counterpart), change.clan(&after));
+        }
+    }
+
+    /// The strict mask is what is left when every move is tried, the path remembered.
+    #[test]
+    fn the_strict_mask_is_what_does_not_fail(choices in choices(30), cycles: bool) {
+        let rules = Rules {
+            cycles: if cycles { Cycles::Allow } else { Cycles::Forbid },
+            ..Rules::default()
+        };
+        let mut state = GeneratorGame::posed(&rules, Problem::Free);
+        let mut path = vec![*state.clan()];
+        for choice in choices {
+            let expected: Vec<u32> = [0, 1]
+                .into_iter()
+                .chain(
+                    transformations(state.clan())
+                        .into_iter()
+                        .filter(|(_, _, after)| cycles || !path.contains(after))
+                        .map(|(imp, action, _)| GeneratorGame::action(imp, action)),
+                )
+                .collect();
+            let offered = legal(&state);
+            prop_assert_eq!(&offered, &expected);
+            let moves = &expected[2..];
+            if moves.is_empty() {
+                break;
+            }
+            let small: Vec<u32> = moves.iter().copied().filter(|action| action % 38 < 21).collect();
+            let from = if choice & 1 == 0 && !small.is_empty() { &small } else { moves };
+            state.play(from[choice as usize / 2 % from.len()]).unwrap();
+            path.push(*state.clan());
+        }
+    }
+
+    /// Everything a state can be asked, whatever was played before.
+    #[test]
+    fn nonsense_does_no_harm(choices in choices(20), odd in prop::collection::vec(any::<u32>(), 0..40), oops: bool) {
+        let rules = Rules {
+            illegal: if oops { Illegal::Oops } else { Illegal::Strict },
+            move_limit: 30,
+            ..Rules::default()
+        };
+        let mut state = GeneratorGame::from_clan(&rules, Problem::Draw(Grid::from_rows(&[vec![3, 4]]).unwrap()), grow(&choices));
+        for &action in &odd {
+            let before = state.clone();
+            match state.play(action % 4000) {
+                Ok(()) => prop_assert!(legal(&before).contains(&(action % 4000))),
+                Err(_) => prop_assert_eq!(&state, &before),
+            }
+            let mut row = Vec::new();
+            state.write_row((), Symmetry::IDENTITY, &mut row);
+            GeneratorGame::layout(()).validate(&row).unwrap();
+            prop_assert_eq!(state.outcome().is_some(), legal(&state).is_empty());
+            let again = GeneratorGame::start(&rules, Some(&state.position())).unwrap();
+            prop_assert_eq!(again.position(), state.position());
+        }
+        for &action in &odd {
+            state.play_legal(action);
+            let _ = (state.outcome(), state.position(), legal(&state).len(), state.least_actions_left());
+        }
+    }
+
+    #[test]
+    fn no_text_makes_a_start_panic(text in "\\PC{0,80}") {
+        let _ = GeneratorGame::start(&Rules::default(), Some(&text));
+    }
+}
+
+#[test]
+fn the_limits_are_reached_and_kept() {
+    // 96 imps: Generator 4, six groups of dots.
+    let mut clan = Clan::start();
+    let mut full = false;
+    let choices: Vec<u32> = (0..400)
+        .map(|number| number * 2_654_435_761 % 4_000_037 * 2)
+        .collect();
+    for &choice in &choices {
+        let moves: Vec<_> = transformations(&clan)
+            .into_iter()
+            .filter(|(_, _, after)| after.len() >= clan.len())
+            .collect();
+        clan = moves[choice as usize / 2 % moves.len()].2;
+        full |= clan.len() > 90;
+    }
+    assert!(full, "{} imps", clan.len());
+    assert_eq!(clan.depths()[..clan.len()].iter().max(), Some(&6));
+    assert_eq!(grammar::MAX_IMPS, 96);
+}
