@@ -98,6 +98,7 @@ impl<G: Game> Search<G> {
             if let (false, Some(value)) = (path.is_empty(), leaf.value) {
                 self.arena.back_up(path, value, discount);
                 self.done += 1;
+                self.depths.note(path.len());
                 self.counters.visits += 1;
             }
         }

@@ -3,7 +3,7 @@
 //! A node is a header of four words followed by five columns, one entry for each legal action:
 //!
 //! ```text
-//! edges·kind·mover | generation | ΣN | value || P… | W… | N… | child… | action·out…
+//! bound·kind·mover·edges | generation | ΣN | value || P… | W… | N… | child… | action·out… (| max…)
 //! ```
 //!
 //! So everything a traversal touches of a node lies together, and each statistic is contiguous
@@ -47,7 +47,10 @@ pub(crate) const TOTAL: usize = 1;
 pub(crate) const VISITS: usize = 2;
 pub(crate) const CHILD: usize = 3;
 pub(crate) const ACTION: usize = 4;
+/// The columns that every node has.
 pub(crate) const COLUMNS: usize = 5;
+/// The greatest value of the traversals through an edge, where that is kept.
+pub(crate) const BEST: usize = 5;
 
 /// An action and the number of leaves that are out below its edge share a word: 20 bits for the former
 /// (no game has more actions; see [`Search::new`](crate::Search::new)), 12 for the latter.
@@ -80,12 +83,16 @@ pub(crate) struct Statistics<'a> {
     pub totals: &'a [u32],
     pub visits: &'a [u32],
     pub actions: &'a [u32],
+    /// Empty where it is not kept.
+    pub best: &'a [u32],
 }
 
 const EDGE_BITS: u32 = 0x00ff_ffff;
 const SECOND: u32 = 1 << 24;
 const EVALUATED: u32 = 1 << 25;
 const TERMINAL: u32 = 1 << 26;
+/// The bits from here up hold a lower bound of the actions to a solution.
+const BOUND: u32 = 27;
 
 /// The nodes of one search tree.
 #[derive(Clone, Debug)]
@@ -95,11 +102,15 @@ pub(crate) struct Arena {
     /// Largest number of words; below [`MARK`].
     limit: usize,
     pub(super) is_full: bool,
+    /// [`COLUMNS`], or one more.
+    pub(super) columns: usize,
 }
 
 impl Arena {
-    pub(crate) fn new(settings: &Settings) -> Self {
+    /// An arena that keeps the best value of each edge if `keeps_best`.
+    pub(crate) fn new(settings: &Settings, keeps_best: bool) -> Self {
         Self {
+            columns: COLUMNS + usize::from(keeps_best),
             words: Vec::new(),
             nodes: 0,
             limit: (settings.tree_bytes / 4).min(MARK as usize - 1),
@@ -123,20 +134,24 @@ impl Arena {
     }
 
     /// Appends a node without evaluation; `None` where there is no room. The first node always has room.
-    pub(crate) fn push_empty(&mut self, mover: Player, legal: &[Action]) -> Option<NodeId> {
+    /// `least` is a number of actions below which there is no solution from here.
+    pub(crate) fn push_empty(&mut self, mover: Player, legal: &[Action], least: u32) -> Option<NodeId> {
         let edges = legal.len();
         let start = self.words.len();
-        let end = start + HEADER + COLUMNS * edges;
+        let end = start + HEADER + self.columns * edges;
         if (end > self.limit && start > 0) || edges > EDGE_BITS as usize {
             self.is_full = true;
             return None;
         }
         self.make_room(end);
         let side = if mover == Player::Second { SECOND } else { 0 };
-        self.words.extend([edges as u32 | side, NO_GENERATION, 0, 0]);
+        let bound = least.min(u32::MAX >> BOUND) << BOUND;
+        self.words
+            .extend([edges as u32 | side | bound, NO_GENERATION, 0, 0]);
         self.words.resize(start + HEADER + CHILD * edges, 0);
         self.words.resize(start + HEADER + ACTION * edges, NO_CHILD);
         self.words.extend_from_slice(legal);
+        self.words.resize(end, 0);
         self.nodes += 1;
         Some(NodeId(start as u32))
     }
@@ -163,6 +178,11 @@ impl Arena {
             EVALUATED => Kind::Gray,
             _ => Kind::Terminal,
         }
+    }
+
+    /// The lower bound that the node was made with (of that, what five bits hold).
+    pub(crate) fn least(&self, node: NodeId) -> u32 {
+        self.words[node.0 as usize] >> BOUND
     }
 
     pub(crate) fn edges(&self, node: NodeId) -> usize {
@@ -202,14 +222,16 @@ impl Arena {
     pub(crate) fn statistics(&self, node: NodeId) -> Statistics<'_> {
         let edges = self.edges(node);
         let start = node.0 as usize + HEADER;
-        let (priors, rest) = self.words[start..start + COLUMNS * edges].split_at(edges);
+        let (priors, rest) = self.words[start..start + self.columns * edges].split_at(edges);
         let (totals, rest) = rest.split_at(edges);
         let (visits, rest) = rest.split_at(edges);
+        let (actions, best) = rest[edges..].split_at(edges);
         Statistics {
             priors,
             totals,
             visits,
-            actions: &rest[edges..],
+            actions,
+            best,
         }
     }
 
@@ -301,6 +323,17 @@ impl Arena {
             let total = self.place(step, TOTAL);
             self.words[total] = (f32::from_bits(self.words[total]) + seen.get()).to_bits();
             let visits = self.place(step, VISITS);
+            if self.columns > COLUMNS {
+                let best = self.place(step, BEST);
+                let before = f32::from_bits(self.words[best]);
+                let is_first = self.words[visits] == 0;
+                self.words[best] = if is_first {
+                    seen.get()
+                } else {
+                    before.max(seen.get())
+                }
+                .to_bits();
+            }
             self.words[visits] += 1;
             self.words[step.node.0 as usize + 2] += 1;
         }

@@ -5,7 +5,7 @@
 //! a game moves no more nodes than it creates, and between two passes the arena holds at most twice what it kept and
 //! what one decision adds. Beyond that, a decision that found the arena full is followed by one pass over it.
 
-use crate::arena::{Arena, CHILD, COLUMNS, HEADER, MARK, NO_CHILD, NodeId};
+use crate::arena::{Arena, CHILD, HEADER, MARK, NO_CHILD, NodeId};
 
 /// No pass is worth while below this many words.
 const SMALL: usize = 1 << 14;
@@ -31,7 +31,7 @@ impl Arena {
         let (mut read, mut write, mut kept) = (start, 0, 0);
         while read < end {
             let edges = self.edges(NodeId(read as u32));
-            let size = HEADER + COLUMNS * edges;
+            let size = HEADER + self.columns * edges;
             let link = self.words[read + 1];
             if read == start || link & MARK != 0 {
                 if link & MARK != 0 {

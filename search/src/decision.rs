@@ -4,7 +4,7 @@ use games::{Action, Game, MoverValue, Player};
 
 use crate::{
     arena::TOTAL,
-    draws::{Draws, Purpose},
+    draws::{Draws, GameKey, Purpose},
     search::Search,
 };
 
@@ -26,8 +26,11 @@ pub struct Decision {
     pub values: Vec<MoverValue>,
     /// The decision node's own evaluation (0 as long as there is none; the result where the game is over).
     pub evaluation: MoverValue,
-    /// Mean of the decision node's own evaluation and of the values of all its traversals.
+    /// Mean of the decision node's own evaluation and of the values of all its traversals; where a solution is
+    /// known, what that is worth.
     pub value: MoverValue,
+    /// The first action of the shortest solution that is known.
+    pub solution: Option<Action>,
 }
 
 impl<G: Game> Search<G> {
@@ -46,6 +49,7 @@ impl<G: Game> Search<G> {
                 values: Vec::new(),
                 evaluation: value,
                 value,
+                solution: None,
             };
         }
         let evaluation = self.arena.evaluation(root);
@@ -68,15 +72,22 @@ impl<G: Game> Search<G> {
             visits,
             values,
             evaluation,
-            value: MoverValue::new(value as f32),
+            value: match self.solution() {
+                Some(solution) => MoverValue::new(self.settings.discount.powi(solution.len() as i32)),
+                None => MoverValue::new(value as f32),
+            },
+            solution: self.solution().and_then(|solution| solution.first().copied()),
         }
     }
 
     /// Draws an action with probability proportional to `visits^(1/temperature)`; 0 (or less) takes the most visited, a tie is drawn.
     ///
     /// The draw belongs to the ply: asking twice gives the same action. Without any visit the priors stand in for the
-    /// visits; `None` where the game is over or the decision node is not evaluated yet.
+    /// visits; `None` where the game is over or the decision node is not evaluated yet. A solution that is known is followed.
     pub fn choose(&self, temperature: f32) -> Option<Action> {
+        if let Some(solution) = self.solution() {
+            return solution.first().copied();
+        }
         let mut weights: Vec<f64> = self
             .root_visits()
             .iter()
@@ -85,10 +96,21 @@ impl<G: Game> Search<G> {
         if weights.iter().all(|&weight| weight == 0.0) {
             weights = self.root_priors.iter().map(|&prior| f64::from(prior)).collect();
         }
-        let mut draws = Draws::new(self.key, self.ply, Purpose::Choice);
-        let edge = draw(&weights, f64::from(temperature), &mut draws)?;
+        let edge = drawn(&weights, temperature, self.key, self.ply)?;
         self.arena.actions(self.root).nth(edge)
     }
+}
+
+/// Which action [`Search::choose`] draws where these are the visits of the decision after `ply` actions, in the order of
+/// the legal actions; `None` where there are none. So a record's moves can be checked without its network.
+pub fn chosen(visits: &[u32], temperature: f32, key: GameKey, ply: u32) -> Option<usize> {
+    let weights: Vec<f64> = visits.iter().map(|&visits| f64::from(visits)).collect();
+    drawn(&weights, temperature, key, ply)
+}
+
+fn drawn(weights: &[f64], temperature: f32, key: GameKey, ply: u32) -> Option<usize> {
+    let mut draws = Draws::new(key, ply, Purpose::Choice);
+    draw(weights, f64::from(temperature), &mut draws)
 }
 
 /// Draws an index with probability proportional to `weight^(1/temperature)`. Weights are not negative.

@@ -28,6 +28,8 @@ pub enum Purpose {
     Noise = 3,
     /// The action that is played.
     Choice = 4,
+    /// The problem that is played.
+    Problem = 5,
 }
 
 /// A stream of draws for one purpose at one ply of one game.

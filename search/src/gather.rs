@@ -46,6 +46,7 @@ impl<G: Game> Search<G> {
                 self.legal.extend(self.arena.actions(self.root));
                 self.send_out(Some(self.root), &mut give);
             }
+            Kind::Gray | Kind::Active if self.solution.is_proven => {}
             Kind::Gray | Kind::Active => {
                 let most = self.settings.leaves.clamp(1, MOST_OUT);
                 while self.unanswered < most && self.done + self.unanswered < self.settings.traversals {
@@ -54,6 +55,7 @@ impl<G: Game> Search<G> {
                         break;
                     }
                 }
+                self.prove();
             }
         }
         Gathered {
@@ -73,6 +75,7 @@ impl<G: Game> Search<G> {
         match self.arena.kind(end, self.generation) {
             Kind::Terminal => {
                 self.counters.terminal_visits += 1;
+                self.note_end(self.arena.result(end));
                 self.back_up_now(self.arena.result(end));
             }
             Kind::Empty => {
@@ -120,11 +123,13 @@ impl<G: Game> Search<G> {
             Some(outcome) => {
                 let node = self.arena.push_terminal(outcome.value());
                 self.counters.terminal_visits += 1;
+                self.note_end(outcome.value());
                 self.back_up_now(outcome.value());
                 node
             }
             None => {
-                let node = self.arena.push_empty(self.scratch.to_move(), &self.legal);
+                let least = self.least_left();
+                let node = self.arena.push_empty(self.scratch.to_move(), &self.legal, least);
                 self.counters.unstored += u64::from(node.is_none());
                 self.send_out(node, give);
                 node
@@ -154,6 +159,7 @@ impl<G: Game> Search<G> {
     fn back_up_now(&mut self, value: FirstValue) {
         self.arena.back_up(&self.path, value, self.discount());
         self.done += 1;
+        self.depths.note(self.path.len());
         self.counters.visits += 1;
     }
 

@@ -7,6 +7,7 @@
 //!
 //! | module | what it is for |
 //! |---|---|
+//! | [`solution`] | one-player games: the shortest solution known, and its proof |
 //! | [`settings`] | every switch, with the formula that the search maximises |
 //! | [`search`](mod@search) | the state machine: the decision node, its budget, re-rooting |
 //! | [`gather`](mod@gather) | downward passes: leaves go out, gray and terminal ones are backed up at once |
@@ -14,6 +15,7 @@
 //! | [`leaf`] | what is asked and answered: [`LeafRequest`], [`Evaluation`], [`ApplyError`] |
 //! | [`drive`](mod@drive) | a decision in one call, for evaluators that answer at once |
 //! | [`decision`] | what the search found, and the choice of an action by temperature |
+//! | [`line`](mod@line) | the most visited line; prolonging a search |
 //! | [`draws`] | the seeded generator: nothing else is random |
 //! | [`noise`] | Dirichlet noise for the decision node |
 //! | [`counters`] | visits, fresh evaluations, gray and terminal visits, told apart |
@@ -30,15 +32,18 @@ pub mod draws;
 pub mod drive;
 pub mod gather;
 pub mod leaf;
+pub mod line;
 pub mod noise;
 pub mod search;
 pub mod settings;
+pub mod solution;
 
 pub use apply::ApplyError;
 pub use counters::Counters;
 pub use decision::Decision;
 pub use draws::{Draws, GameKey, Purpose};
 pub use leaf::{Evaluation, Gathered, LeafId, LeafRequest};
+pub use line::Depths;
 pub use search::Search;
 pub use settings::{Alpha, FirstPlay, Noise, Reuse, Settings, SettingsError};
 

@@ -7,9 +7,11 @@ use crate::{
     counters::Counters,
     draws::{Draws, GameKey, Purpose},
     gather::Leaf,
+    line::Depths,
     noise,
     select::Selector,
     settings::{Reuse, Settings},
+    solution::Solution,
 };
 
 /// The search of one game, from its first state on.
@@ -34,6 +36,7 @@ pub struct Search<G: Game> {
     pub(crate) root_prior_bits: Vec<u32>,
     /// Traversals of this decision that are backed up.
     pub(crate) done: u32,
+    pub(crate) depths: Depths,
     pub(crate) selector: Selector,
     pub(crate) ties: Draws,
     pub(crate) symmetries: Draws,
@@ -46,6 +49,7 @@ pub struct Search<G: Game> {
     pub(crate) legal: Vec<Action>,
     pub(crate) counters: Counters,
     pub(crate) next_compaction: usize,
+    pub(crate) solution: Solution,
 }
 
 impl<G: Game> Search<G> {
@@ -53,8 +57,8 @@ impl<G: Game> Search<G> {
     pub fn new(root: G, settings: Settings, key: GameKey) -> Self {
         const { assert!(G::ACTIONS <= MOST_ACTIONS, "the arena packs actions") };
         let mut search = Self {
-            arena: Arena::new(&settings),
-            selector: Selector::new(&settings),
+            arena: Arena::new(&settings, G::PLAYERS == 1 && settings.max_share > 0.0),
+            selector: Selector::new(&settings, G::LOWEST_VALUE),
             scratch: root.clone(),
             state: root,
             settings,
@@ -65,6 +69,7 @@ impl<G: Game> Search<G> {
             root_priors: Vec::new(),
             root_prior_bits: Vec::new(),
             done: 0,
+            depths: Depths::default(),
             ties: Draws::new(key, 0, Purpose::Ties),
             symmetries: Draws::new(key, 0, Purpose::Symmetry),
             gather: 0,
@@ -75,6 +80,7 @@ impl<G: Game> Search<G> {
             legal: Vec::new(),
             counters: Counters::default(),
             next_compaction: Arena::next_compaction(0),
+            solution: Solution::default(),
         };
         search.plant();
         search.begin();
@@ -101,9 +107,11 @@ impl<G: Game> Search<G> {
         self.unanswered > 0
     }
 
-    /// Whether this decision's traversals are done, or nothing is to be decided: the game is over.
+    /// Whether this decision's traversals are done, or nothing is to be decided: the game is over, or the shortest
+    /// solution is proven and [`Settings::stop_when_solved`] is set.
     pub fn is_decided(&self) -> bool {
-        !self.is_waiting() && (self.is_over() || self.done >= self.settings.traversals)
+        let is_done = || self.done >= self.settings.traversals || self.solution.is_proven;
+        !self.is_waiting() && (self.is_over() || is_done())
     }
 
     /// What was done since the game began, and the tree's size.
@@ -123,6 +131,7 @@ impl<G: Game> Search<G> {
     pub fn advance(&mut self, action: Action) -> Result<(), IllegalAction> {
         self.state.play(action)?;
         self.abandon();
+        self.solution.advance(action);
         self.ply += 1;
         match self
             .child_by(action)
@@ -172,7 +181,9 @@ impl<G: Game> Search<G> {
         self.next_compaction = Arena::next_compaction(0);
         let node = match end_of(&self.state, &mut self.legal) {
             Some(outcome) => self.arena.push_terminal(outcome.value()),
-            None => self.arena.push_empty(self.state.to_move(), &self.legal),
+            None => self
+                .arena
+                .push_empty(self.state.to_move(), &self.legal, self.state.least_actions_left()),
         };
         self.root = node.unwrap_or(NodeId(0));
     }
@@ -183,6 +194,7 @@ impl<G: Game> Search<G> {
             self.generation += 1;
         }
         self.done = 0;
+        self.depths = Depths::default();
         self.ties = Draws::new(self.key, self.ply, Purpose::Ties);
         self.symmetries = Draws::new(self.key, self.ply, Purpose::Symmetry);
         self.root_priors.clear();

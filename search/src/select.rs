@@ -11,14 +11,21 @@ use crate::{
 pub(crate) struct Selector {
     exploration: f32,
     first_play: FirstPlay,
+    /// What a leaf that is out counts as.
+    lowest: f32,
+    /// The share of an edge's best traversal in its value.
+    max_share: f32,
     scores: Vec<f32>,
 }
 
 impl Selector {
-    pub(crate) fn new(settings: &Settings) -> Self {
+    /// `lowest` is the least value that a state can have.
+    pub(crate) fn new(settings: &Settings, lowest: f32) -> Self {
         Self {
             exploration: settings.exploration,
             first_play: settings.first_play,
+            lowest,
+            max_share: settings.max_share,
             scores: Vec::new(),
         }
     }
@@ -61,13 +68,33 @@ impl Selector {
         };
         let best = match self.first_play {
             _ if sum == 0 => best_of(scores, priors.iter().map(|&prior| f32::from_bits(prior))),
-            FirstPlay::Reduction(reduction) => best_of(
-                scores,
-                scores_with_reduction(&edges, priors, value, reduction, scale),
-            ),
-            FirstPlay::Parent | FirstPlay::Zero if any_out => {
-                best_of(scores, scores_with_leaves_out(&edges, priors, first, scale))
+            _ if !edges.best.is_empty() => {
+                let reduction = match self.first_play {
+                    FirstPlay::Reduction(reduction) => reduction,
+                    FirstPlay::Parent | FirstPlay::Zero => 0.0,
+                };
+                let unvisited = unvisited_value(&edges, priors, first, reduction);
+                let mixed = mixed_scores(
+                    &edges,
+                    priors,
+                    (first, unvisited),
+                    scale,
+                    self.lowest,
+                    self.max_share,
+                );
+                best_of(scores, mixed)
             }
+            FirstPlay::Reduction(reduction) => {
+                let unvisited = unvisited_value(&edges, priors, value, reduction);
+                best_of(
+                    scores,
+                    scores_with_reduction(&edges, priors, (value, unvisited), scale, self.lowest),
+                )
+            }
+            FirstPlay::Parent | FirstPlay::Zero if any_out => best_of(
+                scores,
+                scores_with_leaves_out(&edges, priors, first, scale, self.lowest),
+            ),
             FirstPlay::Parent | FirstPlay::Zero => {
                 best_of(scores, plain_scores(&edges, priors, first, scale))
             }
@@ -85,9 +112,22 @@ enum Best {
     Tied(f32),
 }
 
-/// Keeps every score in `room`, and finds the greatest, without a branch.
+/// From so many edges on it is faster to look at four of them at once. (Chess, 30 edges: 1.2 times as many traversals;
+/// Connect Four, 7 edges: 0.9 times.)
+const MANY: usize = 12;
+
+/// Keeps every score in `room`, and finds the greatest, without a branch for each.
 #[inline(always)]
 fn best_of(room: &mut [f32], scores: impl Iterator<Item = f32>) -> Best {
+    if room.len() < MANY {
+        best_of_few(room, scores)
+    } else {
+        best_of_many(room, scores)
+    }
+}
+
+#[inline(always)]
+fn best_of_few(room: &mut [f32], scores: impl Iterator<Item = f32>) -> Best {
     let (mut best, mut at, mut is_tied) = (f32::NEG_INFINITY, 0, false);
     for (edge, (kept, score)) in room.iter_mut().zip(scores).enumerate() {
         *kept = score;
@@ -97,6 +137,34 @@ fn best_of(room: &mut [f32], scores: impl Iterator<Item = f32>) -> Best {
         best = if is_better { score } else { best };
     }
     if is_tied { Best::Tied(best) } else { Best::Edge(at) }
+}
+
+/// Three loops, each of which the compiler makes do four edges at once.
+#[inline(always)]
+fn best_of_many(room: &mut [f32], scores: impl Iterator<Item = f32>) -> Best {
+    for (kept, score) in room.iter_mut().zip(scores) {
+        // No negative zero: below, it would be less than zero.
+        *kept = score + 0.0;
+    }
+    let best = room.iter().map(|&score| order(score)).fold(i32::MIN, i32::max);
+    let (mut equals, mut places) = (0, 0);
+    for (edge, &score) in (0u32..).zip(room.iter()) {
+        let is_best = u32::from(order(score) == best);
+        equals += is_best;
+        places += is_best * edge;
+    }
+    if equals > 1 {
+        Best::Tied(room.iter().copied().fold(f32::NEG_INFINITY, f32::max))
+    } else {
+        Best::Edge(places)
+    }
+}
+
+/// A whole number that is ordered as the floats are: there are instructions for the greatest of many of these.
+#[inline(always)]
+fn order(score: f32) -> i32 {
+    let bits = score.to_bits().cast_signed();
+    bits ^ ((bits >> 31) & i32::MAX)
 }
 
 /// `V` of every edge while no leaf is out.
@@ -113,6 +181,7 @@ fn scores_with_leaves_out(
     priors: &[u32],
     first: f32,
     scale: f32,
+    lowest: f32,
 ) -> impl Iterator<Item = f32> {
     let statistics = edges
         .totals
@@ -122,41 +191,80 @@ fn scores_with_leaves_out(
         .zip(edges.actions);
     statistics.map(move |(((&total, &visits), &prior), &action)| {
         let out = leaves_out(action);
-        let total = f32::from_bits(total) - float(out);
+        let total = f32::from_bits(total) + lowest * float(out);
         v(first, total, scale, f32::from_bits(prior), visits + out)
     })
 }
 
-/// `V` of every edge where an edge without visits has less than its parent's value to begin with.
-fn scores_with_reduction(
-    edges: &Statistics<'_>,
-    priors: &[u32],
-    value: f32,
-    reduction: f32,
-    scale: f32,
-) -> impl Iterator<Item = f32> {
-    let statistics = || {
-        edges
-            .totals
-            .iter()
-            .zip(edges.visits)
-            .zip(priors)
-            .zip(edges.actions)
-    };
+/// The value of an edge without visits: less than `first`, by the priors of those that have some.
+fn unvisited_value(edges: &Statistics<'_>, priors: &[u32], first: f32, reduction: f32) -> f32 {
+    let statistics = edges.visits.iter().zip(priors).zip(edges.actions);
     let mut mass = 0.0;
-    for (((_, &visits), &prior), &action) in statistics() {
+    for ((&visits, &prior), &action) in statistics {
         mass += if visits + leaves_out(action) > 0 {
             f32::from_bits(prior)
         } else {
             0.0
         };
     }
-    let unvisited = value - reduction * f32::sqrt(mass);
-    statistics().map(move |(((&total, &visits), &prior), &action)| {
+    first - reduction * f32::sqrt(mass)
+}
+
+/// `V` of every edge where an edge without visits has another value (the second of `first`) to begin with.
+fn scores_with_reduction(
+    edges: &Statistics<'_>,
+    priors: &[u32],
+    (first, unvisited): (f32, f32),
+    scale: f32,
+    lowest: f32,
+) -> impl Iterator<Item = f32> {
+    let statistics = edges
+        .totals
+        .iter()
+        .zip(edges.visits)
+        .zip(priors)
+        .zip(edges.actions);
+    statistics.map(move |(((&total, &visits), &prior), &action)| {
         let out = leaves_out(action);
-        let first = if visits + out == 0 { unvisited } else { value };
-        let total = f32::from_bits(total) - float(out);
+        let first = if visits + out == 0 { unvisited } else { first };
+        let total = f32::from_bits(total) + lowest * float(out);
         v(first, total, scale, f32::from_bits(prior), visits + out)
+    })
+}
+
+/// The same where the best traversal has a share in the value.
+fn mixed_scores(
+    edges: &Statistics<'_>,
+    priors: &[u32],
+    (first, unvisited): (f32, f32),
+    scale: f32,
+    lowest: f32,
+    share: f32,
+) -> impl Iterator<Item = f32> {
+    let statistics = edges
+        .totals
+        .iter()
+        .zip(edges.visits)
+        .zip(edges.best)
+        .zip(priors)
+        .zip(edges.actions);
+    statistics.map(move |((((&total, &visits), &best), &prior), &action)| {
+        let out = leaves_out(action);
+        let first = if visits + out == 0 { unvisited } else { first };
+        // Without a visit both terms are 0.
+        let best = if visits == 0 {
+            0.0
+        } else {
+            f32::from_bits(best) * float(visits)
+        };
+        let total = (1.0 - share) * f32::from_bits(total) + share * best;
+        v(
+            first,
+            total + lowest * float(out),
+            scale,
+            f32::from_bits(prior),
+            visits + out,
+        )
     })
 }
 
@@ -213,10 +321,13 @@ mod tests {
 
     /// An active node whose edges have these priors, mean values, visits and leaves out.
     fn node(value: f32, edges: &[(f32, f32, u32, u32)]) -> (Arena, NodeId) {
-        let settings = Settings::default();
-        let mut arena = Arena::new(&settings);
+        node_with(&Settings::default(), value, edges)
+    }
+
+    fn node_with(settings: &Settings, value: f32, edges: &[(f32, f32, u32, u32)]) -> (Arena, NodeId) {
+        let mut arena = Arena::new(settings, settings.max_share > 0.0);
         let legal: Vec<u32> = (0..edges.len() as u32).collect();
-        let node = arena.push_empty(Player::First, &legal).unwrap();
+        let node = arena.push_empty(Player::First, &legal, 0).unwrap();
         let priors: Vec<f32> = edges.iter().map(|edge| edge.0).collect();
         arena.evaluate(node, &priors, MoverValue::new(value));
         arena.activate(node, 1);
@@ -251,18 +362,21 @@ mod tests {
             edges in prop::collection::vec((0.0f32..1.0, -1.0f32..1.0, 0u32..40, 0u32..4), 1..70),
             exploration in 0.0f32..4.0,
             first_play in any_first_play(),
+            max_share in prop_oneof![Just(0.0f32), 0.0f32..1.0],
+            lowest in prop_oneof![Just(-1.0f32), Just(0.0)],
         ) {
-            let (arena, node) = node(value, &edges);
-            let settings = Settings { exploration, first_play, ..Settings::default() };
+            let settings = Settings { exploration, first_play, max_share, ..Settings::default() };
+            let (arena, node) = node_with(&settings, value, &edges);
             let mut ties = Draws::new(KEY, 0, Purpose::Ties);
-            let chosen = Selector::new(&settings).select(&arena, node, &[], true, &mut ties) as usize;
+            let chosen = Selector::new(&settings, lowest).select(&arena, node, &[], true, &mut ties) as usize;
 
             let sum: u32 = edges.iter().map(|edge| edge.2 + edge.3).sum();
             let mass: f64 = edges.iter().filter(|edge| edge.2 + edge.3 > 0).map(|edge| f64::from(edge.0)).sum();
             let v = |&(prior, mean, visits, out): &(f32, f32, u32, u32)| {
                 let (visits, out) = (f64::from(visits), f64::from(out));
                 let n = visits + out;
-                let w = f64::from(mean) * visits - out;
+                // Every traversal of an edge is worth the same here, so the best is the mean.
+                let w = f64::from(mean) * visits + f64::from(lowest) * out;
                 let f = match first_play {
                     FirstPlay::Zero => 0.0,
                     FirstPlay::Reduction(r) if n == 0.0 => f64::from(value) - f64::from(r) * mass.sqrt(),
@@ -280,7 +394,7 @@ mod tests {
     /// Without visits the exploration term is 0 for all: the prior decides, the generator among equals.
     #[test]
     fn a_new_node_begins_with_its_greatest_prior() {
-        let mut selector = Selector::new(&Settings::default());
+        let mut selector = Selector::new(&Settings::default(), -1.0);
         let mut ties = Draws::new(KEY, 0, Purpose::Ties);
         let unvisited = |prior| (prior, 0.0, 0, 0);
         let (arena, one) = node(0.3, &[unvisited(0.2), unvisited(0.5), unvisited(0.3)]);
@@ -293,11 +407,29 @@ mod tests {
         assert!(drawn[0] > 25 && drawn[2] > 25 && drawn[1] == 0, "{drawn:?}");
     }
 
+    /// One good traversal among bad ones counts for more where the best has a share.
+    #[test]
+    fn the_best_traversal_can_have_a_share() {
+        for (max_share, expected) in [(0.0, 0), (0.9, 1)] {
+            let settings = Settings {
+                max_share,
+                exploration: 0.0,
+                first_play: FirstPlay::Zero,
+                ..Settings::default()
+            };
+            let (mut arena, at) = node_with(&settings, 0.0, &[(0.5, 0.4, 4, 0), (0.5, 0.0, 3, 0)]);
+            arena.back_up(&[Step { node: at, edge: 1 }], games::FirstValue::new(1.0), 1.0);
+            let mut ties = Draws::new(KEY, 0, Purpose::Ties);
+            let chosen = Selector::new(&settings, 0.0).select(&arena, at, &[], false, &mut ties);
+            assert_eq!(chosen, expected);
+        }
+    }
+
     /// The priors given in their stead (the decision node's, with noise) replace the node's own.
     #[test]
     fn priors_can_be_replaced() {
         let (arena, at) = node(0.0, &[(0.9, 0.0, 1, 0), (0.1, 0.0, 1, 0)]);
-        let mut selector = Selector::new(&Settings::default());
+        let mut selector = Selector::new(&Settings::default(), -1.0);
         let mut ties = Draws::new(KEY, 0, Purpose::Ties);
         assert_eq!(selector.select(&arena, at, &[], false, &mut ties), 0);
         assert_eq!(

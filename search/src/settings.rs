@@ -18,8 +18,12 @@
 //! twice.) It applies to every edge from the moment its node becomes active, and again after a re-root.
 //! With `F = 0` this is `W/(1+N) + c·P·√ΣN/(1+N)` to the letter.
 //!
+//! In one-player games the best of the traversals through an edge can have a share λ in this: `W` is
+//! `(1 - λ)·W + λ·N·max` then, because nobody else's choice can spoil what was found ([`Settings::max_share`]).
+//!
 //! Leaves that are out count as lost by whoever chose the edge: with `L` of them below an edge,
-//! `W - L` and `N + L` stand for `W` and `N` everywhere above, `ΣN` included. They are counted
+//! `W - L` and `N + L` stand for `W` and `N` everywhere above, `ΣN` included. (In a game whose values cannot be
+//! less than 0, `W` and `N + L`; see [`Game::LOWEST_VALUE`](games::Game::LOWEST_VALUE).) They are counted
 //! apart and never mixed into `W`, so nothing of them can be left behind by rounding.
 //!
 //! Of equal `V` the greater prior wins (at a node whose edges have no visits `U` is 0 for all:
@@ -45,6 +49,12 @@ pub struct Settings {
     pub reuse: Reuse,
     /// Discount for each action, above 0 and at most 1. Only one-player games are discounted.
     pub discount: f32,
+    /// The share λ, 0 to 1, of the best traversal in an action's value. Only one-player games have it.
+    pub max_share: f32,
+    /// In one-player games: whether a decision ends once the shortest solution is proven, and play follows the shortest
+    /// solution that is known. A solution is a way to an outcome worth 1; it is proven shortest where the game's own
+    /// [bound](games::Game::least_actions_left), or the tree, rules out every shorter way.
+    pub stop_when_solved: bool,
     /// Largest size of the tree in bytes. A leaf that finds no room is evaluated and backed up but
     /// not kept, and [`Counters::unstored`](crate::Counters::unstored) counts it.
     pub tree_bytes: usize,
@@ -159,6 +169,11 @@ impl Settings {
             self.discount > 0.0 && self.discount <= 1.0,
             "discount",
             "must be above 0 and at most 1",
+        )?;
+        require(
+            (0.0..=1.0).contains(&self.max_share),
+            "max_share",
+            "must be 0 to 1",
         )
     }
 }
@@ -177,6 +192,8 @@ impl Default for Settings {
             random_symmetry: true,
             reuse: Reuse::Gray,
             discount: 1.0,
+            max_share: 0.0,
+            stop_when_solved: false,
             tree_bytes: 256 << 20,
         }
     }
@@ -223,5 +240,6 @@ mod tests {
         assert_eq!(check_noise(noise(1.5, 0.3)), Err("noise.fraction"));
         assert_eq!(check_noise(noise(0.5, 0.0)), Err("noise.alpha"));
         assert_eq!(wrong(|s| s.discount = 0.0), Err("discount"));
+        assert_eq!(wrong(|s| s.max_share = 1.5), Err("max_share"));
     }
 }

@@ -162,7 +162,7 @@ fn no_loss_is_left(search: &Search<TreeGame<2>>) {
                 .iter()
                 .all(|&word| leaves_out(word) == 0)
         );
-        at += crate::arena::HEADER + crate::arena::COLUMNS * search.arena.edges(node);
+        at += crate::arena::HEADER + search.arena.columns * search.arena.edges(node);
     }
 }
 

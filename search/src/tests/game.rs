@@ -1,6 +1,9 @@
 //! A game whose tree is drawn from a seed: uneven branching, players who act several times in a row, early ends.
 
-use games::{Action, Game, IllegalAction, MoverValue, Outcome, Player, RowLayout, StartError, Symmetry};
+use games::{
+    Action, Game, IllegalAction, MoverValue, Outcome, PlaneStack, Player, RowForm, RowLayout, StartError,
+    Symmetry,
+};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -110,11 +113,13 @@ impl<const PLAYERS: u8> Game for TreeGame<PLAYERS> {
         RowLayout {
             game: Self::NAME.into(),
             options: 0,
-            entries: 1,
-            planes: 1,
-            sparse: vec![0],
-            constants: Vec::new(),
-            ones: Vec::new(),
+            form: RowForm::Planes(PlaneStack {
+                entries: 1,
+                planes: 1,
+                sparse: vec![0],
+                constants: Vec::new(),
+                ones: Vec::new(),
+            }),
             actions: Self::ACTIONS,
             mirrored_actions: false,
         }

@@ -4,12 +4,14 @@ mod batches;
 mod budget;
 mod game;
 mod invariants;
+mod lines;
 mod memory;
 mod one_player;
 mod reference;
 mod reuse;
 mod seeded;
 mod signs;
+mod solutions;
 
 use game::{Shape, TreeGame};
 use proptest::prelude::*;
