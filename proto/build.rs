@@ -5,7 +5,11 @@ use std::{error::Error, fs, path::PathBuf};
 use prost::Message as _;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let files = ["minuet/v1/evaluator.proto", "minuet/v1/replay.proto"];
+    let files = [
+        "minuet/v1/evaluator.proto",
+        "minuet/v1/replay.proto",
+        "inference/grpc_service.proto",
+    ];
     for file in files {
         println!("cargo::rerun-if-changed={file}");
     }

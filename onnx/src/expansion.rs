@@ -2,28 +2,28 @@
 //!
 //! So the row is what crosses the network and the bus to the device. Of the formulations tried on CPUs
 //! ScatterElements was the fastest (about 1 µs a position; OneHot costs a hundred times that).
-//! The result equals [`RowLayout::expand`] exactly: constants are selected (Gather), divided as there,
+//! The result equals [`PlaneStack::expand`] exactly: constants are selected (Gather), divided as there,
 //! and nothing is summed.
 
-use games::{RowLayout, layout::SQUARES};
+use games::{PlaneStack, layout::SQUARES};
 
 use crate::graph::{Attribute, Graph, Value};
 use crate::proto::tensor_proto::DataType;
 
 /// Adds the expansion of `rows` (int32 `[batch, row_len]`) and gives f32 `[batch, planes, 8, 8]`.
-pub fn expand(graph: &mut Graph, layout: &RowLayout, rows: &Value) -> Value {
-    let entries = i64::from(layout.entries);
-    let flat = layout.tensor_len() as i64;
+pub fn expand(graph: &mut Graph, stack: &PlaneStack, rows: &Value) -> Value {
+    let entries = i64::from(stack.entries);
+    let flat = stack.tensor_len() as i64;
     let columns = graph.longs("expand.columns", &[1]);
     let zero = graph.longs("expand.zero", &[0]);
     let end = graph.longs("expand.entries", &[entries]);
     let indices = graph.node("Slice", "expand.indices", &[rows, &zero, &end, &columns], &[]);
     let shape = graph.node("Shape", "expand.shape", &[&indices], &[]);
 
-    let base = if layout.constants.is_empty() {
-        constant_base(graph, layout, &shape)
+    let base = if stack.constants.is_empty() {
+        constant_base(graph, stack, &shape)
     } else {
-        base_with_constants(graph, layout, rows)
+        base_with_constants(graph, stack, rows)
     };
     let to_flat = graph.longs("expand.flat", &[-1, flat]);
     let base = graph.node("Reshape", "expand.base", &[&base, &to_flat], &[]);
@@ -40,15 +40,15 @@ pub fn expand(graph: &mut Graph, layout: &RowLayout, rows: &Value) -> Value {
         &[&base, &indices, &ones],
         &[("axis", Attribute::Int(1))],
     );
-    let to_board = graph.longs("expand.board", &[-1, i64::from(layout.planes), 8, 8]);
+    let to_board = graph.longs("expand.board", &[-1, i64::from(stack.planes), 8, 8]);
     graph.node("Reshape", "expand.planes", &[&scattered, &to_board], &[])
 }
 
 /// What every position of a layout without constants starts from: `[batch, planes·64]`.
-fn constant_base(graph: &mut Graph, layout: &RowLayout, shape: &Value) -> Value {
-    let planes = layout.planes as usize;
-    let mut levels = vec![0.0; layout.tensor_len()];
-    for &plane in &layout.ones {
+fn constant_base(graph: &mut Graph, stack: &PlaneStack, shape: &Value) -> Value {
+    let planes = stack.planes as usize;
+    let mut levels = vec![0.0; stack.tensor_len()];
+    for &plane in &stack.ones {
         let start = plane as usize * SQUARES;
         if let Some(plane) = levels.get_mut(start..start + SQUARES) {
             plane.fill(1.0);
@@ -68,21 +68,21 @@ fn constant_base(graph: &mut Graph, layout: &RowLayout, shape: &Value) -> Value 
 }
 
 /// `[batch, planes, 64]`: constant planes hold their value, planes of ones 1, all others 0.
-fn base_with_constants(graph: &mut Graph, layout: &RowLayout, rows: &Value) -> Value {
-    let planes = layout.planes as usize;
+fn base_with_constants(graph: &mut Graph, stack: &PlaneStack, rows: &Value) -> Value {
+    let planes = stack.planes as usize;
     let mut column = vec![0_i64; planes];
     let mut divisor = vec![1.0_f32; planes];
     let mut mask = vec![0.0_f32; planes];
     let mut ones = vec![0.0_f32; planes];
-    for (number, constant) in layout.constants.iter().enumerate() {
+    for (number, constant) in stack.constants.iter().enumerate() {
         let plane = constant.plane as usize;
         if plane < planes {
-            column[plane] = (layout.entries as usize + number) as i64;
+            column[plane] = (stack.entries as usize + number) as i64;
             divisor[plane] = constant.divisor as f32;
             mask[plane] = 1.0;
         }
     }
-    for &plane in &layout.ones {
+    for &plane in &stack.ones {
         if let Some(level) = ones.get_mut(plane as usize) {
             *level = 1.0;
         }

@@ -81,6 +81,21 @@ impl Graph {
         self.initialiser(name, DataType::Int64, &[values.len()], raw)
     }
 
+    /// A constant list of 32-bit integers.
+    pub fn ints(&mut self, name: &str, values: &[i32]) -> Value {
+        self.ints_of(name, &[values.len()], values)
+    }
+
+    /// The same as a column, `[values, 1]`.
+    pub fn int_column(&mut self, name: &str, values: &[i32]) -> Value {
+        self.ints_of(name, &[values.len(), 1], values)
+    }
+
+    fn ints_of(&mut self, name: &str, sides: &[usize], values: &[i32]) -> Value {
+        let raw: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        self.initialiser(name, DataType::Int32, sides, raw)
+    }
+
     /// Adds a node with one output and gives that. `name` makes it findable in a profile.
     pub fn node(
         &mut self,

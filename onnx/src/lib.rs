@@ -11,10 +11,12 @@
 //! | [`graph`] | nodes, initialisers and names of one graph under construction |
 //! | [`expansion`] | the nodes that turn index rows into planes |
 //! | [`tower`] | the nodes of the tower |
+//! | [`fish_eye`] | the network over clans of imps: its weights, its graph, its definition |
 //! | [`model`] | the whole file: inputs, outputs, metadata |
 //! | [`reference`](mod@reference) | a plain evaluation of a tower, to check runtimes and exports against |
 
 pub mod expansion;
+pub mod fish_eye;
 pub mod graph;
 pub mod model;
 pub mod random;
@@ -28,6 +30,7 @@ pub mod proto {
     include!(concat!(env!("OUT_DIR"), "/onnx.rs"));
 }
 
+pub use fish_eye::{FishEyeShape, FishEyeWeights};
 pub use model::{Input, Metadata, build, metadata_of};
 pub use random::TowerShape;
 pub use weights::{Block, Conv, Linear, PolicyHead, SqueezeExcitation, TowerError, TowerWeights, ValueHead};

@@ -11,7 +11,7 @@
 //!
 //! Metadata: `minuet.layout` (the [`RowLayout`] as JSON), `minuet.game`, `minuet.step`. Opset 18, IR version 9.
 
-use games::RowLayout;
+use games::{PlaneStack, RowLayout};
 use prost::Message as _;
 
 use crate::{
@@ -36,6 +36,9 @@ pub const LAYOUT_KEY: &str = "minuet.layout";
 pub const GAME_KEY: &str = "minuet.game";
 /// Metadata key of the training step.
 pub const STEP_KEY: &str = "minuet.step";
+
+/// The operators of towers are those of this version.
+const OPSET: i64 = 18;
 
 /// What a model takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,16 +84,17 @@ pub enum MetadataError {
 pub fn build(weights: &TowerWeights, metadata: &Metadata, input: Input) -> Result<Vec<u8>, TowerError> {
     let layout = &metadata.layout;
     weights.check(layout)?;
+    let stack = stack_of(layout)?;
     let batch = Side::Free("batch");
     let mut graph = Graph::new("minuet");
     let planes = match input {
         Input::Rows => {
-            let sides = [batch, Side::Fixed(layout.row_len())];
+            let sides = [batch, Side::Fixed(stack.row_len())];
             let rows = graph.input(ROWS, DataType::Int32, &sides);
-            expansion::expand(&mut graph, layout, &rows)
+            expansion::expand(&mut graph, stack, &rows)
         }
         Input::Planes => {
-            let planes = Side::Fixed(layout.planes as usize);
+            let planes = Side::Fixed(stack.planes as usize);
             let sides = [batch, planes, Side::Fixed(8), Side::Fixed(8)];
             graph.input(PLANES, DataType::Float, &sides)
         }
@@ -99,7 +103,7 @@ pub fn build(weights: &TowerWeights, metadata: &Metadata, input: Input) -> Resul
     let actions = [batch, Side::Fixed(layout.actions as usize)];
     graph.output(POLICY, &heads.policy_logits, DataType::Float, &actions);
     graph.output(VALUE, &heads.value, DataType::Float, &[batch, Side::Fixed(1)]);
-    file(graph, metadata)
+    file(graph, metadata, OPSET)
 }
 
 /// Writes a file that holds the expansion alone: `indices` in, `planes` out. For tests and measurements.
@@ -111,21 +115,29 @@ pub fn build_expansion(metadata: &Metadata) -> Result<Vec<u8>, TowerError> {
     layout
         .check()
         .map_err(|error| TowerError::Layout(error.to_string()))?;
+    let stack = stack_of(layout)?;
     let batch = Side::Free("batch");
     let mut graph = Graph::new("minuet-expansion");
-    let rows = graph.input(ROWS, DataType::Int32, &[batch, Side::Fixed(layout.row_len())]);
-    let planes = expansion::expand(&mut graph, layout, &rows);
+    let rows = graph.input(ROWS, DataType::Int32, &[batch, Side::Fixed(stack.row_len())]);
+    let planes = expansion::expand(&mut graph, stack, &rows);
     let sides = [
         batch,
-        Side::Fixed(layout.planes as usize),
+        Side::Fixed(stack.planes as usize),
         Side::Fixed(8),
         Side::Fixed(8),
     ];
     graph.output(PLANES, &planes, DataType::Float, &sides);
-    file(graph, metadata)
+    file(graph, metadata, OPSET)
 }
 
-fn file(graph: Graph, metadata: &Metadata) -> Result<Vec<u8>, TowerError> {
+/// A tower sees planes.
+fn stack_of(layout: &RowLayout) -> Result<&PlaneStack, TowerError> {
+    layout
+        .stack()
+        .map_err(|error| TowerError::Layout(error.to_string()))
+}
+
+pub(crate) fn file(graph: Graph, metadata: &Metadata, opset: i64) -> Result<Vec<u8>, TowerError> {
     let layout =
         serde_json::to_string(&metadata.layout).map_err(|error| TowerError::Layout(error.to_string()))?;
     let entry = |key: &str, value: String| StringStringEntryProto {
@@ -138,7 +150,7 @@ fn file(graph: Graph, metadata: &Metadata) -> Result<Vec<u8>, TowerError> {
         producer_version: Some(env!("CARGO_PKG_VERSION").into()),
         opset_import: vec![OperatorSetIdProto {
             domain: Some(String::new()),
-            version: Some(18),
+            version: Some(opset),
         }],
         metadata_props: vec![
             entry(LAYOUT_KEY, layout),

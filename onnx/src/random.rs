@@ -1,10 +1,17 @@
 //! A tower of random weights: as fast as a trained one, and as good for comparing numbers.
 
-use games::{RowLayout, layout::SQUARES};
+use games::{
+    Game as _, RowLayout, Symmetry,
+    generator::{GeneratorGame, Problem, Rules},
+    layout::SQUARES,
+};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 use crate::weights::{Block, Conv, Linear, PolicyHead, SqueezeExcitation, TowerWeights, ValueHead};
+
+/// Deepest problems that rows of clans are drawn from, in moves.
+const DEEPEST: u32 = 24;
 
 /// The sizes of a tower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,9 +53,10 @@ impl TowerWeights {
         let filters = shape.filters;
         let calm = 1.0 / (shape.blocks.max(1) as f32).sqrt();
         let actions = layout.actions as usize;
+        let planes = layout.stack().map_or(0, |stack| stack.planes as usize);
         Self {
             // Few of a row's planes are filled, hence the gain.
-            input: draw.conv(filters, layout.planes as usize, 3, 3.0),
+            input: draw.conv(filters, planes, 3, 3.0),
             blocks: (0..shape.blocks)
                 .map(|_| Block {
                     first: draw.conv(filters, filters, 3, 1.0),
@@ -79,10 +87,10 @@ impl TowerWeights {
     }
 }
 
-struct Draw(ChaCha8Rng);
+pub(crate) struct Draw(pub(crate) ChaCha8Rng);
 
 impl Draw {
-    fn conv(&mut self, outputs: usize, inputs: usize, kernel: usize, gain: f32) -> Conv {
+    pub(crate) fn conv(&mut self, outputs: usize, inputs: usize, kernel: usize, gain: f32) -> Conv {
         let taps = inputs * kernel * kernel;
         Conv {
             outputs,
@@ -93,7 +101,7 @@ impl Draw {
         }
     }
 
-    fn linear(&mut self, outputs: usize, inputs: usize, gain: f32) -> Linear {
+    pub(crate) fn linear(&mut self, outputs: usize, inputs: usize, gain: f32) -> Linear {
         Linear {
             outputs,
             inputs,
@@ -108,7 +116,7 @@ impl Draw {
         self.uniform(count, bound)
     }
 
-    fn uniform(&mut self, count: usize, bound: f32) -> Vec<f32> {
+    pub(crate) fn uniform(&mut self, count: usize, bound: f32) -> Vec<f32> {
         (0..count)
             .map(|_| self.0.random_range(-1.0_f32..1.0) * bound)
             .collect()
@@ -117,16 +125,19 @@ impl Draw {
 
 /// Rows that a game of this layout could have: indices into the sparse planes, constants within their bounds.
 ///
-/// `filled` in (0, 1] is the share of entries that are no repetition of the first one.
+/// Where rows hold clans, they are positions on the way to solutions of drawn problems. `filled` in (0, 1] is the share of entries that are no repetition of the first one.
 pub fn rows(layout: &RowLayout, count: usize, filled: f32, seed: u64) -> Vec<u32> {
+    let Ok(stack) = layout.stack() else {
+        return clans(count, seed);
+    };
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let mut rows = Vec::with_capacity(count * layout.row_len());
+    let mut rows = Vec::with_capacity(count * stack.row_len());
     for _ in 0..count {
         let mut first = None;
-        for _ in 0..layout.entries {
-            let plane = layout
+        for _ in 0..stack.entries {
+            let plane = stack
                 .sparse
-                .get(random.random_range(0..layout.sparse.len().max(1)))
+                .get(random.random_range(0..stack.sparse.len().max(1)))
                 .copied()
                 .unwrap_or_default();
             let index = plane * SQUARES as u32 + random.random_range(0..SQUARES as u32);
@@ -138,11 +149,35 @@ pub fn rows(layout: &RowLayout, count: usize, filled: f32, seed: u64) -> Vec<u32
             });
         }
         rows.extend(
-            layout
+            stack
                 .constants
                 .iter()
                 .map(|constant| random.random_range(0..=constant.max)),
         );
+    }
+    rows
+}
+
+/// Positions of the generator game: problems of all depths, each some way towards its solution.
+fn clans(count: usize, seed: u64) -> Vec<u32> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut rows = Vec::new();
+    for number in 0..count {
+        let depth = 1 + 7 * number as u32 % DEEPEST;
+        let mut draw = |below: usize| random.random_range(0..below.max(1));
+        let drawn = GeneratorGame::draw_start(&Rules::default(), depth, &mut draw);
+        let (mut state, solution) = match drawn {
+            Some(drawn) => (drawn.start, drawn.solution),
+            // Where no problem of this depth was found, the beginning without a problem will do.
+            None => (GeneratorGame::posed(&Rules::default(), Problem::Free), Vec::new()),
+        };
+        let steps = random.random_range(solution.len() / 2..=solution.len());
+        // The last one would end it.
+        let steps = steps.min(solution.len().saturating_sub(1));
+        for &action in solution.iter().take(steps) {
+            state.play_legal(action);
+        }
+        state.write_row((), Symmetry::IDENTITY, &mut rows);
     }
     rows
 }

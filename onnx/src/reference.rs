@@ -40,7 +40,7 @@ fn block(weights: &Block, board: &[f32]) -> Vec<f32> {
     relu(second.iter().zip(board).map(|(new, skip)| new + skip).collect())
 }
 
-fn conv(weights: &Conv, board: &[f32]) -> Vec<f32> {
+pub(crate) fn conv(weights: &Conv, board: &[f32]) -> Vec<f32> {
     let (kernel, reach) = (weights.kernel, weights.kernel as isize / 2);
     let mut result = Vec::with_capacity(weights.outputs * SQUARES);
     for (kernels, &bias) in weights
@@ -65,7 +65,7 @@ fn conv(weights: &Conv, board: &[f32]) -> Vec<f32> {
     result
 }
 
-fn linear(weights: &Linear, values: &[f32]) -> Vec<f32> {
+pub(crate) fn linear(weights: &Linear, values: &[f32]) -> Vec<f32> {
     weights
         .weights
         .chunks(weights.inputs)
@@ -81,7 +81,7 @@ fn linear(weights: &Linear, values: &[f32]) -> Vec<f32> {
         .collect()
 }
 
-fn relu(mut values: Vec<f32>) -> Vec<f32> {
+pub(crate) fn relu(mut values: Vec<f32>) -> Vec<f32> {
     values.iter_mut().for_each(|value| *value = value.max(0.0));
     values
 }

@@ -92,7 +92,7 @@ fn value(graph: &mut Graph, head: &ValueHead, board: &Value) -> Value {
     graph.node("Tanh", "value", &[&output], &[])
 }
 
-fn conv(graph: &mut Graph, name: &str, weights: &Conv, board: &Value) -> Value {
+pub(crate) fn conv(graph: &mut Graph, name: &str, weights: &Conv, board: &Value) -> Value {
     let kernel = weights.kernel;
     let sides = [weights.outputs, weights.inputs, kernel, kernel];
     let kernels = graph.floats(&format!("{name}.weight"), &sides, &weights.weights);
@@ -105,7 +105,7 @@ fn conv(graph: &mut Graph, name: &str, weights: &Conv, board: &Value) -> Value {
     graph.node("Conv", name, &[board, &kernels, &bias], &attributes)
 }
 
-fn linear(graph: &mut Graph, name: &str, weights: &Linear, values: &Value) -> Value {
+pub(crate) fn linear(graph: &mut Graph, name: &str, weights: &Linear, values: &Value) -> Value {
     let sides = [weights.outputs, weights.inputs];
     let matrix = graph.floats(&format!("{name}.weight"), &sides, &weights.weights);
     let bias = graph.floats(&format!("{name}.bias"), &[weights.outputs], &weights.bias);
@@ -113,11 +113,11 @@ fn linear(graph: &mut Graph, name: &str, weights: &Linear, values: &Value) -> Va
     graph.node("Gemm", name, &[values, &matrix, &bias], &transposed)
 }
 
-fn relu(graph: &mut Graph, name: &str, value: &Value) -> Value {
+pub(crate) fn relu(graph: &mut Graph, name: &str, value: &Value) -> Value {
     graph.node("Relu", &format!("{name}.relu"), &[value], &[])
 }
 
-fn flatten(graph: &mut Graph, name: &str, board: &Value, channels: usize) -> Value {
+pub(crate) fn flatten(graph: &mut Graph, name: &str, board: &Value, channels: usize) -> Value {
     let shape = graph.longs(&format!("{name}.flat.shape"), &[-1, (channels * SQUARES) as i64]);
     graph.node("Reshape", &format!("{name}.flat"), &[board, &shape], &[])
 }

@@ -160,7 +160,10 @@ impl TowerWeights {
         if let Some(fault) = fault {
             return Err(fault);
         }
-        let (planes, actions) = (layout.planes as usize, layout.actions as usize);
+        let stack = layout
+            .stack()
+            .map_err(|error| TowerError::Layout(error.to_string()))?;
+        let (planes, actions) = (stack.planes as usize, layout.actions as usize);
         if self.input.inputs != planes {
             return Err(TowerError::Layout(format!(
                 "the tower takes {} planes, the layout has {planes}",
@@ -245,9 +248,9 @@ impl TowerWeights {
 }
 
 /// Outputs, inputs, kernel.
-type Shape = (usize, usize, usize);
+pub(crate) type Shape = (usize, usize, usize);
 
-fn check_layer(
+pub(crate) fn check_layer(
     layer: &str,
     weights: &[f32],
     bias: &[f32],

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use games::{ConstantPlane, RowLayout};
+use games::{ConstantPlane, PlaneStack, RowForm, RowLayout};
 use onnx::{
     Input, Metadata, PolicyHead, TowerError, TowerShape, TowerWeights, build, metadata_of, model,
     proto::{ModelProto, tensor_shape_proto::dimension, type_proto},
@@ -25,11 +25,13 @@ fn mixed(actions: u32) -> RowLayout {
     RowLayout {
         game: "mixed".into(),
         options: 3,
-        entries: 6,
-        planes: 7,
-        sparse: vec![0, 2, 5],
-        constants: vec![constant(6, 100, 100), constant(1, 1, 1), constant(4, 1, 1)],
-        ones: vec![3],
+        form: RowForm::Planes(PlaneStack {
+            entries: 6,
+            planes: 7,
+            sparse: vec![0, 2, 5],
+            constants: vec![constant(6, 100, 100), constant(1, 1, 1), constant(4, 1, 1)],
+            ones: vec![3],
+        }),
         actions,
         mirrored_actions: false,
     }
@@ -159,10 +161,10 @@ fn refuses_metadata_without_meaning() {
     assert!(metadata_of(b"no onnx file").is_err());
     let bare = ModelProto::default().encode_to_vec();
     assert!(metadata_of(&bare).is_err());
-    let twice = RowLayout {
-        ones: vec![2],
-        ..mixed(9)
-    };
+    let mut twice = mixed(9);
+    if let RowForm::Planes(stack) = &mut twice.form {
+        stack.ones = vec![2];
+    }
     let twice = serde_json::to_string(&twice).unwrap();
     assert!(model::parse_metadata(&twice, Some("5")).is_err());
     let good = serde_json::to_string(&mixed(9)).unwrap();
@@ -174,8 +176,8 @@ fn refuses_metadata_without_meaning() {
 fn random_rows_are_rows() {
     let layout = mixed(9);
     let rows = random::rows(&layout, 200, 0.7, 5);
-    assert_eq!(rows.len(), 200 * layout.row_len());
-    for row in rows.chunks(layout.row_len()) {
+    assert_eq!(rows.len(), 200 * layout.row_len().unwrap());
+    for row in rows.chunks(layout.row_len().unwrap()) {
         layout.validate(row).unwrap();
     }
     assert_eq!(rows, random::rows(&layout, 200, 0.7, 5));

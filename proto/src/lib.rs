@@ -10,5 +10,11 @@ pub mod v1 {
     tonic::include_proto!("minuet.v1");
 }
 
+/// The Open Inference Protocol (KServe v2), as public clients speak it.
+#[allow(missing_docs, clippy::all, clippy::pedantic)]
+pub mod inference {
+    tonic::include_proto!("inference");
+}
+
 /// The file descriptor set of every service here, for gRPC reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

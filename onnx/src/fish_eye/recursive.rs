@@ -1,0 +1,151 @@
+//! The network by its definition, imp by imp: the second implementation that the graph is checked against.
+//! Sums are taken in f64, so its own rounding is out of the question.
+
+use games::layout::SQUARES;
+
+use super::FishEyeWeights;
+use crate::reference::{conv, linear, relu};
+
+/// An imp and what hangs below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sept {
+    /// The imp's one-hot value.
+    pub value: usize,
+    /// Role and sept of each child, in the clan's order.
+    pub children: Vec<(usize, Sept)>,
+    /// What is drawn inside it: a symbol for each square.
+    pub view: [u8; SQUARES],
+}
+
+/// A position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The clan.
+    pub root: Sept,
+    /// Its grids.
+    pub grids: Vec<[u8; SQUARES]>,
+    /// Its flags.
+    pub flags: Vec<bool>,
+}
+
+/// Evaluates one position: the logits of every imp, in preorder, `[imps][moves]`, and the value.
+pub fn evaluate(weights: &FishEyeWeights, position: &Position) -> (Vec<f32>, f32) {
+    let grids = grids(weights, position);
+    let mut logits = Vec::new();
+    policy(
+        weights,
+        &position.root,
+        &grids,
+        &mut Vec::new(),
+        &mut Vec::new(),
+        &mut logits,
+    );
+    let input = [
+        sept(weights, &position.root),
+        grids,
+        view(weights, &position.root),
+    ]
+    .concat();
+    let hidden = relu(linear(&weights.value_hidden, &input));
+    let output = linear(&weights.value_output, &hidden);
+    let value = output.first().copied().unwrap_or(f32::NAN);
+    (logits, 1.0 / (1.0 + (-value).exp()))
+}
+
+/// Appends the logits of an imp and then of all below it.
+fn policy(
+    weights: &FishEyeWeights,
+    imp: &Sept,
+    grids: &[f32],
+    ancestors: &mut Vec<Vec<f32>>,
+    path: &mut Vec<usize>,
+    logits: &mut Vec<f32>,
+) {
+    let shape = &weights.shape;
+    let own = sept(weights, imp);
+    let none = embedding(weights, 0);
+    let context: Vec<f32> = (0..shape.depth)
+        .flat_map(|step| {
+            let at = ancestors.len().checked_sub(step + 1);
+            at.map_or(none, |at| ancestors[at].as_slice()).iter().copied()
+        })
+        .collect();
+    let mut matrix = vec![0.0; (shape.roles - 1) * shape.depth];
+    for (depth, &role) in path.iter().enumerate() {
+        matrix[role * shape.depth + depth] = 1.0;
+    }
+    let input = [
+        own.as_slice(),
+        &relu(linear(&weights.context, &context)),
+        &relu(linear(&weights.path, &matrix)),
+        &view(weights, imp),
+        grids,
+    ]
+    .concat();
+    let hidden = relu(linear(&weights.policy_hidden, &input));
+    logits.extend(linear(&weights.policy_output, &hidden));
+    ancestors.push(own);
+    for (role, child) in &imp.children {
+        path.push(*role);
+        policy(weights, child, grids, ancestors, path, logits);
+        path.pop();
+    }
+    ancestors.pop();
+}
+
+/// The roll-up.
+fn sept(weights: &FishEyeWeights, imp: &Sept) -> Vec<f32> {
+    let this = embedding(weights, imp.value);
+    if imp.children.is_empty() {
+        return this.to_vec();
+    }
+    let mut rows = vec![embedding(weights, 0).to_vec(); weights.shape.roles];
+    rows[0] = this.to_vec();
+    for (role, child) in &imp.children {
+        rows[*role] = sept(weights, child);
+    }
+    linear(
+        &weights.rollup_output,
+        &relu(linear(&weights.rollup_hidden, &rows.concat())),
+    )
+}
+
+fn embedding(weights: &FishEyeWeights, value: usize) -> &[f32] {
+    let width = weights.shape.width;
+    &weights.embedding[value * width..][..width]
+}
+
+fn grids(weights: &FishEyeWeights, position: &Position) -> Vec<f32> {
+    let mut planes: Vec<f32> = position
+        .grids
+        .iter()
+        .flat_map(|grid| one_hot(weights, grid))
+        .collect();
+    for &flag in &position.flags {
+        planes.extend([f32::from(u8::from(flag)); SQUARES]);
+    }
+    for layer in &weights.grids {
+        planes = relu(conv(layer, &planes));
+    }
+    relu(linear(
+        &weights.grids_output,
+        &relu(conv(&weights.grids_reduce, &planes)),
+    ))
+}
+
+fn view(weights: &FishEyeWeights, imp: &Sept) -> Vec<f32> {
+    let planes = relu(conv(&weights.view, &one_hot(weights, &imp.view)));
+    relu(linear(
+        &weights.view_output,
+        &relu(conv(&weights.view_reduce, &planes)),
+    ))
+}
+
+fn one_hot(weights: &FishEyeWeights, grid: &[u8; SQUARES]) -> Vec<f32> {
+    (0..weights.shape.symbols)
+        .flat_map(|symbol| {
+            grid.iter()
+                .map(move |&found| f32::from(u8::from(usize::from(found) == symbol)))
+        })
+        .collect()
+}
