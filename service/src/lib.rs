@@ -4,18 +4,24 @@
 //! |---|---|
 //! | [`config`] | `run.toml`: sections, defaults, overrides, checking, the commented template |
 //! | [`role`] | the `main` of a role's binary: arguments, logs, metrics page, signals, exit codes |
-//! | [`connect`] | lazily connecting channels to other roles, and the limits both sides keep |
+//! | [`connect`] | lazily connecting links to other roles, spread over all servers of a name |
+//! | [`security`] | TLS, tokens, rights |
+//! | [`door`] | which connections a server lets in |
 //! | [`serve`] | the same server settings everywhere, health, reflection, draining with a deadline |
 //! | [`backoff`] | how long to wait before the next attempt |
 //! | [`metrics_page`] | the Prometheus page: build, process, histogram buckets |
 //! | [`contain`](mod@contain) | panics of others' code that are expected, and answered |
+//! | [`telemetry`] | spans for an OpenTelemetry collector |
 //! | [`process`] | memory and processor time of a process |
 
 pub mod backoff;
 pub mod config;
 pub mod connect;
 pub mod contain;
+pub mod door;
 pub mod metrics_page;
 pub mod process;
 pub mod role;
+pub mod security;
 pub mod serve;
+pub mod telemetry;

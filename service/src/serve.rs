@@ -4,16 +4,19 @@ use std::{io, net::SocketAddr, time::Duration};
 
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use tonic::{
-    service::Routes,
-    transport::{Server, server::TcpIncoming},
-};
+use tonic::{service::Routes, transport::Server};
 use tonic_health::{ServingStatus, server::HealthReporter};
 
-use crate::connect::{CONNECTION_WINDOW_BYTES, KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT, STREAM_WINDOW_BYTES};
+use crate::{
+    config::SecurityConfig,
+    connect::{CONNECTION_WINDOW_BYTES, KEEP_ALIVE_TIMEOUT, STREAM_WINDOW_BYTES},
+    door::Door,
+    security::SecurityError,
+    telemetry,
+};
 
-/// Streams that one connection may have open at the same time.
-const MAX_STREAMS_PER_CONNECTION: u32 = 1024;
+/// Once its age is reached, a connection's open streams get this long to end.
+const AGE_GRACE: Duration = Duration::from_secs(30);
 
 /// Why a service stopped serving.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +29,9 @@ pub enum ServeError {
         /// Why.
         reason: io::Error,
     },
+    /// Who may come in cannot be said, or plaintext would be spoken where others can listen.
+    #[error(transparent)]
+    Security(#[from] SecurityError),
     /// The descriptors given for reflection are damaged.
     #[error("cannot describe the services for reflection")]
     Reflection(#[from] tonic_reflection::server::Error),
@@ -44,14 +50,18 @@ pub enum Drained {
 }
 
 /// A server builder with the settings that every service of Minuet shares.
-pub fn server() -> Server {
-    Server::builder()
-        .tcp_nodelay(true)
-        .http2_keepalive_interval(Some(KEEP_ALIVE_INTERVAL))
+fn server(door: &Door) -> Server {
+    let server = Server::builder()
+        .http2_keepalive_interval(Some(door.keep_alive))
         .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-        .max_concurrent_streams(MAX_STREAMS_PER_CONNECTION)
+        .max_concurrent_streams(door.max_streams)
+        .trace_fn(telemetry::call_span);
+    match door.max_connection_age {
+        None => server,
+        Some(age) => server.max_connection_age(age).max_connection_age_grace(AGE_GRACE),
+    }
 }
 
 /// Listens on `address` (`host:port`; port 0 takes a free one).
@@ -72,6 +82,8 @@ pub async fn listen(address: &str) -> Result<TcpListener, ServeError> {
 pub struct Health {
     reporter: HealthReporter,
     names: Vec<&'static str>,
+    /// The health service and nothing else.
+    alone: Routes,
 }
 
 impl Health {
@@ -104,6 +116,7 @@ pub async fn standard_routes(
     let health = Health {
         reporter,
         names: all_names,
+        alone: Routes::new(health_service.clone()),
     };
     health.set_serving(false).await;
     let reflection = || {
@@ -119,11 +132,10 @@ pub async fn standard_routes(
     Ok((routes, health))
 }
 
-/// Serves until `shutdown`; then says NOT_SERVING, takes no new connections and gives what is open `drain` to end.
-/// Long-lived streams must end themselves on `shutdown`: the transport waits for them, and cuts them after `drain`.
+/// Serves behind a door as `[security]` has it by default: plaintext on loopback, no tokens. See [`serve_behind`].
 ///
 /// # Errors
-/// [`ServeError::Transport`].
+/// As [`serve_behind`].
 pub async fn serve(
     routes: Routes,
     listener: TcpListener,
@@ -131,7 +143,28 @@ pub async fn serve(
     shutdown: CancellationToken,
     drain: Duration,
 ) -> Result<Drained, ServeError> {
-    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    let door = Door::new(&SecurityConfig::default(), |_| None)?;
+    serve_behind(door, routes, listener, health, shutdown, drain).await
+}
+
+/// Serves whom `door` lets in until `shutdown`; then says NOT_SERVING, takes no new connections and gives what is open `drain`
+/// to end. Long-lived streams must end themselves on `shutdown`: the transport waits for them, and cuts them after `drain`.
+///
+/// # Errors
+/// [`ServeError::Transport`], and [`ServeError::Security`] where the door may not be opened at this address.
+pub async fn serve_behind(
+    door: Door,
+    routes: Routes,
+    listener: TcpListener,
+    health: Health,
+    shutdown: CancellationToken,
+    drain: Duration,
+) -> Result<Drained, ServeError> {
+    let address = listener.local_addr().map_err(|reason| ServeError::Listen {
+        address: "the listener".into(),
+        reason,
+    })?;
+    door.check(address)?;
     let asked_to_stop = {
         let shutdown = shutdown.clone();
         async move {
@@ -139,9 +172,10 @@ pub async fn serve(
             health.set_serving(false).await;
         }
     };
-    let serving = server()
+    let serving = server(&door)
+        .layer(door.guard())
         .add_routes(routes)
-        .serve_with_incoming_shutdown(incoming, asked_to_stop);
+        .serve_with_incoming_shutdown(door.connections(listener), asked_to_stop);
     let time_is_up = async {
         shutdown.cancelled().await;
         tokio::time::sleep(drain).await;
@@ -152,20 +186,36 @@ pub async fn serve(
     }
 }
 
-/// Serves health alone on `address`, for a role that has no service of its own. SERVING until `shutdown`.
+/// Serves health alone on `address`, for a role that has no service of its own, in plaintext: probes know no TLS. SERVING
+/// until `shutdown`.
 ///
 /// # Errors
 /// [`ServeError::Listen`] if the address cannot be listened on; serving goes on in a task of its own.
 pub async fn serve_health(address: &str, shutdown: CancellationToken) -> Result<SocketAddr, ServeError> {
+    let (_, health) = standard_routes(&[], &[]).await?;
+    health.set_serving(true).await;
+    serve_health_beside(address, health, shutdown).await
+}
+
+/// Says on `address` too what `health` says, in plaintext, beside a service that probes cannot reach because of its TLS.
+///
+/// # Errors
+/// [`ServeError::Listen`] if the address cannot be listened on; serving goes on in a task of its own.
+pub async fn serve_health_beside(
+    address: &str,
+    health: Health,
+    shutdown: CancellationToken,
+) -> Result<SocketAddr, ServeError> {
     let listener = listen(address).await?;
     let at = listener.local_addr().map_err(|reason| ServeError::Listen {
         address: address.into(),
         reason,
     })?;
-    let (routes, health) = standard_routes(&[], &[]).await?;
-    health.set_serving(true).await;
+    let routes = health.alone.clone();
     tokio::spawn(async move {
-        if let Err(error) = serve(routes, listener, health, shutdown, Duration::from_secs(1)).await {
+        let drain = Duration::from_secs(1);
+        let served = serve_behind(Door::open(), routes, listener, health, shutdown, drain).await;
+        if let Err(error) = served {
             tracing::error!(%error, "the health service ended");
         }
     });

@@ -1,6 +1,6 @@
 //! `[inference]`: the inference server.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
@@ -11,10 +11,16 @@ use super::{ConfigError, load::require};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct InferenceConfig {
-    /// Address the service listens on, and where actors find it.
+    /// Where actors find the service, and the address it listens on.
     pub address: String,
+    /// Address it listens on where that is another one, e.g. "0.0.0.0:50051" in a container; empty: `address`.
+    pub listen: String,
     /// Address of the Prometheus metrics page; empty: none.
     pub metrics: String,
+    /// Address of a health service in plaintext beside the service's own, for probes that know no TLS; empty: none.
+    pub health: String,
+    /// Largest message taken, in MiB, 1 to 1024.
+    pub max_message_mib: usize,
     /// What runs the model: `cpu`, `openvino-f32`, `openvino-bf16`, `cuda`, or `auto`, which measures what the machine has
     /// and takes the fastest that agrees with f32.
     pub provider: Provider,
@@ -26,12 +32,25 @@ pub struct InferenceConfig {
     pub max_wait_us: u64,
     /// Batches are padded up to the next of these sizes; the largest must be `max_batch`. Empty: chosen.
     pub batch_sizes: Vec<usize>,
+    /// Sizes, ascending, at which a batch is cut where less than `max_batch` waits; empty: all that waits.
+    pub preferred_batches: Vec<usize>,
     /// Positions that may wait, at least max_batch; beyond it requests are refused (RESOURCE_EXHAUSTED).
     pub max_queue: usize,
     /// Positions a single request may hold. At least 1.
     pub max_request: usize,
     /// The label that answers a request which names no model.
     pub default_model: String,
+    /// Other stores of models, each as "name=folder or URL": "chess=../chess/checkpoints" serves `chess/latest`,
+    /// `chess/best` and so on. Folders are relative to the run's folder.
+    pub sources: Vec<String>,
+    /// Folder of models made elsewhere, each an ONNX file with a description, `name.toml`, beside it; empty: none.
+    pub models: PathBuf,
+    /// Whether a request may cause a model to be loaded that is not.
+    pub load_on_demand: bool,
+    /// Memory for models beside the default one, and that one, in MiB; what was used longest ago is unloaded. At least 1.
+    pub memory_mib: u64,
+    /// Memory for evaluations that are remembered for all clients, in MiB; 0 remembers none. (Actors have a cache too.)
+    pub cache_mib: u64,
     /// `libonnxruntime.so`; empty: the one that `ORT_DYLIB_PATH` names, or the one fetched at set-up.
     pub runtime: PathBuf,
     /// Seconds that requests in flight are given when the process is asked to stop.
@@ -58,15 +77,24 @@ impl Default for InferenceConfig {
     fn default() -> Self {
         Self {
             address: "127.0.0.1:50051".into(),
+            listen: String::new(),
             metrics: String::new(),
+            health: String::new(),
+            max_message_mib: 16,
             provider: Provider::Auto,
             threads: 1,
             max_batch: 128,
             max_wait_us: 0,
             batch_sizes: Vec::new(),
+            preferred_batches: Vec::new(),
             max_queue: 16_384,
             max_request: 4_096,
             default_model: "latest".into(),
+            sources: Vec::new(),
+            models: PathBuf::new(),
+            load_on_demand: true,
+            memory_mib: 2048,
+            cache_mib: 64,
             runtime: PathBuf::new(),
             drain_seconds: 10,
         }
@@ -74,6 +102,31 @@ impl Default for InferenceConfig {
 }
 
 impl InferenceConfig {
+    /// The address to listen on.
+    pub fn listen_address(&self) -> &str {
+        super::load::first_given(&self.listen, &self.address)
+    }
+
+    /// The names and locations of [`InferenceConfig::sources`].
+    pub fn named_sources(&self) -> impl Iterator<Item = (&str, &str)> {
+        let pairs = self.sources.iter().filter_map(|source| source.split_once('='));
+        pairs.map(|(name, location)| (name.trim(), location.trim()))
+    }
+
+    /// Makes relative folders relative to `folder`.
+    pub(super) fn resolve_paths(&mut self, folder: &Path) {
+        if !self.models.as_os_str().is_empty() {
+            self.models = folder.join(&self.models);
+        }
+        for source in &mut self.sources {
+            if let Some((name, location)) = source.split_once('=')
+                && !location.contains("://")
+            {
+                *source = format!("{}={}", name.trim(), folder.join(location.trim()).display());
+            }
+        }
+    }
+
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         require(
             (1..=256).contains(&self.threads),
@@ -91,6 +144,11 @@ impl InferenceConfig {
             "must be at least inference.max_batch",
         )?;
         require(
+            (1..=1024).contains(&self.max_message_mib),
+            "inference.max_message_mib",
+            "must be between 1 and 1024",
+        )?;
+        require(
             self.max_request >= 1,
             "inference.max_request",
             "must be at least 1",
@@ -99,6 +157,18 @@ impl InferenceConfig {
             !self.default_model.is_empty(),
             "inference.default_model",
             "must not be empty",
+        )?;
+        require(self.memory_mib >= 1, "inference.memory_mib", "must be at least 1")?;
+        require(
+            self.sources.iter().all(|source| source.contains('=')),
+            "inference.sources",
+            "must be a list of \"name=folder or URL\"",
+        )?;
+        let preferred = &self.preferred_batches;
+        require(
+            preferred.is_sorted() && preferred.iter().all(|&size| (1..=self.max_batch).contains(&size)),
+            "inference.preferred_batches",
+            "must be ascending and between 1 and inference.max_batch",
         )?;
         let sizes = &self.batch_sizes;
         require(

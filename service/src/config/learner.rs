@@ -35,6 +35,8 @@ pub struct LearnerConfig {
     pub max_gradient_norm: f64,
     /// Weight of the value loss beside the policy loss. 0 or more.
     pub value_weight: f64,
+    /// Whether each sample is turned by a random symmetry of the game, where its position has any.
+    pub symmetries: bool,
     /// Training begins when the store holds this many positions. At least 1.
     pub min_positions: u64,
     /// Samples trained on for each position inserted, above 0; the learner waits when it is ahead.
@@ -111,6 +113,7 @@ impl Default for LearnerConfig {
             weight_decay: 1e-4,
             max_gradient_norm: 5.0,
             value_weight: 1.0,
+            symmetries: true,
             min_positions: 4_000,
             samples_per_position: 2.0,
             checkpoint_steps: 50,

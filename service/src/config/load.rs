@@ -8,7 +8,7 @@ use std::{
 
 use serde::Deserialize;
 
-use super::{Override, RunConfig};
+use super::{Override, RunConfig, SecurityConfig};
 
 /// A configuration that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -74,6 +74,18 @@ pub fn load_with(path: Option<&Path>, overrides: &[Override]) -> Result<RunConfi
     let mut config = parse_with(&text, overrides)?;
     config.resolve_paths(folder);
     Ok(config)
+}
+
+/// `[security]` of the run that the environment variable `MINUET_CONFIG` names, for tools that are given an address alone;
+/// the default where it is not set.
+///
+/// # Errors
+/// [`ConfigError`], naming the key.
+pub fn security_from_environment() -> Result<SecurityConfig, ConfigError> {
+    match std::env::var_os("MINUET_CONFIG") {
+        Some(path) if !path.is_empty() => Ok(load(Path::new(&path))?.security),
+        _ => Ok(SecurityConfig::default()),
+    }
 }
 
 fn read(path: &Path) -> Result<String, ConfigError> {
@@ -168,6 +180,11 @@ pub(super) fn require_positive(values: &[(&'static str, u64)]) -> Result<(), Con
     values
         .iter()
         .try_for_each(|&(key, value)| require(value >= 1, key, "must be at least 1"))
+}
+
+/// `chosen`, or `otherwise` where nothing was chosen.
+pub(super) fn first_given<'a>(chosen: &'a str, otherwise: &'a str) -> &'a str {
+    if chosen.is_empty() { otherwise } else { chosen }
 }
 
 #[cfg(test)]

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
-use super::{ActorConfig, ConfigError, InferenceConfig, LearnerConfig, ModelConfig, SearchConfig};
+use super::{
+    ActorConfig, ConfigError, InferenceConfig, LearnerConfig, ModelConfig, ProblemsConfig, SearchConfig,
+    SecurityConfig,
+};
 
 /// A run: everything in `run.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, DocumentedFields)]
@@ -19,6 +22,8 @@ pub struct RunConfig {
     pub model: ModelConfig,
     /// How an actor searches (UCT) and chooses moves.
     pub search: SearchConfig,
+    /// What self-play is asked to solve, in games that are about problems.
+    pub problems: ProblemsConfig,
     /// Self-play.
     pub actor: ActorConfig,
     /// The inference server: evaluates positions for all actors.
@@ -29,6 +34,8 @@ pub struct RunConfig {
     pub learner: LearnerConfig,
     /// The model repository.
     pub checkpoints: CheckpointConfig,
+    /// TLS, tokens and limits: who may talk to whom, and how much. 'minuet up' needs none of it: it stays on loopback.
+    pub security: SecurityConfig,
 }
 
 /// `[run]`: what identifies a run.
@@ -71,14 +78,38 @@ impl Default for GameConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReplayConfig {
-    /// Address the service listens on, and where the other roles find it.
+    /// Where the other roles find the service, and the address it listens on.
     pub address: String,
+    /// Address it listens on where that is another one, e.g. "0.0.0.0:50052" in a container; empty: `address`.
+    pub listen: String,
     /// Address of the Prometheus metrics page; empty: none.
     pub metrics: String,
+    /// Address of a health service in plaintext beside the service's own, for probes that know no TLS; empty: none.
+    pub health: String,
     /// Folder of the database; relative to the run's folder.
     pub folder: PathBuf,
+    /// How games are kept: `log` (a segment log) or `sled` (a sled database). What is there already is read as what it is.
+    pub engine: ReplayEngine,
     /// Positions in the window that is sampled from; the oldest whole games beyond it are retired. At least 1.
     pub window_positions: u64,
+    /// Draw from the newest part of the window only, which grows by so many positions for each inserted one, at first
+    /// (KataGo: 0.4). 0 draws from the whole window; at most 1.
+    pub window_growth: f64,
+    /// With window_growth: 1 keeps growing so, less tapers off (KataGo: 0.65). Above 0, at most 1.
+    pub window_exponent: f64,
+    /// With window_growth: the newest part is at least so many positions. At least 1.
+    pub window_minimum: u64,
+    /// Share of a game's weight that goes to its positions by how far their search moved away from the network's priors, 0 to
+    /// 1 (KataGo: 0.5). The rest is spread evenly.
+    pub policy_surprise: f32,
+    /// Share that goes to positions by how far the result was from the root's value (KataGo: 0.1); both together at most 1.
+    pub value_surprise: f32,
+    /// Games are held back while positions have been sampled less often than this on average; 0: never.
+    pub min_uses: f64,
+    /// Batches are held back that would sample positions more often than this on average; 0: never.
+    pub max_uses: f64,
+    /// Positions that may be inserted ahead of min_uses.
+    pub uses_slack: u64,
     /// Memory for decoded games, in MiB; 0 switches it off.
     pub cache_mib: u64,
     /// Appends are refused while the database is larger than this, in MiB. At least 1.
@@ -89,18 +120,46 @@ pub struct ReplayConfig {
     pub remembered_games: u64,
 }
 
+/// How games are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReplayEngine {
+    /// A segment log.
+    Log,
+    /// A sled database.
+    Sled,
+}
+
 impl Default for ReplayConfig {
     fn default() -> Self {
         Self {
             address: "127.0.0.1:50052".into(),
+            listen: String::new(),
             metrics: String::new(),
+            health: String::new(),
             folder: "replay".into(),
+            engine: ReplayEngine::Log,
             window_positions: 500_000,
+            window_growth: 0.0,
+            window_exponent: 0.65,
+            window_minimum: 50_000,
+            policy_surprise: 0.0,
+            value_surprise: 0.0,
+            min_uses: 0.0,
+            max_uses: 0.0,
+            uses_slack: 20_000,
             cache_mib: 256,
             max_disk_mib: 16 * 1024,
             min_free_mib: 256,
             remembered_games: 1_000_000,
         }
+    }
+}
+
+impl ReplayConfig {
+    /// The address to listen on.
+    pub fn listen_address(&self) -> &str {
+        super::load::first_given(&self.listen, &self.address)
     }
 }
 
@@ -126,6 +185,55 @@ impl Default for CheckpointConfig {
     }
 }
 
+impl ReplayConfig {
+    fn check(&self, learner: &LearnerConfig) -> Result<(), ConfigError> {
+        use super::load::require;
+
+        require(
+            (0.0..=1.0).contains(&self.window_growth),
+            "replay.window_growth",
+            "must be between 0 and 1",
+        )?;
+        require(
+            self.window_exponent > 0.0 && self.window_exponent <= 1.0,
+            "replay.window_exponent",
+            "must be above 0 and at most 1",
+        )?;
+        require(
+            self.window_minimum >= 1,
+            "replay.window_minimum",
+            "must be at least 1",
+        )?;
+        require(
+            self.policy_surprise >= 0.0
+                && self.value_surprise >= 0.0
+                && self.policy_surprise + self.value_surprise <= 1.0,
+            "replay.policy_surprise",
+            "and replay.value_surprise must not be negative, nor more than 1 together",
+        )?;
+        require(
+            self.min_uses >= 0.0 && self.min_uses.is_finite(),
+            "replay.min_uses",
+            "must not be negative",
+        )?;
+        require(
+            self.max_uses == 0.0 || self.max_uses >= self.min_uses,
+            "replay.max_uses",
+            "must be 0, or at least replay.min_uses",
+        )?;
+        require(
+            self.max_uses == 0.0 || self.max_uses >= learner.samples_per_position,
+            "replay.max_uses",
+            "must be 0, or at least learner.samples_per_position, or training would stop for good",
+        )?;
+        require(
+            self.min_uses <= learner.samples_per_position,
+            "replay.min_uses",
+            "must be at most learner.samples_per_position, or self-play would stop for good",
+        )
+    }
+}
+
 impl RunConfig {
     /// Checks what single types cannot: ranges, and values that must fit each other.
     ///
@@ -134,15 +242,18 @@ impl RunConfig {
     pub fn check(&self) -> Result<(), ConfigError> {
         self.model.check()?;
         self.search.check()?;
+        self.problems.check()?;
         self.actor.check()?;
         self.inference.check()?;
         self.learner.check()?;
+        self.security.check()?;
         let positive = [
             ("replay.window_positions", self.replay.window_positions),
             ("replay.max_disk_mib", self.replay.max_disk_mib),
             ("checkpoints.poll_ms", self.checkpoints.poll_ms),
         ];
         super::load::require_positive(&positive)?;
+        self.replay.check(&self.learner)?;
         // Whole games are retired, so the window is seldom full to the last position.
         super::load::require(
             self.learner.min_positions <= self.replay.window_positions.div_ceil(2),
@@ -155,7 +266,9 @@ impl RunConfig {
     pub fn resolve_paths(&mut self, folder: &Path) {
         self.replay.folder = folder.join(&self.replay.folder);
         self.actor.spool = folder.join(&self.actor.spool);
+        self.inference.resolve_paths(folder);
         self.learner.folder = folder.join(&self.learner.folder);
+        self.security.resolve_paths(folder);
         if !self.checkpoints.store.contains("://") {
             self.checkpoints.store = folder
                 .join(&self.checkpoints.store)

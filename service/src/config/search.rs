@@ -31,6 +31,10 @@ pub struct SearchConfig {
     pub reuse: Reuse,
     /// Discount for each action of a one-player game: above 0, at most 1.
     pub discount: f32,
+    /// Share of the best traversal in an action's value, in one-player games: 0 (the mean alone) to 1.
+    pub max_share: f32,
+    /// In one-player games: end a decision once the shortest solution is proven, and follow the shortest solution known.
+    pub stop_when_solved: bool,
     /// How moves are drawn from the visit counts: the first step whose `until_action` is not reached decides.
     /// After the last step the most visited action is played.
     pub temperature: Vec<TemperatureStep>,
@@ -85,6 +89,8 @@ impl Default for SearchConfig {
             random_symmetry: true,
             reuse: Reuse::Gray,
             discount: 1.0,
+            max_share: 0.0,
+            stop_when_solved: false,
             temperature: vec![
                 TemperatureStep {
                     until_action: 30,
@@ -127,6 +133,11 @@ impl SearchConfig {
             self.discount > 0.0 && self.discount <= 1.0,
             "search.discount",
             "must be above 0 and at most 1",
+        )?;
+        require(
+            (0.0..=1.0).contains(&self.max_share),
+            "search.max_share",
+            "must be between 0 and 1",
         )?;
         require(self.max_actions >= 1, "search.max_actions", "must be at least 1")?;
         require(

@@ -5,7 +5,7 @@ use documented::DocumentedFields;
 
 use super::{
     ActorConfig, CheckpointConfig, GameConfig, InferenceConfig, LearnerConfig, ModelConfig, ReplayConfig,
-    RunConfig, RunSection, SearchConfig,
+    RunConfig, RunSection, SearchConfig, SecurityConfig,
 };
 
 const HEAD: &str = "\
@@ -62,6 +62,7 @@ fn comment(section: &str, key: &str) -> Option<&'static str> {
         "replay" => ReplayConfig::get_field_docs(key),
         "learner" => LearnerConfig::get_field_docs(key),
         "checkpoints" => CheckpointConfig::get_field_docs(key),
+        "security" => SecurityConfig::get_field_docs(key),
         _ => return None,
     }
     .ok()

@@ -19,6 +19,15 @@ pub struct Arguments {
     /// How log lines are written to stderr. MINUET_LOG filters them, e.g. MINUET_LOG=debug or MINUET_LOG=info,h2=warn.
     #[arg(long, value_enum, default_value_t = LogFormat::Pretty, env = "MINUET_LOG_FORMAT")]
     pub log_format: LogFormat,
+    /// Send spans to this OpenTelemetry collector (OTLP over gRPC), e.g. http://localhost:4317. None are made otherwise.
+    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
+    pub trace_to: Option<String>,
+    /// Share of the traces begun here that is collected, 0 to 1.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01, env = "OTEL_TRACES_SAMPLER_ARG", value_parser = share)]
+    pub trace_share: f64,
+    /// Ask the health service at this address instead of running: exit code 0 if it says SERVING, 1 if not.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub probe: Option<String>,
     /// Stop when standard input closes: whoever started this process holds its other end.
     #[arg(long)]
     pub supervised: bool,
@@ -42,6 +51,14 @@ impl Arguments {
         let matches = command(binary, about).get_matches();
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text
+        .parse::<f64>()
+        .ok()
+        .filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "a share is a number from 0 to 1".into())
 }
 
 fn command(binary: &'static str, about: &'static str) -> clap::Command {

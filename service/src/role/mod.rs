@@ -17,9 +17,10 @@
 
 mod arguments;
 mod logging;
+mod probe;
 mod stop;
 
-use std::{future::Future, path::PathBuf, process::ExitCode, time::Duration};
+use std::{future::Future, path::Path, process::ExitCode, time::Duration};
 
 use anyhow::Context;
 use tokio_util::sync::CancellationToken;
@@ -27,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     config::{ConfigError, RunConfig, load_with},
     metrics_page, serve,
+    telemetry::Telemetry,
 };
 
 pub use arguments::{Arguments, LogFormat};
@@ -108,12 +110,47 @@ where
     Ended: Future<Output = anyhow::Result<()>>,
 {
     let arguments = Arguments::parse_for(role.binary(), role.about());
-    logging::start(arguments.log_format);
+    if let Some(address) = &arguments.probe {
+        return match probe::probe(address) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{}: {error:#}", role.binary());
+                ExitCode::FAILURE
+            }
+        };
+    }
+    let telemetry = match arguments
+        .trace_to
+        .as_deref()
+        .filter(|endpoint| !endpoint.is_empty())
+    {
+        None => None,
+        Some(endpoint) => match Telemetry::new(endpoint, arguments.trace_share, role.name()) {
+            Ok(telemetry) => Some(telemetry),
+            Err(error) => {
+                eprintln!("{}: --trace-to: {error}", role.binary());
+                return ExitCode::from(2);
+            }
+        },
+    };
+    logging::start(arguments.log_format, telemetry.as_ref());
+    let code = run_with(role, &arguments, run);
+    if let Some(telemetry) = telemetry {
+        telemetry.end();
+    }
+    code
+}
+
+fn run_with<Run, Ended>(role: Role, arguments: &Arguments, run: Run) -> ExitCode
+where
+    Run: FnOnce(RunConfig, CancellationToken) -> Ended,
+    Ended: Future<Output = anyhow::Result<()>>,
+{
     let config = match load_with(arguments.config.as_deref(), &arguments.overrides) {
         Ok(config) => config,
-        Err(error) => return unusable(role, arguments.config, &error),
+        Err(error) => return unusable(role, arguments.config.as_deref(), &error),
     };
-    match run_to_end(role, &arguments, config, run) {
+    match run_to_end(role, arguments, config, run) {
         Ok(()) => {
             tracing::info!("stopped");
             ExitCode::SUCCESS
@@ -122,7 +159,7 @@ where
             .chain()
             .find_map(|cause| cause.downcast_ref::<ConfigError>())
         {
-            Some(refused) => unusable(role, arguments.config, refused),
+            Some(refused) => unusable(role, arguments.config.as_deref(), refused),
             None => {
                 tracing::error!("{error:#}");
                 ExitCode::FAILURE
@@ -131,7 +168,7 @@ where
     }
 }
 
-fn unusable(role: Role, file: Option<PathBuf>, error: &ConfigError) -> ExitCode {
+fn unusable(role: Role, file: Option<&Path>, error: &ConfigError) -> ExitCode {
     let file = file
         .map(|file| format!("{}: ", file.display()))
         .unwrap_or_default();

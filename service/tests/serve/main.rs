@@ -1,11 +1,20 @@
 //! Serving over a real socket: health, reflection, draining with a deadline.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod balance;
+mod door;
+mod pki;
+mod tls;
+mod tokens;
+mod traces;
 
 use std::time::Duration;
 
 use service::{
-    connect,
+    config::SecurityConfig,
+    connect::{self, Link},
+    door::Door,
     serve::{self, Drained},
 };
 use tokio_util::sync::CancellationToken;
@@ -18,6 +27,54 @@ use tonic_reflection::pb::v1::{
 };
 
 const NAME: &str = "minuet.v1.Evaluator";
+
+/// Patience with a loaded machine; nothing is measured against it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A server behind a door, which answers health for `name`.
+struct Behind {
+    address: String,
+    door: Door,
+    shutdown: CancellationToken,
+}
+
+impl Drop for Behind {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+    }
+}
+
+/// Starts a server behind a door.
+async fn behind(security: &SecurityConfig, name: &'static str) -> Behind {
+    behind_door(Door::new(security, |_| None).unwrap(), name).await
+}
+
+async fn behind_door(door: Door, name: &'static str) -> Behind {
+    let listener = serve::listen("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (routes, health) = serve::standard_routes(&[name], &[]).await.unwrap();
+    health.set_serving(true).await;
+    let shutdown = CancellationToken::new();
+    let serving = serve::serve_behind(
+        door.clone(),
+        routes,
+        listener,
+        health,
+        shutdown.clone(),
+        Duration::ZERO,
+    );
+    tokio::spawn(serving);
+    Behind {
+        address,
+        door,
+        shutdown,
+    }
+}
+
+/// Asks a server for the health of `name`.
+async fn check(link: &Link, name: &str) -> Result<(), tonic::Status> {
+    HealthClient::new(link.clone()).check(about(name)).await.map(drop)
+}
 
 fn about(service: &str) -> HealthCheckRequest {
     HealthCheckRequest {

@@ -1,0 +1,135 @@
+//! TLS: certificates and keys from PEM files, for servers (rustls) and for clients (tonic's endpoints).
+//!
+//! Certificates are renewed while processes run. A server reads its files again every so often ([`crate::door`]), a client
+//! whenever it looks for servers ([`crate::connect`]); what cannot be read then is logged, and what there was stays.
+
+use std::sync::Arc;
+
+use tokio_rustls::rustls::{
+    RootCertStore, ServerConfig,
+    crypto::{CryptoProvider, ring},
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
+    server::WebPkiClientVerifier,
+};
+use tonic::transport::{Certificate, ClientTlsConfig, Identity};
+
+use super::{Named, SecurityError};
+use crate::config::SecurityConfig;
+
+/// What HTTP/2 over TLS is called.
+const HTTP2: &[u8] = b"h2";
+
+/// A server's files.
+#[derive(Clone, Debug)]
+pub struct ServerFiles {
+    certificate: Named,
+    key: Named,
+    client_ca: Option<Named>,
+}
+
+impl ServerFiles {
+    /// Those that `config` names; `None` where servers speak plaintext.
+    pub fn of(config: &SecurityConfig) -> Option<Self> {
+        if config.certificate.as_os_str().is_empty() {
+            return None;
+        }
+        let has_authority = !config.client_ca.as_os_str().is_empty();
+        Some(Self {
+            certificate: Named::new("certificate", &config.certificate),
+            key: Named::new("key", &config.key),
+            client_ca: has_authority.then(|| Named::new("client_ca", &config.client_ca)),
+        })
+    }
+
+    /// Reads them.
+    ///
+    /// # Errors
+    /// [`SecurityError`] naming the file.
+    pub fn read(&self) -> Result<Arc<ServerConfig>, SecurityError> {
+        let chain = certificates(&self.certificate)?;
+        let key = PrivateKeyDer::from_pem_slice(&self.key.read()?)
+            .map_err(|_| self.key.fault("no private key in PEM form"))?;
+        let provider = provider();
+        let builder = ServerConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .map_err(|error| self.certificate.fault(error))?;
+        let builder = match &self.client_ca {
+            None => builder.with_no_client_auth(),
+            Some(file) => {
+                let mut roots = RootCertStore::empty();
+                for certificate in certificates(file)? {
+                    roots.add(certificate).map_err(|error| file.fault(error))?;
+                }
+                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+                    .build()
+                    .map_err(|error| file.fault(error))?;
+                builder.with_client_cert_verifier(verifier)
+            }
+        };
+        let mut config = builder.with_single_cert(chain, key).map_err(|error| {
+            self.key
+                .fault(format!("it is not the key of the certificate: {error}"))
+        })?;
+        config.alpn_protocols.push(HTTP2.to_vec());
+        Ok(Arc::new(config))
+    }
+}
+
+/// Ring is chosen by name, so that another dependency's choice cannot make it ambiguous.
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+fn certificates(file: &Named) -> Result<Vec<CertificateDer<'static>>, SecurityError> {
+    let bytes = file.read()?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
+    match found {
+        Ok(certificates) if !certificates.is_empty() => Ok(certificates),
+        Ok(_) => Err(file.fault("no certificate in PEM form")),
+        Err(error) => Err(file.fault(error)),
+    }
+}
+
+/// A client's files.
+#[derive(Clone, Debug)]
+pub struct ClientFiles {
+    ca: Named,
+    identity: Option<(Named, Named)>,
+}
+
+impl ClientFiles {
+    /// Those that `config` names; `None` where clients speak plaintext.
+    pub fn of(config: &SecurityConfig) -> Option<Self> {
+        if config.ca.as_os_str().is_empty() {
+            return None;
+        }
+        let has_identity = !config.client_certificate.as_os_str().is_empty();
+        Some(Self {
+            ca: Named::new("ca", &config.ca),
+            identity: has_identity.then(|| {
+                (
+                    Named::new("client_certificate", &config.client_certificate),
+                    Named::new("client_key", &config.client_key),
+                )
+            }),
+        })
+    }
+
+    /// Reads them, for a server that must call itself `server_name`.
+    ///
+    /// # Errors
+    /// [`SecurityError`] naming the file.
+    pub fn read(&self, server_name: &str) -> Result<ClientTlsConfig, SecurityError> {
+        certificates(&self.ca)?;
+        let mut config = ClientTlsConfig::new()
+            .ca_certificate(Certificate::from_pem(self.ca.read()?))
+            .domain_name(server_name);
+        if let Some((certificate, key)) = &self.identity {
+            certificates(certificate)?;
+            let key_bytes = key.read()?;
+            PrivateKeyDer::from_pem_slice(&key_bytes).map_err(|_| key.fault("no private key in PEM form"))?;
+            config = config.identity(Identity::from_pem(certificate.read()?, key_bytes));
+        }
+        Ok(config)
+    }
+}

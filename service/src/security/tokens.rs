@@ -1,0 +1,212 @@
+//! Tokens: what a server knows of them, and the one a client sends.
+
+use std::{fmt, str::FromStr};
+
+use sha2::{Digest as _, Sha256};
+use tonic::metadata::{Ascii, MetadataValue};
+
+use super::{Named, SecurityError};
+
+/// A shorter token could be guessed.
+const SHORTEST: usize = 16;
+
+/// What a token may allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Right {
+    /// Ask models: evaluations and what they are.
+    Evaluate,
+    /// Send finished games.
+    Append,
+    /// Read the store: batches, games, statistics.
+    Sample,
+    /// Everything, loading and unloading of models included.
+    Administer,
+}
+
+impl Right {
+    const ALL: [Self; 4] = [Self::Evaluate, Self::Append, Self::Sample, Self::Administer];
+
+    /// Its name in a file of tokens.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Evaluate => "evaluate",
+            Self::Append => "append",
+            Self::Sample => "sample",
+            Self::Administer => "administer",
+        }
+    }
+}
+
+impl fmt::Display for Right {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl FromStr for Right {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let found = Self::ALL.into_iter().find(|right| right.name() == text);
+        found.ok_or_else(|| format!("there is no right `{text}`: evaluate, append, sample, administer"))
+    }
+}
+
+/// Rights of one token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The name in the file.
+    pub name: String,
+    rights: Vec<Right>,
+}
+
+impl Holder {
+    /// Whether it has `right`: who may administer may do everything.
+    pub fn may(&self, right: Right) -> bool {
+        self.rights.contains(&right) || self.rights.contains(&Right::Administer)
+    }
+}
+
+/// The tokens a server knows. It keeps digests only.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Tokens(Vec<([u8; 32], Holder)>);
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.0.iter().map(|(_, holder)| &holder.name);
+        formatter.debug_list().entries(names).finish()
+    }
+}
+
+impl Tokens {
+    /// Reads the lines of a file: `name rights token`, `#` begins a comment.
+    ///
+    /// # Errors
+    /// The number of the first line that cannot be used, and why. It never repeats a token.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut tokens = Vec::new();
+        for (number, line) in text.lines().enumerate() {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if line.is_empty() {
+                continue;
+            }
+            let entry = entry(line).map_err(|reason| format!("line {}: {reason}", number + 1))?;
+            if tokens.iter().any(|(digest, _)| *digest == entry.0) {
+                return Err(format!("line {}: the token stands in the file twice", number + 1));
+            }
+            tokens.push(entry);
+        }
+        if tokens.is_empty() {
+            return Err("there is no token in it: nobody could do anything".into());
+        }
+        Ok(Self(tokens))
+    }
+
+    pub(crate) fn read(file: &Named) -> Result<Self, SecurityError> {
+        let bytes = file.read()?;
+        let text = std::str::from_utf8(&bytes).map_err(|_| file.fault("not UTF-8"))?;
+        Self::parse(text).map_err(|reason| file.fault(reason))
+    }
+
+    /// Who holds `token`. Digests are compared, so the time it takes says nothing about the tokens.
+    pub fn holder(&self, token: &str) -> Option<&Holder> {
+        let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+        let found = self.0.iter().find(|(known, _)| *known == digest);
+        found.map(|(_, holder)| holder)
+    }
+}
+
+fn entry(line: &str) -> Result<([u8; 32], Holder), String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [name, rights, token] = words[..] else {
+        return Err(format!("{} words; write: name rights token", words.len()));
+    };
+    let rights = rights.split(',').map(Right::from_str).collect::<Result<_, _>>()?;
+    let digest = match token.strip_prefix("sha256:") {
+        Some(digits) => digest(digits).ok_or("sha256: wants 64 hexadecimal digits after it")?,
+        None if token.len() < SHORTEST => {
+            return Err(format!(
+                "the token has fewer than {SHORTEST} characters; try: openssl rand -hex 32"
+            ));
+        }
+        None => Sha256::digest(token.as_bytes()).into(),
+    };
+    let name = name.to_owned();
+    Ok((digest, Holder { name, rights }))
+}
+
+fn digest(digits: &str) -> Option<[u8; 32]> {
+    let mut digest = [0; 32];
+    if digits.len() != 64 || !digits.is_ascii() {
+        return None;
+    }
+    for (number, byte) in digest.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(digits.get(2 * number..2 * number + 2)?, 16).ok()?;
+    }
+    Some(digest)
+}
+
+/// The header that carries the token in `file`.
+pub(crate) fn bearer(file: &Named) -> Result<MetadataValue<Ascii>, SecurityError> {
+    let bytes = file.read()?;
+    let token = std::str::from_utf8(&bytes).unwrap_or_default().trim();
+    if token.is_empty() || token.contains(char::is_whitespace) {
+        return Err(file.fault("must hold one token and nothing else"));
+    }
+    let mut value = MetadataValue::try_from(format!("Bearer {token}"))
+        .map_err(|_| file.fault("a token is made of visible ASCII characters"))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: &str = "0123456789abcdef";
+
+    #[test]
+    fn a_file_says_who_may_do_what() {
+        let hashed = Sha256::digest(b"the learner's own token");
+        let hex: String = hashed.iter().map(|byte| format!("{byte:02x}")).collect();
+        let text = format!(
+            "# who\nactors evaluate,append {LONG} # all of them\n\nlearner sample sha256:{hex}\nroot administer {LONG}!\n"
+        );
+        let tokens = Tokens::parse(&text).unwrap();
+        let actors = tokens.holder(LONG).unwrap();
+        assert_eq!(actors.name, "actors");
+        assert!(actors.may(Right::Evaluate) && actors.may(Right::Append));
+        assert!(!actors.may(Right::Sample) && !actors.may(Right::Administer));
+        let learner = tokens.holder("the learner's own token").unwrap();
+        assert!(learner.may(Right::Sample) && !learner.may(Right::Evaluate));
+        let root = tokens.holder(&format!("{LONG}!")).unwrap();
+        assert!(Right::ALL.into_iter().all(|right| root.may(right)));
+        assert_eq!(tokens.holder("0123456789abcde"), None);
+        assert_eq!(tokens.holder(""), None);
+        let shown = format!("{tokens:?}");
+        assert!(!shown.contains(LONG) && shown.contains("actors"), "{shown}");
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_used_is_named_and_no_token_repeated() {
+        let cases = [
+            ("actors evaluate", "line 1: 2 words"),
+            (
+                "\nactors evalate 0123456789abcdef",
+                "line 2: there is no right `evalate`",
+            ),
+            ("actors evaluate 0123456789", "fewer than 16"),
+            ("actors evaluate sha256:zz", "64 hexadecimal"),
+            (
+                "a evaluate 0123456789abcdef\nb append 0123456789abcdef",
+                "line 2: the token stands",
+            ),
+            ("# nothing", "no token"),
+        ];
+        for (text, expected) in cases {
+            let reason = Tokens::parse(text).unwrap_err();
+            assert!(reason.contains(expected), "{text}: {reason}");
+            assert!(!reason.contains("0123456789"), "{reason}");
+        }
+    }
+}

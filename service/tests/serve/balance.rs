@@ -1,0 +1,113 @@
+//! One name, several servers that come and go.
+
+use std::{collections::BTreeMap, io, net::SocketAddr, sync::Arc, time::Duration};
+
+use parking_lot::Mutex;
+use service::{
+    config::{Plaintext, SecurityConfig},
+    connect::{
+        Connector, Link,
+        balance::{Pace, Resolve, Resolved},
+    },
+};
+use tonic::Code;
+
+use crate::{Behind, PATIENCE, behind, check};
+
+const NAMES: [&str; 3] = ["one", "two", "three"];
+
+/// What the name stands for now; `None`: it cannot be looked up.
+#[derive(Debug, Default)]
+struct Book(Mutex<Option<Vec<SocketAddr>>>);
+
+impl Resolve for Book {
+    fn resolve<'a>(&'a self, host: &'a str, _: u16) -> Resolved<'a> {
+        assert_eq!(host, "inference");
+        let found = self.0.lock().clone();
+        Box::pin(async move { found.ok_or_else(|| io::Error::other("the resolver is away")) })
+    }
+}
+
+impl Book {
+    fn write(&self, servers: &[&Behind]) {
+        let addresses = servers.iter().map(|server| server.address.parse().unwrap());
+        *self.0.lock() = Some(addresses.collect());
+    }
+}
+
+fn link(book: &Arc<Book>) -> Link {
+    let security = SecurityConfig {
+        plaintext: Plaintext::Anywhere,
+        ..SecurityConfig::default()
+    };
+    let pace = Pace {
+        resolve: Duration::from_millis(20),
+        probe: Duration::from_millis(10),
+    };
+    Connector::new(&security)
+        .with_resolver(book.clone(), pace)
+        .link("inference:1")
+        .unwrap()
+}
+
+/// Who answered how many of some calls: each server knows only its own name.
+async fn answers(link: &Link) -> BTreeMap<&'static str, u32> {
+    let mut counts = BTreeMap::new();
+    for _ in 0..30 {
+        for name in NAMES {
+            match check(link, name).await.map_err(|status| status.code()) {
+                Ok(()) => *counts.entry(name).or_default() += 1,
+                Err(Code::NotFound) => {}
+                Err(_) => *counts.entry("failed").or_default() += 1,
+            }
+        }
+    }
+    counts
+}
+
+/// Asks until exactly `expected` answer.
+async fn until(link: &Link, expected: &[&'static str]) -> BTreeMap<&'static str, u32> {
+    let asking = async {
+        loop {
+            let counts = answers(link).await;
+            if counts.keys().copied().eq(expected.iter().copied()) {
+                return counts;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, asking).await.unwrap()
+}
+
+#[tokio::test]
+async fn calls_are_spread_over_servers_that_come_and_go() {
+    let plain = SecurityConfig::default();
+    let (one, two) = (behind(&plain, NAMES[0]).await, behind(&plain, NAMES[1]).await);
+    let book = Arc::new(Book::default());
+    let link = link(&book);
+    // The name stands for nothing yet: calls fail, they do not wait.
+    let nowhere = check(&link, NAMES[0]).await.unwrap_err();
+    assert_eq!(nowhere.code(), Code::Unavailable, "{nowhere:?}");
+
+    book.write(&[&one, &two]);
+    let counts = until(&link, &["one", "two"]).await;
+    assert!(counts.values().all(|&count| count >= 3), "{counts:?}");
+
+    // A server that goes away is left out, although the name still stands for it.
+    one.shutdown.cancel();
+    until(&link, &["two"]).await;
+
+    // One that comes is found, even if the resolver was away meanwhile.
+    *book.0.lock() = None;
+    until(&link, &["two"]).await;
+    let three = behind(&plain, NAMES[2]).await;
+    book.write(&[&one, &two, &three]);
+    until(&link, &["three", "two"]).await;
+
+    // One that the name stands for no more is asked no more, although it could be reached.
+    book.write(&[&three]);
+    until(&link, &["three"]).await;
+
+    drop(three);
+    let all_fail = async { while until(&link, &["failed"]).await["failed"] < 90 {} };
+    tokio::time::timeout(PATIENCE, all_fail).await.unwrap();
+}
