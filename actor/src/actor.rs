@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     cache::Cache,
     counters::Totals,
+    curriculum::{Curriculum, CurriculumError},
     evaluator::{self, Evaluator, EvaluatorError, Expected},
     hush::Hush,
     naming::{Naming, NamingError},
@@ -79,6 +80,9 @@ pub enum ActorError {
     /// The game's configuration.
     #[error(transparent)]
     Setup(#[from] SetupError),
+    /// The problems' level.
+    #[error(transparent)]
+    Curriculum(#[from] CurriculumError),
     /// No thread can be started.
     #[error("cannot start a thread: {0}")]
     Thread(#[from] std::io::Error),
@@ -147,9 +151,13 @@ impl Actor {
             threads => threads,
         };
         let address = |key| move |source| ActorError::Address { key, source };
-        let server =
-            service::connect::channel(&config.inference.address).map_err(address("inference.address"))?;
-        let store = service::connect::channel(&config.replay.address).map_err(address("replay.address"))?;
+        let connector = service::connect::Connector::new(&config.security);
+        let server = connector
+            .link(&config.inference.address)
+            .map_err(address("inference.address"))?;
+        let store = connector
+            .link(&config.replay.address)
+            .map_err(address("replay.address"))?;
 
         let (spool, recovered) = Spool::open(config.actor.spool.clone(), config.actor.max_spool_mib << 20)?;
         for damage in &recovered.damage {
@@ -158,6 +166,12 @@ impl Actor {
         let spool = Arc::new(spool);
         let naming = Naming::open(&config.actor.spool, &config.actor.name, config.run.seed)?;
         let setup = Setup::<G>::new(&config, naming.name(), threads * config.actor.games_per_thread)?;
+        let curriculum = Curriculum::open(&config.actor.spool, &config.problems, G::LEVELS)?;
+        totals.problem_level.set(if G::LEVELS > 0 {
+            curriculum.level().into()
+        } else {
+            0
+        });
         let expected = Arc::new(Expected::of::<G>(setup.encoding, &config.actor.model));
         tracing::info!(
             name = naming.name(),
@@ -173,6 +187,7 @@ impl Actor {
         let shared = Arc::new(Shared {
             setup,
             naming,
+            curriculum,
             cache: cache.clone(),
             versions: Arc::clone(&versions),
             totals: Arc::clone(&totals),

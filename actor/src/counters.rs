@@ -103,6 +103,14 @@ totals! {
     actions: "minuet_actor_actions_total", counter;
     /// Games that were ended by the limit of actions.
     games_cut: "minuet_actor_games_cut_total", counter;
+    /// Problems that were solved, of games that are about problems.
+    problems_solved: "minuet_actor_problems_solved_total", counter;
+    /// Problems that were played to the end.
+    problems_played: "minuet_actor_problems_played_total", counter;
+    /// Games recorded from known solutions or in hindsight, without being played.
+    games_recorded: "minuet_actor_games_recorded_total", counter;
+    /// Level of difficulty of the problems.
+    problem_level: "minuet_actor_problem_level", gauge;
     /// Requests answered.
     requests: "minuet_actor_requests_total", counter;
     /// Requests sent again, for whatever reason.

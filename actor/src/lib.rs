@@ -5,18 +5,20 @@
 //! | [`actor`](mod@actor) | starts all parts and stops them in order; [`run`] is the role |
 //! | [`setup`], [`settings`] | what all games have in common, from the configuration |
 //! | [`worker`] | a thread that plays many games at once |
-//! | [`cache`] | what the network said about a row before |
+//! | [`cache`] | what the network said about a row before (a crate of its own) |
 //! | [`evaluator`] | a worker's stream to the inference server |
 //! | [`versions`] | which model versions have answered |
 //! | [`record`] | a game's record, built while it is played |
+//! | [`check`] | is a record what its game, its seed and its model say? |
 //! | [`naming`] | names of games that never collide |
 //! | [`spool`] | finished games, durable until the store has them |
 //! | [`sender`] | brings them to the store |
 //! | [`counters`], [`report`] | what is counted, and how it is said |
 
 pub mod actor;
-pub mod cache;
+pub mod check;
 pub mod counters;
+pub mod curriculum;
 mod durable;
 pub mod evaluator;
 mod hush;
@@ -31,3 +33,4 @@ pub mod versions;
 pub mod worker;
 
 pub use actor::{Actor, ActorError, run};
+pub use evaluation_cache as cache;

@@ -8,14 +8,17 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use prost::Message as _;
 use proto::v1::{AppendAck, Game, replay_store_client::ReplayStoreClient};
-use service::{backoff::Backoff, connect::MAX_MESSAGE_BYTES};
+use service::{
+    backoff::Backoff,
+    connect::{Link, MAX_MESSAGE_BYTES},
+};
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep_until, timeout},
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
-use tonic::{Code, Status, Streaming, transport::Channel};
+use tonic::{Code, Status, Streaming};
 
 use crate::{
     counters::Totals,
@@ -64,7 +67,7 @@ pub struct SenderError {
 /// The sending side of the spool.
 pub struct Sender {
     /// How to reach the store.
-    pub channel: Channel,
+    pub channel: Link,
     /// What is sent.
     pub spool: Arc<Spool>,
     /// Counters.
@@ -86,7 +89,7 @@ enum End {
 impl Sender {
     /// A sender of what is in `spool`, until `drain`.
     pub fn new(
-        channel: Channel,
+        channel: Link,
         spool: Arc<Spool>,
         totals: Arc<Totals>,
         patience: Patience,

@@ -36,6 +36,8 @@ pub fn search_settings(config: &SearchConfig, games: usize) -> Result<Settings, 
             config::Reuse::Drop => Reuse::Drop,
         },
         discount: config.discount,
+        max_share: config.max_share,
+        stop_when_solved: config.stop_when_solved,
         tree_bytes: (ALL_TREES / games.max(1)).clamp(SMALLEST_TREE, LARGEST_TREE),
     };
     settings.check()?;
@@ -79,6 +81,8 @@ mod tests {
             random_symmetry: false,
             reuse: config::Reuse::Keep,
             discount: 0.9,
+            max_share: 0.25,
+            stop_when_solved: true,
             temperature: Vec::new(),
             max_actions: 10,
         };
@@ -94,6 +98,8 @@ mod tests {
             random_symmetry: false,
             reuse: Reuse::Keep,
             discount: 0.9,
+            max_share: 0.25,
+            stop_when_solved: true,
             tree_bytes: 16 << 20,
         };
         assert_eq!(search_settings(&config, 64), Ok(expected));

@@ -9,14 +9,16 @@ use crate::settings::search_settings;
 /// What all games have in common.
 #[derive(Clone, Debug)]
 pub struct Setup<G: Game> {
-    /// Every game begins here.
+    /// Every game begins here, unless it is a problem that is drawn.
     pub start: G,
+    /// The rules.
+    pub rules: G::Rules,
     /// How states are written for the network.
     pub encoding: G::Encoding,
     /// The number that stands for it.
     pub options: u32,
-    /// Values in a row, where they do not vary.
-    pub row_len: usize,
+    /// Values in a row; `None` where rows differ in length.
+    pub row_len: Option<usize>,
     /// The rules, for the record.
     pub rules_json: String,
     /// How games are searched.
@@ -75,6 +77,8 @@ impl<G: Game> Setup<G> {
             })?;
         let encoding = G::encoding(config.game.options)?;
         let start = G::start(&rules, None)?;
+        // Worked out once, before anything is played.
+        crate::record::build();
         let mut actions = Vec::new();
         start.legal_actions(&mut actions);
         if start.outcome().is_some() || actions.is_empty() {
@@ -82,10 +86,11 @@ impl<G: Game> Setup<G> {
         }
         Ok(Self {
             start,
+            rules_json: serde_json::to_string(&rules)?,
+            rules,
             encoding,
             options: config.game.options,
             row_len: G::layout(encoding).row_len(),
-            rules_json: serde_json::to_string(&rules)?,
             settings: search_settings(&config.search, games)?,
             search_json: serde_json::to_string(&config.search)?,
             temperature: config.search.temperature.clone(),

@@ -6,10 +6,10 @@ use std::sync::{
 };
 
 use parking_lot::RwLock;
+use proto::v1::ModelDescription;
 
-/// A version's number in this process: later ones were seen first later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct VersionId(pub u32);
+/// Later versions were seen first later.
+pub use evaluation_cache::VersionId;
 
 const ID_BITS: u32 = 24;
 const NONE: u64 = 0;
@@ -23,6 +23,8 @@ pub struct TooManyVersions;
 #[derive(Debug, Default)]
 pub struct Versions {
     names: RwLock<Vec<Arc<str>>>,
+    /// What runs each version, in the order of `names`, as far as the server has said.
+    providers: RwLock<Vec<String>>,
     requests: AtomicU64,
     /// `request stamp << 24 | (id + 1)`: the version that answered the latest request, 0 for none.
     current: AtomicU64,
@@ -60,6 +62,27 @@ impl Versions {
     pub fn name(&self, id: VersionId) -> Arc<str> {
         let names = self.names.read();
         names.get(id.0 as usize).cloned().unwrap_or_default()
+    }
+
+    /// Notes what runs a version. One that has not answered yet is described again when it does.
+    pub fn describe(&self, model: ModelDescription) {
+        let find = |names: &[Arc<str>]| names.iter().rposition(|known| **known == *model.version);
+        let at = find(&self.names.read());
+        if let Some(at) = at {
+            let mut providers = self.providers.write();
+            if providers.len() <= at {
+                providers.resize(at + 1, String::new());
+            }
+            if let Some(provider) = providers.get_mut(at) {
+                *provider = model.provider;
+            }
+        }
+    }
+
+    /// What runs the version; empty where the server has not said.
+    pub fn provider(&self, id: VersionId) -> String {
+        let providers = self.providers.read();
+        providers.get(id.0 as usize).cloned().unwrap_or_default()
     }
 
     /// Whether the version has answered before.

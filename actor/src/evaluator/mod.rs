@@ -18,11 +18,11 @@ mod verdict;
 use std::{sync::Arc, time::Duration};
 
 use proto::v1::{EvaluateReply, EvaluateRequest, evaluator_client::EvaluatorClient};
-use service::backoff::Backoff;
+use service::{backoff::Backoff, connect::Link};
 use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
-use tonic::{Code, Status, Streaming, transport::Channel};
+use tonic::{Code, Status, Streaming};
 
 use crate::{
     counters::Totals,
@@ -32,6 +32,9 @@ use crate::{
 use pending::{Due, Pending};
 
 pub use model::{Expected, WrongModel};
+
+/// A server that asks for more patience than this is not believed.
+const LONGEST_HINT: Duration = Duration::from_secs(10);
 
 /// A request of a worker. Ids ascend.
 #[derive(Clone, Debug)]
@@ -110,7 +113,7 @@ pub enum EvaluatorError {
 /// The client's side of one worker's stream.
 pub struct Evaluator {
     /// How to reach the server.
-    pub channel: Channel,
+    pub channel: Link,
     /// What its models must be like.
     pub expected: Arc<Expected>,
     /// Model versions, shared by all workers.
@@ -173,7 +176,7 @@ type Check = JoinHandle<Result<(), WrongModel>>;
 
 struct Connection {
     evaluator: Evaluator,
-    client: EvaluatorClient<Channel>,
+    client: EvaluatorClient<Link>,
     pending: Pending,
     /// For requests that the server answered with "later".
     retries: Backoff,
@@ -236,7 +239,7 @@ impl Connection {
             .check(&mut self.client, label, self.evaluator.patience.answer)
             .await
         {
-            Ok(checked) => checked?,
+            Ok(checked) => self.evaluator.versions.describe(checked?),
             Err(status) => return Ok(Err(status)),
         }
         let (requests, outbound) = mpsc::channel(self.evaluator.answers.max_capacity() + 1);
@@ -331,8 +334,8 @@ impl Connection {
                 return Err(refused(code, &error.message));
             }
             tracing::debug!(?code, message = %error.message, "a request is sent again");
-            self.pending
-                .delay(reply.id, Instant::now() + self.retries.next_delay());
+            let delay = hinted(self.retries.next_delay(), error.retry_after_ms);
+            self.pending.delay(reply.id, Instant::now() + delay);
             return Ok(Continue(()));
         }
         let mut priors = Vec::with_capacity(ask.request.legal_actions.len());
@@ -351,10 +354,11 @@ impl Connection {
         if self.evaluator.trouble.0.settle() {
             tracing::info!(version = reply.version, "the inference server answers");
         }
-        if !self.evaluator.versions.is_known(&reply.version) {
+        let is_new = !self.evaluator.versions.is_known(&reply.version);
+        let version = self.evaluator.versions.answered(&reply.version, ask.stamp)?;
+        if is_new {
             self.look_at(reply.version.clone());
         }
-        let version = self.evaluator.versions.answered(&reply.version, ask.stamp)?;
         totals.requests.add(1);
         if let Some(took) = self.pending.remove(reply.id) {
             metrics::histogram!("minuet_actor_request_seconds").record(took.as_secs_f64());
@@ -376,12 +380,13 @@ impl Connection {
     /// A label may have moved on to a model of another game.
     fn look_at(&mut self, version: String) {
         let expected = Arc::clone(&self.evaluator.expected);
+        let versions = Arc::clone(&self.evaluator.versions);
         let mut client = self.client.clone();
         let patience = self.evaluator.patience.answer;
         self.check = Some(tokio::spawn(async move {
             // A server that cannot say is asked again when the next stream is opened.
             match expected.check(&mut client, version, patience).await {
-                Ok(checked) => checked,
+                Ok(checked) => checked.map(|model| versions.describe(model)),
                 Err(_) => Ok(()),
             }
         }));
@@ -396,6 +401,18 @@ impl Connection {
         drop(requests);
         let rest = async { while let Ok(Some(_)) = replies.message().await {} };
         let _ = tokio::time::timeout(self.evaluator.patience.drain, rest).await;
+    }
+}
+
+/// The server knows best when it has time again, within reason. What is added differs from client to client, so that not all
+/// of them come back at once.
+fn hinted(backoff: Duration, retry_after_ms: Option<u32>) -> Duration {
+    match retry_after_ms {
+        Some(hint) => {
+            let hint = Duration::from_millis(hint.into()).min(LONGEST_HINT);
+            hint + backoff.min(hint)
+        }
+        None => backoff,
     }
 }
 

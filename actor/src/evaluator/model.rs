@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use games::{Game, RowLayout};
 use proto::v1::{DescribeModelRequest, ModelDescription, evaluator_client::EvaluatorClient};
-use tonic::{Status, transport::Channel};
+use service::connect::Link;
+use tonic::Status;
 
 /// What models must be like.
 #[derive(Clone, Debug)]
@@ -42,15 +43,16 @@ impl Expected {
     /// Asks the server for a model's description; the inner result is the verdict.
     pub(super) async fn check(
         &self,
-        client: &mut EvaluatorClient<Channel>,
+        client: &mut EvaluatorClient<Link>,
         model: String,
         patience: Duration,
-    ) -> Result<Result<(), WrongModel>, Status> {
+    ) -> Result<Result<ModelDescription, WrongModel>, Status> {
         let asked = client.describe_model(DescribeModelRequest { model });
         let description = tokio::time::timeout(patience, asked)
             .await
-            .map_err(|_| Status::deadline_exceeded("the model was not described in time"))??;
-        Ok(self.compare(description.get_ref()))
+            .map_err(|_| Status::deadline_exceeded("the model was not described in time"))??
+            .into_inner();
+        Ok(self.compare(&description).map(|()| description))
     }
 
     fn compare(&self, model: &ModelDescription) -> Result<(), WrongModel> {
@@ -65,11 +67,15 @@ impl Expected {
         if model.game != ours.game {
             return wrong(model.game.clone(), ours.game.clone());
         }
-        let shape = |rows: usize, actions: u32| format!("rows of {rows} values and {actions} actions");
-        if (model.row_length as usize, model.actions) != (ours.row_len(), ours.actions) {
+        let shape = |rows: usize, actions: u32| match rows {
+            0 => format!("rows of many lengths and {actions} actions"),
+            _ => format!("rows of {rows} values and {actions} actions"),
+        };
+        let row_length = ours.row_len().unwrap_or_default();
+        if (model.row_length as usize, model.actions) != (row_length, ours.actions) {
             return wrong(
                 shape(model.row_length as usize, model.actions),
-                shape(ours.row_len(), ours.actions),
+                shape(row_length, ours.actions),
             );
         }
         // A dense model from elsewhere has no layout of its own; the server writes its tensors.
@@ -92,7 +98,7 @@ impl Expected {
 
 #[cfg(test)]
 mod tests {
-    use games::ConstantPlane;
+    use games::{ConstantPlane, PlaneStack, RowForm};
 
     use super::*;
 
@@ -100,16 +106,18 @@ mod tests {
         RowLayout {
             game: "small".into(),
             options: 1,
-            entries: 2,
-            planes: 2,
-            sparse: vec![0],
-            constants: vec![ConstantPlane {
-                name: "counter".into(),
-                plane: 1,
-                divisor: 100,
-                max: 100,
-            }],
-            ones: vec![],
+            form: RowForm::Planes(PlaneStack {
+                entries: 2,
+                planes: 2,
+                sparse: vec![0],
+                constants: vec![ConstantPlane {
+                    name: "counter".into(),
+                    plane: 1,
+                    divisor: 100,
+                    max: 100,
+                }],
+                ones: vec![],
+            }),
             actions: 4,
             mirrored_actions: false,
         }
@@ -120,7 +128,7 @@ mod tests {
             version: "7".into(),
             game: layout.game.clone(),
             layout_json: serde_json::to_string(layout).unwrap(),
-            row_length: layout.row_len() as u32,
+            row_length: layout.row_len().unwrap_or_default() as u32,
             actions: layout.actions,
             ..Default::default()
         }

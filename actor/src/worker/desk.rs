@@ -53,7 +53,8 @@ pub(super) struct Desk {
     cache: Option<Arc<Cache>>,
     versions: Arc<Versions>,
     model: String,
-    row_len: usize,
+    /// Values of every row; `None` where rows differ in length.
+    row_len: Option<usize>,
     rows_per_request: usize,
     next_id: u64,
     /// The request that is being filled.
@@ -74,7 +75,7 @@ impl Desk {
         cache: Option<Arc<Cache>>,
         versions: Arc<Versions>,
         model: String,
-        row_len: usize,
+        row_len: Option<usize>,
         rows_per_request: usize,
     ) -> Self {
         let mut desk = Self {
@@ -169,11 +170,9 @@ impl Desk {
         let request = Arc::make_mut(&mut batch.request);
         let position = batch.ends.len();
         let length = request.indices.len() - row_start;
-        // Row lengths are only sent where rows vary: from the first unusual one on, and for those before.
-        if length != row_len && request.row_lengths.is_empty() {
-            request.row_lengths.resize(position, row_len as u32);
-        }
-        if length != row_len || !request.row_lengths.is_empty() {
+        // Row lengths are only sent where rows vary.
+        if row_len != Some(length) {
+            debug_assert!(row_len.is_none(), "a row of a length that the layout rules out");
             request.row_lengths.push(length as u32);
         }
         request

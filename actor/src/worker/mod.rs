@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use games::Game;
+use games::{Drawn, Game};
 use prost::Message as _;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -27,10 +27,11 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     cache::Cache,
     counters::Totals,
+    curriculum::{self, Curriculum},
     evaluator::{Answer, Ask},
     hush::Hush,
-    naming::Naming,
-    record::End,
+    naming::{GameId, Naming},
+    record::{self, End},
     setup::Setup,
     spool::{Finished, FinishedGames},
     versions::Versions,
@@ -51,6 +52,8 @@ pub struct Shared<G: Game> {
     pub setup: Setup<G>,
     /// Names new games.
     pub naming: Naming,
+    /// How hard problems are.
+    pub curriculum: Curriculum,
     /// Evaluations that are known; `None`: the cache is off.
     pub cache: Option<Arc<Cache>>,
     /// Model versions.
@@ -204,12 +207,15 @@ impl<G: Game> Worker<G> {
         };
         let slot = match slot {
             Some(slot) => slot,
-            empty => {
-                let Some(new) = new_game(&self.shared) else {
-                    return Ok(Next::Stop);
-                };
-                empty.insert(new)
-            }
+            empty => match begin(&self.shared)? {
+                None => return Ok(Next::Stop),
+                Some(Begun::Game(new)) => empty.insert(*new),
+                Some(Begun::Recorded(finished)) => {
+                    self.ready.push_back(index);
+                    self.shared.totals.games_recorded.add(1);
+                    return Ok(self.keep(finished));
+                }
+            },
         };
         if slot.is_decided() {
             return self.play(index);
@@ -245,33 +251,104 @@ impl<G: Game> Worker<G> {
         if end == End::MaxActions {
             totals.games_cut.add(1);
         }
+        let second = self.note_problem(&playing)?;
         let id = playing.id();
         let game = playing.finish(end, &self.shared.setup, &self.shared.versions);
         let finished = Finished {
             id,
             bytes: game.encode_to_vec(),
         };
-        // Blocks while self-play is to pause; fails only if the spool has given up, which is reported there.
+        let next = self.keep(finished);
+        match second.filter(|_| next == Next::GoOn) {
+            Some(second) => Ok(self.keep(second)),
+            None => Ok(next),
+        }
+    }
+
+    /// Takes note of how a problem ended; what an unsolved one has solved instead is a second record.
+    fn note_problem(&self, playing: &Slot<G>) -> Result<Option<Finished>, SlotError> {
+        let Shared {
+            curriculum, totals, ..
+        } = &*self.shared;
+        let Some((level, is_solved)) = playing.problem() else {
+            return Ok(None);
+        };
+        totals.problems_played.add(1);
+        totals.problems_solved.add(u64::from(is_solved));
+        match curriculum.note(level, is_solved) {
+            Ok(None) => {}
+            Ok(Some(level)) => tracing::info!(level, "problems are harder from now on"),
+            Err(error) => tracing::error!(%error, "the new level of problems is not kept"),
+        }
+        totals.problem_level.set(curriculum.level().into());
+        if is_solved || !curriculum.hindsight() {
+            return Ok(None);
+        }
+        let Some(drawn) = playing.in_hindsight() else {
+            return Ok(None);
+        };
+        // Without a number the game is just not kept twice.
+        let Ok(named) = self.shared.naming.next_game() else {
+            return Ok(None);
+        };
+        totals.games_recorded.add(1);
+        recorded(&drawn, "hindsight", named, &self.shared.setup).map(Some)
+    }
+
+    /// Hands a finished game to the spool. Blocks while self-play is to pause; fails only if the spool has given up,
+    /// which is reported there.
+    fn keep(&self, finished: Finished) -> Next {
         match self.finished.send(finished) {
-            Ok(()) => Ok(Next::GoOn),
-            Err(_) => Ok(Next::Stop),
+            Ok(()) => Next::GoOn,
+            Err(_) => Next::Stop,
         }
     }
 }
 
+/// The next game: one to play, or one that needs no playing.
+enum Begun<G: Game> {
+    Game(Box<Slot<G>>),
+    Recorded(Finished),
+}
+
 /// The next game; `None` when it is time to stop.
-fn new_game<G: Game>(shared: &Shared<G>) -> Option<Slot<G>> {
+fn begin<G: Game>(shared: &Shared<G>) -> Result<Option<Begun<G>>, SlotError> {
     loop {
         match shared.naming.next_game() {
-            Ok((number, id)) => return Some(Slot::new(&shared.setup, number, id)),
+            Ok((number, id)) => {
+                let setup = &shared.setup;
+                let new = |problem| Begun::Game(Box::new(Slot::new(setup, number, id, problem)));
+                let key = id.key(setup.run_seed);
+                return Ok(Some(match shared.curriculum.next(&setup.rules, key) {
+                    curriculum::Next::Usual => new(None),
+                    curriculum::Next::Problem(start, level) => new(Some((start, level))),
+                    curriculum::Next::Known(drawn) => {
+                        Begun::Recorded(recorded(&drawn, "known-solution", (number, id), setup)?)
+                    }
+                }));
+            }
             Err(error) if shared.trouble.may_speak() => {
                 tracing::error!(%error, "no game can be begun, trying again");
             }
             Err(_) => {}
         }
         if shared.stop.is_cancelled() {
-            return None;
+            return Ok(None);
         }
         thread::sleep(NAMING_RETRY);
     }
+}
+
+/// A solution as a finished game.
+fn recorded<G: Game>(
+    drawn: &Drawn<G>,
+    provenance: &str,
+    named: (u64, GameId),
+    setup: &Setup<G>,
+) -> Result<Finished, SlotError> {
+    let game = record::of_solution(drawn, provenance, named, setup).map_err(SlotError::Solution)?;
+    Ok(Finished {
+        id: named.1,
+        bytes: game.encode_to_vec(),
+    })
 }

@@ -1,6 +1,6 @@
 //! One game in progress: a state machine that asks for evaluations and plays.
 
-use games::{Game, IllegalAction};
+use games::{Drawn, Game, IllegalAction};
 use proto::v1;
 use search::{ApplyError, Evaluation, LeafId, LeafRequest, Search};
 
@@ -25,6 +25,9 @@ pub enum SlotError {
     /// The search has nothing to choose although the game goes on.
     #[error("the search has nothing to choose from after {0} actions")]
     Nothing(usize),
+    /// A problem came with a solution that is none.
+    #[error("a solution that is none: {0}")]
+    Solution(IllegalAction),
     /// Every game waits, and for nothing.
     #[error("no game can go on and nothing is being asked")]
     Stuck,
@@ -45,6 +48,9 @@ pub(super) enum Asked {
 #[derive(Debug)]
 pub(super) struct Slot<G: Game> {
     search: Search<G>,
+    start: G,
+    /// Where it is a problem: how hard that is.
+    level: Option<u32>,
     record: Record,
     answered: Answered,
     /// What [`Slot::uncounted`] has given so far.
@@ -52,15 +58,17 @@ pub(super) struct Slot<G: Game> {
 }
 
 impl<G: Game> Slot<G> {
-    pub(super) fn new(setup: &Setup<G>, number: u64, id: GameId) -> Self {
-        let search = Search::new(
-            setup.start.clone(),
-            setup.settings.clone(),
-            id.key(setup.run_seed),
-        );
+    /// A game from its usual start, or of `problem` and its level.
+    pub(super) fn new(setup: &Setup<G>, number: u64, id: GameId, problem: Option<(G, u32)>) -> Self {
+        let position = problem.as_ref().map(|(start, _)| start.position());
+        let level = problem.as_ref().map(|&(_, level)| level);
+        let start = problem.map_or_else(|| setup.start.clone(), |(start, _)| start);
+        let search = Search::new(start.clone(), setup.settings.clone(), id.key(setup.run_seed));
         Self {
             search,
-            record: Record::new(id, number),
+            start,
+            level,
+            record: Record::new(id, number, position.unwrap_or_default()),
             answered: Answered::default(),
             counted: Snapshot::default(),
         }
@@ -68,6 +76,21 @@ impl<G: Game> Slot<G> {
 
     pub(super) fn id(&self) -> GameId {
         self.record.id()
+    }
+
+    /// The level of the problem that it was, and whether it is solved.
+    pub(super) fn problem(&self) -> Option<(u32, bool)> {
+        let value = self
+            .search
+            .state()
+            .outcome()
+            .map_or(0.0, |outcome| outcome.value().get());
+        Some((self.level?, value > 0.0))
+    }
+
+    /// What the game has solved instead of its problem.
+    pub(super) fn in_hindsight(&self) -> Option<Drawn<G>> {
+        self.start.in_hindsight(self.record.played())
     }
 
     /// Visits, by how they were answered, since the last call.

@@ -41,7 +41,7 @@ impl Client {
         let (answer, answers) = mpsc::channel(4);
         let (versions, totals) = (Arc::new(Versions::default()), Arc::new(Totals::default()));
         let evaluator = Evaluator {
-            channel: service::connect::channel(address).unwrap(),
+            channel: service::connect::link(address, &service::config::SecurityConfig::default()).unwrap(),
             expected: Arc::new(Expected::of::<TicTacToe>((), "latest")),
             versions: Arc::clone(&versions),
             totals: Arc::clone(&totals),

@@ -107,6 +107,7 @@ impl Evaluator for Service {
                             code: code.into(),
                             message: "as the test wishes".into(),
                             position: None,
+                            retry_after_ms: None,
                         }),
                         ..Default::default()
                     },
@@ -151,23 +152,38 @@ impl Evaluator for Service {
             version: self.0.version.lock().clone(),
             game: layout.game.clone(),
             layout_json: serde_json::to_string(&layout).unwrap(),
-            row_length: layout.row_len() as u32,
+            row_length: layout.row_len().unwrap_or_default() as u32,
             actions: layout.actions,
             step: 0,
             provider: "hash".into(),
+            digest: "hash".into(),
         }))
     }
 }
 
 /// Every position of the request is validated: an actor must never send rows that are none.
-fn answer(request: &EvaluateRequest, layout: &RowLayout, version: String) -> EvaluateReply {
-    let rows = request.indices.chunks_exact(layout.row_len());
-    assert_eq!(rows.len(), request.legal_counts.len());
-    assert!(request.row_lengths.is_empty());
+pub fn answer(request: &EvaluateRequest, layout: &RowLayout, version: String) -> EvaluateReply {
+    let positions = request.legal_counts.len();
+    let lengths = match layout.row_len() {
+        Some(length) => {
+            assert!(request.row_lengths.is_empty());
+            vec![length as u32; positions]
+        }
+        None => request.row_lengths.clone(),
+    };
+    assert_eq!(lengths.len(), positions);
+    let mut rest = request.indices.as_slice();
+    let mut rows = Vec::new();
+    for length in lengths {
+        let (row, others) = rest.split_at(length as usize);
+        rows.push(row);
+        rest = others;
+    }
+    assert!(rest.is_empty());
     let mut legal = request.legal_actions.as_slice();
     let mut values = Vec::new();
     let mut all = Vec::new();
-    for (row, &count) in rows.zip(&request.legal_counts) {
+    for (row, &count) in rows.into_iter().zip(&request.legal_counts) {
         layout.validate(row).unwrap();
         let (own, rest) = legal.split_at(count as usize);
         legal = rest;

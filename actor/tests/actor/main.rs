@@ -8,9 +8,11 @@ mod process;
 mod store_server;
 mod tictactoe;
 
+mod checking;
 mod evaluation;
 mod killing;
 mod playing;
+mod problems;
 mod sending;
 mod stopping;
 
@@ -69,6 +71,10 @@ struct Running {
 }
 
 fn start(config: RunConfig) -> Running {
+    start_playing::<TicTacToe>(config)
+}
+
+fn start_playing<G: games::Game>(config: RunConfig) -> Running {
     let mut actor = Actor::new(config);
     actor.evaluator_patience = evaluator::Patience {
         answer: Duration::from_secs(5),
@@ -86,7 +92,7 @@ fn start(config: RunConfig) -> Running {
     Running {
         totals: Arc::clone(&actor.totals),
         shutdown: shutdown.clone(),
-        actor: tokio::spawn(actor.run::<TicTacToe>(shutdown)),
+        actor: tokio::spawn(actor.run::<G>(shutdown)),
     }
 }
 

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The first `count` games, by number, that such an actor plays.
-async fn first_games(
+pub async fn first_games(
     count: u64,
     server: &Arc<Server>,
     change: impl FnOnce(&mut RunConfig),
@@ -281,7 +281,11 @@ async fn the_role_itself_plays_paco_sako_by_the_rules() {
     let games = store.games.lock();
     for game in games.values() {
         let mut state = PacoSako::start(&serde_json::from_str(&game.rules_json).unwrap(), None).unwrap();
-        for (row, &action) in game.rows.chunks_exact(layout.row_len()).zip(&game.actions) {
+        for (row, &action) in game
+            .rows
+            .chunks_exact(layout.row_len().unwrap())
+            .zip(&game.actions)
+        {
             let mut expected = Vec::new();
             state.write_row(encoding, Symmetry::IDENTITY, &mut expected);
             assert_eq!(row, expected);

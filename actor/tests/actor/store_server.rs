@@ -171,4 +171,11 @@ impl ReplayStore for Service {
     async fn export(&self, _: Request<ExportRequest>) -> Result<Response<Self::ExportStream>, Status> {
         Err(Status::unimplemented(""))
     }
+
+    async fn delete_games(
+        &self,
+        _: Request<proto::v1::DeleteGamesRequest>,
+    ) -> Result<Response<proto::v1::DeleteGamesReply>, Status> {
+        Err(Status::unimplemented(""))
+    }
 }

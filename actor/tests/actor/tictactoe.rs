@@ -1,6 +1,9 @@
 //! Tic-tac-toe on the corner of an 8×8 board: short games, many transpositions, one symmetry beside the identity.
 
-use games::{Action, ConstantPlane, Game, IllegalAction, Outcome, Player, RowLayout, StartError, Symmetry};
+use games::{
+    Action, ConstantPlane, Game, IllegalAction, Outcome, PlaneStack, Player, RowForm, RowLayout, StartError,
+    Symmetry,
+};
 use serde::{Deserialize, Serialize};
 
 const LINES: [[usize; 3]; 8] = [
@@ -75,16 +78,18 @@ impl Game for TicTacToe {
         RowLayout {
             game: Self::NAME.into(),
             options: 0,
-            entries: 9,
-            planes: 4,
-            sparse: vec![0, 1, 2],
-            constants: vec![ConstantPlane {
-                name: "second to move".into(),
-                plane: 3,
-                divisor: 1,
-                max: 1,
-            }],
-            ones: vec![],
+            form: RowForm::Planes(PlaneStack {
+                entries: 9,
+                planes: 4,
+                sparse: vec![0, 1, 2],
+                constants: vec![ConstantPlane {
+                    name: "second to move".into(),
+                    plane: 3,
+                    divisor: 1,
+                    max: 1,
+                }],
+                ones: vec![],
+            }),
             actions: 9,
             mirrored_actions: false,
         }

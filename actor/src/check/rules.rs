@@ -1,0 +1,210 @@
+//! The record against the rules: every move, row, visit and the end.
+
+use games::{Action, Game, Outcome, Symmetry};
+use proto::v1::{self, GameResult};
+use search::Reuse;
+
+use super::{Position, Premises, Problem, Unplayable, positions};
+use crate::settings::temperature;
+
+/// Problems of one record that are told; more say nothing new.
+const MOST: usize = 20;
+
+/// Plays a record's actions and compares everything that follows from them; gives what does not fit.
+///
+/// Compared are: who acts, that each action is legal, every number of every row, that visits are of legal actions and no
+/// more than the search may make, that each action is the one that the game's seed draws from the visits, and the end.
+///
+/// # Errors
+/// [`Unplayable`] where the record does not say what is needed to begin.
+pub fn check<G: Game>(record: &v1::Game) -> Result<Vec<Problem>, Unplayable> {
+    let mut replay = Replay {
+        premises: Premises::<G>::of(record)?,
+        problems: Vec::new(),
+        ply: None,
+        legal: Vec::new(),
+        row: Vec::new(),
+    };
+    let mut state = replay.premises.start.clone();
+    let mut played = 0;
+    for position in positions(record) {
+        replay.ply = Some(position.ply);
+        if !replay.position(&state, &position) {
+            return Ok(replay.problems);
+        }
+        state.play_legal(position.action);
+        played += 1;
+    }
+    replay.ply = None;
+    if played < record.actions.len() {
+        let found = format!("only {played} of {} positions are whole", record.actions.len());
+        replay.note("actions", || found);
+    }
+    replay.end(&state, record);
+    Ok(replay.problems)
+}
+
+struct Replay<G: Game> {
+    premises: Premises<G>,
+    problems: Vec<Problem>,
+    ply: Option<usize>,
+    legal: Vec<Action>,
+    row: Vec<u32>,
+}
+
+impl<G: Game> Replay<G> {
+    fn note(&mut self, field: &'static str, problem: impl FnOnce() -> String) {
+        if self.problems.len() < MOST {
+            self.problems.push(Problem {
+                ply: self.ply,
+                field,
+                problem: problem(),
+            });
+        }
+    }
+
+    /// Checks one position; false where the game cannot be followed any further.
+    fn position(&mut self, state: &G, position: &Position<'_>) -> bool {
+        if state.outcome().is_some() {
+            self.note("actions", || {
+                "the game is over here, and another action follows".into()
+            });
+            return false;
+        }
+        state.legal_actions(&mut self.legal);
+        if self.legal.binary_search(&position.action).is_err() {
+            self.note("actions", || {
+                format!("action {} is not legal here", position.action)
+            });
+            return false;
+        }
+        let mover = state.to_move().index();
+        if usize::from(position.mover) != mover {
+            self.note("movers", || {
+                format!("{} is recorded, {mover} acts", position.mover)
+            });
+        }
+        self.row(state, position);
+        self.visits(state, position);
+        true
+    }
+
+    fn row(&mut self, state: &G, position: &Position<'_>) {
+        self.row.clear();
+        state.write_row(self.premises.encoding, Symmetry::IDENTITY, &mut self.row);
+        if self.row == position.row {
+            return;
+        }
+        let (found, expected) = (position.row, self.row.as_slice());
+        let at = found
+            .iter()
+            .zip(expected)
+            .position(|(found, expected)| found != expected);
+        let problem = match at {
+            Some(at) => format!(
+                "value {at} is {}, {} follows from the moves",
+                found[at], expected[at]
+            ),
+            None => format!(
+                "the row has {} values, {} follow from the moves",
+                found.len(),
+                expected.len()
+            ),
+        };
+        self.note("rows", || problem);
+    }
+
+    fn visits(&mut self, state: &G, position: &Position<'_>) {
+        if position.visits.is_empty() {
+            return;
+        }
+        let encoding = self.premises.encoding;
+        let mut visits = vec![0u32; self.legal.len()];
+        for (&index, &count) in position.visit_actions.iter().zip(position.visits) {
+            let edge = self
+                .legal
+                .iter()
+                .position(|&action| state.policy_index(encoding, Symmetry::IDENTITY, action) == index);
+            match edge.and_then(|edge| visits.get_mut(edge)) {
+                Some(visits) => *visits += count,
+                None => {
+                    self.note("visit_actions", || {
+                        format!("policy index {index} is no legal action's")
+                    });
+                    return;
+                }
+            }
+        }
+        let total: u64 = visits.iter().map(|&count| u64::from(count)).sum();
+        let most = u64::from(self.premises.settings.traversals);
+        if self.premises.settings.reuse != Reuse::Keep && total > most {
+            self.note("visits", || {
+                format!("{total} visits, the search makes no more than {most}")
+            });
+        }
+        let temperature = temperature(&self.premises.config.temperature, position.ply);
+        let drawn = search::decision::chosen(&visits, temperature, self.premises.key, position.ply as u32);
+        let expected = drawn.and_then(|edge| self.legal.get(edge)).copied();
+        if expected != Some(position.action) {
+            self.note("actions", || {
+                let expected = expected.map_or("none".into(), |action| action.to_string());
+                format!(
+                    "action {} was played, the seed draws {expected} from these visits",
+                    position.action
+                )
+            });
+        }
+    }
+
+    fn end(&mut self, state: &G, record: &v1::Game) {
+        let cut = record.actions.len() >= self.premises.config.max_actions as usize;
+        state.legal_actions(&mut self.legal);
+        let (outcome, ending) = match state.outcome() {
+            Some(outcome) => (outcome, state.ending().unwrap_or_default()),
+            None if cut => (undecided::<G>(), "max-actions"),
+            None if self.legal.is_empty() => (undecided::<G>(), "no-action"),
+            None => {
+                self.note("actions", || "the game goes on where the record ends".into());
+                return;
+            }
+        };
+        let result = match outcome {
+            Outcome::Won(games::Player::First) => GameResult::FirstWon,
+            Outcome::Won(games::Player::Second) => GameResult::SecondWon,
+            Outcome::Draw => GameResult::Draw,
+            Outcome::Scored(_) => GameResult::Scored,
+        };
+        if record.result != i32::from(result) {
+            let found = GameResult::try_from(record.result).map_or("unknown", |found| found.as_str_name());
+            self.note("result", || {
+                format!(
+                    "{found} is recorded, {} follows from the moves",
+                    result.as_str_name()
+                )
+            });
+        }
+        let score = outcome.value().get();
+        if record.score.to_bits() != score.to_bits() && record.score != score {
+            self.note("score", || {
+                format!("{} is recorded, {score} follows from the moves", record.score)
+            });
+        }
+        if record.ending != ending {
+            self.note("ending", || {
+                format!(
+                    "`{}` is recorded, `{ending}` follows from the moves",
+                    record.ending
+                )
+            });
+        }
+    }
+}
+
+/// What a game counts as that its rules have not ended.
+fn undecided<G: Game>() -> Outcome {
+    if G::PLAYERS == 1 {
+        Outcome::Scored(0.0)
+    } else {
+        Outcome::Draw
+    }
+}

@@ -1,0 +1,143 @@
+//! Records checked: what was played passes, whatever is altered is found, and the search comes out the same.
+
+use actor::check::{
+    rules,
+    search::{Answer, Followed, Question, follow},
+};
+use games::Game as _;
+use prost::bytes::Bytes;
+use proto::v1::{EvaluateRequest, Game};
+use service::config::Reuse;
+
+use crate::{
+    evaluator_server::{Server, answer},
+    playing::first_games,
+    tictactoe::TicTacToe,
+};
+
+/// What the test's inference server says, without the server.
+fn network(questions: &[Question]) -> Result<Vec<Answer>, String> {
+    let request = EvaluateRequest {
+        indices: questions
+            .iter()
+            .flat_map(|question| question.row.clone())
+            .collect(),
+        legal_actions: questions
+            .iter()
+            .flat_map(|question| question.legal.clone())
+            .collect(),
+        legal_counts: questions
+            .iter()
+            .map(|question| question.legal.len() as u32)
+            .collect(),
+        ..EvaluateRequest::default()
+    };
+    let reply = answer(&request, &TicTacToe::layout(()), "first".into());
+    let mut priors = Vec::new();
+    proto::priors::decode(&reply.priors, request.legal_actions.len(), &mut priors).unwrap();
+    let mut priors = priors.into_iter();
+    Ok(questions
+        .iter()
+        .zip(reply.values)
+        .map(|(question, value)| Answer {
+            priors: priors.by_ref().take(question.legal.len()).collect(),
+            value,
+        })
+        .collect())
+}
+
+fn followed(game: &Game) -> Followed {
+    follow::<TicTacToe, String>(game, network).unwrap()
+}
+
+fn fields(game: &Game) -> Vec<&'static str> {
+    let problems = rules::check::<TicTacToe>(game).unwrap();
+    problems.iter().map(|problem| problem.field).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_search_comes_out_as_it_was_recorded() {
+    for (reuse, leaves) in [(Reuse::Gray, 3), (Reuse::Keep, 4), (Reuse::Drop, 1)] {
+        let (games, _) = first_games(8, &Server::good(), |config| {
+            config.search.reuse = reuse;
+            config.search.leaves = leaves;
+            config.actor.threads = 2;
+        })
+        .await;
+        for game in games.values() {
+            assert_eq!(fields(game), [] as [&str; 0]);
+            let plies = game.actions.len();
+            let followed = followed(game);
+            assert_eq!((followed.positions, followed.of), (plies, plies), "{followed:?}");
+            assert_eq!((followed.value_difference, &followed.difference), (0.0, &None));
+            // Provenance: what the check needs, and what deleting by provenance asks for.
+            assert_eq!(game.model_providers, ["hash"]);
+            assert!(
+                game.build.starts_with("0.") && game.build.contains('+'),
+                "{}",
+                game.build
+            );
+            assert_eq!(game.policy_surprises.len(), plies);
+            assert!(game.policy_surprises.iter().any(|&surprise| surprise > 0.0));
+            assert!(game.tree_bytes > 0);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_is_altered_is_found() {
+    let (games, _) = first_games(1, &Server::good(), |_| ()).await;
+    let game = &games[&0];
+    let altered = |change: &dyn Fn(&mut Game)| {
+        let mut game = game.clone();
+        change(&mut game);
+        game
+    };
+    let told = |change: &dyn Fn(&mut Game)| fields(&altered(change));
+    assert!(told(&|game| game.rows[3] ^= 1).contains(&"rows"));
+    assert!(told(&|game| game.actions[2] = game.actions[0]).contains(&"actions"));
+    assert!(told(&|game| game.actions.swap(0, 2)).contains(&"actions"));
+    assert!(
+        told(&|game| {
+            let mut movers = game.movers.to_vec();
+            movers[1] = 0;
+            game.movers = Bytes::from(movers);
+        })
+        .contains(&"movers")
+    );
+    assert!(told(&|game| game.visits[0] += 100).contains(&"visits"));
+    assert!(told(&|game| game.visit_actions[0] = 77).contains(&"visit_actions"));
+    assert!(told(&|game| game.result = game.result % 3 + 1).contains(&"result"));
+    assert!(told(&|game| game.score -= 0.5).contains(&"score"));
+    assert!(told(&|game| game.ending = "boredom".into()).contains(&"ending"));
+    // A seed of another run draws other moves before long.
+    assert!(told(&|game| game.run_seed += 1).contains(&"actions"));
+    assert!(rules::check::<TicTacToe>(&altered(&|game| game.id = Bytes::new())).is_err());
+    assert!(rules::check::<TicTacToe>(&altered(&|game| game.rules_json = "{".into())).is_err());
+
+    // What the rules cannot see, the search does: one visit moved, another root value, other settings.
+    let differs = |change: &dyn Fn(&mut Game)| followed(&altered(change)).difference.unwrap().field;
+    assert_eq!(
+        differs(&|game| {
+            let at = game.visits.iter().position(|&visits| visits > 1).unwrap();
+            game.visits[at] -= 1;
+        }),
+        "visits"
+    );
+    assert_eq!(differs(&|game| game.root_values[1] += 0.001), "root_values");
+    assert_eq!(differs(&|game| game.root_values[1] = f32::NAN), "root_values");
+    let other = |game: &mut Game| game.search_json = game.search_json.replace("1.25", "1.5");
+    assert!(["visits", "root_values"].contains(&differs(&other)));
+    // From the second version on nobody knows who answered what.
+    let mixed = followed(&altered(&|game| {
+        game.model_versions.push("second".into());
+        game.model_of_position
+            .last_mut()
+            .into_iter()
+            .for_each(|model| *model = 1);
+    }));
+    assert_eq!(
+        (mixed.positions, mixed.of),
+        (game.actions.len() - 1, game.actions.len() - 1)
+    );
+}

@@ -1,0 +1,89 @@
+//! A game that is about problems: drawn by level, kept with where they come from, and playable from the record alone.
+
+use std::sync::Arc;
+
+use games::{
+    Game as _, Outcome,
+    generator::{GeneratorGame, Position, Rules},
+};
+use proto::v1::{Game, GameResult};
+
+use crate::{config, evaluator_server::Server, process::Process, start_playing, store_server::Store};
+
+/// Plays the record by the rules; gives what it is worth.
+fn replay(game: &Game) -> f32 {
+    let rules: Rules = serde_json::from_str(&game.rules_json).unwrap();
+    let mut state = GeneratorGame::start(&rules, Some(&game.start)).unwrap();
+    let mut rows = game.rows.as_slice();
+    let (mut visit_actions, mut visits) = (game.visit_actions.as_slice(), game.visits.as_slice());
+    for (ply, &action) in game.actions.iter().enumerate() {
+        let (row, others) = rows.split_at(game.row_lengths[ply] as usize);
+        rows = others;
+        let position = Position::read(row).unwrap();
+        assert_eq!(position.clan, *state.clan());
+        assert_eq!(position.problem, *state.problem());
+        let count = game.visit_counts[ply] as usize;
+        let mut legal = Vec::new();
+        state.legal_actions(&mut legal);
+        assert!(count > 0 && visit_actions[..count].iter().all(|action| legal.contains(action)));
+        if !game.provenance.is_empty() {
+            let left = (game.actions.len() - ply) as i32;
+            assert_eq!(
+                (&visit_actions[..count], &visits[..count]),
+                (&[action][..], &[1][..])
+            );
+            assert!((game.root_values[ply] - game.discount.powi(left)).abs() < 1e-6);
+        }
+        (visit_actions, visits) = (&visit_actions[count..], &visits[count..]);
+        state.play(action).unwrap();
+    }
+    assert!(rows.is_empty());
+    assert_eq!(state.ending(), Some(game.ending.as_str()));
+    match state.outcome() {
+        Some(Outcome::Scored(value)) => value,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn problems_are_played_known_solutions_and_hindsight_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, store) = (Server::good(), Store::good());
+    *server.layout.lock() = GeneratorGame::layout(());
+    let server = Process::start(server.routes()).await;
+    let store_process = Process::start(store.routes()).await;
+    let mut config = config(folder.path(), &server.address(), &store_process.address());
+    config.game.name = GeneratorGame::NAME.into();
+    config.search.visits = 8;
+    config.search.discount = 0.9;
+    config.search.stop_when_solved = true;
+    config.search.max_share = 0.25;
+    config.problems.window = 4;
+    config.problems.known_solutions = 0.4;
+    config.game.rules.insert("move_limit".into(), 12.into());
+    let actor = start_playing::<GeneratorGame>(config);
+    let of = |provenance: &str| -> Vec<Game> {
+        let games = store.by_number();
+        let found = games.into_values().filter(|game| game.provenance == provenance);
+        found.collect()
+    };
+    actor
+        .until(|| of("").len() >= 20 && of("known-solution").len() >= 10 && of("hindsight").len() >= 5)
+        .await;
+    let totals = Arc::clone(&actor.totals);
+    actor.stop().await;
+    let snapshot = totals.snapshot();
+    assert!(
+        snapshot.problems_played >= 20 && snapshot.games_recorded >= 15,
+        "{snapshot:?}"
+    );
+    for provenance in ["", "known-solution", "hindsight"] {
+        for game in of(provenance) {
+            assert_eq!(replay(&game), game.score, "{provenance}");
+            assert_eq!(game.result(), GameResult::Scored);
+            assert_eq!(game.discount, 0.9);
+            assert!(provenance.is_empty() || game.score == 1.0);
+            assert_eq!(provenance.is_empty(), !game.model_versions.is_empty());
+        }
+    }
+}
