@@ -12,9 +12,6 @@ use ort::{
 };
 use service::config::Provider;
 
-/// Name of a model's free side.
-const BATCH: &str = "batch";
-
 /// A provider in one precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Backend {
@@ -133,7 +130,36 @@ impl Backend {
         }
     }
 
-    /// Loads a model for batches of any size, or of one `size` only.
+    /// Loads a model whose inputs have new shapes in nearly every batch.
+    ///
+    /// # Errors
+    /// [`BackendError`] where the provider cannot be had, or is not made for that.
+    pub fn load_for_varying_shapes(
+        self,
+        environment: &Environment,
+        threads: usize,
+        file: &[u8],
+    ) -> Result<Session, BackendError> {
+        self.check()?;
+        let refused = |reason: String| BackendError {
+            backend: self,
+            reason,
+        };
+        if matches!(self, Self::OpenvinoF32 | Self::OpenvinoBf16) {
+            return Err(refused(
+                "OpenVINO compiles a model anew for each shape, and clans come in ever new ones".into(),
+            ));
+        }
+        let load = || -> ort::Result<Session> {
+            // A plan of the memory is kept for each shape that was ever seen: without end, here.
+            let mut builder = self.builder(environment, threads)?.with_memory_pattern(false)?;
+            builder.commit_from_memory(file)
+        };
+        load().map_err(|error| refused(first_line(&error.to_string())))
+    }
+
+    /// Loads a model for batches of any size, or of one size only: `fixed` is what the model calls its free side, and that
+    /// size.
     ///
     /// # Errors
     /// [`BackendError`] where the provider cannot be had, or does not take this model.
@@ -142,7 +168,7 @@ impl Backend {
         environment: &Environment,
         threads: usize,
         file: &[u8],
-        size: Option<usize>,
+        fixed: Option<(&str, usize)>,
     ) -> Result<Session, BackendError> {
         self.check()?;
         let refused = |error: ort::Error| BackendError {
@@ -150,9 +176,9 @@ impl Backend {
             reason: first_line(&error.to_string()),
         };
         let mut builder = self.builder(environment, threads).map_err(refused)?;
-        if let Some(size) = size {
+        if let Some((side, size)) = fixed {
             builder = builder
-                .with_dimension_override(BATCH, size as i64)
+                .with_dimension_override(side, size as i64)
                 .map_err(|error| refused(error.into()))?;
         }
         builder.commit_from_memory(file).map_err(refused)

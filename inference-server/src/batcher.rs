@@ -2,8 +2,9 @@
 //!
 //! While the device works, requests gather; when it is free, it is given what has gathered, without any timer. If a whole
 //! largest batch has gathered before, it is formed at once and waits beside the device, so that the device need not wait
-//! for it. While the device is idle a lone request may be made to wait for company (`max_wait`; not at all by default).
-//! The runtime's timers tick in milliseconds, so such a wait may end up to one millisecond late.
+//! for it. An idle device is given what has arrived, once nothing more arrives. While the device is idle a lone request may be made to wait for company (`max_wait`; not at all by default),
+//! unless what waits makes up a preferred size. The runtime's timers tick in milliseconds, so such a wait may end up to one
+//! millisecond late.
 
 use std::{
     sync::{
@@ -21,12 +22,28 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    job::Job,
+    job::{ClientId, Job},
     metrics::Metrics,
-    models::Models,
+    pace::Pace,
     queue::{Formed, Queue},
     refusal::Refusal,
 };
+
+/// How often more is let in, as long as more comes.
+const MOST_YIELDS: usize = 16;
+
+/// When batches are taken, and how much may wait.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// Largest batch, in positions.
+    pub max_batch: usize,
+    /// Sizes, ascending, at which a batch is cut where less than a largest one waits. Empty: what there is.
+    pub preferred: Vec<usize>,
+    /// Longest time a request waits for company while the device is idle.
+    pub max_wait: Duration,
+    /// Positions that may wait.
+    pub max_queue: usize,
+}
 
 /// Requests come in here.
 #[derive(Debug)]
@@ -36,25 +53,21 @@ pub struct Batcher {
     changed: Notify,
     /// Batches given to the device and not finished.
     at_device: AtomicUsize,
-    models: Arc<Models>,
-    max_wait: Duration,
+    /// How fast the device is, to say when to try again.
+    pace: Mutex<Pace>,
+    policy: Policy,
     metrics: Arc<Metrics>,
 }
 
 impl Batcher {
-    /// A batcher for at most `max_queue` waiting positions.
-    pub fn new(
-        models: Arc<Models>,
-        max_queue: usize,
-        max_wait: Duration,
-        metrics: Arc<Metrics>,
-    ) -> Arc<Self> {
+    /// A batcher.
+    pub fn new(policy: Policy, metrics: Arc<Metrics>) -> Arc<Self> {
         Arc::new(Self {
-            queue: Mutex::new(Queue::new(max_queue)),
+            queue: Mutex::new(Queue::new(policy.max_queue)),
             changed: Notify::new(),
             at_device: AtomicUsize::new(0),
-            models,
-            max_wait,
+            pace: Mutex::new(Pace::default()),
+            policy,
             metrics,
         })
     }
@@ -62,20 +75,38 @@ impl Batcher {
     /// Queues a request.
     ///
     /// # Errors
-    /// [`Refusal::QueueFull`].
+    /// [`Refusal::QueueFull`], saying when it is worth trying again.
     pub fn push(&self, job: Arc<Job>) -> Result<(), Refusal> {
-        let waiting = {
+        let (pushed, waiting) = {
             let mut queue = self.queue.lock();
-            queue.push(job)?;
-            queue.waiting()
+            (queue.push(job), queue.waiting())
         };
-        self.metrics.waiting(waiting);
-        self.changed.notify_one();
-        Ok(())
+        match pushed {
+            Ok(()) => {
+                self.metrics.waiting(waiting);
+                self.changed.notify_one();
+                Ok(())
+            }
+            Err(Refusal::QueueFull { waiting, most, .. }) => Err(Refusal::QueueFull {
+                waiting,
+                most,
+                retry_after_ms: self.pace.lock().time_for(waiting).as_millis() as u64,
+            }),
+            other => other,
+        }
     }
 
-    /// The device has finished a batch.
-    pub fn finished(&self) {
+    /// A client has given up on something: what it does not wait for any more makes room.
+    pub fn sweep(&self, client: ClientId) {
+        let mut queue = self.queue.lock();
+        queue.sweep(client, Instant::now());
+        self.metrics.waiting(queue.waiting());
+        self.metrics.dropped(queue.take_dropped());
+    }
+
+    /// The device has finished a batch of so many positions.
+    pub fn finished(&self, positions: usize) {
+        self.pace.lock().done(positions, Instant::now());
         self.at_device.fetch_sub(1, Ordering::AcqRel);
         self.changed.notify_one();
     }
@@ -102,6 +133,7 @@ impl Batcher {
     /// The next batch, as soon as it may be taken.
     async fn next(&self) -> Formed {
         loop {
+            self.let_in().await;
             match self.look() {
                 Look::Take(formed) => return formed,
                 Look::WaitUntil(moment) => {
@@ -115,26 +147,46 @@ impl Batcher {
         }
     }
 
-    fn look(&self) -> Look {
-        let Some(current) = self.models.current() else {
-            return Look::Wait;
-        };
-        let mut queue = self.queue.lock();
-        if queue.waiting() < current.buckets.largest() {
-            if self.at_device.load(Ordering::Acquire) > 0 {
-                return Look::Wait;
+    /// Lets in what has arrived already but was not read: each time this task yields, the runtime reads what sockets hold.
+    /// Otherwise the first of many clients that ask at the same time would have a batch of its own.
+    async fn let_in(&self) {
+        let mut before = 0;
+        for _ in 0..MOST_YIELDS {
+            let waiting = self.queue.lock().waiting();
+            let is_idle = self.at_device.load(Ordering::Acquire) == 0;
+            if !is_idle || waiting == before || waiting >= self.policy.max_batch {
+                return;
             }
-            match queue.oldest() {
-                None => return Look::Wait,
-                Some(oldest) if Instant::now() < oldest + self.max_wait => {
-                    return Look::WaitUntil(oldest + self.max_wait);
-                }
-                Some(_) => {}
-            }
+            before = waiting;
+            tokio::task::yield_now().await;
         }
-        let formed = queue.take(&current);
+    }
+
+    fn look(&self) -> Look {
+        let mut queue = self.queue.lock();
+        let (waiting, policy) = (queue.waiting(), &self.policy);
+        let is_idle = self.at_device.load(Ordering::Acquire) == 0;
+        let most = if waiting >= policy.max_batch {
+            policy.max_batch
+        } else if waiting == 0 || !is_idle {
+            return Look::Wait;
+        } else if let Some(&size) = policy.preferred.iter().rfind(|&&size| size <= waiting) {
+            size
+        } else {
+            let now = Instant::now();
+            // The oldest is looked for only where it matters.
+            let until = match policy.max_wait {
+                Duration::ZERO => now,
+                wait => queue.oldest().map_or(now, |oldest| oldest + wait),
+            };
+            if now < until {
+                return Look::WaitUntil(until);
+            }
+            policy.max_batch
+        };
+        let formed = queue.take(most, Instant::now());
         self.metrics.waiting(queue.waiting());
-        self.metrics.cancelled(queue.take_dropped());
+        self.metrics.dropped(queue.take_dropped());
         formed.map_or(Look::Wait, Look::Take)
     }
 }

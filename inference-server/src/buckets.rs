@@ -21,6 +21,11 @@ impl Buckets {
         Self(sizes)
     }
 
+    /// Every size up to the largest of these: nothing is padded.
+    pub fn every_size(&self) -> Self {
+        Self((1..=self.largest()).collect())
+    }
+
     /// All sizes, ascending.
     pub fn sizes(&self) -> &[usize] {
         &self.0

@@ -1,6 +1,6 @@
 //! The thread that owns the device: one batch after the other.
 
-use std::{sync::Arc, thread, time::Instant};
+use std::{collections::HashMap, sync::Arc, thread, time::Instant};
 
 use tokio::sync::mpsc;
 
@@ -22,6 +22,8 @@ pub struct Finished {
     pub model: Arc<Model>,
     /// Whose positions it holds, in order.
     pub pieces: Vec<Piece>,
+    /// Where in the batch each of these positions is, where equal ones share a place; empty: one after the other.
+    pub places: Vec<u32>,
     /// What the model gave.
     pub outputs: Result<Box<dyn Outputs>, RunError>,
 }
@@ -44,8 +46,9 @@ impl Executor {
         let (done, finished) = mpsc::channel(FINISHED);
         thread::Builder::new().name("device".into()).spawn(move || {
             while let Some(formed) = formed.blocking_recv() {
+                let positions = formed.positions;
                 let executed = execute(formed, &metrics);
-                batcher.finished();
+                batcher.finished(positions);
                 if done.blocking_send(executed).is_err() {
                     break;
                 }
@@ -61,15 +64,17 @@ fn execute(formed: Formed, metrics: &Metrics) -> Finished {
         pieces,
         positions,
     } = formed;
-    let size = model.buckets.fit(positions);
+    let (places, distinct) = share_places(&pieces, positions);
+    let size = model.buckets.fit(distinct);
     let began = Instant::now();
     for piece in &pieces {
         if piece.first == 0 {
             metrics.queued_for(piece.job.queued.elapsed());
         }
     }
-    let outputs = model.run(assemble(&pieces, positions, size));
-    metrics.batch(positions, size, began.elapsed());
+    let outputs = model.run(assemble(&pieces, &places, model.info.layout.row_len(), size));
+    metrics.duplicates(positions - distinct);
+    metrics.batch(distinct, size, began.elapsed());
     if let Err(error) = &outputs {
         metrics.device_failed();
         tracing::error!(version = model.info.version, positions, %error, "the device failed");
@@ -77,64 +82,100 @@ fn execute(formed: Formed, metrics: &Metrics) -> Finished {
     Finished {
         model,
         pieces,
+        places,
         outputs,
     }
 }
 
-/// Rows of all pieces, padded with copies of the first one: a row that is known to be valid, and as fast as any.
-fn assemble(pieces: &[Piece], positions: usize, size: usize) -> Batch {
-    let count: usize = pieces.iter().map(|piece| piece.rows().len()).sum();
-    let row_len = count / positions.max(1);
-    let mut rows = Vec::with_capacity(size * row_len);
+/// Positions that ask the same are computed once: each position's place in the batch, and the number of places.
+/// No places are given where all are different, or where there is no cache, so that nobody has compared them.
+fn share_places(pieces: &[Piece], positions: usize) -> (Vec<u32>, usize) {
+    let mut first_of: HashMap<u64, (u32, &Piece, usize)> = HashMap::with_capacity(positions);
+    let mut places = Vec::with_capacity(positions);
+    let mut distinct = 0;
     for piece in pieces {
-        // Validated: indices are below 4096, constants below their limits. Larger constants would saturate.
-        rows.extend(
-            piece
-                .rows()
-                .iter()
-                .map(|&number| i32::try_from(number).unwrap_or(i32::MAX)),
-        );
+        for position in piece.positions() {
+            let Some(hash) = piece.hash(position) else {
+                return (Vec::new(), positions);
+            };
+            let (place, like, there) = *first_of.entry(hash).or_insert((distinct, piece, position));
+            // Equal hashes do not mean equal questions.
+            let is_shared = place < distinct
+                && like.row(there) == piece.row(position)
+                && like.legal(there) == piece.legal(position);
+            places.push(if is_shared { place } else { distinct });
+            distinct += u32::from(!is_shared);
+        }
     }
-    for _ in positions..size {
-        rows.extend_from_within(..row_len);
+    if distinct as usize == positions {
+        places.clear();
     }
-    Batch::new(rows, size)
+    (places, distinct as usize)
+}
+
+/// Rows of all places, padded with copies of the first one: a row that is known to be valid, and as fast as any.
+fn assemble(pieces: &[Piece], places: &[u32], row_len: Option<usize>, size: usize) -> Batch {
+    let (mut rows, mut ends) = (Vec::with_capacity(size * row_len.unwrap_or(64)), Vec::new());
+    let (mut places, mut filled) = (places.iter(), 0);
+    for piece in pieces {
+        for position in piece.positions() {
+            // A place that is filled already is one of an equal position.
+            if places.next().is_some_and(|&place| place < filled) {
+                continue;
+            }
+            filled += 1;
+            // Validated: indices are below 4096, constants below their limits. Larger constants would saturate.
+            let row = piece.row(position).iter();
+            rows.extend(row.map(|&number| i32::try_from(number).unwrap_or(i32::MAX)));
+            if row_len.is_none() {
+                ends.push(rows.len());
+            }
+        }
+    }
+    let first = row_len.or(ends.first().copied()).unwrap_or(rows.len());
+    for _ in filled as usize..size {
+        rows.extend_from_within(..first);
+        if row_len.is_none() {
+            ends.push(rows.len());
+        }
+    }
+    match row_len {
+        Some(_) => Batch::new(rows, size),
+        None => Batch::varied(rows, ends),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use tokio::sync::mpsc::UnboundedReceiver;
+    use tokio::sync::mpsc::{self, UnboundedReceiver};
     use tokio_util::sync::CancellationToken;
 
     use super::*;
     use crate::{
-        job::Answer,
-        models::Models,
+        job::{Answer, ClientId, Draft, Policy, ReplyTo},
+        models::Named,
         refusal::Refusal,
         reply,
-        testing::{FAILS, NOT_FINITE, job, model},
+        testing::{FAILS, NOT_FINITE, asked, job_of, model, policy, slot},
     };
 
     /// The whole way of requests whose rows hold their own ids, in batches of at most 8.
     async fn answers(jobs: &[(u64, usize)]) -> Vec<(u64, Answer)> {
         let metrics = Arc::new(Metrics::new());
-        let models = Arc::new(Models::new("latest"));
-        models.serve(model("7", 8));
-        let batcher = Batcher::new(models, 1000, Duration::ZERO, metrics.clone());
+        let batcher = Batcher::new(policy(8, 1000), metrics.clone());
+        let slot = slot(model("7", 8));
         let mut receivers: Vec<UnboundedReceiver<_>> = jobs
             .iter()
             .map(|&(id, positions)| {
                 // Queued before anything runs, so that the batches are the same every time.
-                let (job, answers) = job(0, id, positions);
+                let (job, answers) = job_of(&slot, 0, id, positions);
                 batcher.push(job).unwrap();
                 answers
             })
             .collect();
         let executor = Executor::start(batcher.clone(), metrics.clone()).unwrap();
         tokio::spawn(async move { batcher.run(executor.batches, CancellationToken::new()).await });
-        tokio::spawn(async move { reply::run(executor.finished, &metrics).await });
+        tokio::spawn(async move { reply::run(executor.finished, None, &metrics).await });
         let mut answers = Vec::new();
         for receiver in &mut receivers {
             answers.push(receiver.recv().await.unwrap());
@@ -155,13 +196,46 @@ mod tests {
             assert_eq!(values(answer), vec![id as f32 / 1000.0; positions]);
             // The legal actions are 3 and 0, in this order: the priors' quotient says whose logits they are.
             let mut priors = Vec::new();
-            let reply = answer.1.as_ref().unwrap();
-            proto::priors::decode(&reply.priors, 2 * positions, &mut priors).unwrap();
+            let Policy::HalfPriors(bytes) = &answer.1.as_ref().unwrap().policy else {
+                panic!("{answer:?}")
+            };
+            proto::priors::decode(bytes, 2 * positions, &mut priors).unwrap();
             for pair in priors.chunks(2) {
                 let quotient = (pair[0] / pair[1]).ln();
                 assert!((quotient - 3.0 * id as f32 / 100.0).abs() < 2e-3, "{pair:?}");
             }
         }
+    }
+
+    #[test]
+    fn equal_positions_share_a_place() {
+        let slot = slot(model("7", 8));
+        let (sender, _answers) = mpsc::unbounded_channel();
+        let pieces: Vec<Piece> = [vec![1, 2, 1], vec![3, 2], vec![1]]
+            .into_iter()
+            .map(|marks: Vec<u32>| {
+                let mut asked = asked(marks.len(), 0);
+                asked.indices = marks.iter().flat_map(|&mark| [mark, mark, 1]).collect();
+                let named = Named {
+                    model: slot.current().unwrap(),
+                    slot: None,
+                };
+                let mut draft = Draft::new(named, asked);
+                // One hash for all: what is compared is the question itself.
+                draft.set_hashes(marks.iter().map(|&mark| u64::from(mark / 2)).collect());
+                let job = Arc::new(draft.into_job(ClientId(1), ReplyTo::Stream(0, sender.clone())));
+                let count = job.positions();
+                Piece { job, first: 0, count }
+            })
+            .collect();
+        let (places, distinct) = share_places(&pieces, 6);
+        // 2 and 3 have the same hash: the second of them is not shared, which costs a place and no more.
+        assert_eq!((places.as_slice(), distinct), ([0, 1, 0, 2, 1, 0].as_slice(), 3));
+        let batch = assemble(&pieces, &places, Some(3), 4);
+        assert_eq!(batch.rows(), [1, 1, 1, 2, 2, 1, 3, 3, 1, 1, 1, 1]);
+        assert_eq!(assemble(&pieces, &places, None, 4).each().count(), 4);
+        // Without duplicates there are no places.
+        assert_eq!(share_places(&pieces[1..2], 2), (Vec::new(), 2));
     }
 
     #[tokio::test]

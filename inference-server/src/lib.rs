@@ -4,13 +4,17 @@
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | [`service`] | the gRPC service: validates, queues |
+//! | [`service`] | the gRPC service |
+//! | [`kserve`] | the gRPC service that clients of the Open Inference Protocol know |
 //! | [`stream`] | an actor's stream, with its own back-pressure |
+//! | [`intake`] | where requests of every protocol come in: finds their model, validates, queues |
 //! | [`validate`] | every number is checked against the model's own layout |
 //! | [`refusal`] | why a request is not answered |
+//! | [`cache`] | what models said before |
 //! | [`job`] | a request on its way |
 //! | [`queue`] | what is in a batch: fair between clients, whole requests |
 //! | [`batcher`] | when a batch is taken |
+//! | [`pace`] | how fast the device is |
 //! | [`executor`] | the device's thread |
 //! | [`reply`] | logits become priors |
 //!
@@ -18,36 +22,52 @@
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | [`follow`] | follows the model repository |
+//! | [`names`] | how requests name models |
+//! | [`models`], [`slot`], [`model`] | which model answers |
+//! | [`library`] | loads what requests name, within a budget of memory |
+//! | [`source`] | stores and files that models are in |
+//! | [`sidecar`] | models made elsewhere |
+//! | [`follow`] | follows a label |
 //! | [`loader`] | loads, checks and warms; measures providers |
 //! | [`canary`] | does a provider agree with f32? |
 //! | [`backend`] | the providers |
+//! | [`clans`] | models of the generator game |
 //! | [`session`] | a model in ONNX Runtime |
 //! | [`onnx_runtime`] | finds and loads ONNX Runtime (a crate of its own) |
-//! | [`models`], [`model`] | which model answers |
 //! | [`runner`] | what executes batches |
 //! | [`buckets`] | the sizes of batches |
 //!
-//! [`metrics`] is what the server says about itself, [`server`] puts all together.
+//! [`rights`] says which right a call needs, [`metrics`] is what the server says about itself, [`server`] puts all together.
 
 pub mod backend;
 pub mod batcher;
 pub mod buckets;
+pub mod cache;
 pub mod canary;
+pub mod clans;
 pub mod executor;
 pub mod follow;
+pub mod intake;
 pub mod job;
+pub mod kserve;
+pub mod library;
 pub mod loader;
 pub mod metrics;
 pub mod model;
 pub mod models;
+pub mod names;
+pub mod pace;
 pub mod queue;
 pub mod refusal;
 pub mod reply;
+pub mod rights;
 pub mod runner;
 pub mod server;
 pub mod service;
 pub mod session;
+pub mod sidecar;
+pub mod slot;
+pub mod source;
 pub mod stream;
 #[cfg(test)]
 mod testing;

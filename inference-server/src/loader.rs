@@ -2,17 +2,19 @@
 
 use std::time::{Duration, Instant};
 
-use games::RowLayout;
+use games::{PlaneStack, RowForm, RowLayout};
 use ort::environment::Environment;
 use parking_lot::Mutex;
 
 use crate::{
     backend::{Backend, BackendError, Bound},
     buckets::Buckets,
+    cache::Numbers,
     canary::{self, Distance, Opinion},
+    clans::ClanRunner,
     model::{Model, ModelInfo},
-    runner::{RunError, Runner as _},
-    session::{ModelError, SessionRunner},
+    runner::{RunError, Runner},
+    session::{Contract, ModelError, SessionRunner},
 };
 
 /// Rounds of the measurement; the best counts, so that other work on the machine does not.
@@ -60,6 +62,13 @@ pub struct File<'a> {
     pub layout: &'a RowLayout,
 }
 
+/// A file to be loaded, and what its inputs and outputs are called.
+#[derive(Clone, Copy, Debug)]
+struct Task<'a> {
+    file: File<'a>,
+    contract: &'a Contract,
+}
+
 /// Loads models.
 #[derive(Debug)]
 pub struct Loader {
@@ -69,12 +78,13 @@ pub struct Loader {
     asked_for: Option<Backend>,
     /// With `auto`: the providers that this machine has, the fastest first, once they have been measured.
     ranking: Mutex<Vec<Backend>>,
+    numbers: Numbers,
 }
 
 /// A provider's runner.
 struct Candidate {
     backend: Backend,
-    runner: SessionRunner,
+    runner: Box<dyn Runner>,
     distance: Distance,
     /// Best time for a largest batch.
     time: Duration,
@@ -82,7 +92,7 @@ struct Candidate {
 
 impl Candidate {
     /// The plain CPU provider, with which the others are compared.
-    fn plain(runner: SessionRunner) -> Self {
+    fn plain(runner: Box<dyn Runner>) -> Self {
         Self {
             backend: Backend::Cpu,
             runner,
@@ -125,6 +135,7 @@ impl Loader {
             buckets,
             asked_for,
             ranking: Mutex::new(Vec::new()),
+            numbers: Numbers::default(),
         };
         if let Some(backend) = asked_for {
             loader.try_out(backend)?;
@@ -132,25 +143,65 @@ impl Loader {
         Ok(loader)
     }
 
-    /// Loads, checks and warms a model. Takes from a tenth of a second to some seconds; call it where that harms nobody.
+    /// Loads, checks and warms a model that Minuet made. Takes from a tenth of a second to some seconds; call it where that
+    /// harms nobody.
     ///
     /// # Errors
     /// [`LoadError`]; nothing is left behind.
     pub fn load(&self, file: File<'_>) -> Result<Model, LoadError> {
-        let (plain, truth) = self.plain(file)?;
+        self.load_from("", file, &Contract::default())
+    }
+
+    /// As [`Loader::load`], for a model from any source, with inputs and outputs of its own.
+    ///
+    /// # Errors
+    /// [`LoadError`].
+    pub fn load_from(&self, source: &str, file: File<'_>, contract: &Contract) -> Result<Model, LoadError> {
+        let task = Task { file, contract };
+        let (plain, truth) = self.plain(task)?;
         let (backend, runner) = match self.asked_for {
             Some(Backend::Cpu) => (Backend::Cpu, plain),
-            Some(backend) => (backend, self.candidate(backend, file, &truth)?.checked()?.runner),
-            None => self.choose(file, plain, &truth)?,
+            Some(backend) => (backend, self.candidate(backend, task, &truth)?.checked()?.runner),
+            None => self.choose(task, plain, &truth)?,
         };
         let runner = self.warmed(runner, file.layout)?;
+        let digest = checkpoints::version::sha256_hex(file.bytes);
         let info = ModelInfo {
+            source: source.to_owned(),
             version: file.version.to_owned(),
+            id: self.numbers.of(&digest),
+            digest,
             step: file.step,
             layout: file.layout.clone(),
             provider: backend.name(),
+            bytes: self.memory_on(backend, file.bytes.len() as u64),
         };
-        Ok(Model::new(info, self.buckets.clone(), Box::new(runner)))
+        let buckets = if varies(file.layout) {
+            self.buckets.every_size()
+        } else {
+            self.buckets.clone()
+        };
+        Ok(Model::new(info, buckets, runner))
+    }
+
+    /// Memory that a model is counted with, in bytes, by the length of its file: the weights once for each time that it is
+    /// compiled. What a provider needs beside them depends on the batch size, not on the number of models.
+    pub fn memory(&self, file_bytes: u64) -> u64 {
+        let largest = |backends: &[Backend]| {
+            backends
+                .iter()
+                .map(|&backend| self.memory_on(backend, file_bytes))
+                .max()
+                .unwrap_or(file_bytes)
+        };
+        match self.asked_for {
+            Some(backend) => self.memory_on(backend, file_bytes),
+            None => largest(&Backend::ALL),
+        }
+    }
+
+    fn memory_on(&self, backend: Backend, file_bytes: u64) -> u64 {
+        file_bytes * (1 + backend.fixed_sizes(self.buckets.sizes()).len() as u64)
     }
 
     /// Runs a network of a few weights on `backend`, so that a provider that is not there is known at start.
@@ -170,26 +221,25 @@ impl Loader {
             step: 0,
             layout: &layout,
         };
-        let (_, truth) = self.plain(file)?;
-        self.candidate(backend, file, &truth)?.checked().map(drop)
+        let task = Task {
+            file,
+            contract: &Contract::default(),
+        };
+        let (_, truth) = self.plain(task)?;
+        self.candidate(backend, task, &truth)?.checked().map(drop)
     }
 
     /// The model on the plain CPU provider, and what it says about the canary batch.
-    fn plain(&self, file: File<'_>) -> Result<(SessionRunner, Opinion), LoadError> {
-        let session = Backend::Cpu.load(&self.environment, self.threads, file.bytes, None)?;
-        let mut runner = SessionRunner::new(session, file.layout)?;
-        let truth = opinion(&mut runner, file.layout)?;
+    fn plain(&self, task: Task<'_>) -> Result<(Box<dyn Runner>, Opinion), LoadError> {
+        let mut runner = self.runner(Backend::Cpu, task)?;
+        let truth = opinion(runner.as_mut(), task.file.layout)?;
         Ok((runner, truth))
     }
 
     /// The model on `backend`, and how far that is from `truth`.
-    fn candidate(&self, backend: Backend, file: File<'_>, truth: &Opinion) -> Result<Candidate, LoadError> {
-        let load = |size| backend.load(&self.environment, self.threads, file.bytes, size);
-        let mut runner = SessionRunner::new(load(None)?, file.layout)?;
-        for size in backend.fixed_sizes(self.buckets.sizes()) {
-            runner.add_fixed(size, load(Some(size))?);
-        }
-        let distance = truth.distance(&opinion(&mut runner, file.layout)?);
+    fn candidate(&self, backend: Backend, task: Task<'_>, truth: &Opinion) -> Result<Candidate, LoadError> {
+        let mut runner = self.runner(backend, task)?;
+        let distance = truth.distance(&opinion(runner.as_mut(), task.file.layout)?);
         Ok(Candidate {
             backend,
             runner,
@@ -198,22 +248,40 @@ impl Loader {
         })
     }
 
+    /// The model on `backend`.
+    fn runner(&self, backend: Backend, task: Task<'_>) -> Result<Box<dyn Runner>, LoadError> {
+        let Task { file, contract } = task;
+        if varies(file.layout) {
+            let session = backend.load_for_varying_shapes(&self.environment, self.threads, file.bytes)?;
+            return Ok(Box::new(ClanRunner::new(session, file.layout)?));
+        }
+        let load = |fixed| backend.load(&self.environment, self.threads, file.bytes, fixed);
+        let mut runner = SessionRunner::new(load(None)?, file.layout, contract)?;
+        if let Some(side) = runner.batch_symbol() {
+            for size in backend.fixed_sizes(self.buckets.sizes()) {
+                runner.add_fixed(size, load(Some((&side, size)))?);
+            }
+        }
+        Ok(Box::new(runner))
+    }
+
     /// The fastest provider that agrees with f32: by measurement the first time, in the order found then ever after.
     fn choose(
         &self,
-        file: File<'_>,
-        plain: SessionRunner,
+        task: Task<'_>,
+        plain: Box<dyn Runner>,
         truth: &Opinion,
-    ) -> Result<(Backend, SessionRunner), LoadError> {
+    ) -> Result<(Backend, Box<dyn Runner>), LoadError> {
         let ranking = self.ranking.lock().clone();
-        if ranking.is_empty() {
-            return self.measure_and_choose(file, plain, truth);
+        // Which provider is the fastest for clans says nothing of planes, and the other way round.
+        if ranking.is_empty() || varies(task.file.layout) {
+            return self.measure_and_choose(task, plain, truth);
         }
         for backend in ranking.into_iter().take_while(|&backend| backend != Backend::Cpu) {
-            match self.candidate(backend, file, truth).and_then(Candidate::checked) {
+            match self.candidate(backend, task, truth).and_then(Candidate::checked) {
                 Ok(candidate) => return Ok((backend, candidate.runner)),
                 Err(error) => {
-                    tracing::warn!(version = file.version, %backend, "the next provider is taken: {error}")
+                    tracing::warn!(version = task.file.version, %backend, "the next provider is taken: {error}")
                 }
             }
         }
@@ -222,23 +290,27 @@ impl Loader {
 
     fn measure_and_choose(
         &self,
-        file: File<'_>,
-        plain: SessionRunner,
+        task: Task<'_>,
+        plain: Box<dyn Runner>,
         truth: &Opinion,
-    ) -> Result<(Backend, SessionRunner), LoadError> {
+    ) -> Result<(Backend, Box<dyn Runner>), LoadError> {
         let mut candidates = vec![Candidate::plain(plain)];
         for backend in Backend::ALL
             .into_iter()
             .filter(|&backend| backend != Backend::Cpu)
         {
-            match self.candidate(backend, file, truth) {
+            match self.candidate(backend, task, truth) {
                 Ok(candidate) => candidates.push(candidate),
                 Err(error) => tracing::info!(%backend, "not measured: {error}"),
             }
         }
-        self.measure(&mut candidates, file.layout)?;
+        if candidates.len() > 1 {
+            self.measure(&mut candidates, task.file.layout)?;
+        }
         candidates.sort_by_key(|candidate| candidate.time);
-        *self.ranking.lock() = candidates.iter().map(|candidate| candidate.backend).collect();
+        if !varies(task.file.layout) {
+            *self.ranking.lock() = candidates.iter().map(|candidate| candidate.backend).collect();
+        }
         // The plain one is among them and agrees with itself.
         let mut refused = None;
         for candidate in candidates {
@@ -248,7 +320,7 @@ impl Loader {
                     return Ok((chosen.backend, chosen.runner));
                 }
                 Err(error) => {
-                    tracing::warn!(version = file.version, "the next provider is taken: {error}");
+                    tracing::warn!(version = task.file.version, "the next provider is taken: {error}");
                     refused = Some(error);
                 }
             }
@@ -288,7 +360,7 @@ impl Loader {
     }
 
     /// Runs one batch of every size, so that no request is the first of its shape.
-    fn warmed(&self, mut runner: SessionRunner, layout: &RowLayout) -> Result<SessionRunner, RunError> {
+    fn warmed(&self, mut runner: Box<dyn Runner>, layout: &RowLayout) -> Result<Box<dyn Runner>, RunError> {
         for &size in self.buckets.sizes() {
             runner.run(canary::batch(layout, size))?;
         }
@@ -296,7 +368,12 @@ impl Loader {
     }
 }
 
-fn opinion(runner: &mut SessionRunner, layout: &RowLayout) -> Result<Opinion, RunError> {
+/// Whether batches of these rows have inputs of many shapes.
+fn varies(layout: &RowLayout) -> bool {
+    layout.row_len().is_none()
+}
+
+fn opinion(runner: &mut dyn Runner, layout: &RowLayout) -> Result<Opinion, RunError> {
     let outputs = runner.run(canary::batch(layout, canary::ROWS))?;
     Opinion::new(outputs.as_ref(), layout)
 }
@@ -305,11 +382,13 @@ fn tiny_layout() -> RowLayout {
     RowLayout {
         game: "none".into(),
         options: 0,
-        entries: 4,
-        planes: 2,
-        sparse: vec![0, 1],
-        constants: Vec::new(),
-        ones: Vec::new(),
+        form: RowForm::Planes(PlaneStack {
+            entries: 4,
+            planes: 2,
+            sparse: vec![0, 1],
+            constants: Vec::new(),
+            ones: Vec::new(),
+        }),
         actions: 8,
         mirrored_actions: false,
     }

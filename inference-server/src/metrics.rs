@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
-use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
+use evaluation_cache::Contents;
+use metrics::{
+    Counter, Gauge, Histogram, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge,
+    histogram,
+};
 use tonic::Code;
 
-use crate::{model::ModelInfo, refusal::Refusal};
+use crate::{model::ModelInfo, queue::Dropped, refusal::Refusal};
 
 /// The server's metrics.
 #[derive(Debug)]
@@ -18,6 +22,14 @@ pub struct Metrics {
     queue_full: Counter,
     internal: Counter,
     cancelled: Counter,
+    late: Counter,
+    duplicates: Counter,
+    cache_entries: Gauge,
+    cache_bytes: Gauge,
+    pub(crate) exact_cache_use: CacheUse,
+    unloads: Counter,
+    models: Gauge,
+    models_bytes: Gauge,
     not_finite: Counter,
     device_failures: Counter,
     waiting: Gauge,
@@ -38,6 +50,7 @@ pub struct Metrics {
 impl Metrics {
     /// Handles of the recorder that is installed by now.
     pub fn new() -> Self {
+        describe();
         let refused = |code: Code| counter!("minuet_inference_refused_total", "code" => format!("{code:?}"));
         Self {
             requests: counter!("minuet_inference_requests_total"),
@@ -48,6 +61,14 @@ impl Metrics {
             queue_full: refused(Code::ResourceExhausted),
             internal: refused(Code::Internal),
             cancelled: counter!("minuet_inference_cancelled_total"),
+            duplicates: counter!("minuet_inference_duplicate_positions_total"),
+            cache_entries: gauge!("minuet_inference_cache_entries"),
+            cache_bytes: gauge!("minuet_inference_cache_bytes"),
+            exact_cache_use: CacheUse::new("by version"),
+            late: refused(Code::DeadlineExceeded),
+            unloads: counter!("minuet_inference_model_unloads_total"),
+            models: gauge!("minuet_inference_models"),
+            models_bytes: gauge!("minuet_inference_models_bytes"),
             not_finite: counter!("minuet_inference_not_finite_total"),
             device_failures: counter!("minuet_inference_device_failures_total"),
             waiting: gauge!("minuet_inference_queue_positions"),
@@ -66,6 +87,19 @@ impl Metrics {
         }
     }
 
+    /// So many positions of a batch were the same as others in it.
+    pub(crate) fn duplicates(&self, positions: usize) {
+        if positions > 0 {
+            self.duplicates.increment(positions as u64);
+        }
+    }
+
+    /// What the cache holds.
+    pub(crate) fn cache(&self, contents: Contents) {
+        self.cache_entries.set(contents.entries as f64);
+        self.cache_bytes.set(contents.bytes as f64);
+    }
+
     /// A request was answered.
     pub(crate) fn answered(&self, positions: usize) {
         self.requests.increment(1);
@@ -74,7 +108,12 @@ impl Metrics {
 
     /// A request was refused before it was queued.
     pub(crate) fn refused(&self, refusal: &Refusal) {
-        let counter = match refusal.code() {
+        self.refused_with(refusal.code());
+    }
+
+    /// The same, with this code.
+    pub(crate) fn refused_with(&self, code: Code) {
+        let counter = match code {
             Code::InvalidArgument => &self.invalid,
             Code::Unavailable => &self.unavailable,
             Code::NotFound => &self.unknown_model,
@@ -100,10 +139,11 @@ impl Metrics {
         self.device_failures.increment(1);
     }
 
-    /// Requests were dropped because nobody waited for them any more.
-    pub(crate) fn cancelled(&self, requests: u64) {
-        if requests > 0 {
-            self.cancelled.increment(requests);
+    /// Requests were dropped before they were computed.
+    pub(crate) fn dropped(&self, dropped: Dropped) {
+        if dropped != Dropped::default() {
+            self.cancelled.increment(dropped.cancelled);
+            self.late.increment(dropped.late);
         }
     }
 
@@ -147,9 +187,168 @@ impl Metrics {
         gauge(info).set(1.0);
     }
 
+    /// A model beside the default one was loaded.
+    pub(crate) fn loaded(&self, time: Duration) {
+        self.loads.increment(1);
+        self.load_seconds.record(time);
+    }
+
+    /// A model was unloaded.
+    pub(crate) fn unloaded(&self) {
+        self.unloads.increment(1);
+    }
+
+    /// So many names are served, by models of so many bytes.
+    pub(crate) fn memory(&self, models: usize, bytes: u64) {
+        self.models.set(models as f64);
+        self.models_bytes.set(bytes as f64);
+    }
+
     /// A model was refused.
     pub(crate) fn refused_model(&self) {
         self.load_failures.increment(1);
+    }
+}
+
+/// How often the cache knew what was asked of a name.
+#[derive(Debug)]
+pub(crate) struct CacheUse {
+    hits: Counter,
+    misses: Counter,
+}
+
+impl CacheUse {
+    /// Of the name `model`. There are few names, but a version for each checkpoint of a long run: those have one series.
+    pub(crate) fn new(model: &str) -> Self {
+        let count = |result: &'static str| counter!("minuet_inference_cache_positions_total", "model" => model.to_owned(), "result" => result);
+        Self {
+            hits: count("hit"),
+            misses: count("miss"),
+        }
+    }
+
+    pub(crate) fn count(&self, hits: u64, misses: u64) {
+        self.hits.increment(hits);
+        self.misses.increment(misses);
+    }
+}
+
+/// What each name means, for the page.
+fn describe() {
+    for (name, help) in [
+        ("minuet_inference_requests_total", "Requests answered."),
+        (
+            "minuet_inference_positions_total",
+            "Positions of requests answered.",
+        ),
+        (
+            "minuet_inference_refused_total",
+            "Requests refused, by the gRPC status code that they were answered with.",
+        ),
+        (
+            "minuet_inference_cancelled_total",
+            "Requests dropped because nobody waited for them any more.",
+        ),
+        (
+            "minuet_inference_not_finite_total",
+            "Requests for which the model gave infinities or NaN.",
+        ),
+        (
+            "minuet_inference_device_failures_total",
+            "Batches that the device did not compute.",
+        ),
+        ("minuet_inference_batches_total", "Batches executed."),
+        (
+            "minuet_inference_batch_positions_total",
+            "Positions in executed batches, padding not counted.",
+        ),
+        (
+            "minuet_inference_batch_slots_total",
+            "Places in executed batches, padding counted.",
+        ),
+        (
+            "minuet_inference_duplicate_positions_total",
+            "Positions that shared the place of an equal one in their batch.",
+        ),
+        (
+            "minuet_inference_cache_positions_total",
+            "Positions looked up in the cache, by the name that was asked and the result.",
+        ),
+        (
+            "minuet_inference_model_loads_total",
+            "Models loaded, by the result.",
+        ),
+        (
+            "minuet_inference_model_unloads_total",
+            "Models unloaded: asked for, or their memory was needed.",
+        ),
+    ] {
+        describe_counter!(name, Unit::Count, help);
+    }
+    for (name, unit, help) in [
+        (
+            "minuet_inference_queue_positions",
+            Unit::Count,
+            "Positions that wait.",
+        ),
+        ("minuet_inference_streams", Unit::Count, "Streams that are open."),
+        ("minuet_inference_models", Unit::Count, "Names that are served."),
+        (
+            "minuet_inference_models_bytes",
+            Unit::Bytes,
+            "Memory that the served models are counted with.",
+        ),
+        (
+            "minuet_inference_cache_entries",
+            Unit::Count,
+            "Evaluations in the cache.",
+        ),
+        (
+            "minuet_inference_cache_bytes",
+            Unit::Bytes,
+            "Memory set aside for the cache.",
+        ),
+        (
+            "minuet_inference_model_step",
+            Unit::Count,
+            "Training step of the default model.",
+        ),
+        (
+            "minuet_inference_model_digest",
+            Unit::Count,
+            "The number in the default model's version.",
+        ),
+        (
+            "minuet_inference_provider_info",
+            Unit::Count,
+            "1 for the provider that runs the default model.",
+        ),
+    ] {
+        describe_gauge!(name, unit, help);
+    }
+    for (name, unit, help) in [
+        (
+            "minuet_inference_queue_seconds",
+            Unit::Seconds,
+            "How long requests waited for the device.",
+        ),
+        (
+            "minuet_inference_batch_size",
+            Unit::Count,
+            "Positions in a batch, padding not counted.",
+        ),
+        (
+            "minuet_inference_device_seconds",
+            Unit::Seconds,
+            "How long the device took for a batch.",
+        ),
+        (
+            "minuet_inference_model_load_seconds",
+            Unit::Seconds,
+            "How long it took to fetch, load, check and warm a model.",
+        ),
+    ] {
+        describe_histogram!(name, unit, help);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use evaluation_cache::VersionId;
 use games::RowLayout;
 use parking_lot::Mutex;
 
@@ -13,14 +14,22 @@ use crate::{
 /// What is known about a loaded model.
 #[derive(Clone, Debug)]
 pub struct ModelInfo {
+    /// The source it is from; empty: the run's own store.
+    pub source: String,
     /// The checkpoint's version.
     pub version: String,
+    /// The sha-256 of its file, in hexadecimal: equal digests give equal answers.
+    pub digest: String,
+    /// Its number in this process; equal digests have equal numbers.
+    pub id: VersionId,
     /// Training step.
     pub step: u64,
     /// What its rows mean.
     pub layout: RowLayout,
     /// What runs it, e.g. `openvino-bf16`.
     pub provider: &'static str,
+    /// Memory it is counted with, in bytes: its file, once for each time it was compiled.
+    pub bytes: u64,
 }
 
 /// A loaded model.

@@ -1,5 +1,9 @@
 //! Requests that wait: bounded, fair between clients, cut into batches.
 //!
+//! Clients take turns by deficit round robin (Shreedhar and Varghese, 1995): each turn allows a client some more positions,
+//! so that who sends large requests gets no more of the device than who sends small ones. There are two such rounds, one
+//! for each priority: play fills a batch first and self-play the rest, but self-play is never left out for long.
+//!
 //! No clock, no tasks: [`crate::batcher`] decides when a batch is taken, this file decides what is in it.
 
 use std::{
@@ -10,10 +14,13 @@ use std::{
 use tokio::time::Instant;
 
 use crate::{
-    job::{ClientId, Job, Piece},
+    job::{ClientId, Job, Piece, Priority, State},
     model::Model,
     refusal::Refusal,
 };
+
+/// After so many batches without self-play, though some waits, one begins with it.
+const MOST_WITHOUT_SELF_PLAY: u32 = 7;
 
 /// The pieces of one batch, all to be answered by one model.
 #[derive(Debug)]
@@ -26,6 +33,15 @@ pub struct Formed {
     pub positions: usize,
 }
 
+/// Requests that are not computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// Nobody waited for them any more.
+    pub cancelled: u64,
+    /// Their deadlines had passed.
+    pub late: u64,
+}
+
 /// Requests that wait.
 #[derive(Debug)]
 pub struct Queue {
@@ -33,18 +49,32 @@ pub struct Queue {
     limit: usize,
     /// Positions that wait.
     waiting: usize,
+    play: Round,
+    self_play: Round,
+    /// Batches since the last with self-play in it, while some waited.
+    without_self_play: u32,
+    dropped: Dropped,
+}
+
+/// The clients of one priority.
+#[derive(Debug, Default)]
+struct Round {
     /// Clients with waiting requests.
     lines: HashMap<ClientId, Line>,
     /// The same clients in the order of their turns.
     turns: VecDeque<ClientId>,
-    /// Requests dropped since [`Queue::take_dropped`], because nobody waited for them any more.
-    dropped: u64,
 }
 
 /// One client's requests, oldest first.
 #[derive(Debug, Default)]
 struct Line {
     jobs: VecDeque<Arc<Job>>,
+    /// Positions of all of them, those taken not counted.
+    waiting: usize,
+    /// Positions that it may still have computed in this turn.
+    deficit: usize,
+    /// Whether its turn was interrupted by the end of a batch.
+    is_in_turn: bool,
     /// Positions of the first job that were taken already; more than 0 only where it is larger than a batch.
     taken: usize,
     /// The model that answered those.
@@ -59,17 +89,13 @@ impl Line {
             .map_or(0, |job| job.positions().saturating_sub(self.taken))
     }
 
-    /// The model that must answer the first job; `None`: the current one.
-    fn bound_to(&self) -> Option<&Arc<Model>> {
-        let exact = || self.jobs.front().and_then(|job| job.exact.as_ref());
-        self.started.as_ref().or_else(exact)
-    }
-
+    /// Gives how many positions wait no longer.
     fn drop_front(&mut self) -> usize {
         let left = self.next_len();
         self.jobs.pop_front();
         self.taken = 0;
         self.started = None;
+        self.waiting -= left;
         left
     }
 }
@@ -80,9 +106,10 @@ impl Queue {
         Self {
             limit,
             waiting: 0,
-            lines: HashMap::new(),
-            turns: VecDeque::new(),
-            dropped: 0,
+            play: Round::default(),
+            self_play: Round::default(),
+            without_self_play: 0,
+            dropped: Dropped::default(),
         }
     }
 
@@ -93,134 +120,262 @@ impl Queue {
 
     /// When the request that waits longest came.
     pub fn oldest(&self) -> Option<Instant> {
-        let fronts = self.lines.values().filter_map(|line| line.jobs.front());
-        fronts.map(|job| job.queued).min()
+        [&self.play, &self.self_play]
+            .into_iter()
+            .flat_map(|round| round.lines.values())
+            .filter_map(|line| line.jobs.front())
+            .map(|job| job.queued)
+            .min()
     }
 
-    /// Requests dropped since the last call, because nobody waited for them any more.
-    pub fn take_dropped(&mut self) -> u64 {
+    /// Requests dropped since the last call.
+    pub fn take_dropped(&mut self) -> Dropped {
         std::mem::take(&mut self.dropped)
     }
 
-    /// Adds a request at the end of its client's line.
+    /// Adds a request at the end of its client's line. A request is taken whole or not at all; and once the queue is half
+    /// full, nobody may hold more than a fair share of it.
     ///
     /// # Errors
-    /// [`Refusal::QueueFull`]. A request is taken whole or not at all.
+    /// [`Refusal::QueueFull`], without a hint when to try again.
     pub fn push(&mut self, job: Arc<Job>) -> Result<(), Refusal> {
-        let waiting = self.waiting + job.positions();
-        if waiting > self.limit {
+        let (positions, waiting) = (job.positions(), self.waiting + job.positions());
+        let clients = self.play.lines.len() + self.self_play.lines.len();
+        let round = match job.priority() {
+            Priority::Play => &mut self.play,
+            Priority::SelfPlay => &mut self.self_play,
+        };
+        let own = round.lines.get(&job.client).map_or(0, |line| line.waiting);
+        let is_greedy = 2 * waiting > self.limit && own > 0 && own + positions > self.limit / clients.max(1);
+        if waiting > self.limit || is_greedy {
             return Err(Refusal::QueueFull {
                 waiting: self.waiting,
                 most: self.limit,
+                retry_after_ms: 0,
             });
         }
         self.waiting = waiting;
-        let line = self.lines.entry(job.client).or_insert_with(|| {
-            self.turns.push_back(job.client);
+        let line = round.lines.entry(job.client).or_insert_with(|| {
+            round.turns.push_back(job.client);
             Line::default()
         });
+        line.waiting += positions;
         line.jobs.push_back(job);
         Ok(())
     }
 
-    /// Cuts the next batch: clients take turns, one request each, as long as whole requests fit into the largest batch.
-    /// Only a request that is larger than a batch is cut. Who did not fit comes first next time, so nobody waits for ever.
-    /// `None` where nothing waits.
-    pub fn take(&mut self, current: &Arc<Model>) -> Option<Formed> {
-        let mut formed: Option<Formed> = None;
-        // Those that had a turn go to the back; those that could not be served keep their places.
-        let (mut passed, mut served) = (VecDeque::new(), VecDeque::new());
-        loop {
-            let Some(client) = self.turns.pop_front() else {
-                if served.is_empty() {
-                    break;
-                }
-                // A further round, among those that were served in this one.
-                std::mem::swap(&mut self.turns, &mut served);
+    /// Takes out what a client does not wait for any more.
+    pub fn sweep(&mut self, client: ClientId, now: Instant) {
+        for round in [&mut self.play, &mut self.self_play] {
+            let Some(line) = round.lines.get_mut(&client) else {
                 continue;
             };
-            let Some(line) = self.lines.get_mut(&client) else {
-                continue;
-            };
-            while line.jobs.front().is_some_and(|job| job.is_over()) {
-                self.waiting -= line.drop_front();
-                self.dropped += 1;
-            }
-            match serve(line, current, &mut formed) {
-                Turn::Served(positions) => {
-                    self.waiting -= positions;
-                    served.push_back(client);
+            // A job that was begun is looked at when its turn comes.
+            let begun = usize::from(line.taken > 0);
+            let jobs = std::mem::take(&mut line.jobs);
+            for (place, job) in jobs.into_iter().enumerate() {
+                if place < begun || self.dropped.is_wanted(&job, now) {
+                    line.jobs.push_back(job);
+                } else {
+                    line.waiting -= job.positions();
+                    self.waiting -= job.positions();
                 }
-                Turn::DoesNotFit => passed.push_back(client),
-                Turn::Empty => drop(self.lines.remove(&client)),
-            }
-            if formed.as_ref().is_some_and(Formed::is_full) {
-                break;
             }
         }
-        passed.append(&mut self.turns);
-        passed.append(&mut served);
-        self.turns = passed;
+    }
+
+    /// Cuts the next batch, of at most `most` positions and no more than its model takes, as of `now`. Only a request that
+    /// is larger than a batch is cut. Who did not fit comes first next time, so nobody waits for ever.
+    /// `None` where nothing waits.
+    pub fn take(&mut self, most: usize, now: Instant) -> Option<Formed> {
+        let mut cut = Cut {
+            most,
+            now,
+            formed: None,
+            freed: 0,
+            dropped: &mut self.dropped,
+        };
+        let is_starved = self.without_self_play >= MOST_WITHOUT_SELF_PLAY;
+        if is_starved {
+            cut.fill(&mut self.self_play);
+            cut.fill(&mut self.play);
+        } else {
+            cut.fill(&mut self.play);
+            cut.fill(&mut self.self_play);
+        }
+        let (formed, freed) = (cut.formed, cut.freed);
+        self.waiting -= freed;
+        let has_self_play = formed.as_ref().is_some_and(|formed| {
+            let mut pieces = formed.pieces.iter();
+            pieces.any(|piece| piece.job.priority() == Priority::SelfPlay)
+        });
+        self.without_self_play = if has_self_play || self.self_play.lines.is_empty() {
+            0
+        } else {
+            self.without_self_play + 1
+        };
         formed
     }
 
     /// Takes out everything, to be refused.
     pub fn drain(&mut self) -> Vec<Arc<Job>> {
         self.waiting = 0;
-        self.turns.clear();
-        self.lines.drain().flat_map(|(_, line)| line.jobs).collect()
+        let rounds = [&mut self.play, &mut self.self_play];
+        rounds
+            .into_iter()
+            .flat_map(|round| {
+                round.turns.clear();
+                round.lines.drain()
+            })
+            .flat_map(|(_, line)| line.jobs)
+            .collect()
     }
 }
 
-impl Formed {
-    fn is_full(&self) -> bool {
-        self.positions >= self.model.buckets.largest()
+impl Dropped {
+    fn is_wanted(&mut self, job: &Job, now: Instant) -> bool {
+        match job.state(now) {
+            State::Wanted => return true,
+            State::Over => self.cancelled += 1,
+            State::Late => self.late += 1,
+        }
+        false
     }
+}
+
+/// One batch as it is cut.
+struct Cut<'a> {
+    most: usize,
+    now: Instant,
+    formed: Option<Formed>,
+    /// Positions that wait no longer.
+    freed: usize,
+    dropped: &'a mut Dropped,
 }
 
 enum Turn {
-    Served(usize),
+    /// The batch is full: the client goes on in the next one.
+    Full,
+    /// It had its share.
+    Over,
+    /// Its next request does not fit into this batch: it comes first in the next one.
     DoesNotFit,
+    /// It has nothing more.
     Empty,
 }
 
-/// One client's turn: its first request, or as much of it as a batch of its own holds.
-fn serve(line: &mut Line, current: &Arc<Model>, formed: &mut Option<Formed>) -> Turn {
-    let Some(job) = line.jobs.front().cloned() else {
-        return Turn::Empty;
-    };
-    let model = line.bound_to().unwrap_or(current).clone();
-    let largest = model.buckets.largest();
-    let left = line.next_len();
-    let room = match formed {
-        None => largest,
-        Some(formed) if Arc::ptr_eq(&formed.model, &model) => largest.saturating_sub(formed.positions),
-        Some(_) => 0,
-    };
-    // Only an empty batch is given a part of a request.
-    if left > room && room < largest {
-        return Turn::DoesNotFit;
+impl Cut<'_> {
+    fn fill(&mut self, round: &mut Round) {
+        let mut passed = Vec::new();
+        while !self.is_full()
+            && let Some(client) = round.turns.pop_front()
+        {
+            let Some(line) = round.lines.get_mut(&client) else {
+                continue;
+            };
+            match self.serve(line) {
+                Turn::Full | Turn::DoesNotFit => passed.push((client, self.positions(), round.turns.len())),
+                Turn::Over => round.turns.push_back(client),
+                Turn::Empty => drop(round.lines.remove(&client)),
+            }
+        }
+        // Those that did not fit keep their places, and lose nothing against those that filled the batch after them.
+        for &(client, before, others) in passed.iter().rev() {
+            round.turns.push_front(client);
+            if let Some(line) = round.lines.get_mut(&client) {
+                let lost = (self.positions() - before) / others.max(1);
+                line.deficit = (line.deficit + lost).min(2 * self.most);
+            }
+        }
     }
-    let count = left.min(room);
-    let piece = Piece {
-        job,
-        first: line.taken,
-        count,
-    };
-    if count < left {
-        line.taken += count;
-        line.started = Some(model.clone());
-    } else {
-        line.drop_front();
+
+    fn positions(&self) -> usize {
+        self.formed.as_ref().map_or(0, |formed| formed.positions)
     }
-    let formed = formed.get_or_insert_with(|| Formed {
-        model,
-        pieces: Vec::new(),
-        positions: 0,
-    });
-    formed.pieces.push(piece);
-    formed.positions += count;
-    Turn::Served(count)
+
+    fn is_full(&self) -> bool {
+        self.room().is_some_and(|room| room == 0)
+    }
+
+    /// Room that is left; `None` while nothing is in the batch.
+    fn room(&self) -> Option<usize> {
+        let formed = self.formed.as_ref()?;
+        let largest = self.most.min(formed.model.buckets.largest());
+        Some(largest.saturating_sub(formed.positions))
+    }
+
+    /// One client's turn.
+    fn serve(&mut self, line: &mut Line) -> Turn {
+        if !line.is_in_turn {
+            line.deficit = (line.deficit + quantum(self.most)).min(2 * self.most);
+        }
+        line.is_in_turn = false;
+        loop {
+            while let Some(job) = line.jobs.front()
+                && !self.dropped.is_wanted(job, self.now)
+            {
+                self.freed += line.drop_front();
+            }
+            let Some(job) = line.jobs.front().cloned() else {
+                return Turn::Empty;
+            };
+            let model = line.started.clone().unwrap_or_else(|| job.model());
+            let largest = self.most.min(model.buckets.largest()).max(1);
+            let left = line.next_len();
+            let wanted = left.min(largest);
+            if wanted > line.deficit {
+                return Turn::Over;
+            }
+            let room = match &self.formed {
+                None => largest,
+                Some(formed) if Arc::ptr_eq(&formed.model, &model) => self.room().unwrap_or(0),
+                Some(_) => 0,
+            };
+            // Only an empty batch is given a part of a request.
+            if left > room && (self.formed.is_some() || room < largest) {
+                line.is_in_turn = true;
+                return Turn::DoesNotFit;
+            }
+            self.add(line, job, model, wanted);
+            line.deficit -= wanted;
+            if self.is_full() {
+                line.is_in_turn = true;
+                return if line.jobs.is_empty() {
+                    Turn::Empty
+                } else {
+                    Turn::Full
+                };
+            }
+        }
+    }
+
+    fn add(&mut self, line: &mut Line, job: Arc<Job>, model: Arc<Model>, count: usize) {
+        let piece = Piece {
+            job,
+            first: line.taken,
+            count,
+        };
+        if count < line.next_len() {
+            line.taken += count;
+            line.waiting -= count;
+            line.started = Some(model.clone());
+        } else {
+            line.drop_front();
+        }
+        self.freed += count;
+        let formed = self.formed.get_or_insert_with(|| Formed {
+            model,
+            pieces: Vec::new(),
+            positions: 0,
+        });
+        formed.pieces.push(piece);
+        formed.positions += count;
+    }
+}
+
+/// Positions that each turn allows a client: an eighth of a batch, so that eight clients share one.
+fn quantum(most: usize) -> usize {
+    (most / 8).max(1)
 }
 
 #[cfg(test)]

@@ -1,8 +1,14 @@
 //! Why one request is not answered. Its neighbours are.
 
+use std::time::Duration;
+
 use games::RowError;
 use proto::v1::{EvaluateReply, RequestError};
 use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt as _};
+
+/// When to ask again for a model that could not be loaded.
+const LOADING: Duration = Duration::from_secs(1);
 
 /// Why one request is not answered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -13,6 +19,34 @@ pub enum Refusal {
     /// Neither the label nor the version is served here.
     #[error("no model `{0}` is served here")]
     UnknownModel(String),
+    /// The model that was named is not loaded, and requests may not cause that here.
+    #[error("the model `{0}` is not loaded; an administrator can load it")]
+    NotLoaded(String),
+    /// The model that was named cannot be used.
+    #[error("the model `{name}` cannot be served: {reason}")]
+    BadModel {
+        /// What was asked for.
+        name: String,
+        /// Why not.
+        reason: String,
+    },
+    /// There is no memory for the model that was named.
+    #[error("the model `{name}` cannot be loaded now: {reason}")]
+    NoMemory {
+        /// What was asked for.
+        name: String,
+        /// Why not.
+        reason: String,
+    },
+    /// Too many requests wait for models being loaded.
+    #[error("too many requests wait for models being loaded; try again later")]
+    LoadsWait,
+    /// The store of models cannot be read.
+    #[error("the store of models cannot be read: {0}")]
+    StoreFails(String),
+    /// The default model is never unloaded.
+    #[error("`{0}` is this server's default, which stays loaded")]
+    Pinned(String),
     /// A request without positions.
     #[error("the request has no positions (legal_counts is empty)")]
     Empty,
@@ -25,7 +59,7 @@ pub enum Refusal {
         most: usize,
     },
     /// The rows of all positions do not add up.
-    #[error("{found} indices, {expected} expected: {positions} positions of {row_length}")]
+    #[error("{found} indices, the rows of {positions} positions have {expected}")]
     Indices {
         /// Indices there were.
         found: usize,
@@ -33,11 +67,11 @@ pub enum Refusal {
         expected: usize,
         /// Positions, by `legal_counts`.
         positions: usize,
-        /// Values in a row.
-        row_length: usize,
     },
     /// Row lengths are given, but not one for each position.
-    #[error("{found} row lengths for {positions} positions; leave them out, or give one for each")]
+    #[error(
+        "{found} row lengths for {positions} positions; give one for each, or leave them out where all rows have one length"
+    )]
     RowLengths {
         /// Lengths there were.
         found: usize,
@@ -85,13 +119,18 @@ pub enum Refusal {
         action: u32,
     },
     /// Too much is waiting.
-    #[error("the queue is full: {waiting} positions wait, {most} may; try again later")]
+    #[error("the queue is full: {waiting} positions wait, {most} may; try again in {retry_after_ms} ms")]
     QueueFull {
         /// Positions that wait.
         waiting: usize,
         /// The limit.
         most: usize,
+        /// When what waits now will be done.
+        retry_after_ms: u64,
     },
+    /// Its deadline passed before it was computed.
+    #[error("the deadline passed before it was this request's turn")]
+    Late,
     /// The model gave infinities or NaN.
     #[error("position {position}: the model's answer is not finite")]
     NotFinite {
@@ -110,8 +149,10 @@ impl Refusal {
     /// The gRPC status code.
     pub fn code(&self) -> Code {
         match self {
-            Self::NoModel | Self::Stopping => Code::Unavailable,
-            Self::UnknownModel(_) => Code::NotFound,
+            Self::NoModel | Self::Stopping | Self::StoreFails(_) => Code::Unavailable,
+            Self::UnknownModel(_) | Self::NotLoaded(_) => Code::NotFound,
+            Self::BadModel { .. } | Self::Pinned(_) => Code::FailedPrecondition,
+            Self::Late => Code::DeadlineExceeded,
             Self::Empty
             | Self::TooLarge { .. }
             | Self::Indices { .. }
@@ -121,7 +162,7 @@ impl Refusal {
             | Self::NoLegalActions { .. }
             | Self::Action { .. }
             | Self::Duplicate { .. } => Code::InvalidArgument,
-            Self::QueueFull { .. } => Code::ResourceExhausted,
+            Self::QueueFull { .. } | Self::NoMemory { .. } | Self::LoadsWait => Code::ResourceExhausted,
             Self::NotFinite { .. } | Self::Device(_) => Code::Internal,
         }
     }
@@ -138,6 +179,15 @@ impl Refusal {
         }
     }
 
+    /// When it is worth asking again, where that is known.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::QueueFull { retry_after_ms, .. } => Some(Duration::from_millis(*retry_after_ms)),
+            Self::NoMemory { .. } | Self::LoadsWait => Some(LOADING),
+            _ => None,
+        }
+    }
+
     /// The reply that says so on a stream.
     pub fn in_band(&self, id: u64) -> EvaluateReply {
         EvaluateReply {
@@ -146,6 +196,7 @@ impl Refusal {
                 code: self.code() as i32,
                 message: self.to_string(),
                 position: self.position().and_then(|position| u32::try_from(position).ok()),
+                retry_after_ms: self.retry_after().map(|after| after.as_millis() as u32),
             }),
             ..EvaluateReply::default()
         }
@@ -153,7 +204,14 @@ impl Refusal {
 }
 
 impl From<Refusal> for Status {
+    /// The status, with a `google.rpc.RetryInfo` where it is known when to ask again.
     fn from(refusal: Refusal) -> Self {
-        Self::new(refusal.code(), refusal.to_string())
+        let (code, message) = (refusal.code(), refusal.to_string());
+        match refusal.retry_after() {
+            Some(after) => {
+                Self::with_error_details(code, message, ErrorDetails::with_retry_info(Some(after)))
+            }
+            None => Self::new(code, message),
+        }
     }
 }

@@ -1,27 +1,37 @@
 //! From logits to answers: the legal entries, softmaxed.
 
+use std::sync::Arc;
+
 use tokio::sync::mpsc;
 
-use crate::{executor::Finished, job::Piece, metrics::Metrics, refusal::Refusal};
+use crate::{
+    cache::Evaluations,
+    executor::Finished,
+    job::{Piece, Wants},
+    metrics::Metrics,
+    refusal::Refusal,
+};
 
-/// Answers finished batches, until there are no more.
-pub async fn run(mut finished: mpsc::Receiver<Finished>, metrics: &Metrics) {
+/// Answers finished batches, until there are no more. What was computed is kept in `cache`.
+pub async fn run(mut finished: mpsc::Receiver<Finished>, cache: Option<Arc<Evaluations>>, metrics: &Metrics) {
     let mut scratch = Scratch::default();
     while let Some(batch) = finished.recv().await {
-        answer(batch, &mut scratch, metrics);
+        answer(batch, &mut scratch, cache.as_deref(), metrics);
     }
 }
 
 /// Memory that is used again.
 #[derive(Debug, Default)]
 struct Scratch {
-    priors: Vec<f32>,
+    values: Vec<f32>,
+    policy: Vec<f32>,
 }
 
-fn answer(batch: Finished, scratch: &mut Scratch, metrics: &Metrics) {
+fn answer(batch: Finished, scratch: &mut Scratch, cache: Option<&Evaluations>, metrics: &Metrics) {
     let Finished {
         model,
         pieces,
+        places,
         outputs,
     } = batch;
     let outputs = match outputs {
@@ -34,50 +44,83 @@ fn answer(batch: Finished, scratch: &mut Scratch, metrics: &Metrics) {
             return;
         }
     };
-    let actions = model.info.layout.actions as usize;
-    let (mut logits, mut values) = (outputs.logits(), outputs.values());
+    let results = Results {
+        actions: model.info.layout.actions as usize,
+        logits: outputs.logits(),
+        values: outputs.values(),
+        places: &places,
+    };
+    let mut first = 0;
     for piece in pieces {
-        let (piece_logits, other_logits) = logits.split_at(logits.len().min(piece.count * actions));
-        let (piece_values, other_values) = values.split_at(values.len().min(piece.count));
-        (logits, values) = (other_logits, other_values);
-        scratch.priors.clear();
-        match priors(&piece, piece_logits, piece_values, actions, &mut scratch.priors) {
-            Ok(()) => {
-                if piece.job.add(&model.info.version, piece_values, &scratch.priors) {
-                    metrics.answered(piece.job.positions());
-                }
+        let read = results.read(&piece, first, scratch);
+        first += piece.count;
+        if let Err(position) = read {
+            tracing::error!(
+                version = model.info.version,
+                position,
+                "the model's answer is not finite"
+            );
+            metrics.not_finite();
+            piece.job.refuse(Refusal::NotFinite { position });
+            continue;
+        }
+        if let Some(cache) = cache {
+            let mut priors = scratch.policy.as_slice();
+            for (position, &value) in piece.positions().zip(&scratch.values) {
+                let (own, others) = priors.split_at(priors.len().min(piece.legal(position).len()));
+                priors = others;
+                cache.keep(&model, &piece, position, value, own);
             }
-            Err(position) => {
-                tracing::error!(
-                    version = model.info.version,
-                    position,
-                    "the model's answer is not finite"
-                );
-                metrics.not_finite();
-                piece.job.refuse(Refusal::NotFinite { position });
-            }
+        }
+        let answered = piece.answer(
+            &model.info.version,
+            &scratch.values,
+            &scratch.policy,
+            results.actions,
+        );
+        if let Some(positions) = answered {
+            metrics.answered(positions);
         }
     }
 }
 
-/// Appends the priors of a piece's legal actions.
-///
-/// # Errors
-/// The first position (of the job) whose value or priors are not finite.
-fn priors(
-    piece: &Piece,
-    logits: &[f32],
-    values: &[f32],
+/// What a batch gave.
+struct Results<'a> {
     actions: usize,
-    priors: &mut Vec<f32>,
-) -> Result<(), usize> {
-    let rows = logits.chunks(actions).zip(values);
-    for (number, (legal, (logits, value))) in piece.legal().zip(rows).enumerate() {
-        if !value.is_finite() || !softmax(logits, legal, priors) {
-            return Err(piece.first + number);
+    logits: &'a [f32],
+    values: &'a [f32],
+    /// See [`Finished::places`].
+    places: &'a [u32],
+}
+
+impl Results<'_> {
+    /// Reads a piece, whose first position is the `first` of the batch, into `scratch`: values, and what is wanted of the
+    /// policy.
+    ///
+    /// # Errors
+    /// The first position (of the request) whose value or policy is not finite.
+    fn read(&self, piece: &Piece, first: usize, scratch: &mut Scratch) -> Result<(), usize> {
+        scratch.values.clear();
+        scratch.policy.clear();
+        for (number, position) in (first..).zip(piece.positions()) {
+            let place = self.places.get(number).map_or(number, |&place| place as usize);
+            let range = place * self.actions..(place + 1) * self.actions;
+            let logits = self.logits.get(range).unwrap_or_default();
+            let value = self.values.get(place).copied().unwrap_or(f32::NAN);
+            let is_finite = match piece.job.wants() {
+                Wants::Logits => {
+                    scratch.policy.extend_from_slice(logits);
+                    logits.iter().all(|logit| logit.is_finite())
+                }
+                _ => softmax(logits, piece.legal(position), &mut scratch.policy),
+            };
+            if !is_finite || !value.is_finite() {
+                return Err(position);
+            }
+            scratch.values.push(value);
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Appends the softmax of `logits` over the actions `legal`. False where it is not finite.

@@ -3,14 +3,29 @@
 /// Rows back to back, padded to a bucket's size.
 #[derive(Clone, Debug)]
 pub struct Batch {
-    rows: Vec<i32>,
+    numbers: Vec<i32>,
+    /// Where each row ends, where they differ in length.
+    ends: Vec<usize>,
     size: usize,
 }
 
 impl Batch {
-    /// `size` rows back to back. They have been validated: every number fits an `i32`.
-    pub fn new(rows: Vec<i32>, size: usize) -> Self {
-        Self { rows, size }
+    /// `size` rows of one length back to back. They have been validated: every number fits an `i32`.
+    pub fn new(numbers: Vec<i32>, size: usize) -> Self {
+        Self {
+            numbers,
+            ends: Vec::new(),
+            size,
+        }
+    }
+
+    /// Rows that differ in length, each of which ends at one of `ends`.
+    pub fn varied(numbers: Vec<i32>, ends: Vec<usize>) -> Self {
+        Self {
+            size: ends.len(),
+            numbers,
+            ends,
+        }
     }
 
     /// Positions in it, padding included.
@@ -18,14 +33,24 @@ impl Batch {
         self.size
     }
 
-    /// The rows.
+    /// All rows, back to back.
     pub fn rows(&self) -> &[i32] {
-        &self.rows
+        &self.numbers
+    }
+
+    /// One row after the other.
+    pub fn each(&self) -> impl Iterator<Item = &[i32]> {
+        let equal = self.numbers.len() / self.size.max(1);
+        let end = move |number: usize| self.ends.get(number).copied().unwrap_or((number + 1) * equal);
+        (0..self.size).map(move |number| {
+            let start = number.checked_sub(1).map_or(0, end);
+            self.numbers.get(start..end(number)).unwrap_or_default()
+        })
     }
 
     /// The rows' memory.
     pub fn into_rows(self) -> Vec<i32> {
-        self.rows
+        self.numbers
     }
 }
 
@@ -49,4 +74,17 @@ pub trait Runner: Send {
     /// # Errors
     /// [`RunError`] where the device failed; the next batch may succeed.
     fn run(&mut self, batch: Batch) -> Result<Box<dyn Outputs>, RunError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_one_length_and_of_many() {
+        let rows = |batch: &Batch| batch.each().map(<[i32]>::to_vec).collect::<Vec<_>>();
+        assert_eq!(rows(&Batch::new(vec![1, 2, 3, 4], 2)), [[1, 2], [3, 4]]);
+        let varied = Batch::varied(vec![1, 2, 3, 4], vec![1, 4]);
+        assert_eq!((varied.size(), rows(&varied)), (2, vec![vec![1], vec![2, 3, 4]]));
+    }
 }

@@ -1,13 +1,21 @@
 //! The whole server, put together.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::Context as _;
 use checkpoints::Repository;
-use proto::v1::evaluator_server::EvaluatorServer;
+use proto::{
+    inference::grpc_inference_service_server::GrpcInferenceServiceServer,
+    v1::evaluator_server::EvaluatorServer,
+};
 use service::{
     config::RunConfig,
     connect::MAX_MESSAGE_BYTES,
+    door::Door,
     serve::{self, Drained},
 };
 use tokio::net::TcpListener;
@@ -15,16 +23,34 @@ use tokio_util::sync::CancellationToken;
 use tonic::server::NamedService;
 
 use crate::{
-    backend::Backend, batcher::Batcher, buckets::Buckets, executor::Executor, follow::Follower,
-    loader::Loader, metrics::Metrics, models::Models, reply, service::EvaluatorService,
+    backend::Backend,
+    batcher::{Batcher, Policy},
+    buckets::Buckets,
+    cache::Evaluations,
+    executor::Executor,
+    intake::Intake,
+    kserve::KserveService,
+    library::{Library, Parts},
+    loader::Loader,
+    metrics::Metrics,
+    models::Models,
+    names::{ModelName, is_label},
+    reply,
+    rights::right,
+    service::EvaluatorService,
+    sidecar,
+    source::Source,
 };
+
+/// How often it is said what the cache holds.
+const TELL_CACHE: Duration = Duration::from_secs(2);
 
 /// Runs the role: listens on `inference.address` until `shutdown`.
 ///
 /// # Errors
 /// Where the address is taken, the runtime or the provider asked for is missing, or the checkpoint store cannot be opened.
 pub async fn run(config: RunConfig, shutdown: CancellationToken) -> anyhow::Result<()> {
-    let listener = serve::listen(&config.inference.address).await?;
+    let listener = serve::listen(config.inference.listen_address()).await?;
     serve(listener, config, shutdown).await
 }
 
@@ -38,61 +64,83 @@ pub async fn serve(
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
     let inference = &config.inference;
+    let door = Door::new(&config.security, right)?;
+    door.check(listener.local_addr()?)?;
     let metrics = Arc::new(Metrics::new());
-    let models = Arc::new(Models::new(&inference.default_model));
-    let loader = Arc::new(loader(&config).await?);
-    let repository = Repository::open(&config.checkpoints.store)?;
-
-    let batcher = Batcher::new(
-        models.clone(),
-        inference.max_queue,
-        Duration::from_micros(inference.max_wait_us),
-        metrics.clone(),
-    );
+    let library = library(&config, &metrics).await?;
+    let policy = Policy {
+        max_batch: inference.max_batch,
+        preferred: inference.preferred_batches.clone(),
+        max_wait: Duration::from_micros(inference.max_wait_us),
+        max_queue: inference.max_queue,
+    };
+    let drained = CancellationToken::new();
+    let batcher = Batcher::new(policy, metrics.clone());
     let executor =
         Executor::start(batcher.clone(), metrics.clone()).context("cannot start the device's thread")?;
-    let service = EvaluatorService::new(
-        models.clone(),
+    let cache = usize::try_from(inference.cache_mib << 20)
+        .ok()
+        .and_then(Evaluations::new)
+        .map(Arc::new);
+    let intake = Intake::new(
+        library.clone(),
         batcher.clone(),
+        cache.clone(),
         inference.max_request,
         metrics.clone(),
         shutdown.clone(),
     );
-    let service = EvaluatorServer::new(service)
-        .max_decoding_message_size(MAX_MESSAGE_BYTES)
+    let max_message = inference.max_message_mib << 20;
+    let service = EvaluatorServer::new(EvaluatorService::new(intake.clone()))
+        .max_decoding_message_size(max_message)
         .max_encoding_message_size(MAX_MESSAGE_BYTES);
-    let name = <EvaluatorServer<EvaluatorService> as NamedService>::NAME;
-    let (routes, health) = serve::standard_routes(&[name], &[proto::DESCRIPTORS]).await?;
-
-    let follower = Follower {
-        repository,
-        label: inference.default_model.clone(),
-        poll: Duration::from_millis(config.checkpoints.poll_ms),
-        game: (config.game.name.clone(), config.game.options),
-        loader,
-        models,
-        health: health.clone(),
-        metrics: metrics.clone(),
-    };
+    let standard_service = GrpcInferenceServiceServer::new(KserveService::new(intake, inference.max_wait_us))
+        .max_decoding_message_size(max_message)
+        .max_encoding_message_size(MAX_MESSAGE_BYTES);
+    let names = [
+        <EvaluatorServer<EvaluatorService> as NamedService>::NAME,
+        <GrpcInferenceServiceServer<KserveService> as NamedService>::NAME,
+    ];
+    let (routes, health) = serve::standard_routes(&names, &[proto::DESCRIPTORS]).await?;
+    let routes = routes.add_service(service).add_service(standard_service);
+    if !inference.health.is_empty() {
+        serve::serve_health_beside(&inference.health, health.clone(), shutdown.clone()).await?;
+    }
     tracing::info!(
         address = %listener.local_addr()?,
         checkpoints = config.checkpoints.store,
-        label = inference.default_model,
+        model = inference.default_model,
         "listening; waiting for a model"
     );
-    let drained = CancellationToken::new();
+    library.start();
+    if let Some(cache) = cache.clone() {
+        let metrics = metrics.clone();
+        tokio::spawn(drained.clone().run_until_cancelled_owned(async move {
+            let mut ticks = tokio::time::interval(TELL_CACHE);
+            loop {
+                ticks.tick().await;
+                metrics.cache(cache.contents());
+            }
+        }));
+    }
+    let following = tokio::spawn({
+        let (library, health) = (library.clone(), health.clone());
+        async move {
+            library.first_model().await;
+            health.set_serving(true).await;
+        }
+    });
     let drain = Duration::from_secs(inference.drain_seconds);
-    let following = tokio::spawn(follower.run());
     let batching = tokio::spawn({
         let (batcher, drained) = (batcher.clone(), drained.clone());
         async move { batcher.run(executor.batches, drained).await }
     });
     let answering = async {
-        reply::run(executor.finished, &metrics).await;
+        reply::run(executor.finished, cache, &metrics).await;
         anyhow::bail!("the device's thread ended")
     };
     let serving = async {
-        let ended = serve::serve(routes.add_service(service), listener, health, shutdown, drain).await?;
+        let ended = serve::serve_behind(door, routes, listener, health, shutdown, drain).await?;
         if ended == Drained::Cut {
             tracing::warn!(seconds = inference.drain_seconds, "some streams were cut");
         }
@@ -109,7 +157,8 @@ pub async fn serve(
     ended
 }
 
-async fn loader(config: &RunConfig) -> anyhow::Result<Loader> {
+/// Loads the runtime, and finds the sources.
+async fn library(config: &RunConfig, metrics: &Arc<Metrics>) -> anyhow::Result<Arc<Library>> {
     let inference = config.inference.clone();
     let loading = tokio::task::spawn_blocking(move || -> anyhow::Result<Loader> {
         let environment = onnx_runtime::load(&inference.runtime)?;
@@ -117,5 +166,52 @@ async fn loader(config: &RunConfig) -> anyhow::Result<Loader> {
         let asked_for = Backend::asked_for(inference.provider);
         Ok(Loader::new(environment, inference.threads, buckets, asked_for)?)
     });
-    loading.await.context("loading the runtime was interrupted")?
+    let loader = loading.await.context("loading the runtime was interrupted")??;
+    let inference = &config.inference;
+    let sources = sources(config)?;
+    let names: BTreeSet<String> = sources.keys().filter(|name| !name.is_empty()).cloned().collect();
+    let default =
+        ModelName::parse(&inference.default_model, |name| names.contains(name)).with_context(|| {
+            let there = names.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+            format!(
+                "inference.default_model: `{}` names no model (sources beside the run's own: {there})",
+                inference.default_model
+            )
+        })?;
+    Ok(Library::new(Parts {
+        models: Arc::new(Models::new(default, names)),
+        sources,
+        loader: Arc::new(loader),
+        game: (config.game.name.clone(), config.game.options),
+        poll: Duration::from_millis(config.checkpoints.poll_ms),
+        budget: inference.memory_mib << 20,
+        on_demand: inference.load_on_demand,
+        metrics: metrics.clone(),
+    }))
+}
+
+/// The run's own store, other stores, and models made elsewhere.
+fn sources(config: &RunConfig) -> anyhow::Result<BTreeMap<String, Source>> {
+    let own = Source::Store(Repository::open(&config.checkpoints.store)?);
+    let mut sources = BTreeMap::from([(String::new(), own)]);
+    let mut add = |name: &str, source: Source| {
+        anyhow::ensure!(
+            is_label(name),
+            "inference.sources: `{name}` is no name for a source"
+        );
+        let before = sources.insert(name.to_owned(), source);
+        anyhow::ensure!(before.is_none(), "two sources are called `{name}`");
+        Ok(())
+    };
+    for (name, location) in config.inference.named_sources() {
+        let store = Repository::open(location).with_context(|| format!("inference.sources: {name}"))?;
+        add(name, Source::Store(store))?;
+    }
+    let folder = &config.inference.models;
+    if !folder.as_os_str().is_empty() {
+        for (name, description) in sidecar::list(folder).context("inference.models")? {
+            add(&name, Source::File(description))?;
+        }
+    }
+    Ok(sources)
 }

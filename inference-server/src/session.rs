@@ -1,11 +1,12 @@
 //! A model in ONNX Runtime: rows in, logits and values out.
 
-use games::RowLayout;
-use onnx::model::{LAYOUT_KEY, PLANES, POLICY, ROWS, STEP_KEY, VALUE};
+use games::{PlaneStack, RowLayout};
+use onnx::model::{LAYOUT_KEY, POLICY, STEP_KEY, VALUE};
 use ort::{
     session::Session,
     value::{DynValue, Outlet, Tensor, TensorElementType, ValueType},
 };
+use serde::Deserialize;
 
 use crate::backend::first_line;
 use crate::runner::{Batch, Outputs, RunError, Runner};
@@ -37,10 +38,76 @@ pub enum ModelError {
 /// What a model takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Takes {
-    /// `indices`, expanded in the graph.
+    /// Rows, expanded in the graph.
     Rows,
-    /// `planes`, expanded here.
+    /// Planes, expanded here.
     Planes,
+}
+
+/// What a model's inputs and outputs are called, and what its value means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contract {
+    /// The input; `None`: the only one.
+    pub input: Option<String>,
+    /// The policy's logits.
+    pub policy: String,
+    /// The value.
+    pub value: String,
+    /// What the value means.
+    pub value_kind: ValueKind,
+}
+
+impl Default for Contract {
+    /// That of the models that Minuet makes.
+    fn default() -> Self {
+        Self {
+            input: None,
+            policy: POLICY.into(),
+            value: VALUE.into(),
+            value_kind: ValueKind::Tanh,
+        }
+    }
+}
+
+/// What a model's value means, always from the point of view of the player to act.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ValueKind {
+    /// One number in [-1, 1].
+    #[default]
+    Tanh,
+    /// One number in [0, 1]: the expected score.
+    Probability,
+    /// Three numbers: the probabilities of a win, a draw and a loss.
+    WinDrawLoss,
+    /// Three numbers, of which the softmax is that.
+    WinDrawLossLogits,
+}
+
+impl ValueKind {
+    /// Numbers for each position.
+    pub fn width(self) -> usize {
+        match self {
+            Self::Tanh | Self::Probability => 1,
+            Self::WinDrawLoss | Self::WinDrawLossLogits => 3,
+        }
+    }
+
+    /// A position's value in [-1, 1].
+    fn value(self, numbers: &[f32]) -> f32 {
+        match (self, numbers) {
+            (Self::Tanh, &[value]) => value,
+            (Self::Probability, &[score]) => 2.0 * score - 1.0,
+            (Self::WinDrawLoss, &[win, _, loss]) => win - loss,
+            (Self::WinDrawLossLogits, &[win, draw, loss]) => {
+                let largest = win.max(draw).max(loss);
+                let [win, draw, loss] = [win, draw, loss].map(|logit| (logit - largest).exp());
+                (win - loss) / (win + draw + loss)
+            }
+            // The width was checked when the model was loaded.
+            _ => f32::NAN,
+        }
+    }
 }
 
 /// A loaded model.
@@ -50,51 +117,62 @@ pub struct SessionRunner {
     /// The same model compiled for one batch size each: faster where the provider can make use of it.
     fixed: Vec<(usize, Session)>,
     takes: Takes,
-    layout: RowLayout,
+    /// The input's name.
+    input: String,
+    contract: Contract,
+    stack: PlaneStack,
+    actions: usize,
 }
 
 impl SessionRunner {
-    /// Checks that a session is a model over `layout`.
+    /// Checks that a session is a model over `layout` with the inputs and outputs of `contract`.
     ///
     /// # Errors
     /// [`ModelError`] naming the first thing that is not so.
-    pub fn new(session: Session, layout: &RowLayout) -> Result<Self, ModelError> {
+    pub fn new(session: Session, layout: &RowLayout, contract: &Contract) -> Result<Self, ModelError> {
         check_metadata(&session, layout)?;
-        let free = |sides: &[usize]| {
-            std::iter::once(-1)
-                .chain(sides.iter().map(|&side| side as i64))
-                .collect::<Vec<i64>>()
-        };
-        let rows = free(&[layout.row_len()]);
-        let planes = free(&[layout.planes as usize, 8, 8]);
+        let stack = layout
+            .stack()
+            .map_err(|error| contract_error("rows", &error.to_string(), "planes"))?;
         let [input] = session.inputs() else {
-            return Err(contract("inputs", &names(session.inputs()), "one"));
+            return Err(contract_error("inputs", &names(session.inputs()), "one"));
         };
-        let takes = match input.name() {
-            ROWS => {
-                check_tensor(input, TensorElementType::Int32, &rows)?;
-                Takes::Rows
-            }
-            PLANES => {
-                check_tensor(input, TensorElementType::Float32, &planes)?;
-                Takes::Planes
-            }
-            other => return Err(contract("input", other, &format!("{ROWS} or {PLANES}"))),
-        };
-        for (name, width) in [(POLICY, layout.actions as usize), (VALUE, 1)] {
+        if let Some(expected) = contract.input.as_deref().filter(|name| *name != input.name()) {
+            return Err(contract_error("input", input.name(), expected));
+        }
+        let takes = takes(input, stack)?;
+        let actions = layout.actions as usize;
+        for (name, width) in [
+            (&contract.policy, actions),
+            (&contract.value, contract.value_kind.width()),
+        ] {
             let output = session
                 .outputs()
                 .iter()
                 .find(|output| output.name() == name)
-                .ok_or_else(|| contract("outputs", &names(session.outputs()), name))?;
-            check_tensor(output, TensorElementType::Float32, &free(&[width]))?;
+                .ok_or_else(|| contract_error("outputs", &names(session.outputs()), name))?;
+            check_output(output, width)?;
         }
         Ok(Self {
+            takes,
+            input: input.name().to_owned(),
             session,
             fixed: Vec::new(),
-            takes,
-            layout: layout.clone(),
+            contract: contract.clone(),
+            stack: stack.clone(),
+            actions,
         })
+    }
+
+    /// What the model calls its free side; `None` where it has no name for it.
+    pub fn batch_symbol(&self) -> Option<String> {
+        match self.session.inputs().first()?.dtype() {
+            ValueType::Tensor {
+                dimension_symbols, ..
+            } => dimension_symbols.first().cloned(),
+            _ => None,
+        }
+        .filter(|symbol| !symbol.is_empty())
     }
 
     /// Adds a session of the same model for batches of `size` only.
@@ -103,16 +181,12 @@ impl SessionRunner {
     }
 
     fn expand(&self, batch: &Batch) -> Result<Vec<f32>, RunError> {
-        let mut planes = vec![0.0; batch.size() * self.layout.tensor_len()];
-        let mut row = Vec::with_capacity(self.layout.row_len());
-        for (indices, planes) in batch
-            .rows()
-            .chunks(self.layout.row_len())
-            .zip(planes.chunks_mut(self.layout.tensor_len()))
-        {
+        let mut planes = vec![0.0; batch.size() * self.stack.tensor_len()];
+        let mut row = Vec::with_capacity(self.stack.row_len());
+        for (indices, planes) in batch.each().zip(planes.chunks_mut(self.stack.tensor_len())) {
             row.clear();
             row.extend(indices.iter().map(|&index| index as u32));
-            self.layout
+            self.stack
                 .expand(&row, planes)
                 .map_err(|error| RunError(error.to_string()))?;
         }
@@ -124,22 +198,23 @@ impl Runner for SessionRunner {
     fn run(&mut self, batch: Batch) -> Result<Box<dyn Outputs>, RunError> {
         let failed = |error: ort::Error| RunError(first_line(&error.to_string()));
         let size = batch.size();
-        let (name, input) = match self.takes {
+        let input = match self.takes {
             Takes::Rows => {
-                let shape = [size, self.layout.row_len()];
+                let shape = [size, self.stack.row_len()];
                 let tensor = Tensor::from_array((shape, batch.into_rows())).map_err(failed)?;
-                (ROWS, tensor.into_dyn())
+                tensor.into_dyn()
             }
             Takes::Planes => {
-                let shape = [size, self.layout.planes as usize, 8, 8];
+                let shape = [size, self.stack.planes as usize, 8, 8];
                 let tensor = Tensor::from_array((shape, self.expand(&batch)?)).map_err(failed)?;
-                (PLANES, tensor.into_dyn())
+                tensor.into_dyn()
             }
         };
         let session = match self.fixed.iter_mut().find(|(fixed, _)| *fixed == size) {
             Some((_, session)) => session,
             None => &mut self.session,
         };
+        let name = self.input.as_str();
         let mut outputs = session.run(ort::inputs![name => input]).map_err(failed)?;
         let mut take = |name: &str, width: usize| {
             let value = outputs
@@ -155,17 +230,33 @@ impl Runner for SessionRunner {
                 )))
             }
         };
-        Ok(Box::new(SessionOutputs {
-            logits: take(POLICY, self.layout.actions as usize)?,
-            values: take(VALUE, 1)?,
-        }))
+        let kind = self.contract.value_kind;
+        let logits = take(&self.contract.policy, self.actions)?;
+        let values = take(&self.contract.value, kind.width())?;
+        let values = match kind {
+            ValueKind::Tanh => Values::Given(values),
+            _ => Values::Computed(
+                numbers(&values)
+                    .chunks(kind.width())
+                    .map(|numbers| kind.value(numbers))
+                    .collect(),
+            ),
+        };
+        Ok(Box::new(SessionOutputs { logits, values }))
     }
 }
 
 /// The runtime's own memory, not copied: a chess batch's logits are megabytes.
 struct SessionOutputs {
     logits: DynValue,
-    values: DynValue,
+    values: Values,
+}
+
+enum Values {
+    /// As the model gives them.
+    Given(DynValue),
+    /// From other numbers.
+    Computed(Vec<f32>),
 }
 
 impl Outputs for SessionOutputs {
@@ -174,7 +265,10 @@ impl Outputs for SessionOutputs {
     }
 
     fn values(&self) -> &[f32] {
-        numbers(&self.values)
+        match &self.values {
+            Values::Given(values) => numbers(values),
+            Values::Computed(values) => values,
+        }
     }
 }
 
@@ -185,7 +279,7 @@ fn numbers(value: &DynValue) -> &[f32] {
         .map_or(&[], |(_, numbers)| numbers)
 }
 
-fn check_metadata(session: &Session, layout: &RowLayout) -> Result<(), ModelError> {
+pub(crate) fn check_metadata(session: &Session, layout: &RowLayout) -> Result<(), ModelError> {
     let Ok(metadata) = session.metadata() else {
         return Ok(());
     };
@@ -199,13 +293,25 @@ fn check_metadata(session: &Session, layout: &RowLayout) -> Result<(), ModelErro
     Ok(())
 }
 
-fn check_tensor(outlet: &Outlet, kind: TensorElementType, sides: &[i64]) -> Result<(), ModelError> {
-    let describe = |kind: &TensorElementType, sides: &[i64]| format!("{kind} {sides:?}");
-    let expected = describe(&kind, sides);
-    match outlet.dtype() {
-        ValueType::Tensor { ty, shape, .. } if *ty == kind && fits(shape, sides) => Ok(()),
-        ValueType::Tensor { ty, shape, .. } => Err(contract(outlet.name(), &describe(ty, shape), &expected)),
-        other => Err(contract(outlet.name(), &other.to_string(), &expected)),
+/// Rows (int32 `[batch, row]`) or planes (f32 `[batch, planes, 8, 8]`).
+fn takes(input: &Outlet, stack: &PlaneStack) -> Result<Takes, ModelError> {
+    let rows = [-1, stack.row_len() as i64];
+    let planes = [-1, i64::from(stack.planes), 8, 8];
+    match input.dtype() {
+        ValueType::Tensor {
+            ty: TensorElementType::Int32,
+            shape,
+            ..
+        } if fits(shape, &rows) => Ok(Takes::Rows),
+        ValueType::Tensor {
+            ty: TensorElementType::Float32,
+            shape,
+            ..
+        } if fits(shape, &planes) => Ok(Takes::Planes),
+        other => {
+            let expected = format!("int32 {rows:?} or f32 {planes:?}");
+            Err(contract_error(input.name(), &describe(other), &expected))
+        }
     }
 }
 
@@ -219,15 +325,56 @@ fn fits(found: &[i64], expected: &[i64]) -> bool {
             .all(|(found, expected)| *found == -1 || found == expected)
 }
 
-fn names(outlets: &[Outlet]) -> String {
+/// So many numbers for each position, in whatever shape. Sides that the file leaves open are checked with each batch.
+fn check_output(output: &Outlet, width: usize) -> Result<(), ModelError> {
+    match output.dtype() {
+        ValueType::Tensor {
+            ty: TensorElementType::Float32,
+            shape,
+            ..
+        } if shape.first() == Some(&-1)
+            && (shape[1..].contains(&-1) || shape[1..].iter().product::<i64>() == width as i64) =>
+        {
+            Ok(())
+        }
+        other => {
+            let expected = format!("f32 [-1, {width}]");
+            Err(contract_error(output.name(), &describe(other), &expected))
+        }
+    }
+}
+
+fn describe(kind: &ValueType) -> String {
+    match kind {
+        ValueType::Tensor { ty, shape, .. } => format!("{ty} {:?}", &shape[..]),
+        other => other.to_string(),
+    }
+}
+
+pub(crate) fn names(outlets: &[Outlet]) -> String {
     let names: Vec<&str> = outlets.iter().map(Outlet::name).collect();
     names.join(", ")
 }
 
-fn contract(what: &str, found: &str, expected: &str) -> ModelError {
+pub(crate) fn contract_error(what: &str, found: &str, expected: &str) -> ModelError {
     ModelError::Contract {
         what: what.into(),
         found: found.into(),
         expected: expected.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_every_kind_are_from_minus_one_to_one() {
+        assert_eq!(ValueKind::Tanh.value(&[0.25]), 0.25);
+        assert_eq!(ValueKind::Probability.value(&[0.75]), 0.5);
+        assert_eq!(ValueKind::WinDrawLoss.value(&[0.5, 0.25, 0.25]), 0.25);
+        let logits = [3.0_f32.ln() + 50.0, 50.0, 50.0];
+        assert!((ValueKind::WinDrawLossLogits.value(&logits) - 0.4).abs() < 1e-5);
+        assert!(ValueKind::WinDrawLoss.value(&[0.5]).is_nan());
     }
 }

@@ -16,9 +16,9 @@ use tokio_stream::Stream;
 use tonic::{Status, Streaming};
 
 use crate::{
-    job::{Answer, ClientId, ReplyTo},
+    intake::Intake,
+    job::{Answer, ClientId, Evaluation, ReplyTo},
     refusal::Refusal,
-    service::Shared,
 };
 
 /// Requests of one stream that may be queued, computed, or answered but not yet sent.
@@ -27,24 +27,25 @@ pub const MAX_IN_FLIGHT: usize = 128;
 type Sender = mpsc::UnboundedSender<(u64, Answer)>;
 
 /// Begins to read `requests`, and gives the stream of answers.
-pub(crate) fn open(shared: Arc<Shared>, client: ClientId, requests: Streaming<EvaluateRequest>) -> Replies {
+pub(crate) fn open(intake: Arc<Intake>, client: ClientId, requests: Streaming<EvaluateRequest>) -> Replies {
     // Bounded by the permits: every answer belongs to a request that has one.
     let (sender, answers) = mpsc::unbounded_channel();
     let permits = Arc::new(Semaphore::new(MAX_IN_FLIGHT));
-    shared.metrics.streams(1.0);
+    intake.metrics.streams(1.0);
     let replies = Replies {
         answers,
         permits: permits.clone(),
-        shared: shared.clone(),
+        intake: intake.clone(),
+        client,
         has_ended: false,
     };
-    tokio::spawn(async move { read(&shared, client, requests, &sender, &permits).await });
+    tokio::spawn(async move { read(&intake, client, requests, &sender, &permits).await });
     replies
 }
 
 /// Reads until the client has ended its side, is gone, or the process is asked to stop.
 async fn read(
-    shared: &Shared,
+    intake: &Arc<Intake>,
     client: ClientId,
     mut requests: Streaming<EvaluateRequest>,
     sender: &Sender,
@@ -58,15 +59,16 @@ async fn read(
         };
         let request = tokio::select! {
             biased;
-            () = shared.stopping.cancelled() => return,
+            () = intake.stopping.cancelled() => return,
             () = sender.closed() => return,
             request = next => request,
         };
-        let Some(request) = request else { return };
-        let id = request.id;
-        if let Err(refusal) = shared.submit(client, request, ReplyTo::Stream(sender.clone())) {
-            // The stream may be gone, which the loop notices.
-            drop(sender.send((id, Err(refusal))));
+        let Some(mut request) = request else { return };
+        let reply_to = ReplyTo::Stream(request.id, sender.clone());
+        let model = std::mem::take(&mut request.model);
+        if let Some(loading) = intake.submit(client, &model, request.into(), reply_to) {
+            // Bounded by the permits too. Others of this stream go on meanwhile.
+            tokio::spawn(loading);
         }
     }
 }
@@ -75,7 +77,8 @@ async fn read(
 pub(crate) struct Replies {
     answers: mpsc::UnboundedReceiver<(u64, Answer)>,
     permits: Arc<Semaphore>,
-    shared: Arc<Shared>,
+    intake: Arc<Intake>,
+    client: ClientId,
     has_ended: bool,
 }
 
@@ -89,11 +92,12 @@ impl Stream for Replies {
         let item = match ready!(self.answers.poll_recv(context)) {
             Some((id, answer)) => {
                 self.permits.add_permits(1);
-                Some(Ok(answer.unwrap_or_else(|refusal| refusal.in_band(id))))
+                let reply = answer.map(|evaluation: Evaluation| evaluation.into_reply(id));
+                Some(Ok(reply.unwrap_or_else(|refusal| refusal.in_band(id))))
             }
             None => {
                 self.has_ended = true;
-                let is_stopping = self.shared.stopping.is_cancelled();
+                let is_stopping = self.intake.stopping.is_cancelled();
                 is_stopping.then(|| Err(Refusal::Stopping.into()))
             }
         };
@@ -103,6 +107,8 @@ impl Stream for Replies {
 
 impl Drop for Replies {
     fn drop(&mut self) {
-        self.shared.metrics.streams(-1.0);
+        self.intake.metrics.streams(-1.0);
+        self.answers.close();
+        self.intake.batcher.sweep(self.client);
     }
 }

@@ -1,17 +1,20 @@
 //! What the unit tests share: a small layout, models without a runtime.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use games::{ConstantPlane, RowLayout};
-use proto::v1::EvaluateRequest;
+use games::{ConstantPlane, PlaneStack, RowForm, RowLayout};
 use tokio::sync::mpsc;
 
 use crate::{
+    batcher::Policy,
     buckets::Buckets,
-    job::{Answer, ClientId, Job, ReplyTo},
+    job::{Answer, Asked, ClientId, Draft, Job, ReplyTo},
     model::{Model, ModelInfo},
+    models::Named,
+    names::{ModelName, Pointer},
     runner::{Batch, Outputs, RunError, Runner},
+    slot::Slot,
 };
 
 /// Rows of three values: two indices into planes 0 and 2, one constant up to 100.
@@ -19,16 +22,18 @@ pub(crate) fn layout() -> RowLayout {
     RowLayout {
         game: "small".into(),
         options: 0,
-        entries: 2,
-        planes: 4,
-        sparse: vec![0, 2],
-        constants: vec![ConstantPlane {
-            name: "counter".into(),
-            plane: 1,
-            divisor: 100,
-            max: 100,
-        }],
-        ones: vec![3],
+        form: RowForm::Planes(PlaneStack {
+            entries: 2,
+            planes: 4,
+            sparse: vec![0, 2],
+            constants: vec![ConstantPlane {
+                name: "counter".into(),
+                plane: 1,
+                divisor: 100,
+                max: 100,
+            }],
+            ones: vec![3],
+        }),
         actions: 5,
         mirrored_actions: false,
     }
@@ -61,7 +66,7 @@ impl Outputs for FakeOutputs {
 impl Runner for FakeRunner {
     fn run(&mut self, batch: Batch) -> Result<Box<dyn Outputs>, RunError> {
         let layout = layout();
-        let rows = batch.rows().chunks(layout.row_len());
+        let rows = batch.rows().chunks(layout.row_len().unwrap());
         if rows.clone().any(|row| row[0] == FAILS as i32) {
             return Err(RunError("out of memory".into()));
         }
@@ -85,10 +90,14 @@ impl Runner for FakeRunner {
 /// A fake model of some version, with batches of at most `max_batch`.
 pub(crate) fn model(version: &str, max_batch: usize) -> Arc<Model> {
     let info = ModelInfo {
+        source: String::new(),
         version: version.into(),
+        digest: version.into(),
+        id: evaluation_cache::VersionId(version.bytes().map(u32::from).sum()),
         step: 0,
         layout: layout(),
         provider: "fake",
+        bytes: 1000,
     };
     Arc::new(Model::new(
         info,
@@ -97,40 +106,62 @@ pub(crate) fn model(version: &str, max_batch: usize) -> Arc<Model> {
     ))
 }
 
-/// A valid request of `positions`, whose rows hold `mark`.
-pub(crate) fn request(id: u64, positions: usize, mark: u32) -> EvaluateRequest {
-    EvaluateRequest {
-        id,
-        indices: [mark % 64, mark % 64, 1].repeat(positions),
-        legal_actions: [3, 0].repeat(positions),
-        legal_counts: vec![2; positions],
-        ..EvaluateRequest::default()
+/// The usual default.
+pub(crate) fn latest() -> ModelName {
+    ModelName {
+        source: String::new(),
+        pointer: Pointer::Label("latest".into()),
     }
 }
 
-/// A job of a stream, and that stream's answers.
-pub(crate) fn job(
-    client: u64,
-    id: u64,
-    positions: usize,
-) -> (Arc<Job>, mpsc::UnboundedReceiver<(u64, Answer)>) {
+/// A slot that points at `model`.
+pub(crate) fn slot(model: Arc<Model>) -> Arc<Slot> {
+    let slot = Slot::new(latest(), true);
+    slot.replace(Some(model));
+    Arc::new(slot)
+}
+
+/// No waiting, no preferred sizes.
+pub(crate) fn policy(max_batch: usize, max_queue: usize) -> Policy {
+    Policy {
+        max_batch,
+        preferred: Vec::new(),
+        max_wait: Duration::ZERO,
+        max_queue,
+    }
+}
+
+/// What a valid request of `positions`, whose rows hold `mark`, asks.
+pub(crate) fn asked(positions: usize, mark: u32) -> Asked {
+    Asked {
+        indices: [mark % 64, mark % 64, 1].repeat(positions),
+        legal_actions: [3, 0].repeat(positions),
+        legal_counts: vec![2; positions],
+        ..Asked::default()
+    }
+}
+
+type Answers = mpsc::UnboundedReceiver<(u64, Answer)>;
+
+/// A job of a client, to be answered by what `slot` points at, and its answers.
+pub(crate) fn job_of(slot: &Arc<Slot>, client: u64, id: u64, positions: usize) -> (Arc<Job>, Answers) {
     let (sender, answers) = mpsc::unbounded_channel();
-    (job_for(client, id, positions, &sender), answers)
+    let asked = asked(positions, id as u32);
+    (job_asking(slot, client, id, asked, &sender), answers)
 }
 
 /// A job whose answer goes to `sender`.
-pub(crate) fn job_for(
+pub(crate) fn job_asking(
+    slot: &Arc<Slot>,
     client: u64,
     id: u64,
-    positions: usize,
+    asked: Asked,
     sender: &mpsc::UnboundedSender<(u64, Answer)>,
 ) -> Arc<Job> {
-    let request = request(id, positions, id as u32);
-    Arc::new(Job::new(
-        ClientId(client),
-        None,
-        request,
-        layout().row_len(),
-        ReplyTo::Stream(sender.clone()),
-    ))
+    let named = Named {
+        model: slot.current().unwrap(),
+        slot: Some(slot.clone()),
+    };
+    let reply_to = ReplyTo::Stream(id, sender.clone());
+    Arc::new(Draft::new(named, asked).into_job(ClientId(client), reply_to))
 }

@@ -1,15 +1,17 @@
 //! Every number of a request is checked against the model's own layout before anything else sees it.
 
 use games::RowLayout;
-use proto::v1::EvaluateRequest;
 
-use crate::refusal::Refusal;
+use crate::{
+    job::{Asked, Wants},
+    refusal::Refusal,
+};
 
 /// Checks a request and gives its number of positions.
 ///
 /// # Errors
 /// [`Refusal`] naming the first offending position.
-pub fn check(request: &EvaluateRequest, layout: &RowLayout, max_request: usize) -> Result<usize, Refusal> {
+pub fn check(request: &Asked, layout: &RowLayout, max_request: usize) -> Result<usize, Refusal> {
     let positions = request.legal_counts.len();
     if positions == 0 {
         return Err(Refusal::Empty);
@@ -21,40 +23,42 @@ pub fn check(request: &EvaluateRequest, layout: &RowLayout, max_request: usize) 
         });
     }
     check_rows(request, layout, positions)?;
-    check_actions(request, layout.actions)?;
+    check_actions(request, layout)?;
     Ok(positions)
 }
 
-fn check_rows(request: &EvaluateRequest, layout: &RowLayout, positions: usize) -> Result<(), Refusal> {
-    let row_length = layout.row_len();
-    if !request.row_lengths.is_empty() {
-        if request.row_lengths.len() != positions {
-            return Err(Refusal::RowLengths {
-                found: request.row_lengths.len(),
-                positions,
-            });
-        }
-        let wrong = |&(_, &length): &(usize, &u32)| length as usize != row_length;
-        if let Some((position, &length)) = request.row_lengths.iter().enumerate().find(wrong) {
-            return Err(Refusal::Row {
-                position,
-                error: games::RowError::Length {
-                    expected: row_length,
-                    found: length as usize,
-                },
-            });
-        }
+fn check_rows(request: &Asked, layout: &RowLayout, positions: usize) -> Result<(), Refusal> {
+    let lengths = request.row_lengths.as_slice();
+    if lengths.len() != positions && !(lengths.is_empty() && layout.row_len().is_some()) {
+        return Err(Refusal::RowLengths {
+            found: lengths.len(),
+            positions,
+        });
     }
-    let expected = positions * row_length;
+    let possible = layout.row_lengths();
+    let wrong = |&(_, &length): &(usize, &u32)| !possible.contains(&(length as usize));
+    if let Some((position, &length)) = lengths.iter().enumerate().find(wrong) {
+        return Err(Refusal::Row {
+            position,
+            error: games::RowError::Length {
+                expected: *possible.start(),
+                found: length as usize,
+            },
+        });
+    }
+    let length_of = |position: usize| {
+        let given = lengths.get(position).map(|&length| length as usize);
+        given.or(layout.row_len()).unwrap_or_default()
+    };
+    let expected = (0..positions).map(length_of).sum();
     if request.indices.len() != expected {
         return Err(Refusal::Indices {
             found: request.indices.len(),
             expected,
             positions,
-            row_length,
         });
     }
-    for (position, row) in request.indices.chunks(row_length).enumerate() {
+    for (position, row) in rows(request, layout).enumerate() {
         layout
             .validate(row)
             .map_err(|error| Refusal::Row { position, error })?;
@@ -62,7 +66,20 @@ fn check_rows(request: &EvaluateRequest, layout: &RowLayout, positions: usize) -
     Ok(())
 }
 
-fn check_actions(request: &EvaluateRequest, actions: u32) -> Result<(), Refusal> {
+/// The rows, one by one; their lengths add up.
+fn rows<'a>(request: &'a Asked, layout: &RowLayout) -> impl Iterator<Item = &'a [u32]> {
+    let mut rest = request.indices.as_slice();
+    let row_len = layout.row_len().unwrap_or_default();
+    (0..request.legal_counts.len()).map(move |position| {
+        let given = request.row_lengths.get(position);
+        let length = given.map_or(row_len, |&length| length as usize);
+        let (row, others) = rest.split_at(rest.len().min(length));
+        rest = others;
+        row
+    })
+}
+
+fn check_actions(request: &Asked, layout: &RowLayout) -> Result<(), Refusal> {
     let expected: u64 = request.legal_counts.iter().map(|&count| u64::from(count)).sum();
     if request.legal_actions.len() as u64 != expected {
         return Err(Refusal::LegalCounts {
@@ -70,10 +87,11 @@ fn check_actions(request: &EvaluateRequest, actions: u32) -> Result<(), Refusal>
             expected,
         });
     }
-    let mut seen = vec![0_u64; (actions as usize).div_ceil(64)];
+    let mut seen = vec![0_u64; (layout.actions as usize).div_ceil(64)];
     let mut rest = request.legal_actions.as_slice();
-    for (position, &count) in request.legal_counts.iter().enumerate() {
-        if count == 0 {
+    for ((position, &count), row) in request.legal_counts.iter().enumerate().zip(rows(request, layout)) {
+        let actions = layout.actions_in(row);
+        if count == 0 && request.wants != Wants::Logits {
             return Err(Refusal::NoLegalActions { position });
         }
         let (legal, others) = rest.split_at(rest.len().min(count as usize));
@@ -109,17 +127,16 @@ mod tests {
     use super::*;
     use crate::testing::layout;
 
-    fn good() -> EvaluateRequest {
-        EvaluateRequest {
-            id: 7,
+    fn good() -> Asked {
+        Asked {
             indices: vec![5, 130, 50, 3, 3, 0],
             legal_actions: vec![0, 4, 2],
             legal_counts: vec![2, 1],
-            ..EvaluateRequest::default()
+            ..Asked::default()
         }
     }
 
-    fn refused(change: impl FnOnce(&mut EvaluateRequest)) -> Refusal {
+    fn refused(change: impl FnOnce(&mut Asked)) -> Refusal {
         let mut request = good();
         change(&mut request);
         check(&request, &layout(), 8).unwrap_err()
@@ -238,7 +255,7 @@ mod tests {
             legal_actions in prop::collection::vec(0u32..7, 0..8),
             legal_counts in prop::collection::vec(0u32..5, 0..5),
         ) {
-            let request = EvaluateRequest { indices, row_lengths, legal_actions, legal_counts, ..EvaluateRequest::default() };
+            let request = Asked { indices, row_lengths, legal_actions, legal_counts, ..Asked::default() };
             if let Ok(positions) = check(&request, &layout(), 4) {
                 prop_assert!((1..=4).contains(&positions));
                 prop_assert_eq!(request.indices.len(), positions * 3);

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
+#[path = "numbers/fish_eye.rs"]
+mod fish_eye;
 
 use std::path::Path;
 
@@ -38,7 +40,7 @@ fn load(backend: Backend, file: &[u8], layout: &RowLayout) -> Result<Model, Load
 
 /// Logits and values of some rows.
 fn run(model: &Model, rows: &[u32]) -> (Vec<f32>, Vec<f32>) {
-    let size = rows.len() / model.info.layout.row_len();
+    let size = rows.len() / model.info.layout.row_len().unwrap();
     let rows = rows.iter().map(|&number| number as i32).collect();
     let outputs = model.run(Batch::new(rows, size)).unwrap();
     (outputs.logits().to_vec(), outputs.values().to_vec())
@@ -52,12 +54,12 @@ fn largest_difference(left: &[f32], right: &[f32]) -> f32 {
 
 /// Expands rows by the layout's own reference implementation.
 fn expanded(layout: &RowLayout, rows: &[u32]) -> Vec<f32> {
-    let mut planes = vec![0.0; rows.len() / layout.row_len() * layout.tensor_len()];
+    let mut planes = vec![0.0; rows.len() / layout.row_len().unwrap() * layout.stack().unwrap().tensor_len()];
     for (row, planes) in rows
-        .chunks(layout.row_len())
-        .zip(planes.chunks_mut(layout.tensor_len()))
+        .chunks(layout.row_len().unwrap())
+        .zip(planes.chunks_mut(layout.stack().unwrap().tensor_len()))
     {
-        layout.expand(row, planes).unwrap();
+        layout.stack().unwrap().expand(row, planes).unwrap();
     }
     planes
 }
@@ -74,10 +76,13 @@ fn the_graphs_expansion_is_the_layouts_exactly() {
         for (size, filled) in [(1, 1.0), (7, 0.5), (64, 0.9)] {
             let rows = onnx::random::rows(&layout, size, filled, 3);
             let numbers: Vec<i32> = rows.iter().map(|&number| number as i32).collect();
-            let input = Tensor::from_array(([size, layout.row_len()], numbers)).unwrap();
+            let input = Tensor::from_array(([size, layout.row_len().unwrap()], numbers)).unwrap();
             let outputs = session.run(ort::inputs!["indices" => input]).unwrap();
             let (shape, found) = outputs["planes"].try_extract_tensor::<f32>().unwrap();
-            assert_eq!(shape[..], [size as i64, i64::from(layout.planes), 8, 8]);
+            assert_eq!(
+                shape[..],
+                [size as i64, i64::from(layout.stack().unwrap().planes), 8, 8]
+            );
             assert!(found == expanded(&layout, &rows), "{}", layout.game);
         }
     }
@@ -97,7 +102,7 @@ fn a_tower_is_its_plain_evaluation() {
             let (logits, values) = run(&model, &rows);
             let planes = expanded(&layout, &rows);
             let (mut true_logits, mut true_values) = (Vec::new(), Vec::new());
-            for planes in planes.chunks(layout.tensor_len()) {
+            for planes in planes.chunks(layout.stack().unwrap().tensor_len()) {
                 let (logits, value) = onnx::reference::evaluate(&weights, planes);
                 true_logits.extend(logits);
                 true_values.push(value);
@@ -143,7 +148,7 @@ fn a_row_alone_is_what_it_is_in_a_batch_of_64() {
     let model = load(Backend::Cpu, &file(&weights, &layout, Input::Rows), &layout).unwrap();
     let rows = onnx::random::rows(&layout, 64, 0.8, 5);
     let (logits, values) = run(&model, &rows);
-    for (number, row) in rows.chunks(layout.row_len()).enumerate() {
+    for (number, row) in rows.chunks(layout.row_len().unwrap()).enumerate() {
         let alone = run(&model, row);
         let actions = layout.actions as usize;
         let together = &logits[number * actions..(number + 1) * actions];

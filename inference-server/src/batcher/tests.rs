@@ -5,13 +5,14 @@ use tokio::sync::mpsc::{self, error::TryRecvError};
 use super::*;
 use crate::{
     job::Answer,
-    testing::{job, model},
+    slot::Slot,
+    testing::{job_of, model, policy, slot},
 };
 
 /// A batcher, and the device's end of it.
 struct Rig {
     batcher: Arc<Batcher>,
-    models: Arc<Models>,
+    slot: Arc<Slot>,
     device: mpsc::Receiver<Formed>,
     stop: CancellationToken,
     answers: Vec<mpsc::UnboundedReceiver<(u64, Answer)>>,
@@ -19,9 +20,14 @@ struct Rig {
 
 impl Rig {
     fn new(max_wait: Duration) -> Self {
-        let models = Arc::new(Models::new("latest"));
-        models.serve(model("1", 8));
-        let batcher = Batcher::new(models.clone(), 32, max_wait, Arc::new(Metrics::new()));
+        Self::of(Policy {
+            max_wait,
+            ..policy(8, 32)
+        })
+    }
+
+    fn of(policy: Policy) -> Self {
+        let batcher = Batcher::new(policy, Arc::new(Metrics::new()));
         // As the executor has it: one batch waits beside the one that is executed.
         let (batches, device) = mpsc::channel(1);
         let stop = CancellationToken::new();
@@ -29,7 +35,7 @@ impl Rig {
         tokio::spawn(async move { running.0.run(batches, running.1).await });
         Self {
             batcher,
-            models,
+            slot: slot(model("1", 8)),
             device,
             stop,
             answers: Vec::new(),
@@ -37,7 +43,7 @@ impl Rig {
     }
 
     fn push(&mut self, client: u64, positions: usize) {
-        let (job, answers) = job(client, self.answers.len() as u64, positions);
+        let (job, answers) = job_of(&self.slot, client, self.answers.len() as u64, positions);
         self.answers.push(answers);
         self.batcher.push(job).unwrap();
     }
@@ -84,9 +90,9 @@ async fn what_gathers_while_the_device_works_is_one_batch() {
     tokio::time::advance(Duration::from_secs(100)).await;
     assert_eq!(rig.take().await, None);
     rig.push(4, 2);
-    rig.batcher.finished();
+    rig.batcher.finished(8);
     assert_eq!(rig.take().await, Some(5));
-    rig.batcher.finished();
+    rig.batcher.finished(8);
     assert_eq!(rig.take().await, None);
 }
 
@@ -101,7 +107,7 @@ async fn one_whole_batch_is_formed_while_another_is_executed_and_no_more() {
     }
     rig.settle().await;
     assert_eq!(rig.batcher.queue.lock().waiting(), 16);
-    rig.batcher.finished();
+    rig.batcher.finished(8);
     assert_eq!(rig.take().await, Some(8));
     assert_eq!(rig.batcher.queue.lock().waiting(), 8);
 }
@@ -124,8 +130,34 @@ async fn a_lone_request_waits_for_company_as_long_as_it_is_told_to() {
     assert_eq!(rig.take().await, Some(8));
     rig.push(1, 1);
     tokio::time::advance(wait).await;
-    rig.batcher.finished();
-    rig.batcher.finished();
+    rig.batcher.finished(8);
+    rig.batcher.finished(8);
+    assert_eq!(rig.take().await, Some(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_preferred_size_does_not_wait_and_is_not_exceeded() {
+    let mut rig = Rig::of(Policy {
+        max_wait: Duration::from_millis(5),
+        preferred: vec![2, 4],
+        ..policy(8, 32)
+    });
+    rig.push(1, 1);
+    assert_eq!(rig.take().await, None);
+    for client in 2..=7 {
+        rig.batcher.at_device.fetch_add(1, Ordering::AcqRel);
+        rig.push(client, 1);
+    }
+    rig.settle().await;
+    rig.batcher.at_device.store(0, Ordering::Release);
+    rig.batcher.changed.notify_one();
+    assert_eq!(rig.take().await, Some(4));
+    rig.batcher.finished(4);
+    assert_eq!(rig.take().await, Some(2));
+    rig.batcher.finished(2);
+    // The last one waits as a lone request does.
+    assert_eq!(rig.take().await, None);
+    tokio::time::advance(Duration::from_millis(5)).await;
     assert_eq!(rig.take().await, Some(1));
 }
 
@@ -137,15 +169,17 @@ async fn a_full_queue_refuses_and_recovers() {
     rig.push(1, 8);
     rig.settle().await;
     rig.push(2, 32);
-    let (job, _answers) = job(3, 99, 1);
-    assert!(matches!(
-        rig.batcher.push(job.clone()),
-        Err(Refusal::QueueFull {
-            waiting: 32,
-            most: 32
-        })
-    ));
-    rig.batcher.finished();
+    let (job, _answers) = job_of(&rig.slot, 3, 99, 1);
+    let Err(Refusal::QueueFull {
+        waiting: 32,
+        most: 32,
+        retry_after_ms,
+    }) = rig.batcher.push(job.clone())
+    else {
+        panic!("it is full");
+    };
+    assert!(retry_after_ms >= 1);
+    rig.batcher.finished(8);
     assert_eq!(rig.take().await, Some(8));
     rig.batcher.push(job).unwrap();
 }
@@ -157,9 +191,9 @@ async fn requests_queued_before_a_swap_are_answered_by_the_new_model() {
     assert_eq!(rig.take().await, Some(8));
     rig.push(1, 2);
     rig.settle().await;
-    let old = rig.models.serve(model("2", 8)).unwrap();
+    let old = rig.slot.replace(Some(model("2", 8))).unwrap();
     assert_eq!(old.info.version, "1");
-    rig.batcher.finished();
+    rig.batcher.finished(8);
     rig.settle().await;
     let formed = rig.device.try_recv().unwrap();
     assert_eq!((formed.model.info.version.as_str(), formed.positions), ("2", 2));

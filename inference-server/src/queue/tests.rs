@@ -5,24 +5,60 @@ use tokio::sync::mpsc;
 
 use super::*;
 use crate::{
-    job::Answer,
-    testing::{job, job_for, model},
+    job::{Answer, Asked},
+    slot::Slot,
+    testing::{asked, job_asking, model, slot},
 };
 
 type Answers = mpsc::UnboundedReceiver<(u64, Answer)>;
 
-/// A queue with jobs of (client, id, positions), and what keeps them alive.
-fn queue(jobs: &[(u64, u64, usize)]) -> (Queue, Vec<Answers>) {
-    let mut queue = Queue::new(10_000);
-    let answers = jobs
-        .iter()
-        .map(|&(client, id, positions)| {
-            let (job, answers) = job(client, id, positions);
-            queue.push(job).unwrap();
-            answers
-        })
-        .collect();
-    (queue, answers)
+/// Jobs are answered by a model with batches of 8.
+struct Rig {
+    queue: Queue,
+    slot: Arc<Slot>,
+    answers: Vec<Answers>,
+}
+
+impl Rig {
+    fn new(limit: usize) -> Self {
+        Self {
+            queue: Queue::new(limit),
+            slot: slot(model("1", 8)),
+            answers: Vec::new(),
+        }
+    }
+
+    /// With jobs of (client, positions).
+    fn with(jobs: &[(u64, usize)]) -> Self {
+        let mut rig = Self::new(10_000);
+        for &(client, positions) in jobs {
+            rig.push(client, positions).unwrap();
+        }
+        rig
+    }
+
+    fn push(&mut self, client: u64, positions: usize) -> Result<(), Refusal> {
+        self.ask(client, asked(positions, 0))
+    }
+
+    fn ask(&mut self, client: u64, asked: Asked) -> Result<(), Refusal> {
+        let (sender, answers) = mpsc::unbounded_channel();
+        let id = self.answers.len() as u64;
+        self.answers.push(answers);
+        self.queue
+            .push(job_asking(&self.slot, client, id, asked, &sender))
+    }
+
+    fn take(&mut self) -> Option<Formed> {
+        self.queue.take(8, Instant::now())
+    }
+
+    /// (client, first position, positions) of each piece of all batches until nothing waits.
+    fn batches(&mut self) -> Vec<Vec<(u64, usize, usize)>> {
+        std::iter::from_fn(|| self.take())
+            .map(|formed| pieces(&formed))
+            .collect()
+    }
 }
 
 /// (client, first position, positions) of each piece.
@@ -33,57 +69,62 @@ fn pieces(formed: &Formed) -> Vec<(u64, usize, usize)> {
         .collect()
 }
 
-/// All batches until nothing waits.
-fn batches(queue: &mut Queue, model: &Arc<Model>) -> Vec<Vec<(u64, usize, usize)>> {
-    std::iter::from_fn(|| queue.take(model))
-        .map(|formed| pieces(&formed))
-        .collect()
-}
-
 #[test]
 fn clients_take_turns() {
     // Client 1 has sent everything before client 2 came.
-    let (mut queue, _answers) = queue(&[(1, 0, 4), (1, 1, 4), (1, 2, 4), (2, 3, 4), (3, 4, 4)]);
-    assert_eq!(queue.waiting(), 20);
+    let mut rig = Rig::with(&[(1, 4), (1, 4), (1, 4), (2, 4), (3, 4)]);
+    assert_eq!(rig.queue.waiting(), 20);
     assert_eq!(
-        batches(&mut queue, &model("1", 8)),
+        rig.batches(),
         [
             vec![(1, 0, 4), (2, 0, 4)],
             vec![(3, 0, 4), (1, 0, 4)],
             vec![(1, 0, 4)]
         ]
     );
-    assert_eq!(queue.waiting(), 0);
+    assert_eq!(rig.queue.waiting(), 0);
 }
 
 #[test]
 fn a_second_round_fills_the_batch() {
-    let (mut queue, _answers) = queue(&[(1, 0, 1), (1, 1, 1), (1, 2, 1), (2, 3, 1)]);
-    assert_eq!(
-        batches(&mut queue, &model("1", 8)),
-        [vec![(1, 0, 1), (2, 0, 1), (1, 0, 1), (1, 0, 1)]]
-    );
+    let mut rig = Rig::with(&[(1, 1), (1, 1), (1, 1), (2, 1)]);
+    assert_eq!(rig.batches(), [vec![(1, 0, 1), (2, 0, 1), (1, 0, 1), (1, 0, 1)]]);
+}
+
+#[test]
+fn who_sends_large_requests_gets_no_more_than_who_sends_small_ones() {
+    let mut jobs = vec![(1, 6); 20];
+    jobs.extend([(2, 1); 60]);
+    let mut rig = Rig::with(&jobs);
+    let mut of = [0; 3];
+    for _ in 0..12 {
+        for (client, _, positions) in pieces(&rig.take().unwrap()) {
+            of[client as usize] += positions;
+        }
+        // Never further apart than a batch.
+        assert!((of[1] as i64 - of[2] as i64).abs() <= 8, "{of:?}");
+    }
 }
 
 #[test]
 fn whole_requests_are_not_cut_and_who_did_not_fit_comes_first() {
-    let (mut queue, _answers) = queue(&[(1, 0, 5), (2, 1, 6), (3, 2, 3), (1, 3, 2)]);
+    let mut rig = Rig::with(&[(1, 5), (2, 6), (3, 3), (1, 2)]);
     assert_eq!(
-        batches(&mut queue, &model("1", 8)),
-        [vec![(1, 0, 5), (3, 0, 3)], vec![(2, 0, 6), (1, 0, 2)]]
+        rig.batches(),
+        [vec![(3, 0, 3), (1, 0, 5)], vec![(2, 0, 6), (1, 0, 2)]]
     );
 }
 
 #[test]
 fn a_request_larger_than_a_batch_is_cut_and_others_get_their_turns_between() {
-    let (mut queue, _answers) = queue(&[(1, 0, 20), (2, 1, 2), (2, 2, 8)]);
+    let mut rig = Rig::with(&[(1, 20), (2, 2), (2, 8)]);
     assert_eq!(
-        batches(&mut queue, &model("1", 8)),
+        rig.batches(),
         [
-            vec![(1, 0, 8)],
             vec![(2, 0, 2)],
-            vec![(1, 8, 8)],
+            vec![(1, 0, 8)],
             vec![(2, 0, 8)],
+            vec![(1, 8, 8)],
             vec![(1, 16, 4)],
         ]
     );
@@ -91,67 +132,167 @@ fn a_request_larger_than_a_batch_is_cut_and_others_get_their_turns_between() {
 
 #[test]
 fn a_request_is_answered_by_one_model_even_across_a_swap() {
-    let (mut queue, _answers) = queue(&[(1, 0, 12), (2, 1, 3)]);
-    let (old, new) = (model("1", 8), model("2", 8));
-    let first = queue.take(&old).unwrap();
+    let mut rig = Rig::with(&[(1, 12)]);
+    let first = rig.take().unwrap();
     assert_eq!(
         (first.model.info.version.as_str(), pieces(&first)),
         ("1", vec![(1, 0, 8)])
     );
+    rig.slot.replace(Some(model("2", 8)));
+    rig.push(2, 3).unwrap();
     // Client 2's request goes to the new model; the rest of client 1's to the old one, alone.
-    let second = queue.take(&new).unwrap();
+    let rest = [rig.take().unwrap(), rig.take().unwrap()];
+    let mut found = rest.map(|formed| (formed.model.info.version.clone(), pieces(&formed)));
+    found.sort();
     assert_eq!(
-        (second.model.info.version.as_str(), pieces(&second)),
-        ("2", vec![(2, 0, 3)])
+        found,
+        [("1".into(), vec![(1, 8, 4)]), ("2".into(), vec![(2, 0, 3)])]
     );
-    let third = queue.take(&new).unwrap();
+    assert!(rig.take().is_none());
+}
+
+#[test]
+fn requests_to_several_models_are_not_mixed() {
+    let mut rig = Rig::with(&[(1, 2), (1, 2)]);
+    let other = slot(model("other", 8));
+    let (sender, _answers) = mpsc::unbounded_channel();
+    for client in [2, 3] {
+        rig.queue
+            .push(job_asking(&other, client, 0, asked(2, 0), &sender))
+            .unwrap();
+    }
+    let found: Vec<_> = std::iter::from_fn(|| rig.take())
+        .map(|formed| (formed.model.info.version.clone(), formed.positions))
+        .collect();
+    assert_eq!(found, [("1".into(), 4), ("other".into(), 4)]);
+}
+
+#[test]
+fn what_waits_for_a_name_that_is_unloaded_is_answered_by_what_it_meant() {
+    let mut rig = Rig::with(&[(1, 2)]);
+    rig.slot.replace(None);
+    assert_eq!(rig.take().unwrap().model.info.version, "1");
+}
+
+#[test]
+fn play_comes_first_and_self_play_is_never_left_out() {
+    let mut rig = Rig::with(&[(1, 8); 4]);
+    let play = |positions| Asked {
+        priority: Priority::Play,
+        ..asked(positions, 0)
+    };
+    rig.ask(2, play(3)).unwrap();
+    rig.ask(2, play(3)).unwrap();
+    rig.push(3, 2).unwrap();
+    // Play first, and self-play fills what is left.
+    assert_eq!(pieces(&rig.take().unwrap()), [(2, 0, 3), (2, 0, 3), (3, 0, 2)]);
+    // As much play as the device can do, for ever.
+    for _ in 0..20 {
+        rig.ask(2, play(8)).unwrap();
+    }
+    let order: Vec<u64> = (0..16).map(|_| pieces(&rig.take().unwrap())[0].0).collect();
     assert_eq!(
-        (third.model.info.version.as_str(), pieces(&third)),
-        ("1", vec![(1, 8, 4)])
+        order.iter().filter(|&&client| client == 1).count(),
+        2,
+        "{order:?}"
     );
-    assert!(queue.take(&new).is_none());
+    assert_eq!(order[7], 1, "{order:?}");
 }
 
 #[test]
 fn the_limit_counts_positions_and_takes_requests_whole() {
-    let mut queue = Queue::new(10);
-    let (first, _first) = job(1, 0, 7);
-    queue.push(first).unwrap();
-    let (second, _second) = job(2, 1, 4);
-    assert_eq!(
-        queue.push(second),
-        Err(Refusal::QueueFull { waiting: 7, most: 10 })
-    );
-    let (third, _third) = job(2, 2, 3);
-    queue.push(third).unwrap();
-    assert!(queue.take(&model("1", 16)).is_some());
-    let (fourth, _fourth) = job(2, 3, 10);
-    queue.push(fourth).unwrap();
+    let mut rig = Rig::new(10);
+    rig.push(1, 7).unwrap();
+    assert!(matches!(
+        rig.push(2, 4),
+        Err(Refusal::QueueFull {
+            waiting: 7,
+            most: 10,
+            ..
+        })
+    ));
+    rig.push(2, 3).unwrap();
+    assert!(rig.take().is_some());
+    assert!(rig.take().is_some());
+    rig.push(2, 10).unwrap();
+}
+
+#[test]
+fn nobody_fills_the_queue_alone() {
+    let mut rig = Rig::new(100);
+    for client in 2..=5 {
+        rig.push(client, 1).unwrap();
+    }
+    let mut taken = 4;
+    while rig.push(1, 1).is_ok() {
+        taken += 1;
+    }
+    // Half of the queue may be taken by anybody; beyond that each of the five has a fifth.
+    assert_eq!(taken, 50);
+    for _ in 0..19 {
+        rig.push(2, 1).unwrap();
+    }
+    assert!(rig.push(2, 1).is_err());
+    // Who comes new is let in until nothing fits.
+    rig.push(6, 30).unwrap();
 }
 
 #[test]
 fn nobody_computes_for_who_is_gone() {
-    let (mut queue, mut answers) = queue(&[(1, 0, 4), (2, 1, 4), (1, 2, 4), (3, 3, 12)]);
-    drop(answers.remove(2));
-    drop(answers.remove(0));
-    assert_eq!(
-        batches(&mut queue, &model("1", 8)),
-        [vec![(2, 0, 4)], vec![(3, 0, 8)], vec![(3, 8, 4)]]
-    );
-    assert_eq!((queue.waiting(), queue.take_dropped()), (0, 2));
+    let mut rig = Rig::with(&[(1, 4), (2, 4), (1, 4), (3, 12)]);
+    rig.answers.remove(2);
+    rig.answers.remove(0);
+    let mut batches = rig.batches();
+    batches.sort();
+    assert_eq!(batches, [vec![(2, 0, 4)], vec![(3, 0, 8)], vec![(3, 8, 4)]]);
+    let cancelled = |cancelled| Dropped { cancelled, late: 0 };
+    assert_eq!((rig.queue.waiting(), rig.queue.take_dropped()), (0, cancelled(2)));
 
     // Gone in the middle of a large request: the rest is not computed.
-    let (large, answers) = job(4, 4, 12);
-    queue.push(large).unwrap();
-    assert_eq!(queue.take(&model("1", 8)).unwrap().positions, 8);
-    drop(answers);
-    assert!(queue.take(&model("1", 8)).is_none());
-    assert_eq!((queue.waiting(), queue.take_dropped()), (0, 1));
+    rig.push(4, 12).unwrap();
+    assert_eq!(rig.take().unwrap().positions, 8);
+    rig.answers.clear();
+    assert!(rig.take().is_none());
+    assert_eq!((rig.queue.waiting(), rig.queue.take_dropped()), (0, cancelled(1)));
+
+    // Room is made as soon as it is known.
+    rig.push(1, 4).unwrap();
+    rig.push(1, 3).unwrap();
+    rig.push(2, 2).unwrap();
+    rig.answers.remove(0);
+    rig.queue.sweep(ClientId(1), Instant::now());
+    assert_eq!((rig.queue.waiting(), rig.queue.take_dropped()), (5, cancelled(1)));
+    let mut batch = pieces(&rig.take().unwrap());
+    batch.sort_unstable();
+    assert_eq!(batch, [(1, 0, 3), (2, 0, 2)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_computes_what_is_late() {
+    let mut rig = Rig::with(&[(1, 3)]);
+    let deadline = Instant::now() + std::time::Duration::from_millis(10);
+    for client in [2, 1] {
+        let late = Asked {
+            deadline: Some(deadline),
+            ..asked(4, 0)
+        };
+        rig.ask(client, late).unwrap();
+    }
+    tokio::time::advance(std::time::Duration::from_millis(10)).await;
+    assert_eq!(rig.batches(), [vec![(1, 0, 3)]]);
+    let dropped = Dropped {
+        cancelled: 0,
+        late: 2,
+    };
+    assert_eq!((rig.queue.waiting(), rig.queue.take_dropped()), (0, dropped));
+    for (id, answers) in rig.answers.iter_mut().enumerate().skip(1) {
+        assert_eq!(answers.try_recv().unwrap(), (id as u64, Err(Refusal::Late)));
+    }
 }
 
 proptest! {
-    /// Every position is computed once, in order; no batch is too large; only requests larger than a batch are cut;
-    /// and while several clients wait, none is served twice before another that would have fitted is served.
+    /// Every position is computed once, in order, by one model; no batch is too large; only requests larger than a batch
+    /// are cut.
     #[test]
     fn nothing_is_lost_or_doubled(
         jobs in prop::collection::vec((0u64..6, 1usize..40), 1..40),
@@ -160,15 +301,19 @@ proptest! {
     ) {
         let (sender, _answers) = mpsc::unbounded_channel();
         let mut queue = Queue::new(10_000);
+        let slot = slot(model("1", max_batch));
         for (id, &(client, positions)) in jobs.iter().enumerate() {
-            queue.push(job_for(client, id as u64, positions, &sender)).unwrap();
+            let priority = if client == 5 { Priority::Play } else { Priority::SelfPlay };
+            let asked = Asked { priority, ..asked(positions, 0) };
+            queue.push(job_asking(&slot, client, id as u64, asked, &sender)).unwrap();
         }
-        let models = [model("1", max_batch), model("2", max_batch)];
         let mut done: HashMap<*const Job, (usize, String)> = HashMap::new();
-        let mut last_of: HashMap<ClientId, *const Job> = HashMap::new();
         let mut number = 0;
-        while let Some(formed) = queue.take(&models[usize::from(number >= swap_at)]) {
+        while let Some(formed) = queue.take(max_batch, Instant::now()) {
             number += 1;
+            if number == swap_at {
+                slot.replace(Some(model("2", max_batch)));
+            }
             let sum: usize = formed.pieces.iter().map(|piece| piece.count).sum();
             prop_assert_eq!(sum, formed.positions);
             prop_assert!((1..=max_batch).contains(&sum));
@@ -180,7 +325,6 @@ proptest! {
                 *taken += piece.count;
                 prop_assert!(piece.count == piece.job.positions() || piece.job.positions() > max_batch);
                 prop_assert!(piece.count == max_batch || *taken == piece.job.positions());
-                last_of.insert(piece.job.client, key);
             }
             prop_assert!(number < 10_000);
         }
@@ -190,27 +334,29 @@ proptest! {
         prop_assert_eq!(total, jobs.iter().map(|(_, positions)| positions).sum::<usize>());
     }
 
-    /// A client that asks for little is served within one round of the others' turns.
+    /// A client is served within one round of the others' turns.
     #[test]
     fn nobody_waits_for_ever(greedy in 1u64..8, requests in 1usize..20, positions in 1usize..30) {
         let max_batch = 16;
         let (sender, _answers) = mpsc::unbounded_channel();
         let mut queue = Queue::new(100_000);
+        let slot = slot(model("1", max_batch));
         for id in 0..requests as u64 {
             for client in 0..greedy {
-                queue.push(job_for(client, id, positions, &sender)).unwrap();
+                queue.push(job_asking(&slot, client, id, asked(positions, 0), &sender)).unwrap();
             }
         }
-        queue.push(job_for(99, 0, 16, &sender)).unwrap();
-        let model = model("1", max_batch);
-        let mut batches = 0;
+        queue.push(job_asking(&slot, 99, 0, asked(16, 0), &sender)).unwrap();
+        let mut others = 0;
         loop {
-            let formed = queue.take(&model).unwrap();
-            batches += 1;
+            let formed = queue.take(max_batch, Instant::now()).unwrap();
             if formed.pieces.iter().any(|piece| piece.job.client.0 == 99) {
                 break;
             }
+            others += formed.positions as u64;
         }
-        prop_assert!(batches <= greedy + 1, "{} batches, {} clients before", batches, greedy);
+        // As many positions as its own for each of the others, and one request or batch more.
+        let most = greedy * (16 + 2 + 16);
+        prop_assert!(others <= most, "{others} positions of {greedy} clients before");
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use checkpoints::{Draft, LATEST, MODEL, Repository, Version};
-use games::{ConstantPlane, RowLayout};
+use games::{ConstantPlane, PlaneStack, RowForm, RowLayout};
 use onnx::{Input, Metadata, TowerShape, TowerWeights};
 use proto::v1::{
     DescribeModelRequest, EvaluateReply, EvaluateRequest, ModelDescription, evaluator_client::EvaluatorClient,
@@ -35,11 +35,13 @@ pub fn small() -> RowLayout {
     RowLayout {
         game: "paco-sako".into(),
         options: 0,
-        entries: 6,
-        planes: 7,
-        sparse: vec![0, 2, 5],
-        constants: vec![constant(6, 100, 100), constant(1, 1, 1), constant(4, 1, 1)],
-        ones: vec![3],
+        form: RowForm::Planes(PlaneStack {
+            entries: 6,
+            planes: 7,
+            sparse: vec![0, 2, 5],
+            constants: vec![constant(6, 100, 100), constant(1, 1, 1), constant(4, 1, 1)],
+            ones: vec![3],
+        }),
         actions: 9,
         mirrored_actions: true,
     }
@@ -50,15 +52,17 @@ pub fn chess_like() -> RowLayout {
     RowLayout {
         game: "chess".into(),
         options: 0,
-        entries: 33,
-        planes: 22,
-        sparse: (0..12).chain([21]).collect(),
-        constants: [12, 13, 14, 16, 17, 18, 19]
-            .map(|plane| constant(plane, 1, 1))
-            .into_iter()
-            .chain([constant(20, 100, 100)])
-            .collect(),
-        ones: vec![15],
+        form: RowForm::Planes(PlaneStack {
+            entries: 33,
+            planes: 22,
+            sparse: (0..12).chain([21]).collect(),
+            constants: [12, 13, 14, 16, 17, 18, 19]
+                .map(|plane| constant(plane, 1, 1))
+                .into_iter()
+                .chain([constant(20, 100, 100)])
+                .collect(),
+            ones: vec![15],
+        }),
         actions: 73 * 64,
         mirrored_actions: true,
     }
@@ -69,11 +73,13 @@ pub fn othello_like() -> RowLayout {
     RowLayout {
         game: "othello".into(),
         options: 0,
-        entries: 64,
-        planes: 3,
-        sparse: vec![0, 2],
-        constants: Vec::new(),
-        ones: vec![1],
+        form: RowForm::Planes(PlaneStack {
+            entries: 64,
+            planes: 3,
+            sparse: vec![0, 2],
+            constants: Vec::new(),
+            ones: vec![1],
+        }),
         actions: 65,
         mirrored_actions: false,
     }
@@ -113,11 +119,11 @@ pub fn truth(weights: &TowerWeights, layout: &RowLayout, request: &EvaluateReque
     let mut rest = request.legal_actions.as_slice();
     for (row, &count) in request
         .indices
-        .chunks(layout.row_len())
+        .chunks(layout.row_len().unwrap())
         .zip(&request.legal_counts)
     {
-        let mut planes = vec![0.0; layout.tensor_len()];
-        layout.expand(row, &mut planes).unwrap();
+        let mut planes = vec![0.0; layout.stack().unwrap().tensor_len()];
+        layout.stack().unwrap().expand(row, &mut planes).unwrap();
         let (logits, value) = onnx::reference::evaluate(weights, &planes);
         values.push(value);
         let (legal, others) = rest.split_at(count as usize);

@@ -1,7 +1,9 @@
 //! The whole server over loopback: real gRPC, real ONNX Runtime, a real model repository.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "../common/mod.rs"]
 mod common;
+mod many_models;
 
 use std::time::Duration;
 

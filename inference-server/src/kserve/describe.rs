@@ -1,0 +1,104 @@
+//! A model in the protocol's words: metadata for clients that look first, configuration for those that measure.
+
+use games::RowLayout;
+use onnx::model::{PLANES, POLICY, ROWS, VALUE};
+use proto::inference::{
+    DataType, ModelConfig, ModelDynamicBatching, ModelInput, ModelMetadataResponse, ModelOutput,
+    model_metadata_response::TensorMetadata,
+};
+
+/// A name that ends like this is the same model, described with dense planes as its input.
+pub const DENSE: &str = "_dense";
+
+const PLATFORM: &str = "onnxruntime_onnx";
+const BACKEND: &str = "onnxruntime";
+
+/// A model as a client sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Face<'a> {
+    /// The name it was asked by.
+    pub name: &'a str,
+    /// Whether its input is described as planes.
+    pub is_dense: bool,
+    /// The version that answers.
+    pub version: &'a str,
+    /// What its rows mean.
+    pub layout: &'a RowLayout,
+}
+
+impl Face<'_> {
+    /// Name, type and sides of its input, without the batch.
+    fn input(&self) -> (&'static str, &'static str, DataType, Vec<i64>) {
+        match self.layout.stack() {
+            Ok(stack) if self.is_dense => {
+                let sides = vec![i64::from(stack.planes), 8, 8];
+                (PLANES, "FP32", DataType::TypeFp32, sides)
+            }
+            Ok(stack) => (ROWS, "UINT32", DataType::TypeUint32, vec![stack.row_len() as i64]),
+            // Rows that differ in length are filled up with -1.
+            Err(_) => (ROWS, "INT32", DataType::TypeInt32, vec![-1]),
+        }
+    }
+
+    fn outputs(&self) -> [(&'static str, i64); 2] {
+        [(POLICY, i64::from(self.layout.actions)), (VALUE, 1)]
+    }
+
+    /// Its metadata.
+    pub fn metadata(&self) -> ModelMetadataResponse {
+        let tensor = |name: &str, datatype: &str, sides: &[i64]| TensorMetadata {
+            name: name.into(),
+            datatype: datatype.into(),
+            shape: std::iter::once(-1).chain(sides.iter().copied()).collect(),
+        };
+        let (name, datatype, _, sides) = self.input();
+        let says = [
+            ("game", self.layout.game.clone()),
+            (
+                "also",
+                "input legal_actions INT32 [-1,k], filled up with -1: output priors FP32 [-1,k] in place of policy_logits; \
+                 indices may be INT32; planes FP32 [-1,planes,8,8] may stand in place of indices"
+                    .into(),
+            ),
+        ];
+        ModelMetadataResponse {
+            name: self.name.into(),
+            versions: vec![self.version.into()],
+            platform: PLATFORM.into(),
+            inputs: vec![tensor(name, datatype, &sides)],
+            outputs: self
+                .outputs()
+                .map(|(name, width)| tensor(name, "FP32", &[width]))
+                .to_vec(),
+            properties: says.map(|(key, value)| (key.to_owned(), value)).into(),
+        }
+    }
+
+    /// Its configuration; requests hold at most `max_request` positions, and wait at most `max_wait_us` for company.
+    pub fn config(&self, max_request: usize, max_wait_us: u64) -> ModelConfig {
+        let (name, _, data_type, dims) = self.input();
+        ModelConfig {
+            name: self.name.into(),
+            platform: PLATFORM.into(),
+            max_batch_size: i32::try_from(max_request).unwrap_or(i32::MAX),
+            input: vec![ModelInput {
+                name: name.into(),
+                data_type: data_type.into(),
+                dims,
+            }],
+            output: self
+                .outputs()
+                .map(|(name, width)| ModelOutput {
+                    name: name.into(),
+                    data_type: DataType::TypeFp32.into(),
+                    dims: vec![width],
+                })
+                .to_vec(),
+            dynamic_batching: Some(ModelDynamicBatching {
+                preferred_batch_size: Vec::new(),
+                max_queue_delay_microseconds: max_wait_us,
+            }),
+            backend: BACKEND.into(),
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! The tensors of a request: raw or typed contents, checked against data type and shape before a number is read.
+
+use bytes::Bytes;
+use proto::inference::{ModelInferRequest, model_infer_request::InferInputTensor};
+
+use super::fault::Fault;
+
+/// An input's name, shape and contents, not yet read.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    tensor: &'a InferInputTensor,
+    raw: Option<&'a Bytes>,
+}
+
+/// The inputs of a request, each named once, with their contents beside them.
+///
+/// # Errors
+/// [`Fault::Raw`] where typed and raw contents are mixed or do not pair up, [`Fault::Twice`].
+pub fn inputs(request: &ModelInferRequest) -> Result<Vec<Input<'_>>, Fault> {
+    let (tensors, raw) = (&request.inputs, &request.raw_input_contents);
+    if !raw.is_empty() {
+        if raw.len() != tensors.len() {
+            return Err(Fault::Raw(format!(
+                "{} raw_input_contents for {} inputs; one is needed for each",
+                raw.len(),
+                tensors.len()
+            )));
+        }
+        if let Some(tensor) = tensors.iter().find(|tensor| tensor.contents.is_some()) {
+            return Err(Fault::Raw(format!(
+                "input '{}' has contents although raw_input_contents are given; use one of them",
+                tensor.name
+            )));
+        }
+    }
+    let mut inputs: Vec<Input<'_>> = Vec::with_capacity(tensors.len());
+    for (number, tensor) in tensors.iter().enumerate() {
+        if inputs.iter().any(|input| input.tensor.name == tensor.name) {
+            return Err(Fault::Twice(tensor.name.clone()));
+        }
+        if let Some(parameter) = tensor.parameters.keys().next() {
+            return Err(Fault::Raw(format!(
+                "input '{}': the parameter '{parameter}' is not served here",
+                tensor.name
+            )));
+        }
+        inputs.push(Input {
+            tensor,
+            raw: raw.get(number),
+        });
+    }
+    Ok(inputs)
+}
+
+/// A data type whose elements can be read.
+pub trait Element: Copy {
+    /// Its name in the protocol.
+    const DATATYPE: &'static str;
+    /// The typed contents of a tensor of this type.
+    fn typed(tensor: &InferInputTensor) -> &[Self];
+    /// From four bytes, little-endian.
+    fn from_bytes(bytes: [u8; 4]) -> Self;
+    /// To four bytes, little-endian.
+    fn to_bytes(self) -> [u8; 4];
+}
+
+macro_rules! element {
+    ($type:ty, $name:literal, $field:ident) => {
+        impl Element for $type {
+            const DATATYPE: &'static str = $name;
+            fn typed(tensor: &InferInputTensor) -> &[Self] {
+                tensor
+                    .contents
+                    .as_ref()
+                    .map_or(&[], |contents| &contents.$field)
+            }
+            fn from_bytes(bytes: [u8; 4]) -> Self {
+                Self::from_le_bytes(bytes)
+            }
+            fn to_bytes(self) -> [u8; 4] {
+                self.to_le_bytes()
+            }
+        }
+    };
+}
+element!(u32, "UINT32", uint_contents);
+element!(i32, "INT32", int_contents);
+element!(f32, "FP32", fp32_contents);
+
+impl<'a> Input<'a> {
+    /// Its name.
+    pub fn name(&self) -> &'a str {
+        &self.tensor.name
+    }
+
+    /// Its data type, as the protocol names it.
+    pub fn datatype(&self) -> &'a str {
+        &self.tensor.datatype
+    }
+
+    /// Its shape, if it has `sides.len() + 1` sides: the first one, where all others are as `sides` says (0: any, at least 1).
+    ///
+    /// # Errors
+    /// [`Fault::Shape`].
+    pub fn positions(&self, sides: &[usize]) -> Result<usize, Fault> {
+        let shape = &self.tensor.shape;
+        let fits = |(&found, &expected): (&i64, &usize)| {
+            usize::try_from(found).is_ok_and(|found| found >= 1 && (expected == 0 || found == expected))
+        };
+        let is_right =
+            shape.len() == sides.len() + 1 && shape[0] >= 1 && shape.iter().skip(1).zip(sides).all(fits);
+        let first = shape.first().and_then(|&first| usize::try_from(first).ok());
+        first.filter(|_| is_right).ok_or_else(|| self.misshapen(sides))
+    }
+
+    /// Its last side; 0 where it has none.
+    pub fn width(&self) -> usize {
+        let last = self.tensor.shape.last().copied().unwrap_or_default();
+        usize::try_from(last).unwrap_or_default()
+    }
+
+    fn misshapen(&self, sides: &[usize]) -> Fault {
+        let sides = sides.iter().map(|&side| if side == 0 { -1 } else { side as i64 });
+        let expected: Vec<i64> = std::iter::once(-1).chain(sides).collect();
+        Fault::Shape {
+            input: self.tensor.name.clone(),
+            expected: format!("{expected:?}"),
+            found: self.tensor.shape.clone(),
+        }
+    }
+
+    /// That its data type is another than those it may have.
+    pub fn mistyped(&self, expected: &'static str) -> Fault {
+        Fault::Datatype {
+            input: self.tensor.name.clone(),
+            expected,
+            found: self.tensor.datatype.clone(),
+        }
+    }
+
+    /// Its elements, which must be of type `T` and as many as the shape says.
+    ///
+    /// # Errors
+    /// [`Fault::Datatype`], [`Fault::Contents`].
+    pub fn read<T: Element>(&self) -> Result<Vec<T>, Fault> {
+        if self.tensor.datatype != T::DATATYPE {
+            return Err(self.mistyped(T::DATATYPE));
+        }
+        let sides = self.tensor.shape.iter().map(|&side| u64::try_from(side).ok());
+        let count = sides
+            .reduce(|product, side| product?.checked_mul(side?))
+            .flatten();
+        let wrong = |expected: u64, found: usize, unit| Fault::Contents {
+            input: self.tensor.name.clone(),
+            shape: self.tensor.shape.clone(),
+            expected,
+            found: found as u64,
+            unit,
+        };
+        let count = count.ok_or_else(|| self.misshapen(&[]))?;
+        match self.raw {
+            Some(raw) => {
+                let (elements, rest) = raw.as_chunks::<4>();
+                if !rest.is_empty() || elements.len() as u64 != count {
+                    return Err(wrong(count.saturating_mul(4), raw.len(), "bytes"));
+                }
+                Ok(elements.iter().map(|&bytes| T::from_bytes(bytes)).collect())
+            }
+            None => {
+                let elements = T::typed(self.tensor);
+                if elements.len() as u64 != count {
+                    return Err(wrong(count, elements.len(), "elements of its type"));
+                }
+                Ok(elements.to_vec())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proto::inference::InferTensorContents;
+
+    use super::*;
+
+    fn tensor(datatype: &str, shape: &[i64]) -> InferInputTensor {
+        InferInputTensor {
+            name: "x".into(),
+            datatype: datatype.into(),
+            shape: shape.to_vec(),
+            ..InferInputTensor::default()
+        }
+    }
+
+    fn request(tensor: InferInputTensor, raw: &[&[u8]]) -> ModelInferRequest {
+        ModelInferRequest {
+            inputs: vec![tensor],
+            raw_input_contents: raw.iter().map(|bytes| Bytes::copy_from_slice(bytes)).collect(),
+            ..ModelInferRequest::default()
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn raw_and_typed_contents_read_the_same(numbers in prop::collection::vec(any::<i32>(), 1..40)) {
+            let shape = [numbers.len() as i64, 1];
+            let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_bytes()).collect();
+            let raw = request(tensor("INT32", &shape), &[&bytes]);
+            let mut typed = tensor("INT32", &shape);
+            typed.contents = Some(InferTensorContents { int_contents: numbers.clone(), ..InferTensorContents::default() });
+            let typed = request(typed, &[]);
+            for request in [raw, typed] {
+                let inputs = inputs(&request).unwrap();
+                prop_assert_eq!(inputs[0].positions(&[1]).unwrap(), numbers.len());
+                prop_assert_eq!(&inputs[0].read::<i32>().unwrap(), &numbers);
+            }
+        }
+
+        /// No shape and no length of contents makes it read what is not there.
+        #[test]
+        fn what_is_read_is_as_many_as_the_shape_says(shape in prop::collection::vec(-3i64..5, 0..4), length in 0usize..70) {
+            let request = request(tensor("UINT32", &shape), &[&vec![7; length]]);
+            if let Ok(numbers) = inputs(&request).unwrap()[0].read::<u32>() {
+                prop_assert_eq!(numbers.len() as i64, shape.iter().product::<i64>());
+                prop_assert_eq!(numbers.len() * 4, length);
+            }
+        }
+    }
+
+    #[test]
+    fn faults_name_the_tensor_what_was_expected_and_what_came() {
+        let wrong = request(tensor("FP32", &[2, 3]), &[&[0; 24]]);
+        let input = inputs(&wrong).unwrap()[0];
+        let message = input.read::<u32>().unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "unexpected datatype for input 'x': expected UINT32, got FP32"
+        );
+        let message = input.positions(&[4]).unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "unexpected shape for input 'x': expected [-1, 4], got [2, 3]"
+        );
+        let short = request(tensor("FP32", &[2, 3]), &[&[0; 23]]);
+        let message = inputs(&short).unwrap()[0].read::<f32>().unwrap_err().to_string();
+        assert_eq!(message, "input 'x' holds 23 bytes, its shape [2, 3] needs 24");
+        let huge = request(tensor("FP32", &[i64::MAX, i64::MAX]), &[&[0; 23]]);
+        assert!(inputs(&huge).unwrap()[0].read::<f32>().is_err());
+    }
+
+    #[test]
+    fn raw_and_typed_contents_are_not_mixed() {
+        let mut both = tensor("FP32", &[1]);
+        both.contents = Some(InferTensorContents::default());
+        assert!(inputs(&request(both, &[&[0; 4]])).is_err());
+        assert!(inputs(&request(tensor("FP32", &[1]), &[&[0; 4], &[0; 4]])).is_err());
+        let mut twice = request(tensor("FP32", &[1]), &[]);
+        twice.inputs.push(tensor("FP32", &[1]));
+        assert_eq!(inputs(&twice).unwrap_err(), Fault::Twice("x".into()));
+    }
+}

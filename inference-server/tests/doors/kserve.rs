@@ -1,0 +1,177 @@
+//! The Open Inference Protocol: NVIDIA's public client against the whole server, and what that client cannot do.
+//! Needs the packages of scripts/python/kserve.txt, and NVIDIA's perf_analyzer (scripts/perf_analyzer.py); what is neither
+//! cached nor to be fetched is said to be skipped.
+
+use std::{
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use onnx::Input;
+use proto::inference::{
+    ModelInferRequest, ServerReadyRequest, grpc_inference_service_client::GrpcInferenceServiceClient,
+};
+use tonic::Code;
+
+use crate::common::{Server, Store, file, small, tower};
+
+/// Exit code of scripts/python_env.py where the packages cannot be had.
+const UNREACHABLE: i32 = 3;
+
+/// What a script of scripts/ fetches, and prints the path of.
+fn fetched(script: &str, arguments: &[&str]) -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts");
+    let made = Command::new("python3")
+        .arg(folder.join(script))
+        .args(arguments)
+        .stderr(Stdio::inherit())
+        .output()
+        .unwrap();
+    if made.status.code() == Some(UNREACHABLE) {
+        // To the terminal, past the test harness.
+        let said = format!("SKIPPED: {script} {arguments:?} cannot fetch what this test needs\n");
+        std::io::stderr().write_all(said.as_bytes()).unwrap();
+        return None;
+    }
+    assert!(made.status.success(), "{made:?}");
+    Some(String::from_utf8(made.stdout).unwrap().trim().into())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_public_client_is_answered_with_onnx_runtimes_numbers() {
+    let Some(python) = fetched("python_env.py", &["kserve"]) else {
+        return;
+    };
+    let (store, layout) = (Store::new(), small());
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
+    let (weights, best) = (tower(&layout, 1), tower(&layout, 2));
+    let rows_file = file(&weights, &layout, Input::Rows);
+    let best_file = file(&best, &layout, Input::Rows);
+    write("rows.onnx", &rows_file);
+    write("planes.onnx", &file(&weights, &layout, Input::Planes));
+    write("best.onnx", &best_file);
+    write("layout.json", &serde_json::to_vec(&layout).unwrap());
+    let rows = onnx::random::rows(&layout, 24, 0.7, 3);
+    let rows: Vec<&[u32]> = rows.chunks(layout.row_len().unwrap()).collect();
+    write("rows.json", &serde_json::to_vec(&rows).unwrap());
+
+    let best = store.publish(best_file, &layout, 4).await;
+    store.repository.set_label("best", &best).await.unwrap();
+    let version = store.publish_latest(rows_file, &layout, 5).await;
+    let server = Server::start(&store, |_| {}).await;
+    server.wait_for(&version).await;
+
+    let mut client = Command::new(python);
+    client
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/doors/client.py"))
+        .arg(&server.address)
+        .arg(folder.path());
+    let ended = tokio::task::spawn_blocking(move || client.output().unwrap())
+        .await
+        .unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout);
+    let error = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success(), "{said}{error}");
+    let compared: serde_json::Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+    println!("{compared}");
+    assert!(compared["numbers"].as_u64().unwrap() > 2_000, "{compared}");
+    assert!(compared["refusals"].as_u64().unwrap() >= 25, "{compared}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn before_the_first_model_nothing_is_ready_and_nothing_is_answered() {
+    let server = Server::start(&Store::new(), |_| {}).await;
+    let channel = service::connect::channel(&server.address).unwrap();
+    let mut client = GrpcInferenceServiceClient::new(channel);
+    let ready = client
+        .server_ready(ServerReadyRequest {})
+        .await
+        .unwrap()
+        .into_inner();
+    assert!(!ready.ready);
+    let request = ModelInferRequest {
+        model_name: "latest".into(),
+        ..ModelInferRequest::default()
+    };
+    assert_eq!(
+        client.model_infer(request).await.unwrap_err().code(),
+        Code::Unavailable
+    );
+    drop(client);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nvidias_perf_analyzer_measures_it() {
+    let Some(perf_analyzer) = fetched("perf_analyzer.py", &[]) else {
+        return;
+    };
+    let (store, layout) = (Store::new(), small());
+    let weights = tower(&layout, 1);
+    let version = store
+        .publish_latest(file(&weights, &layout, Input::Rows), &layout, 5)
+        .await;
+    let server = Server::start(&store, |_| {}).await;
+    server.wait_for(&version).await;
+
+    let folder = tempfile::tempdir().unwrap();
+    let rows = onnx::random::rows(&layout, 32, 0.7, 3);
+    let stack = layout.stack().unwrap();
+    let mut planes = vec![0.0; stack.tensor_len()];
+    let (mut compact, mut dense) = (Vec::new(), Vec::new());
+    for row in rows.chunks(stack.row_len()) {
+        stack.expand(row, &mut planes).unwrap();
+        compact.push(serde_json::json!({ "indices": row }));
+        dense.push(serde_json::json!({ "planes": planes }));
+    }
+    let runs: [(&str, &[serde_json::Value], &[&str]); 3] = [
+        ("latest", &compact, &["-b", "8", "--concurrency-range", "4"]),
+        ("latest_dense", &dense, &["-b", "8", "--concurrency-range", "4"]),
+        (
+            "latest",
+            &compact,
+            &["-b", "1", "--concurrency-range", "8", "--async", "--streaming"],
+        ),
+    ];
+    for (model, data, arguments) in runs {
+        let input = folder.path().join("input.json");
+        let table = folder.path().join("table.csv");
+        std::fs::write(&input, serde_json::json!({ "data": data }).to_string()).unwrap();
+        let mut measuring = Command::new(&perf_analyzer);
+        measuring
+            .args([
+                "-m",
+                model,
+                "-i",
+                "grpc",
+                "-u",
+                &server.address,
+                "--request-count",
+                "100",
+            ])
+            .args(arguments)
+            .arg("--input-data")
+            .arg(&input)
+            .arg("-f")
+            .arg(&table);
+        let ended = tokio::task::spawn_blocking(move || measuring.output().unwrap())
+            .await
+            .unwrap();
+        let said = String::from_utf8_lossy(&ended.stdout) + String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.success(), "{arguments:?}: {said}");
+        let table = std::fs::read_to_string(&table).unwrap();
+        let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let column = lines
+            .next()
+            .unwrap()
+            .iter()
+            .position(|&name| name == "Inferences/Second")
+            .unwrap();
+        let rate: f64 = lines.next().unwrap()[column].parse().unwrap();
+        assert!(rate > 0.0, "{table}");
+    }
+    server.stop().await;
+}

@@ -1,0 +1,144 @@
+//! Tokens and their rights at both protocols, and reflection of both.
+
+use std::path::{Path, PathBuf};
+
+use onnx::Input;
+use proto::{
+    inference::{
+        ModelInferRequest, RepositoryIndexRequest, RepositoryModelUnloadRequest,
+        grpc_inference_service_client::GrpcInferenceServiceClient,
+    },
+    v1::{DescribeModelRequest, evaluator_client::EvaluatorClient},
+};
+use service::{
+    config::SecurityConfig,
+    connect::{self, Link},
+};
+use tonic::Code;
+use tonic_reflection::pb::v1::{
+    ServerReflectionRequest, server_reflection_client::ServerReflectionClient,
+    server_reflection_request::MessageRequest, server_reflection_response::MessageResponse,
+};
+
+use crate::common::{PATIENCE, Server, Store, file, request, small, tower};
+
+const TOKENS: &str = "\
+actor    evaluate,append  actor-0123456789abcdef
+learner  sample           learner-0123456789abcdef
+person   administer       person-0123456789abcdef
+";
+
+/// A link that sends somebody's token.
+fn link(server: &Server, folder: &Path, who: &str) -> Link {
+    let token = folder.join(who);
+    std::fs::write(&token, format!("{who}-0123456789abcdef\n")).unwrap();
+    let security = SecurityConfig {
+        token: if who == "nobody" { PathBuf::new() } else { token },
+        ..SecurityConfig::default()
+    };
+    connect::link(&server.address, &security).unwrap()
+}
+
+#[tokio::test]
+async fn each_right_opens_what_it_is_for_and_no_more() {
+    let (store, layout) = (Store::new(), small());
+    let weights = tower(&layout, 1);
+    let rows = file(&weights, &layout, Input::Rows);
+    let version = store.publish_latest(rows, &layout, 5).await;
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = folder.path().join("tokens");
+    std::fs::write(&tokens, TOKENS).unwrap();
+    let server = Server::start(&store, |config| config.security.tokens = tokens).await;
+    let loaded = async {
+        let mut client = EvaluatorClient::new(link(&server, folder.path(), "person"));
+        while client
+            .describe_model(DescribeModelRequest::default())
+            .await
+            .is_err()
+        {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, loaded).await.unwrap();
+
+    let (ok, denied, unknown) = (Code::Ok, Code::PermissionDenied, Code::Unauthenticated);
+    // Who; evaluating, listing, unloading the default (which no right allows).
+    let expected = [
+        ("actor", ok, ok, denied),
+        ("learner", denied, denied, denied),
+        ("person", ok, ok, Code::FailedPrecondition),
+        ("stranger", unknown, unknown, unknown),
+        ("nobody", unknown, unknown, unknown),
+    ];
+    for (who, evaluates, lists, unloads) in expected {
+        let link = link(&server, folder.path(), who);
+        let code = |status: Result<(), tonic::Status>| status.map_or_else(|status| status.code(), |()| ok);
+        let mut evaluator = EvaluatorClient::new(link.clone());
+        let answered = evaluator.evaluate(request(&layout, 1, 2, 3)).await.map(|reply| {
+            assert_eq!(reply.into_inner().version, version.as_str());
+        });
+        assert_eq!(code(answered), evaluates, "{who}");
+        let mut kserve = GrpcInferenceServiceClient::new(link);
+        let refused = kserve
+            .model_infer(ModelInferRequest::default())
+            .await
+            .unwrap_err()
+            .code();
+        let open = if evaluates == ok {
+            Code::InvalidArgument
+        } else {
+            evaluates
+        };
+        assert_eq!(refused, open, "{who}");
+        let listed = kserve
+            .repository_index(RepositoryIndexRequest::default())
+            .await
+            .map(drop);
+        assert_eq!(code(listed), lists, "{who}");
+        let unloading = RepositoryModelUnloadRequest {
+            model_name: "latest".into(),
+            ..RepositoryModelUnloadRequest::default()
+        };
+        let unloaded = kserve.repository_model_unload(unloading).await.map(drop);
+        assert_eq!(code(unloaded), unloads, "{who}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn reflection_tells_of_both_protocols() {
+    let server = Server::start(&Store::new(), |_| {}).await;
+    let mut client = ServerReflectionClient::new(connect::channel(&server.address).unwrap());
+    let ask = |message| ServerReflectionRequest {
+        host: String::new(),
+        message_request: Some(message),
+    };
+    let asked = [
+        ask(MessageRequest::ListServices(String::new())),
+        ask(MessageRequest::FileContainingSymbol(
+            "inference.GRPCInferenceService".into(),
+        )),
+    ];
+    let replies = client.server_reflection_info(tokio_stream::iter(asked)).await;
+    let mut replies = replies.unwrap().into_inner();
+    let Some(MessageResponse::ListServicesResponse(list)) =
+        replies.message().await.unwrap().unwrap().message_response
+    else {
+        panic!("no list");
+    };
+    let names: Vec<String> = list.service.into_iter().map(|service| service.name).collect();
+    for name in [
+        "inference.GRPCInferenceService",
+        "minuet.v1.Evaluator",
+        "grpc.health.v1.Health",
+    ] {
+        assert!(names.iter().any(|known| known == name), "{names:?}");
+    }
+    let described = replies.message().await.unwrap().unwrap().message_response;
+    assert!(
+        matches!(&described, Some(MessageResponse::FileDescriptorResponse(files)) if !files.file_descriptor_proto.is_empty()),
+        "{described:?}"
+    );
+    drop((client, replies));
+    server.stop().await;
+}

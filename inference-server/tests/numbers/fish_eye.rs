@@ -1,0 +1,336 @@
+//! The fish-eye graph in ONNX Runtime against its definition by recursion, over random trees of imps.
+
+use games::{
+    Game as _,
+    generator::{Clan, GeneratorGame, Grid, row},
+};
+use inference_server::{backend::Backend, runner::Batch};
+use onnx::{
+    FishEyeShape, FishEyeWeights, Metadata,
+    fish_eye::{
+        self,
+        recursive::{self, Position, Sept},
+    },
+};
+use ort::{session::Session, value::Tensor};
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+use crate::{common::small, environment, largest_difference, load};
+
+fn shape() -> FishEyeShape {
+    FishEyeShape::new(64, 20, 6, 38)
+}
+
+fn session(weights: &FishEyeWeights) -> Session {
+    let metadata = Metadata {
+        layout: small(),
+        step: 1,
+    };
+    let file = fish_eye::build(weights, &metadata).unwrap();
+    Backend::Cpu.load(&environment(), 1, &file, None).unwrap()
+}
+
+fn grid(random: &mut ChaCha8Rng) -> [u8; 64] {
+    std::array::from_fn(|_| random.random_range(0..11))
+}
+
+/// A tree with at most so many edges on any way down; any imp may be a leaf.
+fn sept(random: &mut ChaCha8Rng, depth: usize) -> Sept {
+    let mut children = Vec::new();
+    if depth > 0 {
+        for role in 1..19 {
+            if random.random_bool(0.09) {
+                children.push((role, sept(random, depth - 1)));
+            }
+        }
+    }
+    Sept {
+        value: random.random_range(1..64),
+        children,
+        view: grid(random),
+    }
+}
+
+fn positions(count: usize, seed: u64) -> Vec<Position> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    (0..count)
+        .map(|number| Position {
+            root: sept(&mut random, number % 7),
+            grids: (0..3).map(|_| grid(&mut random)).collect(),
+            flags: vec![random.random()],
+        })
+        .collect()
+}
+
+/// The graph's inputs, made without any regard to speed.
+#[derive(Default)]
+struct Arrays {
+    /// Height, role matrix and context of each interior imp, in the order they were met.
+    interior: Vec<(usize, [Row; 20], [Row; 6])>,
+    /// In preorder.
+    imps: Vec<Imp>,
+    roots: Vec<i32>,
+    views: Vec<i32>,
+}
+
+/// Row, interior number of the parent, path and position.
+type Imp = (Row, Option<usize>, Vec<i32>, usize);
+
+/// A row of the table.
+#[derive(Clone, Copy, Default)]
+enum Row {
+    #[default]
+    NotPresent,
+    Leaf(usize),
+    Interior(usize),
+}
+
+impl Arrays {
+    fn add(&mut self, sept: &Sept, parent: Option<usize>, path: &[i32], position: usize) -> (Row, usize) {
+        let imp = self.imps.len();
+        self.imps
+            .push((Row::Leaf(sept.value), parent, path.to_vec(), position));
+        self.views.extend(sept.view.map(i32::from));
+        if sept.children.is_empty() {
+            return (Row::Leaf(sept.value), 0);
+        }
+        let number = self.interior.len();
+        let row = Row::Interior(number);
+        self.imps[imp].0 = row;
+        let mut context = [row; 6];
+        let above = parent.map_or([Row::NotPresent; 6], |parent| self.interior[parent].2);
+        context[1..].copy_from_slice(&above[..5]);
+        self.interior.push((0, [Row::NotPresent; 20], context));
+        let mut rows = [Row::NotPresent; 20];
+        rows[0] = Row::Leaf(sept.value);
+        let mut height = 0;
+        for (role, child) in &sept.children {
+            let path: Vec<i32> = path.iter().copied().chain([*role as i32]).collect();
+            let (row, below) = self.add(child, Some(number), &path, position);
+            rows[*role] = row;
+            height = height.max(below + 1);
+        }
+        self.interior[number].0 = height;
+        self.interior[number].1 = rows;
+        (row, height)
+    }
+
+    fn run(&self, session: &mut Session, positions: &[Position]) -> (Vec<f32>, Vec<f32>) {
+        let mut order: Vec<usize> = (0..self.interior.len()).collect();
+        order.sort_by_key(|&number| self.interior[number].0);
+        let mut place = vec![0; order.len()];
+        for (at, &number) in order.iter().enumerate() {
+            place[number] = at;
+        }
+        let row = |row: &Row| match *row {
+            Row::NotPresent => 0,
+            Row::Leaf(value) => value as i32,
+            Row::Interior(number) => 64 + place[number] as i32,
+        };
+        let interior = || order.iter().map(|&number| &self.interior[number]);
+        let levels: Vec<i32> = (0..7)
+            .map(|height| interior().filter(|(found, ..)| *found <= height).count() as i32)
+            .collect();
+        let roles: Vec<i32> = interior().flat_map(|(_, rows, _)| rows.iter().map(row)).collect();
+        let ancestors: Vec<i32> = [0; 6]
+            .into_iter()
+            .chain(interior().flat_map(|(.., rows)| rows.iter().map(row)))
+            .collect();
+        let of_imps = |of: &dyn Fn(&Imp) -> Vec<i32>| -> Vec<i32> { self.imps.iter().flat_map(of).collect() };
+        let path = |path: &[i32]| -> Vec<i32> {
+            (0..6)
+                .map(|depth| path.get(depth).copied().unwrap_or(19))
+                .collect()
+        };
+        let (imps, batch, count) = (self.imps.len(), positions.len(), order.len());
+        let input =
+            |sides: &[usize], numbers: Vec<i32>| Tensor::from_array((sides.to_vec(), numbers)).unwrap();
+        let grids = positions
+            .iter()
+            .flat_map(|position| position.grids.concat())
+            .map(i32::from)
+            .collect();
+        let flags = positions
+            .iter()
+            .map(|position| i32::from(position.flags[0]))
+            .collect();
+        let outputs = session
+            .run(ort::inputs![
+                fish_eye::ROLES => input(&[count, 20], roles),
+                fish_eye::LEVELS => input(&[7], levels),
+                fish_eye::ANCESTORS => input(&[count + 1, 6], ancestors),
+                fish_eye::SEPT => input(&[imps], of_imps(&|(sept, ..)| vec![row(sept)])),
+                fish_eye::PARENT => input(&[imps], of_imps(&|(_, parent, ..)| vec![parent.map_or(0, |parent| 1 + place[parent] as i32)])),
+                fish_eye::PATH => input(&[imps, 6], of_imps(&|(_, _, roles, _)| path(roles))),
+                fish_eye::POSITION => input(&[imps], of_imps(&|(.., position)| vec![*position as i32])),
+                fish_eye::VIEW => input(&[imps], (0..imps as i32).collect()),
+                fish_eye::ROOT => input(&[batch], self.roots.clone()),
+                fish_eye::GRIDS => input(&[batch, 3, 64], grids),
+                fish_eye::FLAGS => input(&[batch, 1], flags),
+                fish_eye::VIEWS => input(&[imps, 64], self.views.clone()),
+            ])
+            .unwrap();
+        let numbers = |name: &str| outputs[name].try_extract_tensor::<f32>().unwrap().1.to_vec();
+        (numbers("policy_logits"), numbers("value"))
+    }
+}
+
+fn run(session: &mut Session, positions: &[Position]) -> (Vec<f32>, Vec<f32>) {
+    let mut arrays = Arrays::default();
+    for (number, position) in positions.iter().enumerate() {
+        arrays.roots.push(arrays.imps.len() as i32);
+        arrays.add(&position.root, None, &[], number);
+    }
+    arrays.run(session, positions)
+}
+
+#[test]
+fn the_default_has_568_thousand_parameters() {
+    let parameters = FishEyeWeights::random(&shape(), 1).parameters();
+    assert_eq!(parameters / 1000, 568, "{parameters}");
+}
+
+#[test]
+fn the_graph_is_the_definition() {
+    let weights = FishEyeWeights::random(&shape(), 4);
+    let mut session = session(&weights);
+    let positions = positions(14, 1);
+    let (logits, values) = run(&mut session, &positions);
+    let (mut true_logits, mut true_values) = (Vec::new(), Vec::new());
+    for position in &positions {
+        let (logits, value) = recursive::evaluate(&weights, position);
+        true_logits.extend(logits);
+        true_values.push(value);
+    }
+    assert!(
+        logits.len() > 38 * 100,
+        "the trees are too small: {}",
+        logits.len() / 38
+    );
+    let spread = true_values.iter().fold([1.0_f32, 0.0], |[least, most], &value| {
+        [least.min(value), most.max(value)]
+    });
+    assert!(spread[1] - spread[0] > 0.01, "the values say nothing: {spread:?}");
+    let difference = largest_difference(&logits, &true_logits);
+    assert!(
+        difference < 1e-5 * range(&true_logits).max(1.0),
+        "logits: {difference}"
+    );
+    let difference = largest_difference(&values, &true_values);
+    assert!(difference < 1e-5, "values: {difference}");
+}
+
+fn range(numbers: &[f32]) -> f32 {
+    let most = numbers.iter().copied().fold(f32::MIN, f32::max);
+    most - numbers.iter().copied().fold(f32::MAX, f32::min)
+}
+
+#[test]
+fn a_position_is_answered_bit_by_bit_as_in_a_batch() {
+    let weights = FishEyeWeights::random(&shape(), 9);
+    let mut session = session(&weights);
+    let positions = positions(30, 2);
+    let (logits, values) = run(&mut session, &positions);
+    let mut rest = logits.as_slice();
+    for (number, position) in positions.iter().enumerate() {
+        let (alone, value) = run(&mut session, std::slice::from_ref(position));
+        let (together, others) = rest.split_at(alone.len());
+        rest = others;
+        assert!(alone == together, "position {number}");
+        assert!(value == values[number..=number], "position {number}");
+    }
+    assert!(rest.is_empty());
+}
+
+#[test]
+fn weights_that_do_not_fit_are_refused() {
+    let metadata = Metadata {
+        layout: small(),
+        step: 1,
+    };
+    let refused = |change: &dyn Fn(&mut FishEyeWeights)| {
+        let mut weights = FishEyeWeights::random(&shape(), 1);
+        change(&mut weights);
+        fish_eye::build(&weights, &metadata).unwrap_err().to_string()
+    };
+    assert!(refused(&|weights| weights.context.bias[3] = f32::NAN).starts_with("context: "));
+    assert!(refused(&|weights| weights.embedding.truncate(5)).starts_with("embedding: 5 weights"));
+    assert!(refused(&|weights| weights.grids.truncate(2)).contains("grids.conv2"));
+    assert!(refused(&|weights| weights.policy_output.outputs = 37).starts_with("policy.output: "));
+}
+
+/// A clan's sept as the definition takes it.
+fn sept_of(clan: &Clan, imp: usize) -> Sept {
+    let parents = clan.parents();
+    let children = (imp + 1..clan.len()).filter(|&child| usize::from(parents[child]) == imp);
+    Sept {
+        value: usize::from(clan.values()[imp]),
+        children: children
+            .map(|child| (usize::from(clan.roles()[child]), sept_of(clan, child)))
+            .collect(),
+        view: *clan.imp_view(imp).cells(),
+    }
+}
+
+/// The whole way of the generator game's rows: written by the game, read, expanded and run by the server's own runner.
+#[test]
+fn rows_of_the_game_are_answered_by_the_definition() {
+    let layout = GeneratorGame::layout(());
+    let metadata = Metadata {
+        layout: layout.clone(),
+        step: 3,
+    };
+    let weights = FishEyeWeights::random(&shape(), 6);
+    let file = fish_eye::build(&weights, &metadata).unwrap();
+    let model = load(Backend::Cpu, &file, &layout).unwrap();
+    let rows = onnx::random::rows(&layout, 9, 1.0, 5);
+    let numbers = rows.iter().map(|&number| number as i32).collect();
+    let outputs = model.run(Batch::new(numbers, 9)).unwrap();
+    let actions = layout.actions as usize;
+    assert_eq!(outputs.logits().len(), 9 * actions);
+    let mut moved = 0;
+    for ((row, logits), &value) in row::split(&rows)
+        .zip(outputs.logits().chunks(actions))
+        .zip(outputs.values())
+    {
+        let read = games::generator::Position::read(row).unwrap();
+        let targets = [read.problem.target(), read.problem.second_target()];
+        let grids = targets
+            .map(|target| *target.unwrap_or(&Grid::ABSENT))
+            .into_iter()
+            .chain([read.clan.render()]);
+        let position = Position {
+            root: sept_of(&read.clan, 0),
+            grids: grids.map(|grid| *grid.cells()).collect(),
+            flags: vec![read.step_marked],
+        };
+        let (true_logits, true_value) = recursive::evaluate(&weights, &position);
+        let (own, absent) = logits.split_at(true_logits.len());
+        assert!(largest_difference(own, &true_logits) < 1e-5 * range(&true_logits).max(1.0));
+        assert!((value - true_value).abs() < 1e-5, "{value} {true_value}");
+        assert!(absent.iter().all(|&logit| logit == f32::MIN));
+        moved += usize::from(read.clan.len() > 4);
+    }
+    assert!(moved > 3, "nearly all clans are bare");
+}
+
+#[test]
+fn what_cannot_serve_clans_is_not_served() {
+    let layout = GeneratorGame::layout(());
+    let metadata = Metadata {
+        layout: layout.clone(),
+        step: 3,
+    };
+    let weights = FishEyeWeights::random(&shape(), 6);
+    let file = fish_eye::build(&weights, &metadata).unwrap();
+    // A tower does not take rows of clans, nor a fish-eye network planes.
+    assert!(load(Backend::Cpu, &file, &small()).is_err());
+    let tower = crate::file(&crate::tower(&small(), 1), &small(), onnx::Input::Rows);
+    assert!(load(Backend::Cpu, &tower, &layout).is_err());
+    let error = load(Backend::OpenvinoF32, &file, &layout)
+        .map(drop)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("openvino-f32"), "{error}");
+}
