@@ -2,6 +2,8 @@
 
 use proto::v1::{Batch, Game};
 
+use crate::sampler::Surprise;
+
 /// Numbers that take two bytes each where all of them fit.
 #[derive(Debug)]
 enum Numbers {
@@ -57,17 +59,20 @@ pub struct Decoded {
     visit_actions: Numbers,
     visits: Numbers,
     varying_rows: bool,
+    /// For each position the sum of the weights up to and with it, ascending to 1; none where all weigh the same.
+    weights: Box<[f32]>,
 }
 
 impl Decoded {
     /// Takes what is needed from a whole game; its columns have the lengths that [`crate::validate`] checks.
-    pub fn new(game: &Game) -> Self {
+    pub fn new(game: &Game, surprise: &Surprise) -> Self {
         let fixed = game.rows.len() / game.actions.len().max(1);
         let mut positions = Vec::new();
         let mut rows = Vec::new();
         let mut visit_actions = Vec::new();
         let mut visits = Vec::new();
         let (mut row_at, mut visit_at) = (0, 0);
+        let discount = if game.discount > 0.0 { game.discount } else { 1.0 };
         for (ply, &count) in game.visit_counts.iter().enumerate() {
             let length = game.row_lengths.get(ply).map_or(fixed, |&length| length as usize);
             let (row, visit) = (row_at..row_at + length, visit_at..visit_at + count as usize);
@@ -83,11 +88,16 @@ impl Decoded {
                 ply: ply as u32,
                 row_end: rows.len() as u32,
                 visits_end: visits.len() as u32,
-                result: if is_second { -game.score } else { game.score },
+                result: {
+                    let left = (game.actions.len() - ply) as i32;
+                    let score = game.score * discount.powi(left);
+                    if is_second { -score } else { score }
+                },
                 root_value: game.root_values.get(ply).copied().unwrap_or_default(),
             });
         }
         Self {
+            weights: weights(game, &positions, surprise),
             positions: positions.into(),
             rows: Numbers::new(rows),
             visit_actions: Numbers::new(visit_actions),
@@ -101,10 +111,19 @@ impl Decoded {
         self.positions.len() as u32
     }
 
+    /// The position at a place in the game's own distribution; `None` where all its positions weigh the same.
+    pub fn choose(&self, within: u64) -> Option<u32> {
+        let place = within as f64 / 2f64.powi(64);
+        let last = self.weights.len().checked_sub(1)?;
+        let at = self.weights.partition_point(|&sum| f64::from(sum) <= place);
+        Some(at.min(last) as u32)
+    }
+
     /// Memory that this takes.
     pub fn bytes(&self) -> usize {
         size_of::<Self>()
             + size_of_val(&*self.positions)
+            + size_of_val(&*self.weights)
             + self.rows.bytes()
             + self.visit_actions.bytes()
             + self.visits.bytes()
@@ -152,6 +171,46 @@ impl Decoded {
     }
 }
 
+/// The game's own distribution over its trainable positions.
+fn weights(game: &Game, positions: &[Position], surprise: &Surprise) -> Box<[f32]> {
+    if surprise.is_off() || positions.is_empty() {
+        return Box::default();
+    }
+    let policy: Vec<f32> = positions
+        .iter()
+        .map(|position| {
+            game.policy_surprises
+                .get(position.ply as usize)
+                .copied()
+                .unwrap_or(0.0)
+        })
+        .collect();
+    let value: Vec<f32> = positions
+        .iter()
+        .map(|position| (position.result - position.root_value).abs())
+        .collect();
+    let mut weights = vec![0.0f64; positions.len()];
+    let mut rest = 1.0;
+    for (share, surprises) in [(surprise.policy, &policy), (surprise.value, &value)] {
+        let sum: f64 = surprises.iter().map(|&surprise| f64::from(surprise)).sum();
+        // Where nothing was a surprise, or nobody measured it, that share is spread evenly too.
+        if share > 0.0 && sum > 0.0 && sum.is_finite() {
+            rest -= f64::from(share);
+            for (weight, &surprise) in weights.iter_mut().zip(surprises) {
+                *weight += f64::from(share) * f64::from(surprise) / sum;
+            }
+        }
+    }
+    let mut sum = 0.0;
+    weights
+        .iter()
+        .map(|weight| {
+            sum += weight + rest.max(0.0) / positions.len() as f64;
+            sum as f32
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,7 +227,7 @@ mod tests {
         game.visits.drain(dropped);
         game.visit_counts[2] = 0;
 
-        let decoded = Decoded::new(&game);
+        let decoded = Decoded::new(&game, &Surprise::default());
         assert_eq!(decoded.positions(), 29);
         let mut batch = Batch::default();
         for position in 0..29 {
@@ -198,12 +257,56 @@ mod tests {
         }
     }
 
+    /// The weights are KataGo's: a share spread evenly, a share by policy surprise, a share by value surprise.
+    #[test]
+    fn surprising_positions_are_chosen_more_often() {
+        let mut game = synthetic::game(3, 20);
+        game.policy_surprises = (0..20).map(|ply| if ply % 5 == 0 { 2.0 } else { 0.5 }).collect();
+        let shares = Surprise {
+            policy: 0.5,
+            value: 0.1,
+        };
+        let decoded = Decoded::new(&game, &shares);
+        let draws = 40_000u64;
+        let mut counts = [0u32; 20];
+        for draw in 0..draws {
+            // Evenly over the whole range.
+            let within = (u128::from(draw) * (1 << 64) / u128::from(draws)) as u64;
+            counts[decoded.choose(within).unwrap() as usize] += 1;
+        }
+        let sum: f32 = game.policy_surprises.iter().sum();
+        let off: Vec<f32> = decoded
+            .positions
+            .iter()
+            .map(|position| (position.result - position.root_value).abs())
+            .collect();
+        let off_sum: f32 = off.iter().sum();
+        for (ply, &count) in counts.iter().enumerate() {
+            let expected = 0.4 / 20.0 + 0.5 * game.policy_surprises[ply] / sum + 0.1 * off[ply] / off_sum;
+            let found = count as f32 / draws as f32;
+            assert!(
+                (found - expected).abs() < 1e-3,
+                "{ply}: {found}, {expected} expected"
+            );
+        }
+        assert_eq!(decoded.choose(u64::MAX), Some(19));
+        // Without surprises recorded, that share is spread evenly.
+        game.policy_surprises.clear();
+        let only_policy = Surprise {
+            policy: 1.0,
+            value: 0.0,
+        };
+        let decoded = Decoded::new(&game, &only_policy);
+        assert_eq!(decoded.choose(u64::MAX / 40 * 19), Some(9));
+        assert_eq!(Decoded::new(&game, &Surprise::default()).choose(0), None);
+    }
+
     #[test]
     fn wide_values_and_varying_rows_come_through() {
         let mut game = synthetic::game(3, 2);
         game.rows = vec![1_000_000, 2, 3];
         game.row_lengths = vec![1, 2];
-        let decoded = Decoded::new(&game);
+        let decoded = Decoded::new(&game, &Surprise::default());
         let mut batch = Batch::default();
         assert!(decoded.append(1, 5, &mut batch) && decoded.append(0, 5, &mut batch));
         assert_eq!(batch.rows, [2, 3, 1_000_000]);

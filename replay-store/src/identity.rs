@@ -1,14 +1,16 @@
 //! What a store's folder is for: `store.json`, and the lock that keeps a second process out.
 
 use std::{
-    fs::{self, File, TryLockError},
-    io::{self, Write as _},
+    io,
     path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::OpenError;
+use crate::{
+    error::OpenError,
+    files::{Files, Held},
+};
 
 /// The folder's format.
 const FORMAT: u32 = 1;
@@ -42,9 +44,9 @@ impl Identity {
     ///
     /// # Errors
     /// What the file system reports.
-    pub fn save(&self, folder: &Path) -> io::Result<()> {
+    pub fn save(&self, files: &dyn Files, folder: &Path) -> io::Result<()> {
         let text = serde_json::to_vec_pretty(self)?;
-        write_whole(&folder.join(FILE), &text)
+        files.replace(&folder.join(FILE), &text)
     }
 }
 
@@ -54,49 +56,46 @@ const LOCK: &str = "lock";
 /// A folder that is this process's alone while this lives.
 #[derive(Debug)]
 pub struct Claim {
-    _lock: File,
+    _lock: Box<dyn Held>,
 }
 
 /// Claims a store's folder, makes it where there is none, and reads what it is for.
 ///
 /// # Errors
 /// [`OpenError`] where it is in use, holds something else, or another game.
-pub fn claim(folder: &Path, game: &str, options: u32) -> Result<(Claim, Identity), OpenError> {
-    fs::create_dir_all(folder).map_err(OpenError::io(folder))?;
+pub fn claim(
+    files: &dyn Files,
+    folder: &Path,
+    game: &str,
+    options: u32,
+) -> Result<(Claim, Identity), OpenError> {
+    files.create_folder(folder).map_err(OpenError::io(folder))?;
+    if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        files.sync_folder(parent).map_err(OpenError::io(parent))?;
+    }
     let file = folder.join(FILE);
-    let entries = fs::read_dir(folder).map_err(OpenError::io(folder))?;
-    let is_empty = entries.flatten().all(|entry| {
+    let entries = files.list(folder).map_err(OpenError::io(folder))?;
+    let is_empty = entries.iter().all(|entry| {
         [LOCK, FILE, "store.new"]
             .iter()
-            .any(|known| entry.file_name() == *known)
+            .any(|known| entry.path.file_name().is_some_and(|name| name == *known))
     });
-    let is_store = file.exists();
+    let is_store = files.exists(&file);
     if !is_empty && !is_store {
         return Err(OpenError::Foreign {
             folder: folder.into(),
         });
     }
     let lock_path = folder.join(LOCK);
-    let lock = File::create(&lock_path).map_err(OpenError::io(&lock_path))?;
-    match lock.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            return Err(OpenError::InUse {
-                folder: folder.into(),
-            });
-        }
-        Err(TryLockError::Error(source)) => {
-            return Err(OpenError::Io {
-                path: lock_path,
-                source,
-            });
-        }
-    }
+    let lock = files.lock(&lock_path).map_err(OpenError::io(&lock_path))?;
+    let lock = lock.ok_or_else(|| OpenError::InUse {
+        folder: folder.into(),
+    })?;
     let identity = if is_store {
-        read(&file)?
+        read(files, &file)?
     } else {
         let identity = Identity::new(game, options);
-        identity.save(folder).map_err(OpenError::io(&file))?;
+        identity.save(files, folder).map_err(OpenError::io(&file))?;
         identity
     };
     if (identity.game.as_str(), identity.options) != (game, options) {
@@ -109,7 +108,7 @@ pub fn claim(folder: &Path, game: &str, options: u32) -> Result<(Claim, Identity
     Ok((Claim { _lock: lock }, identity))
 }
 
-fn read(file: &PathBuf) -> Result<Identity, OpenError> {
+fn read(files: &dyn Files, file: &PathBuf) -> Result<Identity, OpenError> {
     #[derive(Deserialize)]
     struct Format {
         format: u32,
@@ -119,7 +118,7 @@ fn read(file: &PathBuf) -> Result<Identity, OpenError> {
         file: file.clone(),
         problem: problem.to_string(),
     };
-    let text = fs::read(file).map_err(OpenError::io(file))?;
+    let text = files.read(file).map_err(OpenError::io(file))?;
     let Format { format } = serde_json::from_slice(&text).map_err(damaged)?;
     if format != FORMAT {
         return Err(OpenError::Format {
@@ -131,30 +130,16 @@ fn read(file: &PathBuf) -> Result<Identity, OpenError> {
     serde_json::from_slice(&text).map_err(damaged)
 }
 
-/// Replaces a file by these bytes: a reader sees the old or the new, whatever happens in between.
-///
-/// # Errors
-/// What the file system reports.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let temporary = path.with_extension("new");
-    let mut file = File::create(&temporary)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&temporary, path)?;
-    sync_folder(path.parent().unwrap_or(Path::new(".")))
-}
-
-/// Makes creations, renames and removals in a folder durable.
-///
-/// # Errors
-/// What the file system reports.
-pub fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+    use crate::files::Real;
+
+    fn claim(folder: &Path, game: &str, options: u32) -> Result<(Claim, Identity), OpenError> {
+        super::claim(&Real, folder, game, options)
+    }
 
     #[test]
     fn a_folder_is_one_stores_and_one_games() {
@@ -164,7 +149,7 @@ mod tests {
         let error = claim(&path, "chess", 0).unwrap_err();
         assert!(matches!(error, OpenError::InUse { .. }), "{error}");
         identity.row_length = Some(42);
-        identity.save(&path).unwrap();
+        identity.save(&Real, &path).unwrap();
         drop(first);
         let error = claim(&path, "othello", 0).unwrap_err();
         assert!(error.to_string().contains("chess"), "{error}");

@@ -12,13 +12,14 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    fs, io,
+    io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use crate::{
+    files::Files,
     frame::{Id, checksum},
-    identity::{sync_folder, write_whole},
 };
 
 const MAGIC: [u8; 4] = *b"MnR1";
@@ -36,6 +37,7 @@ struct Archive {
 pub struct Known {
     sequences: HashMap<Id, u64>,
     archives: VecDeque<Archive>,
+    files: Arc<dyn Files>,
     folder: PathBuf,
     remember: u64,
 }
@@ -46,22 +48,21 @@ impl Known {
     ///
     /// # Errors
     /// What the file system reports of the folder.
-    pub fn open(folder: &Path, remember: u64) -> io::Result<(Self, Vec<PathBuf>)> {
-        fs::create_dir_all(folder)?;
-        let mut paths = fs::read_dir(folder)?
-            .map(|entry| entry.map(|entry| entry.path()))
-            .collect::<io::Result<Vec<_>>>()?;
+    pub fn open(files: &Arc<dyn Files>, folder: &Path, remember: u64) -> io::Result<(Self, Vec<PathBuf>)> {
+        files.create_folder(folder)?;
+        let mut paths: Vec<PathBuf> = files.list(folder)?.into_iter().map(|entry| entry.path).collect();
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "ids"));
         paths.sort();
         let mut known = Self {
             sequences: HashMap::new(),
             archives: VecDeque::new(),
+            files: Arc::clone(files),
             folder: folder.into(),
             remember,
         };
         let mut damaged = Vec::new();
         for path in paths {
-            match fs::read(&path).ok().as_deref().and_then(unpack) {
+            match files.read(&path).ok().as_deref().and_then(unpack) {
                 Some(ids) => {
                     known.archives.push_back(Archive {
                         path,
@@ -99,7 +100,7 @@ impl Known {
     /// What the file system reports; the volume must not be removed then.
     pub fn retire(&mut self, first: u64, ids: &[(u64, Id)]) -> io::Result<()> {
         let path = self.folder.join(format!("{first:020}.ids"));
-        write_whole(&path, &pack(first, ids))?;
+        self.files.replace(&path, &pack(first, ids))?;
         // A volume that is retired again after a crash between this and its removal replaces its file.
         self.archives.retain(|archive| archive.path != path);
         self.archives.push_back(Archive {
@@ -113,7 +114,9 @@ impl Known {
         while let Some(oldest) = self.archives.front()
             && self.sequences.len() as u64 >= self.remember.saturating_add(oldest.ids)
         {
-            for (sequence, id) in fs::read(&oldest.path)
+            for (sequence, id) in self
+                .files
+                .read(&oldest.path)
                 .ok()
                 .as_deref()
                 .and_then(unpack)
@@ -123,9 +126,9 @@ impl Known {
                     self.sequences.remove(&id);
                 }
             }
-            fs::remove_file(&oldest.path)?;
+            self.files.remove_file(&oldest.path)?;
             self.archives.pop_front();
-            sync_folder(&self.folder)?;
+            self.files.sync_folder(&self.folder)?;
         }
         Ok(())
     }
@@ -165,8 +168,17 @@ fn unpack(bytes: &[u8]) -> Option<Vec<(u64, Id)>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fs;
+
     use proptest::prelude::*;
+
+    use super::*;
+    use crate::files::Real;
+
+    fn open(folder: &Path, remember: u64) -> (Known, Vec<PathBuf>) {
+        let files: Arc<dyn Files> = Arc::new(Real);
+        Known::open(&files, folder, remember).unwrap()
+    }
 
     fn id(number: u64) -> Id {
         u128::from(number * 31).to_be_bytes()
@@ -186,7 +198,7 @@ mod tests {
     #[test]
     fn at_least_the_newest_are_remembered_and_no_more_than_a_file_beyond() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut known, _) = Known::open(folder.path(), 25).unwrap();
+        let (mut known, _) = open(folder.path(), 25);
         for volume in 0..10 {
             let ids: Vec<(u64, Id)> = (volume * 10..volume * 10 + 10)
                 .map(|sequence| (sequence, id(sequence)))
@@ -204,11 +216,11 @@ mod tests {
         };
         check(&known);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
-        let (known, damaged) = Known::open(folder.path(), 25).unwrap();
+        let (known, damaged) = open(folder.path(), 25);
         check(&known);
         assert!(damaged.is_empty());
         fs::write(folder.path().join("00000000000000000090.ids"), "?").unwrap();
-        let (known, damaged) = Known::open(folder.path(), 25).unwrap();
+        let (known, damaged) = open(folder.path(), 25);
         assert_eq!(known.sequence(&id(85)), Some(85));
         assert_eq!(damaged.len(), 1);
     }

@@ -10,14 +10,12 @@
 //! it is given back when the store is closed. So after `kill -9` the count is never too low, and too high by less
 //! than one reservation (1/128 of the count, at most 65,536 positions).
 
-use std::{
-    fs::{File, OpenOptions},
-    io,
-    os::unix::fs::FileExt,
-    path::Path,
-};
+use std::{io, path::Path};
 
-use crate::frame::checksum;
+use crate::{
+    files::{Files, OpenFile},
+    frame::checksum,
+};
 
 /// The durable counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -124,8 +122,10 @@ impl Ledger {
 /// The file with the ledger's second copy.
 #[derive(Debug)]
 pub struct LedgerFile {
-    file: File,
+    file: Box<dyn OpenFile>,
     generation: u64,
+    /// The slot that was synced last. It is written over only by what is synced too, or a loss of power could take both.
+    synced: u64,
 }
 
 /// How a ledger file was found.
@@ -144,41 +144,41 @@ impl LedgerFile {
     ///
     /// # Errors
     /// What the file system reports.
-    pub fn open(path: &Path) -> io::Result<(Self, Found)> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)?;
-        let slots = [0, SLOT].map(|offset| {
-            let mut bytes = [0; LEDGER_BYTES];
-            file.read_exact_at(&mut bytes, offset).ok()?;
-            Ledger::unpack(&bytes)
-        });
-        let newest = slots
-            .into_iter()
-            .flatten()
-            .max_by_key(|&(_, generation)| generation);
-        let is_new = file.metadata()?.len() == 0;
-        let (found, generation) = match newest {
-            Some((ledger, generation)) => (Found::Ledger(ledger), generation),
-            None if is_new => (Found::Nothing, 0),
-            None => (Found::Damaged, 0),
+    pub fn open(files: &dyn Files, path: &Path) -> io::Result<(Self, Found)> {
+        let is_new = !files.exists(path);
+        let bytes = if is_new { Vec::new() } else { files.read(path)? };
+        let file = files.open(path, true)?;
+        let slots = [0, SLOT].map(|offset| Ledger::unpack(bytes.get(offset as usize..)?));
+        let newest = (0..)
+            .zip(slots)
+            .filter_map(|(slot, found)| found.map(|(ledger, generation)| (ledger, generation, slot)))
+            .max_by_key(|&(_, generation, _)| generation);
+        let is_new = is_new || bytes.is_empty();
+        let (found, generation, synced) = match newest {
+            Some((ledger, generation, slot)) => (Found::Ledger(ledger), generation, slot),
+            None if is_new => (Found::Nothing, 0, 1),
+            None => (Found::Damaged, 0, 1),
         };
-        Ok((Self { file, generation }, found))
+        let ledger = Self {
+            file,
+            generation,
+            // What was read may not be on the disk yet: its keeper begins with a synced write.
+            synced,
+        };
+        Ok((ledger, found))
     }
 
-    /// Writes the ledger into the older slot; with `sync` it survives a loss of power too.
+    /// Writes the ledger into a slot; with `sync` it survives a loss of power too.
     ///
     /// # Errors
     /// What the file system reports; the newer slot is still whole then.
     pub fn write(&mut self, ledger: &Ledger, sync: bool) -> io::Result<()> {
         self.generation += 1;
-        let offset = SLOT * (self.generation % 2);
-        self.file.write_all_at(&ledger.pack(self.generation), offset)?;
+        let slot = 1 - self.synced;
+        self.file.write_at(&ledger.pack(self.generation), SLOT * slot)?;
         if sync {
-            self.file.sync_data()?;
+            self.file.sync()?;
+            self.synced = slot;
         }
         Ok(())
     }
@@ -202,6 +202,8 @@ impl Keeper {
     /// # Errors
     /// What the file system reports.
     pub fn new(mut file: LedgerFile, ledger: Ledger) -> io::Result<Self> {
+        // Both slots, so that a disk that is full later has room for either.
+        file.write(&ledger, true)?;
         file.write(&ledger, true)?;
         Ok(Self {
             file,
@@ -281,8 +283,10 @@ impl Keeper {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
+    use crate::files::Real;
 
     fn any_ledger() -> impl Strategy<Value = Ledger> {
         any::<[u64; 6]>().prop_map(|numbers| Ledger {
@@ -309,22 +313,33 @@ mod tests {
     fn a_torn_slot_leaves_the_one_before() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger");
-        let (mut file, found) = LedgerFile::open(&path).unwrap();
+        let (mut file, found) = LedgerFile::open(&Real, &path).unwrap();
         assert_eq!(found, Found::Nothing);
         let numbered = |next_sequence| Ledger {
             next_sequence,
             ..Ledger::new()
         };
+        file.write(&numbered(4), true).unwrap();
+        let synced = std::fs::read(&path).unwrap();
         file.write(&numbered(5), false).unwrap();
-        file.write(&numbered(6), true).unwrap();
-        assert_eq!(LedgerFile::open(&path).unwrap().1, Found::Ledger(numbered(6)));
+        file.write(&numbered(6), false).unwrap();
+        // However often it is written without a sync, the synced slot is left alone.
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!(bytes[..64], synced[..64]);
+        assert_eq!(
+            LedgerFile::open(&Real, &path).unwrap().1,
+            Found::Ledger(numbered(6))
+        );
         let mut bytes = std::fs::read(&path).unwrap();
-        bytes[20] ^= 1;
-        std::fs::write(&path, &bytes).unwrap();
-        assert_eq!(LedgerFile::open(&path).unwrap().1, Found::Ledger(numbered(5)));
         bytes[4096 + 20] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
-        assert_eq!(LedgerFile::open(&path).unwrap().1, Found::Damaged);
+        assert_eq!(
+            LedgerFile::open(&Real, &path).unwrap().1,
+            Found::Ledger(numbered(4))
+        );
+        bytes[20] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        assert_eq!(LedgerFile::open(&Real, &path).unwrap().1, Found::Damaged);
     }
 
     #[test]
@@ -332,7 +347,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger");
         let reopen = || {
-            let (file, found) = LedgerFile::open(&path).unwrap();
+            let (file, found) = LedgerFile::open(&Real, &path).unwrap();
             match found {
                 Found::Ledger(ledger) => Keeper::new(file, ledger).unwrap(),
                 _ => Keeper::new(file, Ledger::new()).unwrap(),

@@ -1,4 +1,4 @@
-//! role: the replay store. Durable games in, uniform training batches out, and a ledger of both.
+//! role: the replay store. Durable games in, training batches out, and a ledger of both.
 //!
 //! | module | what it is for |
 //! |---|---|
@@ -6,7 +6,8 @@
 //! | [`validate`] | every game is checked at the edge |
 //! | [`record`] | the stored form of a game: compact, versioned, exact |
 //! | [`frame`] | checksummed frames: damage costs the damaged game alone |
-//! | [`volume`] | one sled database: the games of a run of sequence numbers |
+//! | [`files`] | the disk beneath it all, which tests can replace |
+//! | [`volume`] | the games of a run of sequence numbers: a segment log, or a sled database |
 //! | [`salvage`] | finding games in a database's files without the database |
 //! | [`recover`] | opening a volume that may have been through anything |
 //! | [`shelf`] | the volumes in order |
@@ -19,6 +20,9 @@
 //! | [`sampler`] | drawing positions, making batches |
 //! | [`open`], [`writer`], [`shared`], [`append`] | a store at work: one thread writes, any number read |
 //! | [`store`] | the store without its wire |
+//! | [`filter`] | which games are meant |
+//! | [`gate`] | bounds on uses of a position: whichever side is ahead waits |
+//! | [`exchange`] | archive files and NumPy arrays |
 //! | [`rpc`] | the store's gRPC service |
 //! | [`serve`](mod@serve) | the role: opens, serves, closes |
 //! | [`metrics`] | its Prometheus metrics |
@@ -31,7 +35,11 @@ pub mod cache;
 pub mod decoded;
 pub mod disk;
 pub mod error;
+pub mod exchange;
+pub mod files;
+pub mod filter;
 pub mod frame;
+pub mod gate;
 pub mod identity;
 pub mod known;
 pub mod ledger;

@@ -10,6 +10,7 @@ const GAMES: &str = "minuet_replay_window_games";
 const POSITIONS: &str = "minuet_replay_window_positions";
 const STORED: &str = "minuet_replay_stored_bytes";
 const DISK: &str = "minuet_replay_disk_bytes";
+const DISK_LIMIT: &str = "minuet_replay_disk_limit_bytes";
 const CACHE: &str = "minuet_replay_cache_bytes";
 const GAMES_INSERTED: &str = "minuet_replay_games_inserted_total";
 const POSITIONS_INSERTED: &str = "minuet_replay_positions_inserted_total";
@@ -17,6 +18,7 @@ const POSITIONS_SAMPLED: &str = "minuet_replay_positions_sampled_total";
 const DUPLICATES: &str = "minuet_replay_duplicates_total";
 const REFUSED: &str = "minuet_replay_games_refused_total";
 const DAMAGED: &str = "minuet_replay_damaged_games_total";
+const DELETED: &str = "minuet_replay_deleted_games_total";
 const HITS: &str = "minuet_replay_cache_hits_total";
 const MISSES: &str = "minuet_replay_cache_misses_total";
 const FLUSH: &str = "minuet_replay_flush_seconds";
@@ -27,6 +29,7 @@ pub fn describe() {
     describe_gauge!(GAMES, "games in the window");
     describe_gauge!(POSITIONS, "trainable positions in the window");
     describe_gauge!(STORED, "bytes of the window's records");
+    describe_gauge!(DISK_LIMIT, "bytes of disk that the store may take");
     describe_gauge!(DISK, "bytes of disk that the store takes");
     describe_gauge!(CACHE, "bytes of decoded games in memory");
     describe_counter!(GAMES_INSERTED, "games made durable");
@@ -35,6 +38,7 @@ pub fn describe() {
     describe_counter!(DUPLICATES, "games sent again that were stored already");
     describe_counter!(REFUSED, "games refused, by reason");
     describe_counter!(DAMAGED, "acknowledged games that cannot be read any more");
+    describe_counter!(DELETED, "games deleted by request");
     describe_counter!(HITS, "sampled positions whose game was decoded already");
     describe_counter!(MISSES, "sampled positions whose game was read from disk");
     describe_histogram!(
@@ -42,6 +46,10 @@ pub fn describe() {
         "seconds from the write of a group of games until it is durable"
     );
     describe_histogram!(COMMIT, "games made durable together");
+    // From the start, so that an alert sees the first one as a rise.
+    counter!(DUPLICATES).increment(0);
+    counter!(DAMAGED).increment(0);
+    counter!(REFUSED, "reason" => "full").increment(0);
 }
 
 /// A group of games is durable.
@@ -61,6 +69,11 @@ pub fn window(window: &Window) {
     gauge!(GAMES).set(window.games() as f64);
     gauge!(POSITIONS).set(window.positions() as f64);
     gauge!(STORED).set(window.bytes() as f64);
+}
+
+/// What the store may take of the disk.
+pub fn disk_limit(bytes: u64) {
+    gauge!(DISK_LIMIT).set(bytes as f64);
 }
 
 /// The disk was measured.
@@ -84,6 +97,16 @@ pub fn duplicate() {
 /// A game was refused because of this field or condition.
 pub fn refused(reason: &'static str) {
     counter!(REFUSED, "reason" => reason).increment(1);
+}
+
+/// A group of games found the disk full.
+pub fn full_disk() {
+    counter!(REFUSED, "reason" => "full").increment(1);
+}
+
+/// Games were deleted.
+pub fn deleted(games: u64) {
+    counter!(DELETED).increment(games);
 }
 
 /// Acknowledged games cannot be read.

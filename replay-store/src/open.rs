@@ -1,6 +1,10 @@
 //! Opening a store: its folder is claimed, every volume read through, what was lost named, the window filled.
 
-use std::{collections::BTreeMap, collections::BTreeSet, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    sync::Arc,
+};
 
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
@@ -8,11 +12,13 @@ use tokio::sync::watch;
 use crate::{
     cache::Cache,
     error::OpenError,
-    identity::{self, Claim, Identity, sync_folder},
+    files::Files,
+    gate::Gate,
+    identity::{self, Claim, Identity},
     known::Known,
     ledger::{Found, Keeper, Ledger, LedgerFile},
     metrics,
-    recover::{self, Loss, Recovered},
+    recover::{self, Ground, Loss, Recovered},
     settings::Settings,
     shared::{Shared, State, volume_folder, volumes_folder},
     shelf::Shelf,
@@ -38,11 +44,12 @@ pub struct Opened {
 ///
 /// # Errors
 /// [`OpenError`]; the folder is as it was then, but for volumes that were mended.
-pub fn open(settings: Settings) -> Result<Opened, OpenError> {
+pub fn open(settings: Settings, files: Arc<dyn Files>) -> Result<Opened, OpenError> {
     let folder = settings.folder.clone();
-    let (claim, identity) = identity::claim(&folder, &settings.game, settings.options)?;
+    let (claim, identity) = identity::claim(files.as_ref(), &folder, &settings.game, settings.options)?;
     let ledger_path = folder.join("ledger");
-    let (file, found) = LedgerFile::open(&ledger_path).map_err(OpenError::io(&ledger_path))?;
+    let (file, found) =
+        LedgerFile::open(files.as_ref(), &ledger_path).map_err(OpenError::io(&ledger_path))?;
     let mut ledger = match found {
         Found::Ledger(ledger) => ledger,
         Found::Nothing => Ledger::new(),
@@ -56,7 +63,7 @@ pub fn open(settings: Settings) -> Result<Opened, OpenError> {
     };
     let retired = folder.join("retired");
     let (mut known, damaged) =
-        Known::open(&retired, settings.remembered_games).map_err(OpenError::io(&retired))?;
+        Known::open(&files, &retired, settings.remembered_games).map_err(OpenError::io(&retired))?;
     for path in damaged {
         tracing::error!(file = %path.display(), "ids of retired games cannot be read; those games would be taken for new ones");
     }
@@ -65,11 +72,18 @@ pub fn open(settings: Settings) -> Result<Opened, OpenError> {
     let mut window = Window::new(settings.window_positions);
     let mut losses = Vec::new();
     let mut fill = Fill::default();
-    let firsts = volumes(&volumes_folder(&folder), &ledger)?;
+    let firsts = volumes(files.as_ref(), &volumes_folder(&folder), &ledger)?;
+    let damaged = folder.join("damaged");
     for (at, &first) in firsts.iter().enumerate() {
         let end = firsts.get(at + 1).copied();
         let path = volume_folder(&folder, first);
-        let recovered = recover::open(&path, first, end, ledger, &folder.join("damaged"))?;
+        let ground = Ground {
+            files: &files,
+            folder: &path,
+            damaged: &damaged,
+            engine: settings.engine,
+        };
+        let recovered = recover::open(ground, first, end, ledger)?;
         report(&path, &recovered);
         ledger = recovered.ledger;
         losses.extend(recovered.losses);
@@ -80,20 +94,25 @@ pub fn open(settings: Settings) -> Result<Opened, OpenError> {
             known.insert(survivor.id, survivor.sequence);
             window.push(survivor.sequence, survivor.trainable, survivor.bytes);
         }
+        for (sequence, id) in recovered.deleted {
+            known.insert(id, sequence);
+        }
         shelf.push(recovered.volume);
     }
     metrics::damaged(losses.len() as u64);
     metrics::window(&window);
     let positions = window.positions();
     let keeper = Keeper::new(file, ledger).map_err(OpenError::io(&ledger_path))?;
-    sync_folder(&folder).map_err(OpenError::io(&folder))?;
+    files.sync_folder(&folder).map_err(OpenError::io(&folder))?;
     let shared = Shared {
+        files,
         cache: Cache::new(settings.cache_bytes),
         settings,
         shelf,
         window: RwLock::new(window),
         known: RwLock::new(known),
         keeper: Mutex::new(keeper),
+        gate: Gate::default(),
         unreadable: Mutex::new(BTreeSet::new()),
         positions: watch::Sender::new(positions),
         state: watch::Sender::new(State::Running),
@@ -109,12 +128,11 @@ pub fn open(settings: Settings) -> Result<Opened, OpenError> {
 }
 
 /// The first sequence numbers of the volumes, ascending; at least one.
-fn volumes(folder: &Path, ledger: &Ledger) -> Result<Vec<u64>, OpenError> {
-    fs::create_dir_all(folder).map_err(OpenError::io(folder))?;
+fn volumes(files: &dyn Files, folder: &Path, ledger: &Ledger) -> Result<Vec<u64>, OpenError> {
+    files.create_folder(folder).map_err(OpenError::io(folder))?;
     let mut firsts = BTreeMap::new();
-    for entry in fs::read_dir(folder).map_err(OpenError::io(folder))? {
-        let name = entry.map_err(OpenError::io(folder))?.file_name();
-        let name = name.to_string_lossy();
+    for entry in files.list(folder).map_err(OpenError::io(folder))? {
+        let name = entry.path.file_name().unwrap_or_default().to_string_lossy();
         // A volume whose rebuilding was interrupted at the last step has only this name.
         let number = name.strip_suffix(".rebuild").unwrap_or(&name);
         match number.parse::<u64>() {

@@ -5,22 +5,22 @@
 //! the old one from all that is whole; the losses are written into it, so that they are reported once. The old
 //! folder is kept under `damaged/`, the last one only.
 //!
-//! The files are searched before sled opens them: opening may cut off what follows a torn place, and
-//! numbers that an unacknowledged batch left behind must not be given out again.
+//! A database's files are searched before sled opens them: opening may cut off what follows a torn place, and
+//! numbers that an unacknowledged batch left behind must not be given out again. A log has seen all of its file when it is open.
 
 use std::{
-    fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use crate::{
     error::OpenError,
+    files::Files,
     frame::Id,
-    identity::sync_folder,
     ledger::Ledger,
     record,
     salvage::Salvage,
-    volume::{Entry, Volume, VolumeError},
+    volume::{Commit, Engine, Entry, Volume, VolumeError, engine_of},
 };
 
 /// Bytes of one batch while a volume is built anew.
@@ -59,6 +59,8 @@ pub struct Recovered {
     pub losses: Vec<Loss>,
     /// Why it had to be built anew; `None` where it had not.
     pub rebuilt: Option<String>,
+    /// Games of it that were deleted, ascending: they are known, and not there.
+    pub deleted: Vec<(u64, Id)>,
     /// The ledger that was expected, with what the volume knows better.
     pub ledger: Ledger,
 }
@@ -69,7 +71,20 @@ struct Trouble {
     reason: String,
 }
 
-/// Opens the volume at `folder` whose first sequence number is `first`.
+/// Where a volume lies, and how it is made where it must be.
+#[derive(Clone, Copy, Debug)]
+pub struct Ground<'a> {
+    /// The disk.
+    pub files: &'a Arc<dyn Files>,
+    /// The volume's folder.
+    pub folder: &'a Path,
+    /// Where the last damaged volume is kept.
+    pub damaged: &'a Path,
+    /// What a new volume is.
+    pub engine: Engine,
+}
+
+/// Opens the volume on `ground` whose first sequence number is `first`.
 ///
 /// `end` is one beyond its last sequence number where it is sealed. Where it is not, the ledger says up to which
 /// number games were acknowledged.
@@ -77,19 +92,25 @@ struct Trouble {
 /// # Errors
 /// [`OpenError`] where the file system fails, or the volume cannot be built anew.
 pub fn open(
-    folder: &Path,
+    ground: Ground<'_>,
     first: u64,
     end: Option<u64>,
     ledger: Ledger,
-    damaged: &Path,
 ) -> Result<Recovered, OpenError> {
-    finish_rebuild(folder)?;
-    let salvage = if folder.exists() {
-        Salvage::scan(folder, first).map_err(OpenError::io(folder))?
-    } else {
-        Salvage::default()
+    let Ground {
+        files,
+        folder,
+        engine,
+        ..
+    } = ground;
+    finish_rebuild(files.as_ref(), folder)?;
+    let scan = || Salvage::scan(files.as_ref(), folder, first).map_err(OpenError::io(folder));
+    let salvage = match engine_of(files.as_ref(), folder) {
+        Some(Engine::Log) => None,
+        _ if !files.exists(folder) => Some(Salvage::default()),
+        _ => Some(scan()?),
     };
-    let opened = Volume::open(folder, first);
+    let opened = Volume::open(files, folder, first, engine);
     let ledger = match opened.as_ref().ok().and_then(Volume::ledger) {
         Some(inside) => ledger.merged(inside),
         None => ledger,
@@ -100,43 +121,59 @@ pub fn open(
         Ok(volume) => {
             survey.look(&volume, first..acknowledged);
             match survey.troubles.first() {
-                None => return as_it_is(volume, survey.survivors, end.is_none(), ledger, &salvage),
+                None => {
+                    let seen = match (&volume, &salvage) {
+                        (_, Some(salvage)) => salvage.end(),
+                        (Volume::Log(log), None) => log.end(),
+                        (Volume::Database(_), None) => 0,
+                    };
+                    return as_it_is(volume, survey, end.is_none().then_some(seen), ledger);
+                }
                 Some(trouble) => format!("game {} is {}", trouble.sequence, trouble.reason),
             }
         }
         Err(error) => error.to_string(),
+    };
+    let salvage = match salvage {
+        Some(salvage) => salvage,
+        None => scan()?,
     };
     let range = Range {
         first,
         acknowledged,
         end: end.unwrap_or(acknowledged.max(salvage.end())),
     };
-    rebuild(folder, &range, ledger, damaged, survey, &salvage, reason)
+    rebuild(ground, &range, ledger, survey, &salvage, reason)
 }
 
-/// Takes a volume without trouble. What an unacknowledged batch left in its files is passed over.
+/// Takes a volume without trouble. What an unacknowledged batch left in its files, up to the number `seen`, is passed
+/// over; `None` where the volume is sealed.
 fn as_it_is(
     volume: Volume,
-    survivors: Vec<Survivor>,
-    is_open: bool,
+    survey: Survey,
+    seen: Option<u64>,
     mut ledger: Ledger,
-    salvage: &Salvage,
 ) -> Result<Recovered, OpenError> {
-    if is_open && salvage.end() > ledger.next_sequence {
-        let gaps: Vec<(u64, Option<Id>)> = (ledger.next_sequence..salvage.end())
+    if let Some(seen) = seen.filter(|&seen| seen > ledger.next_sequence) {
+        let gaps: Vec<(u64, Option<Id>)> = (ledger.next_sequence..seen)
             .map(|sequence| (sequence, None))
             .collect();
-        ledger.next_sequence = salvage.end();
-        volume
-            .commit(&[], &gaps, &ledger)
-            .map_err(|source| OpenError::Volume {
-                folder: volume.folder().into(),
-                source,
-            })?;
+        ledger.next_sequence = seen;
+        let commit = Commit {
+            entries: &[],
+            lost: &gaps,
+            deleted: &[],
+            ledger: &ledger,
+        };
+        volume.commit(commit).map_err(|source| OpenError::Volume {
+            folder: volume.folder().into(),
+            source,
+        })?;
     }
     Ok(Recovered {
         volume,
-        survivors,
+        survivors: survey.survivors,
+        deleted: survey.deleted,
         losses: Vec::new(),
         rebuilt: None,
         ledger,
@@ -154,8 +191,11 @@ struct Range {
 #[derive(Default)]
 struct Survey {
     survivors: Vec<Survivor>,
+    deleted: Vec<(u64, Id)>,
     known: Vec<(u64, Option<Id>)>,
     names: Vec<(u64, Id)>,
+    /// Numbers of deleted games.
+    passed_over: Vec<u64>,
     troubles: Vec<Trouble>,
     records: Vec<(u64, Vec<u8>)>,
 }
@@ -163,6 +203,18 @@ struct Survey {
 impl Survey {
     fn look(&mut self, volume: &Volume, sequences: std::ops::Range<u64>) {
         for sequence in sequences {
+            if volume.deleted(sequence) {
+                let id = volume.name(sequence);
+                // A deleted game whose name is damaged may be sent again; that is all.
+                self.deleted.extend(id.map(|id| (sequence, id)));
+                self.passed_over.push(sequence);
+                continue;
+            }
+            // Also where it can be read: nobody was told of it when its number was given up.
+            if let Some(id) = volume.lost(sequence) {
+                self.known.push((sequence, id));
+                continue;
+            }
             let reason = match volume.read(sequence) {
                 Ok(record) => match survivor(sequence, &record) {
                     Some(survivor) => {
@@ -173,10 +225,6 @@ impl Survey {
                 },
                 Err(error) => error.to_string(),
             };
-            if let Some(id) = volume.lost(sequence) {
-                self.known.push((sequence, id));
-                continue;
-            }
             if let Some(id) = volume.name(sequence) {
                 self.names.push((sequence, id));
             }
@@ -208,28 +256,28 @@ fn rebuild_folder(folder: &Path) -> PathBuf {
 }
 
 /// Completes or clears away a rebuild that a crash interrupted.
-fn finish_rebuild(folder: &Path) -> Result<(), OpenError> {
+fn finish_rebuild(files: &dyn Files, folder: &Path) -> Result<(), OpenError> {
     let rebuild = rebuild_folder(folder);
-    if !rebuild.exists() {
+    if !files.exists(&rebuild) {
         return Ok(());
     }
-    if folder.exists() {
-        fs::remove_dir_all(&rebuild).map_err(OpenError::io(&rebuild))
+    if files.exists(folder) {
+        files.remove_folder(&rebuild).map_err(OpenError::io(&rebuild))
     } else {
         // The old volume is moved away only when the new one is complete.
-        fs::rename(&rebuild, folder).map_err(OpenError::io(folder))
+        files.rename(&rebuild, folder).map_err(OpenError::io(folder))
     }
 }
 
 fn rebuild(
-    folder: &Path,
+    ground: Ground<'_>,
     range: &Range,
     mut ledger: Ledger,
-    damaged: &Path,
     survey: Survey,
     salvage: &Salvage,
     reason: String,
 ) -> Result<Recovered, OpenError> {
+    let Ground { files, folder, .. } = ground;
     let building = rebuild_folder(folder);
     let failed = |source: VolumeError| OpenError::Volume {
         folder: building.clone(),
@@ -239,15 +287,22 @@ fn rebuild(
     let mut losses = Vec::new();
     let mut lost = survey.known;
     {
-        let volume = Volume::open(&building, range.first).map_err(failed)?;
+        let volume = Volume::open(files, &building, range.first, ground.engine).map_err(failed)?;
         let mut kept = survey.records.into_iter().peekable();
         let mut batch = Vec::new();
         let mut batched = 0;
         for sequence in range.first..range.end {
+            if survey.passed_over.binary_search(&sequence).is_ok() {
+                // A deleted game leaves no more than its number and its name.
+                let named = survey.deleted.iter().find(|(deleted, _)| *deleted == sequence);
+                lost.push((sequence, named.map(|(_, id)| *id)));
+                continue;
+            }
+            let is_known_lost = lost.iter().any(|(known, _)| *known == sequence);
             let found = kept
                 .next_if(|(kept, _)| *kept == sequence)
                 .map(|(_, record)| record)
-                .or_else(|| salvage.record(sequence))
+                .or_else(|| salvage.record(sequence).filter(|_| !is_known_lost))
                 .and_then(|record| Some((survivor(sequence, &record)?, record)));
             if let Some((survivor, record)) = found {
                 if sequence >= range.acknowledged {
@@ -263,7 +318,7 @@ fn rebuild(
                 survivors.push(survivor);
             } else if sequence >= range.acknowledged {
                 lost.push((sequence, None));
-            } else if !lost.iter().any(|(known, _)| *known == sequence) {
+            } else if !is_known_lost {
                 let named = survey.names.iter().find(|(named, _)| *named == sequence);
                 losses.push(Loss {
                     sequence,
@@ -271,7 +326,7 @@ fn rebuild(
                 });
             }
             if batched >= REBUILD_BATCH {
-                volume.commit(&batch, &[], &ledger).map_err(failed)?;
+                put(&volume, &batch, &[], &ledger).map_err(failed)?;
                 batch.clear();
                 batched = 0;
             }
@@ -279,12 +334,13 @@ fn rebuild(
         lost.extend(losses.iter().map(|loss| (loss.sequence, loss.id)));
         ledger.next_sequence = ledger.next_sequence.max(range.end);
         ledger.damaged_games += losses.len() as u64;
-        volume.commit(&batch, &lost, &ledger).map_err(failed)?;
+        put(&volume, &batch, &lost, &ledger).map_err(failed)?;
     }
-    replace(folder, &building, damaged)?;
+    replace(ground, &building)?;
     Ok(Recovered {
-        volume: Volume::open(folder, range.first).map_err(failed)?,
+        volume: Volume::open(files, folder, range.first, ground.engine).map_err(failed)?,
         survivors,
+        deleted: survey.deleted,
         losses,
         rebuilt: Some(reason),
         ledger,
@@ -292,14 +348,36 @@ fn rebuild(
 }
 
 /// Puts the new volume in the old one's place; the old one goes to `damaged`, which keeps one.
-fn replace(folder: &Path, building: &Path, damaged: &Path) -> Result<(), OpenError> {
-    if damaged.exists() {
-        fs::remove_dir_all(damaged).map_err(OpenError::io(damaged))?;
+fn replace(ground: Ground<'_>, building: &Path) -> Result<(), OpenError> {
+    let Ground {
+        files,
+        folder,
+        damaged,
+        ..
+    } = ground;
+    if files.exists(damaged) {
+        files.remove_folder(damaged).map_err(OpenError::io(damaged))?;
     }
-    fs::create_dir_all(damaged).map_err(OpenError::io(damaged))?;
+    files.create_folder(damaged).map_err(OpenError::io(damaged))?;
     let aside = damaged.join(folder.file_name().unwrap_or_default());
     let parent = folder.parent().unwrap_or(folder);
-    fs::rename(folder, &aside).map_err(OpenError::io(&aside))?;
-    fs::rename(building, folder).map_err(OpenError::io(folder))?;
-    sync_folder(parent).map_err(OpenError::io(parent))
+    if files.exists(folder) {
+        files.rename(folder, &aside).map_err(OpenError::io(&aside))?;
+    }
+    files.rename(building, folder).map_err(OpenError::io(folder))?;
+    files.sync_folder(parent).map_err(OpenError::io(parent))
+}
+
+fn put(
+    volume: &Volume,
+    entries: &[Entry],
+    lost: &[(u64, Option<Id>)],
+    ledger: &Ledger,
+) -> Result<(), VolumeError> {
+    volume.commit(Commit {
+        entries,
+        lost,
+        deleted: &[],
+        ledger,
+    })
 }

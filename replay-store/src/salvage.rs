@@ -5,14 +5,12 @@
 //! reported. But its messages hold the values as they were written, and every value here is a frame
 //! that says what it is and carries a checksum. So all that is whole can be found by looking at the raw bytes.
 
-use std::{
-    collections::BTreeMap,
-    fs::{self, File},
-    io::{self, Read},
-    path::Path,
-};
+use std::{collections::BTreeMap, io, path::Path};
 
-use crate::frame::{self, Id};
+use crate::{
+    files::{Files, OpenFile},
+    frame::{self, Id},
+};
 
 /// Files are read in pieces of this size.
 const PIECE: usize = 4 << 20;
@@ -37,31 +35,42 @@ impl Salvage {
     ///
     /// # Errors
     /// What the file system reports.
-    pub fn scan(folder: &Path, first: u64) -> io::Result<Self> {
+    pub fn scan(files: &dyn Files, folder: &Path, first: u64) -> io::Result<Self> {
         let mut salvage = Self::default();
-        salvage.scan_folder(folder, first)?;
+        salvage.scan_folder(files, folder, first)?;
         Ok(salvage)
     }
 
-    fn scan_folder(&mut self, folder: &Path, first: u64) -> io::Result<()> {
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            let kind = entry.file_type()?;
-            if kind.is_dir() {
-                self.scan_folder(&entry.path(), first)?;
-            } else if kind.is_file() {
-                self.scan_file(&mut File::open(entry.path())?, first)?;
+    fn scan_folder(&mut self, files: &dyn Files, folder: &Path, first: u64) -> io::Result<()> {
+        for entry in files.list(folder)? {
+            if entry.is_folder {
+                self.scan_folder(files, &entry.path, first)?;
+            } else {
+                self.scan_file(files.open(&entry.path, false)?.as_ref(), first)?;
             }
         }
         Ok(())
     }
 
-    fn scan_file(&mut self, file: &mut impl Read, first: u64) -> io::Result<()> {
+    fn scan_file(&mut self, file: &dyn OpenFile, first: u64) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(PIECE + OVERLAP);
+        let mut offset = 0;
         loop {
-            let read = file.by_ref().take(PIECE as u64).read_to_end(&mut bytes)?;
+            let kept = bytes.len();
+            bytes.resize(kept + PIECE, 0);
+            let mut filled = kept;
+            while filled < bytes.len() {
+                match file.read_at(&mut bytes[filled..], offset)? {
+                    0 => break,
+                    read => {
+                        filled += read;
+                        offset += read as u64;
+                    }
+                }
+            }
+            bytes.truncate(filled);
             self.scan_bytes(&bytes, first);
-            if read == 0 {
+            if filled == kept {
                 return Ok(());
             }
             let keep = bytes.len().min(OVERLAP);
@@ -127,13 +136,20 @@ impl Salvage {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
-    use crate::{ledger::Ledger, volume::Entry, volume::Volume};
+    use crate::{
+        files::Real,
+        ledger::Ledger,
+        volume::{Commit, Engine, Entry, Volume},
+    };
 
     #[test]
     fn every_game_is_found_in_the_raw_files() {
         let folder = tempfile::tempdir().unwrap();
-        let volume = Volume::open(folder.path(), 5).unwrap();
+        let files: Arc<dyn Files> = Arc::new(Real);
+        let volume = Volume::open(&files, folder.path(), 5, Engine::Sled).unwrap();
         let entries: Vec<Entry> = (5..60)
             .map(|sequence| Entry {
                 sequence,
@@ -142,9 +158,16 @@ mod tests {
             })
             .collect();
         for chunk in entries.chunks(3) {
-            volume.commit(chunk, &[], &Ledger::new()).unwrap();
+            volume
+                .commit(Commit {
+                    entries: chunk,
+                    lost: &[],
+                    deleted: &[],
+                    ledger: &Ledger::new(),
+                })
+                .unwrap();
         }
-        let salvage = Salvage::scan(folder.path(), 6).unwrap();
+        let salvage = Salvage::scan(&Real, folder.path(), 6).unwrap();
         assert_eq!(salvage.record(5), None);
         assert_eq!(salvage.end(), 60);
         for entry in &entries[1..] {
@@ -155,13 +178,16 @@ mod tests {
 
     #[test]
     fn frames_across_pieces_are_found() {
+        let folder = tempfile::tempdir().unwrap();
         let record = vec![9; 6000];
         let frame = frame::split(3, &record).unwrap().remove(0);
         for before in [0, PIECE - 100, PIECE - 1, PIECE, PIECE + 7] {
             let mut bytes = vec![b'M'; before];
             bytes.extend_from_slice(&frame);
             let mut salvage = Salvage::default();
-            salvage.scan_file(&mut bytes.as_slice(), 0).unwrap();
+            std::fs::write(folder.path().join("file"), &bytes).unwrap();
+            let file = Real.open(&folder.path().join("file"), false).unwrap();
+            salvage.scan_file(file.as_ref(), 0).unwrap();
             assert_eq!(salvage.record(3).as_ref(), Some(&record), "{before} bytes before");
         }
     }

@@ -1,5 +1,11 @@
 //! Drawing positions, and making batches of them.
 //!
+//! Positions are drawn uniformly from the window, or by option
+//!
+//! - from its newest part, which grows with a power of all that was ever inserted ([`PowerLaw`]: KataGo's window), and
+//! - within each game more often where the search or the result was a surprise ([`Surprise`]: KataGo's surprise weighting, which
+//!   leaves every game the weight of its positions).
+//!
 //! Batch `k` of a seed is drawn by ChaCha8 keyed by the seed, on stream `k`: one 64-bit word for each draw,
 //! scaled to the window's span. So a batch is determined by (seed, number, window), whoever asks and whenever.
 
@@ -11,30 +17,94 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::{decoded::Decoded, window::Window};
 
+/// How positions are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sampling {
+    /// Draw from the newest part only; `None`: from the whole window.
+    pub window: Option<PowerLaw>,
+    /// Draw surprising positions more often.
+    pub surprise: Surprise,
+}
+
+/// A window of `minimum · (1 + growth · ((N / minimum)^exponent − 1) / exponent)` positions after `N` were ever inserted
+/// (KataGo: growth 0.4, exponent 0.65 to 0.75): its oldest position only ever moves forward.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PowerLaw {
+    /// The window never is smaller.
+    pub minimum: u64,
+    /// Positions that it grows by for each inserted one, at first.
+    pub growth: f64,
+    /// 1 keeps growing so, less tapers off.
+    pub exponent: f64,
+}
+
+impl PowerLaw {
+    /// The window's size when `inserted` positions were ever inserted.
+    pub fn positions(&self, inserted: u64) -> u64 {
+        let minimum = self.minimum.max(1) as f64;
+        let times = (inserted as f64 / minimum).max(1.0);
+        let size = minimum * (1.0 + self.growth * (times.powf(self.exponent) - 1.0) / self.exponent);
+        // Never more than there is to draw from, so that a rounded size cannot matter.
+        (size.round() as u64).max(self.minimum)
+    }
+}
+
+/// Shares of a game's weight that go to its positions in proportion to their surprise, 0 to 1 together; the rest is
+/// spread evenly.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Surprise {
+    /// By how far the search moved away from the network's priors (`policy_surprises` of a record).
+    pub policy: f32,
+    /// By how far the result was from the root's value.
+    pub value: f32,
+}
+
+impl Surprise {
+    /// Whether all positions of a game weigh the same.
+    pub fn is_off(&self) -> bool {
+        self.policy <= 0.0 && self.value <= 0.0
+    }
+}
+
 /// A drawn position: the game, and the number of the position among its trainable ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pick {
     /// The game's sequence number.
     pub sequence: u64,
-    /// Which of its trainable positions.
+    /// Which of its trainable positions, where all of a game weigh the same.
     pub position: u32,
+    /// Which of them otherwise: a place in the game's own distribution.
+    pub within: u64,
 }
 
-/// Draws `count` positions uniformly, with replacement; `None` from a window that has none.
-pub fn draw(window: &Window, seed: u64, number: u64, count: usize) -> Option<Vec<Pick>> {
+/// Draws `count` positions, with replacement, from the newest `newest` of the window; `None` from a window that has
+/// none. With `within`, a place in each game's own distribution is drawn too.
+pub fn draw(
+    window: &Window,
+    newest: u64,
+    within: bool,
+    seed: u64,
+    number: u64,
+    count: usize,
+) -> Option<Vec<Pick>> {
     if window.positions() == 0 {
         return None;
     }
-    let span = u128::from(window.span());
+    let mut span = newest.clamp(1, window.span());
+    let mut oldest = window.span() - span;
+    if !window.has_positions_from(oldest) {
+        (span, oldest) = (window.span(), 0);
+    }
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(number);
     let mut picks = Vec::with_capacity(count);
     while picks.len() < count {
-        let scaled = (u128::from(random.next_u64()) * span) >> 64;
-        if let Some((slot, position)) = window.at(scaled as u64) {
+        let scaled = (u128::from(random.next_u64()) * u128::from(span)) >> 64;
+        if let Some((slot, position)) = window.at(oldest + scaled as u64) {
             picks.push(Pick {
                 sequence: slot.sequence,
                 position,
+                within: if within { random.next_u64() } else { 0 },
             });
         }
     }
@@ -74,6 +144,54 @@ pub fn assemble(picks: &[Pick], games: &[Arc<Decoded>]) -> Option<Batch> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn draw(window: &Window, seed: u64, number: u64, count: usize) -> Option<Vec<Pick>> {
+        super::draw(window, u64::MAX, false, seed, number, count)
+    }
+
+    /// KataGo's numbers: at 250,000 rows the window holds all, and at a hundred times as many its formula gives this.
+    #[test]
+    fn the_window_grows_by_the_power_law() {
+        let law = PowerLaw {
+            minimum: 250_000,
+            growth: 0.4,
+            exponent: 0.65,
+        };
+        assert_eq!(law.positions(0), 250_000);
+        assert_eq!(law.positions(250_000), 250_000);
+        let expected = 250_000.0 * (1.0 + 0.4 * (100f64.powf(0.65) - 1.0) / 0.65);
+        assert_eq!(law.positions(25_000_000), expected.round() as u64);
+        // The oldest position in it never comes back once it has left.
+        let mut oldest = 0;
+        for inserted in (250_000u64..30_000_000).step_by(100_003) {
+            let now = inserted - law.positions(inserted).min(inserted);
+            assert!(now >= oldest);
+            oldest = now;
+        }
+    }
+
+    #[test]
+    fn only_the_newest_part_is_drawn_from() {
+        let mut window = Window::new(1000);
+        for sequence in 1..=100 {
+            window.push(sequence, 10, 1);
+        }
+        let picks = super::draw(&window, 95, false, 1, 1, 5_000).unwrap();
+        let seen: std::collections::BTreeSet<(u64, u32)> =
+            picks.iter().map(|pick| (pick.sequence, pick.position)).collect();
+        assert_eq!(seen.len(), 95);
+        assert_eq!(seen.first(), Some(&(91, 5)));
+        // If nothing can be read in that part, the rest must do.
+        for sequence in 91..=100 {
+            window.lose(sequence);
+        }
+        assert!(
+            super::draw(&window, 95, false, 1, 1, 50)
+                .unwrap()
+                .iter()
+                .all(|pick| pick.sequence < 91)
+        );
+    }
 
     fn window() -> Window {
         let mut window = Window::new(1000);

@@ -1,11 +1,18 @@
 //! The role: opens the store, serves it, and closes it in order.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    net::{Ipv4Addr, SocketAddr, TcpStream},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::Context as _;
 use service::{
-    config::RunConfig,
-    serve::{Drained, listen, standard_routes},
+    config::{RunConfig, SecurityConfig},
+    door::Door,
+    security::tokens::Right,
+    serve::{Drained, listen, serve_health_beside, standard_routes},
 };
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -18,17 +25,54 @@ pub const SERVICE: &str = "minuet.v1.ReplayStore";
 /// How long open streams get to end on shutdown.
 const DRAIN: Duration = Duration::from_secs(10);
 
+/// The file in a store's folder that says where it is served.
+const ADDRESS: &str = "address";
+
+/// How long a connection to a store on this machine may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// Runs the role until `shutdown`.
 ///
 /// # Errors
 /// Where the store cannot be opened or the address not be listened on; and where the store fails at work: what
 /// is not acknowledged by then is the senders' to send again.
 pub async fn run(config: RunConfig, shutdown: CancellationToken) -> anyhow::Result<()> {
-    let listener = listen(&config.replay.address).await?;
-    serve(listener, Settings::from_config(&config), shutdown).await
+    let door = Door::new(&config.security, right)?;
+    let listener = listen(config.replay.listen_address()).await?;
+    serve_behind(
+        door,
+        &config.replay.health,
+        listener,
+        Settings::from_config(&config),
+        shutdown,
+    )
+    .await
 }
 
-/// [`run`] on a listener.
+/// Where the store in `folder` is served; `None` where nobody answers there.
+pub fn address(folder: &Path) -> Option<SocketAddr> {
+    let text = std::fs::read_to_string(folder.join(ADDRESS)).ok()?;
+    let mut address: SocketAddr = text.trim().parse().ok()?;
+    if address.ip().is_unspecified() {
+        address.set_ip(Ipv4Addr::LOCALHOST.into());
+    }
+    TcpStream::connect_timeout(&address, PATIENCE)
+        .ok()
+        .map(|_| address)
+}
+
+/// The right that a call of the service needs. Any token may ask for statistics: actors and learners pace themselves by them.
+fn right(path: &str) -> Option<Right> {
+    let method = path.strip_prefix("/minuet.v1.ReplayStore/");
+    match method {
+        Some("Append") => Some(Right::Append),
+        Some("Stats") => None,
+        Some("Sample" | "ListGames" | "GetGame" | "Export") => Some(Right::Sample),
+        _ => Some(Right::Administer),
+    }
+}
+
+/// [`run`] on a listener, with `[security]` as it is by default.
 ///
 /// # Errors
 /// As [`run`].
@@ -37,18 +81,38 @@ pub async fn serve(
     settings: Settings,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
+    let door = Door::new(&SecurityConfig::default(), right)?;
+    serve_behind(door, "", listener, settings, shutdown).await
+}
+
+async fn serve_behind(
+    door: Door,
+    probed_at: &str,
+    listener: TcpListener,
+    settings: Settings,
+    shutdown: CancellationToken,
+) -> anyhow::Result<()> {
+    door.check(listener.local_addr()?)?;
     metrics::describe();
     let address = listener.local_addr()?;
     let store = tokio::task::spawn_blocking(move || Store::open(settings))
         .await?
         .context("cannot open the replay store")?;
     let store = Arc::new(store);
+    metrics::disk_limit(store.settings().max_disk_bytes);
     announce(&store, address);
+
+    let address_file = store.settings().folder.join(ADDRESS);
+    std::fs::write(&address_file, address.to_string())
+        .with_context(|| format!("cannot write {}", address_file.display()))?;
 
     let (routes, health) = standard_routes(&[SERVICE], &[proto::DESCRIPTORS]).await?;
     let stopping = shutdown.child_token();
     let routes = routes.add_service(Rpc::new(Arc::clone(&store), stopping.clone()).into_service());
     health.set_serving(true).await;
+    if !probed_at.is_empty() {
+        serve_health_beside(probed_at, health.clone(), shutdown.clone()).await?;
+    }
 
     let mut state = store.state();
     let failed = {
@@ -64,17 +128,19 @@ pub async fn serve(
         }
     };
     let watch = tokio::spawn(failed);
-    let drained = service::serve::serve(routes, listener, health, stopping, DRAIN).await;
+    let drained = service::serve::serve_behind(door, routes, listener, health, stopping, DRAIN).await;
     watch.abort();
     if let Ok(Drained::Cut) = drained {
         tracing::warn!("streams were still open when the time to drain was up");
     }
+    // A file that stays behind is noticed by who finds nobody there.
+    let _ = std::fs::remove_file(&address_file);
     let closed = tokio::task::spawn_blocking(move || store.close()).await?;
     drained?;
     closed.map_err(anyhow::Error::from)
 }
 
-fn announce(store: &Store, address: std::net::SocketAddr) {
+fn announce(store: &Store, address: SocketAddr) {
     let stats = store.stats();
     tracing::info!(
         %address,

@@ -4,6 +4,12 @@ use std::path::PathBuf;
 
 use service::config::RunConfig;
 
+use crate::{
+    gate::Bounds,
+    sampler::{PowerLaw, Sampling, Surprise},
+    volume::Engine,
+};
+
 const MIB: u64 = 1 << 20;
 
 /// A volume is sealed at this part of the window, so that at most so much more than the window lies on the disk.
@@ -28,7 +34,7 @@ pub const MAX_BATCH_POSITIONS: u32 = 65_536;
 pub const MAX_LISTED: u32 = 1000;
 
 /// What a store is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The store's folder.
     pub folder: PathBuf,
@@ -36,8 +42,14 @@ pub struct Settings {
     pub game: String,
     /// The representation options of its rows.
     pub options: u32,
+    /// What new volumes are.
+    pub engine: Engine,
     /// Trainable positions in the window.
     pub window_positions: u64,
+    /// How positions are drawn.
+    pub sampling: Sampling,
+    /// Bounds on how often a position is used.
+    pub bounds: Bounds,
     /// Memory for decoded games, in bytes.
     pub cache_bytes: usize,
     /// Games are refused while the folder takes more than this, in bytes.
@@ -55,7 +67,24 @@ impl Settings {
             folder: config.replay.folder.clone(),
             game: config.game.name.clone(),
             options: config.game.options,
+            engine: config.replay.engine,
             window_positions: config.replay.window_positions,
+            sampling: Sampling {
+                window: (config.replay.window_growth > 0.0).then_some(PowerLaw {
+                    minimum: config.replay.window_minimum,
+                    growth: config.replay.window_growth,
+                    exponent: config.replay.window_exponent,
+                }),
+                surprise: Surprise {
+                    policy: config.replay.policy_surprise,
+                    value: config.replay.value_surprise,
+                },
+            },
+            bounds: Bounds {
+                min_uses: config.replay.min_uses,
+                max_uses: config.replay.max_uses,
+                slack: config.replay.uses_slack,
+            },
             cache_bytes: usize::try_from(config.replay.cache_mib.saturating_mul(MIB)).unwrap_or(usize::MAX),
             max_disk_bytes: config.replay.max_disk_mib.saturating_mul(MIB),
             min_free_bytes: config.replay.min_free_mib.saturating_mul(MIB),

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -10,7 +11,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
 use crate::{
-    cache::Cache, disk::NoRoom, error::StoreFailed, known::Known, ledger::Keeper, metrics,
+    cache::Cache, error::StoreFailed, files::Files, gate::Gate, known::Known, ledger::Keeper, metrics,
     settings::Settings, shelf::Shelf, window::Window,
 };
 
@@ -33,6 +34,8 @@ const ROOM_WARNING: Duration = Duration::from_secs(60);
 /// the ledger's own small file.
 #[derive(Debug)]
 pub struct Shared {
+    /// The disk.
+    pub files: Arc<dyn Files>,
     /// What it was told.
     pub settings: Settings,
     /// The volumes.
@@ -47,6 +50,8 @@ pub struct Shared {
     pub keeper: Mutex<Keeper>,
     /// Games found unreadable since the store was opened.
     pub unreadable: Mutex<BTreeSet<u64>>,
+    /// Who waits for the other side.
+    pub gate: Gate,
     /// Positions in the window, for those who wait for more.
     pub positions: watch::Sender<u64>,
     /// Whether the store works.
@@ -95,7 +100,7 @@ impl Shared {
     }
 
     /// Logs a lack of room, now and then.
-    pub fn warn_of_room(&self, no_room: &NoRoom) {
+    pub fn warn_of_room(&self, no_room: &dyn std::fmt::Display) {
         let mut last = self.room_warning.lock();
         if last.is_none_or(|at| at.elapsed() >= ROOM_WARNING) {
             *last = Some(Instant::now());

@@ -26,7 +26,7 @@ impl Shelf {
     /// The oldest volume, and the first sequence number of the one after it; `None` where there are not two.
     pub fn oldest(&self) -> Option<(Arc<Volume>, u64)> {
         match self.volumes.read().as_slice() {
-            [oldest, next, ..] => Some((Arc::clone(oldest), next.first)),
+            [oldest, next, ..] => Some((Arc::clone(oldest), next.first())),
             _ => None,
         }
     }
@@ -49,19 +49,19 @@ impl Shelf {
         self.volumes.read().len()
     }
 
+    /// The volume that is for this number.
+    pub fn holding(&self, sequence: u64) -> Option<Arc<Volume>> {
+        let volumes = self.volumes.read();
+        let after = volumes.partition_point(|volume| volume.first() <= sequence);
+        let at = after.checked_sub(1)?;
+        volumes.get(at).map(Arc::clone)
+    }
+
     /// Reads a game's record.
     ///
     /// # Errors
     /// [`ReadError`]; missing where no volume is for this number.
     pub fn read(&self, sequence: u64) -> Result<Vec<u8>, ReadError> {
-        let volume = {
-            let volumes = self.volumes.read();
-            let after = volumes.partition_point(|volume| volume.first <= sequence);
-            after
-                .checked_sub(1)
-                .and_then(|at| volumes.get(at))
-                .map(Arc::clone)
-        };
-        volume.ok_or(ReadError::Missing)?.read(sequence)
+        self.holding(sequence).ok_or(ReadError::Missing)?.read(sequence)
     }
 }

@@ -1,7 +1,7 @@
 //! [`Store`]: the store without its wire. Games go in, batches come out, from any number of threads.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::Arc,
     thread::{self, JoinHandle},
 };
@@ -9,22 +9,26 @@ use std::{
 use parking_lot::Mutex;
 use proto::v1::{Batch, Game, GameSummary, StatsReply, StoredGame};
 use service::contain::contain;
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use crate::{
     append::{Pending, Reply, Verdict},
     decoded::Decoded,
     disk::{self, FileSystem, Probe, Room},
     error::{OpenError, StoreFailed},
+    files::{self, Files, Real},
+    filter::Filter,
     frame::Id,
+    gate::Gate,
+    ledger::Ledger,
     metrics, open, record,
     recover::Loss,
-    sampler::{self, Pick},
+    sampler::{self, Pick, Sampling},
     settings::{MAX_COMMIT_GAMES, MAX_QUEUED_KIB, MAX_RECORD_BYTES, Settings},
     shared::{Shared, State},
     validate::Checked,
-    volume::ReadError,
-    writer::{Command, Writer},
+    volume::{ReadError, VolumeError},
+    writer::{Command, Deleted, Writer},
 };
 
 /// How often a batch is drawn anew because a game of it could not be read.
@@ -43,6 +47,12 @@ pub struct Store {
 /// Why there is no batch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SampleError {
+    /// More would be used than the bound allows: wait for games.
+    #[error("positions have been used as often as replay.max_uses allows")]
+    Held,
+    /// The disk is full, so that nothing can be counted.
+    #[error("the disk is full: samples cannot be counted")]
+    Full,
     /// The window holds no positions.
     #[error("the window is empty")]
     Empty,
@@ -54,14 +64,25 @@ pub enum SampleError {
     Failed(#[from] StoreFailed),
 }
 
+/// Why games are not deleted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeleteError {
+    /// Not even that much room is left.
+    #[error("the disk is full")]
+    Full,
+    /// The store has stopped.
+    #[error(transparent)]
+    Failed(#[from] StoreFailed),
+}
+
 /// Why there is no such game.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GetError {
     /// No game with this id was ever stored, or it is forgotten.
     #[error("no game with this id is known")]
     Unknown,
-    /// It was stored, and has left the window.
-    #[error("the game with this id was retired from the window")]
+    /// It was stored, and has left the window, or was deleted.
+    #[error("the game with this id was retired from the window, or deleted")]
     Retired,
     /// It is stored and cannot be read.
     #[error("game {sequence} cannot be read: {reason}")]
@@ -80,16 +101,20 @@ impl Store {
     /// [`OpenError`].
     pub fn open(settings: Settings) -> Result<Self, OpenError> {
         let probe = Box::new(FileSystem::new(&settings.folder));
-        Self::open_with(settings, probe)
+        Self::open_with(settings, probe, Arc::new(Real))
     }
 
-    /// [`Store::open`] with another way of measuring the disk.
+    /// [`Store::open`] with another way of measuring the disk, and on another disk.
     ///
     /// # Errors
     /// [`OpenError`].
-    pub fn open_with(settings: Settings, probe: Box<dyn Probe>) -> Result<Self, OpenError> {
+    pub fn open_with(
+        settings: Settings,
+        probe: Box<dyn Probe>,
+        files: Arc<dyn Files>,
+    ) -> Result<Self, OpenError> {
         let room = Room::new(probe, settings.max_disk_bytes, settings.min_free_bytes);
-        let opened = open::open(settings)?;
+        let opened = open::open(settings, files)?;
         let shared = Arc::new(opened.shared);
         let (queue, waiting) = mpsc::channel(MAX_COMMIT_GAMES);
         let writer = Writer::new(
@@ -182,7 +207,7 @@ impl Store {
         let record = record::encode(game.clone()).map_err(|error| StoreFailed {
             reason: format!("packing a game: {error}"),
         })?;
-        let (tell, told) = tokio::sync::oneshot::channel();
+        let (tell, told) = oneshot::channel();
         let reply = Box::new(move |verdict| {
             // The sender may have gone; the game is stored all the same.
             let _ = tell.send(verdict);
@@ -201,20 +226,44 @@ impl Store {
             if let State::Failed(failure) = &*self.shared.state.borrow() {
                 return Err(failure.clone().into());
             }
-            let (picks, window_positions) = {
+            let ledger = self.shared.keeper.lock().now();
+            if !self.shared.settings.bounds.may_sample(&ledger, positions as u64) {
+                return Err(SampleError::Held);
+            }
+            let sampling = &self.shared.settings.sampling;
+            let newest = newest(sampling, &ledger);
+            let within = !sampling.surprise.is_off();
+            let (mut picks, window_positions) = {
                 let window = self.shared.window.read();
-                let picks = sampler::draw(&window, seed, number, positions).ok_or(SampleError::Empty)?;
-                (picks, window.positions())
+                let picks = sampler::draw(&window, newest, within, seed, number, positions);
+                (picks.ok_or(SampleError::Empty)?, window.positions())
             };
             let Some(games) = self.decoded(&picks) else {
                 continue;
             };
+            for (pick, game) in picks.iter_mut().zip(&games) {
+                if let Some(position) = game.choose(pick.within) {
+                    pick.position = position;
+                }
+            }
             let Some(mut batch) = sampler::assemble(&picks, &games) else {
                 return Err(SampleError::Unreadable);
             };
             let inserted = {
                 let mut keeper = self.shared.keeper.lock();
+                // Others may have sampled meanwhile.
+                if !self
+                    .shared
+                    .settings
+                    .bounds
+                    .may_sample(&keeper.now(), positions as u64)
+                {
+                    return Err(SampleError::Held);
+                }
                 if let Err(error) = keeper.sampled(positions as u64) {
+                    if files::is_full(&error) {
+                        return Err(SampleError::Full);
+                    }
                     let failure = StoreFailed {
                         reason: format!("writing the ledger: {error}"),
                     };
@@ -223,6 +272,7 @@ impl Store {
                 }
                 keeper.now().positions_inserted
             };
+            self.shared.gate.open();
             batch.number = number;
             batch.positions_inserted = inserted;
             batch.window_positions = window_positions;
@@ -258,7 +308,7 @@ impl Store {
 
     fn decode(&self, sequence: u64) -> Option<Decoded> {
         match self.read(sequence) {
-            Ok(game) => Some(Decoded::new(&game)),
+            Ok(game) => Some(Decoded::new(&game, &self.shared.settings.sampling.surprise)),
             Err(GetError::Damaged { reason, .. }) => {
                 self.shared.lose(sequence, &reason);
                 None
@@ -298,9 +348,76 @@ impl Store {
         self.read(sequence)
     }
 
+    /// Who waits for the other side.
+    pub fn gate(&self) -> &Gate {
+        &self.shared.gate
+    }
+
+    /// Whether more games may come in: batches are not too far behind, or one waits for games.
+    pub fn may_insert(&self) -> bool {
+        self.shared.gate.batches_wait()
+            || self
+                .shared
+                .settings
+                .bounds
+                .may_insert(&self.shared.keeper.lock().now())
+    }
+
+    /// The window's games that fit a filter, which must not be empty: their sequence numbers and trainable positions.
+    /// Blocks on the disk.
+    pub fn find(&self, filter: &Filter) -> Vec<(u64, u32)> {
+        let slots: Vec<(u64, u32)> = {
+            let window = self.shared.window.read();
+            let all = window.from(0).map(|slot| (slot.sequence, slot.trainable));
+            match filter.ids() {
+                [] => all.collect(),
+                ids => {
+                    let known = self.shared.known.read();
+                    let wanted: HashSet<u64> = ids
+                        .iter()
+                        .filter_map(|id| known.sequence(&id.as_ref().try_into().ok()?))
+                        .collect();
+                    all.filter(|(sequence, _)| wanted.contains(sequence)).collect()
+                }
+            }
+        };
+        slots
+            .into_iter()
+            .filter(|&(sequence, _)| {
+                let summary = self
+                    .record(sequence)
+                    .ok()
+                    .and_then(|record| record::summary(&record).ok());
+                summary.is_some_and(|summary| filter.fits(&summary.id, &summary.game))
+            })
+            .collect()
+    }
+
+    /// Deletes games of the window, durably. They stay known, so that they are not taken for new ones.
+    ///
+    /// # Errors
+    /// [`DeleteError`]
+    pub async fn delete(&self, sequences: Vec<u64>) -> Result<Deleted, DeleteError> {
+        let (tell, told) = oneshot::channel();
+        let stopped = || DeleteError::Failed(self.stopped());
+        self.queue
+            .send(Command::Delete(sequences, tell))
+            .await
+            .map_err(|_| stopped())?;
+        match told.await.map_err(|_| stopped())? {
+            Ok(deleted) => Ok(deleted),
+            Err(VolumeError::Full) => Err(DeleteError::Full),
+            Err(error) => Err(DeleteError::Failed(StoreFailed {
+                reason: error.to_string(),
+            })),
+        }
+    }
+
     /// Games of the window in short: those after sequence number `after`, oldest first; or, newest first, those
-    /// before it (0: from the newest). Games that cannot be read are left out. Blocks on the disk.
-    pub fn list(&self, after: u64, limit: usize, newest_first: bool) -> Vec<GameSummary> {
+    /// before it (0: from the newest). Games that cannot be read or do not fit are left out. Blocks on the disk.
+    pub fn list(&self, after: u64, limit: usize, newest_first: bool, filter: &Filter) -> Vec<GameSummary> {
+        // Filtered here, every game may have to be looked at.
+        let most = if filter.is_empty() { limit } else { usize::MAX };
         let sequences: Vec<u64> = {
             let window = self.shared.window.read();
             let slots = window.from(if newest_first { 0 } else { after.saturating_add(1) });
@@ -309,24 +426,34 @@ impl Store {
                     .rev()
                     .map(|slot| slot.sequence)
                     .filter(|&sequence| after == 0 || sequence < after)
-                    .take(limit)
+                    .take(most)
                     .collect()
             } else {
-                slots.map(|slot| slot.sequence).take(limit).collect()
+                slots.map(|slot| slot.sequence).take(most).collect()
             }
         };
         sequences
             .into_iter()
             .filter_map(|sequence| {
                 let record = self.record(sequence).ok()?;
-                Some(summary(sequence, record::summary(&record).ok()?))
+                let found = record::summary(&record).ok()?;
+                filter
+                    .fits(&found.id, &found.game)
+                    .then(|| summary(sequence, found))
             })
+            .take(limit)
             .collect()
     }
 
     /// The next games from sequence number `from` up to `to`, at most `limit`, oldest first, and where to go on; `None`
-    /// at the end. Games that cannot be read are reported and left out. Blocks on the disk.
-    pub fn export(&self, from: u64, to: u64, limit: usize) -> Option<(Vec<StoredGame>, u64)> {
+    /// at the end. Games that cannot be read are reported and left out, and so are those that do not fit. Blocks on the disk.
+    pub fn export(
+        &self,
+        from: u64,
+        to: u64,
+        limit: usize,
+        filter: &Filter,
+    ) -> Option<(Vec<StoredGame>, u64)> {
         let sequences: Vec<u64> = self
             .shared
             .window
@@ -340,6 +467,7 @@ impl Store {
         let games = sequences
             .into_iter()
             .filter_map(|sequence| match self.read(sequence) {
+                Ok(game) if !filter.fits(&game.id, &game) => None,
                 Ok(game) => Some(StoredGame {
                     sequence,
                     game: Some(game),
@@ -374,6 +502,9 @@ impl Store {
             stored_bytes: window.bytes(),
             oldest_sequence,
             newest_sequence,
+            sampled_window_positions: newest(&self.shared.settings.sampling, &ledger).min(window.positions()),
+            appends_held: self.shared.gate.games_wait(),
+            samples_held: self.shared.gate.batches_wait(),
         }
     }
 
@@ -403,6 +534,13 @@ impl Store {
     }
 }
 
+/// How many of the newest positions are drawn from.
+fn newest(sampling: &Sampling, ledger: &Ledger) -> u64 {
+    sampling
+        .window
+        .map_or(u64::MAX, |law| law.positions(ledger.positions_inserted))
+}
+
 fn decoded_or_damaged<T>(sequence: u64, decoded: Result<T, record::DecodeError>) -> Result<T, GetError> {
     decoded.map_err(|error| GetError::Damaged {
         sequence,
@@ -421,5 +559,6 @@ fn summary(sequence: u64, summary: record::Summary) -> GameSummary {
         model_versions: summary.game.model_versions,
         finished_at_ms: summary.game.finished_at_ms,
         actor: summary.game.actor,
+        build: summary.game.build,
     }
 }

@@ -95,12 +95,20 @@ fn texts(game: &Game) -> Result<(), Refusal> {
         ("ending", &game.ending, MAX_TEXT),
         ("actor", &game.actor, MAX_TEXT),
         ("build", &game.build, MAX_TEXT),
+        ("provenance", &game.provenance, MAX_TEXT),
     ];
     for (field, text, limit) in limited {
         require(text.len() <= limit, field, || {
             format!("{} bytes, at most {limit} are taken", text.len())
         })?;
     }
+    require(
+        game.model_providers
+            .iter()
+            .all(|provider| provider.len() <= MAX_TEXT),
+        "model_providers",
+        || format!("one of more than {MAX_TEXT} bytes"),
+    )?;
     require(
         game.model_versions.len() <= MAX_VERSIONS
             && game
@@ -135,6 +143,22 @@ fn lengths(game: &Game) -> Result<usize, Refusal> {
             || format!("a model beyond the {known} in model_versions"),
         )?;
     }
+    let providers = game.model_providers.len();
+    if providers > 0 {
+        equal("model_providers", providers, game.model_versions.len())?;
+    }
+    let surprises = game.policy_surprises.len();
+    if surprises > 0 {
+        equal("policy_surprises", surprises, positions)?;
+    }
+    let is_surprise = |surprise: f32| surprise >= 0.0 && surprise.is_finite();
+    require(
+        game.policy_surprises
+            .iter()
+            .all(|&surprise| is_surprise(surprise)),
+        "policy_surprises",
+        || "a number that is negative or not finite".into(),
+    )?;
     Ok(positions)
 }
 
@@ -216,6 +240,9 @@ fn values(game: &Game) -> Result<(), Refusal> {
     require(is_value(game.score), "score", || {
         format!("{} is no value in [-1, 1]", game.score)
     })?;
+    require((0.0..=1.0).contains(&game.discount), "discount", || {
+        format!("{}, a discount is above 0 and at most 1", game.discount)
+    })?;
     let decided = match GameResult::try_from(game.result) {
         Ok(GameResult::FirstWon) => Some(1.0),
         Ok(GameResult::SecondWon) => Some(-1.0),
@@ -296,10 +323,24 @@ mod tests {
         assert_eq!(refused(|game| game.root_values[3] = 1.5), "root_values");
         assert_eq!(refused(|game| game.score = f32::INFINITY), "score");
         assert_eq!(refused(|game| game.score = 0.5), "score");
+        assert_eq!(refused(|game| game.discount = 1.5), "discount");
+        assert_eq!(refused(|game| game.discount = f32::NAN), "discount");
         assert_eq!(refused(|game| game.result = 0), "result");
         assert_eq!(refused(|game| game.result = 77), "result");
         assert_eq!(refused(|game| game.result = GameResult::Scored.into()), "movers");
         assert_eq!(refused(|game| game.model_of_position[4] = 2), "model_of_position");
         assert_eq!(refused(|game| game.model_versions.clear()), "model_of_position");
+        assert_eq!(
+            refused(|game| game.model_providers = vec!["cpu".into()]),
+            "model_providers"
+        );
+        assert_eq!(
+            refused(|game| game.policy_surprises = vec![0.5; 9]),
+            "policy_surprises"
+        );
+        assert_eq!(
+            refused(|game| game.policy_surprises = vec![-0.5; 10]),
+            "policy_surprises"
+        );
     }
 }

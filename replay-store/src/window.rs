@@ -7,7 +7,7 @@
 //! Positions have offsets that only grow: a game's begin where its elder's end. A uniform draw over
 //! positions is a number below the window's span, looked up by binary search.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 /// A game in the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +85,23 @@ impl Window {
         }
     }
 
+    /// Takes games out for good, as if they had never been there; gives those that were.
+    pub fn delete(&mut self, sequences: &HashSet<u64>) -> Vec<Slot> {
+        let (gone, kept): (Vec<Slot>, Vec<Slot>) = std::mem::take(&mut self.slots)
+            .into_iter()
+            .partition(|slot| sequences.contains(&slot.sequence));
+        self.begin = 0;
+        self.positions = 0;
+        self.bytes = 0;
+        for mut slot in kept {
+            slot.end = self.end() + u64::from(slot.span);
+            self.positions += u64::from(slot.trainable);
+            self.bytes += u64::from(slot.bytes);
+            self.slots.push_back(slot);
+        }
+        gone
+    }
+
     /// Trainable positions in the window.
     pub fn positions(&self) -> u64 {
         self.positions
@@ -114,6 +131,21 @@ impl Window {
             .get(self.slots.partition_point(|slot| slot.end <= offset))?;
         let position = offset - (slot.end - u64::from(slot.span));
         (position < u64::from(slot.trainable)).then_some((*slot, position as u32))
+    }
+
+    /// Whether any draw from `draw` on falls on a position.
+    pub fn has_positions_from(&self, draw: u64) -> bool {
+        let offset = self.begin + draw;
+        let first = self.slots.partition_point(|slot| slot.end <= offset);
+        self.slots.range(first..).enumerate().any(|(at, slot)| {
+            // Of the first game only the later positions may be meant.
+            let before = if at == 0 {
+                offset.saturating_sub(slot.end - u64::from(slot.span))
+            } else {
+                0
+            };
+            before < u64::from(slot.trainable)
+        })
     }
 
     /// The games with sequence numbers from `from` on, oldest first.
@@ -148,6 +180,7 @@ mod tests {
     enum Step {
         Push(u32),
         Lose(prop::sample::Index),
+        Delete(prop::sample::Index),
     }
 
     proptest! {
@@ -156,7 +189,11 @@ mod tests {
         fn agrees_with_a_plain_list(
             limit in 1u64..60,
             steps in prop::collection::vec(
-                prop_oneof![4 => (0u32..12).prop_map(Step::Push), 1 => any::<prop::sample::Index>().prop_map(Step::Lose)],
+                prop_oneof![
+                    8 => (0u32..12).prop_map(Step::Push),
+                    2 => any::<prop::sample::Index>().prop_map(Step::Lose),
+                    1 => any::<prop::sample::Index>().prop_map(Step::Delete),
+                ],
                 1..80,
             ),
         ) {
@@ -182,6 +219,12 @@ mod tests {
                         prop_assert_eq!(window.lose(game.0), had);
                     }
                     Step::Lose(_) => prop_assert!(!window.lose(1)),
+                    Step::Delete(which) if !model.is_empty() => {
+                        let game = model.remove(which.index(model.len()));
+                        let gone = window.delete(&HashSet::from([game.0, 0]));
+                        prop_assert_eq!(gone.iter().map(|slot| slot.sequence).collect::<Vec<_>>(), [game.0]);
+                    }
+                    Step::Delete(_) => prop_assert!(window.delete(&HashSet::from([1])).is_empty()),
                 }
                 let mut expected: Vec<(u64, u32)> =
                     model.iter().flat_map(|game| (0..game.2).map(|position| (game.0, position))).collect();

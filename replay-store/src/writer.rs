@@ -3,31 +3,48 @@
 //! A game is acknowledged after its batch's flush, and enters the window then. After a failed write or
 //! flush nothing may be believed of the database (a second `fsync` may well succeed and prove nothing), so the
 //! thread stops for good: what waits is never acknowledged, the store reports itself failed, and the
-//! process ends with an error. Opening it again finds out what is there.
+//! process ends with an error. Opening it again finds out what is there. A full disk is another matter: what could not be
+//! written is undone, the games are refused for now, and everything else goes on.
 
-use std::{collections::HashSet, fs, sync::Arc, time::Instant};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+    time::Instant,
+};
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     append::{Pending, Verdict},
     disk::Room,
     error::StoreFailed,
+    files,
     frame::Id,
-    identity::{Claim, Identity, sync_folder},
+    identity::{Claim, Identity},
     ledger::Ledger,
     metrics, record,
     settings::{MAX_COMMIT_BYTES, MAX_COMMIT_GAMES, MAX_VOLUME_BYTES},
     shared::{Shared, volume_folder},
-    volume::{Entry, Volume},
+    volume::{Commit, Entry, Volume, VolumeError},
 };
 
 /// What the writer is asked to do.
 pub enum Command {
     /// Make a game durable.
     Append(Pending),
+    /// Delete games for good; told once that is durable.
+    Delete(Vec<u64>, oneshot::Sender<Result<Deleted, VolumeError>>),
     /// Finish what waits, and close the store.
     Close,
+}
+
+/// What was deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Deleted {
+    /// Games.
+    pub games: u64,
+    /// Their trainable positions.
+    pub positions: u64,
 }
 
 /// How full the youngest volume is.
@@ -73,16 +90,33 @@ impl Writer {
             let Some(command) = queue.blocking_recv() else {
                 break;
             };
-            is_closing = !take(command, &mut waiting);
+            let mut other = take(command, &mut waiting);
             let mut bytes: usize = waiting.iter().map(|pending| pending.record.len()).sum();
-            while !is_closing && bytes < MAX_COMMIT_BYTES && waiting.len() < MAX_COMMIT_GAMES {
+            while other.is_none() && bytes < MAX_COMMIT_BYTES && waiting.len() < MAX_COMMIT_GAMES {
                 let Ok(command) = queue.try_recv() else {
                     break;
                 };
-                is_closing = !take(command, &mut waiting);
+                other = take(command, &mut waiting);
                 bytes += waiting.last().map_or(0, |pending| pending.record.len());
             }
             self.commit(std::mem::take(&mut waiting))?;
+            match other {
+                Some(Other::Close) => is_closing = true,
+                Some(Other::Delete(sequences, told)) => {
+                    let deleted = self.delete(sequences);
+                    let failure = deleted
+                        .as_ref()
+                        .err()
+                        .filter(|error| **error != VolumeError::Full)
+                        .cloned();
+                    // Whoever asked may have gone.
+                    let _ = told.send(deleted);
+                    if let Some(error) = failure {
+                        return Err(failed("deleting games")(error));
+                    }
+                }
+                None => {}
+            }
         }
         queue.close();
         self.shared
@@ -118,7 +152,18 @@ impl Writer {
             });
             senders.push((game.checked, game.reply, game.room));
         }
-        self.make_durable(&entries, &ledger)?;
+        if !self.make_durable(&entries, &ledger)? {
+            metrics::full_disk();
+            self.shared.warn_of_room(&VolumeError::Full);
+            for (_, reply, _room) in senders {
+                reply(refused_for_now(&VolumeError::Full));
+            }
+            for game in twice {
+                (game.reply)(refused_for_now(&VolumeError::Full));
+            }
+            self.room.changed();
+            return self.remove_retired();
+        }
 
         let trainable: Vec<u32> = senders.iter().map(|(checked, ..)| checked.trainable).collect();
         self.publish(&entries, &trainable);
@@ -133,21 +178,30 @@ impl Writer {
         self.remove_retired()
     }
 
-    fn make_durable(&self, entries: &[Entry], ledger: &Ledger) -> Result<(), StoreFailed> {
+    /// False where the disk is full, and everything is as it was.
+    fn make_durable(&self, entries: &[Entry], ledger: &Ledger) -> Result<bool, StoreFailed> {
         let began = Instant::now();
         let volume = self.shared.shelf.youngest().ok_or_else(|| StoreFailed {
             reason: "there is no volume to write to".into(),
         })?;
-        volume
-            .commit(entries, &[], ledger)
-            .map_err(failed("writing games"))?;
-        self.shared
-            .keeper
-            .lock()
-            .inserted(ledger)
-            .map_err(failed("writing the ledger"))?;
+        let commit = Commit {
+            entries,
+            lost: &[],
+            deleted: &[],
+            ledger,
+        };
+        match volume.commit(commit) {
+            Ok(()) => {}
+            Err(VolumeError::Full) => return Ok(false),
+            Err(error) => return Err(failed("writing games")(error)),
+        }
+        match self.shared.keeper.lock().inserted(ledger) {
+            // The volume has it too.
+            Err(error) if files::is_full(&error) => {}
+            written => written.map_err(failed("writing the ledger"))?,
+        }
         metrics::committed(entries.len(), began.elapsed());
-        Ok(())
+        Ok(true)
     }
 
     /// Sorts out what cannot be stored, and answers it.
@@ -159,16 +213,13 @@ impl Writer {
                 self.duplicate(game);
             } else if ids.contains(&game.id()) {
                 admitted.twice.push(game);
-            } else if let Some(reason) = self.other_rows(&game)? {
+            } else if let Some(verdict) = self.other_rows(&game)? {
                 metrics::refused("row_length");
-                (game.reply)(Verdict::refused(reason));
+                (game.reply)(verdict);
             } else if let Err(no_room) = self.room.check(game.record.len() as u64) {
                 metrics::refused("disk");
                 self.shared.warn_of_room(&no_room);
-                (game.reply)(Verdict::Refused {
-                    reason: no_room.to_string(),
-                    retry: true,
-                });
+                (game.reply)(refused_for_now(&no_room));
             } else {
                 ids.insert(game.id());
                 admitted.games.push(game);
@@ -181,7 +232,7 @@ impl Writer {
     }
 
     /// The first game fixes the rows' length; says what is wrong with a game whose rows have another.
-    fn other_rows(&mut self, game: &Pending) -> Result<Option<String>, StoreFailed> {
+    fn other_rows(&mut self, game: &Pending) -> Result<Option<Verdict>, StoreFailed> {
         let length = game.checked.row_length.unwrap_or(0);
         match self.identity.row_length {
             Some(known) if known == length => Ok(None),
@@ -190,18 +241,25 @@ impl Writer {
                     0 => "varying length".to_owned(),
                     length => format!("{length} values"),
                 };
-                Ok(Some(format!(
+                Ok(Some(Verdict::refused(format!(
                     "rows: of {}, this store's are of {}",
                     say(length),
                     say(known)
-                )))
+                ))))
             }
             None => {
-                self.identity.row_length = Some(length);
-                self.identity
-                    .save(&self.shared.settings.folder)
-                    .map_err(failed("writing store.json"))?;
-                Ok(None)
+                let identity = Identity {
+                    row_length: Some(length),
+                    ..self.identity.clone()
+                };
+                match identity.save(self.shared.files.as_ref(), &self.shared.settings.folder) {
+                    Ok(()) => {
+                        self.identity = identity;
+                        Ok(None)
+                    }
+                    Err(error) if files::is_full(&error) => Ok(Some(refused_for_now(&VolumeError::Full))),
+                    Err(error) => Err(failed("writing store.json")(error)),
+                }
             }
         }
     }
@@ -213,11 +271,10 @@ impl Writer {
     }
 
     fn save_duplicates(&self) -> Result<(), StoreFailed> {
-        self.shared
-            .keeper
-            .lock()
-            .save()
-            .map_err(failed("writing the ledger"))
+        match self.shared.keeper.lock().save() {
+            Err(error) if files::is_full(&error) => Ok(()),
+            saved => saved.map_err(failed("writing the ledger")),
+        }
     }
 
     /// Lets samplers see the games, and retires what they push out.
@@ -249,6 +306,39 @@ impl Writer {
         self.shared.announce();
     }
 
+    /// Deletes games, each in its own volume.
+    fn delete(&mut self, sequences: Vec<u64>) -> Result<Deleted, VolumeError> {
+        let ledger = self.shared.keeper.lock().durable();
+        let mut by_volume: BTreeMap<u64, (Arc<Volume>, Vec<u64>)> = BTreeMap::new();
+        for sequence in sequences {
+            if let Some(volume) = self.shared.shelf.holding(sequence) {
+                let (_, own) = by_volume
+                    .entry(volume.first())
+                    .or_insert_with(|| (volume, Vec::new()));
+                own.push(sequence);
+            }
+        }
+        let mut deleted = Deleted::default();
+        for (volume, own) in by_volume.into_values() {
+            volume.commit(Commit {
+                entries: &[],
+                lost: &[],
+                deleted: &own,
+                ledger: &ledger,
+            })?;
+            let gone = self.shared.window.write().delete(&own.into_iter().collect());
+            for slot in &gone {
+                self.shared.cache.remove(slot.sequence);
+            }
+            deleted.games += gone.len() as u64;
+            deleted.positions += gone.iter().map(|slot| u64::from(slot.trainable)).sum::<u64>();
+        }
+        metrics::deleted(deleted.games);
+        metrics::window(&self.shared.window.read());
+        self.shared.announce();
+        Ok(deleted)
+    }
+
     fn seal_if_full(&mut self, next: u64) -> Result<(), StoreFailed> {
         let is_full = self.fill.positions >= self.shared.settings.volume_positions()
             || self.fill.bytes >= MAX_VOLUME_BYTES;
@@ -256,11 +346,26 @@ impl Writer {
             return Ok(());
         }
         let folder = volume_folder(&self.shared.settings.folder, next);
-        let volume = Volume::open(&folder, next).map_err(failed("starting a volume"))?;
-        sync_folder(folder.parent().unwrap_or(&folder)).map_err(failed("starting a volume"))?;
-        self.shared.shelf.push(volume);
-        self.fill = Fill::default();
-        Ok(())
+        let files = &self.shared.files;
+        match Volume::open(files, &folder, next, self.shared.settings.engine) {
+            Ok(volume) => {
+                self.shared.shelf.push(volume);
+                self.fill = Fill::default();
+                Ok(())
+            }
+            Err(VolumeError::Full) => {
+                // The present volume goes on growing. Nothing may be left of the other one: its name says that the
+                // present one ends before it.
+                let parent = folder.parent().unwrap_or(&folder);
+                if files.exists(&folder) {
+                    files
+                        .remove_folder(&folder)
+                        .map_err(failed("starting a volume"))?;
+                }
+                files.sync_folder(parent).map_err(failed("starting a volume"))
+            }
+            Err(error) => Err(failed("starting a volume")(error)),
+        }
     }
 
     /// Removes volumes whose games are all retired; their ids are kept.
@@ -275,7 +380,7 @@ impl Writer {
             if is_needed {
                 break;
             }
-            let ids: Vec<(u64, Id)> = (oldest.first..next)
+            let ids: Vec<(u64, Id)> = (oldest.first()..next)
                 .filter_map(|sequence| {
                     let id = oldest.name(sequence).or_else(|| {
                         let record = oldest.read(sequence).ok()?;
@@ -284,13 +389,16 @@ impl Writer {
                     Some((sequence, id))
                 })
                 .collect();
-            self.shared
-                .known
-                .write()
-                .retire(oldest.first, &ids)
-                .map_err(failed("keeping the ids of retired games"))?;
+            let files = &self.shared.files;
+            match self.shared.known.write().retire(oldest.first(), &ids) {
+                // It is tried again after the next games.
+                Err(error) if files::is_full(&error) => break,
+                kept => kept.map_err(failed("keeping the ids of retired games"))?,
+            }
             self.shared.shelf.remove_oldest();
-            fs::remove_dir_all(oldest.folder()).map_err(failed("removing a retired volume"))?;
+            files
+                .remove_folder(oldest.folder())
+                .map_err(failed("removing a retired volume"))?;
             self.room.changed();
         }
         Ok(())
@@ -304,14 +412,28 @@ struct Admitted {
     twice: Vec<Pending>,
 }
 
-/// Queues a game; `false` where the store is to close.
-fn take(command: Command, waiting: &mut Vec<Pending>) -> bool {
+/// What is done after the games that came before it.
+enum Other {
+    Delete(Vec<u64>, oneshot::Sender<Result<Deleted, VolumeError>>),
+    Close,
+}
+
+/// Queues a game, or gives what else is to be done.
+fn take(command: Command, waiting: &mut Vec<Pending>) -> Option<Other> {
     match command {
         Command::Append(pending) => {
             waiting.push(pending);
-            true
+            None
         }
-        Command::Close => false,
+        Command::Delete(sequences, told) => Some(Other::Delete(sequences, told)),
+        Command::Close => Some(Other::Close),
+    }
+}
+
+fn refused_for_now(reason: &impl std::fmt::Display) -> Verdict {
+    Verdict::Refused {
+        reason: reason.to_string(),
+        retry: true,
     }
 }
 

@@ -39,6 +39,10 @@ impl Drop for Process {
 }
 
 fn command(folder: &Path, address: SocketAddr) -> Command {
+    command_with(folder, address, &[])
+}
+
+fn command_with(folder: &Path, address: SocketAddr, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_minuet-replay-store"));
     for set in [
         format!("replay.address=\"{address}\""),
@@ -47,6 +51,9 @@ fn command(folder: &Path, address: SocketAddr) -> Command {
         "replay.min_free_mib=0".into(),
     ] {
         command.args(["--set", &set]);
+    }
+    for set in more {
+        command.args(["--set", set]);
     }
     command.env("MINUET_LOG", "warn").stdout(Stdio::null());
     command
@@ -233,4 +240,103 @@ async fn a_failing_disk_stops_the_store_and_loses_nothing_that_was_acknowledged(
         acknowledged.len(),
         stored.len()
     );
+}
+
+/// Sends games until the store is gone; those that are held back are sent again by and by, as an actor does.
+async fn keep_sending(mut client: Client, first: u64) {
+    let mut number = first;
+    loop {
+        let game = synthetic::game(number, 20);
+        let Ok(acks) = client.append(tokio_stream::iter([game])).await else {
+            return;
+        };
+        match acks.into_inner().message().await {
+            Ok(Some(ack)) if ack.retry => {}
+            Ok(Some(_)) => number += 1,
+            Ok(None) | Err(_) => return,
+        }
+    }
+}
+
+async fn keep_sampling(mut client: Client, seed: u64) {
+    let request = SampleRequest {
+        batch_size: 64,
+        batches: u32::MAX,
+        seed,
+        min_positions: 200,
+        ..SampleRequest::default()
+    };
+    let Ok(batches) = client.sample(request).await else {
+        return;
+    };
+    let mut batches = batches.into_inner();
+    while let Ok(Some(_)) = batches.message().await {}
+}
+
+/// The bounds on uses hold on both sides whatever is killed, either side waits for the other, and after every restart
+/// both go on. With the slack as small as this, each waits for the other nearly all the time.
+#[tokio::test(flavor = "multi_thread")]
+async fn both_bounds_hold_through_kills_and_neither_side_waits_for_ever() {
+    const SLACK: u64 = 400;
+    // Games that were let in and are on their way to the disk.
+    const ON_THE_WAY: u64 = 2 * 20 + 64 * 20;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("replay");
+    let bounds = [
+        "replay.min_uses=1.0",
+        "replay.max_uses=1.5",
+        "replay.uses_slack=400",
+        "learner.samples_per_position=1.2",
+    ];
+    let holds = |numbers: &proto::v1::StatsReply, context: &str| {
+        let (inserted, sampled) = (numbers.positions_inserted, numbers.positions_sampled);
+        // What was reserved when the store was killed counts as sampled, and was not.
+        let reserved = (sampled / 128) as f64;
+        assert!(
+            sampled as f64 <= 1.5 * inserted as f64 + reserved,
+            "{context}: {numbers:?}"
+        );
+        assert!(inserted <= sampled + SLACK + ON_THE_WAY, "{context}: {numbers:?}");
+    };
+    let (mut inserted, mut sampled) = (0, 0);
+    for round in 0..8u64 {
+        let address = free_address();
+        let mut process = Process(command_with(&path, address, &bounds).spawn().unwrap());
+        let mut own = client(address);
+        ready(&mut own, &mut process).await;
+        // In turn: both sides, only games, only batches.
+        let mut sides = tokio::task::JoinSet::new();
+        if round % 4 != 3 {
+            for stream in 0..2 {
+                sides.spawn(keep_sending(client(address), (round * 2 + stream) * 1_000_000));
+            }
+        }
+        if round % 4 != 1 {
+            sides.spawn(keep_sampling(client(address), round));
+        }
+        let deadline = std::time::Instant::now() + Duration::from_secs(120);
+        loop {
+            let numbers = stats(&mut own).await;
+            holds(&numbers, &format!("round {round}"));
+            let is_done = match round % 4 {
+                // The games come to a halt when they are too far ahead, the batches likewise.
+                1 => numbers.appends_held,
+                3 => numbers.samples_held,
+                _ => numbers.positions_inserted > inserted + 600 && numbers.positions_sampled > sampled + 600,
+            };
+            if is_done {
+                (inserted, sampled) = (numbers.positions_inserted, numbers.positions_sampled);
+                break;
+            }
+            assert!(
+                std::time::Instant::now() < deadline,
+                "round {round}: nothing moves: {numbers:?}"
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        process.0.kill().unwrap();
+        process.0.wait().unwrap();
+        sides.shutdown().await;
+    }
+    println!("{inserted} positions inserted, {sampled} sampled through 8 kills");
 }

@@ -18,6 +18,8 @@ use replay_store::{
     append::Verdict,
     disk::{Probe, Space},
     error::OpenError,
+    files::Real,
+    filter::Filter,
     store::{GetError, SampleError, Store},
 };
 
@@ -56,7 +58,7 @@ async fn the_window_slides_and_restarts_change_nothing() {
         put_all(&store, part).await;
         let before = store.stats();
         let batch = store.batch(5, round as u64, 64).unwrap();
-        let listed = store.list(0, 1000, false);
+        let listed = store.list(0, 1000, false, &Filter::default());
         close(store);
 
         store = open(&settings);
@@ -75,7 +77,7 @@ async fn the_window_slides_and_restarts_change_nothing() {
                 ..before
             }
         );
-        assert_eq!(store.list(0, 1000, false), listed);
+        assert_eq!(store.list(0, 1000, false, &Filter::default()), listed);
         assert!(round == 0 || (2_000..2_040).contains(&after.window_positions));
         assert_eq!(batch.window_positions, after.window_positions);
     }
@@ -197,7 +199,7 @@ async fn a_full_disk_refuses_games_serves_samples_and_recovers() {
     let mut settings = settings(folder.path(), 1_000);
     settings.min_free_bytes = 256 << 20;
     settings.max_disk_bytes = 1 << 30;
-    let store = Store::open_with(settings, Box::new(disk)).unwrap();
+    let store = Store::open_with(settings, Box::new(disk), Arc::new(Real)).unwrap();
     assert_eq!(store.put(&synthetic::game(0, 20)).await.unwrap(), Verdict::Stored);
     for (what, free_now, used_now, words) in [
         ("disk", 100 << 20, 0, "replay.min_free_mib"),

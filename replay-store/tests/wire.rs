@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use common::{Served, append, is_stored, settings, stats, synthetic};
 use proto::v1::{
-    Batch, ExportRequest, Game, GetGameRequest, ListGamesRequest, SampleRequest,
-    replay_store_client::ReplayStoreClient,
+    Batch, DeleteGamesRequest, ExportRequest, Game, GameFilter, GetGameRequest, ListGamesRequest,
+    SampleRequest, replay_store_client::ReplayStoreClient,
 };
 use tokio_stream::{StreamExt as _, iter, wrappers::ReceiverStream};
 use tonic::Code;
@@ -80,6 +80,7 @@ async fn games_go_in_once_and_come_out_as_they_were() {
         .export(ExportRequest {
             from_sequence: 3,
             to_sequence: 39,
+            filter: None,
         })
         .await
         .unwrap()
@@ -112,6 +113,7 @@ async fn lists_run_both_ways_page_by_page() {
                 after_sequence,
                 limit: 4,
                 newest_first,
+                filter: None,
             };
             let page = client.list_games(request).await.unwrap().into_inner().games;
             let Some(last) = page.last() else { break };
@@ -330,5 +332,102 @@ async fn health_and_message_limits() {
     assert!(is_stored(
         &append(&mut client, vec![synthetic::game(2, 5)]).await[0]
     ));
+    served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deleted_games_are_gone_for_good_and_stay_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = settings(folder.path(), 100_000);
+    let served = Served::start(settings.clone()).await;
+    let mut client = served.client();
+    let mut games = games(60);
+    for (number, game) in games.iter_mut().enumerate() {
+        game.actor = format!("actor-{}", number % 3);
+        if number % 10 == 0 {
+            game.model_versions[1] = "000000000777-00000000".into();
+        }
+    }
+    for group in games.chunks(7) {
+        append(&mut client, group.to_vec()).await;
+    }
+    let before = stats(&mut client).await;
+    let bad = |game: &Game| game.model_versions[1].starts_with("000000000777") && game.actor == "actor-1";
+    let filter = GameFilter {
+        model_versions: vec!["000000000777-00000000".into()],
+        actors: vec!["actor-1".into()],
+        ..GameFilter::default()
+    };
+    let delete = |filter: Option<GameFilter>, dry_run| DeleteGamesRequest { filter, dry_run };
+    for everything in [None, Some(GameFilter::default())] {
+        let error = client.delete_games(delete(everything, false)).await.unwrap_err();
+        assert_eq!(error.code(), Code::InvalidArgument);
+    }
+    let dry = client
+        .delete_games(delete(Some(filter.clone()), true))
+        .await
+        .unwrap()
+        .into_inner();
+    assert_eq!(stats(&mut client).await.games, before.games);
+    let deleted = client
+        .delete_games(delete(Some(filter.clone()), false))
+        .await
+        .unwrap()
+        .into_inner();
+    assert_eq!(deleted, dry);
+    let gone: Vec<&Game> = games.iter().filter(|game| bad(game)).collect();
+    assert!(!gone.is_empty() && deleted.games == gone.len() as u64);
+    let positions: usize = gone.iter().map(|game| game.actions.len()).sum();
+    assert_eq!(deleted.positions, positions as u64);
+    served.stop().await;
+
+    // Neither a restart nor its actor brings a game back.
+    let served = Served::start(settings).await;
+    let mut client = served.client();
+    let after = stats(&mut client).await;
+    assert_eq!(after.games, before.games - deleted.games);
+    assert_eq!(
+        after.window_positions,
+        before.window_positions - deleted.positions
+    );
+    assert_eq!(
+        (after.games_inserted, after.damaged_games),
+        (before.games_inserted, 0)
+    );
+    for game in gone {
+        let request = GetGameRequest { id: game.id.clone() };
+        assert_eq!(client.get_game(request).await.unwrap_err().code(), Code::NotFound);
+        assert!(append(&mut client, vec![game.clone()]).await[0].duplicate);
+    }
+    let list = |filter| ListGamesRequest {
+        after_sequence: 0,
+        limit: 1000,
+        newest_first: true,
+        filter,
+    };
+    assert_eq!(
+        client
+            .list_games(list(Some(filter)))
+            .await
+            .unwrap()
+            .into_inner()
+            .games,
+        []
+    );
+    let by_id = GameFilter {
+        ids: vec![games[2].id.clone()],
+        ..GameFilter::default()
+    };
+    let listed = client
+        .list_games(list(Some(by_id)))
+        .await
+        .unwrap()
+        .into_inner()
+        .games;
+    assert_eq!(listed.len(), 1);
+    assert_eq!((&listed[0].id, listed[0].build.as_str()), (&games[2].id, "0.1.0"));
+    let batches = client.sample(sample(500, 1, 1)).await.unwrap().into_inner();
+    let batch: Vec<Batch> = batches.map(Result::unwrap).collect().await;
+    assert_eq!(batch[0].positions, 500);
     served.stop().await;
 }

@@ -1,7 +1,7 @@
 //! One `Append` stream. A slot for the acknowledgement is taken before a game is read, so telling the
 //! sender never waits, and a sender that reads no acknowledgements is read from no further.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use proto::v1::{AppendAck, Game};
 use tokio::sync::mpsc;
@@ -17,6 +17,9 @@ use crate::{
 
 /// Games above this many positions are packed on a blocking thread (a smaller one takes under a millisecond).
 const PACKED_AT_ONCE: usize = 1024;
+
+/// How long a game is held back before it is refused for now: well below what a sender waits for an acknowledgement.
+const HOLD: Duration = Duration::from_secs(5);
 
 type Acks = mpsc::Sender<Result<AppendAck, Status>>;
 type Slot = mpsc::OwnedPermit<Result<AppendAck, Status>>;
@@ -62,10 +65,44 @@ async fn run(
             () = shutdown.cancelled() => return Some(stopping()),
             failure = failure(&mut state) => return Some(failure),
         };
+        let slot = match admit(store, slot, &game.id).await {
+            Ok(slot) => slot,
+            Err(Held) => continue,
+        };
         if let Err(failure) = take(store, game, slot).await {
             return Some(Status::unavailable(failure.to_string()));
         }
     }
+}
+
+/// The game was refused for now, because batches are too far behind.
+struct Held;
+
+/// Holds a game back while batches are too far behind; one that has waited for long is refused, to be sent again.
+async fn admit(store: &Arc<Store>, slot: Slot, id: &[u8]) -> Result<Slot, Held> {
+    if store.may_insert() {
+        return Ok(slot);
+    }
+    let _waiting = store.gate().game_waits();
+    let mut opened = store.gate().opened();
+    let freed = async {
+        while !store.may_insert() {
+            if opened.changed().await.is_err() {
+                return;
+            }
+        }
+    };
+    if tokio::time::timeout(HOLD, freed).await.is_ok() {
+        return Ok(slot);
+    }
+    metrics::refused("held");
+    let refused = Verdict::Refused {
+        reason: "the learner is behind: positions have not been used as often as replay.min_uses asks for"
+            .into(),
+        retry: true,
+    };
+    slot.send(Ok(refused.ack(id.to_vec().into())));
+    Err(Held)
 }
 
 /// Checks and packs a game, and queues it for the writer.

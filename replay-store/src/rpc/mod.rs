@@ -11,8 +11,8 @@ mod sampling;
 use std::sync::Arc;
 
 use proto::v1::{
-    AppendAck, Batch, ExportRequest, Game, GetGameRequest, ListGamesReply, ListGamesRequest, SampleRequest,
-    StatsReply, StatsRequest, StoredGame,
+    AppendAck, Batch, DeleteGamesReply, DeleteGamesRequest, ExportRequest, Game, GameFilter, GetGameRequest,
+    ListGamesReply, ListGamesRequest, SampleRequest, StatsReply, StatsRequest, StoredGame,
     replay_store_server::{ReplayStore, ReplayStoreServer},
 };
 use service::connect::MAX_MESSAGE_BYTES;
@@ -22,8 +22,9 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::{
+    filter::Filter,
     settings::{MAX_GAME_BYTES, MAX_LISTED},
-    store::{GetError, Store},
+    store::{DeleteError, GetError, Store},
 };
 
 /// Games of one `Export` step, and steps that may wait for the client.
@@ -100,14 +101,16 @@ impl ReplayStore for Rpc {
             after_sequence,
             limit,
             newest_first,
+            filter,
         } = request.into_inner();
         if limit == 0 || limit > MAX_LISTED {
             return Err(Status::invalid_argument(format!(
                 "limit: {limit}, 1 to {MAX_LISTED} are possible"
             )));
         }
+        let filter = wanted(filter)?;
         let games = self
-            .blocking(move |store| store.list(after_sequence, limit as usize, newest_first))
+            .blocking(move |store| store.list(after_sequence, limit as usize, newest_first, &filter))
             .await?;
         Ok(Response::new(ListGamesReply { games }))
     }
@@ -128,19 +131,56 @@ impl ReplayStore for Rpc {
         })
     }
 
+    async fn delete_games(
+        &self,
+        request: Request<DeleteGamesRequest>,
+    ) -> Result<Response<DeleteGamesReply>, Status> {
+        let DeleteGamesRequest { filter, dry_run } = request.into_inner();
+        let filter = wanted(filter)?;
+        if filter.is_empty() {
+            return Err(Status::invalid_argument(
+                "filter: an empty one would delete every game; name what is to go",
+            ));
+        }
+        let found = self.blocking(move |store| store.find(&filter)).await?;
+        if dry_run {
+            return Ok(Response::new(DeleteGamesReply {
+                games: found.len() as u64,
+                positions: found.iter().map(|&(_, positions)| u64::from(positions)).sum(),
+            }));
+        }
+        let sequences = found.into_iter().map(|(sequence, _)| sequence).collect();
+        let deleted = self.store.delete(sequences).await.map_err(|error| match error {
+            DeleteError::Full => Status::resource_exhausted(error.to_string()),
+            DeleteError::Failed(failure) => Status::unavailable(failure.to_string()),
+        })?;
+        tracing::warn!(
+            games = deleted.games,
+            positions = deleted.positions,
+            "games were deleted by request"
+        );
+        Ok(Response::new(DeleteGamesReply {
+            games: deleted.games,
+            positions: deleted.positions,
+        }))
+    }
+
     async fn export(&self, request: Request<ExportRequest>) -> Result<Response<Self::ExportStream>, Status> {
         let ExportRequest {
             from_sequence,
             to_sequence,
+            filter,
         } = request.into_inner();
+        let filter = Arc::new(wanted(filter)?);
         let to = if to_sequence == 0 { u64::MAX } else { to_sequence };
         let (games, stream) = mpsc::channel(EXPORT_STEP);
         let rpc = self.clone();
         tokio::spawn(async move {
             let mut from = from_sequence;
             loop {
+                let filter = Arc::clone(&filter);
                 let step = rpc
-                    .blocking(move |store| store.export(from, to, EXPORT_STEP))
+                    .blocking(move |store| store.export(from, to, EXPORT_STEP, &filter))
                     .await;
                 let (step, next) = match step {
                     Ok(Some(step)) => step,
@@ -168,6 +208,11 @@ impl ReplayStore for Rpc {
         });
         Ok(Response::new(ReceiverStream::new(stream)))
     }
+}
+
+/// A request's filter.
+fn wanted(filter: Option<GameFilter>) -> Result<Filter, Status> {
+    Filter::new(filter).map_err(|error| Status::invalid_argument(error.to_string()))
 }
 
 /// What a stream that is cut short by a shutdown ends with; clients connect again.

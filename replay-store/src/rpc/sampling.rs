@@ -1,6 +1,6 @@
 //! One `Sample` stream: the next batch is made while the last one is on its way.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use proto::v1::{Batch, SampleRequest};
 use tokio::sync::mpsc;
@@ -17,6 +17,9 @@ use crate::{
 
 /// Batches that are ready and wait for the client.
 const READY: usize = 2;
+
+/// How long a batch that waits does so without another look.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// Checks the request and serves the stream in a task of its own.
 pub(super) fn start(
@@ -65,22 +68,33 @@ async fn run(
     let mut state = store.state();
     for at in 0..u64::from(request.batches) {
         let number = request.first_batch.wrapping_add(at);
+        // While a batch waits, whatever for, games are let in: so the two sides can never wait for each other.
+        let mut waiting = None;
         let batch = loop {
             let enough = request.min_positions.max(1);
-            tokio::select! {
-                held = positions.wait_for(|&held| held >= enough) => { held.map_err(|_| stopping())?; }
-                _ = state.wait_for(|state| matches!(state, State::Failed(_))) => {
-                    return Err(Status::unavailable("the store has failed"));
+            if waiting.is_some() || *positions.borrow() < enough {
+                waiting.get_or_insert_with(|| store.gate().batch_waits());
+                tokio::select! {
+                    changed = positions.changed() => changed.map_err(|_| stopping())?,
+                    () = tokio::time::sleep(LOOK) => {}
+                    _ = state.wait_for(|state| matches!(state, State::Failed(_))) => {
+                        return Err(Status::unavailable("the store has failed"));
+                    }
+                }
+                if *positions.borrow_and_update() < enough {
+                    continue;
                 }
             }
-            let (store, seed, size) = (Arc::clone(store), request.seed, request.batch_size as usize);
-            let drawn = tokio::task::spawn_blocking(move || store.batch(seed, number, size))
+            let (drawing, seed, size) = (Arc::clone(store), request.seed, request.batch_size as usize);
+            let drawn = tokio::task::spawn_blocking(move || drawing.batch(seed, number, size))
                 .await
                 .map_err(|error| Status::internal(error.to_string()))?;
             match drawn {
                 Ok(batch) => break batch,
-                // The last position was lost in the meantime: wait again.
-                Err(SampleError::Empty) => tokio::task::yield_now().await,
+                // The last position was lost in the meantime, or the bound is reached, or nothing can be counted: wait.
+                Err(SampleError::Empty | SampleError::Held | SampleError::Full) => {
+                    waiting.get_or_insert_with(|| store.gate().batch_waits());
+                }
                 Err(error @ SampleError::Unreadable) => return Err(Status::data_loss(error.to_string())),
                 Err(SampleError::Failed(failure)) => return Err(Status::unavailable(failure.to_string())),
             }

@@ -6,7 +6,7 @@ pub mod synthetic;
 use std::{net::SocketAddr, path::Path};
 
 use proto::v1::{AppendAck, Game, StatsReply, StatsRequest, replay_store_client::ReplayStoreClient};
-use replay_store::{settings::Settings, store::Store};
+use replay_store::{gate::Bounds, sampler::Sampling, settings::Settings, store::Store, volume::Engine};
 use service::connect::{MAX_MESSAGE_BYTES, channel};
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_stream::iter;
@@ -21,7 +21,10 @@ pub fn settings(folder: &Path, window_positions: u64) -> Settings {
         folder: folder.join("replay"),
         game: "paco-sako".into(),
         options: 1,
+        engine: Engine::Log,
         window_positions,
+        sampling: Sampling::default(),
+        bounds: Bounds::default(),
         cache_bytes: 64 << 20,
         max_disk_bytes: 1 << 40,
         min_free_bytes: 0,

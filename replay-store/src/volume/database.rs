@@ -1,14 +1,14 @@
-//! A volume: one sled database holding the games of a run of sequence numbers.
+//! A volume as a sled database.
 //!
 //! | key | value |
 //! |---|---|
 //! | `g` · sequence · part | a framed part of the game's record |
 //! | `i` · sequence | the game's framed name, a second witness that it was here |
 //! | `d` · sequence | the game is known to be lost (its id, where that is known) |
+//! | `x` · sequence | the game was deleted |
 //! | `l` | the ledger as of the last batch |
 //!
-//! A volume is only ever appended to, and removed as a whole once its games are retired. That is not for
-//! taste: in a database that is deleted from at one end and inserted into at the other, sled 0.34 never
+//! That volumes are only appended to and removed as a whole is not for taste: in a database that is deleted from at one end and inserted into at the other, sled 0.34 never
 //! gets its space back (measured: after 8 turn-overs of a 20 MB window it took 195 MB, and kept
 //! growing), while appending costs a steady factor of 1.8 to 2.0.
 //!
@@ -27,6 +27,7 @@ use std::{
 
 use service::contain::contain;
 
+use super::{Commit, ReadError, VolumeError};
 use crate::{
     frame::{self, Id},
     ledger::Ledger,
@@ -41,48 +42,12 @@ const PAGE_CACHE_BYTES: u64 = 4 * 1024 * 1024;
 /// How long a database that this process has just closed may take to let go of its lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a database did instead of its work.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum VolumeError {
-    /// sled reported an error, or the file system below it did.
-    #[error("{0}")]
-    Database(String),
-    /// sled panicked.
-    #[error("the database panicked: {0}")]
-    Panic(String),
-    /// The record is longer than a game may be.
-    #[error("a record of {0} bytes is too long")]
-    TooLong(usize),
-}
+/// sled's file in the volume's folder.
+pub const FILE: &str = "db";
 
-/// Why a game cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ReadError {
-    /// It is not there.
-    #[error("missing")]
-    Missing,
-    /// A part is missing or fails its checksum.
-    #[error("damaged: {0}")]
-    Damaged(&'static str),
-    /// The database failed.
-    #[error(transparent)]
-    Volume(#[from] VolumeError),
-}
-
-/// A game as it is written.
-#[derive(Clone, Debug)]
-pub struct Entry {
-    /// Its sequence number.
-    pub sequence: u64,
-    /// Its id.
-    pub id: Id,
-    /// Its record ([`crate::record`]).
-    pub record: Vec<u8>,
-}
-
-/// An open volume.
+/// An open database.
 #[derive(Debug)]
-pub struct Volume {
+pub struct Database {
     /// The first sequence number that belongs to it.
     pub first: u64,
     folder: PathBuf,
@@ -90,7 +55,7 @@ pub struct Volume {
     file: File,
 }
 
-impl Volume {
+impl Database {
     /// Opens the volume in `folder`, or makes it; what sled does to a damaged file while opening it is
     /// done then, so whoever suspects damage salvages first.
     ///
@@ -107,7 +72,7 @@ impl Volume {
         let began = Instant::now();
         let database = loop {
             match guarded(|| config.open()) {
-                Err(VolumeError::Database(message))
+                Err(VolumeError::Broken(message))
                     if message.contains("could not acquire lock") && began.elapsed() < LOCK_PATIENCE =>
                 {
                     thread::sleep(Duration::from_millis(20));
@@ -115,7 +80,9 @@ impl Volume {
                 opened => break opened?,
             }
         };
-        let file = File::open(folder.join("db")).map_err(io_error)?;
+        let file = File::open(folder.join(FILE)).map_err(io_error)?;
+        // What a process that was killed had not synced counts from here on.
+        file.sync_data().map_err(io_error)?;
         Ok(Self {
             first,
             folder: folder.into(),
@@ -124,18 +91,13 @@ impl Volume {
         })
     }
 
-    /// Writes games, their names, the losses, and the ledger in one atomic batch; all of it is durable when this returns.
+    /// As [`super::Volume::commit`].
     ///
     /// # Errors
-    /// [`VolumeError`]; nothing may be assumed of the batch then, and the volume must not be written to again.
-    pub fn commit(
-        &self,
-        entries: &[Entry],
-        lost: &[(u64, Option<Id>)],
-        ledger: &Ledger,
-    ) -> Result<(), VolumeError> {
+    /// As there; a full disk is no [`VolumeError::Full`] here, for sled does not recover from it.
+    pub fn commit(&self, commit: Commit<'_>) -> Result<(), VolumeError> {
         let mut batch = sled::Batch::default();
-        for entry in entries {
+        for entry in commit.entries {
             let frames = frame::split(entry.sequence, &entry.record)
                 .ok_or(VolumeError::TooLong(entry.record.len()))?;
             for (part, frame) in frames.into_iter().enumerate() {
@@ -146,13 +108,16 @@ impl Volume {
                 &frame::name(entry.sequence, &entry.id),
             );
         }
-        for (sequence, id) in lost {
+        for (sequence, id) in commit.lost {
             batch.insert(
                 &key(b'd', *sequence),
                 id.as_ref().map_or(&[][..], |id| id.as_slice()),
             );
         }
-        batch.insert(b"l", ledger.pack(0).as_slice());
+        for sequence in commit.deleted {
+            batch.insert(&key(b'x', *sequence), &[]);
+        }
+        batch.insert(b"l", commit.ledger.pack(0).as_slice());
         guarded(|| self.database.apply_batch(batch))?;
         guarded(|| self.database.flush())?;
         self.file.sync_data().map_err(io_error)
@@ -197,6 +162,11 @@ impl Volume {
         Some(value.as_ref().try_into().ok())
     }
 
+    /// Whether this game was deleted.
+    pub fn deleted(&self, sequence: u64) -> bool {
+        matches!(guarded(|| self.database.get(key(b'x', sequence))), Ok(Some(_)))
+    }
+
     /// The ledger as of the last batch; `None` where there was no batch or it cannot be read.
     pub fn ledger(&self) -> Option<Ledger> {
         let value = guarded(|| self.database.get(b"l")).ok()??;
@@ -206,16 +176,6 @@ impl Volume {
     /// Where the volume lies.
     pub fn folder(&self) -> &Path {
         &self.folder
-    }
-
-    /// Overwrites the framed part of a game, for tests that damage what is stored.
-    #[cfg(test)]
-    pub fn damage(&self, sequence: u64, change: impl FnOnce(&mut Vec<u8>)) {
-        let key = part_key(sequence, 0);
-        let mut value = self.database.get(key).unwrap().unwrap().to_vec();
-        change(&mut value);
-        self.database.insert(key, value).unwrap();
-        self.database.flush().unwrap();
     }
 }
 
@@ -233,81 +193,12 @@ fn part_key(sequence: u64, part: u16) -> [u8; 11] {
 }
 
 fn io_error(error: io::Error) -> VolumeError {
-    VolumeError::Database(error.to_string())
+    VolumeError::Broken(error.to_string())
 }
 
 /// Runs a call into sled; its panics become errors.
 fn guarded<T>(call: impl FnOnce() -> sled::Result<T>) -> Result<T, VolumeError> {
     contain(call)
         .map_err(VolumeError::Panic)?
-        .map_err(|error| VolumeError::Database(error.to_string()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn entry(sequence: u64, bytes: usize) -> Entry {
-        Entry {
-            sequence,
-            id: [sequence as u8; 16],
-            record: (0..bytes).map(|at| (at as u64 * sequence) as u8).collect(),
-        }
-    }
-
-    #[test]
-    fn what_is_committed_is_there_after_reopening() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("volume");
-        let ledger = Ledger {
-            games_inserted: 3,
-            ..Ledger::new()
-        };
-        let entries = [entry(7, 100), entry(8, 30_000), entry(9, 0)];
-        let volume = Volume::open(&path, 7).unwrap();
-        assert_eq!(volume.ledger(), None);
-        volume
-            .commit(&entries, &[(10, None), (11, Some([3; 16]))], &ledger)
-            .unwrap();
-        drop(volume);
-        let volume = Volume::open(&path, 7).unwrap();
-        for entry in &entries {
-            assert_eq!(volume.read(entry.sequence).unwrap(), entry.record);
-            assert_eq!(volume.name(entry.sequence), Some(entry.id));
-            assert_eq!(volume.lost(entry.sequence), None);
-        }
-        assert_eq!(volume.read(10), Err(ReadError::Missing));
-        assert_eq!(volume.lost(10), Some(None));
-        assert_eq!(volume.lost(11), Some(Some([3; 16])));
-        assert_eq!(volume.ledger(), Some(ledger));
-    }
-
-    #[test]
-    fn a_damaged_value_costs_only_its_game() {
-        let folder = tempfile::tempdir().unwrap();
-        let volume = Volume::open(folder.path(), 1).unwrap();
-        let entries: Vec<Entry> = (1..40).map(|sequence| entry(sequence, 500)).collect();
-        volume.commit(&entries, &[], &Ledger::new()).unwrap();
-        volume.damage(17, |value| value[200] ^= 4);
-        for entry in &entries {
-            let read = volume.read(entry.sequence);
-            if entry.sequence == 17 {
-                assert_eq!(read, Err(ReadError::Damaged("a checksum fails")));
-            } else {
-                assert_eq!(read.unwrap(), entry.record);
-            }
-        }
-    }
-
-    #[test]
-    fn leaves_of_long_games_get_no_files_of_their_own() {
-        let folder = tempfile::tempdir().unwrap();
-        let volume = Volume::open(folder.path(), 1).unwrap();
-        for sequence in 1..30 {
-            volume
-                .commit(&[entry(sequence, 100_000)], &[], &Ledger::new())
-                .unwrap();
-        }
-        assert_eq!(fs::read_dir(folder.path().join("blobs")).unwrap().count(), 0);
-    }
+        .map_err(|error| VolumeError::Broken(error.to_string()))
 }

@@ -1,0 +1,257 @@
+//! Games as arrays that NumPy maps into memory, with a description in JSON.
+//!
+//! Every position of every game has one entry, in the order of the games; what varies in number has an array of the places
+//! where each position's part begins. `games.json` says what there is, and where in each file the numbers begin, so that
+//! `numpy.memmap` needs nothing else.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use proto::v1::Game;
+use serde_json::{Value, json};
+
+use super::npy::{DATA_OFFSET, Npy, Number};
+
+/// The description's version.
+const FORMAT: u32 = 1;
+
+/// Arrays in the making.
+pub struct Writer {
+    folder: PathBuf,
+    rows: Npy<u32>,
+    row_starts: Npy<u64>,
+    visit_starts: Npy<u64>,
+    visit_actions: Npy<u32>,
+    visits: Npy<u32>,
+    results: Npy<f32>,
+    root_values: Npy<f32>,
+    surprises: Npy<f32>,
+    actions: Npy<u32>,
+    movers: Npy<u8>,
+    games_of: Npy<u32>,
+    plies: Npy<u32>,
+    games: Vec<Value>,
+    positions: u64,
+    row_values: u64,
+    visit_entries: u64,
+    /// Values in each row, as long as all have as many.
+    width: Option<u64>,
+}
+
+impl Writer {
+    /// Begins in a folder, which is made; it must hold nothing yet.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    pub fn create(folder: &Path) -> io::Result<Self> {
+        fs::create_dir_all(folder)?;
+        if fs::read_dir(folder)?.next().is_some() {
+            let reason = format!("{} is not empty", folder.display());
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, reason));
+        }
+        let path = |name: &str| folder.join(format!("{name}.npy"));
+        let mut row_starts = Npy::create(&path("row_starts"))?;
+        let mut visit_starts = Npy::create(&path("visit_starts"))?;
+        row_starts.extend([0])?;
+        visit_starts.extend([0])?;
+        Ok(Self {
+            rows: Npy::create(&path("rows"))?,
+            row_starts,
+            visit_starts,
+            visit_actions: Npy::create(&path("visit_actions"))?,
+            visits: Npy::create(&path("visits"))?,
+            results: Npy::create(&path("results"))?,
+            root_values: Npy::create(&path("root_values"))?,
+            surprises: Npy::create(&path("policy_surprises"))?,
+            actions: Npy::create(&path("actions"))?,
+            movers: Npy::create(&path("movers"))?,
+            games_of: Npy::create(&path("games"))?,
+            plies: Npy::create(&path("plies"))?,
+            folder: folder.into(),
+            games: Vec::new(),
+            positions: 0,
+            row_values: 0,
+            visit_entries: 0,
+            width: None,
+        })
+    }
+
+    /// Adds a game whose columns have the lengths that [`crate::validate`] checks.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    pub fn add(&mut self, sequence: u64, game: &Game) -> io::Result<()> {
+        let positions = game.actions.len();
+        let number = self.games.len() as u32;
+        let fixed = (game.rows.len() / positions.max(1)) as u64;
+        for ply in 0..positions {
+            let length = game
+                .row_lengths
+                .get(ply)
+                .map_or(fixed, |&length| u64::from(length));
+            self.row_values += length;
+            self.visit_entries += u64::from(game.visit_counts.get(ply).copied().unwrap_or_default());
+            self.row_starts.extend([self.row_values])?;
+            self.visit_starts.extend([self.visit_entries])?;
+            // 0 once two rows have differed.
+            self.width = match self.width {
+                None => Some(length),
+                Some(width) if width == length => Some(width),
+                Some(_) => Some(0),
+            };
+        }
+        self.rows.extend(game.rows.iter().copied())?;
+        self.visit_actions.extend(game.visit_actions.iter().copied())?;
+        self.visits.extend(game.visits.iter().copied())?;
+        let signs = game
+            .movers
+            .iter()
+            .map(|&mover| if mover == 1 { -game.score } else { game.score });
+        self.results.extend(signs)?;
+        self.root_values.extend(game.root_values.iter().copied())?;
+        let surprise = |ply| game.policy_surprises.get(ply).copied().unwrap_or(f32::NAN);
+        self.surprises.extend((0..positions).map(surprise))?;
+        self.actions.extend(game.actions.iter().copied())?;
+        self.movers.extend(game.movers.iter().copied())?;
+        self.games_of.extend(std::iter::repeat_n(number, positions))?;
+        self.plies.extend(0..positions as u32)?;
+        let id: String = game.id.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.games.push(json!({
+            "id": id,
+            "sequence": sequence,
+            "first_position": self.positions,
+            "positions": positions,
+            "result": game.result().as_str_name(),
+            "score": game.score,
+            "ending": game.ending,
+            "start": game.start,
+            "model_versions": game.model_versions,
+            "model_of_position": game.model_of_position,
+            "run_seed": game.run_seed,
+            "game_number": game.game_number,
+            "actor": game.actor,
+            "build": game.build,
+            "finished_at_ms": game.finished_at_ms,
+            "rules": parsed(&game.rules_json),
+            "search": parsed(&game.search_json),
+        }));
+        self.positions += positions as u64;
+        Ok(())
+    }
+
+    /// Ends the arrays and writes the description, in which `layout` says what a row means; gives the number of games and positions.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    pub fn finish(self, game: &str, options: u32, layout: &Value) -> io::Result<(usize, u64)> {
+        let Self {
+            folder,
+            games,
+            positions,
+            ..
+        } = self;
+        let width = self.width.filter(|&width| width > 0);
+        let arrays = [
+            array(
+                "rows",
+                self.rows,
+                width,
+                "index rows as the network sees them: what `layout` describes",
+            )?,
+            array(
+                "row_starts",
+                self.row_starts,
+                None,
+                "where each position's row begins in `rows`, flattened; one more at the end",
+            )?,
+            array(
+                "visit_starts",
+                self.visit_starts,
+                None,
+                "where each position's visits begin; one more at the end",
+            )?,
+            array(
+                "visit_actions",
+                self.visit_actions,
+                None,
+                "policy indices that the search visited",
+            )?,
+            array(
+                "visits",
+                self.visits,
+                None,
+                "their visits; a position without any is no training target",
+            )?,
+            array(
+                "results",
+                self.results,
+                None,
+                "the game's result for the player to act: 1, 0, -1, or a score",
+            )?,
+            array(
+                "root_values",
+                self.root_values,
+                None,
+                "the root's value after the search, for the player to act",
+            )?,
+            array(
+                "policy_surprises",
+                self.surprises,
+                None,
+                "divergence of the visits from the network's priors, in nats; NaN where not measured",
+            )?,
+            array("actions", self.actions, None, "the action played, an absolute id")?,
+            array(
+                "movers",
+                self.movers,
+                None,
+                "who acted: 0 the first player, 1 the second",
+            )?,
+            array(
+                "games",
+                self.games_of,
+                None,
+                "the position's game: its place in the list `games`",
+            )?,
+            array("plies", self.plies, None, "actions played before")?,
+        ];
+        let count = games.len();
+        let description = json!({
+            "format": FORMAT,
+            "game": game,
+            "options": options,
+            "layout": layout,
+            "positions": positions,
+            "arrays": serde_json::Map::from_iter(arrays),
+            "games": games,
+        });
+        fs::write(
+            folder.join("games.json"),
+            serde_json::to_vec_pretty(&description)?,
+        )?;
+        Ok((count, positions))
+    }
+}
+
+fn array<T: Number>(
+    name: &str,
+    array: Npy<T>,
+    width: Option<u64>,
+    meaning: &str,
+) -> io::Result<(String, Value)> {
+    let shape = array.finish(width)?;
+    let description = json!({
+        "file": format!("{name}.npy"),
+        "dtype": T::DTYPE,
+        "shape": shape,
+        "offset": DATA_OFFSET,
+        "meaning": meaning,
+    });
+    Ok((name.into(), description))
+}
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.into()))
+}

@@ -1,0 +1,232 @@
+//! Every file the store writes itself is reached through [`Files`], so that tests can put a disk beneath it that loses
+//! power, fails or is full. (sled opens its files itself: its volumes are on [`Real`] disks only.)
+
+use std::{
+    fmt::Debug,
+    fs::{self, File, OpenOptions, TryLockError},
+    io,
+    os::unix::fs::FileExt as _,
+    path::{Path, PathBuf},
+};
+
+/// Something that is held as long as it lives.
+pub trait Held: Debug + Send + Sync {}
+
+impl<T: Debug + Send + Sync> Held for T {}
+
+/// A file that is open for reading and writing.
+pub trait OpenFile: Debug + Send + Sync {
+    /// Reads into `bytes` from `offset` on; gives how many there were, 0 at the end.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Writes all of `bytes` at `offset`; durable only after [`OpenFile::sync`].
+    ///
+    /// # Errors
+    /// What the file system reports; any part of it may be written then.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+
+    /// Cuts the file off, or lengthens it with zeros.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    fn set_len(&self, length: u64) -> io::Result<()>;
+
+    /// Its length.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    fn length(&self) -> io::Result<u64>;
+
+    /// Makes all that was written durable, and the length.
+    ///
+    /// # Errors
+    /// What the file system reports; nothing may be believed of unsynced writes then, nor of another attempt.
+    fn sync(&self) -> io::Result<()>;
+}
+
+/// An entry of a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its whole path.
+    pub path: PathBuf,
+    /// Whether it is a folder itself.
+    pub is_folder: bool,
+}
+
+/// A file system.
+pub trait Files: Debug + Send + Sync {
+    /// Opens a file, made empty if it is not there and `create` says so.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    fn open(&self, path: &Path, create: bool) -> io::Result<Box<dyn OpenFile>>;
+
+    /// Locks a file for this process, made if it is not there; `None` where another process holds it.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Held>>>;
+
+    /// Makes a folder and those above it.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    fn create_folder(&self, folder: &Path) -> io::Result<()>;
+
+    /// What is in a folder, by name.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    fn list(&self, folder: &Path) -> io::Result<Vec<Entry>>;
+
+    /// Whether there is a file or folder.
+    fn exists(&self, path: &Path) -> bool;
+
+    /// Renames a file or folder, over a file of the new name.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
+
+    /// Removes a folder with all that is in it.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    fn remove_folder(&self, folder: &Path) -> io::Result<()>;
+
+    /// Makes creations, renames and removals in a folder durable.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    fn sync_folder(&self, folder: &Path) -> io::Result<()>;
+
+    /// All of a file.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let file = self.open(path, false)?;
+        let mut bytes = vec![0; usize::try_from(file.length()?).unwrap_or(usize::MAX)];
+        let mut at = 0;
+        while let Some(rest) = bytes.get_mut(at..).filter(|rest| !rest.is_empty()) {
+            match file.read_at(rest, at as u64)? {
+                0 => break,
+                read => at += read,
+            }
+        }
+        bytes.truncate(at);
+        Ok(bytes)
+    }
+
+    /// Replaces a file by these bytes: a reader sees the old or the new, whatever happens in between.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let temporary = path.with_extension("new");
+        let file = self.open(&temporary, true)?;
+        file.set_len(0)?;
+        file.write_at(bytes, 0)?;
+        file.sync()?;
+        self.rename(&temporary, path)?;
+        self.sync_folder(path.parent().unwrap_or(Path::new(".")))
+    }
+}
+
+/// Whether an error says that there is no room: nothing is broken, and later it may go well.
+pub fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}
+
+/// The operating system's files.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Real;
+
+impl OpenFile for File {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        std::os::unix::fs::FileExt::read_at(self, bytes, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.write_all_at(bytes, offset)
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        Self::set_len(self, length)
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.sync_data()
+    }
+}
+
+impl Files for Real {
+    fn open(&self, path: &Path, create: bool) -> io::Result<Box<dyn OpenFile>> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(create).truncate(false);
+        Ok(Box::new(options.open(path)?))
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Held>>> {
+        let file = File::create(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Box::new(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    fn create_folder(&self, folder: &Path) -> io::Result<()> {
+        fs::create_dir_all(folder)
+    }
+
+    fn list(&self, folder: &Path) -> io::Result<Vec<Entry>> {
+        let mut entries = fs::read_dir(folder)?
+            .map(|entry| {
+                let entry = entry?;
+                Ok(Entry {
+                    path: entry.path(),
+                    is_folder: entry.file_type()?.is_dir(),
+                })
+            })
+            .collect::<io::Result<Vec<_>>>()?;
+        entries.sort_by(|left, right| left.path.cmp(&right.path));
+        Ok(entries)
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        path.exists()
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn remove_folder(&self, folder: &Path) -> io::Result<()> {
+        fs::remove_dir_all(folder)
+    }
+
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        File::open(folder)?.sync_all()
+    }
+}

@@ -1,0 +1,107 @@
+//! Which games are meant: listed, exported or deleted by where they came from.
+
+use bytes::Bytes;
+use proto::v1::{Game, GameFilter};
+
+/// A filter that is asked of every game's head.
+#[derive(Clone, Debug, Default)]
+pub struct Filter(GameFilter);
+
+/// A filter that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("filter.ids: an id has {0} bytes, 16 expected")]
+pub struct FilterError(usize);
+
+impl Filter {
+    /// Takes a request's filter; none fits every game.
+    ///
+    /// # Errors
+    /// [`FilterError`]
+    pub fn new(filter: Option<GameFilter>) -> Result<Self, FilterError> {
+        let mut filter = filter.unwrap_or_default();
+        if let Some(id) = filter.ids.iter().find(|id| id.len() != 16) {
+            return Err(FilterError(id.len()));
+        }
+        filter.ids.sort_unstable();
+        Ok(Self(filter))
+    }
+
+    /// The ids it asks for; none where it does not ask for ids.
+    pub fn ids(&self) -> &[Bytes] {
+        &self.0.ids
+    }
+
+    /// Whether it asks for nothing in particular.
+    pub fn is_empty(&self) -> bool {
+        self.0 == GameFilter::default()
+    }
+
+    /// Whether a game fits; of the message only what stands in a record's head is looked at.
+    pub fn fits(&self, id: &[u8], game: &Game) -> bool {
+        let Self(filter) = self;
+        let among = |wanted: &[String], fits: &dyn Fn(&str) -> bool| {
+            wanted.is_empty() || wanted.iter().any(|wanted| fits(wanted))
+        };
+        let (version, _) = game.build.split_once('+').unwrap_or((&game.build, ""));
+        (filter.ids.is_empty()
+            || filter
+                .ids
+                .binary_search_by(|wanted| wanted.as_ref().cmp(id))
+                .is_ok())
+            && among(&filter.model_versions, &|wanted| {
+                game.model_versions.iter().any(|version| version == wanted)
+            })
+            && among(&filter.builds, &|wanted| {
+                wanted == game.build || wanted == version
+            })
+            && among(&filter.actors, &|wanted| wanted == game.actor)
+            && game.finished_at_ms >= filter.finished_from_ms
+            && (filter.finished_before_ms == 0 || game.finished_at_ms < filter.finished_before_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_must_fit() {
+        let game = Game {
+            model_versions: vec!["a".into(), "b".into()],
+            build: "0.1.0+77".into(),
+            actor: "actor-1".into(),
+            finished_at_ms: 1_000,
+            ..Game::default()
+        };
+        let fits = |change: &dyn Fn(&mut GameFilter)| {
+            let mut filter = GameFilter::default();
+            change(&mut filter);
+            Filter::new(Some(filter)).unwrap().fits(&[1; 16], &game)
+        };
+        assert!(fits(&|_| ()));
+        assert!(fits(
+            &|filter| filter.ids = vec![vec![2; 16].into(), vec![1; 16].into()]
+        ));
+        assert!(!fits(&|filter| filter.ids = vec![vec![2; 16].into()]));
+        assert!(fits(
+            &|filter| filter.model_versions = vec!["x".into(), "b".into()]
+        ));
+        assert!(!fits(&|filter| filter.model_versions = vec!["x".into()]));
+        assert!(fits(&|filter| filter.builds = vec!["0.1.0".into()]));
+        assert!(fits(&|filter| filter.builds = vec!["0.1.0+77".into()]));
+        assert!(!fits(&|filter| filter.builds = vec!["0.1.0+78".into()]));
+        assert!(!fits(&|filter| filter.actors = vec!["actor-2".into()]));
+        assert!(fits(&|filter| filter.finished_from_ms = 1_000));
+        assert!(!fits(&|filter| filter.finished_before_ms = 1_000));
+        assert!(!fits(&|filter| {
+            filter.model_versions = vec!["a".into()];
+            filter.actors = vec!["actor-2".into()];
+        }));
+        let short = GameFilter {
+            ids: vec![vec![1; 3].into()],
+            ..GameFilter::default()
+        };
+        assert_eq!(Filter::new(Some(short)).unwrap_err(), FilterError(3));
+        assert!(Filter::new(None).unwrap().is_empty());
+    }
+}

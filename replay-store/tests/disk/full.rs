@@ -1,0 +1,119 @@
+//! A full disk: games are refused for now, batches are served, and all goes on when there is room again.
+
+use std::process::Command;
+
+use replay_store::{append::Verdict, store::Store};
+
+use crate::{
+    Story, common, open, runtime,
+    simulated::{Fault, Simulated},
+};
+
+#[test]
+fn games_are_refused_batches_served_and_it_recovers() {
+    let disk = Simulated::default();
+    let runtime = runtime();
+    let mut story = Story::default();
+    let store = open(&disk).unwrap();
+    story.live(&store, &runtime, 5);
+    let mut refused = 0;
+    for round in 0..40u64 {
+        // A little room, and ever another little: the disk is full at every kind of write.
+        disk.limit(Some(disk.used() + (round as usize * 613) % 6_000));
+        story.live(&store, &runtime, 4);
+        assert!(!story.failed, "round {round}");
+        refused += std::mem::take(&mut story.refused).len();
+        assert!(
+            store.batch(9, round, 30).is_ok(),
+            "round {round}: samples are served"
+        );
+        story.sampled += 30;
+        // Power may go while the disk is full.
+        let left = disk.lose_power(round);
+        let found = open(&left).unwrap();
+        story.holds(&found, &format!("round {round}"));
+        found.close().unwrap();
+        disk.limit(None);
+        let before = story.acknowledged.len();
+        story.live(&store, &runtime, 1);
+        assert_eq!(
+            story.acknowledged.len(),
+            before + 3,
+            "round {round}: it recovers at once"
+        );
+    }
+    assert!(refused > 40, "{refused}");
+    store.close().unwrap();
+    disk.inject(Fault::None);
+    let store = open(&disk).unwrap();
+    story.holds(&store, "opened again");
+    store.close().unwrap();
+    println!(
+        "{refused} games refused by a full disk, {} stored",
+        story.acknowledged.len()
+    );
+}
+
+/// A small file system of the operating system's own, where this process may mount one.
+struct Small(tempfile::TempDir);
+
+impl Small {
+    fn mount(mib: u32) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={mib}m"), "tmpfs"])
+            .arg(folder.path())
+            .output();
+        let is_mounted = mounted.is_ok_and(|output| output.status.success());
+        is_mounted.then_some(Self(folder))
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_real_file_system_that_is_full_too() {
+    let Some(small) = Small::mount(4) else {
+        println!("no file system may be mounted here: only the simulated disk was full");
+        return;
+    };
+    let runtime = runtime();
+    let settings = common::settings(small.0.path(), 1_000_000);
+    let store = Store::open(settings.clone()).unwrap();
+    let mut stored = Vec::new();
+    let mut number = 0;
+    let reason = loop {
+        match runtime
+            .block_on(store.put(&common::synthetic::game(number, 60)))
+            .unwrap()
+        {
+            Verdict::Stored => stored.push(number),
+            Verdict::Refused { reason, retry: true } => break reason,
+            other => panic!("{other:?}"),
+        }
+        number += 1;
+        assert!(number < 100_000, "it is never full");
+    };
+    assert_eq!(reason, "the disk is full");
+    assert!(store.batch(1, 1, 100).is_ok());
+    // Somebody makes room.
+    let grown = Command::new("mount")
+        .args(["-o", "remount,size=8m"])
+        .arg(small.0.path())
+        .status();
+    assert!(grown.is_ok_and(|status| status.success()));
+    let verdict = runtime
+        .block_on(store.put(&common::synthetic::game(number, 60)))
+        .unwrap();
+    assert_eq!(verdict, Verdict::Stored);
+    store.close().unwrap();
+    let store = Store::open(settings).unwrap();
+    assert_eq!(store.losses(), []);
+    assert_eq!(store.stats().games, stored.len() as u64 + 1);
+    store.close().unwrap();
+    println!("{} games until 4 MiB were full", stored.len());
+}

@@ -1,0 +1,73 @@
+//! Power is lost at every point of a store's life in turn, again and again on what was left of the time before.
+
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+use crate::{
+    Story, open, runtime,
+    simulated::{Fault, Simulated},
+};
+
+/// Lives on a disk until power is lost at an operation, and gives what is found afterwards. The story goes on.
+fn until_power_is_lost(disk: &Simulated, story: &mut Story, at: u64, seed: u64) -> Simulated {
+    let runtime = runtime();
+    disk.inject(Fault::Power(at));
+    if let Ok(store) = open(disk) {
+        story.failed = false;
+        story.live(&store, &runtime, 12);
+        // It may fail at this too.
+        let _ = store.close();
+    }
+    disk.lose_power(seed)
+}
+
+#[test]
+fn no_acknowledged_game_is_lost_wherever_power_goes() {
+    // How many operations a life takes.
+    let disk = Simulated::default();
+    disk.inject(Fault::None);
+    let mut story = Story::default();
+    let store = open(&disk).unwrap();
+    story.live(&store, &runtime(), 12);
+    store.close().unwrap();
+    let (operations, _) = disk.operations();
+    assert!(operations > 60, "{operations}");
+    let (mut crashes, mut acknowledged) = (0, 0);
+    for at in 0..operations {
+        for seed in 0..4 {
+            let mut story = Story::default();
+            let left = until_power_is_lost(&Simulated::default(), &mut story, at, seed * 1_000 + at);
+            let store = open(&left).unwrap_or_else(|error| panic!("operation {at}, seed {seed}: {error}"));
+            story.holds(&store, &format!("operation {at}, seed {seed}"));
+            crashes += 1;
+            acknowledged += story.acknowledged.len();
+            // It works on.
+            story.failed = false;
+            story.live(&store, &runtime(), 2);
+            assert!(!story.failed);
+            store.close().unwrap();
+        }
+    }
+    println!("{crashes} losses of power, {acknowledged} games acknowledged before them, none lost");
+}
+
+#[test]
+fn it_may_go_again_and_again() {
+    let mut random = ChaCha8Rng::seed_from_u64(5);
+    let mut losses = 0;
+    for life in 0..8 {
+        let mut disk = Simulated::default();
+        let mut story = Story::default();
+        for round in 0..12 {
+            let at = random.random_range(0..140);
+            disk = until_power_is_lost(&disk, &mut story, at, random.random());
+            losses += 1;
+            // Opening may be what is interrupted, several times.
+            let copy = disk.lose_power(0);
+            let store = open(&copy).unwrap_or_else(|error| panic!("life {life}, round {round}: {error}"));
+            story.holds(&store, &format!("life {life}, round {round}"));
+            drop(store);
+        }
+    }
+    println!("{losses} losses of power in 8 lives");
+}
