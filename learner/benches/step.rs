@@ -1,12 +1,12 @@
 //! Training steps and their parts, in samples per second: `cargo bench -p learner -- [threads] [blocks] [filters] [batch] [bf16]`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/learner/common/mod.rs"]
 mod common;
 
 use std::time::Instant;
 
-use games::RowLayout;
+use games::{PlaneStack, RowForm, RowLayout};
 use learner::{device, network::NetworkShape, precision::Precision, train::Trainer};
 use service::config::{LearnerConfig, ModelConfig};
 use tch::Device;
@@ -18,19 +18,21 @@ fn main() {
     device::set_threads(threads);
     // As wide as Paco Ŝako's: 30 planes, 132 actions.
     let layout = RowLayout {
-        planes: 30,
-        sparse: (0..26).collect(),
-        constants: common::layout(132)
-            .constants
-            .into_iter()
-            .zip(26..)
-            .map(|(mut constant, plane)| {
-                constant.plane = plane;
-                constant
-            })
-            .collect(),
-        ones: vec![29],
-        entries: 38,
+        form: RowForm::Planes(PlaneStack {
+            planes: 30,
+            sparse: (0..26).collect(),
+            constants: common::stack()
+                .constants
+                .into_iter()
+                .zip(26..)
+                .map(|(mut constant, plane)| {
+                    constant.plane = plane;
+                    constant
+                })
+                .collect(),
+            ones: vec![29],
+            entries: 38,
+        }),
         ..common::layout(132)
     };
     let model = ModelConfig {

@@ -1,10 +1,13 @@
 //! Training batches: checked and packed on the host where they arrive, then tensors on the device.
 //!
-//! Packing is plain Rust, so that it can run beside training in other threads. It is also where a sample's random
-//! symmetry would be applied: to its row and its policy indices, keyed by the batch's number.
+//! Packing is plain Rust, so that it can run beside training in other threads. It is also where each sample is turned
+//! by a random symmetry of its game (Silver et al., 2018): its row and its policy indices, drawn by the run's seed, the
+//! batch's number and the sample's place, so that a batch that is drawn again is turned alike.
 
-use games::RowLayout;
+use games::{RowLayout, RowSymmetries, Symmetry};
 use proto::v1;
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
 use tch::{Device, Tensor};
 
 use crate::torch::{TorchError, from_host};
@@ -71,14 +74,53 @@ pub enum BatchError {
     },
 }
 
-/// Checks a batch from the wire against the layout and packs it.
-///
-/// # Errors
-/// [`BatchError`] naming the first thing wrong.
-pub fn pack(batch: &v1::Batch, layout: &RowLayout) -> Result<HostBatch, BatchError> {
+/// Keeps the symmetries' draws apart from others by the same seed.
+const SYMMETRY_DRAWS: u64 = 0x7379_6d6d_6574_7279;
+
+/// Checks batches from the wire against the layout and packs them.
+#[derive(Clone, Debug)]
+pub struct Packer {
+    layout: RowLayout,
+    symmetries: RowSymmetries,
+    seed: u64,
+}
+
+impl Packer {
+    /// Packs batches of `layout`, each sample turned by one of `symmetries`, drawn by `seed`.
+    pub fn new(layout: RowLayout, symmetries: RowSymmetries, seed: u64) -> Self {
+        Self {
+            layout,
+            symmetries,
+            seed: seed ^ SYMMETRY_DRAWS,
+        }
+    }
+
+    /// Checks and packs a batch.
+    ///
+    /// # Errors
+    /// [`BatchError`] naming the first thing wrong.
+    pub fn pack(&self, batch: &v1::Batch) -> Result<HostBatch, BatchError> {
+        let mut draw = ChaCha8Rng::seed_from_u64(self.seed);
+        draw.set_stream(batch.number);
+        pack(batch, &self.layout, &self.symmetries, |count| {
+            draw.random_range(0..count)
+        })
+    }
+}
+
+/// `draw` gives a number below its argument; it is asked once for each sample.
+fn pack(
+    batch: &v1::Batch,
+    layout: &RowLayout,
+    symmetries: &RowSymmetries,
+    mut draw: impl FnMut(u8) -> u8,
+) -> Result<HostBatch, BatchError> {
     check_game(batch, layout)?;
     let positions = batch.positions as usize;
-    let row_len = layout.row_len();
+    let row_len = layout.row_len().ok_or_else(|| BatchError::Game {
+        found: format!("rows of many lengths of {}", layout.game),
+        expected: "rows of one length".into(),
+    })?;
     let actions = layout.actions as usize;
     let targets: usize = batch.visit_counts.iter().map(|&count| count as usize).sum();
     let lengths = [
@@ -119,12 +161,16 @@ pub fn pack(batch: &v1::Batch, layout: &RowLayout) -> Result<HostBatch, BatchErr
             reason,
         };
         let row = &batch.rows[sample * row_len..][..row_len];
-        packed.push_row(row, layout).map_err(&fault)?;
+        layout.validate(row).map_err(|error| fault(error.to_string()))?;
+        let symmetry = Symmetry(draw(symmetries.count(row)));
+        packed.push_row(row, symmetries, symmetry).map_err(&fault)?;
         let count = batch.visit_counts[sample] as usize;
         let (these_actions, other_actions) = visit_actions.split_at(count);
         let (these_visits, other_visits) = visits.split_at(count);
         packed
-            .push_policy(sample, actions, these_actions, these_visits)
+            .push_policy(sample, actions, these_actions, these_visits, |action| {
+                symmetries.turn_action(symmetry, action)
+            })
             .map_err(fault)?;
         (visit_actions, visits) = (other_actions, other_visits);
         let result = batch.results[sample];
@@ -148,9 +194,15 @@ fn check_game(batch: &v1::Batch, layout: &RowLayout) -> Result<(), BatchError> {
 }
 
 impl HostBatch {
-    fn push_row(&mut self, row: &[u32], layout: &RowLayout) -> Result<(), String> {
-        layout.validate(row).map_err(|error| error.to_string())?;
-        for &value in row {
+    fn push_row(
+        &mut self,
+        row: &[u32],
+        symmetries: &RowSymmetries,
+        symmetry: Symmetry,
+    ) -> Result<(), String> {
+        let mut row = row.to_vec();
+        symmetries.turn_row(symmetry, &mut row);
+        for value in row {
             let value = i32::try_from(value).map_err(|_| format!("the row holds {value}"))?;
             self.rows.push(value);
         }
@@ -163,6 +215,7 @@ impl HostBatch {
         all_actions: usize,
         actions: &[u32],
         visits: &[u32],
+        turned: impl Fn(u32) -> u32,
     ) -> Result<(), String> {
         let total: u64 = visits.iter().copied().map(u64::from).sum();
         if actions.is_empty() {
@@ -181,7 +234,7 @@ impl HostBatch {
             }
             let share = f64::from(visits) / total as f64;
             self.policy_at
-                .push((sample * all_actions + action as usize) as i64);
+                .push((sample * all_actions + turned(action) as usize) as i64);
             self.policy_share.push(share as f32);
             self.target_entropy -= share * share.ln();
         }

@@ -1,4 +1,4 @@
-//! Rows to planes on the training device: the vectorised twin of `RowLayout::expand`, which the tests prove equal.
+//! Rows to planes on the training device: the vectorised twin of `PlaneStack::expand`, which the tests prove equal.
 
 use games::{RowLayout, layout::SQUARES};
 use tch::{Device, Kind, Tensor};
@@ -22,12 +22,15 @@ impl Expansion {
     /// # Errors
     /// [`TorchError`].
     pub fn new(layout: &RowLayout, device: Device) -> Result<Self, TorchError> {
+        let stack = layout
+            .stack()
+            .map_err(|error| TorchError::new(&error.to_string()))?;
         let planes = |numbers: Vec<i64>| from_host(&numbers, &[numbers.len() as i64], device);
-        let constants = if layout.constants.is_empty() {
+        let constants = if stack.constants.is_empty() {
             None
         } else {
-            let at = layout.constants.iter().map(|constant| i64::from(constant.plane));
-            let divisors: Vec<f32> = layout
+            let at = stack.constants.iter().map(|constant| i64::from(constant.plane));
+            let divisors: Vec<f32> = stack
                 .constants
                 .iter()
                 .map(|constant| constant.divisor as f32)
@@ -35,14 +38,14 @@ impl Expansion {
             let sides = [divisors.len() as i64];
             Some((planes(at.collect())?, from_host(&divisors, &sides, device)?))
         };
-        let ones = if layout.ones.is_empty() {
+        let ones = if stack.ones.is_empty() {
             None
         } else {
-            Some(planes(layout.ones.iter().copied().map(i64::from).collect())?)
+            Some(planes(stack.ones.iter().copied().map(i64::from).collect())?)
         };
         Ok(Self {
-            entries: i64::from(layout.entries),
-            planes: i64::from(layout.planes),
+            entries: i64::from(stack.entries),
+            planes: i64::from(stack.planes),
             constants,
             ones,
         })

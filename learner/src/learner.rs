@@ -2,6 +2,7 @@
 
 use anyhow::Context as _;
 use checkpoints::Repository;
+use games::RowSymmetries;
 use service::{config::RunConfig, connect};
 use tokio::{
     runtime::Handle,
@@ -10,6 +11,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    batches::Packer,
     device,
     game::TrainingGame,
     network::NetworkShape,
@@ -38,9 +40,15 @@ pub async fn run(config: RunConfig, shutdown: CancellationToken) -> anyhow::Resu
         resumed.snapshot.state.progress.clone()
     });
     let (send, batches) = mpsc::channel(PREFETCHED);
+    let symmetries = if config.learner.symmetries {
+        game.symmetries.clone()
+    } else {
+        RowSymmetries::none()
+    };
+    let packer = Packer::new(game.layout.clone(), symmetries, config.run.seed);
     let source = Source::new(
-        connect::channel(&config.replay.address)?,
-        game.layout.clone(),
+        connect::link(&config.replay.address, &config.security)?,
+        packer,
         &config.learner,
         config.run.seed,
         &progress,
@@ -113,7 +121,7 @@ impl Training {
             view: self.view,
             batches: self.batches,
             rows: self.game.rows,
-            row_len: self.game.layout.row_len(),
+            row_len: self.game.layout.row_len().unwrap_or_default(),
             resumed: self.resumed,
         };
         Worker::begin(config, parts)?.work(&self.shutdown)

@@ -123,7 +123,7 @@ impl Prover {
             .map_err(refused)?
             .commit_from_memory(model)
             .map_err(refused)?;
-        let row_len = layout.row_len();
+        let row_len = layout.row_len().unwrap_or_default();
         let sides = [rows.len() / row_len.max(1), row_len];
         let input = OrtTensor::from_array((sides, rows.to_vec())).map_err(refused)?;
         let outputs = session
@@ -157,7 +157,7 @@ fn answers_of_torch(network: &Network, layout: &RowLayout, rows: &[i32]) -> Resu
         on_cpu = copy_to_cpu(network)?;
         &on_cpu
     };
-    let row_len = layout.row_len() as i64;
+    let row_len = layout.row_len().unwrap_or_default() as i64;
     let rows = from_host(rows, &[-1, row_len], Device::Cpu)?;
     let planes = Expansion::new(layout, Device::Cpu)?.expand(&rows)?;
     let outputs = network.forward(&planes, Pass::EVALUATE)?;

@@ -9,15 +9,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use games::RowLayout;
 use proto::v1::{SampleRequest, StatsRequest, replay_store_client::ReplayStoreClient};
-use service::{backoff::Backoff, config::LearnerConfig, connect::MAX_MESSAGE_BYTES};
+use service::{
+    backoff::Backoff,
+    config::LearnerConfig,
+    connect::{Link, MAX_MESSAGE_BYTES},
+};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tonic::transport::Channel;
 
 use crate::{
-    batches::{BatchError, HostBatch, pack},
+    batches::{BatchError, HostBatch, Packer},
     ledger::{Ledger, Waiting},
     train::Progress,
 };
@@ -71,8 +73,8 @@ impl StoreView {
 /// Fetches batches.
 #[derive(Debug)]
 pub struct Source {
-    client: ReplayStoreClient<Channel>,
-    layout: RowLayout,
+    client: ReplayStoreClient<Link>,
+    packer: Packer,
     batch_size: usize,
     min_positions: u64,
     seed: u64,
@@ -103,19 +105,22 @@ impl From<tonic::Status> for Interruption {
 
         match status.code() {
             // What was asked is wrong, not the moment.
-            Code::InvalidArgument | Code::FailedPrecondition | Code::Unimplemented => {
-                Self::Fatal(SourceError::Refused(status.message().to_owned()))
-            }
+            Code::InvalidArgument
+            | Code::FailedPrecondition
+            | Code::Unimplemented
+            | Code::Unauthenticated
+            | Code::PermissionDenied => Self::Fatal(SourceError::Refused(status.message().to_owned())),
             _ => Self::Store(status),
         }
     }
 }
 
 impl Source {
-    /// Batches of `layout` for training that stands at `progress`, to be sent to `out`; the draws are decided by `seed`.
+    /// Batches for training that stands at `progress`, packed by `packer`, to be sent to `out`; the draws are decided
+    /// by `seed`.
     pub fn new(
-        channel: Channel,
-        layout: RowLayout,
+        channel: Link,
+        packer: Packer,
         config: &LearnerConfig,
         seed: u64,
         progress: &Progress,
@@ -123,7 +128,7 @@ impl Source {
     ) -> Self {
         Self {
             client: ReplayStoreClient::new(channel).max_decoding_message_size(MAX_MESSAGE_BYTES),
-            layout,
+            packer,
             batch_size: config.batch_size,
             min_positions: config.min_positions,
             seed,
@@ -244,7 +249,7 @@ impl Source {
             self.has_delivered = true;
             self.ledger
                 .observe(batch.positions_inserted, batch.window_positions);
-            match pack(&batch, &self.layout) {
+            match self.packer.pack(&batch) {
                 Ok(batch) => self.hand_on(batch).await?,
                 Err(error) => self.refuse(error)?,
             }

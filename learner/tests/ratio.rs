@@ -1,6 +1,8 @@
 //! The ratio is kept by waiting, and nothing trained is lost at the end. A process of its own, for its metrics.
+
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "learner/common/mod.rs"]
 mod common;
 
 use std::{sync::Arc, time::Duration};

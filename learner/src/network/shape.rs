@@ -55,7 +55,7 @@ impl NetworkShape {
         let squares = SQUARES as u32;
         let is_planes = layout.actions.is_multiple_of(squares) && layout.actions > squares;
         Self {
-            planes: layout.planes,
+            planes: layout.stack().map_or(0, |stack| stack.planes),
             actions: layout.actions,
             blocks: model.blocks,
             filters: model.filters,
@@ -92,17 +92,21 @@ impl NetworkShape {
 
 #[cfg(test)]
 mod tests {
+    use games::{PlaneStack, RowForm};
+
     use super::*;
 
     fn layout(actions: u32) -> RowLayout {
         RowLayout {
             game: "small".into(),
             options: 0,
-            entries: 1,
-            planes: 2,
-            sparse: vec![0, 1],
-            constants: vec![],
-            ones: vec![],
+            form: RowForm::Planes(PlaneStack {
+                entries: 1,
+                planes: 2,
+                sparse: vec![0, 1],
+                constants: vec![],
+                ones: vec![],
+            }),
             actions,
             mirrored_actions: false,
         }

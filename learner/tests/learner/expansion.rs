@@ -1,12 +1,9 @@
 //! The vectorised expansion equals the reference, and packing refuses what makes no sense.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
-
-use common::{layout, row, wire_batch};
-use games::RowLayout;
+use crate::common::{layout, packer, row, stack, wire_batch};
+use games::{PlaneStack, RowForm, RowLayout};
 use learner::{
-    batches::{BatchError, pack},
+    batches::{BatchError, Packer},
     expansion::Expansion,
     game::TrainingGame,
     torch::{from_host, to_host},
@@ -17,21 +14,22 @@ use service::config::GameConfig;
 use tch::Device;
 
 fn check(layout: &RowLayout, rows: &[u32]) {
-    let batch = rows.len() / layout.row_len();
+    let stack = layout.stack().unwrap();
+    let batch = rows.len() / stack.row_len();
     let numbers: Vec<i32> = rows.iter().map(|&value| value as i32).collect();
     let tensor = from_host(&numbers, &[batch as i64, -1], Device::Cpu).unwrap();
     let expanded = Expansion::new(layout, Device::Cpu)
         .unwrap()
         .expand(&tensor)
         .unwrap();
-    assert_eq!(expanded.size(), [batch as i64, i64::from(layout.planes), 8, 8]);
+    assert_eq!(expanded.size(), [batch as i64, i64::from(stack.planes), 8, 8]);
     let expanded = to_host(&expanded).unwrap();
-    let mut reference = vec![0.0; layout.tensor_len()];
+    let mut reference = vec![0.0; stack.tensor_len()];
     for (row, expanded) in rows
-        .chunks(layout.row_len())
-        .zip(expanded.chunks(layout.tensor_len()))
+        .chunks(stack.row_len())
+        .zip(expanded.chunks(stack.tensor_len()))
     {
-        layout.expand(row, &mut reference).unwrap();
+        stack.expand(row, &mut reference).unwrap();
         assert!(expanded == reference, "{row:?}");
     }
 }
@@ -40,10 +38,13 @@ fn check(layout: &RowLayout, rows: &[u32]) {
 fn expansion_equals_the_reference_bit_for_bit() {
     let mut draw = ChaCha20Rng::seed_from_u64(7);
     let bare = RowLayout {
-        planes: 1,
-        sparse: vec![0],
-        constants: vec![],
-        ones: vec![],
+        form: RowForm::Planes(PlaneStack {
+            planes: 1,
+            sparse: vec![0],
+            constants: vec![],
+            ones: vec![],
+            ..stack()
+        }),
         ..layout(9)
     };
     for layout in [layout(9), bare] {
@@ -64,7 +65,7 @@ fn expansion_equals_the_reference_bit_for_bit() {
 fn packing_keeps_every_number() {
     let layout = layout(9);
     let wire = wire_batch(&layout, 16, 1, 4);
-    let packed = pack(&wire, &layout).unwrap();
+    let packed = packer(&layout).pack(&wire).unwrap();
     assert_eq!((packed.number, packed.positions, packed.searched), (4, 16, 16));
     let rows: Vec<u32> = packed.rows.iter().map(|&value| value as u32).collect();
     assert_eq!(rows, wire.rows);
@@ -83,7 +84,7 @@ fn batches_that_make_no_sense_are_named() {
     let fault = |change: &dyn Fn(&mut proto::v1::Batch)| {
         let mut wire = wire_batch(&layout, 4, 1, 0);
         change(&mut wire);
-        pack(&wire, &layout).unwrap_err()
+        packer(&layout).pack(&wire).unwrap_err()
     };
     assert!(matches!(
         fault(&|batch| batch.game = "chess".into()),
@@ -122,4 +123,57 @@ fn batches_that_make_no_sense_are_named() {
             "{sample}: {error}"
         );
     }
+}
+
+/// Rows of Othello whose first entry is the only action: both must be turned alike, by each symmetry about as often,
+/// and a batch that is packed again must come out the same.
+#[test]
+fn every_sample_is_turned_by_its_own_symmetry() {
+    let config = GameConfig {
+        name: "othello".into(),
+        options: 0,
+        ..GameConfig::default()
+    };
+    let game = TrainingGame::new(&config, 1, 1).unwrap();
+    let (layout, positions) = (game.layout, 4000);
+    let (square, row_len) = (11, layout.row_len().unwrap());
+    let mut row = vec![square; row_len];
+    row[row_len - 1] = 1;
+    let batch = proto::v1::Batch {
+        number: 6,
+        positions: positions as u32,
+        rows: row.repeat(positions),
+        visit_counts: vec![1; positions],
+        visit_actions: vec![square; positions],
+        visits: vec![5; positions],
+        results: vec![0.0; positions],
+        game: layout.game.clone(),
+        ..proto::v1::Batch::default()
+    };
+    let pack = |seed, number| {
+        let batch = proto::v1::Batch {
+            number,
+            ..batch.clone()
+        };
+        Packer::new(layout.clone(), game.symmetries.clone(), seed)
+            .pack(&batch)
+            .unwrap()
+    };
+    let packed = pack(1, 6);
+    assert_eq!(packed, pack(1, 6));
+    assert_ne!(packed.rows, pack(2, 6).rows);
+    assert_ne!(packed.rows, pack(1, 7).rows);
+    let mut counts = std::collections::HashMap::new();
+    for (sample, (row, &at)) in packed.rows.chunks(row_len).zip(&packed.policy_at).enumerate() {
+        let turned = row[0];
+        assert!(row[..row_len - 1].iter().all(|&entry| entry == turned));
+        assert_eq!(at as usize, sample * layout.actions as usize + turned as usize);
+        *counts.entry(turned).or_insert(0) += 1;
+    }
+    // Square 11 has eight images; 500 of each are expected, with a deviation of 21.
+    assert_eq!(counts.len(), 8);
+    assert!(
+        counts.values().all(|&count| (380..620).contains(&count)),
+        "{counts:?}"
+    );
 }

@@ -1,9 +1,6 @@
 //! Steps: they learn, they repeat, they go on exactly where they stopped, and they refuse what is not finite.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
-
-use common::{batch, layout, model, settings, trainer};
+use crate::common::{batch, layout, model, settings, trainer};
 use learner::{
     snapshot::{Snapshot, SnapshotError},
     tensors,
@@ -162,11 +159,11 @@ fn gradients_are_clipped_and_unsearched_samples_train_the_value_only() {
     };
     let mut trainer = trainer(&layout(9), &model(), &gentle, 1);
     let before = Snapshot::take(&trainer, 1).unwrap();
-    let mut unsearched = common::wire_batch(&layout(9), 8, 5, 0);
+    let mut unsearched = crate::common::wire_batch(&layout(9), 8, 5, 0);
     unsearched.visit_counts = vec![0; 8];
     unsearched.visit_actions.clear();
     unsearched.visits.clear();
-    let unsearched = learner::batches::pack(&unsearched, &layout(9)).unwrap();
+    let unsearched = crate::common::packer(&layout(9)).pack(&unsearched).unwrap();
     let report = trainer.step(&unsearched).unwrap();
     assert_eq!((report.policy_loss, report.target_entropy), (0.0, 0.0));
     assert!(report.value_loss > 0.0 && report.gradient_norm > 1e-6);

@@ -4,9 +4,9 @@
 pub mod run;
 pub mod store;
 
-use games::{RowLayout, layout::ConstantPlane};
+use games::{PlaneStack, RowForm, RowLayout, RowSymmetries, layout::ConstantPlane};
 use learner::{
-    batches::{HostBatch, pack},
+    batches::{HostBatch, Packer},
     network::NetworkShape,
     train::Trainer,
 };
@@ -17,16 +17,14 @@ use service::config::{LearnerConfig, ModelConfig};
 use tch::Device;
 
 /// Sparse planes, constant planes and a plane of ones, not in the tensor's order.
-pub fn layout(actions: u32) -> RowLayout {
+pub fn stack() -> PlaneStack {
     let constant = |name: &str, plane, divisor, max| ConstantPlane {
         name: name.into(),
         plane,
         divisor,
         max,
     };
-    RowLayout {
-        game: "small".into(),
-        options: 3,
+    PlaneStack {
         entries: 6,
         planes: 7,
         sparse: vec![0, 2, 5],
@@ -36,12 +34,22 @@ pub fn layout(actions: u32) -> RowLayout {
             constant("third", 6, 3, 3),
         ],
         ones: vec![3],
+    }
+}
+
+/// Rows of [`stack`] for a game of so many actions.
+pub fn layout(actions: u32) -> RowLayout {
+    RowLayout {
+        game: "small".into(),
+        options: 3,
+        form: RowForm::Planes(stack()),
         actions,
         mirrored_actions: false,
     }
 }
 
 pub fn row(layout: &RowLayout, draw: &mut ChaCha20Rng) -> Vec<u32> {
+    let layout = layout.stack().unwrap();
     let mut row: Vec<u32> = (0..layout.entries)
         .map(|_| {
             let plane = layout.sparse[draw.random_range(0..layout.sparse.len())];
@@ -86,7 +94,13 @@ pub fn wire_batch(layout: &RowLayout, positions: usize, seed: u64, number: u64) 
 }
 
 pub fn batch(layout: &RowLayout, positions: usize, seed: u64, number: u64) -> HostBatch {
-    pack(&wire_batch(layout, positions, seed, number), layout).unwrap()
+    packer(layout)
+        .pack(&wire_batch(layout, positions, seed, number))
+        .unwrap()
+}
+
+pub fn packer(layout: &RowLayout) -> Packer {
+    Packer::new(layout.clone(), RowSymmetries::none(), 1)
 }
 
 pub fn model() -> ModelConfig {

@@ -1,5 +1,4 @@
 //! Our optimisers against torch's own, from the same weights along the same gradients.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use learner::{
     optimizer::rules::{Rule, Step},

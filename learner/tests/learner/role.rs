@@ -1,18 +1,15 @@
 //! The whole role, against a replay store over real gRPC and a folder of checkpoints.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod common;
 
 use std::{
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
-use checkpoints::{LATEST, Manifest, WEIGHTS};
-use common::{
+use crate::common::{
     run::{Learner, PATIENCE, config, start_store},
     store::{self, State},
 };
+use checkpoints::{LATEST, Manifest, WEIGHTS};
 use service::config::Precision;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;

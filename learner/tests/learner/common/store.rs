@@ -82,7 +82,7 @@ impl Store {
             options: self.layout.options,
             ..v1::Batch::default()
         };
-        let row_len = self.layout.row_len();
+        let row_len = self.layout.row_len().unwrap();
         for _ in 0..positions {
             let at = draw.random_range(0..self.rows.len() / row_len);
             batch.rows.extend(&self.rows[at * row_len..][..row_len]);
@@ -164,6 +164,13 @@ impl ReplayStore for Store {
     }
 
     async fn export(&self, _: Request<v1::ExportRequest>) -> Result<Response<Self::ExportStream>, Status> {
+        Err(Status::unimplemented("not needed here"))
+    }
+
+    async fn delete_games(
+        &self,
+        _: Request<v1::DeleteGamesRequest>,
+    ) -> Result<Response<v1::DeleteGamesReply>, Status> {
         Err(Status::unimplemented("not needed here"))
     }
 }

@@ -1,0 +1,11 @@
+//! The learner from outside: rows to planes, steps, exports and their proof, and the whole role against a replay
+//! store over real gRPC.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+mod expansion;
+mod export;
+mod optimizer;
+mod role;
+mod training;
