@@ -1,9 +1,20 @@
 //! `minuet`: the command line. Each command is a module of its own; this file only names them.
 
+mod arena;
 mod bench;
+mod config;
+mod generator;
+mod network;
 mod perft;
+mod play;
+mod provider;
+mod query;
+mod records;
 mod rules;
+mod solve;
+mod uci;
 mod up;
+mod usage;
 
 use std::process::ExitCode;
 
@@ -21,10 +32,24 @@ struct CommandLine {
 enum Command {
     /// Train on this machine: start every role, watch it learn, stop with Ctrl-C, start again to go on.
     Up(up::Arguments),
+    /// Print or check a run's configuration, for roles that are started one by one.
+    Config(config::Arguments),
     /// Answer questions about rules: JSON lines in, JSON lines out.
     Rules(rules::Arguments),
+    /// Play against a network, or another person, at the terminal.
+    Play(play::Arguments),
+    /// Ask a network about a position: its value and its best moves.
+    Query(query::Arguments),
+    /// A chess engine for any GUI: speaks UCI on standard input and output.
+    Uci(uci::Arguments),
     /// Count action sequences, to check a rules engine.
     Perft(perft::Arguments),
+    /// Play matches between checkpoints, engines and other players, and say how strong each is.
+    Arena(arena::Arguments),
+    /// Solve an ARC task, or a problem that is given, with a network of the generator game.
+    Solve(solve::Arguments),
+    /// Look at the stored games of a run, and check them.
+    Games(records::Arguments),
     /// Measure: every benchmark prints its figures, with --json as one object.
     Bench(bench::Arguments),
 }
@@ -32,19 +57,22 @@ enum Command {
 fn main() -> ExitCode {
     let done = match CommandLine::parse().command {
         Command::Up(arguments) => up::run(arguments),
+        Command::Config(arguments) => config::run(arguments),
         Command::Rules(arguments) => rules::run(arguments),
+        Command::Play(arguments) => play::run(arguments),
+        Command::Query(arguments) => query::run(arguments),
+        Command::Uci(arguments) => uci::run(arguments),
         Command::Perft(arguments) => perft::run(arguments),
+        Command::Arena(arguments) => arena::run(arguments),
+        Command::Solve(arguments) => solve::run(arguments),
+        Command::Games(arguments) => records::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("minuet: {error:#}");
-            // A setting that cannot be used is bad usage.
-            let unusable = error
-                .chain()
-                .any(|cause| cause.is::<service::config::ConfigError>());
-            ExitCode::from(if unusable { 2 } else { 1 })
+            ExitCode::from(if usage::is_bad_usage(&error) { 2 } else { 1 })
         }
     }
 }

@@ -235,7 +235,8 @@ fn exit_codes_tell_bad_usage_from_failure() {
     assert_eq!(code(&["perft"]), Some(2));
     assert_eq!(code(&["perft", "--game", "tic-tac-toe", "--depth", "1"]), Some(2));
     assert_eq!(code(&["perft", "--depth", "0"]), Some(2));
-    assert_eq!(code(&["perft", "--depth", "1", "--fen", "nonsense"]), Some(1));
+    assert_eq!(code(&["perft", "--depth", "1", "--fen", "nonsense"]), Some(2));
+    assert_eq!(code(&["query", "no/such/model.onnx"]), Some(1));
     for command in ["rules", "perft"] {
         let output = minuet(&[command, "--help"]).output().unwrap();
         assert_eq!(output.status.code(), Some(0));

@@ -7,7 +7,7 @@
 #[path = "support/run.rs"]
 mod run;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path, process::Command};
 
 use run::{Run, tiny_run};
 
@@ -21,6 +21,7 @@ fn actors_play_the_learner_publishes_and_actors_are_answered_by_it() {
     let untrained = first.wait_for("serving", |_| true)["version"].clone();
     let checkpoint = first.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
     let trained = checkpoint["step"].as_u64().unwrap();
+    ask_the_run(folder.path());
     assert!(checkpoint["positions_seen"].as_u64().unwrap() > 0);
     // Checkpoints come fast here, and the server takes the newest: it is this one or a later one.
     let serving = first.wait_for("serving", |event| step_of(&event["version"]) >= trained);
@@ -77,6 +78,31 @@ fn killing_each_role_loses_no_game_and_doubles_none() {
     }
     let kept = run.stop();
     assert!(kept["games"].as_u64().unwrap() >= seen.len() as u64);
+}
+
+/// `minuet query` finds the run's server by its folder.
+fn ask_the_run(folder: &Path) {
+    let done = Command::new(env!("CARGO_BIN_EXE_minuet"))
+        .arg("query")
+        .arg(folder)
+        .args(["e2 e4", "--top", "3", "--json"])
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let answer: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert!(
+        answer["server"]
+            .as_str()
+            .unwrap()
+            .starts_with("http://127.0.0.1:"),
+        "{answer}"
+    );
+    assert_eq!(
+        (&answer["game"], &answer["to_move"]),
+        (&"paco-sako".into(), &"second".into())
+    );
+    assert!(answer["value"].as_f64().unwrap().abs() <= 1.0);
+    assert_eq!(answer["moves"].as_array().unwrap().len(), 3);
 }
 
 /// The training step in a version's name.

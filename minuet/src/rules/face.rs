@@ -7,7 +7,8 @@ use games::{
 use serde_json::Value;
 
 use super::{
-    answer::StateAnswer, chess::ChessFace, numbered::NumberedFace, paco_sako::PacoSakoFace, request::Request,
+    answer::StateAnswer, chess::ChessFace, generator::GeneratorFace, numbered::NumberedFace,
+    paco_sako::PacoSakoFace, request::Request,
 };
 
 /// How one game appears in `minuet rules` and `minuet perft`.
@@ -21,6 +22,19 @@ pub trait Face {
     /// The rules of a request that switches none.
     fn rules() -> <Self::Game as Game>::Rules {
         Default::default()
+    }
+
+    /// Names of a request's fields that are no rules, besides those that every request may have.
+    const FIELDS: &[&str] = &[];
+
+    /// The state that a request starts from.
+    fn start(request: &Request, rules: &<Self::Game as Game>::Rules) -> Result<Self::Game, String> {
+        let text = match &request.start {
+            None => None,
+            Some(Value::String(text)) => Some(text.as_str()),
+            Some(other) => return Err(format!("`start` is {other}, not a position as text")),
+        };
+        Self::Game::start(rules, text).map_err(|error| error.to_string())
     }
 
     /// The action that a JSON value stands for in this state (it need not be legal).
@@ -60,6 +74,7 @@ pub fn visit<V: FaceVisitor>(name: &str, visitor: V) -> Result<V::Output, Unknow
         <ChessFace as Face>::Game::NAME => Ok(visitor.visit::<ChessFace>()),
         Othello::NAME => Ok(visitor.visit::<NumberedFace<Othello>>()),
         ConnectFour::NAME => Ok(visitor.visit::<NumberedFace<ConnectFour>>()),
+        <GeneratorFace as Face>::Game::NAME => Ok(visitor.visit::<GeneratorFace>()),
         _ => Err(UnknownGame::new(name)),
     }
 }
@@ -83,7 +98,7 @@ fn answer_for<F: Face>(request: &Request) -> Result<StateAnswer, String> {
     let rules = rules::<F>(request)?;
     let encoding =
         F::Game::encoding(request.options.unwrap_or(F::OPTIONS)).map_err(|error| error.to_string())?;
-    let mut state = F::Game::start(&rules, request.start.as_deref()).map_err(|error| error.to_string())?;
+    let mut state = F::start(request, &rules)?;
     let mut actions = Vec::new();
     let mut legal = |state: &F::Game| -> Vec<Value> {
         state.legal_actions(&mut actions);
@@ -123,7 +138,8 @@ fn answer_for<F: Face>(request: &Request) -> Result<StateAnswer, String> {
 fn rules<F: Face>(request: &Request) -> Result<<F::Game as Game>::Rules, String> {
     let mut table = serde_json::to_value(F::rules()).map_err(|error| error.to_string())?;
     if let Value::Object(fields) = &mut table {
-        fields.extend(request.rules.clone());
+        let rules = request.rules.clone().into_iter();
+        fields.extend(rules.filter(|(name, _)| !F::FIELDS.contains(&name.as_str())));
     }
     serde_json::from_value(table).map_err(|error| error.to_string())
 }

@@ -5,15 +5,16 @@
 //! | [`face`] | what a game shows of itself here; finding a game's face by name |
 //! | [`request`], [`answer`] | the two lines |
 //! | [`lines`] | reading lines of bounded length |
-//! | `paco_sako`, `chess`, `numbered` | a game's actions, outcomes and further fields as JSON |
+//! | `paco_sako`, `chess`, `generator`, `numbered` | a game's actions, outcomes and further fields as JSON |
 
 mod answer;
-mod chess;
+pub mod chess;
 pub mod face;
-mod lines;
-mod numbered;
-mod paco_sako;
-mod request;
+pub mod generator;
+pub mod lines;
+pub mod numbered;
+pub mod paco_sako;
+pub mod request;
 
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
 
@@ -38,6 +39,9 @@ Paco Ŝako's actions are codes: 1 to 64 lift from a1 to h8, 65 to 128 place, 129
 By default dead ends are no result here and chains may run in circles, as in the original engine.
 Chess takes and gives moves as UCI writes them ("e2e4", "e1g1", "e7e8q"), with every move's policy entry in "policy".
 Othello's actions are 0 to 63 from a1 to h8, 64 passes; Connect Four's are the columns, 0 to 6.
+The generator game's are [imp, move]; its "start" is a packed clan, a problem is posed by "target" (and "second_target") as rows
+of colours. The answer holds "clan" and "render", null after an Oops. By default what may fail is an Oops and may be played
+("illegal":"strict" offers only what succeeds), and cycles are allowed ("cycles":"forbid").
 
 Example:
   echo '{"id":1,"game":"paco-sako","start":null,"actions":[13,93]}' | minuet rules"#;

@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 pub struct Request {
     /// The game's name.
     pub game: String,
-    /// The start position as text; the game's usual start without it.
+    /// The start position as the game writes it, mostly a text; the game's usual start without it.
     #[serde(default)]
-    pub start: Option<String>,
+    pub start: Option<Value>,
     /// Actions to play from there, as the game writes them.
     #[serde(default)]
     pub actions: Option<Vec<Value>>,

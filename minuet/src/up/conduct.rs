@@ -14,6 +14,7 @@ use tokio::{
 
 use super::{
     Arguments,
+    addresses::Addresses,
     census::Census,
     event::{Event, Process},
     folder::RunFolder,
@@ -51,6 +52,13 @@ pub async fn conduct(arguments: Arguments) -> anyhow::Result<()> {
     let repository = Repository::open(&plan.config.checkpoints.store)?;
     let observer = Observer::new(&plan)?;
     let mut session = Session::new(plan.config.clone());
+    let addresses = Addresses {
+        inference: plan.config.inference.address.clone(),
+        replay: plan.config.replay.address.clone(),
+    };
+    addresses
+        .write(folder.path())
+        .context("cannot write down the run's addresses")?;
     screen.event(&started(&plan, &folder))?;
 
     let census = tokio::select! {

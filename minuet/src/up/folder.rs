@@ -5,6 +5,7 @@
 //! | `run.toml` | the run's configuration, commented | yours |
 //! | `lock` | held by the one `minuet up` that works here | `minuet up` |
 //! | `processes.json` | the role processes it started last | `minuet up` |
+//! | `addresses.json` | where the roles are found while it runs | `minuet up` |
 //! | `logs/<process>.log` | what a role wrote, bounded; `.log.1` is the part before | each role |
 //! | `spool/<actor>/` | finished games that the store has not acknowledged yet | the actor |
 //! | `replay/` | the stored games | the replay store |
@@ -145,9 +146,14 @@ impl RunFolder {
 }
 
 /// The configuration of a new run: the game's defaults, and what was asked for.
-fn new_run(game: Option<&str>, overrides: &[Override]) -> Result<RunConfig, ConfigError> {
+/// The configuration of a new run: the defaults of `game`, with `overrides`.
+///
+/// # Errors
+/// [`ConfigError`] naming the game or the key.
+pub fn new_run(game: Option<&str>, overrides: &[Override]) -> Result<RunConfig, ConfigError> {
     let mut config = RunConfig::default();
     config.game = super::game::defaults(game.unwrap_or(&config.game.name))?;
+    super::game::tune(&mut config);
     config::parse_with(&config::template(&config), overrides)
 }
 

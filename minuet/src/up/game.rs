@@ -4,8 +4,9 @@
 use games::{
     Game,
     catalogue::{self, Visitor},
+    generator::GeneratorGame,
 };
-use service::config::{ConfigError, GameConfig};
+use service::config::{ConfigError, FirstPlay, GameConfig, Reuse, RunConfig, SearchConfig};
 
 /// `[game]` of a new run of the game called `name`: every rule is written out with its default.
 ///
@@ -13,6 +14,29 @@ use service::config::{ConfigError, GameConfig};
 /// [`ConfigError::Game`] if there is no such game.
 pub fn defaults(name: &str) -> Result<GameConfig, ConfigError> {
     catalogue::visit(name, Defaults).map_err(|error| ConfigError::Game(format!("`game.name`: {error}")))
+}
+
+/// Other defaults of a new run that depend on its game.
+pub fn tune(config: &mut RunConfig) {
+    if config.game.name != GeneratorGame::NAME {
+        return;
+    }
+    // One player, whose way to the solution should be short: values are discounted, and a way once found is followed.
+    config.search = SearchConfig {
+        visits: 64,
+        first_play: FirstPlay::Reduction,
+        first_play_reduction: 0.1,
+        noise_total_alpha: 10.0,
+        random_symmetry: false,
+        reuse: Reuse::Keep,
+        discount: 0.97,
+        max_share: 0.25,
+        stop_when_solved: true,
+        max_actions: 64,
+        ..config.search.clone()
+    };
+    // On a small machine an attempt that fails should not take as long as ten that succeed.
+    config.game.rules.insert("move_limit".into(), 32.into());
 }
 
 /// Checks that the game exists and has these rules and this representation.

@@ -6,12 +6,14 @@
 //! | [`game`] | the game's own defaults, and a check of what `run.toml` says of it |
 //! | [`plan`] | which processes there are, and what each is started with ([`ports`]) |
 //! | [`supervise`] | one process kept running; [`team`]: all of them, and the order in which they stop |
+//! | [`addresses`] | where the roles are found, for other commands |
 //! | [`census`] | processes that an earlier start left behind |
 //! | [`logs`] | the processes' logs |
 //! | [`watch`] | looking at the processes, and the figures that come of it |
 //! | [`session`] | what is known of the run; [`event`]: what is told about it |
 //! | [`screen`] | how it is shown |
 
+pub mod addresses;
 mod census;
 mod conduct;
 mod event;
@@ -25,6 +27,8 @@ mod session;
 mod supervise;
 mod team;
 mod watch;
+
+pub use self::{folder::new_run, game::check as check_game};
 
 use std::{path::PathBuf, time::Duration};
 

@@ -193,6 +193,7 @@ async fn list_games(address: String) -> Result<Vec<GameSummary>, Box<dyn std::er
             after_sequence,
             limit: PAGE,
             newest_first: false,
+            filter: None,
         };
         let page = client.list_games(request).await?.into_inner().games;
         if page.is_empty() {

@@ -91,7 +91,7 @@ impl Drop for Direct {
 /// The process's own side: for each line of standard input (seconds) it runs that long and prints the positions done.
 pub fn work(model: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     let size = usize::from(arguments.batch);
-    let positions = Positions::play(&arguments.game, size)?;
+    let positions = Positions::play(&arguments.game)?;
     let provider = arguments.providers.first().map_or("auto", String::as_str);
     let provider: Provider = serde_json::from_value(provider.into())?;
     let environment = onnx_runtime::load(Path::new(""))?;
@@ -110,7 +110,7 @@ pub fn work(model: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     })?;
     let batches: Vec<Batch> = (0..8)
         .map(|number| {
-            let rows = positions.request(number).indices;
+            let rows = positions.request(number, size).indices;
             Batch::new(rows.into_iter().map(|number| number as i32).collect(), size)
         })
         .collect();

@@ -14,7 +14,12 @@ pub struct Measured {
     pub time: Duration,
     /// Processor time of the process that evaluated them.
     pub cpu_seconds: f64,
+    /// The part of it that was used by the thread called [`DEVICE`].
+    pub device_seconds: f64,
 }
+
+/// The inference server's thread that runs the model.
+const DEVICE: &str = "device";
 
 impl Measured {
     /// Positions a second.
@@ -26,23 +31,55 @@ impl Measured {
     pub fn per_cpu_second(&self) -> f64 {
         self.positions as f64 / self.cpu_seconds
     }
+
+    /// Processor time outside of the device's thread, in microseconds for each position.
+    pub fn other_threads_us(&self) -> f64 {
+        (self.cpu_seconds - self.device_seconds) * 1e6 / self.positions.max(1) as f64
+    }
 }
 
 /// Times `work` (which says how many positions it evaluated), and the processor time of the process `pid` meanwhile.
 pub fn measure(pid: u32, work: impl FnOnce() -> anyhow::Result<u64>) -> anyhow::Result<Measured> {
-    let cpu_seconds = || {
-        service::process::usage(pid)
-            .map(|usage| usage.cpu_seconds)
-            .with_context(|| format!("process {pid} is gone"))
-    };
-    let (before, began) = (cpu_seconds()?, Instant::now());
+    let (before, began) = (used(pid)?, Instant::now());
     let positions = work()?;
     let time = began.elapsed();
+    let after = used(pid)?;
     Ok(Measured {
         positions,
         time,
-        cpu_seconds: cpu_seconds()? - before,
+        cpu_seconds: after.all - before.all,
+        device_seconds: after.device - before.device,
     })
+}
+
+/// Processor time of a process, in seconds.
+struct Used {
+    all: f64,
+    device: f64,
+}
+
+/// What `/proc` counts in nanoseconds for each thread. Threads that have ended are not counted: none should end meanwhile.
+fn used(pid: u32) -> anyhow::Result<Used> {
+    let mut used = Used {
+        all: 0.0,
+        device: 0.0,
+    };
+    let threads =
+        std::fs::read_dir(format!("/proc/{pid}/task")).with_context(|| format!("process {pid} is gone"))?;
+    for thread in threads.flatten() {
+        // A thread may end between the two.
+        let read = |file: &str| std::fs::read_to_string(thread.path().join(file)).unwrap_or_default();
+        let nanoseconds: f64 = read("schedstat")
+            .split(' ')
+            .next()
+            .and_then(|text| text.parse().ok())
+            .unwrap_or_default();
+        used.all += nanoseconds * 1e-9;
+        if read("comm").trim() == DEVICE {
+            used.device += nanoseconds * 1e-9;
+        }
+    }
+    Ok(used)
 }
 
 /// The first two cores that this process may use.

@@ -1,44 +1,53 @@
 //! `minuet bench inference`: the inference server through gRPC, against the same model, provider and batch size called
 //! directly in one process.
 //!
-//! The server is the real process, pinned to one core; the client is this process, pinned to another. A second child runs
-//! batches directly on the server's core. Both are measured in turn, several rounds each, and the median of the ratios is
-//! given: by wall clock, and per second of processor time of the server, which other work on the machine disturbs less.
+//! The server is the real process, pinned to one core; the clients are this process, pinned to another. A second child runs
+//! batches directly on the server's core. They are measured in turn, several rounds each, the others at rest meanwhile, and
+//! the median of the ratios is given: by wall clock, and per second of processor time of the server, which other work on
+//! the machine disturbs less. The server remembers nothing here, so that every position is evaluated.
 
 mod direct;
+mod load;
 pub(super) mod machine;
-mod positions;
+mod network;
+pub mod positions;
+mod report;
 mod served;
 
-use std::{fmt::Write as _, path::PathBuf};
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
 use games::catalogue;
-use serde::Serialize;
 
-use self::{direct::Direct, machine::Cores, positions::Positions, served::Served};
-use super::report;
+use self::{
+    direct::Direct,
+    load::{Clients, Load},
+    machine::{Cores, Measured},
+    network::Network,
+    positions::Positions,
+    report::{Figures, Goodput, Report},
+    served::Served,
+};
+use super::report::{median, print};
 
 /// Arguments of `minuet bench inference`.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  minuet bench inference --blocks 6 --filters 64 --json")]
+#[command(after_help = "\
+Examples:
+  minuet bench inference --json
+  minuet bench inference --networks 6x64 --loads 4x64 --providers cpu
+  minuet bench inference --providers cuda --batch 512 --networks 6x64,20x256 --loads 16x256,64x16 --json   (on a GPU)")]
 pub struct Arguments {
     /// The game whose positions are evaluated.
     #[arg(long, default_value = "paco-sako", value_parser = PossibleValuesParser::new(catalogue::NAMES))]
     game: String,
-    /// Residual blocks of the network, whose weights are random.
-    #[arg(long, default_value_t = 6)]
-    blocks: usize,
-    /// Filters of the network.
-    #[arg(long, default_value_t = 64)]
-    filters: usize,
-    /// Streams, each on a connection of its own with one request at a time.
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    streams: u16,
-    /// Positions in a request.
-    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
-    rows: u16,
+    /// Networks of random weights, as blocks x filters.
+    #[arg(long, value_delimiter = ',', default_value = "2x32,6x64")]
+    networks: Vec<Network>,
+    /// Loads, as streams x positions in a request; each stream has a connection of its own and one request at a time.
+    #[arg(long, value_delimiter = ',', default_value = "4x64,64x1")]
+    loads: Vec<Load>,
     /// Largest batch, and the batch size of the direct calls.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
     batch: u16,
@@ -51,6 +60,12 @@ pub struct Arguments {
     /// Seconds of each measurement.
     #[arg(long, default_value_t = 1.0)]
     seconds: f64,
+    /// So many times what the server can do is offered in the end; 0: not measured.
+    #[arg(long, default_value_t = 3.0)]
+    overload: f64,
+    /// Positions that may wait in the server.
+    #[arg(long, default_value_t = 1024)]
+    queue: u32,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -59,161 +74,135 @@ pub struct Arguments {
     direct: Option<PathBuf>,
 }
 
-#[derive(Serialize)]
-struct Report {
-    bench: &'static str,
-    game: String,
-    network: String,
-    streams: u16,
-    rows_per_request: u16,
-    batch: u16,
-    rounds: u8,
-    /// Whether server and client had a core of their own each.
-    is_pinned: bool,
-    /// What one position costs on the wire, in bytes: HTTP/2 and gRPC framing included.
-    request_bytes_per_position: f64,
-    reply_bytes_per_position: f64,
-    /// The same for requests of a single position.
-    single_evaluation_bytes: usize,
-    providers: Vec<Figures>,
-}
-
-/// One provider's figures, medians over the rounds.
-#[derive(Serialize)]
-struct Figures {
-    asked_for: String,
-    provider: String,
-    /// Positions a second.
-    direct: f64,
-    served: f64,
-    /// Positions for each second of processor time.
-    direct_per_cpu_second: f64,
-    served_per_cpu_second: f64,
-    /// Served / direct, by wall clock.
-    ratio: f64,
-    /// Served / direct, for each second of processor time: the robust figure.
-    cpu_ratio: f64,
-    /// Processor time outside the model, in microseconds for each position.
-    overhead_us_per_position: f64,
-    p50_ms: f64,
-    p99_ms: f64,
-}
-
 /// Measures and prints.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     if let Some(model) = &arguments.direct {
         return direct::work(model, &arguments);
     }
-    let positions = Positions::play(&arguments.game, usize::from(arguments.rows))?;
+    let positions = Positions::play(&arguments.game)?;
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
-    let model = positions.random_model(arguments.blocks, arguments.filters)?;
     let cores = Cores::find()?;
-    let providers = arguments
-        .providers
-        .iter()
-        .map(|provider| measure(&arguments, provider, &positions, &model, folder.path(), &cores))
-        .collect::<anyhow::Result<_>>()?;
-    let (request, reply) = positions.bytes(usize::from(arguments.rows));
-    let (single_request, single_reply) = positions.bytes(1);
+    let mut figures = Vec::new();
+    for &network in &arguments.networks {
+        for provider in &arguments.providers {
+            let folder = folder.path().join(format!("{network}-{provider}"));
+            std::fs::create_dir_all(&folder)?;
+            figures.extend(measure(
+                &arguments, network, provider, &positions, &folder, &cores,
+            )?);
+        }
+    }
+    let (chess_request, chess_reply) = Positions::play("chess")?.bytes(1);
+    let (request, reply) = positions.bytes(64);
     let found = Report {
         bench: "inference",
         game: arguments.game,
-        network: format!("{}x{}", arguments.blocks, arguments.filters),
-        streams: arguments.streams,
-        rows_per_request: arguments.rows,
         batch: arguments.batch,
         rounds: arguments.rounds,
         is_pinned: cores.are_two(),
-        request_bytes_per_position: request as f64 / f64::from(arguments.rows),
-        reply_bytes_per_position: reply as f64 / f64::from(arguments.rows),
-        single_evaluation_bytes: single_request + single_reply,
-        providers,
+        request_bytes_per_position: request as f64 / 64.0,
+        reply_bytes_per_position: reply as f64 / 64.0,
+        chess_evaluation_bytes: chess_request + chess_reply,
+        figures,
     };
-    report::print(&found, arguments.json, text)
+    print(&found, arguments.json, report::text)
 }
 
+/// One network on one provider, under all loads.
 fn measure(
     arguments: &Arguments,
+    network: Network,
     provider: &str,
     positions: &Positions,
-    model: &[u8],
-    folder: &std::path::Path,
+    folder: &Path,
     cores: &Cores,
-) -> anyhow::Result<Figures> {
-    let folder = folder.join(provider);
-    std::fs::create_dir_all(&folder)?;
+) -> anyhow::Result<Vec<Figures>> {
+    let model = positions.random_model(network.blocks, network.filters)?;
     cores.use_first()?;
-    let mut direct = Direct::start(arguments, provider, &folder, model)?;
-    let mut served = Served::start(arguments, provider, &folder, model, positions)?;
+    let mut direct = Direct::start(arguments, provider, folder, &model)?;
+    let mut served = Served::start(arguments, provider, folder, &model, positions)?;
     cores.use_second()?;
-    let mut client = served.client(arguments, positions)?;
-    client.measure(&served, 0.3)?;
+    // Made after this thread was pinned: the runtime's threads run where it does.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()?;
+    let chosen = served.wait(&runtime)?;
     direct.measure(0.3)?;
-    let (mut directs, mut serveds) = (Vec::new(), Vec::new());
-    for _ in 0..arguments.rounds {
-        directs.push(direct.measure(arguments.seconds)?);
-        serveds.push(client.measure(&served, arguments.seconds)?);
+    let mut figures = Vec::new();
+    for &load in &arguments.loads {
+        let mut clients = Clients::connect(&runtime, served.address(), load, positions)?;
+        clients.measure(served.pid(), 0.3)?;
+        clients.forget_latencies();
+        let (mut directs, mut serveds) = (Vec::new(), Vec::new());
+        for _ in 0..arguments.rounds {
+            directs.push(direct.measure(arguments.seconds)?);
+            serveds.push(clients.measure(served.pid(), arguments.seconds)?);
+        }
+        let (p50_ms, p99_ms) = clients.latencies();
+        let direct_per_cpu = median(&each(&directs, Measured::per_cpu_second));
+        let cpu_ratio = median(&ratios(&serveds, &directs, Measured::per_cpu_second));
+        let peak = median(&each(&serveds, Measured::per_second));
+        let overload = if arguments.overload > 0.0 {
+            Some(overload(arguments, &mut clients, served.pid(), peak)?)
+        } else {
+            None
+        };
+        figures.push(Figures {
+            network: network.to_string(),
+            load: load.to_string(),
+            asked_for: provider.to_owned(),
+            provider: chosen.clone(),
+            direct: median(&each(&directs, Measured::per_second)),
+            served: peak,
+            direct_per_cpu_second: direct_per_cpu,
+            served_per_cpu_second: median(&each(&serveds, Measured::per_cpu_second)),
+            ratio: median(&ratios(&serveds, &directs, Measured::per_second)),
+            cpu_ratio,
+            overhead_us_per_position: (1.0 / cpu_ratio - 1.0) / direct_per_cpu * 1e6,
+            other_threads_us_per_position: median(&each(&serveds, Measured::other_threads_us)),
+            p50_ms,
+            p99_ms,
+            overload,
+        });
     }
-    let median = |value: &dyn Fn(usize) -> f64| {
-        let values: Vec<f64> = (0..directs.len()).map(value).collect();
-        report::median(&values)
-    };
-    let direct_per_cpu = median(&|round| directs[round].per_cpu_second());
-    let cpu_ratio = median(&|round| serveds[round].per_cpu_second() / directs[round].per_cpu_second());
-    let (p50_ms, p99_ms) = client.latencies();
-    Ok(Figures {
-        asked_for: provider.to_owned(),
-        provider: client.provider().to_owned(),
-        direct: median(&|round| directs[round].per_second()),
-        served: median(&|round| serveds[round].per_second()),
-        direct_per_cpu_second: direct_per_cpu,
-        served_per_cpu_second: median(&|round| serveds[round].per_cpu_second()),
-        ratio: median(&|round| serveds[round].per_second() / directs[round].per_second()),
-        cpu_ratio,
-        overhead_us_per_position: (1.0 / cpu_ratio - 1.0) / direct_per_cpu * 1e6,
-        p50_ms,
-        p99_ms,
+    Ok(figures)
+}
+
+/// Offers more than the server can do, and in turn as much as it can.
+fn overload(arguments: &Arguments, clients: &mut Clients, pid: u32, peak: f64) -> anyhow::Result<Goodput> {
+    let (mut peaks, mut goods, mut offered, mut refused) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut latencies = (Vec::new(), Vec::new());
+    for _ in 0..arguments.rounds {
+        peaks.push(clients.measure(pid, arguments.seconds)?);
+        clients.forget_latencies();
+        let found = clients.overload(pid, arguments.seconds, arguments.overload * peak)?;
+        let (p50, p99) = clients.latencies();
+        latencies.0.push(p50);
+        latencies.1.push(p99);
+        // Offered for a tenth longer than it is measured.
+        offered.push(found.offered as f64 / 1.1 / found.answered.time.as_secs_f64());
+        refused.push(found.refused as f64 / found.offered.max(1) as f64);
+        goods.push(found.answered);
+    }
+    Ok(Goodput {
+        offered: median(&offered),
+        answered: median(&each(&goods, Measured::per_second)),
+        refused_share: median(&refused),
+        ratio: median(&ratios(&goods, &peaks, Measured::per_second)),
+        cpu_ratio: median(&ratios(&goods, &peaks, Measured::per_cpu_second)),
+        p50_ms: median(&latencies.0),
+        p99_ms: median(&latencies.1),
     })
 }
 
-fn text(report: &Report) -> String {
-    let mut text = format!(
-        "{} network, {}, {} streams of {} positions, batches of {}{}\n",
-        report.network,
-        report.game,
-        report.streams,
-        report.rows_per_request,
-        report.batch,
-        if report.is_pinned {
-            ""
-        } else {
-            " (server and client share a core)"
-        },
-    );
-    // Writing to a string cannot fail.
-    let _ = writeln!(
-        text,
-        "on the wire, for each position: {:.1} bytes there, {:.1} back; alone {} both ways",
-        report.request_bytes_per_position, report.reply_bytes_per_position, report.single_evaluation_bytes
-    );
-    let _ = writeln!(
-        text,
-        "{:<14} {:>10} {:>10} {:>7} {:>9} {:>12} {:>8} {:>8}",
-        "provider", "direct/s", "served/s", "ratio", "cpu ratio", "overhead µs", "p50 ms", "p99 ms"
-    );
-    for figures in &report.providers {
-        let _ = writeln!(
-            text,
-            "{:<14} {:>10.0} {:>10.0} {:>7.3} {:>9.3} {:>12.2} {:>8.2} {:>8.2}",
-            figures.provider,
-            figures.direct,
-            figures.served,
-            figures.ratio,
-            figures.cpu_ratio,
-            figures.overhead_us_per_position,
-            figures.p50_ms,
-            figures.p99_ms
-        );
-    }
-    text
+fn each(measured: &[Measured], figure: impl Fn(&Measured) -> f64) -> Vec<f64> {
+    measured.iter().map(figure).collect()
+}
+
+fn ratios(measured: &[Measured], baseline: &[Measured], figure: impl Fn(&Measured) -> f64) -> Vec<f64> {
+    let pairs = measured.iter().zip(baseline);
+    pairs
+        .map(|(measured, baseline)| figure(measured) / figure(baseline))
+        .collect()
 }

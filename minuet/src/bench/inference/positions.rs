@@ -17,7 +17,6 @@ pub struct Positions {
     pub layout: RowLayout,
     rows: Vec<Vec<u32>>,
     legal: Vec<Vec<u32>>,
-    requests: Vec<EvaluateRequest>,
 }
 
 struct Play;
@@ -53,25 +52,10 @@ impl catalogue::Visitor for Play {
 }
 
 impl Positions {
-    /// Plays `game` at random, and makes requests of `rows` positions.
-    pub fn play(game: &str, rows: usize) -> anyhow::Result<Self> {
-        let (layout, all_rows, legal) = catalogue::visit(game, Play)??;
-        let mut positions = Self {
-            layout,
-            rows: all_rows,
-            legal,
-            requests: Vec::new(),
-        };
-        let count = POSITIONS / rows.min(POSITIONS);
-        positions.requests = (0..count)
-            .map(|number| positions.request_at(number * rows, rows))
-            .collect();
-        Ok(positions)
-    }
-
-    /// A request; each `number` another one, as far as there are positions.
-    pub fn request(&self, number: usize) -> EvaluateRequest {
-        self.requests[number % self.requests.len()].clone()
+    /// Plays `game` at random.
+    pub fn play(game: &str) -> anyhow::Result<Self> {
+        let (layout, rows, legal) = catalogue::visit(game, Play)??;
+        Ok(Self { layout, rows, legal })
     }
 
     /// The file of a network of random weights.
@@ -90,7 +74,7 @@ impl Positions {
         let count = 64;
         let (mut there, mut back) = (0, 0);
         for number in 0..count {
-            let request = self.request_at(number * rows, rows);
+            let request = self.request(number, rows);
             let reply = EvaluateReply {
                 id: request.id,
                 version: "000000001200-3fa94c21".into(),
@@ -104,7 +88,9 @@ impl Positions {
         (there / count, back / count)
     }
 
-    fn request_at(&self, first: usize, count: usize) -> EvaluateRequest {
+    /// A request of `count` positions; each `number` another one, as far as there are positions.
+    pub fn request(&self, number: usize, count: usize) -> EvaluateRequest {
+        let first = number * count;
         let numbers = (first..first + count).map(|number| number % self.rows.len());
         let mut request = EvaluateRequest {
             id: first as u64,

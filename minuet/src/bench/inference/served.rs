@@ -1,29 +1,19 @@
-//! The server as a process, and the streams that load it.
+//! The server as a process.
 
 use std::{
     net::TcpListener,
     path::Path,
     process::{Child, Command, Stdio},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
     time::{Duration, Instant},
 };
 
 use anyhow::Context as _;
 use checkpoints::{Draft, LATEST, MODEL, Repository};
-use proto::v1::{DescribeModelRequest, EvaluateRequest, evaluator_client::EvaluatorClient};
+use proto::v1::{DescribeModelRequest, evaluator_client::EvaluatorClient};
 use service::role::Role;
-use tokio::{runtime::Runtime, sync::mpsc};
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::transport::Channel;
+use tokio::runtime::Runtime;
 
-use super::{
-    Arguments,
-    machine::{self, Measured},
-    positions::Positions,
-};
+use super::{Arguments, positions::Positions};
 
 /// How long the server may take to load the model.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -55,6 +45,9 @@ impl Served {
             format!("inference.address={address}"),
             format!("inference.provider={provider}"),
             format!("inference.max_batch={}", arguments.batch),
+            format!("inference.max_queue={}", arguments.queue),
+            // What is measured is evaluation: nothing may be remembered.
+            "inference.cache_mib=0".into(),
         ];
         let mut command = Command::new(&program);
         for setting in settings {
@@ -72,30 +65,19 @@ impl Served {
         Ok(Self { child, address })
     }
 
-    /// Connects the streams, once the server answers.
-    pub fn client(&mut self, arguments: &Arguments, positions: &Positions) -> anyhow::Result<Client> {
-        // Made here, after this thread was pinned: the runtime's threads run where it does.
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()?;
-        let provider = runtime.block_on(self.wait_until_ready())?;
-        let count = Arc::new(Count::default());
-        let inside = runtime.enter();
-        for number in 0..usize::from(arguments.streams) {
-            let channel = service::connect::channel(&self.address)?;
-            let requests = (0..16)
-                .map(|step| positions.request(17 * number + step))
-                .collect();
-            tokio::spawn(load(channel, requests, count.clone()));
-        }
-        drop(inside);
-        Ok(Client {
-            _runtime: runtime,
-            provider,
-            count,
-            latencies: Vec::new(),
-        })
+    /// Waits until it answers; gives the provider it has chosen.
+    pub fn wait(&mut self, runtime: &Runtime) -> anyhow::Result<String> {
+        runtime.block_on(self.wait_until_ready())
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     async fn wait_until_ready(&mut self) -> anyhow::Result<String> {
@@ -122,90 +104,6 @@ impl Drop for Served {
         // It may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-/// The streams.
-pub struct Client {
-    /// Held: its threads do the work, and end with it.
-    _runtime: Runtime,
-    provider: String,
-    count: Arc<Count>,
-    latencies: Vec<Duration>,
-}
-
-/// What the streams have done so far.
-#[derive(Default)]
-struct Count {
-    positions: AtomicU64,
-    latencies: parking_lot::Mutex<Vec<Duration>>,
-    failure: parking_lot::Mutex<Option<String>>,
-}
-
-impl Client {
-    /// What runs the model.
-    pub fn provider(&self) -> &str {
-        &self.provider
-    }
-
-    /// What was answered within so long.
-    pub fn measure(&mut self, served: &Served, seconds: f64) -> anyhow::Result<Measured> {
-        self.count.latencies.lock().clear();
-        let before = self.count.positions.load(Ordering::Relaxed);
-        let measured = machine::measure(served.child.id(), || {
-            std::thread::sleep(Duration::from_secs_f64(seconds));
-            Ok(self.count.positions.load(Ordering::Relaxed) - before)
-        })?;
-        if let Some(failure) = self.count.failure.lock().take() {
-            anyhow::bail!("a stream failed: {failure}");
-        }
-        self.latencies.append(&mut self.count.latencies.lock());
-        Ok(measured)
-    }
-
-    /// Half of the requests, and all but one of a hundred, were answered within so many milliseconds.
-    pub fn latencies(&mut self) -> (f64, f64) {
-        self.latencies.sort_unstable();
-        let at = |share: f64| {
-            let place = (self.latencies.len() as f64 * share) as usize;
-            let latency = self.latencies.get(place).copied().unwrap_or_default();
-            latency.as_secs_f64() * 1e3
-        };
-        (at(0.5), at(0.99))
-    }
-}
-
-/// One stream: a request, its answer, the next request.
-async fn load(channel: Channel, requests: Vec<EvaluateRequest>, count: Arc<Count>) {
-    if let Err(error) = try_load(channel, &requests, &count).await {
-        *count.failure.lock() = Some(format!("{error:#}"));
-    }
-}
-
-async fn try_load(channel: Channel, requests: &[EvaluateRequest], count: &Count) -> anyhow::Result<()> {
-    let (sender, receiver) = mpsc::channel(1);
-    let mut client = EvaluatorClient::new(channel);
-    let mut requests = requests.iter().cycle();
-    let mut send = async || -> anyhow::Result<u64> {
-        let request = requests.next().context("no requests")?.clone();
-        let positions = request.legal_counts.len() as u64;
-        sender.send(request).await?;
-        Ok(positions)
-    };
-    let mut positions = send().await?;
-    let mut replies = client
-        .evaluate_stream(ReceiverStream::new(receiver))
-        .await?
-        .into_inner();
-    loop {
-        let asked = Instant::now();
-        let reply = replies.message().await?.context("the server ended the stream")?;
-        if let Some(error) = reply.error {
-            anyhow::bail!("{}", error.message);
-        }
-        count.positions.fetch_add(positions, Ordering::Relaxed);
-        count.latencies.lock().push(asked.elapsed());
-        positions = send().await?;
     }
 }
 

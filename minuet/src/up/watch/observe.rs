@@ -8,11 +8,11 @@ use proto::v1::{
     replay_store_client::ReplayStoreClient,
 };
 use service::{
+    connect::{self, AddressError, Link},
     process::{self, Usage},
     role::Role,
 };
 use tokio::time::Instant;
-use tonic::transport::Channel;
 use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
@@ -75,8 +75,8 @@ impl Observation {
 #[derive(Clone, Debug)]
 pub struct Observer {
     members: Vec<(String, Role, SocketAddr)>,
-    inference: Channel,
-    replay: Channel,
+    inference: Link,
+    replay: Link,
     /// The label or version that actors ask.
     label: String,
 }
@@ -86,14 +86,15 @@ impl Observer {
     ///
     /// # Errors
     /// If an address is none.
-    pub fn new(plan: &Plan) -> Result<Self, service::connect::AddressError> {
+    pub fn new(plan: &Plan) -> Result<Self, AddressError> {
         let members = plan.members.iter();
+        let security = &plan.config.security;
         Ok(Self {
             members: members
                 .map(|member| (member.name.clone(), member.role, member.metrics))
                 .collect(),
-            inference: service::connect::channel(&plan.config.inference.address)?,
-            replay: service::connect::channel(&plan.config.replay.address)?,
+            inference: connect::link(&plan.config.inference.address, security)?,
+            replay: connect::link(&plan.config.replay.address, security)?,
             label: plan.config.actor.model.clone(),
         })
     }
@@ -156,7 +157,7 @@ impl Observer {
     }
 }
 
-async fn serves(channel: Channel) -> bool {
+async fn serves(channel: Link) -> bool {
     let mut client = HealthClient::new(channel);
     let request = HealthCheckRequest {
         service: String::new(),

@@ -1,0 +1,185 @@
+//! Where games begin: drawn at random from a seed, or read from a file. Every opening is played with both colours.
+
+use std::collections::HashSet;
+
+use games::{Action, Game};
+use search::{Draws, GameKey, Purpose};
+use serde::{Deserialize, Serialize};
+
+/// Tries at an opening that no earlier pair has.
+const TRIES: u32 = 64;
+/// The key's first part, so that openings and players never share a draw.
+const OPENINGS: u64 = 0x6f70_656e_696e_6773;
+
+/// Where a pair of games begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opening {
+    /// A position; `None`: the game's usual start.
+    pub start: Option<String>,
+    /// What is played from there before the players choose.
+    pub actions: Vec<Action>,
+}
+
+/// An opening that cannot be played.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpeningError {
+    /// A line of the file.
+    #[error("opening {line}: {reason}")]
+    Line {
+        /// From 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A file without openings.
+    #[error("there is no opening in it")]
+    Empty,
+    /// The rules refuse their own start.
+    #[error("{0}")]
+    Start(String),
+    /// So many random actions end the game every time.
+    #[error("{plies} random actions end a game of {game}; take fewer")]
+    TooLong {
+        /// Random actions.
+        plies: u32,
+        /// The game.
+        game: &'static str,
+    },
+}
+
+/// `count` openings of `plies` random actions each: games that are over do not count, and an opening that leads to a position
+/// an earlier one leads to only where no other was found in some tries. The same seed gives the same openings, and more of
+/// them begin with the same.
+///
+/// # Errors
+/// [`OpeningError`]
+pub fn random<G: Game>(
+    rules: &G::Rules,
+    seed: u64,
+    plies: u32,
+    count: u64,
+) -> Result<Vec<Opening>, OpeningError> {
+    let start = G::start(rules, None).map_err(|error| OpeningError::Start(error.to_string()))?;
+    let mut known = HashSet::new();
+    let mut openings = Vec::new();
+    for number in 0..count {
+        let mut drawn = None;
+        for attempt in 0..TRIES {
+            let Some((actions, state)) = one(&start, seed, number, attempt, plies) else {
+                continue;
+            };
+            let is_new = known.insert(state.position());
+            drawn = Some(actions);
+            if is_new {
+                break;
+            }
+        }
+        let actions = drawn.ok_or(OpeningError::TooLong { plies, game: G::NAME })?;
+        openings.push(Opening { start: None, actions });
+    }
+    Ok(openings)
+}
+
+fn one<G: Game>(start: &G, seed: u64, number: u64, attempt: u32, plies: u32) -> Option<(Vec<Action>, G)> {
+    let key = GameKey {
+        run_seed: seed ^ OPENINGS,
+        game: number,
+    };
+    let mut draws = Draws::new(key, attempt, Purpose::Choice);
+    let (mut state, mut legal, mut actions) = (start.clone(), Vec::new(), Vec::new());
+    for _ in 0..plies {
+        state.legal_actions(&mut legal);
+        let action = *legal.get(draws.below(legal.len()))?;
+        state.play_legal(action);
+        actions.push(action);
+    }
+    state.legal_actions(&mut legal);
+    (state.outcome().is_none() && !legal.is_empty()).then_some((actions, state))
+}
+
+/// Openings from a text: a position a line, as the game writes them (chess: FEN, or EPD as far as its four fields). Empty lines
+/// and lines that begin with `#` say nothing.
+///
+/// # Errors
+/// [`OpeningError`] naming the line.
+pub fn read<G: Game>(rules: &G::Rules, text: &str) -> Result<Vec<Opening>, OpeningError> {
+    let mut openings = Vec::new();
+    for (line, position) in (1..).zip(text.lines().map(str::trim)) {
+        if position.is_empty() || position.starts_with('#') {
+            continue;
+        }
+        let fault = |reason: String| OpeningError::Line { line, reason };
+        let (text, state) = match G::start(rules, Some(position)) {
+            Ok(state) => (position.to_owned(), state),
+            Err(error) => {
+                // An EPD's operations follow its four fields.
+                let fields: Vec<&str> = position.split_whitespace().take(4).collect();
+                let text = fields.join(" ");
+                let state = G::start(rules, Some(&text)).map_err(|_| fault(error.reason))?;
+                (text, state)
+            }
+        };
+        if state.outcome().is_some() {
+            return Err(fault("the game is over there".into()));
+        }
+        openings.push(Opening {
+            start: Some(text),
+            actions: Vec::new(),
+        });
+    }
+    if openings.is_empty() {
+        return Err(OpeningError::Empty);
+    }
+    Ok(openings)
+}
+
+#[cfg(test)]
+mod tests {
+    use games::{chess::Chess, connect_four, connect_four::ConnectFour};
+
+    use super::*;
+
+    #[test]
+    fn random_openings_are_seeded_distinct_and_playable() {
+        let rules = connect_four::Rules::default();
+        let first = random::<ConnectFour>(&rules, 1, 4, 100).unwrap();
+        assert_eq!(random::<ConnectFour>(&rules, 1, 4, 30).unwrap(), first[..30]);
+        assert_ne!(random::<ConnectFour>(&rules, 2, 4, 100).unwrap(), first);
+        let positions: HashSet<String> = first
+            .iter()
+            .map(|opening| {
+                let mut state = ConnectFour::EMPTY;
+                assert_eq!(opening.actions.len(), 4);
+                for &action in &opening.actions {
+                    state.play(action).unwrap();
+                }
+                state.position()
+            })
+            .collect();
+        assert_eq!(positions.len(), 100);
+        // There are only seven of one ply: the eighth is one of them again.
+        assert_eq!(random::<ConnectFour>(&rules, 1, 1, 8).unwrap().len(), 8);
+        let error = random::<ConnectFour>(&rules, 1, 42, 1).unwrap_err();
+        assert!(error.to_string().contains("take fewer"), "{error}");
+    }
+
+    #[test]
+    fn a_file_gives_its_positions_and_names_what_is_none() {
+        let rules = games::chess::Rules::default();
+        let text = "# two\nrnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - hmvc 0; fmvn 1;\n\n\
+                    4k3/8/8/8/8/8/4P3/4K3 w - - 0 1\n";
+        let openings = read::<Chess>(&rules, text).unwrap();
+        assert_eq!(openings.len(), 2);
+        assert_eq!(
+            openings[0].start.as_deref(),
+            Some("rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq -")
+        );
+        let says = |text: &str, words: &str| {
+            let said = read::<Chess>(&rules, text).unwrap_err().to_string();
+            assert!(said.contains(words), "{said}");
+        };
+        says("\n# nothing", "no opening");
+        says("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1\nnonsense", "opening 2: ");
+        says("4k3/8/8/8/8/8/8/4K3 w - - 0 1", "over there");
+    }
+}

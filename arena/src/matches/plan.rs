@@ -1,0 +1,230 @@
+//! What is played: [`Plan`]. It says which game has which number, so that an interrupted match knows what is missing.
+
+use search::GameKey;
+use serde::{Deserialize, Serialize};
+
+use super::openings::Opening;
+
+/// The number of a plan's form; a match of another form is not gone on with.
+pub const SCHEMA: u32 = 1;
+
+/// A match. Everything that decides a game is in it, so two equal plans play the same games.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The game's name.
+    pub game: String,
+    /// Its rules.
+    pub rules: serde_json::Value,
+    /// Who plays: at least two.
+    pub players: Vec<Entrant>,
+    /// Pairs of games for each two of them.
+    pub pairs: u64,
+    /// Every player's draws belong to this number.
+    pub seed: u64,
+    /// Where pairs begin: pair `k` of any two players at opening `k` (or, where there are fewer, at `k` modulo their number).
+    pub openings: Vec<Opening>,
+    /// Longer games are draws.
+    pub max_actions: usize,
+}
+
+/// A player as the plan knows it: what it is called, and what exactly plays.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entrant {
+    /// What it is called.
+    pub name: String,
+    /// What was written on the command line.
+    pub written: String,
+    /// The network's version, where it has one.
+    pub version: Option<String>,
+    /// The sha-256 of the network's file, where it is one.
+    pub digest: Option<String>,
+    /// How it searches, where it does.
+    pub search: Option<String>,
+}
+
+/// A plan that cannot be played, or is not the one that was begun.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// Fewer than two.
+    #[error("a match needs at least two players")]
+    Players,
+    /// Two of the same name, so that no table could tell them apart.
+    #[error("two players are called `{0}`; give one of them a name of its own: {0},name=…")]
+    Name(String),
+    /// No games.
+    #[error("a match has at least one pair of games")]
+    Pairs,
+    /// No openings.
+    #[error("a match needs an opening")]
+    Openings,
+}
+
+/// A game of the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// Its number.
+    pub game: u64,
+    /// Which pair of the two players' it belongs to.
+    pub pair: u64,
+    /// The two players, the smaller number first.
+    pub pairing: [usize; 2],
+    /// Who begins, and who does not.
+    pub players: [usize; 2],
+}
+
+impl Plan {
+    /// Checks what single values cannot.
+    ///
+    /// # Errors
+    /// [`PlanError`]
+    pub fn check(&self) -> Result<(), PlanError> {
+        if self.players.len() < 2 {
+            return Err(PlanError::Players);
+        }
+        for (number, player) in self.players.iter().enumerate() {
+            if self.players[..number]
+                .iter()
+                .any(|other| other.name == player.name)
+            {
+                return Err(PlanError::Name(player.name.clone()));
+            }
+        }
+        if self.pairs == 0 {
+            return Err(PlanError::Pairs);
+        }
+        if self.openings.is_empty() {
+            return Err(PlanError::Openings);
+        }
+        Ok(())
+    }
+
+    /// Every two players, in order.
+    pub fn pairings(&self) -> Vec<[usize; 2]> {
+        let count = self.players.len();
+        (0..count)
+            .flat_map(|first| (first + 1..count).map(move |second| [first, second]))
+            .collect()
+    }
+
+    /// Number of games.
+    pub fn games(&self) -> u64 {
+        2 * self.pairs * self.pairings().len() as u64
+    }
+
+    /// A game by its number: the two games of a pair follow each other, then comes the same pair of the next two players.
+    pub fn slot(&self, game: u64) -> Slot {
+        let pairings = self.pairings();
+        let pairing = pairings[((game / 2) % pairings.len() as u64) as usize];
+        let [first, second] = pairing;
+        Slot {
+            game,
+            pair: game / 2 / pairings.len() as u64,
+            pairing,
+            players: if game.is_multiple_of(2) {
+                [first, second]
+            } else {
+                [second, first]
+            },
+        }
+    }
+
+    /// Where a pair begins.
+    pub fn opening(&self, pair: u64) -> &Opening {
+        &self.openings[(pair % self.openings.len() as u64) as usize]
+    }
+
+    /// Whether games of `other` are games of this plan: everything but the number of pairs is the same (and random openings,
+    /// of which more pairs have more).
+    pub fn continues(&self, other: &Self) -> bool {
+        let shared = self.openings.len().min(other.openings.len());
+        let alike = |plan: &Self| Self {
+            pairs: 0,
+            openings: plan.openings[..shared].to_vec(),
+            ..plan.clone()
+        };
+        alike(self) == alike(other)
+    }
+}
+
+/// What all draws of one player in one game are keyed by; `side` is 0 for who begins.
+pub fn seat_key(seed: u64, game: u64, side: usize) -> GameKey {
+    GameKey {
+        run_seed: seed,
+        game: 2 * game + side as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    fn plan(players: usize, pairs: u64) -> Plan {
+        Plan {
+            schema: SCHEMA,
+            game: "othello".into(),
+            rules: serde_json::json!({}),
+            players: (0..players)
+                .map(|number| Entrant {
+                    name: format!("player {number}"),
+                    written: "uct".into(),
+                    version: None,
+                    digest: None,
+                    search: None,
+                })
+                .collect(),
+            pairs,
+            seed: 1,
+            openings: vec![Opening::default(); pairs as usize],
+            max_actions: 100,
+        }
+    }
+
+    #[test]
+    fn everybody_meets_everybody_with_both_colours_from_every_opening() {
+        let plan = plan(4, 5);
+        assert_eq!(plan.games(), 60);
+        let mut seen: HashMap<([usize; 2], u64), u32> = HashMap::new();
+        for game in 0..plan.games() {
+            let slot = plan.slot(game);
+            *seen.entry((slot.players, slot.pair)).or_default() += 1;
+            let mut sorted = slot.players;
+            sorted.sort_unstable();
+            assert_eq!(sorted, slot.pairing);
+            assert_eq!(
+                plan.slot(game ^ 1).pair,
+                slot.pair,
+                "a pair's games are neighbours"
+            );
+        }
+        assert_eq!(seen.len(), 4 * 3 * 5);
+        assert!(seen.values().all(|&count| count == 1));
+    }
+
+    #[test]
+    fn more_pairs_are_the_same_match_another_seed_is_not() {
+        let begun = plan(2, 5);
+        assert!(plan(2, 50).continues(&begun) && begun.continues(&plan(2, 50)));
+        let other = Plan {
+            seed: 2,
+            ..plan(2, 5)
+        };
+        assert!(!other.continues(&begun));
+        assert!(!plan(3, 5).continues(&begun));
+    }
+
+    #[test]
+    fn what_cannot_be_played_is_named() {
+        assert_eq!(plan(1, 5).check(), Err(PlanError::Players));
+        let mut twins = plan(2, 5);
+        twins.players[1].name = "player 0".into();
+        assert_eq!(twins.check(), Err(PlanError::Name("player 0".into())));
+        assert_eq!(plan(2, 0).check(), Err(PlanError::Pairs));
+        assert_eq!(plan(2, 1).check(), Ok(()));
+    }
+}

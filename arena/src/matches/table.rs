@@ -1,0 +1,303 @@
+//! One thread's games, evaluated together.
+//!
+//! Every game goes on until a search of it waits for a network; then all that wait for the same network are evaluated in one
+//! batch. A game has one player thinking at a time, so its number at the table says who is answered.
+
+use std::time::Instant;
+
+use games::{Action, Game, Player as Side};
+use search::{Evaluation, LeafId};
+
+use super::{
+    MatchError,
+    plan::{Plan, Slot, seat_key},
+    record::{GameRecord, Result as GameResult},
+};
+use crate::{
+    evaluator::Evaluator,
+    player::{Player, PlayerError, Progress, Seat, uci::UciError},
+};
+
+/// A game in progress.
+struct Playing<G: Game> {
+    slot: Slot,
+    start: G,
+    start_text: Option<String>,
+    opening: usize,
+    state: G,
+    actions: Vec<Action>,
+    seats: [Seat<G>; 2],
+    began: Instant,
+}
+
+/// The games of one thread.
+pub(super) struct Table<'a, G: Game> {
+    plan: &'a Plan,
+    rules: &'a G::Rules,
+    players: &'a [Player<G>],
+    /// Those of players who share a network are one.
+    evaluators: Vec<Evaluator<G>>,
+    /// Which of them a player asks.
+    evaluator_of: Vec<usize>,
+    places: Vec<Option<Playing<G>>>,
+}
+
+/// What became of a game when it went on.
+enum Went {
+    /// It waits for a network.
+    Waiting,
+    /// It is over.
+    Over(GameRecord),
+}
+
+impl<'a, G: Game> Table<'a, G> {
+    pub(super) fn new(
+        plan: &'a Plan,
+        rules: &'a G::Rules,
+        players: &'a [Player<G>],
+        thread: usize,
+        places: usize,
+    ) -> Self {
+        let mut evaluators: Vec<Evaluator<G>> = Vec::new();
+        let mut evaluator_of = Vec::new();
+        for (number, player) in players.iter().enumerate() {
+            let shared =
+                players[..number]
+                    .iter()
+                    .position(|earlier| match (player.network(), earlier.network()) {
+                        (Some(own), Some(other)) => std::sync::Arc::ptr_eq(own, other),
+                        _ => false,
+                    });
+            let place = match (shared, player.evaluator(thread)) {
+                (Some(earlier), _) => evaluator_of[earlier],
+                (None, Some(evaluator)) => {
+                    evaluators.push(evaluator);
+                    evaluators.len() - 1
+                }
+                // It does not search.
+                (None, None) => usize::MAX,
+            };
+            evaluator_of.push(place);
+        }
+        Self {
+            plan,
+            rules,
+            players,
+            evaluators,
+            evaluator_of,
+            places: (0..places.max(1)).map(|_| None).collect(),
+        }
+    }
+
+    /// Whether a game can be begun.
+    pub(super) fn has_room(&self) -> bool {
+        self.places.iter().any(Option::is_none)
+    }
+
+    /// Whether no game is played.
+    pub(super) fn is_empty(&self) -> bool {
+        self.places.iter().all(Option::is_none)
+    }
+
+    /// Begins a game.
+    pub(super) fn begin(&mut self, slot: Slot) -> Result<(), MatchError> {
+        let opening = self.plan.opening(slot.pair);
+        let fault = |reason: String| MatchError::Thread(format!("opening {}: {reason}", slot.pair));
+        let start =
+            G::start(self.rules, opening.start.as_deref()).map_err(|error| fault(error.to_string()))?;
+        let mut state = start.clone();
+        for &action in &opening.actions {
+            state.play(action).map_err(|error| fault(error.to_string()))?;
+        }
+        let seat = |side: usize| {
+            let player = &self.players[slot.players[side]];
+            let key = seat_key(self.plan.seed, slot.game, side);
+            let mut seat = player
+                .seat(&start, key)
+                .map_err(|source| self.trouble(slot, side, source))?;
+            for &action in &opening.actions {
+                seat.played(action).map_err(|error| fault(error.to_string()))?;
+            }
+            Ok::<Seat<G>, MatchError>(seat)
+        };
+        let seats = [seat(0)?, seat(1)?];
+        let playing = Playing {
+            slot,
+            start,
+            start_text: opening.start.clone(),
+            opening: opening.actions.len(),
+            state,
+            actions: opening.actions.clone(),
+            seats,
+            began: Instant::now(),
+        };
+        if let Some(place) = self.places.iter_mut().find(|place| place.is_none()) {
+            *place = Some(playing);
+        }
+        Ok(())
+    }
+
+    /// Takes every game as far as it goes without a network; gives those that are over.
+    pub(super) fn advance(&mut self) -> Result<Vec<GameRecord>, MatchError> {
+        let mut over = Vec::new();
+        for place in 0..self.places.len() {
+            if let Went::Over(record) = self.advance_one(place)? {
+                self.places[place] = None;
+                over.push(record);
+            }
+        }
+        Ok(over)
+    }
+
+    fn advance_one(&mut self, place: usize) -> Result<Went, MatchError> {
+        let Some(playing) = self.places[place].as_mut() else {
+            return Ok(Went::Waiting);
+        };
+        let slot = playing.slot;
+        loop {
+            if let Some(record) = playing.finished(self.plan) {
+                return Ok(Went::Over(record));
+            }
+            let side = playing.state.to_move().index();
+            let player = slot.players[side];
+            let chosen = playing.think(place, side, self.evaluators.get_mut(self.evaluator_of[player]));
+            let action = match chosen {
+                Ok(Some(action)) => action,
+                Ok(None) => return Ok(Went::Waiting),
+                Err(PlayerError::Uci(error @ UciError::Illegal { .. })) => {
+                    tracing::warn!(game = slot.game, "{error}: the game is lost");
+                    return Ok(Went::Over(playing.lost_by(side, self.plan)));
+                }
+                Err(source) => return Err(self.trouble(slot, side, source)),
+            };
+            if let Err(error) = playing.play(action) {
+                let source = PlayerError::NoChoice(format!("{}: {error}", self.players[player].name()));
+                return Err(self.trouble(slot, side, source));
+            }
+        }
+    }
+
+    /// Evaluates everything that waits, and hands out the answers.
+    pub(super) fn evaluate(&mut self) -> Result<(), MatchError> {
+        let Self {
+            evaluators,
+            places,
+            players,
+            evaluator_of,
+            ..
+        } = self;
+        for (number, evaluator) in evaluators.iter_mut().enumerate() {
+            let answered: Result<(), PlayerError> = evaluator.flush(|place, leaf, evaluation| {
+                match places.get_mut(place).and_then(Option::as_mut) {
+                    Some(playing) => playing.answer(leaf, evaluation),
+                    None => Ok(()),
+                }
+            });
+            answered.map_err(|source| {
+                let asking = evaluator_of.iter().position(|&asked| asked == number);
+                MatchError::Player {
+                    player: asking.map_or_else(String::new, |player| players[player].name().into()),
+                    source: Box::new(source),
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    fn trouble(&self, slot: Slot, side: usize, source: PlayerError) -> MatchError {
+        MatchError::Player {
+            player: self.players[slot.players[side]].name().into(),
+            source: Box::new(source),
+        }
+    }
+}
+
+impl<G: Game> Playing<G> {
+    /// The action of whoever is to act, once there is one.
+    fn think(
+        &mut self,
+        place: usize,
+        side: usize,
+        evaluator: Option<&mut Evaluator<G>>,
+    ) -> Result<Option<Action>, PlayerError> {
+        match (&mut self.seats[side], evaluator) {
+            (Seat::Search { search, temperature }, Some(evaluator)) => loop {
+                if search.is_decided() {
+                    let chosen = search.choose(*temperature);
+                    return chosen
+                        .map(Some)
+                        .ok_or_else(|| PlayerError::NoChoice(format!("game {}", self.slot.game)));
+                }
+                if search.is_waiting() {
+                    return Ok(None);
+                }
+                search.gather(|leaf| evaluator.ask(place, &leaf));
+                evaluator.hand_out_known(|_, leaf, evaluation| search.apply(leaf, evaluation))?;
+            },
+            (Seat::Search { .. }, None) => Err(PlayerError::NoChoice("a search without evaluator".into())),
+            (Seat::Chooser(chooser), _) => chooser
+                .choose(Progress {
+                    start: &self.start,
+                    actions: &self.actions,
+                    state: &self.state,
+                })
+                .map(Some),
+        }
+    }
+
+    fn answer(&mut self, leaf: LeafId, evaluation: Evaluation<'_>) -> Result<(), PlayerError> {
+        match &mut self.seats[self.state.to_move().index()] {
+            Seat::Search { search, .. } => Ok(search.apply(leaf, evaluation)?),
+            Seat::Chooser(_) => Ok(()),
+        }
+    }
+
+    fn play(&mut self, action: Action) -> Result<(), games::IllegalAction> {
+        self.state.play(action)?;
+        self.actions.push(action);
+        self.seats.iter_mut().try_for_each(|seat| seat.played(action))
+    }
+
+    fn finished(&self, plan: &Plan) -> Option<GameRecord> {
+        if let Some(outcome) = self.state.outcome() {
+            let ending = self.state.ending().unwrap_or_default();
+            return Some(self.record(GameResult::of(outcome), ending, plan));
+        }
+        if self.actions.len() >= plan.max_actions {
+            return Some(self.record(GameResult::Draw, "max-actions", plan));
+        }
+        let mut legal = Vec::new();
+        self.state.legal_actions(&mut legal);
+        legal
+            .is_empty()
+            .then(|| self.record(GameResult::Draw, "no-action", plan))
+    }
+
+    fn lost_by(&self, side: usize, plan: &Plan) -> GameRecord {
+        let result = if side == Side::First.index() {
+            GameResult::Second
+        } else {
+            GameResult::First
+        };
+        self.record(result, "illegal-move", plan)
+    }
+
+    fn record(&self, result: GameResult, ending: &str, plan: &Plan) -> GameRecord {
+        let visits = [0, 1].map(|side: usize| match &self.seats[side] {
+            Seat::Search { search, .. } => search.counters().visits,
+            Seat::Chooser(_) => 0,
+        });
+        GameRecord {
+            game: self.slot.game,
+            players: self.slot.players,
+            start: self.start_text.clone(),
+            opening: self.opening,
+            actions: self.actions.clone(),
+            result,
+            ending: ending.into(),
+            keys: [0, 1].map(|side| seat_key(plan.seed, self.slot.game, side).game),
+            visits,
+            milliseconds: self.began.elapsed().as_millis() as u64,
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! A network in this process: the inference server's own loader (providers measured, checked against f32, warmed), without
+//! the server.
+
+use std::{path::Path, sync::Arc};
+
+use inference_server::{
+    backend::Backend,
+    buckets::Buckets,
+    loader::{File, LoadError, Loader},
+    model::Model,
+    reply::softmax,
+    runner::Batch,
+};
+use service::config::Provider;
+
+use super::{Answers, Description, Network, NetworkError, Questions};
+use crate::model_file::ModelFile;
+
+/// A network that cannot be run in this process.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// ONNX Runtime is not there.
+    #[error(transparent)]
+    Runtime(#[from] onnx_runtime::RuntimeError),
+    /// The provider is not there, or does not take the network.
+    #[error("{version} cannot be loaded: {source}")]
+    Load {
+        /// The checkpoint.
+        version: String,
+        /// Why.
+        source: LoadError,
+    },
+}
+
+/// Loads networks; `auto` measures the machine's providers once, with the first network.
+#[derive(Clone, Debug)]
+pub struct Opener {
+    loader: Arc<Loader>,
+}
+
+impl Opener {
+    /// An opener for batches of at most `largest` positions, computed by `threads` threads each.
+    ///
+    /// # Errors
+    /// [`OpenError`] where ONNX Runtime or the provider asked for is not there.
+    pub fn new(provider: Provider, threads: usize, largest: usize) -> Result<Self, OpenError> {
+        let environment = onnx_runtime::load(Path::new(""))?;
+        let buckets = Buckets::new(&[], largest.max(1));
+        let loader = Loader::new(environment, threads.max(1), buckets, Backend::asked_for(provider))
+            .map_err(|source| OpenError::Load {
+                version: "a network to try the provider".into(),
+                source,
+            })?;
+        Ok(Self {
+            loader: Arc::new(loader),
+        })
+    }
+
+    /// Loads, checks and warms a network: a tenth of a second to some seconds.
+    ///
+    /// # Errors
+    /// [`OpenError::Load`].
+    pub fn open(&self, file: &ModelFile) -> Result<LocalNetwork, OpenError> {
+        let model = self
+            .loader
+            .load(File {
+                bytes: &file.bytes,
+                version: &file.version,
+                step: file.step,
+                layout: &file.layout,
+            })
+            .map_err(|source| OpenError::Load {
+                version: file.version.clone(),
+                source,
+            })?;
+        Ok(LocalNetwork {
+            description: Description {
+                version: file.version.clone(),
+                step: file.step,
+                layout: file.layout.clone(),
+                provider: model.info.provider.into(),
+            },
+            model,
+        })
+    }
+}
+
+/// A network in this process.
+#[derive(Debug)]
+pub struct LocalNetwork {
+    description: Description,
+    model: Model,
+}
+
+impl Network for LocalNetwork {
+    fn description(&self) -> &Description {
+        &self.description
+    }
+
+    fn evaluate(&self, questions: &Questions, answers: &mut Answers) -> Result<(), NetworkError> {
+        let stack = self.description.layout.stack();
+        let row_len = stack
+            .map_err(|error| NetworkError::Run(error.to_string()))?
+            .row_len();
+        let actions = self.description.layout.actions as usize;
+        let mut done = 0;
+        for rows in questions.rows().chunks(row_len * self.model.buckets.largest()) {
+            let count = rows.len() / row_len;
+            let size = self.model.buckets.fit(count);
+            let mut batch = Vec::with_capacity(size * row_len);
+            // Rows are written by the games themselves; their numbers are far below the limit.
+            batch.extend(
+                rows.iter()
+                    .map(|&number| i32::try_from(number).unwrap_or(i32::MAX)),
+            );
+            for _ in count..size {
+                batch.extend_from_within(..row_len);
+            }
+            let outputs = self
+                .model
+                .run(Batch::new(batch, size))
+                .map_err(|error| NetworkError::Run(error.0))?;
+            let logits = outputs.logits().chunks(actions);
+            for (offset, (logits, &value)) in logits.zip(outputs.values()).take(count).enumerate() {
+                let position = done + offset;
+                let (_, legal) = questions.get(position);
+                if !value.is_finite() || !softmax(logits, legal, &mut answers.priors) {
+                    return Err(NetworkError::NotFinite(position));
+                }
+                answers.values.push(value);
+            }
+            done += count;
+        }
+        Ok(())
+    }
+}

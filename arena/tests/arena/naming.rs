@@ -1,0 +1,98 @@
+//! Every way to name a network finds the same one; what cannot be used says why.
+
+use std::fs;
+
+use arena::{ModelFile, ModelName, Player, Spec};
+use games::{connect_four::ConnectFour, othello::Othello};
+
+use super::common;
+
+fn find(name: &str) -> Result<ModelFile, String> {
+    let name: ModelName = name.parse().unwrap();
+    ModelFile::find(&name).map_err(|error| error.to_string())
+}
+
+#[test]
+fn every_name_finds_the_same_network() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("runs/four");
+    let version = common::run::<ConnectFour>(&run, 1);
+    let place = run.to_str().unwrap();
+    let truth = common::file::<ConnectFour>(1);
+    let checkpoint = format!("{place}/checkpoints/versions/{version}");
+    let copy = folder.path().join("copy");
+    fs::create_dir(&copy).unwrap();
+    for file in ["manifest.json", "model.onnx"] {
+        fs::copy(format!("{checkpoint}/{file}"), copy.join(file)).unwrap();
+    }
+    for name in [
+        place.to_owned(),
+        format!("{place}@latest"),
+        format!("{place}@{version}"),
+        format!("{place}/checkpoints"),
+        format!("file://{place}/checkpoints@latest"),
+        checkpoint.clone(),
+        copy.to_str().unwrap().to_owned(),
+        format!("{checkpoint}@{version}"),
+    ] {
+        let found = find(&name).unwrap();
+        assert_eq!(found.version, version.as_str(), "{name}");
+        assert_eq!((found.bytes == truth, found.step), (true, 7), "{name}");
+    }
+    let bare = find(&format!("{checkpoint}/model.onnx")).unwrap();
+    assert_eq!((bare.version.as_str(), bare.step), ("model", 7));
+    // The run's own search settings come with it.
+    assert_eq!(find(place).unwrap().search.unwrap().exploration, 2.75);
+}
+
+#[test]
+fn what_cannot_be_used_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let version = common::run::<ConnectFour>(&run, 1);
+    let place = run.to_str().unwrap();
+    let says = |name: &str, words: &str| {
+        let said = find(name).unwrap_err();
+        assert!(said.contains(words), "{said}");
+    };
+    says(&format!("{place}@best"), "has no `best`");
+    says("/nowhere/run", "cannot read /nowhere/run");
+    says("/nowhere/model.onnx", "cannot read /nowhere/model.onnx");
+    says(folder.path().to_str().unwrap(), "is neither a run's folder");
+    let unused = folder.path().join("empty");
+    fs::create_dir(&unused).unwrap();
+    fs::write(unused.join("run.toml"), "").unwrap();
+    says(unused.to_str().unwrap(), "is neither a run's folder");
+    assert!(!unused.join("checkpoints").exists(), "asking makes nothing");
+    let checkpoint = format!("{place}/checkpoints/versions/{version}");
+    says(&format!("{checkpoint}@latest"), "leave out @latest");
+
+    let text = folder.path().join("text.onnx");
+    fs::write(&text, "no network").unwrap();
+    says(text.to_str().unwrap(), "cannot be used: not an onnx file");
+    let model = format!("{checkpoint}/model.onnx");
+    let mut bytes = fs::read(&model).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    fs::write(&model, bytes).unwrap();
+    says(&checkpoint, "is damaged: its sha-256 is");
+    says(place, "is damaged: its sha-256 is");
+}
+
+#[test]
+fn a_player_of_another_game_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    common::run::<ConnectFour>(&run, 1);
+    let mut networks = common::networks();
+    let mut says = |text: &str, words: &str| {
+        let spec: Spec = text.parse().unwrap();
+        let said = Player::<Othello>::open(&spec, &mut networks)
+            .unwrap_err()
+            .to_string();
+        assert!(said.contains(words), "{said}");
+    };
+    says(run.to_str().unwrap(), "plays connect-four, not othello");
+    says("perfect", "a perfect player plays connect-four only, not othello");
+    says("uci:engine", "a UCI engine plays chess only, not othello");
+}

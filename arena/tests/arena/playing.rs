@@ -1,0 +1,280 @@
+//! Whole matches: what is played depends on the plan alone, and an interrupted match goes on where it was.
+
+use std::{
+    fs,
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use arena::{
+    Player, Spec,
+    matches::{
+        Conduct, FolderError, GameRecord, MatchFolder, Plan, Standing,
+        conduct::Ended,
+        notation, openings,
+        plan::{Entrant, SCHEMA},
+        play,
+    },
+    player::Networks,
+    statistics::{EloModel, Sprt, SprtSettings, Verdict},
+};
+use games::{
+    Game,
+    connect_four::{ConnectFour, solver::Solver},
+    othello::Othello,
+};
+
+use super::common;
+
+static GO_ON: AtomicBool = AtomicBool::new(false);
+
+struct Match<G: Game> {
+    plan: Plan,
+    rules: G::Rules,
+    players: Vec<Player<G>>,
+}
+
+impl<G: Game> Match<G> {
+    fn new(written: &[&str], pairs: u64, plies: u32, networks: &mut Networks) -> Self {
+        let rules = G::Rules::default();
+        let specs: Vec<Spec> = written.iter().map(|text| text.parse().unwrap()).collect();
+        let plan = Plan {
+            schema: SCHEMA,
+            game: G::NAME.into(),
+            rules: serde_json::to_value(&rules).unwrap(),
+            players: specs
+                .iter()
+                .map(|spec| Entrant {
+                    name: spec.name.clone(),
+                    written: spec.written.clone(),
+                    version: None,
+                    digest: None,
+                    search: None,
+                })
+                .collect(),
+            pairs,
+            seed: 9,
+            openings: openings::random::<G>(&rules, 9, plies, pairs).unwrap(),
+            max_actions: 200,
+        };
+        plan.check().unwrap();
+        let players = specs
+            .iter()
+            .map(|spec| Player::open(spec, networks).unwrap())
+            .collect();
+        Self { plan, rules, players }
+    }
+
+    fn folder(&self, path: &Path) -> Result<MatchFolder, FolderError> {
+        MatchFolder::open::<G>(path, &self.plan, &self.rules)
+    }
+
+    fn play(&self, path: &Path, threads: usize, games: usize) -> Vec<GameRecord> {
+        let conduct = Conduct {
+            threads,
+            games,
+            sprt: None,
+            stop: &GO_ON,
+        };
+        let mut folder = self.folder(path).unwrap();
+        let ended = play(
+            &self.plan,
+            &self.rules,
+            &self.players,
+            &mut folder,
+            conduct,
+            &mut |_| {},
+        );
+        assert_eq!(ended.unwrap(), Ended::Complete);
+        timeless(&folder)
+    }
+}
+
+/// The games without how long they took.
+fn timeless(folder: &MatchFolder) -> Vec<GameRecord> {
+    let records = folder.records().values().cloned();
+    records
+        .map(|record| GameRecord {
+            milliseconds: 0,
+            ..record
+        })
+        .collect()
+}
+
+#[test]
+fn what_is_played_does_not_depend_on_threads_and_games_at_once() {
+    let home = tempfile::tempdir().unwrap();
+    let run = home.path().join("run");
+    common::run::<Othello>(&run, 3);
+    let network = format!("{},visits=12", run.to_str().unwrap());
+    let wider = format!("{},visits=20,leaves=4,name=wider", run.to_str().unwrap());
+    let mut networks = common::networks();
+    let three = Match::<Othello>::new(&[&network, &wider, "uct,visits=15"], 2, 6, &mut networks);
+    let alone = three.play(&home.path().join("alone"), 1, 1);
+    let together = three.play(&home.path().join("together"), 2, 5);
+    assert_eq!(alone.len(), 12);
+    assert_eq!(alone, together);
+    for record in &alone {
+        let end = record.replay::<Othello>(&three.rules).unwrap();
+        assert!(end.outcome().is_some());
+        assert_eq!(record.opening, 6);
+    }
+    // Both games of a pair begin alike.
+    assert!(
+        alone
+            .chunks(2)
+            .all(|pair| pair[0].actions[..6] == pair[1].actions[..6])
+    );
+}
+
+#[test]
+fn a_match_that_was_interrupted_goes_on_and_counts_no_game_twice() {
+    let home = tempfile::tempdir().unwrap();
+    let mut networks = common::networks();
+    let pair = Match::<ConnectFour>::new(&["uct,visits=40", "random"], 15, 4, &mut networks);
+    let whole = pair.play(&home.path().join("whole"), 2, 4);
+
+    let path = home.path().join("interrupted");
+    let mut begun = 0;
+    for _ in 0..3 {
+        let stop = AtomicBool::new(false);
+        let mut folder = pair.folder(&path).unwrap();
+        assert!(matches!(pair.folder(&path), Err(FolderError::Locked(_))));
+        begun = folder.records().len();
+        let conduct = Conduct {
+            threads: 2,
+            games: 3,
+            sprt: None,
+            stop: &stop,
+        };
+        let ended = play(
+            &pair.plan,
+            &pair.rules,
+            &pair.players,
+            &mut folder,
+            conduct,
+            &mut |progress| {
+                if progress.folder.records().len() >= begun + 5 {
+                    stop.store(true, Ordering::Relaxed);
+                }
+            },
+        );
+        assert_eq!(ended.unwrap(), Ended::Stopped);
+        drop(folder);
+        // Killed in the middle of a line.
+        let mut text = fs::read_to_string(path.join("games.jsonl")).unwrap();
+        text.push_str("{\"game\":29,\"players\":[1,");
+        fs::write(path.join("games.jsonl"), text).unwrap();
+    }
+    assert!(begun >= 10);
+    assert_eq!(pair.play(&path, 2, 4), whole);
+    let lines = fs::read_to_string(path.join("games.jsonl")).unwrap();
+    assert_eq!(lines.lines().count(), 30);
+
+    // More games of the same players go on with those that are there.
+    let longer = Match::<ConnectFour>::new(&["uct,visits=40", "random"], 20, 4, &mut networks);
+    let more = longer.play(&path, 1, 4);
+    assert_eq!((more.len(), &more[..30]), (40, whole.as_slice()));
+
+    let another = Match::<ConnectFour>::new(&["uct,visits=41", "random"], 20, 4, &mut networks);
+    assert!(matches!(another.folder(&path), Err(FolderError::Another(_))));
+    let damaged = lines.replacen("\"opening\":4", "\"opening\":400", 1);
+    fs::write(path.join("games.jsonl"), damaged).unwrap();
+    let said = longer.folder(&path).unwrap_err().to_string();
+    assert!(
+        said.contains("games.jsonl, line 1: its opening is longer"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_test_ends_a_match_and_the_standing_adds_up() {
+    let home = tempfile::tempdir().unwrap();
+    let mut networks = common::networks();
+    let pair = Match::<ConnectFour>::new(&["uct,visits=60", "random"], 500, 4, &mut networks);
+    let sprt = Sprt::new(SprtSettings {
+        elo0: 0.0,
+        elo1: 100.0,
+        alpha: 0.05,
+        beta: 0.05,
+        model: EloModel::Logistic,
+    })
+    .unwrap();
+    let conduct = Conduct {
+        threads: 2,
+        games: 4,
+        sprt: Some(&sprt),
+        stop: &GO_ON,
+    };
+    let mut folder = pair.folder(home.path()).unwrap();
+    let ended = play(
+        &pair.plan,
+        &pair.rules,
+        &pair.players,
+        &mut folder,
+        conduct,
+        &mut |_| {},
+    )
+    .unwrap();
+    assert_eq!(ended, Ended::Decided);
+    let standing = Standing::of(&pair.plan, folder.records(), Some(&sprt));
+    let test = standing.sprt.as_ref().unwrap();
+    assert_eq!(test.verdict, Verdict::Elo1);
+    assert!(test.pairs < 200 && test.log_likelihood_ratio >= test.bounds[1]);
+    assert_eq!(standing.games[0], folder.records().len() as u64);
+    assert!(standing.games[0] < standing.games[1]);
+    let one = &standing.pairings[0];
+    assert_eq!(one.wins + one.draws + one.losses, standing.games[0]);
+    assert!(one.estimate.unwrap().superiority > 0.99);
+    let points: f64 = standing.players.iter().map(|player| player.points).sum();
+    assert_eq!(points, standing.games[0] as f64);
+    assert!(standing.players[0].rating > standing.players[1].rating + 100.0);
+    assert_eq!(standing.endings.values().sum::<u64>(), standing.games[0]);
+    // It stays decided.
+    let ended = play(
+        &pair.plan,
+        &pair.rules,
+        &pair.players,
+        &mut folder,
+        conduct,
+        &mut |_| {},
+    )
+    .unwrap();
+    assert_eq!(ended, Ended::Decided);
+}
+
+#[test]
+fn a_perfect_player_gives_nothing_away_and_its_games_can_be_read_back() {
+    let home = tempfile::tempdir().unwrap();
+    let mut networks = common::networks();
+    let pair = Match::<ConnectFour>::new(&["perfect", "uct,visits=50"], 6, 16, &mut networks);
+    let records = pair.play(home.path(), 1, 4);
+    let mut solver = Solver::new(8 << 20);
+    for record in &records {
+        let mut state = ConnectFour::EMPTY;
+        for (number, &action) in record.actions.iter().enumerate() {
+            let is_perfect = record.players[state.to_move().index()] == 0;
+            if number >= record.opening && is_perfect {
+                let winners = solver.winners(&state);
+                assert_eq!(winners[action as usize], winners.iter().flatten().max().copied());
+            }
+            state.play(action).unwrap();
+        }
+    }
+    // The text is a record too: its numbers are the games.
+    let text = notation::text(&pair.plan, records.iter());
+    let read: Vec<Vec<u32>> = text
+        .split("\n\n")
+        .filter(|block| !block.is_empty() && !block.starts_with('['))
+        .map(|block| {
+            block
+                .split_whitespace()
+                .filter_map(|word| word.parse().ok())
+                .collect()
+        })
+        .collect();
+    let played: Vec<Vec<u32>> = records.iter().map(|record| record.actions.clone()).collect();
+    assert_eq!(read, played);
+    assert!(text.contains("[First \"perfect\"]"), "{text}");
+    assert!(text.lines().all(|line| line.len() < 80));
+}

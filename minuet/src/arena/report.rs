@@ -1,0 +1,175 @@
+//! What `minuet arena` prints.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
+
+use arena::matches::{GameRecord, Plan, Standing, conduct::Ended, standing::PairingStanding};
+use serde::Serialize;
+
+/// One object for programs.
+#[derive(Serialize)]
+struct Report<'a> {
+    #[serde(flatten)]
+    standing: &'a Standing,
+    /// `complete`, `decided` (by the test) or `stopped`.
+    ended: &'static str,
+    seed: u64,
+    entrants: &'a [arena::matches::plan::Entrant],
+    folder: &'a Path,
+    games_file: PathBuf,
+}
+
+/// Prints a standing.
+pub fn print(
+    plan: &Plan,
+    standing: &Standing,
+    ended: Ended,
+    folder: &Path,
+    games: &Path,
+    json: bool,
+) -> anyhow::Result<()> {
+    if json {
+        let report = Report {
+            standing,
+            ended: match ended {
+                Ended::Complete => "complete",
+                Ended::Decided => "decided",
+                Ended::Stopped => "stopped",
+            },
+            seed: plan.seed,
+            entrants: &plan.players,
+            folder,
+            games_file: games.into(),
+        };
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        print!("{}", text(plan, standing, games));
+    }
+    Ok(())
+}
+
+/// The first pairing, while the match runs.
+pub fn running(plan: &Plan, records: &BTreeMap<u64, GameRecord>) -> String {
+    let [mut wins, mut draws, mut losses] = [0, 0, 0];
+    for record in records
+        .values()
+        .filter(|record| plan.slot(record.game).pairing == [0, 1])
+    {
+        match (record.result.half_points(), record.players[0]) {
+            (1, _) => draws += 1,
+            (2, 0) | (0, 1) => wins += 1,
+            _ => losses += 1,
+        }
+    }
+    format!("+{wins} ={draws} -{losses}")
+}
+
+fn text(plan: &Plan, standing: &Standing, games: &Path) -> String {
+    let mut text = format!(
+        "{}: {} of {} games, seed {}, in {}\n\n",
+        standing.game,
+        standing.games[0],
+        standing.games[1],
+        plan.seed,
+        games.display()
+    );
+    if standing.players.len() > 2 {
+        cross_table(&mut text, standing);
+    }
+    for pairing in &standing.pairings {
+        push_pairing(&mut text, pairing);
+    }
+    let endings: Vec<String> = standing
+        .endings
+        .iter()
+        .map(|(ending, count)| format!("{ending} {count}"))
+        .collect();
+    // Writing to a string does not fail.
+    let _ = writeln!(text, "endings: {}", endings.join(", "));
+    if let Some(sprt) = &standing.sprt {
+        let [lower, upper] = sprt.bounds;
+        let _ = writeln!(
+            text,
+            "test: elo0 {}, elo1 {} ({:?}): ratio {:.2} in [{lower:.2}, {upper:.2}] after {} pairs: {}",
+            sprt.settings.elo0,
+            sprt.settings.elo1,
+            sprt.settings.model,
+            sprt.log_likelihood_ratio,
+            sprt.pairs,
+            match sprt.verdict {
+                arena::statistics::Verdict::Undecided => "undecided",
+                arena::statistics::Verdict::Elo0 => "elo0 is accepted",
+                arena::statistics::Verdict::Elo1 => "elo1 is accepted",
+            }
+        );
+    }
+    text
+}
+
+fn push_pairing(text: &mut String, pairing: &PairingStanding) {
+    let [first, second] = &pairing.players;
+    let PairingStanding {
+        wins,
+        draws,
+        losses,
+        first_mover_wins,
+        pentanomial,
+        ..
+    } = pairing;
+    let _ = writeln!(text, "{first}  against  {second}");
+    let _ = writeln!(
+        text,
+        "  +{wins} ={draws} -{losses}, pairs {:?}; who began won {first_mover_wins}",
+        pentanomial.0
+    );
+    if let Some(estimate) = &pairing.estimate {
+        let elo = |elo: Option<f64>, beyond: &str| elo.map_or(beyond.into(), |elo| format!("{elo:+.0}"));
+        let beyond = if estimate.score > 0.5 { "+∞" } else { "-∞" };
+        let _ = writeln!(
+            text,
+            "  score {:.1} %, Elo {} (95 %: {} to {}), likelihood of superiority {:.1} %",
+            100.0 * estimate.score,
+            elo(estimate.elo, beyond),
+            elo(estimate.elo_interval[0], "-∞"),
+            elo(estimate.elo_interval[1], "+∞"),
+            100.0 * estimate.superiority
+        );
+    }
+    text.push('\n');
+}
+
+fn cross_table(text: &mut String, standing: &Standing) {
+    let mut order: Vec<usize> = (0..standing.players.len()).collect();
+    order.sort_by(|&left, &right| {
+        let rating = |player: usize| standing.players[player].rating;
+        rating(right).total_cmp(&rating(left))
+    });
+    let longest = standing
+        .players
+        .iter()
+        .map(|player| player.name.chars().count())
+        .max()
+        .unwrap_or(0);
+    let _ = write!(text, "   # {:longest$}   Elo    points  games", "player");
+    for place in 1..=order.len() {
+        let _ = write!(text, " {place:>7}");
+    }
+    text.push('\n');
+    for (place, &player) in (1..).zip(&order) {
+        let own = &standing.players[player];
+        let _ = write!(
+            text,
+            "{place:>4} {:longest$} {:>+5.0} {:>9.1} {:>6}",
+            own.name, own.rating, own.points, own.games
+        );
+        for &other in &order {
+            let points = own.against[other].map_or("-".into(), |points| format!("{points:.1}"));
+            let _ = write!(text, " {points:>7}");
+        }
+        text.push('\n');
+    }
+    text.push('\n');
+}

@@ -1,0 +1,139 @@
+//! From the arguments to players and a plan.
+
+use std::{path::PathBuf, thread};
+
+use anyhow::Context as _;
+use arena::{
+    Player,
+    matches::{
+        Plan, openings,
+        plan::{Entrant, SCHEMA},
+    },
+    player::{NetworkOptions, Networks},
+};
+use checkpoints::version::sha256_hex;
+use games::Game;
+
+use super::Arguments;
+
+/// Games at once on a thread, where nothing else is said.
+const GAMES_AT_ONCE: u64 = 32;
+/// Largest batch that a network in this process is warmed for.
+const LARGEST_BATCH: usize = 256;
+
+/// A match that can begin.
+pub struct Setup<G: Game> {
+    pub plan: Plan,
+    pub rules: G::Rules,
+    pub players: Vec<Player<G>>,
+    pub threads: usize,
+    pub games_at_once: usize,
+    pub path: PathBuf,
+}
+
+impl<G: Game> Setup<G> {
+    /// Opens all players.
+    pub fn new(arguments: &Arguments) -> anyhow::Result<Self> {
+        let threads = match arguments.threads {
+            Some(threads) => threads.into(),
+            None => thread::available_parallelism().map_or(1, usize::from),
+        };
+        let count = arguments.players.len() as u64;
+        let all_games = arguments.games * (count * (count - 1) / 2).max(1);
+        let usual = GAMES_AT_ONCE.min(all_games.div_ceil(threads as u64)) as usize;
+        let mut games_at_once = arguments.games_at_once.map_or(usual, usize::from);
+        let leaves = arguments.players.iter().map(leaves).max().unwrap_or(1);
+        let mut networks = Networks::new(NetworkOptions {
+            provider: arguments.provider,
+            copies: threads,
+            threads: 1,
+            batch: (games_at_once * leaves as usize).clamp(1, LARGEST_BATCH),
+            cache_mib: arguments.cache_mib,
+        });
+        let mut players: Vec<Player<G>> = Vec::new();
+        for spec in &arguments.players {
+            let player =
+                Player::open(spec, &mut networks).with_context(|| format!("player {}", spec.name))?;
+            players.push(player);
+        }
+        if arguments.games_at_once.is_none() && players.iter().any(Player::is_blocking) {
+            games_at_once = 1;
+        }
+        let rules = G::Rules::default();
+        let pairs = arguments.games / 2;
+        let openings = match &arguments.openings {
+            Some(file) => {
+                let text = std::fs::read_to_string(file)
+                    .with_context(|| format!("cannot read {}", file.display()))?;
+                openings::read::<G>(&rules, &text).with_context(|| file.display().to_string())?
+            }
+            None => {
+                let plies = arguments.opening_plies.unwrap_or(match G::NAME {
+                    "connect-four" => 4,
+                    "othello" => 6,
+                    _ => 8,
+                });
+                openings::random::<G>(&rules, arguments.seed, plies, pairs)?
+            }
+        };
+        let plan = Plan {
+            schema: SCHEMA,
+            game: G::NAME.into(),
+            rules: serde_json::to_value(&rules)?,
+            players: players
+                .iter()
+                .zip(&arguments.players)
+                .map(|(player, spec)| entrant(player, &spec.written))
+                .collect(),
+            pairs,
+            seed: arguments.seed,
+            openings,
+            max_actions: arguments.max_actions,
+        };
+        plan.check()?;
+        let path = match &arguments.folder {
+            Some(folder) => folder.clone(),
+            None => default_folder(&plan)?,
+        };
+        Ok(Self {
+            plan,
+            rules,
+            players,
+            threads,
+            games_at_once,
+            path,
+        })
+    }
+}
+
+fn leaves(spec: &arena::Spec) -> u32 {
+    use arena::spec::Kind;
+    match &spec.kind {
+        Kind::Model(_, search) => search.leaves.unwrap_or(1),
+        _ => 1,
+    }
+}
+
+fn entrant<G: Game>(player: &Player<G>, written: &str) -> Entrant {
+    let network = player.network();
+    Entrant {
+        name: player.name().into(),
+        written: written.into(),
+        version: network.map(|network| network.description().version.clone()),
+        digest: network
+            .map(|network| network.digest().to_owned())
+            .filter(|digest| !digest.is_empty()),
+        search: player.settings().map(|settings| format!("{settings:?}")),
+    }
+}
+
+/// The same players and settings have the same folder, however many games: a longer match goes on with a shorter one.
+fn default_folder(plan: &Plan) -> anyhow::Result<PathBuf> {
+    let identity = Plan {
+        pairs: 0,
+        openings: plan.openings.first().cloned().into_iter().collect(),
+        ..plan.clone()
+    };
+    let digest = sha256_hex(&serde_json::to_vec(&identity)?);
+    Ok(PathBuf::from("matches").join(format!("{}-{}", plan.game, &digest[..8])))
+}

@@ -1,0 +1,303 @@
+//! Clients that load a server: each a stream on a connection of its own.
+//!
+//! A closed load sends a request when the one before is answered, and finds out how much the server can do. An open load
+//! sends on schedule whatever comes back, as the world does, and finds out what becomes of a server that cannot keep up.
+
+use std::{
+    fmt,
+    str::FromStr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use anyhow::Context as _;
+use proto::v1::{EvaluateReply, EvaluateRequest, evaluator_client::EvaluatorClient};
+use serde::Serialize;
+use tokio::{
+    runtime::Runtime,
+    sync::{mpsc, watch},
+};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Code, Streaming};
+
+use super::{
+    machine::{self, Measured},
+    positions::Positions,
+};
+
+/// Requests that each stream has, all different.
+const REQUESTS: usize = 16;
+/// An open load's requests that may be on their way on one stream; more than the server lets one stream have.
+const OPEN_IN_FLIGHT: usize = 1024;
+/// How long a load may take to come to rest.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// So many streams with requests of so many positions, as `streams`x`rows`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Load {
+    /// Streams.
+    pub streams: usize,
+    /// Positions in a request.
+    pub rows: usize,
+}
+
+impl FromStr for Load {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let load = text.split_once('x').and_then(|(streams, rows)| {
+            let (streams, rows) = (streams.parse().ok()?, rows.parse().ok()?);
+            Some(Self { streams, rows })
+        });
+        load.filter(|load| (1..=1024).contains(&load.streams) && (1..=4096).contains(&load.rows))
+            .ok_or_else(|| {
+                format!("`{text}` is no load; write streams x rows, e.g. 4x64 (at most 1024x4096)")
+            })
+    }
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}x{}", self.streams, self.rows)
+    }
+}
+
+/// What the streams have done so far.
+#[derive(Default)]
+struct Count {
+    positions: AtomicU64,
+    refused: AtomicU64,
+    sent: AtomicU64,
+    /// Requests that are not answered.
+    in_flight: AtomicU64,
+    latencies: parking_lot::Mutex<Vec<Duration>>,
+    failure: parking_lot::Mutex<Option<String>>,
+}
+
+/// What the streams do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Order {
+    Rest,
+    /// A request whenever the one before is answered.
+    Closed,
+    /// A request of each stream in every such interval.
+    Open(Duration),
+}
+
+/// The streams, at rest unless they are measured.
+pub struct Clients {
+    load: Load,
+    order: watch::Sender<Order>,
+    count: Arc<Count>,
+    latencies: Vec<Duration>,
+}
+
+/// What became of an open load.
+pub struct Overload {
+    /// What was answered.
+    pub answered: Measured,
+    /// Positions offered.
+    pub offered: u64,
+    /// Positions refused.
+    pub refused: u64,
+}
+
+impl Clients {
+    /// Connects them.
+    pub fn connect(
+        runtime: &Runtime,
+        address: &str,
+        load: Load,
+        positions: &Positions,
+    ) -> anyhow::Result<Self> {
+        let _inside = runtime.enter();
+        let count = Arc::new(Count::default());
+        let order = watch::Sender::new(Order::Rest);
+        for number in 0..load.streams {
+            let channel = service::connect::channel(address)?;
+            let requests = (0..REQUESTS).map(|step| positions.request(REQUESTS * number + step, load.rows));
+            let stream = Stream {
+                requests: requests.collect(),
+                order: order.subscribe(),
+                count: count.clone(),
+                rows: load.rows as u64,
+            };
+            tokio::spawn(async move {
+                let count = stream.count.clone();
+                if let Err(error) = stream.run(EvaluatorClient::new(channel)).await {
+                    *count.failure.lock() = Some(format!("{error:#}"));
+                }
+            });
+        }
+        Ok(Self {
+            load,
+            order,
+            count,
+            latencies: Vec::new(),
+        })
+    }
+
+    /// What the process `pid` answers within so long; then the streams come to rest.
+    pub fn measure(&mut self, pid: u32, seconds: f64) -> anyhow::Result<Measured> {
+        self.run(Order::Closed, pid, seconds)
+    }
+
+    /// The same while so many positions a second are offered.
+    pub fn overload(&mut self, pid: u32, seconds: f64, per_second: f64) -> anyhow::Result<Overload> {
+        let each = (self.load.streams * self.load.rows) as f64 / per_second;
+        let before = (
+            self.count.sent.load(Ordering::Relaxed),
+            self.count.refused.load(Ordering::Relaxed),
+        );
+        let answered = self.run(Order::Open(Duration::from_secs_f64(each)), pid, seconds)?;
+        Ok(Overload {
+            answered,
+            offered: self.count.sent.load(Ordering::Relaxed) - before.0,
+            refused: self.count.refused.load(Ordering::Relaxed) - before.1,
+        })
+    }
+
+    fn run(&mut self, order: Order, pid: u32, seconds: f64) -> anyhow::Result<Measured> {
+        // The first moments belong to the start.
+        self.order.send_replace(order);
+        std::thread::sleep(Duration::from_secs_f64(seconds / 10.0));
+        self.count.latencies.lock().clear();
+        let before = self.count.positions.load(Ordering::Relaxed);
+        let measured = machine::measure(pid, || {
+            std::thread::sleep(Duration::from_secs_f64(seconds));
+            Ok(self.count.positions.load(Ordering::Relaxed) - before)
+        });
+        self.latencies.append(&mut self.count.latencies.lock());
+        self.order.send_replace(Order::Rest);
+        let began = Instant::now();
+        while self.count.in_flight.load(Ordering::Relaxed) > 0 {
+            if let Some(failure) = self.count.failure.lock().take() {
+                anyhow::bail!("a stream failed: {failure}");
+            }
+            anyhow::ensure!(began.elapsed() < PATIENCE, "requests are not answered");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        measured
+    }
+
+    /// What was measured so far does not count.
+    pub fn forget_latencies(&mut self) {
+        self.latencies.clear();
+    }
+
+    /// Half of the requests, and all but one of a hundred, were answered within so many milliseconds.
+    pub fn latencies(&mut self) -> (f64, f64) {
+        self.latencies.sort_unstable();
+        let at = |share: f64| {
+            let place = (self.latencies.len() as f64 * share) as usize;
+            let latency = self.latencies.get(place).copied().unwrap_or_default();
+            latency.as_secs_f64() * 1e3
+        };
+        (at(0.5), at(0.99))
+    }
+}
+
+/// One stream.
+struct Stream {
+    requests: Vec<EvaluateRequest>,
+    order: watch::Receiver<Order>,
+    count: Arc<Count>,
+    rows: u64,
+}
+
+impl Stream {
+    async fn run(mut self, mut client: EvaluatorClient<tonic::transport::Channel>) -> anyhow::Result<()> {
+        let (sender, receiver) = mpsc::channel(OPEN_IN_FLIGHT);
+        let mut replies = client
+            .evaluate_stream(ReceiverStream::new(receiver))
+            .await?
+            .into_inner();
+        let mut number = 0;
+        loop {
+            let order = *self.order.borrow_and_update();
+            match order {
+                Order::Rest => self.order.changed().await?,
+                Order::Closed => {
+                    let asked = Instant::now();
+                    self.send(&sender, &mut number).await?;
+                    let reply = receive(&mut replies).await?;
+                    self.take(&reply, asked)?;
+                }
+                Order::Open(interval) => self.open(&sender, &mut replies, &mut number, interval).await?,
+            }
+        }
+    }
+
+    /// Sends on schedule until the order changes, then waits for what is in flight.
+    async fn open(
+        &mut self,
+        sender: &mpsc::Sender<EvaluateRequest>,
+        replies: &mut Streaming<EvaluateReply>,
+        number: &mut u64,
+        interval: Duration,
+    ) -> anyhow::Result<()> {
+        let mut asked = std::collections::HashMap::new();
+        let mut ticks = tokio::time::interval(interval);
+        loop {
+            tokio::select! {
+                reply = receive(replies) => {
+                    let reply = reply?;
+                    let since = asked.remove(&reply.id).context("an answer to nothing that was asked")?;
+                    self.take(&reply, since)?;
+                }
+                _ = ticks.tick(), if asked.len() < OPEN_IN_FLIGHT => {
+                    let since = Instant::now();
+                    let id = self.send(sender, number).await?;
+                    asked.insert(id, since);
+                }
+                changed = self.order.changed() => {
+                    changed?;
+                    break;
+                }
+            }
+        }
+        while !asked.is_empty() {
+            let reply = receive(replies).await?;
+            let since = asked
+                .remove(&reply.id)
+                .context("an answer to nothing that was asked")?;
+            self.take(&reply, since)?;
+        }
+        Ok(())
+    }
+
+    async fn send(&self, sender: &mpsc::Sender<EvaluateRequest>, number: &mut u64) -> anyhow::Result<u64> {
+        *number += 1;
+        let place = *number as usize % self.requests.len();
+        let request = EvaluateRequest {
+            id: *number,
+            ..self.requests.get(place).context("no requests")?.clone()
+        };
+        self.count.sent.fetch_add(self.rows, Ordering::Relaxed);
+        self.count.in_flight.fetch_add(1, Ordering::Relaxed);
+        sender.send(request).await?;
+        Ok(*number)
+    }
+
+    fn take(&self, reply: &EvaluateReply, asked: Instant) -> anyhow::Result<()> {
+        self.count.in_flight.fetch_sub(1, Ordering::Relaxed);
+        match &reply.error {
+            None => {
+                self.count.positions.fetch_add(self.rows, Ordering::Relaxed);
+                self.count.latencies.lock().push(asked.elapsed());
+            }
+            Some(error) if error.code == Code::ResourceExhausted as i32 => {
+                self.count.refused.fetch_add(self.rows, Ordering::Relaxed);
+            }
+            Some(error) => anyhow::bail!("{}", error.message),
+        }
+        Ok(())
+    }
+}
+
+async fn receive(replies: &mut Streaming<EvaluateReply>) -> anyhow::Result<EvaluateReply> {
+    replies.message().await?.context("the server ended the stream")
+}

@@ -1,0 +1,123 @@
+//! What the benchmark found.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+/// Everything.
+#[derive(Serialize)]
+pub struct Report {
+    pub bench: &'static str,
+    pub game: String,
+    pub batch: u16,
+    pub rounds: u8,
+    /// Whether server and clients had a core of their own each.
+    pub is_pinned: bool,
+    /// What one position costs on the wire in requests of 64, in bytes: HTTP/2 and gRPC framing included.
+    pub request_bytes_per_position: f64,
+    pub reply_bytes_per_position: f64,
+    /// A chess position alone, both ways.
+    pub chess_evaluation_bytes: usize,
+    pub figures: Vec<Figures>,
+}
+
+/// One network on one provider under one load; medians over the rounds.
+#[derive(Serialize)]
+pub struct Figures {
+    /// Blocks x filters.
+    pub network: String,
+    /// Streams x positions in a request.
+    pub load: String,
+    pub asked_for: String,
+    pub provider: String,
+    /// Positions a second.
+    pub direct: f64,
+    pub served: f64,
+    /// Positions for each second of processor time.
+    pub direct_per_cpu_second: f64,
+    pub served_per_cpu_second: f64,
+    /// Served / direct, by wall clock.
+    pub ratio: f64,
+    /// Served / direct, for each second of processor time: the robust figure.
+    pub cpu_ratio: f64,
+    /// What that ratio means in processor time, in microseconds for each position. Where the model takes hundreds of
+    /// microseconds, a hundredth of noise is more than the whole overhead.
+    pub overhead_us_per_position: f64,
+    /// Processor time of all threads but the one that runs the model, in microseconds for each position.
+    pub other_threads_us_per_position: f64,
+    pub p50_ms: f64,
+    pub p99_ms: f64,
+    /// What became of more than the server can do.
+    pub overload: Option<Goodput>,
+}
+
+/// Under more than the server can do. Rates are positions a second.
+#[derive(Serialize)]
+pub struct Goodput {
+    pub offered: f64,
+    pub answered: f64,
+    pub refused_share: f64,
+    /// Answered / what the same clients were answered at most.
+    pub ratio: f64,
+    pub cpu_ratio: f64,
+    /// Of what was answered.
+    pub p50_ms: f64,
+    pub p99_ms: f64,
+}
+
+/// The report for people.
+pub fn text(report: &Report) -> String {
+    let mut text = format!(
+        "{}, batches of {}{}\n",
+        report.game,
+        report.batch,
+        if report.is_pinned {
+            ""
+        } else {
+            " (server and clients share a core)"
+        },
+    );
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        text,
+        "on the wire, for each position: {:.1} bytes there, {:.1} back; a chess position alone {} both ways",
+        report.request_bytes_per_position, report.reply_bytes_per_position, report.chess_evaluation_bytes
+    );
+    let _ = writeln!(
+        text,
+        "{:<8} {:<14} {:<7} {:>9} {:>9} {:>6} {:>9} {:>9} {:>8} {:>8}   {:>9} {:>9}",
+        "network",
+        "provider",
+        "load",
+        "direct/s",
+        "served/s",
+        "ratio",
+        "cpu ratio",
+        "other µs",
+        "p50 ms",
+        "p99 ms",
+        "goodput",
+        "p99 ms"
+    );
+    for figures in &report.figures {
+        let _ = write!(
+            text,
+            "{:<8} {:<14} {:<7} {:>9.0} {:>9.0} {:>6.3} {:>9.3} {:>9.2} {:>8.2} {:>8.2}",
+            figures.network,
+            figures.provider,
+            figures.load,
+            figures.direct,
+            figures.served,
+            figures.ratio,
+            figures.cpu_ratio,
+            figures.other_threads_us_per_position,
+            figures.p50_ms,
+            figures.p99_ms
+        );
+        if let Some(overload) = &figures.overload {
+            let _ = write!(text, "   {:>9.3} {:>9.2}", overload.ratio, overload.p99_ms);
+        }
+        text.push('\n');
+    }
+    text
+}

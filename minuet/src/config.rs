@@ -1,0 +1,46 @@
+//! `minuet config`: a run's configuration for those who start the roles themselves, in containers or a cluster.
+
+use std::{
+    io::{self, Write as _},
+    path::PathBuf,
+};
+
+use clap::Args;
+use service::config::{self, Override};
+
+use crate::up;
+
+/// `minuet config`
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    minuet config --game connect-four --set search.visits=200 > run.toml\n  \
+    minuet config --check run.toml\n\n\
+    Every role takes the file with --config; `minuet up` writes one by itself.")]
+pub struct Arguments {
+    /// What is played. [default: paco-sako]
+    #[arg(long, conflicts_with = "check")]
+    game: Option<String>,
+    /// A setting in place of the default, e.g. --set search.visits=200. May be given often; the last one counts.
+    #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
+    overrides: Vec<Override>,
+    /// Check this file instead: exit code 2 and the offending key if it cannot be used.
+    #[arg(long, value_name = "FILE")]
+    check: Option<PathBuf>,
+}
+
+/// Runs it.
+pub fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let text = match arguments.check {
+        Some(file) => {
+            let config = config::load_with(Some(&file), &arguments.overrides)?;
+            up::check_game(&config.game)?;
+            format!("{} can be used: a run of {}\n", file.display(), config.game.name)
+        }
+        None => {
+            let config = up::new_run(arguments.game.as_deref(), &arguments.overrides)?;
+            config::template(&config)
+        }
+    };
+    io::stdout().lock().write_all(text.as_bytes())?;
+    Ok(())
+}

@@ -1,0 +1,9 @@
+//! What the commands about the generator game share.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`solver`] | many problems solved side by side with one evaluator |
+//! | [`paint`] | grids in colour |
+
+pub mod paint;
+pub mod solver;

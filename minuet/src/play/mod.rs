@@ -1,0 +1,215 @@
+//! `minuet play`: a person plays any game at the terminal, against a network or with another person.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`table`] | what a game needs to be played here; finding a game's table by name |
+//! | `chess`, `paco_sako`, `othello`, `connect_four`, `generator` | the tables |
+//! | [`board`] | drawing |
+//! | [`order`] | what may be typed besides moves |
+//! | [`game`] | the game so far: taking back, saving, loading |
+//! | [`session`] | the loop |
+
+mod board;
+mod chess;
+mod connect_four;
+mod game;
+mod generator;
+mod order;
+mod othello;
+mod paco_sako;
+mod session;
+pub mod table;
+
+use std::{
+    io::{self, ErrorKind, IsTerminal as _},
+    path::PathBuf,
+};
+
+use anyhow::Context as _;
+use arena::{
+    Player as Opponent, Spec,
+    player::{NetworkOptions, Networks},
+};
+use games::Player;
+
+use self::{
+    board::Style,
+    game::Play,
+    session::Session,
+    table::{Table, TableVisitor},
+};
+use crate::{provider, usage::BadUsage};
+
+/// Arguments of `minuet play`.
+#[derive(clap::Args)]
+#[command(after_help = HELP)]
+pub struct Arguments {
+    /// The game: paco-sako, chess, othello, connect-four, generator.
+    #[arg(long, default_value = "paco-sako")]
+    game: String,
+    /// Who plays against you: a run's folder (runs/chess, runs/chess@best), a checkpoint's folder, an .onnx file, an inference
+    /// server (http://host:port), `uct` (a search without a network) or `random`; with settings behind it, e.g.
+    /// runs/chess,visits=400,temperature=0.5.
+    #[arg(long, default_value = "uct,visits=1000")]
+    opponent: String,
+    /// Your side: first, second, both (two people) or none (watch); or as the game calls it, e.g. white.
+    #[arg(long, default_value = "first")]
+    side: String,
+    /// Begin with this position.
+    #[arg(long, conflicts_with = "load")]
+    start: Option<String>,
+    /// Go on with a game that was saved.
+    #[arg(long, value_name = "FILE")]
+    load: Option<PathBuf>,
+    /// Draw with plain characters only.
+    #[arg(long)]
+    ascii: bool,
+    /// What runs a network in this process: auto, cpu, openvino-f32, openvino-bf16, cuda.
+    #[arg(long, default_value = "auto", value_parser = provider::read)]
+    provider: service::config::Provider,
+    /// The seed of the opponent's draws.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+const HELP: &str = "Examples:
+  minuet play --opponent runs/paco-sako,visits=400
+  minuet play --game chess --opponent runs/chess --side black
+  minuet play --game othello --side both --ascii
+  printf 'e4\\nhint\\nquit\\n' | minuet play --game chess";
+
+/// Plays one game.
+pub fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let game = arguments.game.clone();
+    match table::visit(&game, arguments)? {
+        // Whoever looked on has gone.
+        Err(error)
+            if error
+                .downcast_ref::<io::Error>()
+                .is_some_and(|error| error.kind() == ErrorKind::BrokenPipe) =>
+        {
+            Ok(())
+        }
+        played => played,
+    }
+}
+
+impl TableVisitor for Arguments {
+    type Output = anyhow::Result<()>;
+
+    fn visit<T: Table>(self) -> anyhow::Result<()> {
+        let people = people::<T>(&self.side)?;
+        let play = match &self.load {
+            Some(file) => Play::<T>::load(file)?,
+            None => Play::<T>::new(self.start.as_deref())?,
+        };
+        let spec: Spec = self.opponent.parse()?;
+        let mut networks = Networks::new(NetworkOptions {
+            provider: self.provider,
+            batch: 16,
+            ..NetworkOptions::default()
+        });
+        let computer = Opponent::open(&spec, &mut networks)
+            .with_context(|| format!("the opponent {}", self.opponent))?;
+        let colour = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let mut session = Session {
+            play,
+            computer: &computer,
+            style: Style {
+                ascii: self.ascii,
+                colour,
+                flipped: people == [Player::Second],
+            },
+            people,
+            seed: self.seed,
+            input: io::stdin().lock(),
+            out: io::stdout().lock(),
+        };
+        session.run()
+    }
+}
+
+fn people<T: Table>(side: &str) -> anyhow::Result<Vec<Player>> {
+    Ok(match side.to_lowercase().as_str() {
+        "both" => vec![Player::First, Player::Second],
+        "none" => Vec::new(),
+        _ => match table::read_player::<T>(side) {
+            Some(player) => vec![player],
+            None => {
+                let [first, second] =
+                    [Player::First, Player::Second].map(|player| T::player(player).to_lowercase());
+                let reason = format!("--side {side}: write {first}, {second}, both or none");
+                return Err(BadUsage(reason).into());
+            }
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::play::{chess::ChessTable, connect_four::ConnectFourTable, paco_sako::PacoSakoTable};
+
+    /// What a person sees who types these lines against an opponent that plays at random.
+    fn seen<T: Table>(lines: &str, side: &str) -> String {
+        let spec: Spec = "random".parse().unwrap();
+        let computer = Opponent::open(&spec, &mut Networks::new(NetworkOptions::default())).unwrap();
+        let mut out = Vec::new();
+        let mut session = Session {
+            play: Play::<T>::new(None).unwrap(),
+            computer: &computer,
+            people: people::<T>(side).unwrap(),
+            style: Style {
+                ascii: true,
+                ..Style::default()
+            },
+            seed: 3,
+            input: lines.as_bytes(),
+            out: &mut out,
+        };
+        session.run().unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_whole_game_of_two_people() {
+        let seen = seen::<ChessTable>("f3\ne5\ng4\nQd8\nQh4\n", "both");
+        assert!(seen.contains("Qd8 is not legal"));
+        assert!(
+            seen.ends_with("Black has won (mate).\n") || seen.ends_with("Black has won.\n"),
+            "{seen}"
+        );
+    }
+
+    #[test]
+    fn the_computer_answers_and_is_taken_back() {
+        let seen = seen::<ConnectFourTable>("4\nundo\nundo\nhint\nmoves\nresign\n", "x");
+        assert_eq!(seen.matches("O (random) plays").count(), 1);
+        assert!(seen.contains("There is nothing of yours to take back."));
+        assert!(seen.contains("1  2  3  4  5  6  7"));
+        assert!(seen.ends_with("X resigns. O has won.\n"));
+    }
+
+    #[test]
+    fn a_turn_of_paco_sako_in_two_lines() {
+        let seen = seen::<PacoSakoTable>("e2\nundo\ne2\ne4\nquit\n", "white");
+        assert_eq!(
+            seen.matches("The turn is not complete: the pawn on e2").count(),
+            2
+        );
+        assert_eq!(seen.matches("Black (random) plays").count(), 1);
+    }
+
+    #[test]
+    fn it_can_be_watched() {
+        let seen = seen::<ConnectFourTable>("", "none");
+        assert!(seen.contains("has won.") || seen.contains("draw"));
+    }
+
+    #[test]
+    fn sides_are_named_as_the_game_does() {
+        assert_eq!(people::<ChessTable>("Black").unwrap(), [Player::Second]);
+        assert_eq!(people::<ChessTable>("second").unwrap(), [Player::Second]);
+        assert!(people::<ConnectFourTable>("black").is_err());
+    }
+}

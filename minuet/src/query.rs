@@ -1,0 +1,301 @@
+//! `minuet query`: what a network says about one position: its value and its best moves.
+//!
+//! The position is sent to an inference server (by address, or that of a run that is running); a network that no server
+//! has loaded is asked in this process. Who answered is always said.
+
+use std::{path::Path, sync::atomic::AtomicBool};
+
+use anyhow::{Context as _, bail};
+use arena::{
+    Evaluator, ModelName, Thinker,
+    evaluator::Source,
+    model_file::encoding_of,
+    network::{Description, NetworkError},
+    player::{NetworkOptions, Networks},
+    thinker::{Limits, ThinkError},
+};
+use games::Game;
+use search::{Decision, GameKey, Settings};
+use serde::Serialize;
+use serde_json::Value;
+use tonic::Code;
+
+use crate::{
+    play::table::{self, GameAt, Table, TableVisitor},
+    provider,
+    rules::face::Face,
+    up::addresses::Addresses,
+    usage::BadUsage,
+};
+
+/// Arguments of `minuet query`.
+#[derive(clap::Args)]
+#[command(after_help = HELP)]
+pub struct Arguments {
+    /// Who is asked: an inference server (http://host:port, http://host:port@latest), a run's folder (its server, while it
+    /// runs), a checkpoint's folder or an .onnx file.
+    #[arg(value_name = "NETWORK")]
+    network: String,
+    /// Moves from the position on, as the game writes them; one argument for each turn ("e2 e4").
+    moves: Vec<String>,
+    /// The position as text (a FEN); the game's usual start without it.
+    #[arg(long, visible_alias = "fen")]
+    position: Option<String>,
+    /// How many moves are shown.
+    #[arg(long, default_value_t = 5)]
+    top: usize,
+    /// Search with so many visits, instead of asking about this one position only.
+    #[arg(long, default_value_t = 0)]
+    visits: u32,
+    /// What runs a network in this process: auto, cpu, openvino-f32, openvino-bf16, cuda.
+    #[arg(long, default_value = "auto", value_parser = provider::read)]
+    provider: service::config::Provider,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A run's server takes over a new version every so often.
+const ATTEMPTS: u32 = 5;
+
+const HELP: &str = "Examples:
+  minuet query runs/chess e4 e5 Nf3
+  minuet query http://127.0.0.1:50051 --fen 'r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1' --json
+  minuet query runs/paco-sako 'e2 e4' 'd7 d5' --visits 400";
+
+/// What was answered.
+#[derive(Serialize)]
+struct Answer {
+    game: &'static str,
+    position: String,
+    /// `first` or `second`.
+    to_move: &'static str,
+    /// The network's version and training step.
+    version: String,
+    step: u64,
+    /// What ran it.
+    provider: String,
+    /// The server that was asked; null where it ran in this process.
+    server: Option<String>,
+    /// The network's value of the position for the player to move, in [-1, 1].
+    value: f32,
+    /// The same after the search; only with visits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    searched_value: Option<f32>,
+    visits: u32,
+    /// Legal moves there are.
+    legal: usize,
+    /// The best ones: by prior, or by visits where there was a search.
+    moves: Vec<Move>,
+}
+
+/// One legal move.
+#[derive(Serialize)]
+struct Move {
+    /// As people write it.
+    text: String,
+    /// As `minuet rules` writes it.
+    action: Value,
+    prior: f32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    visits: Option<u32>,
+    /// Mean value of its visits, for the player to move.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<f32>,
+}
+
+/// Asks, and prints the answer.
+pub fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let name = name_of(&arguments.network)?;
+    let mut left = ATTEMPTS;
+    let answer = loop {
+        left -= 1;
+        match ask(&name, &arguments) {
+            Err(error) if left > 0 && is_gone(&error) => {}
+            answered => break answered?,
+        }
+    };
+    if arguments.json {
+        println!("{}", serde_json::to_string(&answer)?);
+    } else {
+        print!("{}", text(&answer));
+    }
+    Ok(())
+}
+
+/// Whether the server has gone on to another version between being asked what it has and being asked for that.
+fn is_gone(error: &anyhow::Error) -> bool {
+    matches!(
+        error.downcast_ref(),
+        Some(ThinkError::Network(NetworkError::Server { status, .. })) if status.code() == Code::NotFound
+    )
+}
+
+fn ask(name: &ModelName, arguments: &Arguments) -> anyhow::Result<Answer> {
+    let mut networks = Networks::new(NetworkOptions {
+        provider: arguments.provider,
+        batch: 16,
+        ..NetworkOptions::default()
+    });
+    let network = networks
+        .open(name)
+        .with_context(|| format!("the network {name} cannot be asked"))?;
+    let description = network.description().clone();
+    let game = description.layout.game.clone();
+    let asking = Asking {
+        source: network.source(0),
+        description,
+        server: match name {
+            ModelName::Server { address, .. } => Some(address.clone()),
+            _ => None,
+        },
+        arguments,
+    };
+    table::visit(&game, asking)?
+}
+
+/// The network that was named; for a run that is running its server.
+fn name_of(text: &str) -> anyhow::Result<ModelName> {
+    let text = if is_host_and_port(text) {
+        format!("http://{text}")
+    } else {
+        text.to_owned()
+    };
+    let name: ModelName = text.parse()?;
+    let ModelName::Folder { path, version } = &name else {
+        return Ok(name);
+    };
+    Ok(match Addresses::of_running(Path::new(path)) {
+        Some(addresses) => ModelName::Server {
+            address: format!("http://{}", addresses.inference),
+            model: version.clone(),
+        },
+        None => name,
+    })
+}
+
+fn is_host_and_port(text: &str) -> bool {
+    text.rsplit_once(':').is_some_and(|(host, port)| {
+        !host.is_empty() && !host.contains(['/', ':']) && port.parse::<u16>().is_ok()
+    })
+}
+
+struct Asking<'a> {
+    source: Source,
+    description: Description,
+    server: Option<String>,
+    arguments: &'a Arguments,
+}
+
+impl TableVisitor for Asking<'_> {
+    type Output = anyhow::Result<Answer>;
+
+    fn visit<T: Table>(self) -> anyhow::Result<Answer> {
+        let encoding = encoding_of::<GameAt<T>>(&self.description.layout, &self.description.version)?;
+        // The rules of self-play: those that the network knows.
+        let mut state = GameAt::<T>::start(&Default::default(), self.arguments.position.as_deref())?;
+        for text in &self.arguments.moves {
+            let fault = |reason: String| BadUsage(format!("{text}: {reason}"));
+            for action in T::read_turn(&state, text).map_err(fault)? {
+                state.play(action)?;
+            }
+        }
+        if let Some(result) = T::result(&state) {
+            bail!("there is nothing to evaluate at {}: {result}", state.position());
+        }
+        let settings = Settings {
+            noise: None,
+            random_symmetry: false,
+            leaves: if self.arguments.visits > 0 { 8 } else { 1 },
+            ..Settings::default()
+        };
+        let key = GameKey { run_seed: 0, game: 0 };
+        let evaluator = Evaluator::<GameAt<T>>::new(self.source, encoding);
+        let mut thinker = Thinker::new(state, settings, key, evaluator);
+        // One visit is the least a search does; its own evaluation of the position is what is wanted.
+        thinker.think(
+            &Limits::visits(self.arguments.visits.max(1)),
+            &AtomicBool::new(false),
+            |_| {},
+        )?;
+        let decision = thinker.decision();
+        let searched = self.arguments.visits > 0;
+        Ok(Answer {
+            game: GameAt::<T>::NAME,
+            position: thinker.state().position(),
+            to_move: ["first", "second"][decision.mover.index()],
+            version: self.description.version,
+            step: self.description.step,
+            provider: self.description.provider,
+            server: self.server,
+            value: decision.evaluation.get(),
+            searched_value: searched.then(|| decision.value.get()),
+            visits: if searched { thinker.visits() } else { 0 },
+            legal: decision.actions.len(),
+            moves: moves::<T>(thinker.state(), &decision, searched, self.arguments.top),
+        })
+    }
+}
+
+fn moves<T: Table>(state: &GameAt<T>, decision: &Decision, searched: bool, top: usize) -> Vec<Move> {
+    let mut order: Vec<usize> = (0..decision.actions.len()).collect();
+    order.sort_by(|&left, &right| {
+        let visits = |index: usize| if searched { decision.visits[index] } else { 0 };
+        visits(right)
+            .cmp(&visits(left))
+            .then(decision.priors[right].total_cmp(&decision.priors[left]))
+    });
+    let each = order.into_iter().take(top);
+    each.map(|index| Move {
+        text: T::write_turn(state, &[decision.actions[index]]),
+        action: T::Face::write_action(state, decision.actions[index]),
+        prior: decision.priors[index],
+        visits: searched.then(|| decision.visits[index]),
+        value: searched.then(|| decision.values[index].get()),
+    })
+    .collect()
+}
+
+fn text(answer: &Answer) -> String {
+    let by = match &answer.server {
+        Some(server) => format!("asked at {server}, {}", answer.provider),
+        None => format!("in this process, {}", answer.provider),
+    };
+    let mut text = format!(
+        "{}: {}\nnetwork {} (step {}), {by}\nvalue {:+.3} for the player to move",
+        answer.game, answer.position, answer.version, answer.step, answer.value
+    );
+    if let Some(value) = answer.searched_value {
+        text += &format!(", {value:+.3} after {} visits", answer.visits);
+    }
+    text += &format!("\n{} of {} moves:\n", answer.moves.len(), answer.legal);
+    for one in &answer.moves {
+        text += &format!("  {:8} prior {:5.1} %", one.text, 100.0 * one.prior);
+        if let (Some(visits), Some(value)) = (one.visits, one.value) {
+            text += &format!("   visits {visits:6}   value {value:+.3}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_needs_no_scheme() {
+        assert!(is_host_and_port("127.0.0.1:50051") && is_host_and_port("server:1"));
+        for other in [
+            "runs/chess",
+            "a.onnx",
+            "http://x:1",
+            "x:",
+            ":1",
+            "x:99999",
+            "a/b:1",
+        ] {
+            assert!(!is_host_and_port(other), "{other}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The networks that games were played with, asked again on this machine.
+
+use std::{collections::HashMap, path::Path, sync::Arc};
+
+use actor::check::search::{Answer, Question};
+use anyhow::Context as _;
+use checkpoints::{MODEL, Repository};
+use games::RowLayout;
+use inference_server::{
+    backend::Backend,
+    buckets::Buckets,
+    loader::{File, Loader},
+    model::Model,
+    reply::softmax,
+    runner::Batch,
+};
+
+/// Rows of one batch: searches ask for a few leaves at a time.
+const BATCH: usize = 16;
+
+/// Loads checkpoints by version, each once.
+pub struct Networks {
+    repository: Repository,
+    loader: Loader,
+    loaded: HashMap<String, Result<Arc<Model>, String>>,
+}
+
+impl Networks {
+    /// Those in `location`, run by `backend`.
+    pub fn open(location: &str, backend: Backend, runtime: &Path) -> anyhow::Result<Self> {
+        let environment = onnx_runtime::load(runtime)?;
+        Ok(Self {
+            repository: Repository::open(location)?,
+            loader: Loader::new(environment, 1, Buckets::new(&[], BATCH), Some(backend))?,
+            loaded: HashMap::new(),
+        })
+    }
+
+    /// The network of a version; an error in words where it cannot be had.
+    pub async fn get(&mut self, version: &str) -> Result<Arc<Model>, String> {
+        if let Some(known) = self.loaded.get(version) {
+            return known.clone();
+        }
+        let model = self.load(version).await.map_err(|error| format!("{error:#}"));
+        self.loaded.insert(version.into(), model.clone());
+        model
+    }
+
+    async fn load(&self, version: &str) -> anyhow::Result<Arc<Model>> {
+        let manifest = self.repository.resolve(version).await?;
+        let layout: RowLayout = serde_json::from_value(manifest.layout.clone()).context("its row layout")?;
+        let bytes = self.repository.fetch(&manifest, MODEL).await?;
+        let model = self.loader.load(File {
+            bytes: &bytes,
+            version,
+            step: manifest.step,
+            layout: &layout,
+        })?;
+        Ok(Arc::new(model))
+    }
+}
+
+/// What a network says, rounded as it was on the wire.
+pub fn evaluate(model: &Model, questions: &[Question]) -> Result<Vec<Answer>, String> {
+    let mut answers = Vec::with_capacity(questions.len());
+    for chunk in questions.chunks(model.buckets.largest()) {
+        answers.extend(batch(model, chunk)?);
+    }
+    Ok(answers)
+}
+
+fn batch(model: &Model, questions: &[Question]) -> Result<Vec<Answer>, String> {
+    let layout = &model.info.layout;
+    let Some(row_len) = layout.row_len() else {
+        return Err("rows of varying length are not evaluated here".into());
+    };
+    let size = model.buckets.fit(questions.len());
+    let mut rows: Vec<i32> = Vec::with_capacity(size * row_len);
+    for question in questions {
+        layout
+            .validate(&question.row)
+            .map_err(|error| error.to_string())?;
+        if question.legal.iter().any(|&action| action >= layout.actions) {
+            return Err("an action beyond the network's policy".into());
+        }
+        rows.extend(
+            question
+                .row
+                .iter()
+                .map(|&number| i32::try_from(number).unwrap_or(i32::MAX)),
+        );
+    }
+    for _ in questions.len()..size {
+        rows.extend_from_within(..row_len);
+    }
+    let outputs = model
+        .run(Batch::new(rows, size))
+        .map_err(|error| error.to_string())?;
+    let logits = outputs.logits().chunks(layout.actions as usize);
+    questions
+        .iter()
+        .zip(logits.zip(outputs.values()))
+        .map(|(question, (logits, &value))| {
+            let mut exact = Vec::with_capacity(question.legal.len());
+            if !softmax(logits, &question.legal, &mut exact) || !value.is_finite() {
+                return Err("the network's answer is not finite".into());
+            }
+            let mut priors = Vec::with_capacity(exact.len());
+            proto::priors::decode(&proto::priors::encode(&exact), exact.len(), &mut priors)
+                .map_err(|error| error.to_string())?;
+            Ok(Answer { priors, value })
+        })
+        .collect()
+}

@@ -1,0 +1,126 @@
+//! `minuet games show`: a game move by move.
+
+use actor::check::positions;
+use games::{Game, catalogue};
+use proto::v1;
+use serde_json::{Value, json};
+
+use super::{hex, list::result, parse_id, source::Where, time};
+
+/// Arguments of `minuet games show`.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  minuet games show 4be1f0a2… --run runs/paco-sako")]
+pub struct Arguments {
+    /// The game's id.
+    #[arg(value_parser = parse_id)]
+    id: [u8; 16],
+    #[command(flatten)]
+    place: Where,
+    /// Print one JSON object: the whole record but its rows, and the position before each move.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Shows a game.
+pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let mut source = arguments.place.open().await?;
+    let game = source.game(&arguments.id).await?;
+    source.close().await?;
+    let texts = catalogue::visit(&game.game, Texts(&game))?;
+    let moves: Vec<Value> = positions(&game)
+        .zip(&texts)
+        .map(|(position, text)| {
+            json!({
+                "ply": position.ply,
+                "mover": position.mover,
+                "action": position.action,
+                "position": text,
+                "visits": position.visit_actions.iter().zip(position.visits).collect::<Vec<_>>(),
+                "root_value": position.root_value,
+                "model": game.model_of_position.get(position.ply)
+                    .and_then(|&model| game.model_versions.get(model as usize)),
+            })
+        })
+        .collect();
+    if arguments.json {
+        println!("{}", whole(&game, moves));
+        return Ok(());
+    }
+    println!(
+        "game      {}  {} (options {})",
+        hex(&game.id),
+        game.game,
+        game.options
+    );
+    println!(
+        "finished  {}  by {} ({})",
+        time(game.finished_at_ms),
+        game.actor,
+        game.build
+    );
+    println!("result    {} by {}", result(game.result), game.ending);
+    println!("models    {}", game.model_versions.join(", "));
+    println!("seed      {}, game {}", game.run_seed, game.game_number);
+    println!("search    {}", game.search_json);
+    for (position, text) in positions(&game).zip(&texts) {
+        let total: u32 = position.visits.iter().sum();
+        println!(
+            "{:>4}  {}  action {:<5} value {:>7.4}  {total:>5} visits over {:<3} {text}",
+            position.ply,
+            position.mover,
+            position.action,
+            position.root_value,
+            position.visits.len(),
+        );
+    }
+    Ok(())
+}
+
+fn whole(game: &v1::Game, moves: Vec<Value>) -> Value {
+    let parsed = |text: &str| serde_json::from_str(text).unwrap_or(Value::String(text.into()));
+    json!({
+        "id": hex(&game.id),
+        "game": game.game,
+        "options": game.options,
+        "rules": parsed(&game.rules_json),
+        "start": game.start,
+        "result": result(game.result),
+        "score": game.score,
+        "ending": game.ending,
+        "model_versions": game.model_versions,
+        "model_providers": game.model_providers,
+        "run_seed": game.run_seed,
+        "game_number": game.game_number,
+        "search": parsed(&game.search_json),
+        "actor": game.actor,
+        "build": game.build,
+        "finished_at_ms": game.finished_at_ms,
+        "moves": moves,
+    })
+}
+
+/// The position before each action, as text; ends where the record cannot be followed.
+struct Texts<'a>(&'a v1::Game);
+
+impl catalogue::Visitor for Texts<'_> {
+    type Output = Vec<String>;
+
+    fn visit<G: Game>(self) -> Vec<String> {
+        let start = (!self.0.start.is_empty()).then_some(self.0.start.as_str());
+        let Some(mut state) = serde_json::from_str(&self.0.rules_json)
+            .ok()
+            .and_then(|rules| G::start(&rules, start).ok())
+        else {
+            return vec!["(not a position of this build's rules)".into(); self.0.actions.len()];
+        };
+        let mut texts = Vec::with_capacity(self.0.actions.len());
+        for &action in &self.0.actions {
+            texts.push(state.position());
+            if state.play(action).is_err() {
+                texts.resize(self.0.actions.len(), "(after an illegal action)".into());
+                break;
+            }
+        }
+        texts
+    }
+}

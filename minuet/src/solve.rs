@@ -1,0 +1,194 @@
+//! `minuet solve`: a network (or a search without one) draws the grids of an ARC task, or of a problem that is given.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, bail};
+use arena::{
+    ModelName,
+    evaluator::Source,
+    player::{NetworkOptions, Networks},
+};
+use games::{
+    Action, Game,
+    generator::{GeneratorGame, Problem, Rules, task::Task},
+};
+use serde_json::{Value, json};
+
+use crate::generator::{
+    paint,
+    solver::{self, Attempt},
+};
+
+/// Arguments of `minuet solve`.
+#[derive(clap::Args)]
+#[command(after_help = HELP)]
+pub struct Arguments {
+    /// An ARC task: JSON with `train` and `test` pairs. Every pair whose grids fit 8×8 is a problem: draw the input, mark it,
+    /// then make the output of it.
+    #[arg(long, value_name = "FILE", required_unless_present = "problem")]
+    task: Option<PathBuf>,
+    /// Only this pair of the task, e.g. train:0 or test:1.
+    #[arg(long, value_name = "PAIR", requires = "task")]
+    pair: Option<String>,
+    /// A problem as JSON: "target", or "target" and "second_target", as rows of colours; "clan" to begin with another one.
+    #[arg(long, value_name = "JSON", conflicts_with = "task")]
+    problem: Option<String>,
+    /// The network: a run's folder, a checkpoint's folder, an .onnx file, an inference server (http://host:port), or
+    /// `uniform` for a search without one.
+    #[arg(long)]
+    model: String,
+    /// Traversals for each move.
+    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    visits: u32,
+    /// Moves after which a problem is given up.
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    moves: u32,
+    /// The seed of the search's draws.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Print one JSON object for each problem.
+    #[arg(long)]
+    json: bool,
+}
+
+const HELP: &str = r#"Examples:
+  minuet solve --task tasks/0ca9ddb6.json --model runs/generator
+  minuet solve --problem '{"target":[[0,0,2],[0,2,0],[2,0,0]]}' --model uniform --visits 2000"#;
+
+/// A problem and what it is called.
+struct Posed {
+    name: String,
+    start: GeneratorGame,
+}
+
+/// Solves and prints. Problems that are not solved are no error of the command.
+pub fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let posed = problems(&arguments)?;
+    let source = source(&arguments.model)?;
+    let settings = solver::settings(arguments.visits);
+    for Posed { name, start } in posed {
+        let starts = std::slice::from_ref(&start);
+        for attempt in solver::solve(&source, starts, &settings, arguments.seed, 1)? {
+            if arguments.json {
+                println!("{}", as_json(&name, &attempt));
+            } else {
+                print!("{}", as_text(&name, &start, &attempt));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Who answers for a network's name.
+///
+/// # Errors
+/// Where there is no such network, or it is of another game.
+pub fn source(model: &str) -> anyhow::Result<Source> {
+    if model == "uniform" {
+        return Ok(Source::Uniform);
+    }
+    let name: ModelName = model.parse()?;
+    let network = Networks::new(NetworkOptions::default()).open(&name)?;
+    let layout = &network.description().layout;
+    if *layout != GeneratorGame::layout(()) {
+        bail!(
+            "{model} is a network for {}, not for {}",
+            layout.game,
+            GeneratorGame::NAME
+        );
+    }
+    Ok(network.source(0))
+}
+
+fn problems(arguments: &Arguments) -> anyhow::Result<Vec<Posed>> {
+    let rules = Rules {
+        move_limit: arguments.moves,
+        ..Rules::default()
+    };
+    if let Some(text) = &arguments.problem {
+        let start = GeneratorGame::start(&rules, Some(text)).context("--problem")?;
+        if *start.problem() == Problem::Free {
+            bail!("--problem: there is no \"target\"");
+        }
+        return Ok(vec![Posed {
+            name: "problem".into(),
+            start,
+        }]);
+    }
+    let file = arguments.task.as_deref().context("--task is missing")?;
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let task = Task::read(&text).with_context(|| file.display().to_string())?;
+    for reason in &task.left_out {
+        eprintln!("left out, {reason}");
+    }
+    let named = |list: &str, pairs: &[games::generator::task::TaskPair]| -> Vec<Posed> {
+        pairs
+            .iter()
+            .map(|pair| Posed {
+                name: format!("{list}:{}", pair.number),
+                start: GeneratorGame::posed(&rules, pair.problem()),
+            })
+            .collect()
+    };
+    let mut posed = named("train", &task.train);
+    posed.extend(named("test", &task.test));
+    if let Some(wanted) = &arguments.pair {
+        let names: Vec<String> = posed.iter().map(|one| one.name.clone()).collect();
+        posed.retain(|one| one.name == *wanted);
+        if posed.is_empty() {
+            bail!("--pair {wanted}: the task has {}", names.join(", "));
+        }
+    }
+    Ok(posed)
+}
+
+fn moves(actions: &[Action]) -> Vec<Value> {
+    actions
+        .iter()
+        .map(|&action| {
+            let (imp, action) = GeneratorGame::imp_and_move(action);
+            json!([imp, action.0, action.name()])
+        })
+        .collect()
+}
+
+fn as_json(name: &str, attempt: &Attempt) -> Value {
+    json!({
+        "problem": name,
+        "solved": attempt.is_solved(),
+        "ending": attempt.state.ending(),
+        "moves": moves(&attempt.actions),
+        "clan": attempt.state.clan().packed().collect::<Vec<u32>>(),
+        "render": Vec::<Vec<u8>>::from(attempt.state.render()),
+        "visits": attempt.visits,
+    })
+}
+
+fn as_text(name: &str, start: &GeneratorGame, attempt: &Attempt) -> String {
+    let verdict = if attempt.is_solved() {
+        "solved"
+    } else {
+        "not solved"
+    };
+    let count = attempt.actions.len();
+    let mut text = format!("{name}: {verdict} in {count} moves, {} visits\n", attempt.visits);
+    let render = attempt.state.render();
+    let mut grids = Vec::new();
+    let titles = ["target", "second target"];
+    let targets = [start.problem().target(), start.problem().second_target()];
+    grids.extend(
+        titles
+            .into_iter()
+            .zip(targets)
+            .filter_map(|(title, grid)| Some((title, grid?))),
+    );
+    grids.push(("drawn", &render));
+    text += &paint::side_by_side(&grids, paint::is_wanted());
+    text += &format!("\n\n{}\n\n", attempt.state.clan().to_text());
+    for (number, &action) in (1..).zip(&attempt.actions) {
+        let (imp, action) = GeneratorGame::imp_and_move(action);
+        text += &format!("{number:>3}. {} of imp {imp}\n", action.name());
+    }
+    text.push('\n');
+    text
+}

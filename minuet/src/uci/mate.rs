@@ -1,0 +1,165 @@
+//! Proving a short mate, so that `score mate` is never a guess: a plain search through all moves, bounded in size.
+
+use games::{Action, Game, Outcome, chess::Chess};
+
+/// The longest mate that is looked for, in moves of the winner.
+pub const LONGEST: u32 = 3;
+/// Positions that one proof may visit: some milliseconds.
+const MOST_POSITIONS: u32 = 20_000;
+
+/// The shortest forced mate in at most `moves` moves (at most [`LONGEST`]) by the player to act: its number of moves and the
+/// first one. `None` where there is none, or none was found within the bound.
+pub fn forced(state: &Chess, moves: u32) -> Option<(u32, Action)> {
+    let mut left = MOST_POSITIONS;
+    (1..=moves.min(LONGEST)).find_map(|moves| Some((moves, winning_move(state, moves, &mut left)?)))
+}
+
+/// In how many moves of the opponent the player to act is mated at the latest, whatever is played.
+pub fn suffered(state: &Chess, moves: u32) -> Option<u32> {
+    let mut left = MOST_POSITIONS;
+    (0..=moves.min(LONGEST)).find(|&moves| is_lost(state, moves, &mut left))
+}
+
+/// What is proven of a line from `state` that ends in mate: its first move mates in so many moves whatever is answered
+/// (positive), or lets the opponent mate in so many (negative).
+pub fn score(state: &Chess, line: &[Action]) -> Option<i32> {
+    let moves = line.len().div_ceil(2) as u32;
+    let (&first, _) = line.split_first()?;
+    if moves > LONGEST {
+        return None;
+    }
+    let mut end = state.clone();
+    line.iter().for_each(|&action| end.play_legal(action));
+    let Some(Outcome::Won(winner)) = end.outcome() else {
+        return None;
+    };
+    let mut after = state.clone();
+    after.play_legal(first);
+    let moves = if winner == state.to_move() {
+        suffered(&after, moves - 1)? as i32 + 1
+    } else {
+        -(forced(&after, moves)?.0 as i32)
+    };
+    Some(moves)
+}
+
+/// A move that mates in `moves` moves or fewer.
+fn winning_move(state: &Chess, moves: u32, left: &mut u32) -> Option<Action> {
+    if moves == 0 || state.outcome().is_some() {
+        return None;
+    }
+    let mut actions = Vec::new();
+    state.moves(&mut actions);
+    let mut after = state.clone();
+    let mut quiet = Vec::new();
+    for action in actions {
+        after.clone_from(state);
+        after.play_legal(action);
+        *left = left.checked_sub(1)?;
+        if !after.is_check() {
+            // Only a check can mate at once; and where there is time, checks are tried first.
+            if moves > 1 {
+                quiet.push(action);
+            }
+        } else if is_lost(&after, moves - 1, left) {
+            return Some(action);
+        }
+    }
+    quiet.into_iter().find(|&action| {
+        after.clone_from(state);
+        after.play_legal(action);
+        is_lost(&after, moves - 1, left)
+    })
+}
+
+/// Whether the player to act is mated now, or after each of its moves within `moves` moves of the opponent.
+fn is_lost(state: &Chess, moves: u32, left: &mut u32) -> bool {
+    match state.outcome() {
+        Some(Outcome::Won(_)) => return true,
+        Some(_) => return false,
+        None if moves == 0 => return false,
+        None => {}
+    }
+    let mut actions = Vec::new();
+    state.moves(&mut actions);
+    let mut after = state.clone();
+    actions.into_iter().all(|action| {
+        after.clone_from(state);
+        after.play_legal(action);
+        match left.checked_sub(1) {
+            Some(rest) => *left = rest,
+            None => return false,
+        }
+        winning_move(&after, moves, left).is_some()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use games::chess::Rules;
+
+    use super::*;
+
+    fn at(fen: &str) -> Chess {
+        Chess::start(&Rules::default(), Some(fen)).unwrap()
+    }
+
+    /// The moves that a brute-force search with python-chess finds.
+    #[test]
+    fn finds_the_shortest_mate_and_no_other() {
+        for (fen, moves, first) in [
+            ("6k1/5ppp/8/8/8/8/5PPP/4R1K1 w - - 0 1", 1, "e1e8"),
+            ("8/8/8/8/7k/8/R7/1R5K w - - 0 1", 2, "b1g1"),
+            ("7k/8/8/8/8/8/R7/1R5K w - - 0 1", 2, "a2a7 b1b7 b1g1"),
+            ("5r1k/6pp/7N/3Q4/8/8/8/6K1 w - - 0 1", 2, "d5g8"),
+            ("6rk/4Pprp/5p1p/8/8/8/8/K7 w - - 0 1", 0, ""),
+            ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", 0, ""),
+        ] {
+            let state = at(fen);
+            match forced(&state, 2) {
+                Some((found, action)) => {
+                    let uci = state.uci(action);
+                    assert!(found == moves && first.contains(&uci), "{fen}: {uci} in {found}");
+                }
+                None => assert_eq!(moves, 0, "{fen}"),
+            }
+        }
+    }
+
+    #[test]
+    fn sees_that_it_will_be_mated() {
+        let lost = at("7k/8/6K1/8/8/8/8/R7 b - - 0 1");
+        assert_eq!(suffered(&lost, 1), Some(1));
+        assert_eq!(suffered(&at("6k1/8/6K1/8/8/8/8/R7 b - - 0 1"), 1), None);
+        let mated = at("R5k1/8/6K1/8/8/8/8/8 b - - 0 1");
+        assert_eq!(suffered(&mated, 2), Some(0));
+    }
+
+    #[test]
+    fn a_line_that_ends_in_mate_is_scored_only_where_it_is_forced() {
+        let line = |state: &Chess, moves: &str| {
+            let mut now = state.clone();
+            let actions: Vec<Action> = moves
+                .split(' ')
+                .map(|uci| {
+                    let action = now.action_of_uci(uci).unwrap();
+                    now.play(action).unwrap();
+                    action
+                })
+                .collect();
+            score(state, &actions)
+        };
+        let start = at("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1");
+        // The fool's mate: White need not play the second move.
+        assert_eq!(line(&start, "f2f3 e7e5 g2g4 d8h4"), None);
+        let later = at("rnbqkbnr/pppp1ppp/8/4p3/8/5P2/PPPPP1PP/RNBQKBNR w KQkq - 0 2");
+        assert_eq!(line(&later, "g2g4 d8h4"), Some(-1));
+        assert_eq!(
+            line(&at("7k/8/8/8/8/8/R7/1R5K w - - 0 1"), "a2a7 h8g8 b1b8"),
+            Some(2)
+        );
+        // The fool helps: not forced, and no mate at all at the end of a line.
+        assert_eq!(line(&start, "e2e4 f7f6 d2d4 g7g5 d1h5"), None);
+        assert_eq!(line(&start, "e2e4 e7e5"), None);
+    }
+}

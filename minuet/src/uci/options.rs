@@ -1,0 +1,277 @@
+//! What can be set: the list that `uci` is answered with, and `setoption`.
+
+use std::{fmt::Write as _, time::Duration};
+
+use service::config::Provider;
+
+use crate::provider;
+
+/// Everything that can be set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// The network, as `--model` takes it; `uniform` for none. Empty: not named yet.
+    pub model: String,
+    /// What runs it.
+    pub provider: Provider,
+    /// Threads that evaluate a batch.
+    pub threads: u32,
+    /// Memory for the search tree, in MiB.
+    pub hash: u32,
+    /// Memory for evaluations that are remembered from game to game, in MiB; 0 for none.
+    pub cache: u32,
+    /// Leaves of the search that are evaluated together.
+    pub batch: u32,
+    /// Lines shown.
+    pub multi_pv: u32,
+    /// Visits for a move at most; 0 for no such limit.
+    pub visits: u32,
+    /// The exploration constant.
+    pub cpuct: f32,
+    /// 0 plays the most visited move.
+    pub temperature: f32,
+    /// Time lost outside the engine for each move.
+    pub move_overhead: Duration,
+    /// Whether promotions to knight, bishop and rook are searched.
+    pub under_promotions: bool,
+    /// Whether chances of win, draw and loss are shown.
+    pub show_wdl: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            model: String::new(),
+            provider: Provider::Auto,
+            threads: 1,
+            hash: 256,
+            cache: 64,
+            batch: 8,
+            multi_pv: 1,
+            visits: 0,
+            cpuct: 1.25,
+            temperature: 0.0,
+            move_overhead: Duration::from_millis(100),
+            under_promotions: true,
+            show_wdl: false,
+        }
+    }
+}
+
+/// A setting that was refused; the one before stays.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OptionError {
+    /// No such option.
+    #[error("there is no option {0:?}; `uci` lists them")]
+    Unknown(String),
+    /// A value that it cannot have.
+    #[error("option {name} cannot be {value:?}: {must}")]
+    Value {
+        /// The option.
+        name: &'static str,
+        /// What was given.
+        value: String,
+        /// What it must be.
+        must: String,
+    },
+}
+
+/// Ranges of the options that are numbers.
+const THREADS: (u32, u32) = (1, 256);
+const HASH: (u32, u32) = (1, 8192);
+const CACHE: (u32, u32) = (0, 65_536);
+const BATCH: (u32, u32) = (1, 256);
+const MULTI_PV: (u32, u32) = (1, 218);
+const VISITS: (u32, u32) = (0, search::Settings::MAX_TRAVERSALS);
+const OVERHEAD: (u32, u32) = (0, 10_000);
+
+impl Options {
+    /// The list of options, a line each.
+    pub fn list(&self) -> String {
+        let mut list = String::new();
+        let mut say = |name: &str, kind: &str| {
+            let _ = writeln!(list, "option name {name} type {kind}");
+        };
+        let spin = |default: u32, (least, most)| format!("spin default {default} min {least} max {most}");
+        let text = |default: &str| {
+            format!(
+                "string default {}",
+                if default.is_empty() { "<empty>" } else { default }
+            )
+        };
+        say("Model", &text(&self.model));
+        let providers: Vec<String> = provider::NAMES.iter().map(|name| format!("var {name}")).collect();
+        let default = provider::name(self.provider);
+        say(
+            "Provider",
+            &format!("combo default {default} {}", providers.join(" ")),
+        );
+        say("Threads", &spin(self.threads, THREADS));
+        say("Hash", &spin(self.hash, HASH));
+        say("Cache", &spin(self.cache, CACHE));
+        say("Clear Hash", "button");
+        say("Batch", &spin(self.batch, BATCH));
+        say("MultiPV", &spin(self.multi_pv, MULTI_PV));
+        say("Ponder", "check default false");
+        say("Visits", &spin(self.visits, VISITS));
+        say("CPuct", &text(&self.cpuct.to_string()));
+        say("Temperature", &text(&self.temperature.to_string()));
+        let overhead = u32::try_from(self.move_overhead.as_millis()).unwrap_or(OVERHEAD.1);
+        say("Move Overhead", &spin(overhead, OVERHEAD));
+        say(
+            "UnderPromotions",
+            &format!("check default {}", self.under_promotions),
+        );
+        say("UCI_ShowWDL", &format!("check default {}", self.show_wdl));
+        list
+    }
+
+    /// Sets one. Names do not depend on case, as the protocol asks.
+    ///
+    /// # Errors
+    /// [`OptionError`]; nothing has changed then.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
+        match name.to_lowercase().as_str() {
+            "model" => {
+                self.model = if value == "<empty>" {
+                    String::new()
+                } else {
+                    value.into()
+                }
+            }
+            "provider" => {
+                self.provider = provider::read(value).map_err(|must| OptionError::Value {
+                    name: "Provider",
+                    value: value.into(),
+                    must,
+                })?;
+            }
+            "threads" => self.threads = number("Threads", value, THREADS)?,
+            "hash" => self.hash = number("Hash", value, HASH)?,
+            "cache" => self.cache = number("Cache", value, CACHE)?,
+            "batch" => self.batch = number("Batch", value, BATCH)?,
+            "multipv" => self.multi_pv = number("MultiPV", value, MULTI_PV)?,
+            "visits" => self.visits = number("Visits", value, VISITS)?,
+            "cpuct" => self.cpuct = float("CPuct", value, 100.0)?,
+            "temperature" => self.temperature = float("Temperature", value, 100.0)?,
+            "move overhead" => {
+                self.move_overhead = Duration::from_millis(number("Move Overhead", value, OVERHEAD)?.into());
+            }
+            "underpromotions" => self.under_promotions = check("UnderPromotions", value)?,
+            "uci_showwdl" => self.show_wdl = check("UCI_ShowWDL", value)?,
+            // The GUI says by it that it may send `go ponder`; the engine always can.
+            "ponder" => drop(check("Ponder", value)?),
+            _ => return Err(OptionError::Unknown(name.chars().take(40).collect())),
+        }
+        Ok(())
+    }
+
+    /// Whether going from `before` to these needs another network, or the same one loaded otherwise.
+    pub fn need_another_network(&self, before: &Self) -> bool {
+        let of = |options: &Self| {
+            (
+                options.model.clone(),
+                options.provider,
+                options.threads,
+                options.batch,
+                options.cache,
+            )
+        };
+        of(self) != of(before)
+    }
+}
+
+fn number(name: &'static str, value: &str, (least, most): (u32, u32)) -> Result<u32, OptionError> {
+    value
+        .parse()
+        .ok()
+        .filter(|number| (least..=most).contains(number))
+        .ok_or_else(|| OptionError::Value {
+            name,
+            value: value.into(),
+            must: format!("a whole number from {least} to {most}"),
+        })
+}
+
+fn float(name: &'static str, value: &str, most: f32) -> Result<f32, OptionError> {
+    value
+        .parse()
+        .ok()
+        .filter(|number| (0.0..=most).contains(number))
+        .ok_or_else(|| OptionError::Value {
+            name,
+            value: value.into(),
+            must: format!("a number from 0 to {most}"),
+        })
+}
+
+fn check(name: &'static str, value: &str) -> Result<bool, OptionError> {
+    match value {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(OptionError::Value {
+            name,
+            value: value.into(),
+            must: "true or false".into(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_option_in_the_list_can_be_set_to_its_default() {
+        let options = Options::default();
+        let list = options.list();
+        assert!(list.lines().count() >= 14);
+        for line in list.lines() {
+            let (name, kind) = line
+                .strip_prefix("option name ")
+                .and_then(|rest| rest.split_once(" type "))
+                .unwrap();
+            let words: Vec<&str> = kind.split(' ').collect();
+            if words[0] == "button" {
+                continue;
+            }
+            assert_eq!(words[1], "default", "{line}");
+            let mut same = options.clone();
+            assert_eq!(same.set(&name.to_uppercase(), words[2]), Ok(()), "{line}");
+            assert_eq!(same, options, "{line}");
+        }
+    }
+
+    #[test]
+    fn values_out_of_range_change_nothing() {
+        let mut options = Options::default();
+        for (name, value) in [
+            ("Hash", "0"),
+            ("Hash", "lots"),
+            ("Threads", "257"),
+            ("MultiPV", "-1"),
+            ("CPuct", "NaN"),
+            ("CPuct", "-1"),
+            ("Temperature", "inf"),
+            ("Move Overhead", "10001"),
+            ("UnderPromotions", "maybe"),
+            ("Provider", "abacus"),
+            ("Contempt", "3"),
+        ] {
+            let error = options.set(name, value).unwrap_err().to_string();
+            assert!(error.contains(name), "{error}");
+            assert_eq!(options, Options::default());
+        }
+    }
+
+    #[test]
+    fn some_options_need_the_network_loaded_anew() {
+        let before = Options::default();
+        let changed = |name, value| {
+            let mut options = before.clone();
+            options.set(name, value).unwrap();
+            options.need_another_network(&before)
+        };
+        assert!(changed("Model", "uniform") && changed("Threads", "2") && changed("Batch", "4"));
+        assert!(!changed("Hash", "2") && !changed("CPuct", "2") && !changed("Visits", "9"));
+    }
+}

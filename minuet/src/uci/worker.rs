@@ -1,0 +1,408 @@
+//! The thread that thinks: it owns the network and the tree, takes jobs in order and tells the engine how they go.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, SyncSender},
+    },
+    time::{Duration, Instant},
+};
+
+use arena::{
+    Evaluator, Thinker,
+    evaluator::Source,
+    player::NetworkOptions,
+    thinker::{Limits as ThinkLimits, ThinkError},
+};
+use games::{Action, chess::Chess};
+use parking_lot::Mutex;
+use search::{GameKey, Reuse, Settings};
+
+use super::{
+    clock::Budget,
+    command::Limits,
+    mate,
+    options::Options,
+    report::{self, Snapshot},
+    rooted::Rooted,
+    setup::Setup,
+};
+use crate::network;
+
+/// Lines are shown when the best move changes or the line grows, but not more often than this…
+const INFO_PAUSE: Duration = Duration::from_millis(50);
+/// … and at least this often.
+const INFO_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What the thread is asked to do.
+#[derive(Debug)]
+pub enum Job {
+    /// Load the network that the options name.
+    Load(Options),
+    /// Forget the tree: another game begins.
+    Forget,
+    /// Search.
+    Think(Box<Task>),
+}
+
+/// What happens, as the engine hears it.
+#[derive(Debug)]
+pub enum Event {
+    /// A line was read.
+    Line(String),
+    /// There will be no more lines.
+    Closed,
+    /// The network is loaded (and what it is), or why not.
+    Loaded(Result<String, String>),
+    /// `info` lines of a search.
+    Info(u64, String),
+    /// A search has ended: with the best move (`None` where there is no move), or without for this reason.
+    Done(u64, Result<Option<Best>, String>),
+}
+
+/// The move to play, and the answer expected to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Best {
+    /// As UCI writes it.
+    pub uci: String,
+    /// The expected answer.
+    pub ponder: Option<String>,
+}
+
+/// When a search should be over: set as soon as the engine's own clock runs, which is not while it ponders.
+pub type Clock = Mutex<Option<(Instant, Budget)>>;
+
+/// One search.
+#[derive(Debug)]
+pub struct Task {
+    /// Its number.
+    pub id: u64,
+    /// The position.
+    pub setup: Setup,
+    /// The only moves to search; empty: all.
+    pub only: Vec<Action>,
+    /// What `go` allowed.
+    pub limits: Limits,
+    /// The options at that time.
+    pub options: Options,
+    /// When it was asked for.
+    pub began: Instant,
+    /// Its time.
+    pub clock: Arc<Clock>,
+    /// Set to end it.
+    pub stop: Arc<AtomicBool>,
+    /// What would be played now.
+    pub best: Arc<Mutex<Option<Best>>>,
+}
+
+/// Does jobs until there are no more.
+pub fn run(jobs: &Receiver<Job>, events: &SyncSender<Event>) {
+    let mut worker = Worker::default();
+    for job in jobs {
+        let event = match job {
+            Job::Load(options) => Event::Loaded(worker.load(&options)),
+            Job::Forget => {
+                worker.forget();
+                continue;
+            }
+            Job::Think(task) => {
+                let done = worker.think(&task, events);
+                Event::Done(task.id, done)
+            }
+        };
+        if events.send(event).is_err() {
+            return;
+        }
+    }
+}
+
+#[derive(Default)]
+struct Worker {
+    source: Option<Source>,
+    /// Why there is no network.
+    failure: Option<String>,
+    tree: Option<Tree>,
+}
+
+/// A tree that may be of use again.
+struct Tree {
+    thinker: Thinker<Rooted>,
+    setup: Setup,
+    /// Whether all of the root's moves are in it.
+    is_whole: bool,
+    settings: Settings,
+}
+
+impl Worker {
+    fn load(&mut self, options: &Options) -> Result<String, String> {
+        self.forget();
+        self.source = None;
+        match network::open::<Chess>(&options.model, network_options(options)) {
+            Ok(source) => {
+                self.failure = None;
+                let description = network::describe(&source);
+                self.source = Some(source);
+                Ok(description)
+            }
+            Err(error) => {
+                let reason = format!("{error:#}");
+                self.failure = Some(reason.clone());
+                Err(reason)
+            }
+        }
+    }
+
+    fn forget(&mut self) {
+        self.tree = None;
+    }
+
+    fn think(&mut self, task: &Task, events: &SyncSender<Event>) -> Result<Option<Best>, String> {
+        let Some(root) = task.setup.searchable() else {
+            return Ok(task
+                .setup
+                .any_move()
+                .map(|action| best(&task.setup.chess, &[action])));
+        };
+        if let Some(moves) = task.limits.mate.filter(|_| task.only.is_empty())
+            && let Some((moves, action)) = mate::forced(&root, moves)
+        {
+            let uci = root.uci(action);
+            let found = format!(
+                "info depth 1 seldepth {} score mate {moves} pv {uci}\n",
+                2 * moves - 1
+            );
+            // The engine has gone where this fails, and wants to know nothing more.
+            let _ = events.send(Event::Info(task.id, found));
+            return Ok(Some(best(&root, &[action])));
+        }
+        let mut tree = self.tree_for(task, root)?;
+        let done = search(&mut tree, task, events);
+        self.tree = Some(tree);
+        done.map(Some)
+    }
+
+    /// The tree of the last search where it can be used on, or a new one.
+    fn tree_for(&mut self, task: &Task, root: Chess) -> Result<Tree, String> {
+        let source = self.source.clone().ok_or_else(|| {
+            self.failure
+                .clone()
+                .unwrap_or_else(|| "no network: set the option Model, or start with --model".into())
+        })?;
+        let settings = settings(&task.options);
+        if let Some(mut tree) = self.tree.take()
+            && tree.settings == settings
+            && task.only.is_empty()
+            && let Some(moves) = task.setup.moves_since(&tree.setup)
+            // A root that lacks some moves is of use once it is left behind.
+            && (tree.is_whole || !moves.is_empty())
+            && moves.iter().all(|&action| tree.thinker.advance(action).is_ok())
+            && *tree.thinker.state().chess() == root
+        {
+            tree.setup = task.setup.clone();
+            tree.is_whole = true;
+            return Ok(tree);
+        }
+        let key = GameKey {
+            run_seed: task.began.elapsed().as_nanos() as u64,
+            game: task.id,
+        };
+        let evaluator = Evaluator::new(source, ());
+        Ok(Tree {
+            thinker: Thinker::new(Rooted::new(root, &task.only), settings.clone(), key, evaluator),
+            setup: task.setup.clone(),
+            is_whole: task.only.is_empty(),
+            settings,
+        })
+    }
+}
+
+fn settings(options: &Options) -> Settings {
+    Settings {
+        exploration: options.cpuct,
+        leaves: options.batch,
+        noise: None,
+        // A symmetry would halve what the cache knows.
+        random_symmetry: false,
+        reuse: Reuse::Keep,
+        tree_bytes: (options.hash as usize) << 20,
+        ..Settings::default()
+    }
+}
+
+fn network_options(options: &Options) -> NetworkOptions {
+    NetworkOptions {
+        provider: options.provider,
+        copies: 1,
+        threads: options.threads as usize,
+        batch: options.batch as usize,
+        cache_mib: options.cache as usize,
+    }
+}
+
+fn search(tree: &mut Tree, task: &Task, events: &SyncSender<Event>) -> Result<Best, String> {
+    let mut watch = Watch {
+        task,
+        events,
+        shown: task.began,
+        shown_best: None,
+        shown_depth: 0,
+        mates: HashMap::new(),
+    };
+    let visits = [
+        task.limits
+            .nodes
+            .map(|nodes| u32::try_from(nodes).unwrap_or(u32::MAX)),
+        Some(task.options.visits).filter(|&visits| visits > 0),
+    ];
+    let limits = ThinkLimits {
+        visits: visits.into_iter().flatten().min().map(|visits| visits.max(1)),
+        until: None,
+    };
+    let halt = AtomicBool::new(false);
+    let ended = tree.thinker.think(&limits, &halt, |thinker| {
+        if watch.look(thinker) {
+            halt.store(true, Ordering::Relaxed);
+        }
+    });
+    if let Err(error) = ended {
+        return Err(match error {
+            ThinkError::Network(error) => error.to_string(),
+            ThinkError::Answer(error) => error.to_string(),
+        });
+    }
+    watch.show(&tree.thinker);
+    let chosen = if task.options.temperature > 0.0 {
+        tree.thinker.draw(task.options.temperature)
+    } else {
+        None
+    };
+    let line = tree
+        .thinker
+        .line(chosen.or_else(|| tree.thinker.line(None).first().copied()));
+    if line.is_empty() {
+        return Err("the search found no move".into());
+    }
+    Ok(best(tree.thinker.state().chess(), &line))
+}
+
+/// The first two moves of a line.
+fn best(root: &Chess, line: &[Action]) -> Best {
+    let mut texts = report::uci_line(root, line.get(..2).unwrap_or(line)).into_iter();
+    Best {
+        uci: texts.next().unwrap_or_else(|| "0000".into()),
+        ponder: texts.next(),
+    }
+}
+
+/// Looks at a search after each batch: shows what it found, and says when it should end.
+struct Watch<'a> {
+    task: &'a Task,
+    events: &'a SyncSender<Event>,
+    shown: Instant,
+    shown_best: Option<Action>,
+    shown_depth: usize,
+    /// Mates proven (or not), by first move and length of the line.
+    mates: HashMap<(Action, usize), Option<i32>>,
+}
+
+impl Watch<'_> {
+    /// Whether the search should end.
+    fn look(&mut self, thinker: &Thinker<Rooted>) -> bool {
+        if thinker.visits() == 0 {
+            return false;
+        }
+        let line = thinker.line(None);
+        let first = line.first().copied();
+        if first.is_some() {
+            *self.task.best.lock() = Some(best(thinker.state().chess(), &line));
+        }
+        let is_new = first != self.shown_best || line.len() > self.shown_depth;
+        let pause = if is_new { INFO_PAUSE } else { INFO_INTERVAL };
+        if self.shown.elapsed() >= pause {
+            self.show(thinker);
+        }
+        self.task.stop.load(Ordering::Relaxed)
+            || self
+                .task
+                .limits
+                .depth
+                .is_some_and(|depth| line.len() >= depth as usize)
+            || self.has_found_mate(thinker, &line)
+            || self.is_time_up(thinker)
+    }
+
+    fn show(&mut self, thinker: &Thinker<Rooted>) {
+        let line = thinker.line(None);
+        self.shown = Instant::now();
+        self.shown_best = line.first().copied();
+        self.shown_depth = line.len();
+        let root = thinker.state().chess();
+        let mates = &mut self.mates;
+        let lines = report::lines(
+            &Snapshot {
+                thinker,
+                elapsed: self.task.began.elapsed(),
+                multi_pv: self.task.options.multi_pv as usize,
+                show_wdl: self.task.options.show_wdl,
+                hash_bytes: u64::from(self.task.options.hash) << 20,
+            },
+            |line| {
+                *mates
+                    .entry((line.first().copied().unwrap_or_default(), line.len()))
+                    .or_insert_with(|| mate::score(root, line))
+            },
+        );
+        // The engine has gone where this fails, and wants to know nothing more.
+        let _ = self.events.send(Event::Info(self.task.id, lines));
+    }
+
+    fn has_found_mate(&self, thinker: &Thinker<Rooted>, line: &[Action]) -> bool {
+        let Some(moves) = self.task.limits.mate else {
+            return false;
+        };
+        line.len().div_ceil(2) <= moves as usize
+            && mate::score(thinker.state().chess(), line).is_some_and(|found| found > 0)
+    }
+
+    fn is_time_up(&self, thinker: &Thinker<Rooted>) -> bool {
+        let Some((began, budget)) = *self.task.clock.lock() else {
+            return false;
+        };
+        let elapsed = began.elapsed();
+        if elapsed >= budget.hard {
+            return true;
+        }
+        if !budget.may_save {
+            return false;
+        }
+        let decision = thinker.decision();
+        if decision.actions.len() == 1 {
+            return true;
+        }
+        let mut visits: Vec<u32> = decision.visits.clone();
+        visits.sort_unstable_by(|left, right| right.cmp(left));
+        let lead = match visits[..] {
+            [first, second, ..] => f64::from(first - second),
+            _ => return true,
+        };
+        // Where the most visited move is not the one believed best, there is something to be found out.
+        if elapsed >= budget.soft {
+            return !is_doubtful(&decision.visits, &decision.values);
+        }
+        let rate = f64::from(thinker.visits()) / elapsed.as_secs_f64().max(1e-3);
+        lead > rate * (budget.soft - elapsed).as_secs_f64()
+    }
+}
+
+/// Whether a move that was looked at nearly as often seems better than the most visited one.
+fn is_doubtful(visits: &[u32], values: &[games::MoverValue]) -> bool {
+    let Some(best) = (0..visits.len()).max_by_key(|&index| visits[index]) else {
+        return false;
+    };
+    (0..visits.len()).any(|index| {
+        2 * u64::from(visits[index]) > u64::from(visits[best])
+            && values[index].get() > values[best].get() + 0.01
+    })
+}

@@ -1,0 +1,22 @@
+//! Arguments that cannot be used: the process exits with 2 then, and with 1 where something else went wrong.
+
+use arena::{SpecError, model_name::NoModelName};
+use games::{StartError, catalogue::UnknownGame};
+use service::config::ConfigError;
+
+/// What is wrong with an argument, for the person who typed it.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct BadUsage(pub String);
+
+/// Whether an error is about what was typed, or written in a configuration.
+pub fn is_bad_usage(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.is::<BadUsage>()
+            || cause.is::<ConfigError>()
+            || cause.is::<UnknownGame>()
+            || cause.is::<StartError>()
+            || cause.is::<SpecError>()
+            || cause.is::<NoModelName>()
+    })
+}

@@ -1,0 +1,241 @@
+//! `minuet arena` as a person uses it: a match that is killed and goes on, engines of other people, games that other programs read.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn minuet(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_minuet"));
+    command
+        .arg("arena")
+        .args(arguments)
+        .args(["--json", "--folder"])
+        .arg(folder)
+        .stderr(Stdio::piped());
+    command
+}
+
+fn object(output: &Output) -> Value {
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn lines(folder: &Path) -> usize {
+    fs::read_to_string(folder.join("games.jsonl")).map_or(0, |text| text.lines().count())
+}
+
+#[test]
+fn a_match_that_is_killed_goes_on() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("match");
+    let arguments = [
+        "--game",
+        "othello",
+        "uct,visits=400",
+        "uct,visits=100",
+        "--games",
+        "60",
+        "--games-at-once",
+        "2",
+    ];
+    let mut killed = 0;
+    for _ in 0..2 {
+        let mut child = minuet(&folder, &arguments).stdout(Stdio::null()).spawn().unwrap();
+        let began = Instant::now();
+        let before = lines(&folder);
+        while lines(&folder) < before + 4 && child.try_wait().unwrap().is_none() {
+            assert!(began.elapsed() < PATIENCE, "no game ended");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        killed += u32::from(child.try_wait().unwrap().is_none());
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    assert!(killed > 0, "the match was over before it could be killed");
+    let report = object(&minuet(&folder, &arguments).output().unwrap());
+    assert_eq!(report["ended"], "complete");
+    assert_eq!(report["games"], serde_json::json!([60, 60]));
+    assert_eq!(lines(&folder), 60, "no game twice");
+
+    // Uniform players depend on their seeds alone, so an uninterrupted match has the same games.
+    let whole = home.path().join("whole");
+    let truth = object(&minuet(&whole, &arguments).output().unwrap());
+    assert_eq!(report["pairings"], truth["pairings"]);
+    let score = report["pairings"][0]["estimate"]["score"].as_f64().unwrap();
+    assert!(score > 0.6, "four times the visits: {score}");
+    let text = |folder: &Path| fs::read_to_string(folder.join("games.txt")).unwrap();
+    assert_eq!(text(&folder), text(&whole));
+}
+
+#[test]
+fn bad_usage_is_told_from_failure() {
+    let home = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let output = minuet(home.path(), arguments).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        (output.status.code().unwrap(), said)
+    };
+    for (arguments, words) in [
+        (&["--game", "chess", "uct"][..], "2 values required"),
+        (&["--game", "chess", "uct,visit=3", "random"], "no key `visit`"),
+        (&["--game", "go", "uct", "random"], "possible values"),
+        (
+            &["--game", "chess", "uct", "random", "--games", "3"],
+            "even number",
+        ),
+        (
+            &["--game", "chess", "uct", "random", "--sprt", "elo0=5,elo1=0"],
+            "elo0 must be below elo1",
+        ),
+    ] {
+        let (code, said) = run(arguments);
+        assert_eq!((code, said.contains(words)), (2, true), "{said}");
+    }
+    let (code, said) = run(&["--game", "chess", "runs/nowhere", "random"]);
+    assert_eq!(
+        (code, said.contains("cannot read runs/nowhere")),
+        (1, true),
+        "{said}"
+    );
+    let (code, said) = run(&["--game", "othello", "perfect", "random"]);
+    assert_eq!((code, said.contains("connect-four only")), (1, true), "{said}");
+    let (code, said) = run(&["--game", "chess", "uct", "uct"]);
+    assert_eq!(
+        (code, said.contains("two players are called `uct`")),
+        (1, true),
+        "{said}"
+    );
+    let (code, said) = run(&["--game", "chess", "uci:/nowhere/engine", "random"]);
+    assert_eq!(
+        (code, said.contains("cannot start the engine /nowhere/engine")),
+        (1, true),
+        "{said}"
+    );
+}
+
+/// An interpreter with python-chess; `None` where it was never fetched and cannot be now.
+fn python() -> Option<PathBuf> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/python_env.py");
+    let output = Command::new("python3").arg(script).arg("chess").output().unwrap();
+    if output.status.code() == Some(3) {
+        eprintln!("SKIPPED: python-chess is not in the cache and cannot be fetched");
+        return None;
+    }
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Some(String::from_utf8(output.stdout).unwrap().trim().into())
+}
+
+/// An engine by python-chess' rules that plays any legal move, under-promotions among them; with an argument it plays an illegal one
+/// after so many moves.
+const ENGINE: &str = "
+import chess, random, sys
+random.seed(7)
+mistake = int(sys.argv[1]) if len(sys.argv) > 1 else None
+board, level = chess.Board(), None
+for line in sys.stdin:
+    words = line.split()
+    if words[:1] == ['uci']:
+        print('id name any\\noption name Level type spin default 1\\nuciok')
+    elif words[:1] == ['setoption']:
+        level = words[-1]
+    elif words[:1] == ['isready']:
+        print('readyok')
+    elif words[:1] == ['position']:
+        at = words.index('moves') if 'moves' in words else len(words)
+        board = chess.Board(' '.join(words[2:at]))
+        for move in words[at + 1:]:
+            board.push_uci(move)
+    elif words[:1] == ['go']:
+        assert level == '3' and words[1:] == ['nodes', '5']
+        wrong = mistake is not None and board.fullmove_number > mistake
+        move = 'e1e5' if wrong else random.choice(list(board.legal_moves)).uci()
+        print('info depth 1 nodes 5 score cp 0\\nbestmove ' + move)
+    elif words[:1] == ['quit']:
+        break
+    sys.stdout.flush()
+";
+
+/// Reads every game with python-chess, and checks moves, results and colours.
+const READER: &str = "
+import chess.pgn, sys
+games = []
+with open(sys.argv[1]) as file:
+    while (game := chess.pgn.read_game(file)) is not None:
+        assert not game.errors, game.errors
+        board = game.end().board()
+        outcome = board.outcome(claim_draw=True)
+        ended = game.headers['Termination']
+        if ended not in ('illegal-move', 'max-actions'):
+            assert outcome is not None and outcome.result() == game.headers['Result'], (ended, board.fen())
+        assert len(board.move_stack) == int(game.headers['PlyCount'])
+        games.append(game.headers['White'])
+print(len(games), games.count('any'))
+";
+
+#[test]
+fn a_foreign_engine_plays_and_python_chess_reads_the_games() {
+    let Some(python) = python() else { return };
+    let home = tempfile::tempdir().unwrap();
+    let script = home.path().join("engine.py");
+    fs::write(&script, ENGINE).unwrap();
+    let engine = |arguments: &str, name: &str| {
+        format!(
+            "uci:{} {} {arguments},nodes=5,option.Level=3,name={name}",
+            python.display(),
+            script.display()
+        )
+    };
+    let folder = home.path().join("match");
+    let report = object(
+        &minuet(
+            &folder,
+            &[
+                "--game",
+                "chess",
+                "uct,visits=30",
+                &engine("", "any"),
+                &engine("6", "wrong"),
+                "--games",
+                "4",
+            ],
+        )
+        .output()
+        .unwrap(),
+    );
+    assert_eq!(report["games"], serde_json::json!([12, 12]));
+    assert!(
+        report["endings"]["illegal-move"].as_u64().unwrap() > 0,
+        "{report}"
+    );
+    let wrong = report["players"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|player| player["name"] == "wrong");
+    assert_eq!(wrong.unwrap()["points"], 0.0, "an illegal move loses");
+
+    let read = Command::new(&python)
+        .args(["-c", READER])
+        .arg(folder.join("games.pgn"))
+        .output()
+        .unwrap();
+    assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+    assert_eq!(String::from_utf8(read.stdout).unwrap().trim(), "12 4");
+}
