@@ -1,0 +1,32 @@
+#!/bin/sh
+# Gathers what the role images are made of: stripped binaries, the two native libraries, CA certificates.
+#
+#   deploy/docker/dist.sh FOLDER      after `make build`; FOLDER is made anew
+#
+# FOLDER/bin          one binary a role, and minuet
+# FOLDER/ort/lib      ONNX Runtime
+# FOLDER/torch/lib    libtorch (the learner's image only)
+# FOLDER/ssl          CA certificates, for object stores and peers behind public names
+set -eu
+
+if [ $# -ne 1 ]; then
+    echo 'usage: deploy/docker/dist.sh FOLDER' >&2
+    exit 2
+fi
+mkdir -p "$1"
+dist=$(cd "$1" && pwd)
+cd "$(dirname "$0")/../.."
+
+rm -rf "${dist:?}"/*
+mkdir -p "$dist/bin" "$dist/ort" "$dist/torch" "$dist/ssl"
+for binary in minuet minuet-actor minuet-inference-server minuet-replay-store minuet-learner; do
+    if [ ! -x "target/release/$binary" ]; then
+        echo "dist: there is no target/release/$binary; run \`make build\` first" >&2
+        exit 1
+    fi
+    strip -o "$dist/bin/$binary" "target/release/$binary"
+done
+# The links in third_party/ lead into the user's cache; those between a library's names stay links.
+cp -a third_party/ort/lib "$dist/ort/"
+cp -a third_party/libtorch/lib "$dist/torch/"
+cp -L /etc/ssl/certs/ca-certificates.crt "$dist/ssl/"

@@ -1,0 +1,112 @@
+//! The custom resources that are used, as strictly typed as the Kubernetes API's own: only what their operators document.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::{
+    api::autoscaling::v2::HorizontalPodAutoscalerBehavior,
+    apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta},
+};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(dead_code)]
+pub struct Resource<Spec> {
+    api_version: String,
+    kind: String,
+    metadata: ObjectMeta,
+    pub spec: Spec,
+}
+
+pub type ServiceMonitor = Resource<ServiceMonitorSpec>;
+pub type PrometheusRule = Resource<RuleFile>;
+pub type ScaledObject = Resource<ScaledObjectSpec>;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(dead_code)]
+pub struct ServiceMonitorSpec {
+    selector: LabelSelector,
+    job_label: Option<String>,
+    endpoints: Vec<Endpoint>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(dead_code)]
+pub struct Endpoint {
+    port: String,
+    path: Option<String>,
+    interval: Option<String>,
+}
+
+/// A Prometheus rule file; a `PrometheusRule`'s spec is the same.
+#[derive(Debug, Deserialize, PartialEq)]
+pub struct RuleFile {
+    pub groups: Vec<Group>,
+}
+
+#[derive(Debug, Deserialize, PartialEq)]
+pub struct Group {
+    pub name: String,
+    pub rules: Vec<Rule>,
+}
+
+#[derive(Debug, Deserialize, PartialEq)]
+pub struct Rule {
+    pub record: Option<String>,
+    pub alert: Option<String>,
+    pub expr: String,
+    #[serde(rename = "for")]
+    pub holds_for: Option<String>,
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    #[serde(default)]
+    pub annotations: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(dead_code)]
+pub struct ScaledObjectSpec {
+    pub scale_target_ref: BTreeMap<String, String>,
+    min_replica_count: i32,
+    max_replica_count: i32,
+    polling_interval: i32,
+    cooldown_period: i32,
+    pub triggers: Vec<Trigger>,
+    fallback: Fallback,
+    advanced: Advanced,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(dead_code)]
+pub struct Trigger {
+    #[serde(rename = "type")]
+    kind: String,
+    metric_type: String,
+    pub metadata: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(dead_code)]
+pub struct Fallback {
+    failure_threshold: i32,
+    replicas: i32,
+    behavior: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(dead_code)]
+pub struct Advanced {
+    horizontal_pod_autoscaler_config: AutoscalerConfig,
+}
+
+#[derive(Deserialize)]
+#[allow(dead_code)]
+pub struct AutoscalerConfig {
+    behavior: HorizontalPodAutoscalerBehavior,
+}

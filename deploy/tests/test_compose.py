@@ -1,0 +1,279 @@
+"""The compose stack as an operator runs it: images, two actors, a checkpoint, scaling, kills, a cut network.
+
+Needs Docker Engine with docker-compose, the right to use it, and debootstrap (as root) for a base image made on this
+machine; says what is missing and skips otherwise. The role images are made from the binaries in target/release by
+the very Dockerfile that is shipped. Run it alone with
+
+    python3 -m unittest -v deploy/tests/test_compose.py
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
+RELEASE = ROOT / "target" / "release"
+BASE_IMAGE = "minuet-test-base:bookworm-1"
+DIST_IMAGE = "minuet-test-dist:local"
+ROLES = ("replay-store", "inference-server", "learner", "actor")
+# Far beyond what any machine needs: a test that waits this long hangs.
+PATIENCE_S = 600
+
+# A run that trains something within seconds, with the shipped file's addresses and folders.
+TINY = """
+[model]
+blocks = 1
+filters = 8
+value_hidden = 8
+
+[search]
+visits = 6
+max_actions = 120
+"""
+TINY_KEYS = {
+    "actor": {"games_per_thread": 16, "threads": 1},
+    "inference": {"provider": '"cpu"', "max_batch": 64},
+    "learner": {
+        "batch_size": 32, "threads": 1, "min_positions": 200, "checkpoint_steps": 5, "warmup_steps": 2,
+    },
+}  # fmt: skip
+
+
+def say(text: str) -> None:
+    print(f"  compose: {text}", file=sys.stderr, flush=True)
+
+
+def run(*command: str, check: bool = True, **options) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    if check and done.returncode != 0:
+        raise AssertionError(f"{' '.join(command)}: exit code {done.returncode}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}")
+    return done.stdout
+
+
+def missing() -> str | None:
+    """What this machine lacks, in a sentence."""
+    for tool in ("docker", "docker-compose"):
+        if shutil.which(tool) is None:
+            return f"there is no {tool}"
+    if subprocess.run(["docker", "info"], capture_output=True).returncode != 0:
+        return "the Docker engine does not answer, or this user may not use it"
+    if has_image(BASE_IMAGE):
+        return None
+    if shutil.which("debootstrap") is None:
+        return "there is no debootstrap to make a base image with (Debian: apt install debootstrap)"
+    if os.geteuid() != 0:
+        return "debootstrap, which makes the base image, needs root"
+    return None
+
+
+def has_image(name: str) -> bool:
+    return subprocess.run(["docker", "image", "inspect", name], capture_output=True).returncode == 0
+
+
+def make_base_image() -> str | None:
+    """A Debian tree, imported. Says why where Debian's archive cannot be reached."""
+    if has_image(BASE_IMAGE):
+        return None
+    say("making a Debian base image (once)")
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "tree"
+        command = ["debootstrap", "--variant=minbase", "--include=libstdc++6", "bookworm", str(tree)]
+        # dpkg's fsync after each file is the longest part of it; nobody minds a lost temporary tree.
+        if shutil.which("eatmydata"):
+            command.insert(0, "eatmydata")
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            return f"debootstrap failed: {(done.stdout.strip().splitlines() or ['no message'])[-1]}"
+        shutil.rmtree(tree / "var/cache/apt", ignore_errors=True)
+        shutil.rmtree(tree / "var/lib/apt/lists", ignore_errors=True)
+        tar = subprocess.Popen(["tar", "-C", str(tree), "-c", "."], stdout=subprocess.PIPE)
+        run("docker", "import", "-", BASE_IMAGE, stdin=tar.stdout)
+        tar.wait()
+    return None
+
+
+def make_dist_image() -> None:
+    """The base image with /dist: what the Dockerfile's compile stage would have made."""
+    with tempfile.TemporaryDirectory() as folder:
+        run("sh", str(DEPLOY / "docker" / "dist.sh"), f"{folder}/dist")
+        (Path(folder) / "Dockerfile").write_text(f"FROM {BASE_IMAGE}\nCOPY dist /dist\n")
+        run("docker", "build", "--quiet", "--tag", DIST_IMAGE, folder, env={**os.environ, "DOCKER_BUILDKIT": "0"})
+
+
+def tiny_configuration() -> str:
+    text = (DEPLOY / "compose" / "run.toml").read_text()
+    for section, keys in TINY_KEYS.items():
+        lines = "".join(f"{key} = {value}\n" for key, value in keys.items())
+        text = text.replace(f"[{section}]\n", f"[{section}]\n{lines}")
+    return text.replace("[checkpoints]\n", "[checkpoints]\npoll_ms = 200\n") + TINY
+
+
+class Stack:
+    """A compose project of the shipped file, with a tiny run's configuration."""
+
+    def __init__(self, folder: Path):
+        self.project = f"minuet-test-{os.getpid()}"
+        configuration = folder / "run.toml"
+        configuration.write_text(tiny_configuration())
+        configuration.chmod(0o644)
+        folder.chmod(0o755)
+        volume = f"{configuration}:/etc/minuet/run.toml:ro"
+        override = {"version": "3.9", "services": {role: {"volumes": [volume]} for role in ROLES}}
+        # No fixed port on the host: another stack may run there.
+        (folder / "test.yml").write_text(json.dumps(override))
+        self.files = ["-f", str(DEPLOY / "docker-compose.yml"), "-f", str(folder / "test.yml")]
+        self.environment = {
+            **os.environ,
+            "MINUET_BUILD_IMAGE": DIST_IMAGE,
+            "MINUET_RUNTIME_IMAGE": BASE_IMAGE,
+            "MINUET_TAG": self.project,
+            "MINUET_INFERENCE_PORT": "0",
+            "DOCKER_BUILDKIT": "0",
+            "COMPOSE_DOCKER_CLI_BUILD": "0",
+        }
+
+    def compose(self, *words: str) -> str:
+        return run("docker-compose", "-p", self.project, *self.files, *words, env=self.environment)
+
+    def up(self, actors: int) -> None:
+        self.compose("up", "--detach", "--no-build", "--scale", f"actor={actors}")
+
+    def containers(self, role: str) -> list[str]:
+        labels = ["--filter", f"label=com.docker.compose.project={self.project}", "--filter", f"label=com.docker.compose.service={role}"]
+        return sorted(run("docker", "ps", "--quiet", *labels).split())
+
+    def address(self, container: str) -> str:
+        networks = json.loads(run("docker", "inspect", container))[0]["NetworkSettings"]["Networks"]
+        return next(iter(networks.values()))["IPAddress"]
+
+    def metric(self, role: str, name: str) -> float:
+        """A metric's sum over the role's containers; -1 while one of them does not answer."""
+        total = 0.0
+        for container in self.containers(role):
+            try:
+                with urllib.request.urlopen(f"http://{self.address(container)}:9100/metrics", timeout=5) as page:
+                    lines = page.read().decode().splitlines()
+            except OSError:
+                return -1
+            total += sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith((f"{name} ", f"{name}{{")))
+        return total
+
+    def game_ids(self) -> list[str]:
+        """The ids of all stored games, read through the store's own service."""
+        address = f"{self.address(self.containers('replay-store')[0])}:50052"
+        listed = run(str(RELEASE / "minuet"), "games", "list", "--store", address, "--limit", "1000000", "--json")
+        return [json.loads(line)["id"] for line in listed.splitlines()]
+
+    def wait(self, what: str, holds) -> None:
+        say(f"waiting: {what}")
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            try:
+                if holds():
+                    return
+            except (AssertionError, OSError, IndexError, KeyError, json.JSONDecodeError):
+                pass  # a container that was just killed
+            time.sleep(1)
+        logs = self.compose("logs", "--tail", "15", "--no-color")
+        raise AssertionError(f"in vain: {what}\n{logs}")
+
+    def healthy(self, role: str, count: int) -> bool:
+        found = self.containers(role)
+        states = [json.loads(run("docker", "inspect", container))[0]["State"] for container in found]
+        return len(found) == count and all(state["Health"]["Status"] == "healthy" for state in states)
+
+    def down(self) -> None:
+        self.compose("down", "--volumes", "--rmi", "all", "--timeout", "20")
+
+
+class ComposeStack(unittest.TestCase):
+    def setUp(self) -> None:
+        if lack := missing():
+            self.skip(lack)
+        if lack := make_base_image():
+            self.skip(lack)
+        for role in ROLES:
+            if not (RELEASE / f"minuet-{role}").exists():
+                self.fail(f"minuet-{role} is not built: run make build first")
+
+    def skip(self, lack: str) -> None:
+        print(f"\nSKIPPED: the compose stack was not tested: {lack}", file=sys.stderr, flush=True)
+        self.skipTest(lack)
+
+    def test_a_stack_trains_scales_and_survives(self) -> None:
+        make_dist_image()
+        with tempfile.TemporaryDirectory() as folder:
+            stack = Stack(Path(folder))
+            try:
+                self.exercise(stack)
+            finally:
+                stack.down()
+
+    def exercise(self, stack: Stack) -> None:
+        say("building the role images")
+        stack.compose("build", *ROLES)
+        for role in ROLES:
+            size = json.loads(run("docker", "image", "inspect", f"minuet-{role}:{stack.project}"))[0]
+            say(f"minuet-{role}: {size['Size'] / 1e6:.0f} MB")
+            self.assertEqual(size["Config"]["User"], "65532:65532")
+        base = json.loads(run("docker", "image", "inspect", BASE_IMAGE))[0]["Size"]
+        sizes = {r: json.loads(run("docker", "image", "inspect", f"minuet-{r}:{stack.project}"))[0]["Size"] - base for r in ROLES}
+        self.assertLess(max(sizes["actor"], sizes["replay-store"]), 40e6, "an image without native libraries grew")
+        self.assertGreater(sizes["learner"], sizes["inference-server"], "only the learner's image holds libtorch")
+
+        stack.up(actors=2)
+        stack.wait("every container is healthy", lambda: all(stack.healthy(role, 2 if role == "actor" else 1) for role in ROLES))
+        stack.wait("a trained checkpoint is served", lambda: stack.metric("inference-server", "minuet_inference_model_step") >= 1)
+        known = set(stack.game_ids())
+        self.assertTrue(known, "no game was stored")
+
+        stack.up(actors=4)
+        stack.wait("four actors play", lambda: stack.healthy("actor", 4))
+
+        for role in ROLES:
+            container = stack.containers(role)[0]
+            say(f"killing {role}")
+            run("docker", "kill", "--signal", "KILL", container)
+            # Docker takes a kill by hand for a person's wish: it does not restart by itself.
+            run("docker", "start", container)
+            known = self.after(stack, role, known)
+
+        actor = stack.containers("actor")[0]
+        network = f"{stack.project}_minuet"
+        say("cutting an actor's network for a minute")
+        run("docker", "network", "disconnect", network, actor)
+        time.sleep(60)
+        run("docker", "network", "connect", "--alias", "actor", network, actor)
+        before = stack.metric("actor", "minuet_actor_games_acknowledged_total")
+        own = lambda: stack.metric("actor", "minuet_actor_games_acknowledged_total")  # noqa: E731
+        stack.wait("the actor is healthy again", lambda: stack.healthy("actor", 4))
+        stack.wait("games are acknowledged again", lambda: own() > before)
+        known = self.grown(stack, known)
+        say(f"{len(known)} games, none lost, none there twice")
+
+    def after(self, stack: Stack, role: str, known: set[str]) -> set[str]:
+        stack.wait(f"{role} is healthy again", lambda: stack.healthy(role, 4 if role == "actor" else 1))
+        if role == "learner":
+            stack.wait("it trains on", lambda: stack.metric("learner", "minuet_learner_steps_total") > 0)
+        return self.grown(stack, known)
+
+    def grown(self, stack: Stack, known: set[str]) -> set[str]:
+        stack.wait("more games are stored", lambda: len(set(stack.game_ids()) - known) >= 5)
+        ids = stack.game_ids()
+        self.assertEqual(len(ids), len(set(ids)), "a game is stored twice")
+        self.assertFalse(known - set(ids), "acknowledged games are missing")
+        return set(ids)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
