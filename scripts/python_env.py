@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Make a throw-away Python environment for tests that drive Minuet with other people's programs.
+
+    python3 scripts/python_env.py chess      # prints the path of an interpreter that has scripts/python/chess.txt
+
+Environments lie in the user's cache, one for each content of a requirements file, so that a second clone, and a
+second run without a network, fetch nothing. An environment is there whole or not at all. Exit code 3: it is not in
+the cache and the package index cannot be reached; a test may then say that it was skipped, and why.
+
+MINUET_CACHE   where they are kept (default: $XDG_CACHE_HOME/minuet or ~/.cache/minuet)
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+REQUIREMENTS = Path(__file__).resolve().parent / "python"
+UNREACHABLE = 3
+
+
+class Unreachable(Exception):
+    """The packages could not be fetched."""
+
+
+def cache_folder() -> Path:
+    if chosen := os.environ.get("MINUET_CACHE"):
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "minuet"
+
+
+def folder_for(name: str, requirements: str) -> Path:
+    """Another interpreter or another list of packages is another environment."""
+    digest = hashlib.sha256(f"{sys.version}\n{requirements}".encode()).hexdigest()[:12]
+    return cache_folder() / "python" / f"{name}-{digest}"
+
+
+def install(folder: Path, requirements: Path) -> None:
+    """Fetch first, move into place last. A virtual environment cannot be moved, so it is made where it stays
+    and a stamp tells that it is whole."""
+    shutil.rmtree(folder, ignore_errors=True)
+    venv.create(folder, with_pip=True)
+    command = [
+        str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+        "--no-input", "--requirement", str(requirements),
+    ]  # fmt: skip
+    with tempfile.TemporaryFile("w+") as errors:
+        done = subprocess.run(command, stdout=sys.stderr, stderr=errors)
+        errors.seek(0)
+        said = errors.read().strip()
+    if done.returncode != 0:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise Unreachable(said.splitlines()[-1] if said else "pip gave no message")
+    (folder / ".complete").touch()
+
+
+def interpreter(name: str) -> Path:
+    requirements = REQUIREMENTS / f"{name}.txt"
+    if not requirements.is_file():
+        known = ", ".join(sorted(path.stem for path in REQUIREMENTS.glob("*.txt")))
+        sys.exit(f"python_env: there is no {requirements}; there are: {known}")
+    folder = folder_for(name, requirements.read_text())
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / f".{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / ".complete").exists():
+            print(f"python_env: fetching what scripts/python/{name}.txt names", file=sys.stderr)
+            install(folder, requirements)
+    return folder / "bin" / "python"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", help="a file in scripts/python, without .txt")
+    name = parser.parse_args().name
+    try:
+        print(interpreter(name))
+    except Unreachable as error:
+        print(f"python_env: cannot fetch the packages of scripts/python/{name}.txt: {error}", file=sys.stderr)
+        return UNREACHABLE
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
