@@ -1,6 +1,8 @@
 //! A server in this process on port 0, a model repository in a temporary folder, small networks.
 #![allow(dead_code, missing_docs)]
 
+pub mod served;
+
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,6 +18,8 @@ use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, Streaming, transport::Channel};
+
+pub use served::Served;
 
 /// Patience with a loaded machine; nothing is measured against it.
 pub const PATIENCE: Duration = Duration::from_secs(60);

@@ -14,7 +14,7 @@ use proto::inference::{
 };
 use tonic::Code;
 
-use crate::common::{Server, Store, file, small, tower};
+use crate::common::{Served, Server, Store, file, small, tower};
 
 /// Exit code of scripts/python_env.py where the packages cannot be had.
 const UNREACHABLE: i32 = 3;
@@ -109,14 +109,7 @@ async fn nvidias_perf_analyzer_measures_it() {
     let Some(perf_analyzer) = fetched("perf_analyzer.py", &[]) else {
         return;
     };
-    let (store, layout) = (Store::new(), small());
-    let weights = tower(&layout, 1);
-    let version = store
-        .publish_latest(file(&weights, &layout, Input::Rows), &layout, 5)
-        .await;
-    let server = Server::start(&store, |_| {}).await;
-    server.wait_for(&version).await;
-
+    let Served { layout, server, .. } = Served::start().await;
     let folder = tempfile::tempdir().unwrap();
     let rows = onnx::random::rows(&layout, 32, 0.7, 3);
     let stack = layout.stack().unwrap();

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use onnx::Input;
 use proto::{
     inference::{
         ModelInferRequest, RepositoryIndexRequest, RepositoryModelUnloadRequest,
@@ -20,7 +19,7 @@ use tonic_reflection::pb::v1::{
     server_reflection_request::MessageRequest, server_reflection_response::MessageResponse,
 };
 
-use crate::common::{PATIENCE, Server, Store, file, request, small, tower};
+use crate::common::{PATIENCE, Server, Store, request, served::published};
 
 const TOKENS: &str = "\
 actor    evaluate,append  actor-0123456789abcdef
@@ -41,10 +40,7 @@ fn link(server: &Server, folder: &Path, who: &str) -> Link {
 
 #[tokio::test]
 async fn each_right_opens_what_it_is_for_and_no_more() {
-    let (store, layout) = (Store::new(), small());
-    let weights = tower(&layout, 1);
-    let rows = file(&weights, &layout, Input::Rows);
-    let version = store.publish_latest(rows, &layout, 5).await;
+    let (store, layout, _, version) = published().await;
     let folder = tempfile::tempdir().unwrap();
     let tokens = folder.path().join("tokens");
     std::fs::write(&tokens, TOKENS).unwrap();

@@ -15,7 +15,7 @@ use std::{
 };
 
 use games::RowLayout;
-use onnx::{Input, TowerWeights};
+use onnx::TowerWeights;
 use proto::v1::{DescribeModelRequest, evaluator_client::EvaluatorClient};
 use service::connect;
 use tokio::{
@@ -25,7 +25,7 @@ use tokio::{
 };
 
 use crate::{
-    common::{PATIENCE, Store, agrees, file, request, small, tower},
+    common::{PATIENCE, Store, agrees, request, served::published},
     rogue::Rogue,
 };
 
@@ -157,11 +157,7 @@ async fn round(seed: u64, address: &str, layout: &RowLayout) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_hundred_clients_that_misbehave_leave_no_trace() {
-    let (store, layout) = (Store::new(), small());
-    let weights = tower(&layout, 1);
-    store
-        .publish_latest(file(&weights, &layout, Input::Rows), &layout, 5)
-        .await;
+    let (store, layout, weights, _) = published().await;
     let server = Process::start(&store);
     let ready = async {
         let mut client = EvaluatorClient::new(connect::channel(&server.address).unwrap());

@@ -7,7 +7,7 @@ mod many_models;
 
 use std::time::Duration;
 
-use common::{PATIENCE, Server, Store, agrees, code, file, request, small, tower};
+use common::{PATIENCE, Served, Server, Store, agrees, code, file, request, small, tower};
 use games::RowLayout;
 use onnx::Input;
 use proto::v1::DescribeModelRequest;
@@ -84,13 +84,12 @@ async fn unavailable_until_the_first_model_then_right() {
 
 #[tokio::test]
 async fn one_bad_request_harms_no_neighbour() {
-    let (store, layout) = (Store::new(), small());
-    let weights = tower(&layout, 1);
-    let version = store
-        .publish_latest(file(&weights, &layout, Input::Rows), &layout, 5)
-        .await;
-    let server = Server::start(&store, |_| {}).await;
-    server.wait_for(&version).await;
+    let Served {
+        layout,
+        weights,
+        server,
+        ..
+    } = Served::start().await;
 
     let mut stream = server.stream().await;
     let bad = |id: u64| {
@@ -156,13 +155,12 @@ async fn one_bad_request_harms_no_neighbour() {
 
 #[tokio::test]
 async fn a_request_larger_than_a_batch_is_answered_whole() {
-    let (store, layout) = (Store::new(), small());
-    let weights = tower(&layout, 1);
-    let version = store
-        .publish_latest(file(&weights, &layout, Input::Rows), &layout, 5)
-        .await;
-    let server = Server::start(&store, |_| {}).await;
-    server.wait_for(&version).await;
+    let Served {
+        layout,
+        weights,
+        server,
+        ..
+    } = Served::start().await;
     let asked = request(&layout, 3, 61, 7);
     let reply = server.evaluate(asked.clone()).await.unwrap();
     assert_eq!(reply.values.len(), 61);
@@ -172,12 +170,12 @@ async fn a_request_larger_than_a_batch_is_answered_whole() {
 
 #[tokio::test]
 async fn models_are_named_by_label_and_by_version() {
-    let (store, layout) = (Store::new(), small());
-    let version = store
-        .publish_latest(file(&tower(&layout, 1), &layout, Input::Rows), &layout, 5)
-        .await;
-    let server = Server::start(&store, |_| {}).await;
-    server.wait_for(&version).await;
+    let Served {
+        layout,
+        version,
+        server,
+        ..
+    } = Served::start().await;
     for name in ["", "latest", version.as_str()] {
         let mut asked = request(&layout, 1, 2, 3);
         asked.model = name.into();
@@ -323,16 +321,11 @@ async fn a_bad_checkpoint_keeps_the_old_model() {
 
 #[tokio::test]
 async fn a_full_queue_refuses_at_once_and_others_are_served() {
-    let (store, layout) = (Store::new(), small());
-    let version = store
-        .publish_latest(file(&tower(&layout, 1), &layout, Input::Rows), &layout, 5)
-        .await;
-    let server = Server::start(&store, |config| {
+    let Served { layout, server, .. } = Served::start_with(|config| {
         config.inference.max_queue = 40;
         config.inference.max_request = 64;
     })
     .await;
-    server.wait_for(&version).await;
     // Never fits, however empty the queue is.
     assert_eq!(
         code(server.evaluate(request(&layout, 1, 41, 1)).await),
@@ -344,12 +337,12 @@ async fn a_full_queue_refuses_at_once_and_others_are_served() {
 
 #[tokio::test]
 async fn a_client_that_vanishes_leaves_the_server_healthy() {
-    let (store, layout) = (Store::new(), small());
-    let version = store
-        .publish_latest(file(&tower(&layout, 1), &layout, Input::Rows), &layout, 5)
-        .await;
-    let server = Server::start(&store, |_| {}).await;
-    server.wait_for(&version).await;
+    let Served {
+        layout,
+        version,
+        server,
+        ..
+    } = Served::start().await;
     for _ in 0..10 {
         let stream = server.stream().await;
         for id in 0..20 {
@@ -374,12 +367,7 @@ async fn a_client_that_vanishes_leaves_the_server_healthy() {
 #[tokio::test]
 async fn a_client_that_reads_late_gets_every_answer_once() {
     const REQUESTS: u64 = 5 * inference_server::stream::MAX_IN_FLIGHT as u64;
-    let (store, layout) = (Store::new(), small());
-    let version = store
-        .publish_latest(file(&tower(&layout, 1), &layout, Input::Rows), &layout, 5)
-        .await;
-    let server = Server::start(&store, |_| {}).await;
-    server.wait_for(&version).await;
+    let Served { layout, server, .. } = Served::start().await;
     let mut stream = server.stream().await;
     for id in 0..REQUESTS {
         stream.send(request(&layout, id, 1, 2)).await;
@@ -410,12 +398,7 @@ async fn a_client_that_reads_late_gets_every_answer_once() {
 
 #[tokio::test]
 async fn draining_answers_what_is_in_flight_and_ends_the_streams() {
-    let (store, layout) = (Store::new(), small());
-    let version = store
-        .publish_latest(file(&tower(&layout, 1), &layout, Input::Rows), &layout, 5)
-        .await;
-    let server = Server::start(&store, |_| {}).await;
-    server.wait_for(&version).await;
+    let Served { layout, server, .. } = Served::start().await;
     let mut stream = server.stream().await;
     for id in 0..5 {
         stream.send(request(&layout, id, 16, 2)).await;

@@ -31,7 +31,9 @@ use proto::v1::{DescribeModelRequest, EvaluateRequest};
 use tonic::Code;
 use tonic_types::StatusExt as _;
 
-use crate::common::{PATIENCE, Server, Store, agrees, code, file, othello_like, request, small, tower};
+use crate::common::{
+    PATIENCE, Served, Server, Store, agrees, code, file, othello_like, request, small, tower,
+};
 
 fn named(layout: &RowLayout, model: &str) -> EvaluateRequest {
     EvaluateRequest {
@@ -150,11 +152,7 @@ async fn what_was_said_once_is_said_again_and_never_by_a_new_model() {
 
 #[tokio::test]
 async fn a_full_queue_says_when_to_come_again() {
-    let (store, layout) = (Store::new(), small());
-    let bytes = file(&tower(&layout, 1), &layout, Input::Rows);
-    let version = store.publish_latest(bytes, &layout, 5).await;
-    let server = Server::start(&store, |config| config.inference.max_queue = 40).await;
-    server.wait_for(&version).await;
+    let Served { layout, server, .. } = Served::start_with(|config| config.inference.max_queue = 40).await;
     let refused = server.evaluate(request(&layout, 1, 41, 1)).await.unwrap_err();
     assert_eq!(refused.code(), Code::ResourceExhausted);
     let retry = refused.get_error_details().retry_info().cloned().unwrap();

@@ -1,3 +1,4 @@
+//! How a request of the protocol is read, and its answer put into the form that was asked for.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use proptest::prelude::*;

@@ -1,0 +1,47 @@
+//! The usual beginning of a test: a small network, published, and a server that answers with it.
+
+use checkpoints::Version;
+use games::RowLayout;
+use onnx::{Input, TowerWeights};
+use service::config::RunConfig;
+
+use super::{Server, Store, file, small, tower};
+
+/// The layout of [`small`] and the weights of [`tower`] with seed 1, published as `latest` and served.
+pub struct Served {
+    pub store: Store,
+    pub layout: RowLayout,
+    pub weights: TowerWeights,
+    pub version: Version,
+    pub server: Server,
+}
+
+impl Served {
+    /// With the settings of [`Server::start`].
+    pub async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    /// The same, changed by `change`.
+    pub async fn start_with(change: impl FnOnce(&mut RunConfig)) -> Self {
+        let (store, layout, weights, version) = published().await;
+        let server = Server::start(&store, change).await;
+        server.wait_for(&version).await;
+        Self {
+            store,
+            layout,
+            weights,
+            version,
+            server,
+        }
+    }
+}
+
+/// The network alone, for tests that start the server themselves.
+pub async fn published() -> (Store, RowLayout, TowerWeights, Version) {
+    let (store, layout) = (Store::new(), small());
+    let weights = tower(&layout, 1);
+    let rows = file(&weights, &layout, Input::Rows);
+    let version = store.publish_latest(rows, &layout, 5).await;
+    (store, layout, weights, version)
+}
