@@ -4,8 +4,8 @@
 use documented::DocumentedFields;
 
 use super::{
-    ActorConfig, CheckpointConfig, GameConfig, InferenceConfig, LearnerConfig, ModelConfig, ReplayConfig,
-    RunConfig, RunSection, SearchConfig, SecurityConfig,
+    ActorConfig, CheckpointConfig, GameConfig, InferenceConfig, LearnerConfig, ModelConfig, ProblemsConfig,
+    ReplayConfig, RunConfig, RunSection, SearchConfig, SecurityConfig,
 };
 
 const HEAD: &str = "\
@@ -57,6 +57,7 @@ fn comment(section: &str, key: &str) -> Option<&'static str> {
         "game" => GameConfig::get_field_docs(key),
         "model" => ModelConfig::get_field_docs(key),
         "search" => SearchConfig::get_field_docs(key),
+        "problems" => ProblemsConfig::get_field_docs(key),
         "actor" => ActorConfig::get_field_docs(key),
         "inference" => InferenceConfig::get_field_docs(key),
         "replay" => ReplayConfig::get_field_docs(key),
