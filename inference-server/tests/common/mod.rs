@@ -1,5 +1,5 @@
 //! A server in this process on port 0, a model repository in a temporary folder, small networks.
-#![allow(dead_code, missing_docs)]
+#![allow(dead_code, missing_docs, unused_imports)]
 
 pub mod served;
 
