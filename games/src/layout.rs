@@ -136,6 +136,21 @@ impl RowLayout {
         }
     }
 
+    /// Valid rows that stand back to back, one by one.
+    pub fn split<'a>(&self, rows: &'a [u32]) -> impl Iterator<Item = &'a [u32]> + use<'a> {
+        let fixed = self.row_len();
+        let mut rest = rows;
+        std::iter::from_fn(move || {
+            let length = match fixed {
+                Some(length) => length,
+                None => generator::row::length(*rest.first()?),
+            };
+            let (row, others) = rest.split_at(length.min(rest.len()));
+            rest = others;
+            (!row.is_empty()).then_some(row)
+        })
+    }
+
     /// Actions that the position of a valid row can have at all: a clan has those of its own imps.
     pub fn actions_in(&self, row: &[u32]) -> u32 {
         match &self.form {

@@ -41,7 +41,7 @@ fn main() {
         ..ModelConfig::default()
     };
     let settings = LearnerConfig::default();
-    let shape = NetworkShape::new(&model, &layout);
+    let shape = NetworkShape::new(&model, &layout).unwrap();
     let mut trainer = Trainer::new(&shape, &layout, &settings, 1, Device::Cpu).unwrap();
     let batches: Vec<_> = (0..4)
         .map(|number| common::batch(&layout, size, 1, number))

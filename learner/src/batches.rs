@@ -1,16 +1,20 @@
-//! Training batches: checked and packed on the host where they arrive, then tensors on the device.
+//! Training batches: checked and packed on the host where they arrive, then tensors on the device. Clans are expanded
+//! while packing.
 //!
 //! Packing is plain Rust, so that it can run beside training in other threads. It is also where each sample is turned
 //! by a random symmetry of its game (Silver et al., 2018): its row and its policy indices, drawn by the run's seed, the
 //! batch's number and the sample's place, so that a batch that is drawn again is turned alike.
 
-use games::{RowLayout, RowSymmetries, Symmetry};
+use games::{RowForm, RowLayout, RowSymmetries, Symmetry};
 use proto::v1;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use tch::{Device, Tensor};
 
-use crate::torch::{TorchError, from_host};
+use crate::{
+    clans::{Choices, ClanPacker, ClanSamples},
+    torch::{TorchError, from_host},
+};
 
 /// A batch on the host, every number checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,9 +23,14 @@ pub struct HostBatch {
     pub number: u64,
     /// Samples in it.
     pub positions: usize,
-    /// Rows back to back, `[positions · row_len]`.
-    pub rows: Vec<i32>,
-    /// For each searched action of each sample: `sample · actions + policy index`.
+    /// Rows back to back; every number is below 2^31.
+    pub rows: Vec<u32>,
+    /// Where each row ends.
+    pub row_ends: Vec<usize>,
+    /// The same as the network takes them, where rows hold clans.
+    pub clans: Option<ClanSamples>,
+    /// For each searched action of each sample its place: `sample · actions + policy index`, over clans
+    /// `sample · width + place` ([`ClanSamples`]).
     pub policy_at: Vec<i64>,
     /// For each of these its share of the sample's visits.
     pub policy_share: Vec<f32>,
@@ -29,7 +38,7 @@ pub struct HostBatch {
     pub searched: usize,
     /// Mean entropy of the policy targets, in nats: the policy loss cannot fall below it.
     pub target_entropy: f64,
-    /// Final results, in [-1, 1], the view of the player to act.
+    /// Final results: in [-1, 1], the view of the player to act; over clans discounted, in [0, 1].
     pub results: Vec<f32>,
     /// Positions ever inserted into the store when this was drawn, by the store's own count.
     pub positions_inserted: u64,
@@ -117,32 +126,28 @@ fn pack(
 ) -> Result<HostBatch, BatchError> {
     check_game(batch, layout)?;
     let positions = batch.positions as usize;
-    let row_len = layout.row_len().ok_or_else(|| BatchError::Game {
-        found: format!("rows of many lengths of {}", layout.game),
-        expected: "rows of one length".into(),
-    })?;
-    let actions = layout.actions as usize;
+    let row_ends = row_ends(batch, layout)?;
     let targets: usize = batch.visit_counts.iter().map(|&count| count as usize).sum();
     let lengths = [
-        ("rows", batch.rows.len(), positions * row_len),
+        (
+            "rows",
+            batch.rows.len(),
+            row_ends.last().copied().unwrap_or_default(),
+        ),
         ("visit_counts", batch.visit_counts.len(), positions),
         ("visit_actions", batch.visit_actions.len(), targets),
         ("visits", batch.visits.len(), targets),
         ("results", batch.results.len(), positions),
     ];
     for (field, found, expected) in lengths {
-        if found != expected {
-            return Err(BatchError::Length {
-                field,
-                found,
-                expected,
-            });
-        }
+        check_length(field, found, expected)?;
     }
     let mut packed = HostBatch {
         number: batch.number,
         positions,
         rows: Vec::with_capacity(batch.rows.len()),
+        row_ends,
+        clans: None,
         policy_at: Vec::with_capacity(targets),
         policy_share: Vec::with_capacity(targets),
         searched: 0,
@@ -152,6 +157,11 @@ fn pack(
         inserted: batch.positions_inserted,
         window_positions: batch.window_positions,
     };
+    let has_clans = matches!(layout.form, RowForm::Clan(_));
+    let mut clans = has_clans.then(ClanPacker::default);
+    let least = if has_clans { 0.0 } else { -1.0 };
+    // For each policy target the sample that it belongs to.
+    let mut samples = Vec::with_capacity(targets);
     let (mut visit_actions, mut visits) = (batch.visit_actions.as_slice(), batch.visits.as_slice());
     for sample in 0..positions {
         let fault = |reason: String| BatchError::Sample {
@@ -160,27 +170,80 @@ fn pack(
             ply: batch.plies.get(sample).copied().unwrap_or_default(),
             reason,
         };
-        let row = &batch.rows[sample * row_len..][..row_len];
+        let row = &batch.rows[packed.rows.len()..packed.row_ends[sample]];
         layout.validate(row).map_err(|error| fault(error.to_string()))?;
         let symmetry = Symmetry(draw(symmetries.count(row)));
-        packed.push_row(row, symmetries, symmetry).map_err(&fault)?;
+        let row = packed.push_row(row, symmetries, symmetry).map_err(fault)?;
+        let choices = match &mut clans {
+            Some(clans) => Some(clans.push(row).map_err(|error| fault(error.to_string()))?),
+            None => None,
+        };
         let count = batch.visit_counts[sample] as usize;
         let (these_actions, other_actions) = visit_actions.split_at(count);
         let (these_visits, other_visits) = visits.split_at(count);
+        let place = |action| {
+            let turned = symmetries.turn_action(symmetry, action);
+            place(layout, choices.as_ref(), turned)
+        };
         packed
-            .push_policy(sample, actions, these_actions, these_visits, |action| {
-                symmetries.turn_action(symmetry, action)
-            })
+            .push_policy(these_actions, these_visits, place)
             .map_err(fault)?;
+        samples.resize(packed.policy_at.len(), sample);
         (visit_actions, visits) = (other_actions, other_visits);
         let result = batch.results[sample];
-        if !(-1.0..=1.0).contains(&result) {
-            return Err(fault(format!("the result is {result}, it must be in [-1, 1]")));
+        if !(least..=1.0).contains(&result) {
+            return Err(fault(format!(
+                "the result is {result}, it must be in [{least}, 1]"
+            )));
         }
         packed.results.push(result);
     }
     packed.target_entropy /= packed.searched.max(1) as f64;
+    packed.clans = clans.map(ClanPacker::finish);
+    let width = packed
+        .clans
+        .as_ref()
+        .map_or(layout.actions as usize, |clans| clans.width);
+    for (at, sample) in packed.policy_at.iter_mut().zip(samples) {
+        *at += (sample * width) as i64;
+    }
     Ok(packed)
+}
+
+/// Where the rows of a batch end, by what the batch or the layout says of their lengths.
+fn row_ends(batch: &v1::Batch, layout: &RowLayout) -> Result<Vec<usize>, BatchError> {
+    let positions = batch.positions as usize;
+    if let Some(row_len) = layout.row_len() {
+        return Ok((1..=positions).map(|number| number * row_len).collect());
+    }
+    check_length("row_lengths", batch.row_lengths.len(), positions)?;
+    let ends = batch.row_lengths.iter().scan(0_usize, |end, &length| {
+        *end = end.saturating_add(length as usize);
+        Some(*end)
+    });
+    Ok(ends.collect())
+}
+
+fn check_length(field: &'static str, found: usize, expected: usize) -> Result<(), BatchError> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(BatchError::Length {
+        field,
+        found,
+        expected,
+    })
+}
+
+/// The place of an action among those that a sample's softmax is taken over.
+fn place(layout: &RowLayout, choices: Option<&Choices>, action: u32) -> Result<usize, String> {
+    match choices {
+        None if action < layout.actions => Ok(action as usize),
+        None => Err(format!("action {action} of {}", layout.actions)),
+        Some(choices) => choices
+            .place(action)
+            .ok_or_else(|| format!("action {action} is no move of any of its imps")),
+    }
 }
 
 fn check_game(batch: &v1::Batch, layout: &RowLayout) -> Result<(), BatchError> {
@@ -194,28 +257,28 @@ fn check_game(batch: &v1::Batch, layout: &RowLayout) -> Result<(), BatchError> {
 }
 
 impl HostBatch {
+    /// Adds a row, turned, and gives it.
     fn push_row(
         &mut self,
         row: &[u32],
         symmetries: &RowSymmetries,
         symmetry: Symmetry,
-    ) -> Result<(), String> {
-        let mut row = row.to_vec();
-        symmetries.turn_row(symmetry, &mut row);
-        for value in row {
-            let value = i32::try_from(value).map_err(|_| format!("the row holds {value}"))?;
-            self.rows.push(value);
+    ) -> Result<&[u32], String> {
+        if let Some(value) = row.iter().find(|&&value| value > i32::MAX as u32) {
+            return Err(format!("the row holds {value}"));
         }
-        Ok(())
+        let start = self.rows.len();
+        self.rows.extend_from_slice(row);
+        let added = &mut self.rows[start..];
+        symmetries.turn_row(symmetry, added);
+        Ok(added)
     }
 
     fn push_policy(
         &mut self,
-        sample: usize,
-        all_actions: usize,
         actions: &[u32],
         visits: &[u32],
-        turned: impl Fn(u32) -> u32,
+        place: impl Fn(u32) -> Result<usize, String>,
     ) -> Result<(), String> {
         let total: u64 = visits.iter().copied().map(u64::from).sum();
         if actions.is_empty() {
@@ -226,15 +289,12 @@ impl HostBatch {
         }
         self.searched += 1;
         for (&action, &visits) in actions.iter().zip(visits) {
-            if action as usize >= all_actions {
-                return Err(format!("action {action} of {all_actions}"));
-            }
+            let place = place(action)?;
             if visits == 0 {
                 continue;
             }
             let share = f64::from(visits) / total as f64;
-            self.policy_at
-                .push((sample * all_actions + turned(action) as usize) as i64);
+            self.policy_at.push(place as i64);
             self.policy_share.push(share as f32);
             self.target_entropy -= share * share.ln();
         }
@@ -242,12 +302,10 @@ impl HostBatch {
     }
 }
 
-/// A batch on the training device.
+/// What the outputs for a batch are compared with, on the training device.
 #[derive(Debug)]
-pub struct DeviceBatch {
-    /// i32 `[batch, row_len]`
-    pub rows: Tensor,
-    /// i64 `[targets]`: where the policy targets stand in the flattened `[batch · actions]` logits.
+pub struct Targets {
+    /// i64 `[targets]`: where the policy targets stand in the flattened `[batch · actions]` logits, or among the choices.
     pub policy_at: Tensor,
     /// f32 `[targets]`
     pub policy_share: Tensor,
@@ -255,22 +313,43 @@ pub struct DeviceBatch {
     pub searched: usize,
     /// f32 `[batch]`
     pub results: Tensor,
+    /// What the softmaxes are taken over where a position's logits are no row of a matrix.
+    pub choices: Option<ChoiceTensors>,
 }
 
-impl DeviceBatch {
-    /// Copies a batch to the device.
+/// The choices of [`ClanSamples`] on the training device.
+#[derive(Debug)]
+pub struct ChoiceTensors {
+    /// i64 `[choices]`: places in the flattened logits.
+    pub logits: Tensor,
+    /// i64 `[choices]`: places in `[batch · width]`.
+    pub places: Tensor,
+    /// Samples, and most choices of one.
+    pub sides: [i64; 2],
+}
+
+impl Targets {
+    /// Copies a batch's targets to the device.
     ///
     /// # Errors
     /// [`TorchError`], e.g. where the device has no memory.
     pub fn new(batch: &HostBatch, device: Device) -> Result<Self, TorchError> {
-        let targets = [batch.policy_at.len() as i64];
-        let positions = batch.positions as i64;
+        let list = |numbers: &[i64]| from_host(numbers, &[numbers.len() as i64], device);
+        let choices = match &batch.clans {
+            None => None,
+            Some(clans) => Some(ChoiceTensors {
+                logits: list(&clans.logits)?,
+                places: list(&clans.places)?,
+                sides: [batch.positions as i64, clans.width as i64],
+            }),
+        };
+        let share = [batch.policy_share.len() as i64];
         Ok(Self {
-            rows: from_host(&batch.rows, &[positions, -1], device)?,
-            policy_at: from_host(&batch.policy_at, &targets, device)?,
-            policy_share: from_host(&batch.policy_share, &targets, device)?,
+            policy_at: list(&batch.policy_at)?,
+            policy_share: from_host(&batch.policy_share, &share, device)?,
             searched: batch.searched,
-            results: from_host(&batch.results, &[positions], device)?,
+            results: from_host(&batch.results, &[batch.positions as i64], device)?,
+            choices,
         })
     }
 }

@@ -83,7 +83,7 @@ impl Expansion {
 }
 
 /// The same `[batch, channels, 8, 8]` tensor with the channels last in memory.
-fn channels_last(boards: &Tensor) -> Result<Tensor, TorchError> {
+pub(crate) fn channels_last(boards: &Tensor) -> Result<Tensor, TorchError> {
     Ok(boards
         .f_permute([0, 2, 3, 1])?
         .f_contiguous()?

@@ -1,9 +1,12 @@
 //! The network as an ONNX file that takes rows.
 
 use games::RowLayout;
-use onnx::{Input, Metadata, TowerError};
+use onnx::{Input, Metadata, TowerError, fish_eye};
 
-use crate::{network::Network, torch::TorchError};
+use crate::{
+    network::{Folded, Network},
+    torch::TorchError,
+};
 
 /// A network that cannot be exported.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +26,8 @@ impl ExportError {
     }
 }
 
-/// Writes the network, normalisations folded in, with the expansion of `layout` before it.
+/// Writes the network: a tower with its normalisations folded in and the expansion of `layout` before it, a fish-eye network
+/// as it is (whoever runs it expands the clans).
 ///
 /// # Errors
 /// [`ExportError`], e.g. where a weight is not finite.
@@ -32,5 +36,8 @@ pub fn export(network: &Network, layout: &RowLayout, step: u64) -> Result<Vec<u8
         layout: layout.clone(),
         step,
     };
-    Ok(onnx::build(&network.fold()?, &metadata, Input::Rows)?)
+    Ok(match network.fold()? {
+        Folded::Tower(weights) => onnx::build(&weights, &metadata, Input::Rows)?,
+        Folded::FishEye(weights) => fish_eye::build(&weights, &metadata)?,
+    })
 }

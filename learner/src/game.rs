@@ -10,6 +10,8 @@ use service::config::GameConfig;
 
 /// Longest random game that positions are taken from, in actions.
 const LONGEST: usize = 200;
+/// Highest level of the problems that it begins at.
+const HARDEST: u32 = 16;
 
 /// The game of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,7 +83,7 @@ impl Visitor for Maker<'_> {
         let mut legal = Vec::new();
         let mut written = 0;
         while written < self.positions {
-            let mut state = G::start(&rules, None)?;
+            let mut state = start::<G>(&rules, &mut draw)?;
             for _ in 0..LONGEST {
                 if written == self.positions || state.outcome().is_some() {
                     break;
@@ -103,6 +105,17 @@ impl Visitor for Maker<'_> {
     }
 }
 
+/// Where random play begins: at the usual start, or at a problem where the game is about problems.
+fn start<G: Game>(rules: &G::Rules, draw: &mut ChaCha20Rng) -> Result<G, StartError> {
+    let usual = G::start(rules, None)?;
+    if G::LEVELS == 0 {
+        return Ok(usual);
+    }
+    let level = draw.random_range(1..=G::LEVELS.min(HARDEST));
+    let drawn = G::draw_start(rules, level, &mut |below| draw.random_range(0..below.max(1)));
+    Ok(drawn.map_or(usual, |drawn| drawn.start))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,6 +125,7 @@ mod tests {
         for &name in catalogue::NAMES {
             let config = GameConfig {
                 name: name.into(),
+                options: if name == "generator" { 0 } else { 1 },
                 ..GameConfig::default()
             };
             let Ok(game) = TrainingGame::new(&config, 64, 1) else {
@@ -119,11 +133,7 @@ mod tests {
                 continue;
             };
             assert_eq!(game, TrainingGame::new(&config, 64, 1).unwrap());
-            let Some(length) = game.layout.row_len() else {
-                // Rows of many lengths do not stand in chunks.
-                continue;
-            };
-            let rows: std::collections::HashSet<&[u32]> = game.rows.chunks(length).collect();
+            let rows: std::collections::HashSet<&[u32]> = game.layout.split(&game.rows).collect();
             assert!(rows.len() > 16, "{name}: {} different rows", rows.len());
             for row in rows {
                 game.layout.validate(row).unwrap();

@@ -30,7 +30,7 @@ use crate::{
 /// from, or training cannot go on. The replay store or the model store being away is no error.
 pub async fn run(config: RunConfig, shutdown: CancellationToken) -> anyhow::Result<()> {
     let game = TrainingGame::new(&config.game, PROOF_POSITIONS, config.run.seed)?;
-    let shape = NetworkShape::new(&config.model, &game.layout);
+    let shape = NetworkShape::new(&config.model, &game.layout)?;
     let repository = Repository::open(&config.checkpoints.store)?;
     let resumed = resume::newest(&repository, &game.layout, &shape, &shutdown).await?;
     if shutdown.is_cancelled() {
@@ -121,7 +121,6 @@ impl Training {
             view: self.view,
             batches: self.batches,
             rows: self.game.rows,
-            row_len: self.game.layout.row_len().unwrap_or_default(),
             resumed: self.resumed,
         };
         Worker::begin(config, parts)?.work(&self.shutdown)

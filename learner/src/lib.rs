@@ -1,4 +1,4 @@
-//! The learner: trains the network on the replay store's games and publishes proven checkpoints.
+//! The learner: trains the network (a tower or a fish-eye network) on the replay store's games and publishes proven checkpoints.
 //!
 //! | module | what it is for |
 //! |---|---|
@@ -8,6 +8,8 @@
 //! | [`ledger`] | how many samples may be drawn |
 //! | [`batches`] | checking and packing batches |
 //! | [`expansion`] | rows to planes |
+//! | [`clans`] | rows to the arrays of clans, and those to tensors |
+//! | [`inputs`] | either of them, as the network takes it |
 //! | [`network`] | the network |
 //! | [`loss`] | what is minimised |
 //! | [`optimizer`] | how |
@@ -26,10 +28,12 @@
 //! waits is async. The first trained checkpoint is published early, see [`worker`].
 
 pub mod batches;
+pub mod clans;
 pub mod device;
 pub mod expansion;
 pub mod export;
 pub mod game;
+pub mod inputs;
 pub mod learner;
 pub mod ledger;
 pub mod loss;

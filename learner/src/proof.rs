@@ -7,13 +7,19 @@
 use std::path::Path;
 
 use games::RowLayout;
-use ort::{environment::Environment, session::Session, value::Tensor as OrtTensor};
+use onnx::fish_eye;
+use ort::{
+    environment::Environment,
+    session::{Session, SessionInputs, SessionOutputs},
+    value::Tensor as OrtTensor,
+};
 use tch::Device;
 
 use crate::{
-    expansion::Expansion,
+    clans,
+    inputs::Feeder,
     network::{Network, Pass},
-    torch::{TorchError, from_host, to_host},
+    torch::{TorchError, to_host},
 };
 
 /// Largest difference of a logit, as a share of the logits' range (or of 1, where that is more).
@@ -99,7 +105,7 @@ impl Prover {
         model: &[u8],
         network: &Network,
         layout: &RowLayout,
-        rows: &[i32],
+        rows: &[u32],
     ) -> Result<Agreement, ProofError> {
         if rows.is_empty() {
             return Err(ProofError::NoRows);
@@ -113,7 +119,7 @@ impl Prover {
         &self,
         model: &[u8],
         layout: &RowLayout,
-        rows: &[i32],
+        rows: &[u32],
     ) -> Result<Answers, ProofError> {
         let mut session = Session::builder(&self.environment)
             .map_err(refused)?
@@ -123,24 +129,37 @@ impl Prover {
             .map_err(refused)?
             .commit_from_memory(model)
             .map_err(refused)?;
-        let row_len = layout.row_len().unwrap_or_default();
-        let sides = [rows.len() / row_len.max(1), row_len];
-        let input = OrtTensor::from_array((sides, rows.to_vec())).map_err(refused)?;
-        let outputs = session
-            .run(ort::inputs![onnx::model::ROWS => input])
-            .map_err(refused)?;
-        let numbers = |name: &str| -> Result<Vec<f32>, ProofError> {
-            let output = outputs
-                .get(name)
-                .ok_or_else(|| ProofError::Run(format!("it has no output `{name}`")))?;
-            let (_, numbers) = output.try_extract_tensor::<f32>().map_err(refused)?;
-            Ok(numbers.to_vec())
+        let inputs: SessionInputs<'_, '_> = match layout.row_len() {
+            Some(row_len) => {
+                let sides = [rows.len() / row_len.max(1), row_len];
+                let numbers: Vec<i32> = rows.iter().map(|&number| number as i32).collect();
+                let input = OrtTensor::from_array((sides, numbers)).map_err(refused)?;
+                ort::inputs![onnx::model::ROWS => input].into()
+            }
+            None => {
+                let arrays = clans::expand(rows).map_err(|error| ProofError::Run(error.to_string()))?;
+                let named = fish_eye::inputs(&arrays).map(|input| {
+                    let tensor = OrtTensor::from_array((input.sides(), input.numbers.to_vec()));
+                    Ok((input.name, tensor.map_err(refused)?))
+                });
+                let named: Vec<_> = named.into_iter().collect::<Result<_, ProofError>>()?;
+                named.into()
+            }
         };
+        let outputs = session.run(inputs).map_err(refused)?;
         Ok(Answers {
-            logits: numbers(onnx::model::POLICY)?,
-            values: numbers(onnx::model::VALUE)?,
+            logits: numbers(&outputs, onnx::model::POLICY)?,
+            values: numbers(&outputs, onnx::model::VALUE)?,
         })
     }
+}
+
+fn numbers(outputs: &SessionOutputs<'_>, name: &str) -> Result<Vec<f32>, ProofError> {
+    let output = outputs
+        .get(name)
+        .ok_or_else(|| ProofError::Run(format!("it has no output `{name}`")))?;
+    let (_, numbers) = output.try_extract_tensor::<f32>().map_err(refused)?;
+    Ok(numbers.to_vec())
 }
 
 fn refused<T>(error: ort::Error<T>) -> ProofError {
@@ -148,7 +167,7 @@ fn refused<T>(error: ort::Error<T>) -> ProofError {
 }
 
 /// The network's own answers, in f32 on the CPU: a GPU may take shortcuts of precision that are no fault of the export.
-fn answers_of_torch(network: &Network, layout: &RowLayout, rows: &[i32]) -> Result<Answers, ProofError> {
+fn answers_of_torch(network: &Network, layout: &RowLayout, rows: &[u32]) -> Result<Answers, ProofError> {
     let _guard = tch::no_grad_guard();
     let on_cpu;
     let network = if network.variables().device() == Device::Cpu {
@@ -157,10 +176,8 @@ fn answers_of_torch(network: &Network, layout: &RowLayout, rows: &[i32]) -> Resu
         on_cpu = copy_to_cpu(network)?;
         &on_cpu
     };
-    let row_len = layout.row_len().unwrap_or_default() as i64;
-    let rows = from_host(rows, &[-1, row_len], Device::Cpu)?;
-    let planes = Expansion::new(layout, Device::Cpu)?.expand(&rows)?;
-    let outputs = network.forward(&planes, Pass::EVALUATE)?;
+    let inputs = Feeder::new(layout, Device::Cpu)?.rows(rows)?;
+    let outputs = network.forward(&inputs, Pass::EVALUATE)?;
     Ok(Answers {
         logits: to_host(&outputs.logits)?,
         values: to_host(&outputs.values)?,

@@ -104,7 +104,7 @@ impl Publisher {
     pub fn publish(
         &mut self,
         trainer: &Trainer,
-        rows: &[i32],
+        rows: &[u32],
         games_seen: u64,
     ) -> Result<(Version, Snapshot), PublishError> {
         let step = trainer.progress.step;

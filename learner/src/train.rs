@@ -6,8 +6,8 @@ use service::config::LearnerConfig;
 use tch::{Device, Kind, Tensor};
 
 use crate::{
-    batches::{DeviceBatch, HostBatch},
-    expansion::Expansion,
+    batches::{HostBatch, Targets},
+    inputs::Feeder,
     loss::losses,
     network::{Mode, Network, NetworkShape, Pass},
     optimizer::{self, Optimizer, Rule, schedule::learning_rate},
@@ -45,7 +45,7 @@ pub struct StepReport {
     pub step: u64,
     /// Cross-entropy of the policy, in nats.
     pub policy_loss: f64,
-    /// Mean squared error of the value.
+    /// Mean squared error of the value; its binary cross-entropy, in nats, where it is a sigmoid.
     pub value_loss: f64,
     /// What was minimised.
     pub loss: f64,
@@ -84,7 +84,7 @@ pub struct Trainer {
     pub(crate) optimizer: Optimizer,
     /// How far training has come.
     pub progress: Progress,
-    expansion: Expansion,
+    feeder: Feeder,
     config: LearnerConfig,
     device: Device,
     kind: Kind,
@@ -108,7 +108,7 @@ impl Trainer {
             network,
             optimizer,
             progress: Progress::default(),
-            expansion: Expansion::new(layout, device)?,
+            feeder: Feeder::new(layout, device)?,
             config: config.clone(),
             device,
             kind: Kind::Float,
@@ -136,10 +136,10 @@ impl Trainer {
     /// [`TrainError::Diverged`] where loss or gradient is not finite; the weights have not changed then.
     pub fn step(&mut self, batch: &HostBatch) -> Result<StepReport, TrainError> {
         let (total, [policy, value]) = {
-            let tensors = DeviceBatch::new(batch, self.device)?;
-            let planes = self.expansion.expand(&tensors.rows)?;
-            let outputs = self.network.forward(&planes, self.pass())?;
-            let losses = losses(&outputs, &tensors, self.config.value_weight)?;
+            let targets = Targets::new(batch, self.device)?;
+            let inputs = self.feeder.batch(batch)?;
+            let outputs = self.network.forward(&inputs, self.pass())?;
+            let losses = losses(&outputs, &targets, self.config.value_weight)?;
             (losses.total, [losses.policy, losses.value])
         };
         let mut gradients = self.gradients(&total)?;

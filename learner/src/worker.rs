@@ -33,9 +33,8 @@ pub struct Worker {
     view: Arc<StoreView>,
     batches: mpsc::Receiver<HostBatch>,
     checkpoint_steps: u64,
-    row_len: usize,
     /// What the next export is proven on.
-    proof_rows: Vec<i32>,
+    proof_rows: Vec<u32>,
     /// The last checkpoint, to go back to.
     safe: Snapshot,
     published_step: u64,
@@ -63,8 +62,6 @@ pub struct Parts {
     pub batches: mpsc::Receiver<HostBatch>,
     /// Some rows of the game, back to back, to prove the first export on.
     pub rows: Vec<u32>,
-    /// Values in a row.
-    pub row_len: usize,
     /// The checkpoint to go on from.
     pub resumed: Option<Resumed>,
 }
@@ -81,23 +78,15 @@ impl Worker {
             mut reporter,
             view,
             batches,
-            rows,
-            row_len,
+            rows: proof_rows,
             resumed,
         } = parts;
         let mut trainer = new_trainer()?;
-        let shape = trainer.network().shape();
         tracing::info!(
             parameters = trainer.network().variables().parameters(),
-            blocks = shape.blocks,
-            filters = shape.filters,
+            shape = %trainer.network().shape(),
             "the network"
         );
-        let proof_rows = rows
-            .into_iter()
-            .map(i32::try_from)
-            .collect::<Result<Vec<i32>, _>>()
-            .context("a row of the game holds a value above 2^31")?;
         let safe = match resumed {
             Some(resumed) => {
                 resumed
@@ -132,7 +121,6 @@ impl Worker {
             view,
             batches,
             checkpoint_steps: config.learner.checkpoint_steps,
-            row_len,
             proof_rows,
             safe,
             rolled_back: false,
@@ -184,9 +172,10 @@ impl Worker {
         let begun = Instant::now();
         match self.trainer.step(batch) {
             Ok(report) => {
-                let rows = PROOF_POSITIONS.min(batch.positions) * self.row_len;
+                let last = PROOF_POSITIONS.min(batch.positions).saturating_sub(1);
+                let end = batch.row_ends.get(last).copied().unwrap_or_default();
                 self.proof_rows.clear();
-                self.proof_rows.extend(batch.rows.iter().take(rows));
+                self.proof_rows.extend(batch.rows.iter().take(end));
                 let ratio = self.trainer.samples_per_position();
                 self.reporter.stepped(&report, ratio, begun.elapsed());
                 Ok(())

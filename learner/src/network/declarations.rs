@@ -3,14 +3,15 @@
 //! First values are drawn here and not by torch, so that a seed gives the same network on every machine. Convolutions
 //! begin as He et al. (2015) derive for ReLU; the last normalisation of each block begins at 0, so that the block
 //! begins as the identity (Goyal et al., 2017); the heads' last layers begin small, so that the first policy is nearly
-//! uniform and the first value nearly 0.
+//! uniform and the first value in the middle. In layers over one-hot planes only as many inputs count as can be 1.
 
 use games::layout::SQUARES;
+use onnx::FishEyeShape;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution as _, Normal};
 
-use super::{NetworkShape, PolicyShape};
+use super::{NetworkShape, PolicyShape, TowerShape};
 
 /// How much smaller than He's the heads' last layers begin.
 const LAST_LAYER: f32 = 0.1;
@@ -45,6 +46,14 @@ pub fn declarations(shape: &NetworkShape, seed: u64) -> Vec<Declaration> {
         list: Vec::new(),
         draw: ChaCha20Rng::seed_from_u64(seed),
     };
+    match shape {
+        NetworkShape::Tower(shape) => tower(&mut list, shape),
+        NetworkShape::FishEye(shape) => fish_eye(&mut list, shape),
+    }
+    list.list
+}
+
+fn tower(list: &mut Declarations, shape: &TowerShape) {
     let (filters, squares) = (shape.filters, SQUARES as u32);
     list.conv_norm("input", filters, shape.planes, 3, 1.0);
     for block in 0..shape.blocks {
@@ -71,7 +80,35 @@ pub fn declarations(shape: &NetworkShape, seed: u64) -> Vec<Declaration> {
     list.conv_norm("value", channels, filters, 1, 1.0);
     list.linear("value.hidden", shape.value_hidden, channels * squares, 1.0);
     list.linear("value.output", 1, shape.value_hidden, LAST_LAYER);
-    list.list
+}
+
+/// The layers by the names that the export's own check knows them by.
+fn fish_eye(list: &mut Declarations, shape: &FishEyeShape) {
+    let number = |size: usize| size as u32;
+    // What stands for a value is looked up and not multiplied, so it is not decayed either.
+    let sides = [number(shape.values), number(shape.width)];
+    list.normal("embedding", &sides, Purpose::Plain, 1.0);
+    for (name, outputs, inputs, kernel) in shape.layers() {
+        let (outputs, inputs, kernel) = (number(outputs), number(inputs), number(kernel));
+        let active = match name.as_str() {
+            "path" => number(shape.depth),
+            "grids.conv0" => kernel * kernel * number(shape.grids),
+            "view.conv" => kernel * kernel,
+            _ => inputs * (kernel * kernel).max(1),
+        };
+        let scale = match name.as_str() {
+            "policy.output" | "value.output" => LAST_LAYER,
+            // No ReLU follows, and a sept is to be as large as a leaf's value.
+            "rollup.output" => std::f32::consts::FRAC_1_SQRT_2,
+            _ => 1.0,
+        };
+        let sides: &[u32] = match kernel {
+            0 => &[outputs, inputs],
+            _ => &[outputs, inputs, kernel, kernel],
+        };
+        list.he(&format!("{name}.weight"), sides, active, scale);
+        list.constant(&format!("{name}.bias"), outputs, Purpose::Plain, 0.0);
+    }
 }
 
 struct Declarations {
@@ -101,13 +138,17 @@ impl Declarations {
     /// Normal with variance `2 / inputs`, times `scale`.
     fn he(&mut self, name: &str, sides: &[u32], inputs: u32, scale: f32) {
         let deviation = scale * (2.0 / inputs.max(1) as f32).sqrt();
+        self.normal(name, sides, Purpose::Weight, deviation);
+    }
+
+    fn normal(&mut self, name: &str, sides: &[u32], purpose: Purpose, deviation: f32) {
         let count = sides.iter().map(|&side| side as usize).product();
         let values = match Normal::new(0.0, deviation) {
             Ok(normal) => normal.sample_iter(&mut self.draw).take(count).collect(),
             // Not reached: the deviation is finite.
             Err(_) => vec![0.0; count],
         };
-        self.push(name, sides, Purpose::Weight, values);
+        self.push(name, sides, purpose, values);
     }
 
     fn constant(&mut self, name: &str, count: u32, purpose: Purpose, value: f32) {

@@ -43,7 +43,7 @@ impl Pass {
 pub(super) struct Source<'a>(pub HashMap<&'a str, Tensor>);
 
 impl Source<'_> {
-    fn take(&mut self, name: &str) -> Result<Tensor, TorchError> {
+    pub(super) fn take(&mut self, name: &str) -> Result<Tensor, TorchError> {
         self.0
             .remove(name)
             .ok_or_else(|| TorchError::new(&format!("no variable `{name}`")))
@@ -66,7 +66,7 @@ pub(super) struct ConvNorm {
     norm: Norm,
 }
 
-/// A 3×3 convolution with bias.
+/// A convolution with bias, stride 1, that keeps the board's size.
 #[derive(Debug)]
 pub(super) struct Conv {
     weight: Tensor,
@@ -166,6 +166,26 @@ impl Linear {
         Ok(values.f_to_kind(kind)?.f_linear(&weight, Some(&bias))?)
     }
 
+    /// The layer over `own` beside the rows `of` of `shared`, whose part is computed once for each row of `shared`. In f32.
+    pub(super) fn forward_beside(
+        &self,
+        own: &Tensor,
+        shared: &Tensor,
+        of: &Tensor,
+        kind: Kind,
+    ) -> Result<Tensor, TorchError> {
+        let weight = self.weight.f_to_kind(kind)?;
+        let (inputs, first) = (weight.size2()?.1, own.size2()?.1);
+        let of_own = weight.f_narrow(1, 0, first)?;
+        let of_shared = weight.f_narrow(1, first, inputs - first)?;
+        let own = own.f_to_kind(kind)?.f_linear(&of_own, None::<&Tensor>)?;
+        let bias = self.bias.f_to_kind(kind)?;
+        let shared = shared.f_to_kind(kind)?.f_linear(&of_shared, Some(&bias))?;
+        Ok(own
+            .f_to_kind(Kind::Float)?
+            .f_add(&gather(&shared.f_to_kind(Kind::Float)?, of)?)?)
+    }
+
     pub(super) fn fold(&self) -> Result<FoldedLinear, TorchError> {
         let (outputs, inputs) = self.weight.size2()?;
         Ok(FoldedLinear {
@@ -175,6 +195,11 @@ impl Linear {
             bias: to_host(&self.bias)?,
         })
     }
+}
+
+/// The rows `at` of `table`, whole numbers of any sides. The gradient of a row is the sum over its uses, in a fixed order.
+pub(super) fn gather(table: &Tensor, at: &Tensor) -> Result<Tensor, TorchError> {
+    Ok(Tensor::f_embedding(table, at, -1, false, false)?)
 }
 
 fn convolve(

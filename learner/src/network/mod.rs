@@ -1,11 +1,18 @@
-//! The network: a residual tower with a policy and a value head, after AlphaZero (Silver et al., 2018).
+//! The networks: a residual tower over planes, after AlphaZero (Silver et al., 2018), and the fish-eye network over
+//! clans, whose definition stands in [`onnx::fish_eye`].
 //!
 //! ```text
 //! planes ─ conv3×3 ─ BN ─ ReLU ─ B × [ conv3×3 ─ BN ─ ReLU ─ conv3×3 ─ BN ─ (SE) ─ + skip ─ ReLU ]
 //!   ├ policy, dense:  conv1×1 to 32 ─ BN ─ ReLU ─ linear to the actions
 //!   ├ policy, planes: conv3×3 ─ BN ─ ReLU ─ conv3×3 to actions/64 planes
 //!   └ value:          conv1×1 to 4 ─ BN ─ ReLU ─ linear ─ ReLU ─ linear to 1 ─ tanh
+//!
+//! clans  ─ septs rolled up level by level ─ context, path and view of each imp, grids of each position
+//!   ├ policy: linear ─ ReLU ─ linear to the moves, for every imp
+//!   └ value:  linear ─ ReLU ─ linear to 1 ─ sigmoid, from what the root sees
 //! ```
+//!
+//! Which of them is trained follows from the rows' layout ([`NetworkShape::new`]).
 //!
 //! | module | what it is for |
 //! |---|---|
@@ -13,15 +20,18 @@
 //! | [`declarations`] | every variable: name, sides, first values |
 //! | [`variables`] | the variables as tensors, trainable ones in two flat runs |
 //! | [`layers`] | convolution, normalisation, linear, gate |
-//! | [`tower`] | [`Network`]: the forward pass |
+//! | [`model`] | [`Network`]: any of them |
+//! | `tower`, `fish_eye` | the forward pass of each, and its form for export |
 
 pub mod declarations;
+mod fish_eye;
 pub mod layers;
+pub mod model;
 pub mod shape;
-pub mod tower;
+mod tower;
 pub mod variables;
 
 pub use layers::{Mode, Pass};
-pub use shape::{NetworkShape, PolicyShape};
-pub use tower::{Network, Outputs};
+pub use model::{Folded, Network, Outputs};
+pub use shape::{NetworkShape, PolicyShape, ShapeError, TowerShape};
 pub use variables::Variables;

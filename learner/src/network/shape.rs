@@ -1,6 +1,11 @@
 //! The sizes of a network. They are stored with each checkpoint.
 
-use games::{RowLayout, layout::SQUARES};
+use std::fmt;
+
+use games::{
+    ClanRows, PlaneStack, RowForm, RowLayout, generator::expansion::EMBEDDING_ROWS, layout::SQUARES,
+};
+use onnx::FishEyeShape;
 use serde::{Deserialize, Serialize};
 use service::config::ModelConfig;
 
@@ -12,8 +17,32 @@ const VALUE_CHANNELS: u32 = 4;
 
 /// Everything that determines which variables a network has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum NetworkShape {
+    /// A residual tower over planes.
+    Tower(TowerShape),
+    /// The fish-eye network over clans.
+    FishEye(FishEyeShape),
+}
+
+/// A `[model]` that there is not for the game.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{key}` must be {wanted} for {game}: {reason}")]
+pub struct ShapeError {
+    /// The key of the configuration.
+    pub key: &'static str,
+    /// What it must be.
+    pub wanted: &'static str,
+    /// The game.
+    pub game: String,
+    /// Why.
+    pub reason: &'static str,
+}
+
+/// A residual tower.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct NetworkShape {
+pub struct TowerShape {
     /// Planes in.
     pub planes: u32,
     /// Logits out.
@@ -48,21 +77,20 @@ pub enum PolicyShape {
     },
 }
 
-impl NetworkShape {
-    /// The network that `[model]` describes, for rows of this layout. The policy is convolutional where the actions
-    /// are several whole planes (chess: 73·64).
-    pub fn new(model: &ModelConfig, layout: &RowLayout) -> Self {
+impl TowerShape {
+    /// The policy is convolutional where the actions are several whole planes (chess: 73·64).
+    fn new(model: &ModelConfig, stack: &PlaneStack, actions: u32) -> Self {
         let squares = SQUARES as u32;
-        let is_planes = layout.actions.is_multiple_of(squares) && layout.actions > squares;
+        let is_planes = actions.is_multiple_of(squares) && actions > squares;
         Self {
-            planes: layout.stack().map_or(0, |stack| stack.planes),
-            actions: layout.actions,
+            planes: stack.planes,
+            actions,
             blocks: model.blocks,
             filters: model.filters,
             squeeze_excitation: model.squeeze_excitation,
             policy: if is_planes {
                 PolicyShape::Planes {
-                    planes: layout.actions / squares,
+                    planes: actions / squares,
                 }
             } else {
                 PolicyShape::Dense {
@@ -71,6 +99,40 @@ impl NetworkShape {
             },
             value_channels: VALUE_CHANNELS,
             value_hidden: model.value_hidden,
+        }
+    }
+}
+
+/// `[model]` as it is meant over clans: blocks are convolutions over the grids, all widths go with the filters.
+fn fish_eye(model: &ModelConfig, rows: &ClanRows) -> FishEyeShape {
+    let size = |number: u32| number as usize;
+    let usual = FishEyeShape::new(
+        EMBEDDING_ROWS,
+        size(rows.roles),
+        size(rows.depth),
+        size(rows.moves),
+    );
+    FishEyeShape {
+        value_hidden: size(model.value_hidden),
+        ..usual.sized(size(model.blocks), size(model.filters))
+    }
+}
+
+impl NetworkShape {
+    /// The network that `[model]` describes, for rows of this layout.
+    ///
+    /// # Errors
+    /// [`ShapeError`] where `[model]` asks for what the network over such rows does not have.
+    pub fn new(model: &ModelConfig, layout: &RowLayout) -> Result<Self, ShapeError> {
+        match &layout.form {
+            RowForm::Planes(stack) => Ok(Self::Tower(TowerShape::new(model, stack, layout.actions))),
+            RowForm::Clan(_) if model.squeeze_excitation > 0 => Err(ShapeError {
+                key: "model.squeeze_excitation",
+                wanted: "0",
+                game: layout.game.clone(),
+                reason: "the network over clans has no residual blocks",
+            }),
+            RowForm::Clan(rows) => Ok(Self::FishEye(fish_eye(model, rows))),
         }
     }
 
@@ -82,17 +144,30 @@ impl NetworkShape {
             return Vec::new();
         };
         now.iter()
-            .filter_map(|(key, now)| {
-                let was = was.get(key)?;
-                (now != was).then(|| format!("{key} is {now}, was {was}"))
+            .filter_map(|(key, now)| match was.get(key) {
+                Some(was) => (now != was).then(|| format!("{key} is {now}, was {was}")),
+                None => Some(format!("{key} is {now}, there was none")),
             })
             .collect()
     }
 }
 
+impl fmt::Display for NetworkShape {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tower(tower) => write!(out, "tower of {} blocks, {} filters", tower.blocks, tower.filters),
+            Self::FishEye(shape) => write!(
+                out,
+                "fish-eye, {} convolutions, {} filters, septs of {}",
+                shape.convolutions, shape.filters, shape.width
+            ),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use games::{PlaneStack, RowForm};
+    use games::{Game as _, generator::GeneratorGame};
 
     use super::*;
 
@@ -114,7 +189,10 @@ mod tests {
 
     #[test]
     fn only_several_whole_planes_of_actions_are_planes() {
-        let policy = |actions| NetworkShape::new(&ModelConfig::default(), &layout(actions)).policy;
+        let policy = |actions| match NetworkShape::new(&ModelConfig::default(), &layout(actions)) {
+            Ok(NetworkShape::Tower(tower)) => tower.policy,
+            other => panic!("{other:?}"),
+        };
         assert_eq!(policy(73 * 64), PolicyShape::Planes { planes: 73 });
         for actions in [7, 64, 65, 132] {
             assert_eq!(policy(actions), PolicyShape::Dense { channels: 32 });
@@ -123,12 +201,44 @@ mod tests {
 
     #[test]
     fn differences_are_named() {
-        let small = NetworkShape::new(&ModelConfig::default(), &layout(7));
-        let large = NetworkShape {
-            filters: 128,
-            ..small.clone()
+        let of = |filters, layout: &RowLayout| {
+            let model = ModelConfig {
+                filters,
+                ..ModelConfig::default()
+            };
+            NetworkShape::new(&model, layout).unwrap()
         };
+        let (small, large) = (of(64, &layout(7)), of(128, &layout(7)));
         assert!(small.differences(&small).is_empty());
         assert_eq!(large.differences(&small), ["filters is 128, was 64"]);
+        assert!(!of(64, &GeneratorGame::layout(())).differences(&small).is_empty());
+    }
+
+    #[test]
+    fn clans_have_a_network_of_their_own() {
+        let clans = GeneratorGame::layout(());
+        let model = ModelConfig {
+            blocks: 3,
+            value_hidden: 128,
+            ..ModelConfig::default()
+        };
+        let shape = NetworkShape::new(&model, &clans).unwrap();
+        let NetworkShape::FishEye(found) = &shape else {
+            panic!("{shape:?}");
+        };
+        assert_eq!(*found, FishEyeShape::new(EMBEDDING_ROWS, 20, 6, 38));
+        for shape in [shape.clone(), NetworkShape::new(&model, &layout(7)).unwrap()] {
+            let json = serde_json::to_value(&shape).unwrap();
+            assert_eq!(serde_json::from_value::<NetworkShape>(json).unwrap(), shape);
+        }
+        let gated = ModelConfig {
+            squeeze_excitation: 4,
+            ..model
+        };
+        let error = NetworkShape::new(&gated, &clans).unwrap_err().to_string();
+        assert!(
+            error.starts_with("`model.squeeze_excitation` must be 0"),
+            "{error}"
+        );
     }
 }

@@ -1,20 +1,17 @@
-//! The forward pass, and the same network folded for export.
+//! The residual tower: its forward pass, and the same network folded for export.
 
 use onnx::{Block as FoldedBlock, PolicyHead, SqueezeExcitation, TowerWeights, ValueHead};
-use tch::{Device, Kind, Tensor};
+use tch::{Kind, Tensor};
 
 use super::{
-    NetworkShape, Pass, PolicyShape, Variables,
-    declarations::declarations,
+    Outputs, Pass, PolicyShape, TowerShape,
     layers::{Conv, ConvNorm, Linear, Source},
 };
 use crate::torch::TorchError;
 
-/// A network with its variables.
+/// The layers of a tower.
 #[derive(Debug)]
-pub struct Network {
-    shape: NetworkShape,
-    variables: Variables,
+pub(super) struct Tower {
     input: ConvNorm,
     blocks: Vec<Block>,
     policy_conv: ConvNorm,
@@ -22,15 +19,6 @@ pub struct Network {
     value_conv: ConvNorm,
     value_hidden: Linear,
     value_output: Linear,
-}
-
-/// What a forward pass gives.
-#[derive(Debug)]
-pub struct Outputs {
-    /// f32 `[batch, actions]`
-    pub logits: Tensor,
-    /// f32 `[batch]`, in [-1, 1], the view of the player to act.
-    pub values: Tensor,
 }
 
 #[derive(Debug)]
@@ -53,15 +41,8 @@ enum PolicyOutput {
     Planes(Conv),
 }
 
-impl Network {
-    /// A new network on `device`; the same seed gives the same one.
-    ///
-    /// # Errors
-    /// [`TorchError`], e.g. where the device has no memory.
-    pub fn new(shape: &NetworkShape, seed: u64, device: Device) -> Result<Self, TorchError> {
-        let variables = Variables::new(&declarations(shape, seed), device)?;
-        let mut source = Source(variables.by_name());
-        let from = &mut source;
+impl Tower {
+    pub(super) fn new(shape: &TowerShape, from: &mut Source<'_>) -> Result<Self, TorchError> {
         let blocks = (0..shape.blocks)
             .map(|block| Block::new(from, block, shape.squeeze_excitation > 0))
             .collect::<Result<_, _>>()?;
@@ -70,7 +51,6 @@ impl Network {
             PolicyShape::Planes { .. } => PolicyOutput::Planes(Conv::new(from, "policy.output")?),
         };
         Ok(Self {
-            shape: shape.clone(),
             input: ConvNorm::new(from, "input")?,
             blocks,
             policy_conv: ConvNorm::new(from, "policy")?,
@@ -78,31 +58,12 @@ impl Network {
             value_conv: ConvNorm::new(from, "value")?,
             value_hidden: Linear::new(from, "value.hidden")?,
             value_output: Linear::new(from, "value.output")?,
-            variables,
         })
-    }
-
-    /// Its sizes.
-    pub fn shape(&self) -> &NetworkShape {
-        &self.shape
-    }
-
-    /// Its variables.
-    pub fn variables(&self) -> &Variables {
-        &self.variables
-    }
-
-    /// Its variables, to be trained or loaded.
-    pub fn variables_mut(&mut self) -> &mut Variables {
-        &mut self.variables
     }
 
     /// Evaluates `planes`, f32 `[batch, planes, 8, 8]` on the network's device. The fully connected layers of the heads
     /// always compute in f32: they cost next to nothing, and a value rounded to 8 bits would be a coarse one.
-    ///
-    /// # Errors
-    /// [`TorchError`] where the sides do not fit or the device has no memory.
-    pub fn forward(&self, planes: &Tensor, pass: Pass) -> Result<Outputs, TorchError> {
+    pub(super) fn forward(&self, planes: &Tensor, pass: Pass) -> Result<Outputs, TorchError> {
         let planes = planes.f_to_kind(pass.kind)?;
         let mut board = self.input.forward(&planes, pass)?.f_relu_()?;
         for block in &self.blocks {
@@ -119,14 +80,12 @@ impl Network {
         Ok(Outputs {
             logits: logits.f_to_kind(Kind::Float)?,
             values: output.f_tanh()?.f_flatten(0, -1)?,
+            value_logits: None,
         })
     }
 
-    /// The network as the ONNX writer takes it, with the normalisations folded into the convolutions.
-    ///
-    /// # Errors
-    /// [`TorchError`].
-    pub fn fold(&self) -> Result<TowerWeights, TorchError> {
+    /// With the normalisations folded into the convolutions.
+    pub(super) fn fold(&self) -> Result<TowerWeights, TorchError> {
         let conv = self.policy_conv.fold()?;
         Ok(TowerWeights {
             input: self.input.fold()?,

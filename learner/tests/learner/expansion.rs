@@ -67,8 +67,9 @@ fn packing_keeps_every_number() {
     let wire = wire_batch(&layout, 16, 1, 4);
     let packed = packer(&layout).pack(&wire).unwrap();
     assert_eq!((packed.number, packed.positions, packed.searched), (4, 16, 16));
-    let rows: Vec<u32> = packed.rows.iter().map(|&value| value as u32).collect();
-    assert_eq!(rows, wire.rows);
+    assert_eq!(packed.rows, wire.rows);
+    assert_eq!(packed.row_ends.last(), Some(&wire.rows.len()));
+    assert_eq!(packed.clans, None);
     assert_eq!(packed.results, wire.results);
     for (entry, (&at, &share)) in packed.policy_at.iter().zip(&packed.policy_share).enumerate() {
         assert_eq!(at as usize, entry / 2 * 9 + wire.visit_actions[entry] as usize);

@@ -6,6 +6,7 @@ use crate::common::{batch, layout, model, settings, trainer};
 use games::RowLayout;
 use learner::{
     export::export,
+    network::Folded,
     proof::{ProofError, Prover},
     train::Trainer,
 };
@@ -52,7 +53,9 @@ fn a_wrong_number_anywhere_is_found() {
     let trainer = trained(&layout, &model);
     let rows = batch(&layout, 50, 1, 0).rows;
     let tamper = |change: &dyn Fn(&mut TowerWeights), layout_of_file: &RowLayout| {
-        let mut weights = trainer.network().fold().unwrap();
+        let Folded::Tower(mut weights) = trainer.network().fold().unwrap() else {
+            panic!("a tower was trained");
+        };
         change(&mut weights);
         let metadata = Metadata {
             layout: layout_of_file.clone(),

@@ -2,6 +2,7 @@
 //! store over real gRPC.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod clans;
 mod common;
 
 mod expansion;

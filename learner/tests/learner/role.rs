@@ -1,6 +1,7 @@
 //! The whole role, against a replay store over real gRPC and a folder of checkpoints.
 
 use std::{
+    path::Path,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -10,7 +11,7 @@ use crate::common::{
     store::{self, State},
 };
 use checkpoints::{LATEST, Manifest, WEIGHTS};
-use service::config::Precision;
+use service::config::{GameConfig, Precision, RunConfig};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -20,16 +21,40 @@ fn digests(manifest: &Manifest) -> Vec<&str> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restart_changes_no_bit() {
+    restart(GameConfig::default()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restart_changes_no_bit_over_clans() {
+    let generator = GameConfig {
+        name: "generator".into(),
+        options: 0,
+        ..GameConfig::default()
+    };
+    restart(generator).await;
+}
+
+async fn restart(game: GameConfig) {
+    let state = || {
+        Arc::new(State {
+            game: game.clone(),
+            ..State::default()
+        })
+    };
+    let config = |home: &Path, address: &str| RunConfig {
+        game: game.clone(),
+        ..config(home, address)
+    };
     let straight = tempfile::tempdir().unwrap();
-    let state = Arc::new(State::default());
-    let (address, _stop) = start_store(&state).await;
-    state.insert(192);
+    let full = state();
+    let (address, _stop) = start_store(&full).await;
+    full.insert(192);
     let learner = Learner::start(config(straight.path(), &address));
     learner.reaches(12).await;
     let straight_end = learner.stop().await;
 
     let restarted = tempfile::tempdir().unwrap();
-    let state = Arc::new(State::default());
+    let state = state();
     let (address, _stop) = start_store(&state).await;
     state.insert(96);
     let learner = Learner::start(config(restarted.path(), &address));

@@ -115,6 +115,28 @@ impl FishEyeShape {
         }
     }
 
+    /// The same with so many convolutions over the grids and every width in proportion to `filters`, of which 64 give the
+    /// default's.
+    pub fn sized(self, convolutions: usize, filters: usize) -> Self {
+        let part = |share: usize| (filters / share).max(1);
+        Self {
+            width: filters,
+            rollup: 2 * filters,
+            context: 2 * filters,
+            path: filters,
+            filters,
+            convolutions,
+            reduced: part(8),
+            position: 2 * filters,
+            view_filters: part(4),
+            view_reduced: part(16),
+            view: filters,
+            policy_hidden: 4 * filters,
+            value_hidden: 2 * filters,
+            ..self
+        }
+    }
+
     /// Planes of a position's grids.
     pub fn planes(&self) -> usize {
         self.grids * self.symbols + self.flags

@@ -85,15 +85,16 @@ pub enum Optimizer {
     Adamw,
 }
 
-/// `[model]`: the residual tower that is trained.
+/// `[model]`: the network that is trained: a residual tower over planes, or the fish-eye network over clans (the generator
+/// game's, of which 3 blocks of 64 filters with a hidden layer of 128 are the 568 thousand parameters of its design).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelConfig {
-    /// Residual blocks, 1 to 100.
+    /// Residual blocks, 1 to 100; over clans: convolutions over the grids.
     pub blocks: u32,
-    /// Filters of each convolution, 1 to 1024.
+    /// Filters of each convolution, 1 to 1024; over clans all other widths are in proportion to it.
     pub filters: u32,
-    /// Squeeze-excitation in each block: channels of the squeeze, at most `filters`; 0 switches it off.
+    /// Squeeze-excitation in each block: channels of the squeeze, at most `filters`; 0 switches it off. Over clans it must be 0.
     pub squeeze_excitation: u32,
     /// Width of the value head's hidden layer, 1 to 4096.
     pub value_hidden: u32,

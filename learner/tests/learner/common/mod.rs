@@ -1,6 +1,7 @@
 //! A small layout, and batches made up of it that a network can learn.
 #![allow(dead_code, missing_docs)]
 
+pub mod clans;
 pub mod run;
 pub mod store;
 
@@ -124,6 +125,6 @@ pub fn settings() -> LearnerConfig {
 
 pub fn trainer(layout: &RowLayout, model: &ModelConfig, settings: &LearnerConfig, seed: u64) -> Trainer {
     learner::device::set_threads(1);
-    let shape = NetworkShape::new(model, layout);
+    let shape = NetworkShape::new(model, layout).unwrap();
     Trainer::new(&shape, layout, settings, seed, Device::Cpu).unwrap()
 }

@@ -1,4 +1,4 @@
-//! A replay store over real gRPC that holds made-up positions of the real game and fails when a test says so.
+//! A replay store over real gRPC that holds made-up positions of a real game and fails when a test says so.
 #![allow(dead_code, missing_docs)]
 
 use std::{
@@ -26,6 +26,8 @@ use tonic::{Request, Response, Status, transport::server::TcpIncoming};
 
 #[derive(Debug, Default)]
 pub struct State {
+    /// What its positions are of.
+    pub game: GameConfig,
     /// What the ledger says; also the window.
     pub inserted: AtomicU64,
     /// Every stream breaks off after its first batch.
@@ -47,18 +49,18 @@ impl State {
 struct Store {
     state: Arc<State>,
     layout: RowLayout,
-    rows: Vec<u32>,
+    rows: Vec<Vec<u32>>,
 }
 
 type Streaming<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 /// Serves on `listener` until `stop`.
 pub async fn serve(listener: TcpListener, state: Arc<State>, stop: CancellationToken) {
-    let game = TrainingGame::new(&GameConfig::default(), 300, 77).unwrap();
+    let game = TrainingGame::new(&state.game, 300, 77).unwrap();
     let store = Store {
         state,
+        rows: game.layout.split(&game.rows).map(<[u32]>::to_vec).collect(),
         layout: game.layout,
-        rows: game.rows,
     };
     tonic::transport::Server::builder()
         .add_service(ReplayStoreServer::new(store))
@@ -82,15 +84,23 @@ impl Store {
             options: self.layout.options,
             ..v1::Batch::default()
         };
-        let row_len = self.layout.row_len().unwrap();
+        let has_clans = self.layout.row_len().is_none();
         for _ in 0..positions {
-            let at = draw.random_range(0..self.rows.len() / row_len);
-            batch.rows.extend(&self.rows[at * row_len..][..row_len]);
+            let at = draw.random_range(0..self.rows.len());
+            let row = &self.rows[at];
+            batch.rows.extend(row);
             batch.visit_counts.push(2);
-            let action = (at % 100) as u32;
-            batch.visit_actions.extend([action, action + 20]);
+            if has_clans {
+                batch.row_lengths.push(row.len() as u32);
+                // The root's mark and a fresh dot: every clan has these moves.
+                batch.visit_actions.extend([1, 2]);
+                batch.results.push([0.0, 0.9][at % 2]);
+            } else {
+                let action = (at % 100) as u32;
+                batch.visit_actions.extend([action, action + 20]);
+                batch.results.push([-1.0, 1.0][at % 2]);
+            }
             batch.visits.extend([70, 30]);
-            batch.results.push([-1.0, 1.0][at % 2]);
             batch.root_values.push(0.0);
             batch.game_sequences.push(at as u64);
             batch.plies.push(0);

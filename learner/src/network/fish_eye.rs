@@ -1,0 +1,170 @@
+//! The fish-eye network over clans: its forward pass, level by level for a whole batch as in the exported graph
+//! ([`onnx::fish_eye`] has the definition), and its weights for export.
+
+use onnx::{FishEyeShape, FishEyeWeights};
+use tch::{Kind, Tensor};
+
+use super::{
+    Outputs, Pass,
+    layers::{Conv, Linear, Source, gather},
+};
+use crate::{
+    clans::ClanTensors,
+    torch::{TorchError, to_host},
+};
+
+/// The layers of a fish-eye network.
+#[derive(Debug)]
+pub(super) struct FishEye {
+    shape: FishEyeShape,
+    embedding: Tensor,
+    rollup_hidden: Linear,
+    rollup_output: Linear,
+    context: Linear,
+    path: Linear,
+    grids: Vec<Conv>,
+    grids_reduce: Conv,
+    grids_output: Linear,
+    view: Conv,
+    view_reduce: Conv,
+    view_output: Linear,
+    policy_hidden: Linear,
+    policy_output: Linear,
+    value_hidden: Linear,
+    value_output: Linear,
+}
+
+impl FishEye {
+    pub(super) fn new(shape: &FishEyeShape, from: &mut Source<'_>) -> Result<Self, TorchError> {
+        let grids = (0..shape.convolutions)
+            .map(|number| Conv::new(from, &format!("grids.conv{number}")))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            shape: shape.clone(),
+            embedding: from.take("embedding")?,
+            rollup_hidden: Linear::new(from, "rollup.hidden")?,
+            rollup_output: Linear::new(from, "rollup.output")?,
+            context: Linear::new(from, "context")?,
+            path: Linear::new(from, "path")?,
+            grids,
+            grids_reduce: Conv::new(from, "grids.reduce")?,
+            grids_output: Linear::new(from, "grids.output")?,
+            view: Conv::new(from, "view.conv")?,
+            view_reduce: Conv::new(from, "view.reduce")?,
+            view_output: Linear::new(from, "view.output")?,
+            policy_hidden: Linear::new(from, "policy.hidden")?,
+            policy_output: Linear::new(from, "policy.output")?,
+            value_hidden: Linear::new(from, "value.hidden")?,
+            value_output: Linear::new(from, "value.output")?,
+        })
+    }
+
+    /// Matrices and convolutions are computed in the pass's precision; the table, all sums over an imp's uses and the last
+    /// layers in f32.
+    pub(super) fn forward(&self, clans: &ClanTensors, pass: Pass) -> Result<Outputs, TorchError> {
+        let kind = pass.kind;
+        let table = self.table(clans, kind)?;
+        let sept = gather(&table, &clans.sept)?;
+        let context = self.context(&table, clans, kind)?;
+        let path = self.path.forward(&clans.path, kind)?.f_relu_()?;
+        let position = self.position(clans, pass)?;
+        let views = self.views(clans, pass)?;
+        let view = gather(&views, &clans.view)?;
+
+        let own = [&sept, &context, &path.f_to_kind(Kind::Float)?, &view];
+        let own = Tensor::f_cat(&own, 1)?;
+        let hidden = self
+            .policy_hidden
+            .forward_beside(&own, &position, &clans.position, kind)?
+            .f_relu_()?;
+        let logits = self.policy_output.forward(&hidden, Kind::Float)?;
+
+        let root = [
+            &gather(&sept, &clans.root)?,
+            &position,
+            &gather(&view, &clans.root)?,
+        ];
+        let root = Tensor::f_cat(&root, 1)?;
+        let hidden = self.value_hidden.forward(&root, Kind::Float)?.f_relu_()?;
+        let value_logits = self
+            .value_output
+            .forward(&hidden, Kind::Float)?
+            .f_flatten(0, -1)?;
+        Ok(Outputs {
+            logits,
+            values: value_logits.f_sigmoid()?,
+            value_logits: Some(value_logits),
+        })
+    }
+
+    /// f32 `[values + interior imps, width]`: the embedding, then the septs of the interior imps, each level out of those
+    /// below it.
+    fn table(&self, clans: &ClanTensors, kind: Kind) -> Result<Tensor, TorchError> {
+        let sides = [-1, (self.shape.roles * self.shape.width) as i64];
+        let mut table = self.embedding.shallow_clone();
+        for level in clans.levels.windows(2) {
+            let &[from, to] = level else { continue };
+            if to <= from {
+                continue;
+            }
+            let roles = clans.roles.f_narrow(0, from, to - from)?;
+            let matrices = gather(&table, &roles)?.f_view(sides)?;
+            let hidden = self.rollup_hidden.forward(&matrices, kind)?.f_relu_()?;
+            let septs = self.rollup_output.forward(&hidden, kind)?;
+            table = Tensor::f_cat(&[&table, &septs.f_to_kind(Kind::Float)?], 0)?;
+        }
+        Ok(table)
+    }
+
+    /// f32 `[imps, context]`, computed once for each parent.
+    fn context(&self, table: &Tensor, clans: &ClanTensors, kind: Kind) -> Result<Tensor, TorchError> {
+        let sides = [-1, (self.shape.depth * self.shape.width) as i64];
+        let matrices = gather(table, &clans.ancestors)?.f_view(sides)?;
+        let contexts = self.context.forward(&matrices, kind)?.f_relu_()?;
+        gather(&contexts.f_to_kind(Kind::Float)?, &clans.parent)
+    }
+
+    /// f32 `[batch, position]`
+    fn position(&self, clans: &ClanTensors, pass: Pass) -> Result<Tensor, TorchError> {
+        let mut board = clans.grids.f_to_kind(pass.kind)?;
+        for conv in &self.grids {
+            board = conv.forward(&board, pass)?.f_relu_()?;
+        }
+        read(&board, &self.grids_reduce, &self.grids_output, pass)
+    }
+
+    /// f32 `[views, view]`
+    fn views(&self, clans: &ClanTensors, pass: Pass) -> Result<Tensor, TorchError> {
+        let board = clans.views.f_to_kind(pass.kind)?;
+        let board = self.view.forward(&board, pass)?.f_relu_()?;
+        read(&board, &self.view_reduce, &self.view_output, pass)
+    }
+
+    pub(super) fn fold(&self) -> Result<FishEyeWeights, TorchError> {
+        Ok(FishEyeWeights {
+            shape: self.shape.clone(),
+            embedding: to_host(&self.embedding)?,
+            rollup_hidden: self.rollup_hidden.fold()?,
+            rollup_output: self.rollup_output.fold()?,
+            context: self.context.fold()?,
+            path: self.path.fold()?,
+            grids: self.grids.iter().map(Conv::fold).collect::<Result<_, _>>()?,
+            grids_reduce: self.grids_reduce.fold()?,
+            grids_output: self.grids_output.fold()?,
+            view: self.view.fold()?,
+            view_reduce: self.view_reduce.fold()?,
+            view_output: self.view_output.fold()?,
+            policy_hidden: self.policy_hidden.fold()?,
+            policy_output: self.policy_output.fold()?,
+            value_hidden: self.value_hidden.fold()?,
+            value_output: self.value_output.fold()?,
+        })
+    }
+}
+
+/// A board as a list of numbers: `relu(output(relu(reduce(board))))`, in f32.
+fn read(board: &Tensor, reduce: &Conv, output: &Linear, pass: Pass) -> Result<Tensor, TorchError> {
+    let reduced = reduce.forward(board, pass)?.f_relu_()?.f_flatten(1, -1)?;
+    let numbers = output.forward(&reduced, pass.kind)?.f_relu_()?;
+    Ok(numbers.f_to_kind(Kind::Float)?)
+}

@@ -1,0 +1,293 @@
+//! The network over clans: equal to its definition, trained in all its parts, gone on with bit for bit.
+
+use std::path::Path;
+
+use crate::common::{clans, model, settings, trainer};
+use games::{
+    Game as _,
+    generator::{Clan, GeneratorGame, Grid, Position, moves::MOVES},
+};
+use learner::{
+    batches::{BatchError, Packer},
+    export::export,
+    inputs::Feeder,
+    network::{Folded, Pass},
+    proof::{ProofError, Prover},
+    snapshot::Snapshot,
+    tensors,
+    torch::to_host,
+    train::Trainer,
+};
+use onnx::fish_eye::{
+    self,
+    recursive::{self, Sept},
+};
+use proto::v1;
+use service::config::{LearnerConfig, Optimizer};
+use tch::Device;
+
+/// Largest difference from the definition, as a share of the range or of 1.
+const EQUAL: f32 = 1e-5;
+
+fn fresh(settings: &LearnerConfig, seed: u64) -> Trainer {
+    trainer(&GeneratorGame::layout(()), &model(), settings, seed)
+}
+
+fn trained() -> Trainer {
+    let mut trainer = fresh(&settings(), 3);
+    for number in 0..8 {
+        trainer.step(&clans::batch(32, 9, number)).unwrap();
+    }
+    trainer
+}
+
+fn sept_of(clan: &Clan, imp: usize) -> Sept {
+    let parents = clan.parents();
+    let children = (imp + 1..clan.len()).filter(|&child| usize::from(parents[child]) == imp);
+    Sept {
+        value: usize::from(clan.values()[imp]),
+        children: children
+            .map(|child| (usize::from(clan.roles()[child]), sept_of(clan, child)))
+            .collect(),
+        view: *clan.imp_view(imp).cells(),
+    }
+}
+
+fn as_defined(row: &[u32]) -> recursive::Position {
+    let read = Position::read(row).unwrap();
+    let targets = [read.problem.target(), read.problem.second_target()];
+    let grids = targets
+        .map(|target| *target.unwrap_or(&Grid::ABSENT))
+        .into_iter()
+        .chain([read.clan.render()]);
+    recursive::Position {
+        root: sept_of(&read.clan, 0),
+        grids: grids.map(|grid| *grid.cells()).collect(),
+        flags: vec![read.step_marked],
+    }
+}
+
+fn largest_difference(left: &[f32], right: &[f32]) -> f32 {
+    assert_eq!(left.len(), right.len());
+    let pairs = left.iter().zip(right);
+    pairs
+        .map(|(left, right)| (left - right).abs())
+        .fold(0.0, f32::max)
+}
+
+#[test]
+fn libtorch_onnx_runtime_and_the_definition_agree() {
+    let layout = GeneratorGame::layout(());
+    let trainer = trained();
+    let rows = clans::batch(48, 1, 0).rows;
+    let inputs = Feeder::new(&layout, Device::Cpu).unwrap().rows(&rows).unwrap();
+    let outputs = tch::no_grad(|| trainer.network().forward(&inputs, Pass::EVALUATE).unwrap());
+    let (logits, values) = (
+        to_host(&outputs.logits).unwrap(),
+        to_host(&outputs.values).unwrap(),
+    );
+    let Folded::FishEye(weights) = trainer.network().fold().unwrap() else {
+        panic!("a fish-eye network was trained");
+    };
+    let (mut true_logits, mut true_values) = (Vec::new(), Vec::new());
+    for row in layout.split(&rows) {
+        let (logits, value) = recursive::evaluate(&weights, &as_defined(row));
+        true_logits.extend(logits);
+        true_values.push(value);
+    }
+    let bounds = |numbers: &[f32]| {
+        let least = numbers.iter().copied().fold(f32::MAX, f32::min);
+        numbers.iter().copied().fold(f32::MIN, f32::max) - least
+    };
+    assert!(bounds(&true_values) > 0.01 && bounds(&true_logits) > 1.0);
+    assert!(largest_difference(&logits, &true_logits) < EQUAL * bounds(&true_logits).max(1.0));
+    assert!(largest_difference(&values, &true_values) < EQUAL);
+
+    let prover = Prover::load(Path::new("")).unwrap();
+    let file = export(trainer.network(), &layout, 8).unwrap();
+    let agreement = prover.prove(&file, trainer.network(), &layout, &rows).unwrap();
+    assert!(
+        agreement.policy < EQUAL && agreement.value < EQUAL && agreement.positions == 48,
+        "{agreement:?}"
+    );
+    let metadata = onnx::metadata_of(&file).unwrap();
+    assert_eq!((metadata.step, &metadata.layout), (8, &layout));
+
+    // And what is not the same network is found out.
+    let changes: [&dyn Fn(&mut onnx::FishEyeWeights); 4] = [
+        &|weights| weights.embedding.reverse(),
+        &|weights| weights.rollup_output.bias[0] += 0.5,
+        &|weights| weights.path.weights.reverse(),
+        &|weights| weights.value_output.bias[0] += 0.01,
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let mut wrong = (*weights).clone();
+        change(&mut wrong);
+        let file = fish_eye::build(&wrong, &metadata).unwrap();
+        let error = prover
+            .prove(&file, trainer.network(), &layout, &rows)
+            .unwrap_err();
+        assert!(matches!(error, ProofError::Differs { .. }), "{number}: {error}");
+    }
+}
+
+#[test]
+fn gradients_reach_every_variable() {
+    let plain = LearnerConfig {
+        optimizer: Optimizer::Sgd,
+        momentum: 0.0,
+        weight_decay: 0.0,
+        warmup_steps: 0,
+        ..settings()
+    };
+    let mut trainer = fresh(&plain, 1);
+    let before = Snapshot::take(&trainer, 1).unwrap();
+    trainer.step(&clans::batch(64, 5, 0)).unwrap();
+    let after = Snapshot::take(&trainer, 1).unwrap();
+    let (before, after) = (
+        tensors::read(&before.weights).unwrap(),
+        tensors::read(&after.weights).unwrap(),
+    );
+    assert_eq!(before.len(), 1 + 2 * 14);
+    for (before, after) in before.iter().zip(&after) {
+        let moved = largest_difference(&before.numbers, &after.numbers);
+        assert!(moved > 0.0, "{} does not learn", before.name);
+    }
+}
+
+#[test]
+fn one_batch_of_clans_is_learned_by_heart() {
+    let settings = LearnerConfig {
+        learning_rate: 1e-2,
+        ..settings()
+    };
+    let mut trainer = fresh(&settings, 1);
+    let batch = clans::batch(32, 5, 0);
+    let first = trainer.step(&batch).unwrap();
+    let choices = batch.clans.as_ref().unwrap().logits.len() as f64 / 32.0;
+    // Nearly uniform over a position's own choices, and nearly one half, at first.
+    assert!(
+        (first.policy_loss - choices.ln()).abs() < 0.5,
+        "{first:?}, {choices}"
+    );
+    assert!((first.value_loss - 2f64.ln()).abs() < 0.1, "{first:?}");
+    let mut last = first;
+    for _ in 0..150 {
+        last = trainer.step(&batch).unwrap();
+    }
+    assert!(last.policy_loss < 0.3 * first.policy_loss, "{first:?} {last:?}");
+    let floor = batch
+        .results
+        .iter()
+        .map(|&result| f64::from(result))
+        .map(|result| -result * result.ln() - (1.0 - result) * (1.0 - result).ln())
+        .sum::<f64>()
+        / 32.0;
+    assert!(
+        last.value_loss > floor && last.value_loss < floor + 0.1 * (first.value_loss - floor),
+        "{floor}: {first:?} {last:?}"
+    );
+}
+
+#[test]
+fn training_goes_on_bit_for_bit_over_clans() {
+    let run = |trainer: &mut Trainer, numbers: std::ops::Range<u64>| {
+        for number in numbers {
+            trainer.step(&clans::batch(24, 5, number)).unwrap();
+        }
+    };
+    let mut through = fresh(&settings(), 1);
+    run(&mut through, 0..6);
+    let mut before = fresh(&settings(), 1);
+    run(&mut before, 0..3);
+    let half = Snapshot::take(&before, 1).unwrap();
+    let mut after = fresh(&settings(), 2);
+    half.restore(&mut after).unwrap();
+    run(&mut after, 3..6);
+    let after = Snapshot::take(&after, 1).unwrap();
+    assert!(
+        Snapshot::take(&through, 1).unwrap() == after,
+        "the weights differ"
+    );
+    assert_ne!(half.weights, after.weights);
+}
+
+/// Every policy target stands at the logit of its own imp and move, in whichever colours.
+#[test]
+fn choices_are_the_moves_that_the_imps_have() {
+    let layout = GeneratorGame::layout(());
+    let wire = clans::wire_batch(60, 2, 3);
+    let symmetries = GeneratorGame::row_symmetries(());
+    let packed = Packer::new(layout.clone(), symmetries, 7).pack(&wire).unwrap();
+    assert_ne!(packed.rows, wire.rows, "no sample has other colours");
+    let clans = packed.clans.as_ref().unwrap();
+    let (mut imps, mut seen) = (0, 0);
+    for (sample, row) in layout.split(&packed.rows).enumerate() {
+        let clan = Position::read(row).unwrap().clan;
+        let expected: Vec<i64> = (0..clan.len())
+            .flat_map(|imp| (0..MOVES).map(move |made| (imp, made)))
+            .filter(|&(imp, made)| clan.mask(imp) >> made & 1 != 0)
+            .map(|(imp, made)| ((imps + imp) * MOVES + made) as i64)
+            .collect();
+        let own = seen..seen + expected.len();
+        assert_eq!(clans.logits[own.clone()], expected);
+        let places: Vec<i64> = (0..expected.len())
+            .map(|place| (sample * clans.width + place) as i64)
+            .collect();
+        assert_eq!(clans.places[own], places);
+        let at = packed.policy_at[sample] as usize - sample * clans.width;
+        let action = expected[at] as usize - imps * MOVES;
+        let wanted = wire.visit_actions[sample] as usize;
+        let colors = 25..35;
+        if colors.contains(&(wanted % MOVES)) {
+            assert!(colors.contains(&(action % MOVES)) && action / MOVES == wanted / MOVES);
+        } else {
+            assert_eq!(action, wanted);
+        }
+        imps += clan.len();
+        seen += expected.len();
+    }
+    assert_eq!(clans.logits.len(), seen);
+    assert_eq!(clans.arrays.sept.len(), imps);
+}
+
+#[test]
+fn batches_of_clans_that_make_no_sense_are_named() {
+    let fault = |change: &dyn Fn(&mut v1::Batch)| {
+        let mut wire = clans::wire_batch(4, 1, 0);
+        change(&mut wire);
+        clans::packer().pack(&wire).unwrap_err()
+    };
+    type Change<'a> = &'a dyn Fn(&mut v1::Batch);
+    let lengths: [(&str, Change<'_>); 3] = [
+        ("row_lengths", &|batch| batch.row_lengths.clear()),
+        ("rows", &|batch| batch.row_lengths[2] += 1),
+        ("rows", &|batch| batch.row_lengths[0] = u32::MAX),
+    ];
+    for (field, change) in lengths {
+        let error = fault(change);
+        assert!(
+            matches!(error, BatchError::Length { field: found, .. } if found == field),
+            "{field}: {error}"
+        );
+    }
+    let samples: [(usize, Change<'_>); 5] = [
+        // A clan that is none, lengths that are another row's, a move that no colour has, an imp that is not there, a
+        // result below anything that a problem can be worth.
+        (0, &|batch| batch.rows[2] = 0),
+        (0, &|batch| {
+            batch.row_lengths[0] -= 1;
+            batch.row_lengths[1] += 1;
+        }),
+        (1, &|batch| batch.visit_actions[1] = 3 * MOVES as u32 + 2),
+        (2, &|batch| batch.visit_actions[2] = 95 * MOVES as u32),
+        (3, &|batch| batch.results[3] = -0.1),
+    ];
+    for (sample, change) in samples {
+        let error = fault(change);
+        assert!(
+            matches!(error, BatchError::Sample { sample: found, .. } if found == sample),
+            "{sample}: {error}"
+        );
+    }
+}
