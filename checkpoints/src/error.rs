@@ -83,7 +83,22 @@ pub enum Error {
     /// A draft that is not a checkpoint.
     #[error("not a checkpoint: {0}")]
     Draft(String),
-    /// The object store failed; trying again may help.
+    /// Somebody else holds the lease of the label by now.
+    #[error(
+        "another process has taken over `{label}` (its token is {found}, ours was {token}); this one publishes no more"
+    )]
+    Fenced {
+        /// The label.
+        label: String,
+        /// The token of who asks.
+        token: u64,
+        /// The present one; 0 where the lease was removed.
+        found: u64,
+    },
+    /// The store cannot do what is needed of it.
+    #[error("the model store cannot be used for this: {0}")]
+    Unsupported(String),
+    /// The object store failed; trying again may help, but for a refusal ([`Error::is_transient`]).
     #[error("the model store failed: {0}")]
     Store(#[from] object_store::Error),
     /// The file system failed; trying again may help.
@@ -94,6 +109,19 @@ pub enum Error {
 impl Error {
     /// Whether the store failed rather than its contents, so that trying again later may help.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Store(_) | Self::Io(_) | Self::Busy { .. })
+        use object_store::Error as Store;
+
+        match self {
+            Self::Store(
+                Store::PermissionDenied { .. }
+                | Store::Unauthenticated { .. }
+                | Store::NotImplemented { .. }
+                | Store::NotSupported { .. }
+                | Store::InvalidPath { .. }
+                | Store::UnknownConfigurationKey { .. },
+            ) => false,
+            Self::Store(_) | Self::Io(_) | Self::Busy { .. } => true,
+            _ => false,
+        }
     }
 }

@@ -7,8 +7,10 @@
 //! | [`repository`] | [`Repository`]: label, resolve, fetch, list |
 //! | [`mod@publish`] | files first, manifest last |
 //! | [`watch`] | following a label |
+//! | [`lease`] | one publisher at a time: [`Lease`], its token |
 //! | [`prune`] | removing what is no longer needed |
-//! | [`location`] | from a folder or a URL to an object store |
+//! | [`location`] | from a folder or a URL to an object store; `s3` for the remote kind |
+//! | `swap` | replacing an object only while it is what was read |
 //! | [`error`] | what can go wrong |
 //!
 //! # Layout of a store
@@ -17,21 +19,28 @@
 //! versions/000000001500-9f3c0a1b/weights.safetensors   the network for the learner
 //! versions/000000001500-9f3c0a1b/optimizer.safetensors its optimiser's state
 //! versions/000000001500-9f3c0a1b/manifest.json         written last: makes the version visible
-//! labels/latest.json                                   which version a label points at
+//! labels/latest.json                                   which version a label points at, and the highest publisher's token
+//! leases/latest.json                                   who may publish and move the label
+//! lock                                                 in a folder only: processes take turns with labels and leases
 //! ```
 //! A version is visible once its manifest is, and the manifest is put if absent after all files are there, so a reader
-//! never sees half a checkpoint. A visible version never changes. A label moves by one atomic overwrite after that.
+//! never sees half a checkpoint. A visible version never changes. A label moves by one atomic, conditional overwrite after that.
 
 pub mod error;
+pub mod lease;
 pub mod location;
 pub mod manifest;
 pub mod prune;
 pub mod publish;
 pub mod repository;
+#[cfg(feature = "s3")]
+mod s3;
+mod swap;
 pub mod version;
 pub mod watch;
 
 pub use error::Error;
+pub use lease::{Lease, LeaseTimes};
 pub use manifest::{Draft, FileEntry, Manifest};
 pub use prune::Pruned;
 pub use repository::Repository;

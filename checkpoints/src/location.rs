@@ -5,7 +5,7 @@
 
 use std::{fs, path::PathBuf, sync::Arc};
 
-use object_store::{ObjectStore, local::LocalFileSystem, path::Path as StorePath};
+use object_store::{ObjectStore, local::LocalFileSystem, memory::InMemory, path::Path as StorePath};
 use url::Url;
 
 use crate::Error;
@@ -19,9 +19,12 @@ pub(crate) struct Opened {
     pub folder: Option<PathBuf>,
 }
 
-/// Opens `location`: a folder's path (made if it is not there), `file://…`, `memory://` or `s3://bucket/prefix`; the last
-/// needs object_store's feature `aws`, and says so without it. Credentials, region and endpoint come from the usual AWS_* variables.
-pub(crate) fn open(location: &str) -> Result<Opened, Error> {
+/// Opens `location`: a folder's path (made if it is not there), `file://…`, `memory://` or `s3://bucket/prefix`. The last
+/// takes credentials, region and endpoint from the AWS_* ones of `variables`, and needs the feature `s3`.
+pub(crate) fn open(
+    location: &str,
+    variables: impl IntoIterator<Item = (String, String)>,
+) -> Result<Opened, Error> {
     let fault = |reason: String| Error::Location {
         location: location.to_owned(),
         reason,
@@ -37,21 +40,34 @@ pub(crate) fn open(location: &str) -> Result<Opened, Error> {
                 .map_err(|()| fault("a file URL has the form file:///absolute/path".into()))?;
             open_folder(folder).map_err(fault)
         }
-        "s3" | "s3a" | "memory" => {
-            let options =
-                std::env::vars().filter(|(name, _)| name.starts_with("AWS_") || name.starts_with("aws_"));
-            let (store, prefix) =
-                object_store::parse_url_opts(&url, options).map_err(|error| fault(error.to_string()))?;
+        "s3" | "s3a" => {
+            let (store, prefix) = open_s3(&url, variables).map_err(fault)?;
             Ok(Opened {
-                store: store.into(),
+                store,
                 prefix,
                 folder: None,
             })
         }
+        "memory" => Ok(Opened {
+            store: Arc::new(InMemory::new()),
+            prefix: StorePath::from_url_path(url.path()).map_err(|error| fault(error.to_string()))?,
+            folder: None,
+        }),
         scheme => Err(fault(format!(
             "`{scheme}` is not known; a folder, file://, memory:// or s3:// is"
         ))),
     }
+}
+
+#[cfg(feature = "s3")]
+use crate::s3::open as open_s3;
+
+#[cfg(not(feature = "s3"))]
+fn open_s3(
+    _: &Url,
+    _: impl IntoIterator<Item = (String, String)>,
+) -> Result<(Arc<dyn ObjectStore>, StorePath), String> {
+    Err("this program was built without the feature `s3`".into())
 }
 
 fn open_folder(folder: PathBuf) -> Result<Opened, String> {
@@ -73,6 +89,10 @@ fn open_folder(folder: PathBuf) -> Result<Opened, String> {
 mod tests {
     use super::*;
 
+    fn open(location: &str) -> Result<Opened, Error> {
+        super::open(location, [])
+    }
+
     #[test]
     fn folders_and_file_urls_open() {
         let home = tempfile::tempdir().unwrap();
@@ -82,6 +102,11 @@ mod tests {
         let url = Url::from_file_path(&folder).unwrap();
         assert_eq!(open(url.as_str()).unwrap().folder, Some(folder));
         assert!(open("memory:///").is_ok());
+        assert_eq!(
+            open("s3://bucket/x").is_ok(),
+            cfg!(feature = "s3"),
+            "nothing is asked of the store yet"
+        );
     }
 
     #[test]
@@ -93,7 +118,8 @@ mod tests {
             "",
             "ftp://host/x",
             "file://host/x",
-            "s3://bucket/x",
+            "s3://bucket/x?key=1",
+            "s3:///x",
             file.to_str().unwrap(),
         ] {
             assert!(

@@ -35,6 +35,9 @@ pub struct Manifest {
     pub files: BTreeMap<String, FileEntry>,
     /// The checkpoint that training continued from.
     pub parent: Option<Version>,
+    /// The publisher's fencing token ([`crate::Lease`]): those of a later publisher are higher. 0: published without a lease.
+    #[serde(default)]
+    pub token: u64,
     /// When it was published, in milliseconds since the Unix epoch.
     pub created_at_ms: u64,
     /// What the learner needs to continue exactly, besides the files.
@@ -77,7 +80,11 @@ pub struct Draft {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Label {
     pub schema: u64,
-    pub version: Version,
+    /// `None`: the label points nowhere yet, but has a token.
+    pub version: Option<Version>,
+    /// The highest fencing token that moved it, or that may.
+    #[serde(default)]
+    pub token: u64,
     pub moved_at_ms: u64,
 }
 
@@ -132,6 +139,7 @@ mod tests {
                 games_seen: games,
                 files: BTreeMap::from([("model.onnx".to_owned(), FileEntry { sha256: digest, bytes: step })]),
                 parent: (step % 2 == 0).then_some(version),
+                token: games,
                 created_at_ms: 1,
                 learner_state: serde_json::Value::Null,
             };

@@ -4,11 +4,12 @@ use std::{collections::BTreeMap, time::Duration};
 
 use bytes::Bytes;
 use object_store::{
-    Error as StoreError, ObjectMeta, ObjectStore as _, ObjectStoreExt as _, PutMode, path::Path as StorePath,
+    Error as StoreError, ObjectMeta, ObjectStore as _, ObjectStoreExt as _, PutMode, PutResult,
+    WriteMultipart, path::Path as StorePath,
 };
 
 use crate::{
-    Draft, Error, FileEntry, MODEL, Manifest, Repository, Version,
+    Draft, Error, FileEntry, Lease, MODEL, Manifest, Repository, Version,
     manifest::{SCHEMA, now_ms},
     repository::{MANIFEST, age, digest},
     version::check_name,
@@ -16,6 +17,11 @@ use crate::{
 
 /// Files without a manifest belong to a live publisher for this long after they were written.
 pub(crate) const PUBLISH_GRACE: Duration = Duration::from_secs(120);
+/// Files from this length on travel in parts.
+const MULTIPART_BYTES: usize = 32 << 20;
+/// Length of a part but the last; S3 wants at least 5 MiB, and takes 10,000 parts.
+pub(crate) const PART_BYTES: usize = 8 << 20;
+const PARTS_AT_ONCE: usize = 4;
 
 /// A file that lies in the store, as it was when it was last looked at.
 struct Written {
@@ -34,6 +40,15 @@ impl Repository {
     /// [`Error::Draft`] or [`Error::Name`] for what is no checkpoint; [`Error::Published`] and [`Error::Busy`] where the
     /// version's name is taken; [`Error::Store`].
     pub async fn publish(&self, draft: Draft, files: Vec<(&str, Bytes)>) -> Result<Version, Error> {
+        self.publish_for(draft, files, None).await
+    }
+
+    pub(crate) async fn publish_for(
+        &self,
+        draft: Draft,
+        files: Vec<(&str, Bytes)>,
+        lease: Option<&Lease>,
+    ) -> Result<Version, Error> {
         let entries = describe(&files).await?;
         let Some(model) = entries.get(MODEL) else {
             return Err(Error::Draft(format!("{MODEL} is missing")));
@@ -65,11 +80,15 @@ impl Repository {
             games_seen: draft.games_seen,
             files: entries,
             parent: draft.parent,
+            token: lease.map_or(0, Lease::token),
             created_at_ms: now_ms(),
             learner_state: draft.learner_state,
         };
         let text = serde_json::to_vec_pretty(&manifest).map_err(|error| Error::Draft(error.to_string()))?;
         let path = self.file_path(&version, MANIFEST);
+        if let Some(lease) = lease {
+            lease.check().await?;
+        }
         match self
             .store
             .put_opts(&path, text.into(), PutMode::Create.into())
@@ -88,11 +107,7 @@ impl Repository {
     async fn put_file(&self, version: &Version, name: &str, bytes: Bytes) -> Result<Written, Error> {
         let path = self.file_path(version, name);
         let length = bytes.len() as u64;
-        let put = self
-            .store
-            .put_opts(&path, bytes.clone().into(), PutMode::Create.into())
-            .await;
-        let e_tag = match put {
+        let e_tag = match self.create(&path, &bytes).await {
             Ok(put) => put.e_tag,
             Err(StoreError::AlreadyExists { .. }) => {
                 let found = self.store.get(&path).await?;
@@ -102,7 +117,7 @@ impl Repository {
                     meta.e_tag
                 } else {
                     self.may_replace(version, name, &meta).await?;
-                    self.store.put(&path, bytes.into()).await?.e_tag
+                    self.write(&path, bytes).await?.e_tag
                 }
             }
             Err(error) => return Err(error.into()),
@@ -112,6 +127,47 @@ impl Repository {
             bytes: length,
             e_tag,
         })
+    }
+
+    /// Writes a file where there is none.
+    async fn create(&self, path: &StorePath, bytes: &Bytes) -> Result<PutResult, StoreError> {
+        if !self.is_large(bytes) {
+            let mode = PutMode::Create.into();
+            return self.store.put_opts(path, bytes.clone().into(), mode).await;
+        }
+        // Uploads in parts take no condition. Who is faster after this look is noticed before the manifest is written.
+        match self.store.head(path).await {
+            Err(StoreError::NotFound { .. }) => self.write(path, bytes.clone()).await,
+            Ok(_) => Err(StoreError::AlreadyExists {
+                path: path.to_string(),
+                source: "it is there already".into(),
+            }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes a file, whatever was there.
+    async fn write(&self, path: &StorePath, bytes: Bytes) -> Result<PutResult, StoreError> {
+        if !self.is_large(&bytes) {
+            return self.store.put(path, bytes.into()).await;
+        }
+        let upload = self.store.put_multipart(path).await?;
+        let mut upload = WriteMultipart::new_with_chunk_size(upload, PART_BYTES);
+        for part in 0..bytes.len().div_ceil(PART_BYTES) {
+            if let Err(error) = upload.wait_for_capacity(PARTS_AT_ONCE).await {
+                // What the store keeps of a broken upload costs space until its rules expire it.
+                let _ = upload.abort().await;
+                return Err(error);
+            }
+            let begin = part * PART_BYTES;
+            upload.put(bytes.slice(begin..(begin + PART_BYTES).min(bytes.len())));
+        }
+        upload.finish().await
+    }
+
+    /// Folders write any file at once; a request over a network should not be too long to repeat.
+    fn is_large(&self, bytes: &Bytes) -> bool {
+        self.folder.is_none() && bytes.len() >= MULTIPART_BYTES
     }
 
     /// Whether a file with other contents is the leftover of a dead publisher.

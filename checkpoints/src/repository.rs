@@ -5,12 +5,12 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 use bytes::Bytes;
 use futures::TryStreamExt as _;
 use object_store::{
-    Error as StoreError, ObjectMeta, ObjectStore, ObjectStoreExt as _, path::Path as StorePath,
+    Error as StoreError, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt as _, path::Path as StorePath,
 };
 use serde::de::DeserializeOwned;
 
 use crate::{
-    Error, Manifest, Version, location,
+    Error, LATEST, Manifest, Version, location,
     manifest::{self, Label, SCHEMA, now_ms},
     version::{check_name, sha256_hex},
 };
@@ -20,6 +20,8 @@ const VERSIONS: &str = "versions";
 const LABELS: &str = "labels";
 /// Largest manifest or label that is read.
 const MAX_TEXT_BYTES: u64 = 1 << 20;
+/// So often somebody else may be faster before moving a label is given up.
+const MAX_SWAPS: u32 = 32;
 
 /// A store of checkpoints. Cloning shares the connection.
 #[derive(Clone)]
@@ -30,13 +32,27 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Opens a store: a folder's path (made if it is not there), `file:///…`, `memory://`, or `s3://bucket/prefix` where
-    /// object_store was built with its feature `aws`.
+    /// Opens a store: a folder's path (made if it is not there), `file:///…`, `memory://`, or `s3://bucket/prefix`.
+    ///
+    /// For the last, credentials come from the environment as the AWS SDKs read it (AWS_ACCESS_KEY_ID, …), and so do AWS_REGION,
+    /// AWS_ENDPOINT and AWS_ALLOW_HTTP, which may also stand in the URL: `s3://bucket/prefix?endpoint=http://host:9000&allow_http=true`.
+    /// The store is not asked anything yet.
     ///
     /// # Errors
     /// [`Error::Location`] saying what is wrong with the address.
     pub fn open(store: &str) -> Result<Self, Error> {
-        let opened = location::open(store)?;
+        Self::open_with(store, std::env::vars())
+    }
+
+    /// As [`Repository::open`], with these variables in place of the environment's.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_with(
+        store: &str,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self, Error> {
+        let opened = location::open(store, variables)?;
         Ok(Self {
             store: opened.store,
             prefix: opened.prefix,
@@ -53,21 +69,74 @@ impl Repository {
         }
     }
 
-    /// Points a label at a published version; readers see the old one or the new one.
+    /// Points a label at a published version, whoever holds its lease; readers see the old one or the new one.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is no such version, [`Error::Name`], [`Error::Store`].
+    /// [`Error::NotFound`] where there is no such version, [`Error::Name`], [`Error::Schema`], [`Error::Unsupported`], [`Error::Store`].
     pub async fn set_label(&self, label: &str, version: &Version) -> Result<(), Error> {
+        self.move_label(label, Some(version), None).await
+    }
+
+    /// Points a label at a version (`None`: where it points already) and puts a token on it (`None`: the one it has).
+    ///
+    /// # Errors
+    /// As [`Repository::set_label`], and [`Error::Fenced`] where the label has a higher token.
+    pub(crate) async fn move_label(
+        &self,
+        label: &str,
+        version: Option<&Version>,
+        token: Option<u64>,
+    ) -> Result<(), Error> {
         let path = self.label_path(label)?;
-        self.manifest(version).await?;
-        let label = Label {
-            schema: SCHEMA,
-            version: version.clone(),
-            moved_at_ms: now_ms(),
-        };
-        let text = serde_json::to_vec(&label).map_err(|error| Error::Draft(error.to_string()))?;
-        self.store.put(&path, text.into()).await?;
-        Ok(())
+        if let Some(version) = version {
+            self.manifest(version).await?;
+        }
+        for _ in 0..MAX_SWAPS {
+            let seen = self.look(&path).await?;
+            let present = match seen
+                .as_ref()
+                .map(|seen| manifest::parse::<Label>(label, &seen.bytes))
+            {
+                None => None,
+                Some(Ok(present)) => Some(present),
+                Some(Err(error @ Error::Damaged { .. })) if version.is_some() => {
+                    tracing::warn!(%error, "writing the label anew");
+                    None
+                }
+                Some(Err(error)) => return Err(error),
+            };
+            let is_there = present.is_some();
+            let (at, found) = present.map_or((None, 0), |present| (present.version, present.token));
+            if let Some(token) = token.filter(|&token| token < found) {
+                return Err(Error::Fenced {
+                    label: label.to_owned(),
+                    token,
+                    found,
+                });
+            }
+            let moved = Label {
+                schema: SCHEMA,
+                version: version.or(at.as_ref()).cloned(),
+                token: token.unwrap_or(found),
+                moved_at_ms: now_ms(),
+            };
+            // Also where an answer was lost on its way, and the write was not.
+            if is_there && moved.version == at && moved.token == found {
+                return Ok(());
+            }
+            let text = serde_json::to_vec(&moved).map_err(|error| Error::Draft(error.to_string()))?;
+            if self.swap(&path, seen.as_ref(), text).await? {
+                return Ok(());
+            }
+        }
+        let reason = format!("the label `{label}` is moved by others all the time");
+        Err(std::io::Error::new(std::io::ErrorKind::WouldBlock, reason).into())
+    }
+
+    /// The highest token that may move a label; 0 where nobody ever held its lease.
+    pub(crate) async fn label_token(&self, label: &str) -> Result<u64, Error> {
+        let found: Option<Label> = self.read(&self.label_path(label)?, label).await?;
+        Ok(found.map_or(0, |label| label.token))
     }
 
     /// The version that a label points at; `None` where there is no such label.
@@ -77,7 +146,7 @@ impl Repository {
     pub async fn label(&self, label: &str) -> Result<Option<Version>, Error> {
         let path = self.label_path(label)?;
         let label: Option<Label> = self.read(&path, label).await?;
-        Ok(label.map(|label| label.version))
+        Ok(label.and_then(|label| label.version))
     }
 
     /// Every label and the version it points at.
@@ -85,10 +154,7 @@ impl Repository {
     /// # Errors
     /// As [`Repository::label`]; one damaged label fails the whole, so that nothing labelled can look unlabelled.
     pub async fn labels(&self) -> Result<BTreeMap<String, Version>, Error> {
-        let listed = self
-            .store
-            .list_with_delimiter(Some(&self.prefix.clone().join(LABELS)))
-            .await?;
+        let listed = self.store.list_with_delimiter(Some(&self.below(LABELS))).await?;
         let mut labels = BTreeMap::new();
         for object in listed.objects {
             let name = object
@@ -167,7 +233,7 @@ impl Repository {
         Ok(bytes)
     }
 
-    /// Every published checkpoint, oldest step first. One that cannot be read (damaged, or of another schema) is left out
+    /// Every published checkpoint, in the order of training. One that cannot be read (damaged, or of another schema) is left out
     /// with a warning; what an interrupted publish left is no checkpoint.
     ///
     /// # Errors
@@ -185,14 +251,18 @@ impl Repository {
         Ok(manifests)
     }
 
-    /// The published checkpoint with the highest step (the youngest of them), if there is any: what training resumes from.
+    /// The published checkpoint with the highest step (the youngest of them) of the last publisher that made one, if there is
+    /// any: what training resumes from. What a publisher without a lease made visible after its successor had begun is passed over.
     ///
     /// # Errors
     /// As [`Repository::resolve`]: a newest checkpoint that cannot be read is an error, so that nobody silently resumes from an older one.
     pub async fn newest(&self) -> Result<Option<Manifest>, Error> {
+        // Whoever publishes goes on from where the label was or later, so nothing below it is newer.
+        let labelled = self.label(LATEST).await?.map(|version| version.step());
         let mut newest: Option<Manifest> = None;
         for version in self.version_folders().await?.into_iter().rev() {
-            if newest.as_ref().is_some_and(|newest| version.step() < newest.step) {
+            let found = newest.as_ref().map(|newest| newest.step);
+            if found.is_some_and(|found| version.step() < found.min(labelled.unwrap_or(0))) {
                 break;
             }
             let Some(manifest) = self.find_manifest(&version).await? else {
@@ -212,7 +282,7 @@ impl Repository {
     pub(crate) async fn version_folders(&self) -> Result<Vec<Version>, Error> {
         let listed = self
             .store
-            .list_with_delimiter(Some(&self.prefix.clone().join(VERSIONS)))
+            .list_with_delimiter(Some(&self.below(VERSIONS)))
             .await?;
         let mut versions: Vec<Version> = listed
             .common_prefixes
@@ -246,7 +316,11 @@ impl Repository {
     }
 
     fn version_path(&self, version: &Version) -> StorePath {
-        self.prefix.clone().join(VERSIONS).join(version.as_str())
+        self.below(VERSIONS).join(version.as_str())
+    }
+
+    pub(crate) fn below(&self, folder: &'static str) -> StorePath {
+        self.prefix.clone().join(folder)
     }
 
     pub(crate) fn file_path(&self, version: &Version, file: &str) -> StorePath {
@@ -255,23 +329,26 @@ impl Repository {
 
     fn label_path(&self, label: &str) -> Result<StorePath, Error> {
         check_name("label", label)?;
-        Ok(self.prefix.clone().join(LABELS).join(format!("{label}.json")))
+        Ok(self.below(LABELS).join(format!("{label}.json")))
     }
 
     /// Reads a small JSON object; `None` where it is not there.
     async fn read<T: DeserializeOwned>(&self, path: &StorePath, name: &str) -> Result<Option<T>, Error> {
-        let got = match self.store.get(path).await {
-            Ok(got) => got,
-            Err(StoreError::NotFound { .. }) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
+        match self.look(path).await? {
+            Some(seen) => manifest::parse(name, &seen.bytes).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The bytes of a manifest, a label or a lease.
+    pub(crate) async fn small(&self, got: GetResult, name: &str) -> Result<Bytes, Error> {
         if got.meta.size > MAX_TEXT_BYTES {
             return Err(Error::Damaged {
                 name: name.to_owned(),
                 reason: format!("{} bytes, {MAX_TEXT_BYTES} are possible", got.meta.size),
             });
         }
-        manifest::parse(name, &got.bytes().await?).map(Some)
+        Ok(got.bytes().await?)
     }
 }
 
@@ -281,9 +358,14 @@ impl fmt::Debug for Repository {
     }
 }
 
-/// Checkpoints in the order of training.
-pub(crate) fn age_order(manifest: &Manifest) -> (u64, u64, &Version) {
-    (manifest.step, manifest.created_at_ms, &manifest.version)
+/// Checkpoints in the order of training: a later publisher's are newer than any of those before it.
+pub(crate) fn age_order(manifest: &Manifest) -> (u64, u64, u64, &Version) {
+    (
+        manifest.token,
+        manifest.step,
+        manifest.created_at_ms,
+        &manifest.version,
+    )
 }
 
 /// How long ago an object was written (0 where its clock is ahead of ours).

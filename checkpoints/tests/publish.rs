@@ -3,16 +3,11 @@
 
 mod common;
 
-use std::{
-    fs,
-    sync::Arc,
-    sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
-};
+use std::{fs, sync::atomic::Ordering, time::Duration};
 
 use bytes::Bytes;
 use checkpoints::{Error, LATEST, MODEL, OPTIMIZER, Repository, WEIGHTS};
-use common::{Faulty, draft, files};
+use common::{Faulty, draft, files, scenarios};
 use object_store::{memory::InMemory, path::Path};
 
 fn folder() -> (tempfile::TempDir, Repository) {
@@ -24,33 +19,7 @@ fn folder() -> (tempfile::TempDir, Repository) {
 #[tokio::test]
 async fn a_published_checkpoint_comes_back_whole() {
     let (_home, repository) = folder();
-    assert!(matches!(
-        repository.resolve(LATEST).await,
-        Err(Error::NotFound { .. })
-    ));
-    let version = repository.publish(draft(1500), files(7)).await.unwrap();
-    assert!(matches!(
-        repository.resolve(LATEST).await,
-        Err(Error::NotFound { .. })
-    ));
-    repository.set_label(LATEST, &version).await.unwrap();
-
-    let manifest = repository.resolve(LATEST).await.unwrap();
-    assert_eq!(manifest, repository.resolve(version.as_str()).await.unwrap());
-    assert_eq!(
-        (manifest.step, manifest.positions_seen, manifest.games_seen),
-        (1500, 384_000, 150)
-    );
-    assert_eq!(manifest.learner_state["batch"], 1500);
-    assert!(version.as_str().starts_with("000000001500-"));
-    for (name, bytes) in files(7) {
-        assert_eq!(repository.fetch(&manifest, name).await.unwrap(), bytes);
-    }
-    assert!(matches!(
-        repository.fetch(&manifest, "other").await,
-        Err(Error::NotFound { .. })
-    ));
-    assert_eq!(repository.newest().await.unwrap().unwrap(), manifest);
+    scenarios::a_published_checkpoint_comes_back_whole(repository).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -93,38 +62,7 @@ async fn an_interruption_at_any_put_leaves_the_last_checkpoint_and_can_be_repeat
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn readers_during_publishing_see_whole_checkpoints_only() {
     let (_home, repository) = folder();
-    let is_done = Arc::new(AtomicBool::new(false));
-    let readers: Vec<_> = (0..2)
-        .map(|_| {
-            let (repository, is_done) = (repository.clone(), is_done.clone());
-            tokio::spawn(async move {
-                let mut seen = 0;
-                loop {
-                    let is_last = is_done.load(Ordering::SeqCst);
-                    for manifest in repository.list().await.unwrap() {
-                        for name in [MODEL, WEIGHTS, OPTIMIZER] {
-                            repository.fetch(&manifest, name).await.unwrap();
-                        }
-                        seen += 1;
-                    }
-                    if let Some(version) = repository.label(LATEST).await.unwrap() {
-                        repository.manifest(&version).await.unwrap();
-                    }
-                    if is_last {
-                        return seen;
-                    }
-                }
-            })
-        })
-        .collect();
-    for step in 0..20 {
-        let version = repository.publish(draft(step), files(step as u8)).await.unwrap();
-        repository.set_label(LATEST, &version).await.unwrap();
-    }
-    is_done.store(true, Ordering::SeqCst);
-    for reader in readers {
-        assert!(reader.await.unwrap() >= 20);
-    }
+    scenarios::readers_during_publishing_see_whole_checkpoints_only(repository, 20).await;
 }
 
 #[tokio::test]
@@ -159,21 +97,7 @@ async fn damaged_bytes_are_refused() {
 #[tokio::test]
 async fn two_publishers_of_one_version_end_with_one_whole_checkpoint() {
     let (_home, repository) = folder();
-    let same = futures::future::join_all((0..4).map(|_| repository.publish(draft(9), files(9)))).await;
-    let version = same[0].as_ref().unwrap().clone();
-    assert!(same.into_iter().all(|published| published.unwrap() == version));
-
-    // The same network and step, but another optimiser state: what is visible stays as it is.
-    let mut others = files(9);
-    others[2].1 = Bytes::from_static(b"other");
-    assert!(matches!(
-        repository.publish(draft(9), others).await,
-        Err(Error::Published { file, .. }) if file == OPTIMIZER
-    ));
-    let manifest = repository.manifest(&version).await.unwrap();
-    for (name, bytes) in files(9) {
-        assert_eq!(repository.fetch(&manifest, name).await.unwrap(), bytes);
-    }
+    scenarios::two_publishers_of_one_version_end_with_one_whole_checkpoint(repository).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,10 @@
 //! An object store that fails, stops or waits where a test says so, around a real one.
 #![allow(dead_code, missing_docs)]
 
+pub mod scenarios;
+#[cfg(feature = "s3")]
+pub mod server;
+
 use std::{
     fmt,
     sync::{
@@ -14,7 +18,7 @@ use bytes::Bytes;
 use checkpoints::{Draft, MODEL, OPTIMIZER, WEIGHTS};
 use futures::stream::BoxStream;
 use object_store::{
-    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMode,
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, path::Path,
 };
 
@@ -26,6 +30,10 @@ pub struct Faulty<S> {
     /// Every read fails while this is set.
     pub is_down: AtomicBool,
     pub reads: AtomicUsize,
+    /// Conditional puts are done without looking at the condition.
+    pub ignores_conditions: AtomicBool,
+    /// Conditional puts are refused.
+    pub has_no_conditions: AtomicBool,
 }
 
 impl<S> Faulty<S> {
@@ -35,6 +43,8 @@ impl<S> Faulty<S> {
             puts_left: AtomicUsize::new(usize::MAX),
             is_down: AtomicBool::new(false),
             reads: AtomicUsize::new(0),
+            ignores_conditions: AtomicBool::new(false),
+            has_no_conditions: AtomicBool::new(false),
         })
     }
 
@@ -58,7 +68,21 @@ impl<S> fmt::Display for Faulty<S> {
 
 #[async_trait]
 impl<S: ObjectStore> ObjectStore for Faulty<S> {
-    async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+    async fn put_opts(
+        &self,
+        location: &Path,
+        payload: PutPayload,
+        mut options: PutOptions,
+    ) -> Result<PutResult> {
+        if self.has_no_conditions.load(Ordering::SeqCst) && options.mode != PutMode::Overwrite {
+            return Err(Error::NotImplemented {
+                operation: "a conditional put".into(),
+                implementer: self.to_string(),
+            });
+        }
+        if self.ignores_conditions.load(Ordering::SeqCst) {
+            options.mode = PutMode::Overwrite;
+        }
         if self.puts_left.load(Ordering::SeqCst) == 0 {
             futures::future::pending::<()>().await;
         }

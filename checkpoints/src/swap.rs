@@ -1,0 +1,142 @@
+//! Replacing an object only while it is what was read: what labels and leases rest on.
+//!
+//! Object stores do it themselves (`If-Match`, `If-None-Match`). A file system has no such operation, so processes that
+//! share a folder take turns by a lock on the file `lock` in it; the kernel frees it when its holder dies.
+
+use std::{
+    fs::{File, TryLockError},
+    io,
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use object_store::{
+    Error as StoreError, ObjectStore, ObjectStoreExt as _, PutMode, UpdateVersion, path::Path as StorePath,
+};
+
+use crate::{Error, Repository};
+
+const LOCK: &str = "lock";
+/// A holder needs milliseconds; one that was stopped in the middle keeps others out for as long as it is stopped.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+const LOCK_POLL: Duration = Duration::from_millis(10);
+
+/// A small object as it was read.
+pub(crate) struct Seen {
+    pub bytes: Bytes,
+    at: UpdateVersion,
+}
+
+impl Repository {
+    /// The object at `path`; `None` where there is none.
+    pub(crate) async fn look(&self, path: &StorePath) -> Result<Option<Seen>, Error> {
+        let got = match self.store.get(path).await {
+            Ok(got) => got,
+            Err(StoreError::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let at = UpdateVersion {
+            e_tag: got.meta.e_tag.clone(),
+            version: got.meta.version.clone(),
+        };
+        let bytes = self.small(got, path.filename().unwrap_or_default()).await?;
+        Ok(Some(Seen { bytes, at }))
+    }
+
+    /// Writes `text` to `path` if what is there is still `seen` (`None`: nothing), and says whether it did. After an
+    /// error nobody knows; look again.
+    pub(crate) async fn swap(
+        &self,
+        path: &StorePath,
+        seen: Option<&Seen>,
+        text: Vec<u8>,
+    ) -> Result<bool, Error> {
+        if let Some(folder) = self.folder.clone() {
+            let (store, path, seen) = (
+                self.store.clone(),
+                path.clone(),
+                seen.map(|seen| seen.bytes.clone()),
+            );
+            // A task of its own: whoever gives up waiting for it must not free the lock in the middle of it.
+            let turn = tokio::spawn(swap_in_folder(store, folder, path, seen, text.into()));
+            return turn.await.map_err(|error| Error::Io(error.into()))?;
+        }
+        let mode = match seen {
+            None => PutMode::Create,
+            Some(seen) => PutMode::Update(seen.at.clone()),
+        };
+        match self.store.put_opts(path, text.into(), mode.into()).await {
+            Ok(_) => Ok(true),
+            Err(StoreError::AlreadyExists { .. } | StoreError::Precondition { .. }) => Ok(false),
+            Err(StoreError::NotImplemented { operation, .. }) => Err(Error::Unsupported(format!(
+                "it takes no conditional writes ({operation})"
+            ))),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+async fn swap_in_folder(
+    store: Arc<dyn ObjectStore>,
+    folder: PathBuf,
+    path: StorePath,
+    seen: Option<Bytes>,
+    text: Bytes,
+) -> Result<bool, Error> {
+    let _turn = lock(folder.join(LOCK)).await?;
+    let present = match store.get(&path).await {
+        Ok(got) => Some(got.bytes().await?),
+        Err(StoreError::NotFound { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
+    if present != seen {
+        return Ok(false);
+    }
+    store.put(&path, text.into()).await?;
+    Ok(true)
+}
+
+/// Takes the lock; it is freed when the file is dropped.
+async fn lock(path: PathBuf) -> Result<File, Error> {
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)?;
+    let mut waited = Duration::ZERO;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(error.into()),
+            Err(TryLockError::WouldBlock) if waited >= LOCK_PATIENCE => {
+                let reason = format!("another process holds {} for too long", path.display());
+                return Err(io::Error::new(io::ErrorKind::WouldBlock, reason).into());
+            }
+            Err(TryLockError::WouldBlock) => {
+                tokio::time::sleep(LOCK_POLL).await;
+                waited += LOCK_POLL;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_held_lock_is_waited_for_and_then_named() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join(LOCK);
+        let held = lock(path.clone()).await.unwrap();
+        let error = lock(path.clone()).await.unwrap_err();
+        assert!(
+            error.to_string().contains("for too long") && error.is_transient(),
+            "{error}"
+        );
+        drop(held);
+        lock(path).await.unwrap();
+    }
+}

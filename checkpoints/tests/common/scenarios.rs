@@ -1,0 +1,258 @@
+//! What must hold over every kind of store.
+#![allow(dead_code, missing_docs)]
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use checkpoints::{Draft, Error, LATEST, LeaseTimes, MODEL, OPTIMIZER, Repository, Version, WEIGHTS};
+use futures::StreamExt as _;
+
+use super::{draft, files};
+
+pub async fn a_published_checkpoint_comes_back_whole(repository: Repository) {
+    assert!(matches!(
+        repository.resolve(LATEST).await,
+        Err(Error::NotFound { .. })
+    ));
+    let version = repository.publish(draft(1500), files(7)).await.unwrap();
+    assert!(matches!(
+        repository.resolve(LATEST).await,
+        Err(Error::NotFound { .. })
+    ));
+    repository.set_label(LATEST, &version).await.unwrap();
+
+    let manifest = repository.resolve(LATEST).await.unwrap();
+    assert_eq!(manifest, repository.resolve(version.as_str()).await.unwrap());
+    assert_eq!(
+        (manifest.step, manifest.positions_seen, manifest.games_seen),
+        (1500, 384_000, 150)
+    );
+    assert_eq!(manifest.learner_state["batch"], 1500);
+    assert!(version.as_str().starts_with("000000001500-"));
+    for (name, bytes) in files(7) {
+        assert_eq!(repository.fetch(&manifest, name).await.unwrap(), bytes);
+    }
+    assert!(matches!(
+        repository.fetch(&manifest, "other").await,
+        Err(Error::NotFound { .. })
+    ));
+    assert_eq!(repository.newest().await.unwrap().unwrap(), manifest);
+}
+
+pub async fn readers_during_publishing_see_whole_checkpoints_only(repository: Repository, publishes: u64) {
+    let is_done = Arc::new(AtomicBool::new(false));
+    let readers: Vec<_> = (0..2)
+        .map(|_| {
+            let (repository, is_done) = (repository.clone(), is_done.clone());
+            tokio::spawn(async move {
+                let mut seen = 0;
+                loop {
+                    let is_last = is_done.load(Ordering::SeqCst);
+                    for manifest in repository.list().await.unwrap() {
+                        for name in [MODEL, WEIGHTS, OPTIMIZER] {
+                            repository.fetch(&manifest, name).await.unwrap();
+                        }
+                        seen += 1;
+                    }
+                    if let Some(version) = repository.label(LATEST).await.unwrap() {
+                        repository.manifest(&version).await.unwrap();
+                    }
+                    if is_last {
+                        return seen;
+                    }
+                }
+            })
+        })
+        .collect();
+    for step in 0..publishes {
+        let version = repository.publish(draft(step), files(step as u8)).await.unwrap();
+        repository.set_label(LATEST, &version).await.unwrap();
+    }
+    is_done.store(true, Ordering::SeqCst);
+    for reader in readers {
+        assert!(reader.await.unwrap() >= publishes);
+    }
+}
+
+pub async fn two_publishers_of_one_version_end_with_one_whole_checkpoint(repository: Repository) {
+    let same = futures::future::join_all((0..4).map(|_| repository.publish(draft(9), files(9)))).await;
+    let version = same[0].as_ref().unwrap().clone();
+    assert!(same.into_iter().all(|published| published.unwrap() == version));
+
+    // The same network and step, but another optimiser state: what is visible stays as it is.
+    let mut others = files(9);
+    others[2].1 = Bytes::from_static(b"other");
+    assert!(matches!(
+        repository.publish(draft(9), others).await,
+        Err(Error::Published { file, .. }) if file == OPTIMIZER
+    ));
+    let manifest = repository.manifest(&version).await.unwrap();
+    for (name, bytes) in files(9) {
+        assert_eq!(repository.fetch(&manifest, name).await.unwrap(), bytes);
+    }
+}
+
+pub async fn a_watch_follows_the_label_and_old_checkpoints_go(repository: Repository) {
+    let mut watch = repository.watch(LATEST, Duration::from_millis(20));
+    let mut versions = Vec::new();
+    for step in 0..4 {
+        let version = repository.publish(draft(step), files(step as u8)).await.unwrap();
+        repository.set_label(LATEST, &version).await.unwrap();
+        assert_eq!(watch.next().await.unwrap().version, version);
+        versions.push(version);
+    }
+    repository.set_label("best", &versions[0]).await.unwrap();
+    let pruned = repository.prune(2).await.unwrap();
+    assert_eq!(pruned.checkpoints, [versions[1].clone()]);
+    let left: Vec<Version> = repository
+        .list()
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|manifest| manifest.version)
+        .collect();
+    assert_eq!(left, [&versions[0], &versions[2], &versions[3]].map(Clone::clone));
+}
+
+/// A holder that lost its lease can neither publish nor move the label, and is told so.
+pub async fn a_replaced_holder_publishes_nothing(repository: Repository, times: LeaseTimes) {
+    let first = repository.lease(LATEST, "one", times).await.unwrap();
+    let version = first.publish(draft(1), files(1)).await.unwrap();
+    first.set_label(&version).await.unwrap();
+
+    // The same process, killed and started again, need not wait; nobody gave anything back.
+    let second = repository.lease(LATEST, "one", times).await.unwrap();
+    assert!(second.token() > first.token());
+    for refused in [
+        first.publish(draft(2), files(2)).await.map(drop),
+        first.set_label(&version).await,
+        first.check().await,
+    ] {
+        assert!(matches!(refused, Err(Error::Fenced { .. })), "{refused:?}");
+        assert!(!refused.unwrap_err().is_transient());
+    }
+    assert!(matches!(
+        first.lost().await,
+        Error::Fenced {
+            token: 1,
+            found: 2,
+            ..
+        }
+    ));
+    // Giving back what is lost takes nothing from the one who has it.
+    first.release().await.unwrap();
+    second.check().await.unwrap();
+    let next = second.publish(draft(2), files(3)).await.unwrap();
+    second.set_label(&next).await.unwrap();
+    assert_eq!(repository.resolve(LATEST).await.unwrap().version, next);
+    assert_eq!(repository.resolve(LATEST).await.unwrap().token, second.token());
+    second.release().await.unwrap();
+
+    // Given back: the next one, of whatever name, need not wait either.
+    let third = repository.lease(LATEST, "two", times).await.unwrap();
+    assert_eq!(third.token(), second.token() + 1);
+    third.release().await.unwrap();
+}
+
+/// Publishers race, stall beyond their lease's end and go on as if nothing had happened. Every checkpoint whose label was
+/// acknowledged is an ancestor of the last one, and tokens never fall along the line: nobody published in turns.
+pub async fn rivals_leave_one_line_of_descent(repository: Repository, times: LeaseTimes, publishes: usize) {
+    let acknowledged = Arc::new(Mutex::new(Vec::new()));
+    let rivals: Vec<_> = (0..3_u64)
+        .map(|rival| {
+            tokio::spawn(rival_of(
+                repository.clone(),
+                times,
+                rival,
+                publishes,
+                acknowledged.clone(),
+            ))
+        })
+        .collect();
+    for rival in rivals {
+        rival.await.unwrap();
+    }
+    let acknowledged: BTreeSet<Version> = acknowledged.lock().unwrap().drain(..).collect();
+    assert!(
+        acknowledged.len() >= publishes,
+        "{} were acknowledged",
+        acknowledged.len()
+    );
+
+    let mut line = BTreeSet::new();
+    let mut at = repository.resolve(LATEST).await.unwrap();
+    loop {
+        line.insert(at.version.clone());
+        let Some(parent) = &at.parent else { break };
+        let parent = repository.manifest(parent).await.unwrap();
+        assert!(
+            parent.token <= at.token && parent.step < at.step,
+            "{parent:?} {at:?}"
+        );
+        at = parent;
+    }
+    let lost: Vec<_> = acknowledged.difference(&line).collect();
+    assert!(lost.is_empty(), "published in turns: {lost:?}");
+}
+
+async fn rival_of(
+    repository: Repository,
+    times: LeaseTimes,
+    rival: u64,
+    publishes: usize,
+    acknowledged: Arc<Mutex<Vec<Version>>>,
+) {
+    let mut draws = rival * 7919 + 1;
+    let mut draw = move |below: u64| {
+        draws = draws
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (draws >> 33) % below
+    };
+    let mut made = 0_u64;
+    loop {
+        if acknowledged.lock().unwrap().len() >= publishes {
+            return;
+        }
+        let lease = repository
+            .lease(LATEST, &format!("rival {rival}"), times)
+            .await
+            .unwrap();
+        let newest = repository.newest().await.unwrap();
+        let (mut parent, mut step) = newest.map_or((None, 0), |newest| (Some(newest.version), newest.step));
+        for _ in 0..4 {
+            step += 1 + draw(3);
+            made += 1;
+            let model = Bytes::from(format!("{rival} {made}"));
+            let draft = Draft {
+                parent: parent.clone(),
+                ..draft(step)
+            };
+            let stall = times.expires * u32::from(draw(4) == 0) * 2;
+            let published = async {
+                let version = lease.publish(draft, vec![(MODEL, model)]).await?;
+                tokio::time::sleep(stall).await;
+                lease.set_label(&version).await?;
+                Ok::<_, Error>(version)
+            };
+            match published.await {
+                Ok(version) => {
+                    acknowledged.lock().unwrap().push(version.clone());
+                    parent = Some(version);
+                }
+                Err(Error::Fenced { .. }) => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        if draw(2) == 0 {
+            lease.release().await.unwrap();
+        }
+    }
+}
