@@ -1,7 +1,9 @@
 //! The role: puts the parts together and ends them together.
 
+use std::sync::Arc;
+
 use anyhow::Context as _;
-use checkpoints::Repository;
+use checkpoints::{Lease, Repository};
 use games::RowSymmetries;
 use service::{config::RunConfig, connect};
 use tokio::{
@@ -16,23 +18,60 @@ use crate::{
     game::TrainingGame,
     network::NetworkShape,
     publish::Publisher,
-    report::Reporter,
+    report::{self, Reporter},
     resume::{self, Resumed},
     source::{PREFETCHED, Source, StoreView},
+    tenure::{self, Folder},
     train::{Progress, Trainer},
     worker::{PROOF_POSITIONS, Parts, Worker},
 };
 
-/// Trains until `shutdown`; then publishes what is not published yet.
+/// Trains until `shutdown`; then publishes what is not published yet. While another learner publishes to the same store
+/// this one waits.
 ///
 /// # Errors
 /// Where the configuration names what is not there (game, device, ONNX Runtime), the newest checkpoint cannot be gone on
-/// from, or training cannot go on. The replay store or the model store being away is no error.
+/// from, training cannot go on, or another learner has taken over. The replay store or the model store being away is no error.
 pub async fn run(config: RunConfig, shutdown: CancellationToken) -> anyhow::Result<()> {
+    report::register();
+    let folder = Folder::take(&config.learner.folder)?;
+    let repository = Repository::open(&config.checkpoints.store)?;
     let game = TrainingGame::new(&config.game, PROOF_POSITIONS, config.run.seed)?;
     let shape = NetworkShape::new(&config.model, &game.layout)?;
-    let repository = Repository::open(&config.checkpoints.store)?;
-    let resumed = resume::newest(&repository, &game.layout, &shape, &shutdown).await?;
+    let Some(lease) = tenure::lease(&repository, &folder, &shutdown)
+        .await
+        .context("cannot publish to the model store")?
+    else {
+        return Ok(());
+    };
+    let lease = Arc::new(lease);
+    // What was trained after the lease is lost would be for nothing.
+    let stop = shutdown.child_token();
+    let watching = tokio::spawn({
+        let (lease, stop) = (lease.clone(), stop.clone());
+        async move {
+            lease.lost().await;
+            stop.cancel();
+        }
+    });
+    let trained = train(config, game, shape, repository, lease.clone(), stop).await;
+    watching.abort();
+    tenure::release(&lease).await;
+    match lease.is_lost() {
+        Some(error) => Err(error).context("training ends"),
+        None => trained,
+    }
+}
+
+async fn train(
+    config: RunConfig,
+    game: TrainingGame,
+    shape: NetworkShape,
+    repository: Repository,
+    lease: Arc<Lease>,
+    shutdown: CancellationToken,
+) -> anyhow::Result<()> {
+    let resumed = resume::newest(&repository, &lease, &game.layout, &shape, &shutdown).await?;
     if shutdown.is_cancelled() {
         return Ok(());
     }
@@ -59,6 +98,7 @@ pub async fn run(config: RunConfig, shutdown: CancellationToken) -> anyhow::Resu
         game,
         shape,
         repository,
+        lease,
         resumed,
         view: source.view(),
         batches,
@@ -84,8 +124,9 @@ struct Training {
     game: TrainingGame,
     shape: NetworkShape,
     repository: Repository,
+    lease: Arc<Lease>,
     resumed: Option<Resumed>,
-    view: std::sync::Arc<StoreView>,
+    view: Arc<StoreView>,
     batches: mpsc::Receiver<crate::batches::HostBatch>,
     runtime: Handle,
     shutdown: CancellationToken,
@@ -98,6 +139,7 @@ impl Training {
         device::set_threads(config.learner.threads);
         let publisher = Publisher::new(
             self.repository,
+            self.lease,
             self.game.layout.clone(),
             config.run.seed,
             config.checkpoints.keep,

@@ -47,6 +47,7 @@ pub mod resume;
 pub mod snapshot;
 pub mod source;
 pub mod tensors;
+pub mod tenure;
 pub mod torch;
 pub mod train;
 pub mod worker;

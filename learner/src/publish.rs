@@ -1,9 +1,9 @@
 //! From a trainer to a checkpoint: snapshot, export, proof, upload, label, pruning.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use bytes::Bytes;
-use checkpoints::{Draft, LATEST, MODEL, OPTIMIZER, Repository, Version, WEIGHTS};
+use checkpoints::{Draft, Lease, MODEL, OPTIMIZER, Repository, Version, WEIGHTS};
 use games::RowLayout;
 use service::backoff::Backoff;
 use tokio::runtime::Handle;
@@ -28,7 +28,7 @@ pub enum PublishError {
     /// Taking the state failed.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
-    /// The model store refused, or was away until the process was asked to stop.
+    /// The model store refused (another learner may have taken over), or was away until the process was asked to stop.
     #[error(transparent)]
     Store(#[from] checkpoints::Error),
 }
@@ -56,6 +56,7 @@ impl From<ProofError> for PublishError {
 #[derive(Debug)]
 pub struct Publisher {
     repository: Repository,
+    lease: Arc<Lease>,
     layout: RowLayout,
     seed: u64,
     keep: usize,
@@ -66,12 +67,13 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    /// Publishes to `repository`, keeping so many old checkpoints (0: all); `parent` is the checkpoint resumed from.
+    /// Publishes to `repository` by the right of `lease`, keeping so many old checkpoints (0: all); `parent` is the checkpoint resumed from.
     ///
     /// # Errors
     /// [`ProofError::Runtime`] where ONNX Runtime cannot be loaded: nothing could be proven, so nothing published.
     pub fn new(
         repository: Repository,
+        lease: Arc<Lease>,
         layout: RowLayout,
         seed: u64,
         keep: usize,
@@ -81,6 +83,7 @@ impl Publisher {
     ) -> Result<Self, ProofError> {
         Ok(Self {
             repository,
+            lease,
             layout,
             seed,
             keep,
@@ -164,8 +167,8 @@ impl Publisher {
         draft: &Draft,
         files: &[(&str, Bytes)],
     ) -> Result<Version, checkpoints::Error> {
-        let version = self.repository.publish(draft.clone(), files.to_vec()).await?;
-        self.repository.set_label(LATEST, &version).await?;
+        let version = self.lease.publish(draft.clone(), files.to_vec()).await?;
+        self.lease.set_label(&version).await?;
         Ok(version)
     }
 

@@ -16,6 +16,19 @@ const INTERVAL: Duration = Duration::from_secs(10);
 /// A file of lines beyond this is put aside (one is kept), in bytes: half a year of lines.
 const MAX_BYTES: u64 = 64 << 20;
 
+/// Counters that an alert or a dashboard looks at are there from the start, so that the first event is seen as a rise.
+pub fn register() {
+    for counter in [
+        "minuet_learner_checkpoints_total",
+        "minuet_learner_refused_checkpoints_total",
+        "minuet_learner_rollbacks_total",
+        "minuet_learner_samples_total",
+        "minuet_learner_steps_total",
+    ] {
+        metrics::counter!(counter).increment(0);
+    }
+}
+
 /// Means over the steps since the last line.
 #[derive(Clone, Debug, Default, Serialize)]
 struct Line {

@@ -1,6 +1,6 @@
 //! Finding the checkpoint to go on from.
 
-use checkpoints::{LATEST, Manifest, OPTIMIZER, Repository, Version, WEIGHTS};
+use checkpoints::{LATEST, Lease, Manifest, OPTIMIZER, Repository, Version, WEIGHTS};
 use games::RowLayout;
 use service::backoff::Backoff;
 use tokio_util::sync::CancellationToken;
@@ -64,19 +64,20 @@ pub enum ResumeError {
 }
 
 /// The newest checkpoint of the store, if there is any. Where a crash came between a checkpoint and its label, the
-/// label is moved now. While the store is away it is tried again and again; `None` as well where `shutdown` ends that.
+/// label is moved now, by the right of `lease`. While the store is away it is tried again and again; `None` as well where `shutdown` ends that.
 ///
 /// # Errors
 /// [`ResumeError`].
 pub async fn newest(
     repository: &Repository,
+    lease: &Lease,
     layout: &RowLayout,
     shape: &NetworkShape,
     shutdown: &CancellationToken,
 ) -> Result<Option<Resumed>, ResumeError> {
     let mut backoff = Backoff::for_connections();
     loop {
-        match try_newest(repository, layout, shape).await {
+        match try_newest(repository, lease, layout, shape).await {
             Err(ResumeError::Store(error)) if error.is_transient() => {
                 if (backoff.attempts() + 1).is_power_of_two() {
                     tracing::warn!(%error, "cannot look for a checkpoint to resume from; trying again");
@@ -92,6 +93,7 @@ pub async fn newest(
 
 async fn try_newest(
     repository: &Repository,
+    lease: &Lease,
     layout: &RowLayout,
     shape: &NetworkShape,
 ) -> Result<Option<Resumed>, ResumeError> {
@@ -112,7 +114,7 @@ async fn try_newest(
     };
     if repository.label(LATEST).await?.as_ref() != Some(&version) {
         tracing::info!(%version, "moving the label `latest` to the newest checkpoint");
-        repository.set_label(LATEST, &version).await?;
+        lease.set_label(&version).await?;
     }
     Ok(Some(Resumed { version, snapshot }))
 }

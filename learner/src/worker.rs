@@ -111,8 +111,7 @@ impl Worker {
             trainer.set_precision(precision);
         }
         metrics::gauge!("minuet_learner_step").set(trainer.progress.step as f64);
-        // From the start, so that an alert sees the first one as a rise.
-        metrics::counter!("minuet_learner_rollbacks_total").increment(0);
+        metrics::gauge!("minuet_learner_checkpoint_step").set(trainer.progress.step as f64);
         Ok(Self {
             published_step: trainer.progress.step,
             trainer,

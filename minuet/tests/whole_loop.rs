@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+#[path = "support/metrics.rs"]
+mod metrics;
 #[path = "support/run.rs"]
 mod run;
 
@@ -17,6 +19,8 @@ fn actors_play_the_learner_publishes_and_actors_are_answered_by_it() {
     let mut first = Run::start(folder.path(), &tiny_run());
     let started = first.wait_for("started", |event| event["new"] == true);
     assert_eq!(started["game"], "paco-sako");
+    let pages = metrics::pages(&started);
+    metrics::counters_are_there_from_the_start(&pages);
 
     let untrained = first.wait_for("serving", |_| true)["version"].clone();
     let checkpoint = first.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
@@ -26,6 +30,7 @@ fn actors_play_the_learner_publishes_and_actors_are_answered_by_it() {
     // Checkpoints come fast here, and the server takes the newest: it is this one or a later one.
     let serving = first.wait_for("serving", |event| step_of(&event["version"]) >= trained);
     assert_ne!(untrained, serving["version"]);
+    metrics::all_named_are_exported(&pages);
     // A stored game says which models answered during it.
     let game = first.wait_for_game(|game| {
         let steps = game

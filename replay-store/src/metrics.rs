@@ -47,8 +47,15 @@ pub fn describe() {
     );
     describe_histogram!(COMMIT, "games made durable together");
     // From the start, so that an alert sees the first one as a rise.
-    counter!(DUPLICATES).increment(0);
-    counter!(DAMAGED).increment(0);
+    for name in [
+        GAMES_INSERTED,
+        POSITIONS_INSERTED,
+        POSITIONS_SAMPLED,
+        DUPLICATES,
+        DAMAGED,
+    ] {
+        counter!(name).increment(0);
+    }
     counter!(REFUSED, "reason" => "full").increment(0);
 }
 

@@ -10,7 +10,7 @@ use crate::common::{
     run::{Learner, PATIENCE, config, start_store},
     store::{self, State},
 };
-use checkpoints::{LATEST, Manifest, WEIGHTS};
+use checkpoints::{LATEST, LeaseTimes, Manifest, WEIGHTS};
 use service::config::{GameConfig, Precision, RunConfig};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -231,4 +231,44 @@ async fn the_precision_is_measured_once_and_kept() {
     let later = learner.reaches(12).await;
     assert_eq!(later.learner_state["progress"]["precision"], measured);
     learner.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_learner_that_was_replaced_ends_and_says_so() {
+    let home = tempfile::tempdir().unwrap();
+    let state = Arc::new(State::default());
+    let (address, _stop) = start_store(&state).await;
+    state.insert(96);
+    let mut replaced = config(home.path(), &address);
+    replaced.learner.folder = home.path().join("one");
+    let learner = Learner::start(replaced.clone());
+    let repository = learner.repository.clone();
+    learner.reaches(6).await;
+    let twin = Learner::start(replaced.clone()).fails().await;
+    assert!(twin.contains("another learner runs in"), "{twin}");
+
+    // A second learner in a folder of its own waits and publishes nothing.
+    let mut other = replaced.clone();
+    other.learner.folder = home.path().join("two");
+    let second = Learner::start(other);
+
+    // As if the first one had been cut off for as long as a lease lasts: somebody else has it now.
+    let name = std::fs::read_to_string(home.path().join("one/learner.lock")).unwrap();
+    let times = LeaseTimes::default();
+    let taken = repository.lease(LATEST, &name, times).await.unwrap();
+    state.insert(192);
+    let reason = learner.fails().await;
+    assert!(
+        reason.contains("another process has taken over `latest`"),
+        "{reason}"
+    );
+    let before = repository.newest().await.unwrap().unwrap();
+    assert_eq!(before.token, 1, "nobody has published since");
+
+    // Given back, the one that waits goes on from there.
+    assert!(!second.ended.is_finished());
+    taken.release().await.unwrap();
+    let after = second.reaches(before.step + 6).await;
+    assert_eq!(after.token, 3);
+    second.stop().await;
 }

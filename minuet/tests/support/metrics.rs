@@ -1,0 +1,100 @@
+//! What dashboards, alerts and autoscalers ask for, and what running processes export.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::{Read as _, Write as _},
+    net::TcpStream,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Files that name metrics, from the repository's root.
+const FILES: [&str; 5] = [
+    "deploy/grafana/dashboards/minuet.json",
+    "deploy/prometheus/alerts.yml",
+    "deploy/kubernetes/components/monitoring/prometheus-rule.yaml",
+    "deploy/kubernetes/components/hpa/adapter-rules.yaml",
+    "deploy/kubernetes/components/keda/scaled-object.yaml",
+];
+
+/// The processes of a `started` event and their metrics pages.
+pub fn pages(started: &Value) -> Vec<String> {
+    let processes = started["processes"].as_array().unwrap();
+    let page = |process: &Value| process["metrics"].as_str().unwrap().to_owned();
+    processes.iter().map(page).collect()
+}
+
+/// Waits until every metric that the deployment's files name is on one of the pages.
+pub fn all_named_are_exported(pages: &[String]) {
+    let named = named();
+    assert!(named.len() > 40, "{named:?}");
+    wait_for(pages, &named);
+}
+
+/// Waits until the processes answer, and checks that counters are there before anything is counted: an alert on a rise
+/// does not see a counter that begins with its first event.
+pub fn counters_are_there_from_the_start(pages: &[String]) {
+    let counters = named().into_iter().filter(|name| name.ends_with("_total"));
+    wait_for(pages, &counters.collect());
+}
+
+fn wait_for(pages: &[String], wanted: &BTreeSet<String>) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let there: BTreeSet<String> = pages.iter().flat_map(|page| exported(page)).collect();
+        let missing: Vec<&String> = wanted.difference(&there).collect();
+        if missing.is_empty() {
+            return;
+        }
+        assert!(Instant::now() < deadline, "no process exports {missing:?}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Names in the files, as they are on a page; recorded ones are made by Prometheus itself.
+fn named() -> BTreeSet<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut recorded = BTreeSet::new();
+    let mut named = BTreeSet::new();
+    for file in FILES {
+        let text = fs::read_to_string(root.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+        for line in text.lines() {
+            let names =
+                words(line).filter(|word| word.starts_with("minuet_") || word.starts_with("process_"));
+            if line.trim_start().trim_start_matches("- ").starts_with("record:") {
+                recorded.extend(names.map(str::to_owned));
+            } else {
+                named.extend(names.map(str::to_owned));
+            }
+        }
+    }
+    named.difference(&recorded).cloned().collect()
+}
+
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_' || letter == ':'))
+}
+
+/// Names on a page; none where nothing answers yet.
+fn exported(address: &str) -> Vec<String> {
+    let page = || -> std::io::Result<String> {
+        let mut stream = TcpStream::connect(address)?;
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        write!(
+            stream,
+            "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+        )?;
+        let mut page = String::new();
+        stream.read_to_string(&mut page)?;
+        Ok(page)
+    };
+    let page = page().unwrap_or_default();
+    let samples = page.lines().filter(|line| !line.starts_with('#'));
+    samples
+        .filter_map(|line| words(line).next().map(str::to_owned))
+        .collect()
+}
