@@ -12,7 +12,7 @@ CARGO_BUILD = cargo build --release --locked --workspace --bins --examples
 MINUET = target/release/minuet
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-clients bench soak lint format build setup check-tools clean images compose-up compose-down
+.PHONY: help up test test-docker test-clients bench soak lint format build setup check-tools clean images compose-up compose-down
 
 help: ## what there is to type
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,6 +23,9 @@ up: build ## train on this machine: make up GAME=paco-sako RUN=runs/my-run; Ctrl
 test: setup test-clients ## every test, the whole loop included (needs no network after the set-up)
 	@python3 -m unittest discover -q -s scripts/tests
 	cargo test --release --locked --workspace --no-fail-fast
+
+test-docker: build ## the compose stack in containers: scaled, killed, cut off (six minutes)
+	@python3 -m unittest -v deploy/tests/test_compose.py
 
 bench: build ## the benchmarks, one JSON object a line
 	@for what in games search inference playouts replay selfplay; do $(MINUET) bench $$what --json $(ARGS) || exit 1; done

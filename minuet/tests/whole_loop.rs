@@ -8,6 +8,8 @@
 mod metrics;
 #[path = "support/run.rs"]
 mod run;
+#[path = "../../checkpoints/tests/common/server.rs"]
+mod server;
 
 use std::{collections::BTreeSet, path::Path, process::Command};
 
@@ -83,6 +85,29 @@ fn killing_each_role_loses_no_game_and_doubles_none() {
     }
     let kept = run.stop();
     assert!(kept["games"].as_u64().unwrap() >= seen.len() as u64);
+}
+
+#[test]
+fn checkpoints_in_an_object_store_are_trained_and_served() {
+    let Some(python) = server::python() else { return };
+    let store = server::Server::start(python, &[]);
+    let url = format!(
+        "checkpoints.store=\"s3://{}/run?endpoint=http://127.0.0.1:{}&allow_http=true\"",
+        server::BUCKET,
+        store.port
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = tiny_run();
+    settings.push(&url);
+    let mut run = Run::start_with(folder.path(), &settings, &server::credentials());
+    let checkpoint = run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
+    let trained = checkpoint["step"].as_u64().unwrap();
+    run.wait_for("serving", |event| step_of(&event["version"]) >= trained);
+    // Started again after a kill it goes on from there, without waiting for its own lease.
+    run.kill("learner");
+    run.wait_for("role-exited", |event| event["name"] == "learner");
+    run.wait_for("checkpoint", |event| event["step"].as_u64() > Some(trained));
+    run.stop();
 }
 
 /// `minuet query` finds the run's server by its folder.

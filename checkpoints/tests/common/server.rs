@@ -52,7 +52,8 @@ pub struct Server {
 
 impl Server {
     pub fn start(python: &Path, arguments: &[&str]) -> Self {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/common/s3_server.py");
+        // Other crates' tests use this file as well.
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../checkpoints/tests/common/s3_server.py");
         let mut child = Command::new(python)
             .arg(script)
             .args(arguments)

@@ -48,6 +48,11 @@ pub struct Run {
 
 impl Run {
     pub fn start(folder: &Path, settings: &[&str]) -> Self {
+        Self::start_with(folder, settings, &[])
+    }
+
+    /// With variables in the environment of all its processes.
+    pub fn start_with(folder: &Path, settings: &[&str], variables: &[(String, String)]) -> Self {
         let minuet = Path::new(env!("CARGO_BIN_EXE_minuet"));
         for role in ["actor", "inference-server", "replay-store", "learner"] {
             let binary = minuet.with_file_name(format!("minuet-{role}"));
@@ -64,7 +69,8 @@ impl Run {
         for setting in settings {
             command.args(["--set", setting]);
         }
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let variables = variables.iter().map(|(name, value)| (name, value));
+        let mut child = command.envs(variables).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let (send, events) = mpsc::channel();
         std::thread::spawn(move || {
