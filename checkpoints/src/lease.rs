@@ -170,6 +170,11 @@ impl Lease {
         self.held.token
     }
 
+    /// Where it is held.
+    pub fn repository(&self) -> &Repository {
+        &self.held.repository
+    }
+
     /// As [`Repository::publish`], by the right of this lease.
     ///
     /// # Errors

@@ -54,7 +54,7 @@ pub async fn run(config: RunConfig, shutdown: CancellationToken) -> anyhow::Resu
             stop.cancel();
         }
     });
-    let trained = train(config, game, shape, repository, lease.clone(), stop).await;
+    let trained = train(config, game, shape, lease.clone(), stop).await;
     watching.abort();
     tenure::release(&lease).await;
     match lease.is_lost() {
@@ -67,11 +67,10 @@ async fn train(
     config: RunConfig,
     game: TrainingGame,
     shape: NetworkShape,
-    repository: Repository,
     lease: Arc<Lease>,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
-    let resumed = resume::newest(&repository, &lease, &game.layout, &shape, &shutdown).await?;
+    let resumed = resume::newest(&lease, &game.layout, &shape, &shutdown).await?;
     if shutdown.is_cancelled() {
         return Ok(());
     }
@@ -97,7 +96,6 @@ async fn train(
         config,
         game,
         shape,
-        repository,
         lease,
         resumed,
         view: source.view(),
@@ -123,7 +121,6 @@ struct Training {
     config: RunConfig,
     game: TrainingGame,
     shape: NetworkShape,
-    repository: Repository,
     lease: Arc<Lease>,
     resumed: Option<Resumed>,
     view: Arc<StoreView>,
@@ -138,7 +135,6 @@ impl Training {
         let device = device::choose(config.learner.device)?;
         device::set_threads(config.learner.threads);
         let publisher = Publisher::new(
-            self.repository,
             self.lease,
             self.game.layout.clone(),
             config.run.seed,

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use bytes::Bytes;
-use checkpoints::{Draft, Lease, MODEL, OPTIMIZER, Repository, Version, WEIGHTS};
+use checkpoints::{Draft, Lease, MODEL, OPTIMIZER, Version, WEIGHTS};
 use games::RowLayout;
 use service::backoff::Backoff;
 use tokio::runtime::Handle;
@@ -55,7 +55,6 @@ impl From<ProofError> for PublishError {
 /// Publishes checkpoints of one run.
 #[derive(Debug)]
 pub struct Publisher {
-    repository: Repository,
     lease: Arc<Lease>,
     layout: RowLayout,
     seed: u64,
@@ -67,12 +66,11 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    /// Publishes to `repository` by the right of `lease`, keeping so many old checkpoints (0: all); `parent` is the checkpoint resumed from.
+    /// Publishes by the right of `lease`, keeping so many old checkpoints (0: all); `parent` is the checkpoint resumed from.
     ///
     /// # Errors
     /// [`ProofError::Runtime`] where ONNX Runtime cannot be loaded: nothing could be proven, so nothing published.
     pub fn new(
-        repository: Repository,
         lease: Arc<Lease>,
         layout: RowLayout,
         seed: u64,
@@ -82,7 +80,6 @@ impl Publisher {
         shutdown: CancellationToken,
     ) -> Result<Self, ProofError> {
         Ok(Self {
-            repository,
             lease,
             layout,
             seed,
@@ -173,7 +170,7 @@ impl Publisher {
     }
 
     async fn prune(&self) {
-        match self.repository.prune(self.keep).await {
+        match self.lease.repository().prune(self.keep).await {
             Ok(pruned) if pruned.leftovers.is_empty() => {}
             Ok(pruned) => tracing::info!(
                 leftovers = pruned.leftovers.len(),

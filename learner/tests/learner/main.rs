@@ -9,4 +9,5 @@ mod expansion;
 mod export;
 mod optimizer;
 mod role;
+mod tenure;
 mod training;
