@@ -13,6 +13,7 @@ use actor::{
 };
 use games::{Game as _, Symmetry};
 use proto::v1::EvaluateRequest;
+use service::connect::Link;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tonic::Code;
@@ -27,21 +28,26 @@ use crate::{
     tictactoe::TicTacToe,
 };
 
-struct Client {
+pub struct Client {
     asks: mpsc::Sender<Ask>,
-    answers: mpsc::Receiver<Answer>,
+    pub answers: mpsc::Receiver<Answer>,
     versions: Arc<Versions>,
-    totals: Arc<Totals>,
+    pub totals: Arc<Totals>,
     running: tokio::task::JoinHandle<Result<(), EvaluatorError>>,
 }
 
 impl Client {
     fn start(address: &str, answer_within: Duration) -> Self {
+        let link = service::connect::link(address, &service::config::SecurityConfig::default());
+        Self::over(link.unwrap(), answer_within)
+    }
+
+    pub fn over(link: Link, answer_within: Duration) -> Self {
         let (asks, asked) = mpsc::channel(4);
         let (answer, answers) = mpsc::channel(4);
         let (versions, totals) = (Arc::new(Versions::default()), Arc::new(Totals::default()));
         let evaluator = Evaluator {
-            channel: service::connect::link(address, &service::config::SecurityConfig::default()).unwrap(),
+            channel: link,
             expected: Arc::new(Expected::of::<TicTacToe>((), "latest")),
             versions: Arc::clone(&versions),
             totals: Arc::clone(&totals),
@@ -66,7 +72,7 @@ impl Client {
         }
     }
 
-    async fn ask(&self, id: u64) {
+    pub async fn ask(&self, id: u64) {
         let mut request = EvaluateRequest {
             id,
             legal_actions: (0..9).collect(),
@@ -98,7 +104,7 @@ impl Client {
     }
 }
 
-const LONG: Duration = Duration::from_secs(30);
+pub const LONG: Duration = Duration::from_secs(30);
 
 #[tokio::test]
 async fn what_passes_is_tried_again_until_it_has_passed() {

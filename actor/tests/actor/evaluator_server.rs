@@ -19,7 +19,7 @@ use proto::{
         evaluator_server::{Evaluator, EvaluatorServer},
     },
 };
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::Instant};
 use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
 use tonic::{Code, Request, Response, Status, Streaming, service::Routes};
 
@@ -32,6 +32,8 @@ pub enum Fate {
     Answer,
     /// An error on the stream.
     Error(Code),
+    /// RESOURCE_EXHAUSTED, and a hint when to come again.
+    Later(Duration),
     /// An answer that makes no sense: one value is missing.
     Nonsense,
     /// No answer at all.
@@ -47,6 +49,8 @@ pub struct Server {
     /// Says what becomes of the n-th request, from 0.
     fate: Box<dyn Fn(u64) -> Fate + Send + Sync>,
     pub requests: AtomicU64,
+    /// Which request came when.
+    pub arrivals: Mutex<Vec<(u64, Instant)>>,
     pub positions: AtomicU64,
     pub largest: AtomicU64,
     pub smallest: AtomicU64,
@@ -61,6 +65,7 @@ impl Server {
             version: Mutex::new("first".into()),
             fate: Box::new(fate),
             requests: AtomicU64::new(0),
+            arrivals: Mutex::new(Vec::new()),
             positions: AtomicU64::new(0),
             largest: AtomicU64::new(0),
             smallest: AtomicU64::new(u64::MAX),
@@ -93,6 +98,7 @@ impl Evaluator for Service {
         tokio::spawn(async move {
             while let Some(Ok(request)) = requests.next().await {
                 let nth = server.requests.fetch_add(1, Ordering::SeqCst);
+                server.arrivals.lock().push((request.id, Instant::now()));
                 let positions = request.legal_counts.len() as u64;
                 server.positions.fetch_add(positions, Ordering::SeqCst);
                 server.largest.fetch_max(positions, Ordering::SeqCst);
@@ -101,16 +107,8 @@ impl Evaluator for Service {
                 let layout = server.layout.lock().clone();
                 let reply = match (server.fate)(nth) {
                     Fate::Answer => answer(&request, &layout, version),
-                    Fate::Error(code) => EvaluateReply {
-                        id: request.id,
-                        error: Some(RequestError {
-                            code: code.into(),
-                            message: "as the test wishes".into(),
-                            position: None,
-                            retry_after_ms: None,
-                        }),
-                        ..Default::default()
-                    },
+                    Fate::Error(code) => refusal(request.id, code, None),
+                    Fate::Later(hint) => refusal(request.id, Code::ResourceExhausted, Some(hint)),
                     Fate::Nonsense => {
                         let mut reply = answer(&request, &layout, version);
                         reply.values.pop();
@@ -158,6 +156,19 @@ impl Evaluator for Service {
             provider: "hash".into(),
             digest: "hash".into(),
         }))
+    }
+}
+
+fn refusal(id: u64, code: Code, hint: Option<Duration>) -> EvaluateReply {
+    EvaluateReply {
+        id,
+        error: Some(RequestError {
+            code: code.into(),
+            message: "as the test wishes".into(),
+            position: None,
+            retry_after_ms: hint.map(|hint| hint.as_millis() as u32),
+        }),
+        ..Default::default()
     }
 }
 

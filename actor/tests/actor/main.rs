@@ -10,6 +10,7 @@ mod tictactoe;
 
 mod checking;
 mod evaluation;
+mod hints;
 mod killing;
 mod playing;
 mod problems;
