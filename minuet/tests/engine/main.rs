@@ -1,6 +1,8 @@
-//! `minuet uci` driven by python-chess, `minuet play` through a pipe, `minuet query` in this process.
+//! `minuet uci` driven by python-chess, `minuet play` and `minuet query` through a pipe, README.md's Python client.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod readme;
 
 use std::{
     io::Write as _,
@@ -38,25 +40,33 @@ fn minuet(arguments: &[&str], input: &str) -> (Option<i32>, String, String) {
     (done.status.code(), text(done.stdout), text(done.stderr))
 }
 
-#[test]
-fn python_chess_drives_the_engine() {
+/// An interpreter with the packages of scripts/python/`name`.txt; `None`, and a word on the terminal, where they can neither
+/// be found nor fetched.
+fn python(name: &str) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let found = Command::new("python3")
         .arg(root.join("scripts/python_env.py"))
-        .arg("chess")
+        .arg(name)
         .stderr(Stdio::inherit())
         .output()
         .unwrap();
     if found.status.code() == Some(UNREACHABLE) {
-        eprintln!(
-            "SKIPPED: python-chess is not in the cache and cannot be fetched; the engine was not driven"
-        );
-        return;
+        // To the terminal, past the test harness.
+        let said = format!("SKIPPED: scripts/python/{name}.txt is not in the cache and cannot be fetched\n");
+        std::io::stderr().write_all(said.as_bytes()).unwrap();
+        return None;
     }
     assert!(found.status.success());
-    let python = String::from_utf8(found.stdout).unwrap();
+    Some(String::from_utf8(found.stdout).unwrap().trim().into())
+}
+
+#[test]
+fn python_chess_drives_the_engine() {
+    let Some(python) = python("chess") else {
+        return;
+    };
     let folder = tempfile::tempdir().unwrap();
-    let done = Command::new(python.trim())
+    let done = Command::new(python)
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine/drive.py"))
         .arg("check")
         .arg(env!("CARGO_BIN_EXE_minuet"))

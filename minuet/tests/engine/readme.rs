@@ -1,0 +1,149 @@
+//! README.md's client of the Open Inference Protocol, run as it stands there against a served model. Only the address is
+//! another, since a test takes a free one.
+
+use std::{
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use checkpoints::{Draft, LATEST, MODEL, Repository, Version};
+use games::{Game as _, RowLayout, Symmetry, connect_four::ConnectFour};
+use onnx::{Input, Metadata, TowerShape, TowerWeights};
+use service::config::{Provider, RunConfig};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::python;
+
+/// The address in README.md.
+const ADDRESS: &str = "127.0.0.1:50051";
+
+/// The only block of Python in README.md.
+fn example(root: &Path) -> String {
+    let page = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let mut blocks = page.split("```python\n").skip(1);
+    let block = blocks.next().expect("README.md has no block of Python");
+    assert!(
+        blocks.next().is_none(),
+        "README.md has another block of Python; which one is meant?"
+    );
+    block.split("```").next().unwrap().to_owned()
+}
+
+async fn publish(folder: &Path, layout: &RowLayout, weights: &TowerWeights) -> Version {
+    let metadata = Metadata {
+        layout: layout.clone(),
+        step: 7,
+    };
+    let file = onnx::build(weights, &metadata, Input::Rows).unwrap();
+    let draft = Draft {
+        game: layout.game.clone(),
+        layout: serde_json::to_value(layout).unwrap(),
+        actions: layout.actions,
+        step: 7,
+        ..Draft::default()
+    };
+    let repository = Repository::open(folder.to_str().unwrap()).unwrap();
+    let version = repository
+        .publish(draft, vec![(MODEL, file.into())])
+        .await
+        .unwrap();
+    repository.set_label(LATEST, &version).await.unwrap();
+    version
+}
+
+/// The value and the priors of the position in the example, by the plain evaluation of the weights.
+fn truth(layout: &RowLayout, weights: &TowerWeights) -> Vec<f32> {
+    let mut state = ConnectFour::start(&Default::default(), None).unwrap();
+    state.play_legal(3);
+    let encoding = ConnectFour::encoding(0).unwrap();
+    let (mut row, mut actions) = (Vec::new(), Vec::new());
+    state.write_row(encoding, Symmetry::IDENTITY, &mut row);
+    state.legal_actions(&mut actions);
+    let stack = layout.stack().unwrap();
+    let mut planes = vec![0.0; stack.tensor_len()];
+    stack.expand(&row, &mut planes).unwrap();
+    let (logits, value) = onnx::reference::evaluate(weights, &planes);
+    let exps: Vec<f32> = actions
+        .iter()
+        .map(|&action| logits[state.policy_index(encoding, Symmetry::IDENTITY, action) as usize].exp())
+        .collect();
+    let sum: f32 = exps.iter().sum();
+    let mut numbers = vec![value];
+    numbers.extend(exps.iter().map(|exp| exp / sum));
+    numbers
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_readmes_client_runs_as_it_is_written() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let Some(python) = python("kserve") else {
+        return;
+    };
+    let layout = ConnectFour::layout(ConnectFour::encoding(0).unwrap());
+    let weights = TowerWeights::random(&layout, &TowerShape::new(&layout, 1, 8), 1);
+    let folder = tempfile::tempdir().unwrap();
+    let version = publish(folder.path(), &layout, &weights).await;
+    let mut config = RunConfig::default();
+    config.checkpoints.store = folder.path().to_str().unwrap().into();
+    config.game.name = layout.game.clone();
+    config.game.options = layout.options;
+    config.inference.provider = Provider::Cpu;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let shutdown = CancellationToken::new();
+    let serving = tokio::spawn(inference_server::serve(listener, config, shutdown.clone()));
+    // A call before the model is there is answered UNAVAILABLE; a health probe would say so too.
+    let mut client =
+        proto::v1::evaluator_client::EvaluatorClient::new(service::connect::channel(&address).unwrap());
+    while client
+        .describe_model(proto::v1::DescribeModelRequest::default())
+        .await
+        .is_err()
+    {
+        assert!(!serving.is_finished(), "the server ended");
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+
+    // The program it calls is found from the repository's root, and is the one that this test was built with.
+    let mut script = example(root);
+    for (written, here) in [
+        (ADDRESS, address.as_str()),
+        ("target/release/minuet", env!("CARGO_BIN_EXE_minuet")),
+    ] {
+        assert_eq!(
+            script.matches(written).count(),
+            1,
+            "{written} in README.md's example"
+        );
+        script = script.replace(written, here);
+    }
+    let mut running = Command::new(python);
+    running
+        .args(["-c", &script])
+        .current_dir(root)
+        .stderr(Stdio::piped());
+    let done = tokio::task::spawn_blocking(move || running.output().unwrap())
+        .await
+        .unwrap();
+    let said = String::from_utf8(done.stdout).unwrap();
+    assert!(
+        done.status.success(),
+        "{said}{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    let (answered, numbers) = said.split_once(' ').unwrap();
+    assert_eq!(answered, version.as_str());
+    let found: Vec<f32> = numbers
+        .split(|letter: char| letter.is_whitespace() || "[]".contains(letter))
+        .filter(|word| !word.is_empty())
+        .map(|word| word.parse().unwrap())
+        .collect();
+    let expected = truth(&layout, &weights);
+    assert_eq!(found.len(), expected.len(), "{said}");
+    for (found, expected) in found.iter().zip(&expected) {
+        assert!((found - expected).abs() < 1e-4, "{said}: {expected:?}");
+    }
+    shutdown.cancel();
+    serving.await.unwrap().unwrap();
+}
