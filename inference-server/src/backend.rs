@@ -130,6 +130,15 @@ impl Backend {
         }
     }
 
+    /// Whether batches are padded up to a few sizes. The default CPU provider takes any size at the same speed, so that
+    /// padding would cost what it adds; the others choose kernels, or compile, for each shape they see.
+    pub fn pads(self) -> bool {
+        match self {
+            Self::Cpu => false,
+            Self::OpenvinoF32 | Self::OpenvinoBf16 | Self::Cuda => true,
+        }
+    }
+
     /// Loads a model whose inputs have new shapes in nearly every batch.
     ///
     /// # Errors

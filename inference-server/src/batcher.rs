@@ -84,7 +84,11 @@ impl Batcher {
         match pushed {
             Ok(()) => {
                 self.metrics.waiting(waiting);
-                self.changed.notify_one();
+                // While the device works nothing is formed of less than a largest batch, so nobody need look. A batch that
+                // is finished after this was read wakes the task too, and what was queued before is seen then.
+                if waiting >= self.policy.max_batch || self.at_device.load(Ordering::Acquire) == 0 {
+                    self.changed.notify_one();
+                }
                 Ok(())
             }
             Err(Refusal::QueueFull { waiting, most, .. }) => Err(Refusal::QueueFull {

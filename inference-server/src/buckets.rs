@@ -2,14 +2,24 @@
 
 /// The sizes a batch is padded up to, ascending.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Buckets(Vec<usize>);
+pub struct Buckets {
+    sizes: Vec<usize>,
+    /// Whether a person chose them.
+    are_configured: bool,
+}
+
+/// With [`Buckets::fine`] a batch is padded by no more than its size divided by this.
+const FINEST: usize = 32;
 
 impl Buckets {
     /// The sizes `configured` (ascending, ending with `max_batch`), or, where that is empty, powers of two and, from 16
     /// on, the sizes half-way between them: at most a third of a batch is padding then.
     pub fn new(configured: &[usize], max_batch: usize) -> Self {
         if !configured.is_empty() {
-            return Self(configured.to_vec());
+            return Self {
+                sizes: configured.to_vec(),
+                are_configured: true,
+            };
         }
         let powers = (0..usize::BITS - 1).map(|power| 1_usize << power);
         let mut sizes: Vec<usize> = powers
@@ -18,31 +28,50 @@ impl Buckets {
             .take_while(|&size| size < max_batch)
             .collect();
         sizes.push(max_batch.max(1));
-        Self(sizes)
+        Self {
+            sizes,
+            are_configured: false,
+        }
+    }
+
+    /// For providers that gain nothing by padding: hardly any, and yet a number of sizes that grows with the logarithm of
+    /// the largest only, since a provider may remember something about each. Sizes that a person chose stay.
+    pub fn fine(&self) -> Self {
+        if self.are_configured {
+            return self.clone();
+        }
+        let mut sizes = Vec::new();
+        let mut size = 1;
+        while size < self.largest() {
+            sizes.push(size);
+            size += (size.next_power_of_two() / 2 / FINEST).max(1);
+        }
+        sizes.push(self.largest());
+        Self { sizes, ..*self }
     }
 
     /// Every size up to the largest of these: nothing is padded.
     pub fn every_size(&self) -> Self {
-        Self((1..=self.largest()).collect())
+        Self {
+            sizes: (1..=self.largest()).collect(),
+            ..*self
+        }
     }
 
     /// All sizes, ascending.
     pub fn sizes(&self) -> &[usize] {
-        &self.0
+        &self.sizes
     }
 
     /// The largest.
     pub fn largest(&self) -> usize {
-        self.0.last().copied().unwrap_or(1)
+        self.sizes.last().copied().unwrap_or(1)
     }
 
     /// The smallest size that holds `positions`; the largest where none does.
     pub fn fit(&self, positions: usize) -> usize {
-        self.0
-            .iter()
-            .copied()
-            .find(|&size| size >= positions)
-            .unwrap_or_else(|| self.largest())
+        let place = self.sizes.partition_point(|&size| size < positions);
+        self.sizes.get(place).copied().unwrap_or_else(|| self.largest())
     }
 }
 
@@ -64,6 +93,8 @@ mod tests {
         );
         assert_eq!(Buckets::new(&[], 1).sizes(), [1]);
         assert_eq!(Buckets::new(&[5, 128], 128).sizes(), [5, 128]);
+        assert_eq!(Buckets::new(&[5, 128], 128).fine().sizes(), [5, 128]);
+        assert!(Buckets::new(&[], 64).fine().sizes().iter().copied().eq(1..=64));
     }
 
     proptest! {
@@ -75,6 +106,10 @@ mod tests {
             let size = buckets.fit(positions);
             prop_assert!(positions <= size && size <= max);
             prop_assert!(positions < 16 || 3 * size <= 3 * max.min(positions + positions / 2 + 1));
+            let fine = buckets.fine();
+            prop_assert!(fine.sizes().is_sorted() && fine.largest() == max && fine.sizes().len() <= 64 + 32 * 8);
+            let size = fine.fit(positions);
+            prop_assert!(positions <= size && size <= max && size <= positions + positions / 32);
         }
     }
 }

@@ -26,6 +26,19 @@ pub struct Finished {
     pub places: Vec<u32>,
     /// What the model gave.
     pub outputs: Result<Box<dyn Outputs>, RunError>,
+    /// When what was done.
+    pub times: Times,
+}
+
+/// When a batch was on which step of its way.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// The device's thread took it.
+    pub taken: Instant,
+    /// Its rows were put together, and given to the model.
+    pub assembled: Instant,
+    /// The model was done.
+    pub computed: Instant,
 }
 
 /// A running executor.
@@ -64,17 +77,20 @@ fn execute(formed: Formed, metrics: &Metrics) -> Finished {
         pieces,
         positions,
     } = formed;
+    let taken = Instant::now();
     let (places, distinct) = share_places(&pieces, positions);
     let size = model.buckets.fit(distinct);
-    let began = Instant::now();
     for piece in &pieces {
         if piece.first == 0 {
             metrics.queued_for(piece.job.queued.elapsed());
         }
     }
-    let outputs = model.run(assemble(&pieces, &places, model.info.layout.row_len(), size));
+    let batch = assemble(&pieces, &places, model.info.layout.row_len(), size);
+    let assembled = Instant::now();
+    let outputs = model.run(batch);
+    let computed = Instant::now();
     metrics.duplicates(positions - distinct);
-    metrics.batch(distinct, size, began.elapsed());
+    metrics.batch(distinct, size, computed - assembled);
     if let Err(error) = &outputs {
         metrics.device_failed();
         tracing::error!(version = model.info.version, positions, %error, "the device failed");
@@ -84,6 +100,11 @@ fn execute(formed: Formed, metrics: &Metrics) -> Finished {
         pieces,
         places,
         outputs,
+        times: Times {
+            taken,
+            assembled,
+            computed,
+        },
     }
 }
 

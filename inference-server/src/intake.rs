@@ -7,13 +7,14 @@ use std::{
     sync::Arc,
 };
 
+use service::telemetry::steps::Cause;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     batcher::Batcher,
     cache::Evaluations,
-    job::{Answer, Asked, ClientId, Draft, Evaluation, ReplyTo},
+    job::{Answer, Asked, Caller, ClientId, Draft, Evaluation, ReplyTo},
     library::Library,
     metrics::Metrics,
     models::Named,
@@ -60,22 +61,27 @@ impl Intake {
         })
     }
 
-    /// Every connection is a client; calls whose peer is not known are one together.
-    pub fn client(&self, peer: Option<SocketAddr>) -> ClientId {
-        ClientId(self.hasher.hash_one(peer))
+    /// Who makes the call that this task answers. Every connection is a client; calls whose peer is not known are one
+    /// together.
+    pub fn caller(&self, peer: Option<SocketAddr>) -> Caller {
+        Caller {
+            client: ClientId(self.hasher.hash_one(peer)),
+            cause: Cause::current(),
+        }
     }
 
     /// Answers one request. Dropping the future takes it out of the queue.
     ///
     /// # Errors
     /// [`Refusal`].
-    pub async fn evaluate(&self, client: ClientId, model: &str, asked: Asked) -> Answer {
+    pub async fn evaluate(&self, caller: Caller, model: &str, asked: Asked) -> Answer {
+        let client = caller.client;
         let (sender, answer) = oneshot::channel();
         let reply_to = ReplyTo::call(sender);
         let queued = match self.find(model) {
-            Ok(named) => self.queue(client, named, asked, reply_to),
+            Ok(named) => self.queue(caller, named, asked, reply_to),
             Err(Refusal::NotLoaded(_)) => match self.library.get(model).await {
-                Ok(named) => self.queue(client, named, asked, reply_to),
+                Ok(named) => self.queue(caller, named, asked, reply_to),
                 Err(refusal) => Err(refusal),
             },
             Err(refusal) => Err(refusal),
@@ -91,7 +97,7 @@ impl Intake {
     /// future that is given does so, and must be run.
     pub fn submit(
         self: &Arc<Self>,
-        client: ClientId,
+        caller: Caller,
         model: &str,
         asked: Asked,
         reply_to: ReplyTo,
@@ -101,7 +107,7 @@ impl Intake {
                 let intake = self.clone();
                 Some(async move {
                     match intake.library.get(&name).await {
-                        Ok(named) => intake.queue_or_refuse(client, named, asked, reply_to),
+                        Ok(named) => intake.queue_or_refuse(caller, named, asked, reply_to),
                         Err(refusal) => intake.refuse(refusal, &reply_to),
                     }
                 })
@@ -111,7 +117,7 @@ impl Intake {
                 None
             }
             Ok(named) => {
-                self.queue_or_refuse(client, named, asked, reply_to);
+                self.queue_or_refuse(caller, named, asked, reply_to);
                 None
             }
         }
@@ -124,12 +130,12 @@ impl Intake {
         self.library.models().find(model)
     }
 
-    fn queue_or_refuse(&self, client: ClientId, named: Named, asked: Asked, reply_to: ReplyTo) {
+    fn queue_or_refuse(&self, caller: Caller, named: Named, asked: Asked, reply_to: ReplyTo) {
         match self.check(named, asked) {
             Err(refusal) => self.refuse(refusal, &reply_to),
             Ok(draft) if draft.is_known() => reply_to.send(Ok(self.known(draft))),
             Ok(draft) => {
-                let job = Arc::new(draft.into_job(client, reply_to));
+                let job = Arc::new(draft.into_job(caller, reply_to));
                 if let Err(refusal) = self.batcher.push(job.clone()) {
                     self.metrics.refused(&refusal);
                     job.refuse(refusal);
@@ -138,13 +144,13 @@ impl Intake {
         }
     }
 
-    fn queue(&self, client: ClientId, named: Named, asked: Asked, reply_to: ReplyTo) -> Result<(), Refusal> {
+    fn queue(&self, caller: Caller, named: Named, asked: Asked, reply_to: ReplyTo) -> Result<(), Refusal> {
         let draft = self.check(named, asked)?;
         if draft.is_known() {
             reply_to.send(Ok(self.known(draft)));
             return Ok(());
         }
-        self.batcher.push(Arc::new(draft.into_job(client, reply_to)))
+        self.batcher.push(Arc::new(draft.into_job(caller, reply_to)))
     }
 
     fn check(&self, named: Named, asked: Asked) -> Result<Draft, Refusal> {

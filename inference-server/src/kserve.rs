@@ -27,7 +27,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::{
     intake::Intake,
-    job::{ClientId, Wants},
+    job::{Caller, Wants},
     metrics::Metrics,
     model::Model,
     refusal::Refusal,
@@ -124,7 +124,7 @@ async fn find(intake: &Arc<Intake>, name: &str, version: &str) -> Result<Found, 
 /// Answers one request. Where this is dropped, its place in the queue is freed.
 async fn infer(
     intake: &Arc<Intake>,
-    client: ClientId,
+    caller: Caller,
     request: ModelInferRequest,
 ) -> Result<ModelInferResponse, Fault> {
     let found = find(intake, &request.model_name, &request.model_version).await;
@@ -132,7 +132,7 @@ async fn infer(
     // What comes after is counted where every door's requests are.
     let (question, found) = read.inspect_err(|fault| intake.metrics.refused_with(fault.code()))?;
     // The name may point at another version by then, but never at another layout.
-    let evaluation = intake.evaluate(client, &found.name, question.asked).await?;
+    let evaluation = intake.evaluate(caller, &found.name, question.asked).await?;
     Ok(question.form.fill(evaluation))
 }
 
@@ -154,11 +154,11 @@ fn read(model: &Model, request: ModelInferRequest, max_request: usize) -> Result
 /// As [`infer`], for a stream: the answer says itself what went wrong.
 async fn infer_in_band(
     intake: Arc<Intake>,
-    client: ClientId,
+    caller: Caller,
     request: ModelInferRequest,
 ) -> ModelStreamInferResponse {
     let (id, model_name) = (request.id.clone(), request.model_name.clone());
-    match infer(&intake, client, request).await {
+    match infer(&intake, caller, request).await {
         Ok(response) => ModelStreamInferResponse {
             error_message: String::new(),
             infer_response: Some(response),
@@ -258,8 +258,8 @@ impl GrpcInferenceService for KserveService {
         &self,
         request: Request<ModelInferRequest>,
     ) -> Result<Response<ModelInferResponse>, Status> {
-        let client = self.intake.client(request.remote_addr());
-        let response = infer(&self.intake, client, request.into_inner()).await?;
+        let caller = self.intake.caller(request.remote_addr());
+        let response = infer(&self.intake, caller, request.into_inner()).await?;
         Ok(Response::new(response))
     }
 
@@ -271,7 +271,7 @@ impl GrpcInferenceService for KserveService {
         if intake.stopping.is_cancelled() {
             return Err(Refusal::Stopping.into());
         }
-        let client = intake.client(request.remote_addr());
+        let caller = intake.caller(request.remote_addr());
         let stopping = intake.stopping.clone();
         let open = Open::new(intake.metrics.clone());
         // What cannot be read ends the stream; a request that is refused does not. No more are read while as many as may
@@ -280,7 +280,7 @@ impl GrpcInferenceService for KserveService {
             .into_inner()
             .take_until(stopping.cancelled_owned())
             .scan((), |(), request| ready(request.ok()))
-            .map(move |request| infer_in_band(intake.clone(), client, request))
+            .map(move |request| infer_in_band(intake.clone(), caller.clone(), request))
             .buffer_unordered(MAX_IN_FLIGHT)
             .map(move |answer| {
                 let _counted = &open;

@@ -17,6 +17,7 @@
 //! | [`pace`] | how fast the device is |
 //! | [`executor`] | the device's thread |
 //! | [`reply`] | logits become priors |
+//! | [`span`] | what a collector of spans is told of a batch |
 //!
 //! Where models come from:
 //!
@@ -68,6 +69,7 @@ pub mod session;
 pub mod sidecar;
 pub mod slot;
 pub mod source;
+mod span;
 pub mod stream;
 #[cfg(test)]
 mod testing;

@@ -176,10 +176,10 @@ impl Loader {
             provider: backend.name(),
             bytes: self.memory_on(backend, file.bytes.len() as u64),
         };
-        let buckets = if varies(file.layout) {
-            self.buckets.every_size()
-        } else {
-            self.buckets.clone()
+        let buckets = match varies(file.layout) {
+            true => self.buckets.every_size(),
+            false if backend.pads() => self.buckets.clone(),
+            false => self.buckets.fine(),
         };
         Ok(Model::new(info, buckets, runner))
     }

@@ -10,13 +10,18 @@ use crate::{
     job::{Piece, Wants},
     metrics::Metrics,
     refusal::Refusal,
+    span::BatchSpan,
 };
 
 /// Answers finished batches, until there are no more. What was computed is kept in `cache`.
 pub async fn run(mut finished: mpsc::Receiver<Finished>, cache: Option<Arc<Evaluations>>, metrics: &Metrics) {
     let mut scratch = Scratch::default();
     while let Some(batch) = finished.recv().await {
+        let span = BatchSpan::of(&batch);
         answer(batch, &mut scratch, cache.as_deref(), metrics);
+        if let Some(span) = span {
+            span.tell();
+        }
     }
 }
 
@@ -33,6 +38,7 @@ fn answer(batch: Finished, scratch: &mut Scratch, cache: Option<&Evaluations>, m
         pieces,
         places,
         outputs,
+        times: _,
     } = batch;
     let outputs = match outputs {
         Ok(outputs) => outputs,

@@ -135,10 +135,8 @@ pub async fn serve(
         let (batcher, drained) = (batcher.clone(), drained.clone());
         async move { batcher.run(executor.batches, drained).await }
     });
-    let answering = async {
-        reply::run(executor.finished, cache, &metrics).await;
-        anyhow::bail!("the device's thread ended")
-    };
+    // On one of the runtime's workers, where the connections are served that the answers go to.
+    let mut answering = tokio::spawn(async move { reply::run(executor.finished, cache, &metrics).await });
     let serving = async {
         let ended = serve::serve_behind(door, routes, listener, health, shutdown, drain).await?;
         if ended == Drained::Cut {
@@ -148,8 +146,9 @@ pub async fn serve(
     };
     let ended = tokio::select! {
         ended = serving => ended,
-        failed = answering => failed,
+        _ = &mut answering => Err(anyhow::anyhow!("the device's thread ended")),
     };
+    answering.abort();
     following.abort();
     drained.cancel();
     // It ends at once: nothing but the refusal of what is left is to be done.

@@ -34,16 +34,16 @@ impl Evaluator for EvaluatorService {
         if self.intake.stopping.is_cancelled() {
             return Err(Refusal::Stopping.into());
         }
-        let client = self.intake.client(request.remote_addr());
-        let replies = stream::open(self.intake.clone(), client, request.into_inner());
+        let caller = self.intake.caller(request.remote_addr());
+        let replies = stream::open(self.intake.clone(), caller, request.into_inner());
         Ok(Response::new(Box::pin(replies)))
     }
 
     async fn evaluate(&self, request: Request<EvaluateRequest>) -> Result<Response<EvaluateReply>, Status> {
-        let client = self.intake.client(request.remote_addr());
+        let caller = self.intake.caller(request.remote_addr());
         let mut request = request.into_inner();
         let (id, model) = (request.id, std::mem::take(&mut request.model));
-        let evaluation = self.intake.evaluate(client, &model, request.into()).await?;
+        let evaluation = self.intake.evaluate(caller, &model, request.into()).await?;
         Ok(Response::new(evaluation.into_reply(id)))
     }
 

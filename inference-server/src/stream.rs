@@ -17,7 +17,7 @@ use tonic::{Status, Streaming};
 
 use crate::{
     intake::Intake,
-    job::{Answer, ClientId, Evaluation, ReplyTo},
+    job::{Answer, Caller, ClientId, Evaluation, ReplyTo},
     refusal::Refusal,
 };
 
@@ -27,7 +27,7 @@ pub const MAX_IN_FLIGHT: usize = 128;
 type Sender = mpsc::UnboundedSender<(u64, Answer)>;
 
 /// Begins to read `requests`, and gives the stream of answers.
-pub(crate) fn open(intake: Arc<Intake>, client: ClientId, requests: Streaming<EvaluateRequest>) -> Replies {
+pub(crate) fn open(intake: Arc<Intake>, caller: Caller, requests: Streaming<EvaluateRequest>) -> Replies {
     // Bounded by the permits: every answer belongs to a request that has one.
     let (sender, answers) = mpsc::unbounded_channel();
     let permits = Arc::new(Semaphore::new(MAX_IN_FLIGHT));
@@ -36,22 +36,26 @@ pub(crate) fn open(intake: Arc<Intake>, client: ClientId, requests: Streaming<Ev
         answers,
         permits: permits.clone(),
         intake: intake.clone(),
-        client,
+        client: caller.client,
         has_ended: false,
     };
-    tokio::spawn(async move { read(&intake, client, requests, &sender, &permits).await });
+    tokio::spawn(async move { read(&intake, caller, requests, &sender, &permits).await });
     replies
 }
 
 /// Reads until the client has ended its side, is gone, or the process is asked to stop.
 async fn read(
     intake: &Arc<Intake>,
-    client: ClientId,
+    caller: Caller,
     mut requests: Streaming<EvaluateRequest>,
     sender: &Sender,
     permits: &Semaphore,
 ) {
-    loop {
+    // Made once: registering with what all streams share costs more than reading a request.
+    let stopping = intake.stopping.cancelled();
+    let closed = sender.closed();
+    tokio::pin!(stopping, closed);
+    while !intake.stopping.is_cancelled() {
         let next = async {
             // Given back when the answer is sent.
             permits.acquire().await.ok()?.forget();
@@ -59,14 +63,15 @@ async fn read(
         };
         let request = tokio::select! {
             biased;
-            () = intake.stopping.cancelled() => return,
-            () = sender.closed() => return,
+            // What has arrived is taken without a look at the others; a stream that never waits sees them above.
             request = next => request,
+            () = &mut stopping => return,
+            () = &mut closed => return,
         };
         let Some(mut request) = request else { return };
         let reply_to = ReplyTo::Stream(request.id, sender.clone());
         let model = std::mem::take(&mut request.model);
-        if let Some(loading) = intake.submit(client, &model, request.into(), reply_to) {
+        if let Some(loading) = intake.submit(caller.clone(), &model, request.into(), reply_to) {
             // Bounded by the permits too. Others of this stream go on meanwhile.
             tokio::spawn(loading);
         }

@@ -4,6 +4,9 @@
 //! ([`TARGET`]), which the log leaves out and which costs a load and a branch where nobody collects. A caller's trace is taken
 //! from and given on in `traceparent` (W3C Trace Context), so an actor's question and the server's answer are one trace. Of
 //! traces that begin here a share is drawn (`--trace-share`); whoever begins one elsewhere decides for all of it.
+//! What many calls share has spans of its own: [`steps`].
+
+pub mod steps;
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -89,6 +92,7 @@ impl Telemetry {
             .with_sampler(Sampler::ParentBased(Box::new(Sampler::TraceIdRatioBased(share))))
             .with_resource(resource)
             .build();
+        *steps::TRACER.write() = Some(provider.tracer("minuet"));
         IS_ON.store(true, Ordering::Relaxed);
         Ok(Self { provider, runtime })
     }
@@ -101,6 +105,7 @@ impl Telemetry {
     /// Sends what is left.
     pub fn end(self) {
         IS_ON.store(false, Ordering::Relaxed);
+        *steps::TRACER.write() = None;
         if let Err(error) = self.provider.shutdown_with_timeout(LAST_WORDS) {
             tracing::warn!(%error, "the last spans were not sent");
         }
@@ -108,9 +113,14 @@ impl Telemetry {
     }
 }
 
+/// Whether spans are collected at all.
+pub fn is_on() -> bool {
+    IS_ON.load(Ordering::Relaxed)
+}
+
 /// The span of a call that came in, within the caller's trace where it names one.
 pub(crate) fn call_span(request: &http::Request<()>) -> Span {
-    if !IS_ON.load(Ordering::Relaxed) {
+    if !is_on() {
         return Span::none();
     }
     let span = tracing::info_span!(
@@ -128,7 +138,7 @@ pub(crate) fn call_span(request: &http::Request<()>) -> Span {
 
 /// Says in a call's metadata which trace it belongs to: that of the current span.
 pub(crate) fn inject(metadata: &mut MetadataMap) {
-    if IS_ON.load(Ordering::Relaxed) {
+    if is_on() {
         let context = Span::current().context();
         TraceContextPropagator::new().inject_context(&context, &mut Metadata(metadata));
     }

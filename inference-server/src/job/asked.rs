@@ -1,0 +1,83 @@
+//! What a request asks, and who asks it, whatever protocol it came by.
+
+use proto::v1::EvaluateRequest;
+use service::telemetry::steps::Cause;
+use tokio::time::Instant;
+
+/// Whose turn it is: batches are shared out among clients, of which every connection is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ClientId(pub u64);
+
+/// Who asks.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// Whose turn it is.
+    pub client: ClientId,
+    /// The call that the request came by, where its spans are collected.
+    pub cause: Option<Cause>,
+}
+
+impl From<ClientId> for Caller {
+    fn from(client: ClientId) -> Self {
+        Self { client, cause: None }
+    }
+}
+
+/// Who is served first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Priority {
+    /// Somebody waits for the answer.
+    Play,
+    /// Only throughput counts.
+    #[default]
+    SelfPlay,
+}
+
+/// What is wanted of the policy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wants {
+    /// Priors of the legal actions in half precision, as [`proto::priors`] has them.
+    #[default]
+    HalfPriors,
+    /// Priors of the legal actions.
+    Priors,
+    /// The logits of all actions; the request names no legal ones.
+    Logits,
+}
+
+/// What a request asks, whatever protocol it came by. The fields are those of [`EvaluateRequest`].
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    /// The rows of all positions, back to back.
+    pub indices: Vec<u32>,
+    /// Length of each row; empty: the model's.
+    pub row_lengths: Vec<u32>,
+    /// Policy indices of the legal actions of all positions, back to back.
+    pub legal_actions: Vec<u32>,
+    /// Number of legal actions of each position. Its length is the number of positions.
+    pub legal_counts: Vec<u32>,
+    /// What is wanted of the policy.
+    pub wants: Wants,
+    /// Who is served first.
+    pub priority: Priority,
+    /// After this the answer is of no use.
+    pub deadline: Option<Instant>,
+}
+
+impl From<EvaluateRequest> for Asked {
+    fn from(request: EvaluateRequest) -> Self {
+        let timeout = std::time::Duration::from_millis(request.timeout_ms.into());
+        Self {
+            priority: match request.priority() {
+                proto::v1::Priority::Play => Priority::Play,
+                proto::v1::Priority::Unspecified => Priority::SelfPlay,
+            },
+            indices: request.indices,
+            row_lengths: request.row_lengths,
+            legal_actions: request.legal_actions,
+            legal_counts: request.legal_counts,
+            wants: Wants::HalfPriors,
+            deadline: (!timeout.is_zero()).then(|| Instant::now() + timeout),
+        }
+    }
+}

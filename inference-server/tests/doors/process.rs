@@ -1,0 +1,99 @@
+//! The server as a process of its own: its memory is its own, and so is what it is started with.
+
+use std::{
+    collections::BTreeMap,
+    net::TcpListener,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use proto::v1::{DescribeModelRequest, evaluator_client::EvaluatorClient};
+use service::connect;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+
+use crate::common::{PATIENCE, Store};
+
+/// The server.
+pub struct Process {
+    child: Child,
+    pub address: String,
+    metrics: String,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Process {
+    /// On ports that were free just now, with the plain CPU provider and more `arguments`.
+    pub fn start(store: &Store, arguments: &[&str]) -> Self {
+        let [address, metrics] = [(); 2].map(|()| {
+            let free = TcpListener::bind("127.0.0.1:0").unwrap();
+            free.local_addr().unwrap().to_string()
+        });
+        let settings = [
+            format!("inference.address={address}"),
+            format!("inference.metrics={metrics}"),
+            format!("checkpoints.store={}", store.folder.path().display()),
+            "game.options=0".into(),
+            "inference.provider=cpu".into(),
+            "inference.max_batch=16".into(),
+            "inference.max_queue=512".into(),
+        ];
+        let child = Command::new(env!("CARGO_BIN_EXE_minuet-inference-server"))
+            .args(settings.iter().flat_map(|setting| ["--set", setting]))
+            .args(arguments)
+            .arg("--supervised")
+            .env_remove("MINUET_CONFIG")
+            .stdin(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        Self {
+            child,
+            address,
+            metrics,
+        }
+    }
+
+    /// What its metrics page says, without labels.
+    pub async fn page(&self) -> BTreeMap<String, f64> {
+        let mut stream = TcpStream::connect(&self.metrics).await.unwrap();
+        let asked = b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+        stream.write_all(asked).await.unwrap();
+        let mut page = String::new();
+        stream.read_to_string(&mut page).await.unwrap();
+        let figures = page.lines().filter_map(|line| line.split_once(' '));
+        figures
+            .filter_map(|(name, figure)| Some((name.to_owned(), figure.trim().parse().ok()?)))
+            .collect()
+    }
+
+    /// Waits until it has a model.
+    pub async fn ready(&self) {
+        let ready = async {
+            let mut client = EvaluatorClient::new(connect::channel(&self.address).unwrap());
+            while client
+                .describe_model(DescribeModelRequest::default())
+                .await
+                .is_err()
+            {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, ready).await.unwrap();
+    }
+
+    /// Asks it to stop, and waits until it has.
+    pub async fn stop(mut self) {
+        drop(self.child.stdin.take());
+        let ended = tokio::task::spawn_blocking(move || self.child.wait().unwrap());
+        assert!(ended.await.unwrap().success());
+    }
+}
