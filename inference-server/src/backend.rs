@@ -1,7 +1,8 @@
 //! What can run a model: ONNX Runtime's providers in the settings that were measured to be best.
 
-use std::fmt;
+use std::{fmt, path::PathBuf};
 
+use onnx::{legal::LEGAL, model::ROWS};
 use ort::{
     environment::Environment,
     ep::{
@@ -10,7 +11,10 @@ use ort::{
     },
     session::{Session, builder::SessionBuilder},
 };
-use service::config::Provider;
+use service::config::{InferenceConfig, Provider};
+
+/// Legal actions that few positions exceed.
+const USUAL_LEGAL: usize = 64;
 
 /// A provider in one precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,6 +27,58 @@ pub enum Backend {
     OpenvinoBf16,
     /// An NVIDIA GPU, f32.
     Cuda,
+    /// The same, compiled by TensorRT; what that does not take runs as with [`Backend::Cuda`].
+    Tensorrt,
+}
+
+/// How models are run, whatever runs them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Threads for one batch, where the CPU computes.
+    pub threads: usize,
+    /// Which GPU, from 0.
+    pub device: u32,
+    /// Whether models are converted to half precision.
+    pub fp16: bool,
+    /// Folder for TensorRT's engines; empty: none are kept.
+    pub engine_cache: PathBuf,
+    /// Whether batches are bound to memory, and legal logits picked by the model, on the CPU's providers too, which gains
+    /// nothing there: the same code runs then as with a GPU.
+    pub bind_always: bool,
+}
+
+impl From<usize> for Settings {
+    /// On the CPU, with so many threads.
+    fn from(threads: usize) -> Self {
+        Self {
+            threads,
+            ..Self::default()
+        }
+    }
+}
+
+impl From<&InferenceConfig> for Settings {
+    /// What a server is configured with.
+    fn from(config: &InferenceConfig) -> Self {
+        Self {
+            threads: config.threads,
+            device: config.device,
+            fp16: config.fp16,
+            engine_cache: config.engine_cache.clone(),
+            bind_always: false,
+        }
+    }
+}
+
+/// What a model for a stack of planes is given, for providers that must know before they compile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shapes {
+    /// Largest batch.
+    pub batch: usize,
+    /// Length of a row; `None` for a model that takes planes.
+    pub row: Option<usize>,
+    /// Actions, and so the most that can be legal.
+    pub actions: usize,
 }
 
 /// A provider that cannot be had here.
@@ -46,7 +102,13 @@ pub struct Bound {
 
 impl Backend {
     /// All of them, the plainest first.
-    pub const ALL: [Self; 4] = [Self::Cpu, Self::OpenvinoF32, Self::OpenvinoBf16, Self::Cuda];
+    pub const ALL: [Self; 5] = [
+        Self::Cpu,
+        Self::OpenvinoF32,
+        Self::OpenvinoBf16,
+        Self::Cuda,
+        Self::Tensorrt,
+    ];
 
     /// The backend a configuration asks for; `None` for `auto`.
     pub fn asked_for(provider: Provider) -> Option<Self> {
@@ -56,6 +118,7 @@ impl Backend {
             Provider::OpenvinoF32 => Some(Self::OpenvinoF32),
             Provider::OpenvinoBf16 => Some(Self::OpenvinoBf16),
             Provider::Cuda => Some(Self::Cuda),
+            Provider::Tensorrt => Some(Self::Tensorrt),
         }
     }
 
@@ -66,6 +129,35 @@ impl Backend {
             Self::OpenvinoF32 => "openvino-f32",
             Self::OpenvinoBf16 => "openvino-bf16",
             Self::Cuda => "cuda",
+            Self::Tensorrt => "tensorrt",
+        }
+    }
+
+    /// The same where models are converted to half precision.
+    pub fn name_with(self, settings: &Settings) -> &'static str {
+        match (self, settings.fp16) {
+            (Self::Cpu, true) => "cpu-fp16",
+            (Self::Cuda, true) => "cuda-fp16",
+            (Self::Tensorrt, true) => "tensorrt-fp16",
+            _ => self.name(),
+        }
+    }
+
+    /// Whether it computes on a GPU.
+    pub fn is_gpu(self) -> bool {
+        matches!(self, Self::Cuda | Self::Tensorrt)
+    }
+
+    /// Whether `auto` measures it. TensorRT builds engines for minutes, so it must be asked for.
+    pub fn is_measured(self) -> bool {
+        self != Self::Tensorrt
+    }
+
+    /// The same where models are converted to half precision, which has 11 bits as TF32 has, wherever it is computed.
+    pub fn bound_with(self, settings: &Settings) -> Bound {
+        match settings.fp16 {
+            true => Self::Cuda.bound(),
+            false => self.bound(),
         }
     }
 
@@ -77,7 +169,7 @@ impl Backend {
                 prior: 1e-3,
                 value: 1e-3,
             },
-            Self::Cuda => Bound {
+            Self::Cuda | Self::Tensorrt => Bound {
                 prior: 0.01,
                 value: 0.01,
             },
@@ -108,8 +200,11 @@ impl Backend {
             Self::OpenvinoBf16 if !has_bf16_units() => {
                 missing("this CPU has no bf16 units (avx512_bf16), it would compute in f32")
             }
-            Self::Cuda if !has(ep::CUDA::is_available()) => missing(
+            Self::Cuda | Self::Tensorrt if !has(ep::CUDA::is_available()) => missing(
                 "this onnx runtime was built without CUDA (name one that has it in inference.runtime)",
+            ),
+            Self::Tensorrt if !has(ep::TensorRT::is_available()) => missing(
+                "this onnx runtime was built without TensorRT (name one that has it in inference.runtime)",
             ),
             _ => Ok(()),
         }
@@ -126,7 +221,7 @@ impl Backend {
                 .copied()
                 .filter(|&size| size == largest || 2 * size == largest)
                 .collect(),
-            Self::Cpu | Self::Cuda => Vec::new(),
+            Self::Cpu | Self::Cuda | Self::Tensorrt => Vec::new(),
         }
     }
 
@@ -135,7 +230,7 @@ impl Backend {
     pub fn pads(self) -> bool {
         match self {
             Self::Cpu => false,
-            Self::OpenvinoF32 | Self::OpenvinoBf16 | Self::Cuda => true,
+            Self::OpenvinoF32 | Self::OpenvinoBf16 | Self::Cuda | Self::Tensorrt => true,
         }
     }
 
@@ -146,7 +241,7 @@ impl Backend {
     pub fn load_for_varying_shapes(
         self,
         environment: &Environment,
-        threads: usize,
+        settings: &Settings,
         file: &[u8],
     ) -> Result<Session, BackendError> {
         self.check()?;
@@ -154,29 +249,32 @@ impl Backend {
             backend: self,
             reason,
         };
-        if matches!(self, Self::OpenvinoF32 | Self::OpenvinoBf16) {
+        if matches!(self, Self::OpenvinoF32 | Self::OpenvinoBf16 | Self::Tensorrt) {
             return Err(refused(
-                "OpenVINO compiles a model anew for each shape, and clans come in ever new ones".into(),
+                "it compiles a model anew for each shape, and clans come in ever new ones".into(),
             ));
         }
         let load = || -> ort::Result<Session> {
             // A plan of the memory is kept for each shape that was ever seen: without end, here.
-            let mut builder = self.builder(environment, threads)?.with_memory_pattern(false)?;
+            let mut builder = self
+                .builder(environment, settings, None)?
+                .with_memory_pattern(false)?;
             builder.commit_from_memory(file)
         };
         load().map_err(|error| refused(first_line(&error.to_string())))
     }
 
-    /// Loads a model for batches of any size, or of one size only: `fixed` is what the model calls its free side, and that
-    /// size.
+    /// Loads a model for batches of any size up to those of `shapes`, or of one size only: `fixed` is what the model calls its
+    /// free side, and that size.
     ///
     /// # Errors
     /// [`BackendError`] where the provider cannot be had, or does not take this model.
     pub fn load(
         self,
         environment: &Environment,
-        threads: usize,
+        settings: &Settings,
         file: &[u8],
+        shapes: Option<Shapes>,
         fixed: Option<(&str, usize)>,
     ) -> Result<Session, BackendError> {
         self.check()?;
@@ -184,7 +282,7 @@ impl Backend {
             backend: self,
             reason: first_line(&error.to_string()),
         };
-        let mut builder = self.builder(environment, threads).map_err(refused)?;
+        let mut builder = self.builder(environment, settings, shapes).map_err(refused)?;
         if let Some((side, size)) = fixed {
             builder = builder
                 .with_dimension_override(side, size as i64)
@@ -193,14 +291,24 @@ impl Backend {
         builder.commit_from_memory(file).map_err(refused)
     }
 
-    fn builder(self, environment: &Environment, threads: usize) -> ort::Result<SessionBuilder> {
+    fn builder(
+        self,
+        environment: &Environment,
+        settings: &Settings,
+        shapes: Option<Shapes>,
+    ) -> ort::Result<SessionBuilder> {
         let mut builder = Session::builder(environment)?
-            .with_intra_threads(threads)?
+            .with_intra_threads(settings.threads)?
             .with_inter_threads(1)?
             // Idle threads that spin take the cores of actors.
             .with_intra_op_spinning(false)?;
-        if let Some(provider) = self.provider(threads) {
-            builder = builder.with_execution_providers([provider.error_on_failure()])?;
+        let providers: Vec<ExecutionProviderDispatch> = self
+            .providers(settings, shapes)
+            .into_iter()
+            .map(ExecutionProviderDispatch::error_on_failure)
+            .collect();
+        if !providers.is_empty() {
+            builder = builder.with_execution_providers(providers)?;
         }
         if matches!(self, Self::OpenvinoF32 | Self::OpenvinoBf16) {
             // A node that OpenVINO does not take would silently run elsewhere, in another precision.
@@ -209,16 +317,15 @@ impl Backend {
         Ok(builder)
     }
 
-    fn provider(self, threads: usize) -> Option<ExecutionProviderDispatch> {
+    /// The providers to register, the preferred first.
+    fn providers(self, settings: &Settings, shapes: Option<Shapes>) -> Vec<ExecutionProviderDispatch> {
+        let threads = settings.threads;
         match self {
-            Self::Cpu => None,
-            Self::OpenvinoF32 => Some(openvino("f32", threads)),
-            Self::OpenvinoBf16 => Some(openvino("bf16", threads)),
-            Self::Cuda => Some(
-                ep::CUDA::default()
-                    .with_conv_algorithm_search(ep::cuda::ConvAlgorithmSearch::Exhaustive)
-                    .build(),
-            ),
+            Self::Cpu => Vec::new(),
+            Self::OpenvinoF32 => vec![openvino("f32", threads)],
+            Self::OpenvinoBf16 => vec![openvino("bf16", threads)],
+            Self::Cuda => vec![cuda(settings)],
+            Self::Tensorrt => vec![tensorrt(settings, shapes), cuda(settings)],
         }
     }
 }
@@ -239,6 +346,49 @@ fn openvino(precision: &str, threads: usize) -> ExecutionProviderDispatch {
         .with_device_type("CPU")
         .with_arbitrary_config("load_config", settings)
         .build()
+}
+
+fn cuda(settings: &Settings) -> ExecutionProviderDispatch {
+    ep::CUDA::default()
+        .with_device_id(settings.device as i32)
+        .with_conv_algorithm_search(ep::cuda::ConvAlgorithmSearch::Exhaustive)
+        .build()
+}
+
+fn tensorrt(settings: &Settings, shapes: Option<Shapes>) -> ExecutionProviderDispatch {
+    let mut provider = ep::TensorRT::default()
+        .with_device_id(settings.device as i32)
+        .with_fp16(settings.fp16);
+    if !settings.engine_cache.as_os_str().is_empty() {
+        let folder = settings.engine_cache.display();
+        provider = provider
+            .with_engine_cache(true)
+            .with_engine_cache_path(&folder)
+            .with_timing_cache(true)
+            .with_timing_cache_path(&folder);
+    }
+    if let Some([least, usual, most]) = shapes.and_then(Shapes::profile) {
+        // Without them an engine is built anew whenever a batch is larger than those before.
+        provider = provider
+            .with_profile_min_shapes(least)
+            .with_profile_opt_shapes(usual)
+            .with_profile_max_shapes(most);
+    }
+    provider.build()
+}
+
+impl Shapes {
+    /// Smallest, usual and largest shapes of the inputs as TensorRT's provider reads them. `None` for a model that takes
+    /// planes, whose input may be called anything.
+    fn profile(self) -> Option<[String; 3]> {
+        let row = self.row?;
+        let of = |batch: usize, legal: usize| format!("{ROWS}:{batch}x{row},{LEGAL}:{batch}x{legal}");
+        Some([
+            of(1, 1),
+            of(self.batch, USUAL_LEGAL.min(self.actions)),
+            of(self.batch, self.actions),
+        ])
+    }
 }
 
 /// Whether bf16 is faster than f32 here. AMX units come with this feature too.
@@ -262,4 +412,27 @@ pub(crate) fn first_line(message: &str) -> String {
         .chars()
         .take(400)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tensorrt_is_told_every_shape_there_is() {
+        let shapes = Shapes {
+            batch: 512,
+            row: Some(38),
+            actions: 132,
+        };
+        assert_eq!(
+            shapes.profile().unwrap(),
+            [
+                "indices:1x38,legal_actions:1x1",
+                "indices:512x38,legal_actions:512x64",
+                "indices:512x38,legal_actions:512x132"
+            ]
+        );
+        assert_eq!(Shapes { row: None, ..shapes }.profile(), None);
+    }
 }

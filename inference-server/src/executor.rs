@@ -6,11 +6,11 @@ use tokio::sync::mpsc;
 
 use crate::{
     batcher::Batcher,
-    job::Piece,
+    job::{Piece, Wants},
     metrics::Metrics,
     model::Model,
     queue::Formed,
-    runner::{Batch, Outputs, RunError},
+    runner::{Batch, Outputs, RunError, legal_width},
 };
 
 /// Finished batches that may wait to be answered.
@@ -85,7 +85,11 @@ fn execute(formed: Formed, metrics: &Metrics) -> Finished {
             metrics.queued_for(piece.job.queued.elapsed());
         }
     }
-    let batch = assemble(&pieces, &places, model.info.layout.row_len(), size);
+    let mut batch = assemble(&pieces, &places, model.info.layout.row_len(), size);
+    if model.picks_legal && pieces.iter().all(|piece| piece.job.wants() != Wants::Logits) {
+        let (actions, width) = legal_actions(&pieces, &places, model.info.layout.actions, size);
+        batch = batch.with_legal(actions, width);
+    }
     let assembled = Instant::now();
     let outputs = model.run(batch);
     let computed = Instant::now();
@@ -134,27 +138,53 @@ fn share_places(pieces: &[Piece], positions: usize) -> (Vec<u32>, usize) {
     (places, distinct as usize)
 }
 
+/// The positions of a batch that have a place of their own, in the order of their places.
+fn placed<'a>(pieces: &'a [Piece], places: &'a [u32]) -> impl Iterator<Item = (&'a Piece, usize)> {
+    let positions = pieces
+        .iter()
+        .flat_map(|piece| piece.positions().map(move |position| (piece, position)));
+    let mut filled = 0;
+    positions
+        .enumerate()
+        .filter_map(move |(number, (piece, position))| {
+            // A place that is filled already is one of an equal position.
+            if places.get(number).is_some_and(|&place| place < filled) {
+                return None;
+            }
+            filled += 1;
+            Some((piece, position))
+        })
+}
+
+/// Legal actions of all places, `[size][width]`, padded with the first action there is.
+fn legal_actions(pieces: &[Piece], places: &[u32], actions: u32, size: usize) -> (Vec<i32>, usize) {
+    let most = placed(pieces, places).map(|(piece, position)| piece.legal(position).len());
+    let width = legal_width(most.max().unwrap_or_default(), actions);
+    let mut padded = vec![0; size * width];
+    for ((piece, position), own) in placed(pieces, places).zip(padded.chunks_exact_mut(width)) {
+        for (place, &action) in own.iter_mut().zip(piece.legal(position)) {
+            // Validated: below the model's action count.
+            *place = i32::try_from(action).unwrap_or_default();
+        }
+    }
+    (padded, width)
+}
+
 /// Rows of all places, padded with copies of the first one: a row that is known to be valid, and as fast as any.
 fn assemble(pieces: &[Piece], places: &[u32], row_len: Option<usize>, size: usize) -> Batch {
     let (mut rows, mut ends) = (Vec::with_capacity(size * row_len.unwrap_or(64)), Vec::new());
-    let (mut places, mut filled) = (places.iter(), 0);
-    for piece in pieces {
-        for position in piece.positions() {
-            // A place that is filled already is one of an equal position.
-            if places.next().is_some_and(|&place| place < filled) {
-                continue;
-            }
-            filled += 1;
-            // Validated: indices are below 4096, constants below their limits. Larger constants would saturate.
-            let row = piece.row(position).iter();
-            rows.extend(row.map(|&number| i32::try_from(number).unwrap_or(i32::MAX)));
-            if row_len.is_none() {
-                ends.push(rows.len());
-            }
+    let mut filled = 0;
+    for (piece, position) in placed(pieces, places) {
+        filled += 1;
+        // Validated: indices are below 4096, constants below their limits. Larger constants would saturate.
+        let row = piece.row(position).iter();
+        rows.extend(row.map(|&number| i32::try_from(number).unwrap_or(i32::MAX)));
+        if row_len.is_none() {
+            ends.push(rows.len());
         }
     }
     let first = row_len.or(ends.first().copied()).unwrap_or(rows.len());
-    for _ in filled as usize..size {
+    for _ in filled..size {
         rows.extend_from_within(..first);
         if row_len.is_none() {
             ends.push(rows.len());
@@ -255,6 +285,11 @@ mod tests {
         let batch = assemble(&pieces, &places, Some(3), 4);
         assert_eq!(batch.rows(), [1, 1, 1, 2, 2, 1, 3, 3, 1, 1, 1, 1]);
         assert_eq!(assemble(&pieces, &places, None, 4).each().count(), 4);
+        // Each place has its own legal actions, 3 and 0, and what pads them; so have the places that pad the batch.
+        let (legal, width) = legal_actions(&pieces, &places, 5, 4);
+        assert_eq!(width, 5);
+        let row = [3, 0, 0, 0, 0];
+        assert_eq!(legal, [row, row, row, [0; 5]].concat());
         // Without duplicates there are no places.
         assert_eq!(share_places(&pieces[1..2], 2), (Vec::new(), 2));
     }

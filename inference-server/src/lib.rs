@@ -34,6 +34,7 @@
 //! | [`backend`] | the providers |
 //! | [`clans`] | models of the generator game |
 //! | [`session`] | a model in ONNX Runtime |
+//! | [`binding`] | a batch in memory that the device reaches by itself |
 //! | [`onnx_runtime`] | finds and loads ONNX Runtime (a crate of its own) |
 //! | [`runner`] | what executes batches |
 //! | [`buckets`] | the sizes of batches |
@@ -42,6 +43,7 @@
 
 pub mod backend;
 pub mod batcher;
+pub mod binding;
 pub mod buckets;
 pub mod cache;
 pub mod canary;

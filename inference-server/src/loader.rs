@@ -1,19 +1,23 @@
 //! From a model's file to a model that is ready: loaded by the provider, checked, warmed.
 
-use std::time::{Duration, Instant};
+use std::{
+    borrow::Cow,
+    time::{Duration, Instant},
+};
 
 use games::{PlaneStack, RowForm, RowLayout};
 use ort::environment::Environment;
 use parking_lot::Mutex;
 
 use crate::{
-    backend::{Backend, BackendError, Bound},
+    backend::{Backend, BackendError, Bound, Settings, Shapes},
+    binding::Memory,
     buckets::Buckets,
     cache::Numbers,
     canary::{self, Distance, Opinion},
     clans::ClanRunner,
     model::{Model, ModelInfo},
-    runner::{RunError, Runner},
+    runner::{RunError, Runner, legal_width},
     session::{Contract, ModelError, SessionRunner},
 };
 
@@ -34,6 +38,12 @@ pub enum LoadError {
     /// The model cannot be executed.
     #[error("a first batch failed: {0}")]
     Run(#[from] RunError),
+    /// It cannot be converted to half precision.
+    #[error("inference.fp16: {0}")]
+    Half(#[from] onnx::half::HalfError),
+    /// It cannot pick legal logits itself.
+    #[error(transparent)]
+    Legal(#[from] onnx::legal::LegalError),
     /// The provider computes something else than plain f32.
     #[error(
         "{backend} is too far from f32: priors {:.5} (at most {}), values {:.5} (at most {})",
@@ -73,7 +83,7 @@ struct Task<'a> {
 #[derive(Debug)]
 pub struct Loader {
     environment: Environment,
-    threads: usize,
+    settings: Settings,
     buckets: Buckets,
     asked_for: Option<Backend>,
     /// With `auto`: the providers that this machine has, the fastest first, once they have been measured.
@@ -105,8 +115,8 @@ impl Candidate {
     }
 
     /// Itself, if it agrees with f32.
-    fn checked(self) -> Result<Self, LoadError> {
-        let bound = self.backend.bound();
+    fn checked(self, settings: &Settings) -> Result<Self, LoadError> {
+        let bound = self.backend.bound_with(settings);
         if self.distance.is_within(bound) {
             return Ok(self);
         }
@@ -125,13 +135,13 @@ impl Loader {
     /// [`BackendError`] where the provider asked for cannot run a small network here.
     pub fn new(
         environment: Environment,
-        threads: usize,
+        settings: impl Into<Settings>,
         buckets: Buckets,
         asked_for: Option<Backend>,
     ) -> Result<Self, LoadError> {
         let loader = Self {
             environment,
-            threads,
+            settings: settings.into(),
             buckets,
             asked_for,
             ranking: Mutex::new(Vec::new()),
@@ -160,8 +170,11 @@ impl Loader {
         let task = Task { file, contract };
         let (plain, truth) = self.plain(task)?;
         let (backend, runner) = match self.asked_for {
-            Some(Backend::Cpu) => (Backend::Cpu, plain),
-            Some(backend) => (backend, self.candidate(backend, task, &truth)?.checked()?.runner),
+            Some(Backend::Cpu) if !self.settings.fp16 && !self.settings.bind_always => (Backend::Cpu, plain),
+            Some(backend) => {
+                let candidate = self.candidate(backend, task, &truth)?;
+                (backend, candidate.checked(&self.settings)?.runner)
+            }
             None => self.choose(task, plain, &truth)?,
         };
         let runner = self.warmed(runner, file.layout)?;
@@ -173,7 +186,7 @@ impl Loader {
             digest,
             step: file.step,
             layout: file.layout.clone(),
-            provider: backend.name(),
+            provider: backend.name_with(&self.settings),
             bytes: self.memory_on(backend, file.bytes.len() as u64),
         };
         let buckets = match varies(file.layout) {
@@ -226,19 +239,23 @@ impl Loader {
             contract: &Contract::default(),
         };
         let (_, truth) = self.plain(task)?;
-        self.candidate(backend, task, &truth)?.checked().map(drop)
+        self.candidate(backend, task, &truth)?
+            .checked(&self.settings)
+            .map(drop)
     }
 
     /// The model on the plain CPU provider, and what it says about the canary batch.
     fn plain(&self, task: Task<'_>) -> Result<(Box<dyn Runner>, Opinion), LoadError> {
-        let mut runner = self.runner(Backend::Cpu, task)?;
+        // As it is in the file, whatever else is asked for.
+        let settings = Settings::from(self.settings.threads);
+        let mut runner = self.runner(Backend::Cpu, task, &settings)?;
         let truth = opinion(runner.as_mut(), task.file.layout)?;
         Ok((runner, truth))
     }
 
     /// The model on `backend`, and how far that is from `truth`.
     fn candidate(&self, backend: Backend, task: Task<'_>, truth: &Opinion) -> Result<Candidate, LoadError> {
-        let mut runner = self.runner(backend, task)?;
+        let mut runner = self.runner(backend, task, &self.settings)?;
         let distance = truth.distance(&opinion(runner.as_mut(), task.file.layout)?);
         Ok(Candidate {
             backend,
@@ -249,14 +266,35 @@ impl Loader {
     }
 
     /// The model on `backend`.
-    fn runner(&self, backend: Backend, task: Task<'_>) -> Result<Box<dyn Runner>, LoadError> {
+    fn runner(
+        &self,
+        backend: Backend,
+        task: Task<'_>,
+        settings: &Settings,
+    ) -> Result<Box<dyn Runner>, LoadError> {
         let Task { file, contract } = task;
+        let mut bytes = Cow::Borrowed(file.bytes);
+        if settings.fp16 {
+            bytes = onnx::half::to_half(&bytes)?.into();
+        }
         if varies(file.layout) {
-            let session = backend.load_for_varying_shapes(&self.environment, self.threads, file.bytes)?;
+            let session = backend.load_for_varying_shapes(&self.environment, settings, &bytes)?;
             return Ok(Box::new(ClanRunner::new(session, file.layout)?));
         }
-        let load = |fixed| backend.load(&self.environment, self.threads, file.bytes, fixed);
+        let is_bound = backend.is_gpu() || settings.bind_always;
+        if is_bound {
+            bytes = onnx::legal::with_legal_logits(&bytes, &contract.policy)?.into();
+        }
+        let shapes = Shapes {
+            batch: self.buckets.largest(),
+            row: contract.input.is_none().then(|| file.layout.row_len()).flatten(),
+            actions: file.layout.actions as usize,
+        };
+        let load = |fixed| backend.load(&self.environment, settings, &bytes, Some(shapes), fixed);
         let mut runner = SessionRunner::new(load(None)?, file.layout, contract)?;
+        if is_bound {
+            runner.bind(Memory::of(backend, settings))?;
+        }
         if let Some(side) = runner.batch_symbol() {
             for size in backend.fixed_sizes(self.buckets.sizes()) {
                 runner.add_fixed(size, load(Some((&side, size)))?);
@@ -278,7 +316,10 @@ impl Loader {
             return self.measure_and_choose(task, plain, truth);
         }
         for backend in ranking.into_iter().take_while(|&backend| backend != Backend::Cpu) {
-            match self.candidate(backend, task, truth).and_then(Candidate::checked) {
+            match self
+                .candidate(backend, task, truth)
+                .and_then(|candidate| candidate.checked(&self.settings))
+            {
                 Ok(candidate) => return Ok((backend, candidate.runner)),
                 Err(error) => {
                     tracing::warn!(version = task.file.version, %backend, "the next provider is taken: {error}")
@@ -297,7 +338,7 @@ impl Loader {
         let mut candidates = vec![Candidate::plain(plain)];
         for backend in Backend::ALL
             .into_iter()
-            .filter(|&backend| backend != Backend::Cpu)
+            .filter(|&backend| backend != Backend::Cpu && backend.is_measured())
         {
             match self.candidate(backend, task, truth) {
                 Ok(candidate) => candidates.push(candidate),
@@ -314,7 +355,7 @@ impl Loader {
         // The plain one is among them and agrees with itself.
         let mut refused = None;
         for candidate in candidates {
-            match candidate.checked() {
+            match candidate.checked(&self.settings) {
                 Ok(chosen) => {
                     tracing::info!(provider = %chosen.backend, "chosen");
                     return Ok((chosen.backend, chosen.runner));
@@ -362,7 +403,12 @@ impl Loader {
     /// Runs one batch of every size, so that no request is the first of its shape.
     fn warmed(&self, mut runner: Box<dyn Runner>, layout: &RowLayout) -> Result<Box<dyn Runner>, RunError> {
         for &size in self.buckets.sizes() {
-            runner.run(canary::batch(layout, size))?;
+            let batch = canary::batch(layout, size);
+            if runner.picks_legal() {
+                let width = legal_width(1, layout.actions);
+                runner.run(batch.clone().with_legal(vec![0; size * width], width))?;
+            }
+            runner.run(batch)?;
         }
         Ok(runner)
     }

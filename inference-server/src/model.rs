@@ -38,6 +38,8 @@ pub struct Model {
     pub info: ModelInfo,
     /// The batch sizes it was warmed for.
     pub buckets: Buckets,
+    /// Whether it picks legal actions' logits itself, if a batch says which.
+    pub picks_legal: bool,
     runner: Mutex<Box<dyn Runner>>,
 }
 
@@ -47,6 +49,7 @@ impl Model {
         Self {
             info,
             buckets,
+            picks_legal: runner.picks_legal(),
             runner: Mutex::new(runner),
         }
     }

@@ -53,6 +53,7 @@ fn answer(batch: Finished, scratch: &mut Scratch, cache: Option<&Evaluations>, m
     let results = Results {
         actions: model.info.layout.actions as usize,
         logits: outputs.logits(),
+        legal: outputs.legal_logits(),
         values: outputs.values(),
         places: &places,
     };
@@ -94,6 +95,8 @@ fn answer(batch: Finished, scratch: &mut Scratch, cache: Option<&Evaluations>, m
 struct Results<'a> {
     actions: usize,
     logits: &'a [f32],
+    /// See [`crate::runner::Outputs::legal_logits`].
+    legal: Option<(&'a [f32], usize)>,
     values: &'a [f32],
     /// See [`Finished::places`].
     places: &'a [u32],
@@ -110,15 +113,22 @@ impl Results<'_> {
         scratch.policy.clear();
         for (number, position) in (first..).zip(piece.positions()) {
             let place = self.places.get(number).map_or(number, |&place| place as usize);
-            let range = place * self.actions..(place + 1) * self.actions;
-            let logits = self.logits.get(range).unwrap_or_default();
+            let row = |width: usize| place * width..(place + 1) * width;
+            let logits = self.logits.get(row(self.actions)).unwrap_or_default();
             let value = self.values.get(place).copied().unwrap_or(f32::NAN);
             let is_finite = match piece.job.wants() {
                 Wants::Logits => {
                     scratch.policy.extend_from_slice(logits);
                     logits.iter().all(|logit| logit.is_finite())
                 }
-                _ => softmax(logits, piece.legal(position), &mut scratch.policy),
+                _ => match self.legal {
+                    None => softmax(logits, piece.legal(position), &mut scratch.policy),
+                    Some((legal, width)) => {
+                        let own = legal.get(row(width)).unwrap_or_default();
+                        let count = piece.legal(position).len();
+                        own.len() >= count && softmax_of(own.iter().copied().take(count), &mut scratch.policy)
+                    }
+                },
             };
             if !is_finite || !value.is_finite() {
                 return Err(position);
@@ -131,11 +141,16 @@ impl Results<'_> {
 
 /// Appends the softmax of `logits` over the actions `legal`. False where it is not finite.
 pub fn softmax(logits: &[f32], legal: &[u32], priors: &mut Vec<f32>) -> bool {
+    // Actions are below the model's action count: they were validated.
+    let logit = |&action: &u32| logits.get(action as usize).copied().unwrap_or(f32::NAN);
+    softmax_of(legal.iter().map(logit), priors)
+}
+
+/// Appends the softmax of `logits`. False where it is not finite.
+fn softmax_of(logits: impl Iterator<Item = f32>, priors: &mut Vec<f32>) -> bool {
     let start = priors.len();
     let mut largest = f32::NEG_INFINITY;
-    for &action in legal {
-        // Actions are below the model's action count: they were validated.
-        let logit = logits.get(action as usize).copied().unwrap_or(f32::NAN);
+    for logit in logits {
         if !logit.is_finite() {
             return false;
         }

@@ -7,6 +7,26 @@ pub struct Batch {
     /// Where each row ends, where they differ in length.
     ends: Vec<usize>,
     size: usize,
+    legal: Option<Legal>,
+}
+
+/// The legal actions of a batch's positions, for a model that picks their logits itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Legal {
+    /// `[size][width]`, each position's padded with any action.
+    pub actions: Vec<i32>,
+    /// Places for each position.
+    pub width: usize,
+}
+
+/// The fewest places for legal actions, so that batches have few shapes.
+const LEAST_WIDTH: usize = 16;
+
+/// Places for legal actions where no position has more than `most`, of so many `actions` that there are.
+pub fn legal_width(most: usize, actions: u32) -> usize {
+    most.next_power_of_two()
+        .max(LEAST_WIDTH)
+        .min(actions.max(1) as usize)
 }
 
 impl Batch {
@@ -16,7 +36,19 @@ impl Batch {
             numbers,
             ends: Vec::new(),
             size,
+            legal: None,
         }
+    }
+
+    /// The same, and only these actions' logits are wanted: `[size][width]`, for runners that pick them.
+    pub fn with_legal(mut self, actions: Vec<i32>, width: usize) -> Self {
+        self.legal = Some(Legal { actions, width });
+        self
+    }
+
+    /// Takes the legal actions out, where only their logits are wanted.
+    pub fn take_legal(&mut self) -> Option<Legal> {
+        self.legal.take()
     }
 
     /// Rows that differ in length, each of which ends at one of `ends`.
@@ -25,6 +57,7 @@ impl Batch {
             size: ends.len(),
             numbers,
             ends,
+            legal: None,
         }
     }
 
@@ -56,8 +89,12 @@ impl Batch {
 
 /// What a batch gave, for as long as it is needed.
 pub trait Outputs: Send + Sync {
-    /// `[size][actions]`
+    /// `[size][actions]`; nothing where only legal ones were wanted.
     fn logits(&self) -> &[f32];
+    /// `[size][width]` and the width, in the order of the batch's legal actions, where only those were wanted.
+    fn legal_logits(&self) -> Option<(&[f32], usize)> {
+        None
+    }
     /// `[size]`, in [-1, 1], from the point of view of the player to act.
     fn values(&self) -> &[f32];
 }
@@ -74,6 +111,11 @@ pub trait Runner: Send {
     /// # Errors
     /// [`RunError`] where the device failed; the next batch may succeed.
     fn run(&mut self, batch: Batch) -> Result<Box<dyn Outputs>, RunError>;
+
+    /// Whether it picks legal actions' logits itself, if the batch says which.
+    fn picks_legal(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::server::NamedService;
 
 use crate::{
-    backend::Backend,
+    backend::{Backend, Settings},
     batcher::{Batcher, Policy},
     buckets::Buckets,
     cache::Evaluations,
@@ -163,7 +163,12 @@ async fn library(config: &RunConfig, metrics: &Arc<Metrics>) -> anyhow::Result<A
         let environment = onnx_runtime::load(&inference.runtime)?;
         let buckets = Buckets::new(&inference.batch_sizes, inference.max_batch);
         let asked_for = Backend::asked_for(inference.provider);
-        Ok(Loader::new(environment, inference.threads, buckets, asked_for)?)
+        Ok(Loader::new(
+            environment,
+            Settings::from(&inference),
+            buckets,
+            asked_for,
+        )?)
     });
     let loader = loading.await.context("loading the runtime was interrupted")??;
     let inference = &config.inference;

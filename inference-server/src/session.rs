@@ -1,6 +1,7 @@
 //! A model in ONNX Runtime: rows in, logits and values out.
 
 use games::{PlaneStack, RowLayout};
+use onnx::legal::LEGAL;
 use onnx::model::{LAYOUT_KEY, POLICY, STEP_KEY, VALUE};
 use ort::{
     session::Session,
@@ -9,6 +10,7 @@ use ort::{
 use serde::Deserialize;
 
 use crate::backend::first_line;
+use crate::binding::{Binding, BoundNames, Memory};
 use crate::runner::{Batch, Outputs, RunError, Runner};
 
 /// A model that is not what the contract of [`onnx::model`] asks for.
@@ -24,6 +26,9 @@ pub enum ModelError {
         /// What there must be.
         expected: String,
     },
+    /// There is no memory for batches that the device can reach.
+    #[error("no memory that the device reaches: {0}")]
+    Bind(String),
     /// The file says other things than its manifest.
     #[error("the model's {what} is not that of its manifest")]
     Manifest {
@@ -122,6 +127,8 @@ pub struct SessionRunner {
     contract: Contract,
     stack: PlaneStack,
     actions: usize,
+    /// Where batches lie, for a model that picks legal logits itself.
+    bound: Option<Binding>,
 }
 
 impl SessionRunner {
@@ -134,7 +141,8 @@ impl SessionRunner {
         let stack = layout
             .stack()
             .map_err(|error| contract_error("rows", &error.to_string(), "planes"))?;
-        let [input] = session.inputs() else {
+        let mut inputs = session.inputs().iter().filter(|input| input.name() != LEGAL);
+        let (Some(input), None) = (inputs.next(), inputs.next()) else {
             return Err(contract_error("inputs", &names(session.inputs()), "one"));
         };
         if let Some(expected) = contract.input.as_deref().filter(|name| *name != input.name()) {
@@ -161,7 +169,24 @@ impl SessionRunner {
             contract: contract.clone(),
             stack: stack.clone(),
             actions,
+            bound: None,
         })
+    }
+
+    /// From now on batches lie in `memory`, and only what is wanted of the outputs comes back. The model must have the input
+    /// and the output of [`onnx::legal`].
+    ///
+    /// # Errors
+    /// [`ModelError::Bind`] where there is no such memory.
+    pub fn bind(&mut self, memory: Memory) -> Result<(), ModelError> {
+        let names = BoundNames {
+            input: self.input.clone(),
+            policy: self.contract.policy.clone(),
+            value: self.contract.value.clone(),
+        };
+        let binding = Binding::new(&self.session, memory, names);
+        self.bound = Some(binding.map_err(|error| ModelError::Bind(first_line(&error.to_string())))?);
+        Ok(())
     }
 
     /// What the model calls its free side; `None` where it has no name for it.
@@ -195,9 +220,31 @@ impl SessionRunner {
 }
 
 impl Runner for SessionRunner {
-    fn run(&mut self, batch: Batch) -> Result<Box<dyn Outputs>, RunError> {
+    fn run(&mut self, mut batch: Batch) -> Result<Box<dyn Outputs>, RunError> {
         let failed = |error: ort::Error| RunError(first_line(&error.to_string()));
         let size = batch.size();
+        let legal = batch.take_legal();
+        if let Some(bound) = &self.bound {
+            let given = match self.takes {
+                Takes::Rows => bound.rows([size, self.stack.row_len()], batch.rows()),
+                Takes::Planes => {
+                    let shape = [size, self.stack.planes as usize, 8, 8];
+                    bound.planes(shape, &self.expand(&batch)?)
+                }
+            };
+            let width = legal.as_ref().map(|legal| legal.width);
+            let bound = bound
+                .run(&mut self.session, &given.map_err(failed)?, size, legal)
+                .map_err(failed)?;
+            let (policy_width, kind) = (width.unwrap_or(self.actions), self.contract.value_kind);
+            check_length(&bound.policy, "logits", size, policy_width)?;
+            check_length(&bound.values, "values", size, kind.width())?;
+            return Ok(Box::new(SessionOutputs {
+                logits: bound.policy,
+                width,
+                values: Values::of(kind, bound.values),
+            }));
+        }
         let input = match self.takes {
             Takes::Rows => {
                 let shape = [size, self.stack.row_len()];
@@ -220,35 +267,36 @@ impl Runner for SessionRunner {
             let value = outputs
                 .remove(name)
                 .ok_or_else(|| RunError(format!("the model gave no {name}")))?;
-            let (_, numbers) = value.try_extract_tensor::<f32>().map_err(failed)?;
-            if numbers.len() == size * width {
-                Ok(value)
-            } else {
-                Err(RunError(format!(
-                    "{} numbers of {name} for {size} positions",
-                    numbers.len()
-                )))
-            }
+            check_length(&value, name, size, width).map(|()| value)
         };
         let kind = self.contract.value_kind;
         let logits = take(&self.contract.policy, self.actions)?;
         let values = take(&self.contract.value, kind.width())?;
-        let values = match kind {
-            ValueKind::Tanh => Values::Given(values),
-            _ => Values::Computed(
-                numbers(&values)
-                    .chunks(kind.width())
-                    .map(|numbers| kind.value(numbers))
-                    .collect(),
-            ),
-        };
-        Ok(Box::new(SessionOutputs { logits, values }))
+        Ok(Box::new(SessionOutputs {
+            logits,
+            width: None,
+            values: Values::of(kind, values),
+        }))
+    }
+
+    fn picks_legal(&self) -> bool {
+        self.bound.is_some()
+    }
+}
+
+/// So many numbers for each position.
+fn check_length(value: &DynValue, what: &str, size: usize, width: usize) -> Result<(), RunError> {
+    match numbers(value).len() {
+        length if length == size * width => Ok(()),
+        length => Err(RunError(format!("{length} {what} for {size} positions"))),
     }
 }
 
 /// The runtime's own memory, not copied: a chess batch's logits are megabytes.
 struct SessionOutputs {
     logits: DynValue,
+    /// Where they are the legal actions' only.
+    width: Option<usize>,
     values: Values,
 }
 
@@ -259,9 +307,30 @@ enum Values {
     Computed(Vec<f32>),
 }
 
+impl Values {
+    fn of(kind: ValueKind, values: DynValue) -> Self {
+        match kind {
+            ValueKind::Tanh => Self::Given(values),
+            _ => Self::Computed(
+                numbers(&values)
+                    .chunks(kind.width())
+                    .map(|numbers| kind.value(numbers))
+                    .collect(),
+            ),
+        }
+    }
+}
+
 impl Outputs for SessionOutputs {
     fn logits(&self) -> &[f32] {
-        numbers(&self.logits)
+        match self.width {
+            None => numbers(&self.logits),
+            Some(_) => &[],
+        }
+    }
+
+    fn legal_logits(&self) -> Option<(&[f32], usize)> {
+        self.width.map(|width| (numbers(&self.logits), width))
     }
 
     fn values(&self) -> &[f32] {

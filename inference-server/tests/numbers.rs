@@ -1,6 +1,8 @@
 //! The numbers: what ONNX Runtime computes against the row layout's own expansion and a plain evaluation of the weights.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "numbers/bound.rs"]
+mod bound;
 mod common;
 #[path = "numbers/fish_eye.rs"]
 mod fish_eye;
@@ -72,7 +74,9 @@ fn the_graphs_expansion_is_the_layouts_exactly() {
             step: 0,
         };
         let file = onnx::model::build_expansion(&metadata).unwrap();
-        let mut session = Backend::Cpu.load(&environment(), 1, &file, None).unwrap();
+        let mut session = Backend::Cpu
+            .load(&environment(), &1.into(), &file, None, None)
+            .unwrap();
         for (size, filled) in [(1, 1.0), (7, 0.5), (64, 0.9)] {
             let rows = onnx::random::rows(&layout, size, filled, 3);
             let numbers: Vec<i32> = rows.iter().map(|&number| number as i32).collect();

@@ -3,7 +3,7 @@
 use service::config::Provider;
 
 /// The names that are offered.
-pub const NAMES: [&str; 5] = ["auto", "cpu", "openvino-f32", "openvino-bf16", "cuda"];
+pub const NAMES: [&str; 6] = ["auto", "cpu", "openvino-f32", "openvino-bf16", "cuda", "tensorrt"];
 
 /// Reads a name.
 ///

@@ -165,7 +165,7 @@ fn attribute(name: &str, value: &Attribute) -> AttributeProto {
     attribute
 }
 
-fn value_info(name: &str, kind: DataType, sides: &[Side]) -> ValueInfoProto {
+pub(crate) fn value_info(name: &str, kind: DataType, sides: &[Side]) -> ValueInfoProto {
     let dim = sides
         .iter()
         .map(|side| Dimension {

@@ -12,12 +12,16 @@
 //! | [`expansion`] | the nodes that turn index rows into planes |
 //! | [`tower`] | the nodes of the tower |
 //! | [`fish_eye`] | the network over clans of imps: its weights, its graph, its definition |
+//! | [`half`] | the same model in half precision |
+//! | [`legal`] | a model that picks the legal actions' logits itself |
 //! | [`model`] | the whole file: inputs, outputs, metadata |
 //! | [`reference`](mod@reference) | a plain evaluation of a tower, to check runtimes and exports against |
 
 pub mod expansion;
 pub mod fish_eye;
 pub mod graph;
+pub mod half;
+pub mod legal;
 pub mod model;
 pub mod random;
 pub mod reference;

@@ -28,7 +28,9 @@ fn session(weights: &FishEyeWeights) -> Session {
         step: 1,
     };
     let file = fish_eye::build(weights, &metadata).unwrap();
-    Backend::Cpu.load(&environment(), 1, &file, None).unwrap()
+    Backend::Cpu
+        .load(&environment(), &1.into(), &file, None, None)
+        .unwrap()
 }
 
 fn grid(random: &mut ChaCha8Rng) -> [u8; 64] {

@@ -21,9 +21,16 @@ pub struct InferenceConfig {
     pub health: String,
     /// Largest message taken, in MiB, 1 to 1024.
     pub max_message_mib: usize,
-    /// What runs the model: `cpu`, `openvino-f32`, `openvino-bf16`, `cuda`, or `auto`, which measures what the machine has
-    /// and takes the fastest that agrees with f32.
+    /// What runs the model: `cpu`, `openvino-f32`, `openvino-bf16`, `cuda`, `tensorrt`, or `auto`, which measures what the
+    /// machine has (but for TensorRT, which takes minutes to build its engines) and takes the fastest that agrees with f32.
     pub provider: Provider,
+    /// Which GPU, from 0. A process uses one: start as many as there are.
+    pub device: u32,
+    /// Whether models are converted to half precision as they are loaded. Needs a provider that is named, and not
+    /// OpenVINO's, which has bf16 of its own. Fast on GPUs; on `cpu` it only shows what the rounding does.
+    pub fp16: bool,
+    /// Folder that TensorRT keeps its engines in, so that they are built once for each model and kind of GPU; empty: none.
+    pub engine_cache: PathBuf,
     /// Threads the provider may use for one batch, 1 to 256.
     pub threads: usize,
     /// Largest batch given to the device, in positions, 1 to 65536.
@@ -71,6 +78,8 @@ pub enum Provider {
     OpenvinoBf16,
     /// An NVIDIA GPU; an error where there is none.
     Cuda,
+    /// The same by TensorRT; an error where either is missing.
+    Tensorrt,
 }
 
 impl Default for InferenceConfig {
@@ -82,6 +91,9 @@ impl Default for InferenceConfig {
             health: String::new(),
             max_message_mib: 16,
             provider: Provider::Auto,
+            device: 0,
+            fp16: false,
+            engine_cache: PathBuf::new(),
             threads: 1,
             max_batch: 128,
             max_wait_us: 0,
@@ -115,8 +127,10 @@ impl InferenceConfig {
 
     /// Makes relative folders relative to `folder`.
     pub(super) fn resolve_paths(&mut self, folder: &Path) {
-        if !self.models.as_os_str().is_empty() {
-            self.models = folder.join(&self.models);
+        for path in [&mut self.models, &mut self.engine_cache] {
+            if !path.as_os_str().is_empty() {
+                *path = folder.join(&*path);
+            }
         }
         for source in &mut self.sources {
             if let Some((name, location)) = source.split_once('=')
@@ -132,6 +146,11 @@ impl InferenceConfig {
             (1..=256).contains(&self.threads),
             "inference.threads",
             "must be between 1 and 256",
+        )?;
+        require(
+            !self.fp16 || matches!(self.provider, Provider::Cpu | Provider::Cuda | Provider::Tensorrt),
+            "inference.fp16",
+            "needs inference.provider to be cuda, tensorrt or cpu",
         )?;
         require(
             (1..=65_536).contains(&self.max_batch),

@@ -2,19 +2,19 @@
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     time::{Duration, Instant},
 };
 
 use anyhow::Context as _;
 use inference_server::{
-    backend::Backend,
+    backend::{Backend, Settings},
     buckets::Buckets,
     loader::{File, Loader},
     runner::Batch,
 };
-use service::config::Provider;
+use service::config::Override;
 
 use super::{
     Arguments,
@@ -93,13 +93,16 @@ pub fn work(model: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     let size = usize::from(arguments.batch);
     let positions = Positions::play(&arguments.game)?;
     let provider = arguments.providers.first().map_or("auto", String::as_str);
-    let provider: Provider = serde_json::from_value(provider.into())?;
     let environment = onnx_runtime::load(Path::new(""))?;
+    // As the server does, which reads the same file.
+    let file = std::env::var_os("MINUET_CONFIG").map(PathBuf::from);
+    let named: Override = format!("inference.provider={provider}").parse()?;
+    let settings = service::config::load_with(file.as_deref(), &[named])?.inference;
     let loader = Loader::new(
         environment,
-        1,
+        Settings::from(&settings),
         Buckets::new(&[], size),
-        Backend::asked_for(provider),
+        Backend::asked_for(settings.provider),
     )?;
     let bytes = std::fs::read(model)?;
     let model = loader.load(File {

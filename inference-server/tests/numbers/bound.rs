@@ -1,0 +1,211 @@
+//! What a GPU is given, run on the CPU: batches bound to memory, legal logits picked by the model, half precision.
+
+use std::{sync::Arc, time::Duration};
+
+use games::RowLayout;
+use inference_server::{
+    backend::{Backend, Settings},
+    batcher::{Batcher, Policy},
+    buckets::Buckets,
+    executor::Executor,
+    job::{Asked, ClientId, Draft, Evaluation, ReplyTo, Wants},
+    loader::{File, LoadError, Loader},
+    metrics::Metrics,
+    model::Model,
+    models::Named,
+    reply,
+    runner::Batch,
+};
+use onnx::{Input, TowerShape, TowerWeights};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    common::{chess_like, file, othello_like, small, tower},
+    environment, largest_difference, load, run,
+};
+
+fn load_with(settings: Settings, file: &[u8], layout: &RowLayout) -> Result<Model, LoadError> {
+    let loader = Loader::new(environment(), settings, Buckets::new(&[], 64), Some(Backend::Cpu))?;
+    loader.load(File {
+        bytes: file,
+        version: "test",
+        step: 5,
+        layout,
+    })
+}
+
+fn bound() -> Settings {
+    Settings {
+        bind_always: true,
+        ..Settings::from(1)
+    }
+}
+
+/// Legal actions of so many positions, different ones for each, some of them few.
+fn legal(layout: &RowLayout, positions: usize) -> Vec<Vec<u32>> {
+    (0..positions as u32)
+        .map(|position| {
+            let step = 1 + position % 3;
+            let first = position % layout.actions;
+            (first..layout.actions).step_by(step as usize).take(40).collect()
+        })
+        .collect()
+}
+
+#[test]
+fn what_is_bound_gives_the_same_numbers_and_legal_ones_alone_where_they_are_wanted() {
+    for layout in [small(), othello_like(), chess_like()] {
+        for input in [Input::Rows, Input::Planes] {
+            let file = file(&tower(&layout, 3), &layout, input);
+            let plain = load(Backend::Cpu, &file, &layout).unwrap();
+            let bound = load_with(bound(), &file, &layout).unwrap();
+            assert!(bound.picks_legal && !plain.picks_legal);
+            let rows = onnx::random::rows(&layout, 7, 0.8, 4);
+            let (logits, values) = run(&plain, &rows);
+            // All logits, where somebody wants them.
+            let whole = run(&bound, &rows);
+            assert!(largest_difference(&whole.0, &logits) < 1e-6);
+            assert!(largest_difference(&whole.1, &values) < 1e-6);
+
+            let legal = legal(&layout, 7);
+            let width = 64.min(layout.actions as usize);
+            let mut padded = vec![0; 7 * width];
+            for (row, own) in padded.chunks_mut(width).zip(&legal) {
+                for (place, &action) in row.iter_mut().zip(own) {
+                    *place = action as i32;
+                }
+            }
+            let numbers = rows.iter().map(|&number| number as i32).collect();
+            let outputs = bound
+                .run(Batch::new(numbers, 7).with_legal(padded, width))
+                .unwrap();
+            assert!(outputs.logits().is_empty());
+            assert!(largest_difference(outputs.values(), &values) < 1e-6);
+            let (picked, found_width) = outputs.legal_logits().unwrap();
+            assert_eq!((picked.len(), found_width), (7 * width, width));
+            for (position, own) in legal.iter().enumerate() {
+                for (place, &action) in own.iter().enumerate() {
+                    let expected = logits[position * layout.actions as usize + action as usize];
+                    assert!((picked[position * width + place] - expected).abs() < 1e-6);
+                }
+            }
+        }
+    }
+}
+
+/// The way of requests from the queue to their answers.
+async fn answers(model: Model, asked: &[Asked]) -> Vec<Evaluation> {
+    let metrics = Arc::new(Metrics::new());
+    let policy = Policy {
+        max_batch: 64,
+        preferred: Vec::new(),
+        max_wait: Duration::ZERO,
+        max_queue: 1000,
+    };
+    let (batcher, model) = (Batcher::new(policy, metrics.clone()), Arc::new(model));
+    let mut waiting = Vec::new();
+    for asked in asked {
+        let (sender, answer) = oneshot::channel();
+        let named = Named {
+            model: model.clone(),
+            slot: None,
+        };
+        let job = Draft::new(named, asked.clone()).into_job(ClientId(1), ReplyTo::call(sender));
+        batcher.push(Arc::new(job)).unwrap();
+        waiting.push(answer);
+    }
+    let executor = Executor::start(batcher.clone(), metrics.clone()).unwrap();
+    tokio::spawn(async move { batcher.run(executor.batches, CancellationToken::new()).await });
+    tokio::spawn(async move { reply::run(executor.finished, None, &metrics).await });
+    let mut answers = Vec::new();
+    for answer in waiting {
+        answers.push(answer.await.unwrap().unwrap());
+    }
+    answers
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_are_answered_alike_whoever_picks_the_legal_logits() {
+    let layout = chess_like();
+    let file = file(&tower(&layout, 3), &layout, Input::Rows);
+    let asked = |seed, positions, wants| {
+        let legal = match wants {
+            Wants::Logits => vec![Vec::new(); positions],
+            _ => legal(&layout, positions),
+        };
+        Asked {
+            indices: onnx::random::rows(&layout, positions, 0.8, seed),
+            legal_counts: legal.iter().map(|own| own.len() as u32).collect(),
+            legal_actions: legal.concat(),
+            wants,
+            ..Asked::default()
+        }
+    };
+    let legal_only = [
+        asked(1, 3, Wants::HalfPriors),
+        asked(2, 1, Wants::Priors),
+        asked(3, 9, Wants::HalfPriors),
+    ];
+    // Somebody in the batch wants every logit: then all of them come back.
+    let mixed = [asked(1, 3, Wants::Priors), asked(2, 2, Wants::Logits)];
+    for requests in [&legal_only[..], &mixed] {
+        let plain = answers(load(Backend::Cpu, &file, &layout).unwrap(), requests).await;
+        let bound = answers(load_with(bound(), &file, &layout).unwrap(), requests).await;
+        assert_eq!(plain, bound);
+        assert_eq!(plain.len(), requests.len());
+    }
+}
+
+#[test]
+fn half_precision_is_near_and_is_no_f32() {
+    for (layout, input) in [
+        (small(), Input::Rows),
+        (chess_like(), Input::Rows),
+        (othello_like(), Input::Planes),
+    ] {
+        let shape = TowerShape {
+            squeeze: 4,
+            ..TowerShape::new(&layout, 4, 32)
+        };
+        let file = file(&TowerWeights::random(&layout, &shape, 7), &layout, input);
+        let settings = Settings {
+            fp16: true,
+            ..bound()
+        };
+        let rows = onnx::random::rows(&layout, 32, 0.8, 9);
+        let truth = run(&load(Backend::Cpu, &file, &layout).unwrap(), &rows);
+        // Loading compares it with f32 and refuses what is too far.
+        let model = load_with(settings, &file, &layout).unwrap();
+        assert_eq!(model.info.provider, "cpu-fp16");
+        let half = run(&model, &rows);
+        let spread = truth
+            .0
+            .iter()
+            .fold(0.0_f32, |spread, logit| spread.max(logit.abs()));
+        let difference = largest_difference(&truth.0, &half.0);
+        println!("{}: {difference} of {spread}", layout.game);
+        assert!(
+            difference > 0.0 && difference < 0.01 * spread.max(1.0),
+            "{difference} of {spread}"
+        );
+        assert!(largest_difference(&truth.1, &half.1) < 0.01);
+    }
+}
+
+#[test]
+fn a_weight_that_half_precision_cannot_hold_is_refused_by_name() {
+    let layout = small();
+    let mut weights = tower(&layout, 1);
+    weights.value.hidden.bias[0] = 1e5;
+    let file = file(&weights, &layout, Input::Rows);
+    let settings = Settings {
+        fp16: true,
+        ..Settings::from(1)
+    };
+    let refused = load_with(settings, &file, &layout).unwrap_err().to_string();
+    assert!(
+        refused.starts_with("inference.fp16: `value.hidden.bias` holds 100000"),
+        "{refused}"
+    );
+}

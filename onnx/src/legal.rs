@@ -1,0 +1,78 @@
+//! A model that picks the legal actions' logits itself, so that they alone come back from the device that runs it: a chess
+//! position has 4672 logits and some 35 legal actions.
+//!
+//! | | name | type | shape |
+//! |---|---|---|---|
+//! | one more input | `legal_actions` | int32 | `[batch, legal]`, padded with any action |
+//! | one more output | `legal_logits` | f32 | `[batch, legal]`, in the same order |
+
+use prost::Message as _;
+
+use crate::{
+    graph::{Side, value_info},
+    proto::{AttributeProto, ModelProto, NodeProto, attribute_proto::AttributeType, tensor_proto::DataType},
+};
+
+/// Name of the input.
+pub const LEGAL: &str = "legal_actions";
+/// Name of the output.
+pub const LEGAL_LOGITS: &str = "legal_logits";
+
+/// A model that this cannot be added to.
+#[derive(Debug, thiserror::Error, PartialEq)]
+pub enum LegalError {
+    /// Not an ONNX file.
+    #[error("not an onnx file: {0}")]
+    File(#[from] prost::DecodeError),
+    /// It has no such output.
+    #[error("the model gives no `{0}`")]
+    NoPolicy(String),
+    /// It has something of that name already.
+    #[error("the model has a `{0}` of its own")]
+    Taken(&'static str),
+}
+
+/// Adds the input and the output to a model whose policy's logits are called `policy`.
+///
+/// # Errors
+/// [`LegalError`].
+pub fn with_legal_logits(file: &[u8], policy: &str) -> Result<Vec<u8>, LegalError> {
+    let mut model = ModelProto::decode(file)?;
+    let missing = || LegalError::NoPolicy(policy.to_owned());
+    let graph = model.graph.as_mut().ok_or_else(missing)?;
+    if !graph.output.iter().any(|output| output.name() == policy) {
+        return Err(missing());
+    }
+    for name in [LEGAL, LEGAL_LOGITS] {
+        let mut names = graph.input.iter().chain(&graph.output).map(|info| info.name());
+        if names.any(|there| there == name) {
+            return Err(LegalError::Taken(name));
+        }
+    }
+    let axis = |axis: i64| AttributeProto {
+        name: Some("axis".into()),
+        i: Some(axis),
+        r#type: Some(AttributeType::Int as i32),
+        ..AttributeProto::default()
+    };
+    let node = |operator: &str, inputs: &[&str], output: &str| NodeProto {
+        op_type: Some(operator.into()),
+        name: Some(format!("{output}/{operator}")),
+        input: inputs.iter().map(|name| (*name).to_owned()).collect(),
+        output: vec![output.to_owned()],
+        attribute: vec![axis(1)],
+        ..NodeProto::default()
+    };
+    // Logits may come as planes, `[batch, 73, 8, 8]`.
+    let flat = format!("{LEGAL_LOGITS}/flat");
+    graph.node.push(node("Flatten", &[policy], &flat));
+    graph
+        .node
+        .push(node("GatherElements", &[&flat, LEGAL], LEGAL_LOGITS));
+    let sides = [Side::Free("batch"), Side::Free("legal")];
+    graph.input.push(value_info(LEGAL, DataType::Int32, &sides));
+    graph
+        .output
+        .push(value_info(LEGAL_LOGITS, DataType::Float, &sides));
+    Ok(model.encode_to_vec())
+}
