@@ -3,13 +3,18 @@
 //! One model is loaded at a time. A label that is served is followed: each version it comes to point at is loaded beside
 //! the old one and takes over between two batches. A model that is unloaded answers the requests that it has been given,
 //! and its memory counts until then.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`room`] | the budget of memory |
+//! | [`error`] | why a model is not served |
+
+mod error;
+mod room;
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, atomic::AtomicU64},
     time::Duration,
 };
 
@@ -21,15 +26,16 @@ use tokio::{
 
 use crate::{
     follow,
-    loader::{File, LoadError, Loader},
+    loader::{File, Loader},
     metrics::Metrics,
     model::Model,
     models::{Models, Named},
     names::{ModelName, Pointer},
     refusal::Refusal,
     slot::Slot,
-    source::{Found, Source, SourceError},
+    source::{Found, Source},
 };
+pub use error::LibraryError;
 
 /// Requests that may wait for models being loaded.
 const MAX_WAITING: usize = 256;
@@ -37,71 +43,6 @@ const MAX_WAITING: usize = 256;
 const FAILURE_LASTS: Duration = Duration::from_secs(5);
 /// Failures that are remembered.
 const MAX_FAILURES: usize = 1024;
-/// How often it is looked whether a model that was unloaded is still in use.
-const LOOK: Duration = Duration::from_millis(20);
-/// How long to wait for requests in flight before memory is given up on.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// A model that is not served.
-#[derive(Debug, thiserror::Error)]
-pub enum LibraryError {
-    /// It cannot be had.
-    #[error(transparent)]
-    Source(#[from] SourceError),
-    /// The run's own store is for one game.
-    #[error(
-        "it is for {found} (options {found_options}), this server serves {serves} (options {serves_options})"
-    )]
-    OtherGame {
-        /// The model's game.
-        found: String,
-        /// Its options.
-        found_options: u32,
-        /// The run's game.
-        serves: String,
-        /// Its options.
-        serves_options: u32,
-    },
-    /// A label keeps its layout.
-    #[error("its row layout is another than that of the model being served; start a new run for it")]
-    OtherLayout,
-    /// The provider does not take it.
-    #[error(transparent)]
-    Load(#[from] LoadError),
-    /// The process is ending.
-    #[error("loading was interrupted")]
-    Interrupted,
-    /// It is larger than what may be unloaded for it.
-    #[error("it takes {needed} bytes, of {budget} only {free} can be freed; raise inference.memory_mib")]
-    NoRoom {
-        /// What it takes.
-        needed: u64,
-        /// All there is.
-        budget: u64,
-        /// What is left beside models that are never unloaded.
-        free: u64,
-    },
-    /// See [`crate::models::MAX_SLOTS`].
-    #[error("too many names are served")]
-    TooManyNames,
-}
-
-impl LibraryError {
-    fn refusal(&self, name: &str) -> Refusal {
-        match self {
-            Self::Source(error) if error.is_not_found() => Refusal::UnknownModel(name.to_owned()),
-            Self::NoRoom { .. } | Self::TooManyNames => Refusal::NoMemory {
-                name: name.to_owned(),
-                reason: self.to_string(),
-            },
-            Self::Source(error) if error.is_transient() => Refusal::StoreFails(error.to_string()),
-            _ => Refusal::BadModel {
-                name: name.to_owned(),
-                reason: self.to_string(),
-            },
-        }
-    }
-}
 
 /// What a library is made of.
 #[derive(Debug)]
@@ -440,82 +381,6 @@ impl Library {
             Some(before) if before.info.layout != *layout => Err(LibraryError::OtherLayout),
             _ => Ok(()),
         }
-    }
-
-    /// Unloads what was used longest ago until a model fits. The default's models always do: training must go on.
-    async fn make_room(&self, slot: &Slot, found: &Found) -> Result<(), LibraryError> {
-        let (models, budget) = (self.models(), self.parts.budget);
-        let needed = self.parts.loader.memory(found.bytes);
-        let began = Instant::now();
-        loop {
-            let (served, retiring) = (models.bytes(), self.retiring.load(Ordering::Relaxed));
-            let used = served + retiring;
-            if used + needed <= budget {
-                return Ok(());
-            }
-            let may_wait = retiring > 0 && began.elapsed() < PATIENCE;
-            if served + needed <= budget && may_wait {
-                tokio::time::sleep(LOOK).await;
-            } else if let Some(oldest) = models.least_recently_used() {
-                self.close(&oldest, "its memory is needed");
-            } else if may_wait {
-                tokio::time::sleep(LOOK).await;
-            } else if slot.is_pinned {
-                tracing::warn!(
-                    needed,
-                    used,
-                    budget,
-                    "the default's models exceed inference.memory_mib"
-                );
-                return Ok(());
-            } else {
-                return Err(LibraryError::NoRoom {
-                    needed,
-                    budget,
-                    free: budget.saturating_sub(models.bytes()),
-                });
-            }
-        }
-    }
-
-    fn close(&self, slot: &Arc<Slot>, why: &'static str) {
-        if let Some(model) = self.models().remove(slot) {
-            tracing::info!(name = slot.text, version = model.info.version, why, "unloaded");
-            self.metrics().unloaded();
-            self.retire(model);
-        }
-        self.tell_memory();
-    }
-
-    /// Frees a model once its last request is answered, where that holds nobody up.
-    fn retire(&self, model: Arc<Model>) {
-        let weak = Arc::downgrade(&model);
-        // Another name may point at it.
-        let is_served = self
-            .models()
-            .slots()
-            .iter()
-            .filter_map(|slot| slot.current())
-            .any(|served| Arc::ptr_eq(&served, &model));
-        if is_served {
-            return;
-        }
-        let (bytes, retiring) = (model.info.bytes, self.retiring.clone());
-        retiring.fetch_add(bytes, Ordering::Relaxed);
-        tokio::spawn(async move {
-            while weak.strong_count() > 1 {
-                tokio::time::sleep(LOOK).await;
-            }
-            // It cannot fail to end but where the process does.
-            let _ = tokio::task::spawn_blocking(move || drop(model)).await;
-            retiring.fetch_sub(bytes, Ordering::Relaxed);
-        });
-    }
-
-    fn tell_memory(&self) {
-        let slots = self.models().slots();
-        let loaded = slots.iter().filter(|slot| slot.current().is_some()).count();
-        self.metrics().memory(loaded, self.models().bytes());
     }
 
     fn source(&self, name: &ModelName) -> Result<&Source, Refusal> {
