@@ -153,7 +153,7 @@ async fn a_server_killed_in_the_middle_of_a_publish_is_an_outage_and_nothing_wor
         async move { publisher.publish(draft(2), large()).await }
     });
     while !line.is_cut() {
-        assert_eq!(reader.list().await.unwrap(), [manifest.clone()]);
+        assert_eq!(reader.list().await.unwrap(), std::slice::from_ref(&manifest));
     }
     server.kill();
     let error = publishing.await.unwrap().unwrap_err();
