@@ -54,6 +54,28 @@ impl Model {
         }
     }
 
+    /// Valid rows as a batch, at most [`Buckets::largest`] of them: padded to the next bucket's size with the first row, but for
+    /// rows that differ in length, which need no padding.
+    pub fn batch<'a>(&self, rows: impl Iterator<Item = &'a [u32]>) -> Batch {
+        let (mut numbers, mut ends) = (Vec::new(), Vec::new());
+        for row in rows {
+            // Their numbers are far below the limit.
+            numbers.extend(
+                row.iter()
+                    .map(|&number| i32::try_from(number).unwrap_or(i32::MAX)),
+            );
+            ends.push(numbers.len());
+        }
+        let Some(row_len) = self.info.layout.row_len() else {
+            return Batch::varied(numbers, ends);
+        };
+        let size = self.buckets.fit(ends.len());
+        for _ in ends.len()..size {
+            numbers.extend_from_within(..row_len);
+        }
+        Batch::new(numbers, size)
+    }
+
     /// Executes one batch.
     ///
     /// # Errors

@@ -110,6 +110,55 @@ fn checkpoints_in_an_object_store_are_trained_and_served() {
     run.stop();
 }
 
+#[test]
+fn the_generator_game_is_trained_by_the_same_roles() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = tiny_run();
+    settings.extend(["game.rules.move_limit=6", "problems.max_level=3"]);
+    let mut run = Run::of_game("generator", folder.path(), &settings);
+    run.wait_for("started", |event| event["game"] == "generator");
+    let checkpoint = run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
+    let trained = checkpoint["step"].as_u64().unwrap();
+    run.wait_for("serving", |event| step_of(&event["version"]) >= trained);
+    run.wait_for_game(|game| {
+        let mut steps = game
+            .model_versions
+            .iter()
+            .map(|version| step_of(&version.as_str().into()));
+        steps.any(|step| step >= trained)
+    });
+    let minuet = |arguments: &[&str]| {
+        let done = Command::new(env!("CARGO_BIN_EXE_minuet"))
+            .args(arguments)
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap()
+    };
+    let place = folder.path().to_str().unwrap();
+    // Records of all kinds hold, and say what they are.
+    let checked = minuet(&["games", "check", "--newest", "30", "--run", place]);
+    assert!(checked.contains("30 of 30 games hold"), "{checked}");
+    assert!(
+        checked.contains("not searched but recorded (known-solution)"),
+        "{checked}"
+    );
+    run.stop();
+    let problem = r#"{"target":[[0,0],[0,0]]}"#;
+    let solved = minuet(&[
+        "solve",
+        "--problem",
+        problem,
+        "--model",
+        place,
+        "--visits",
+        "8",
+        "--json",
+    ]);
+    let solved: serde_json::Value = serde_json::from_str(&solved).unwrap();
+    assert!(solved["solved"].is_boolean() && !solved["moves"].as_array().unwrap().is_empty());
+}
+
 /// `minuet query` finds the run's server by its folder.
 fn ask_the_run(folder: &Path) {
     let done = Command::new(env!("CARGO_BIN_EXE_minuet"))

@@ -1,14 +1,18 @@
-//! A tower of random weights: as fast as a trained one, and as good for comparing numbers.
+//! Networks of random weights: as fast as trained ones, and as good for comparing numbers.
 
 use games::{
-    Game as _, RowLayout, Symmetry,
-    generator::{GeneratorGame, Problem, Rules},
+    Game as _, RowForm, RowLayout, Symmetry,
+    generator::{GeneratorGame, Problem, Rules, expansion::EMBEDDING_ROWS},
     layout::SQUARES,
 };
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use crate::weights::{Block, Conv, Linear, PolicyHead, SqueezeExcitation, TowerWeights, ValueHead};
+use crate::{
+    fish_eye::{self, FishEyeShape, FishEyeWeights},
+    model::{self, Input, Metadata},
+    weights::{Block, Conv, Linear, PolicyHead, SqueezeExcitation, TowerError, TowerWeights, ValueHead},
+};
 
 /// Deepest problems that rows of clans are drawn from, in moves.
 const DEEPEST: u32 = 24;
@@ -41,6 +45,27 @@ impl TowerShape {
             policy_channels: if is_planes { 0 } else { 32 },
             value_channels: 8,
             value_hidden: 64,
+        }
+    }
+}
+
+/// The file of a network of random weights over rows of any layout: a tower of `blocks` × `filters`, or a fish-eye network of so
+/// many convolutions and filters. The same seed gives the same one.
+///
+/// # Errors
+/// [`TowerError`] where there is no such network.
+pub fn model(metadata: &Metadata, blocks: usize, filters: usize, seed: u64) -> Result<Vec<u8>, TowerError> {
+    let layout = &metadata.layout;
+    match &layout.form {
+        RowForm::Planes(_) => {
+            let shape = TowerShape::new(layout, blocks, filters);
+            let weights = TowerWeights::random(layout, &shape, seed);
+            model::build(&weights, metadata, Input::Rows)
+        }
+        RowForm::Clan(rows) => {
+            let [roles, depth, moves] = [rows.roles, rows.depth, rows.moves].map(|number| number as usize);
+            let shape = FishEyeShape::new(EMBEDDING_ROWS, roles, depth, moves).sized(blocks, filters);
+            fish_eye::build(&FishEyeWeights::random(&shape, seed), metadata)
         }
     }
 }
@@ -125,7 +150,8 @@ impl Draw {
 
 /// Rows that a game of this layout could have: indices into the sparse planes, constants within their bounds.
 ///
-/// Where rows hold clans, they are positions on the way to solutions of drawn problems. `filled` in (0, 1] is the share of entries that are no repetition of the first one.
+/// Where rows hold clans, they are positions on the way to solutions of drawn problems. `filled` in (0, 1] is the share of
+/// entries that are no repetition of the first one.
 pub fn rows(layout: &RowLayout, count: usize, filled: f32, seed: u64) -> Vec<u32> {
     let Ok(stack) = layout.stack() else {
         return clans(count, seed);

@@ -9,7 +9,6 @@ use inference_server::{
     loader::{File, LoadError, Loader},
     model::Model,
     reply::softmax,
-    runner::Batch,
 };
 use service::config::Provider;
 
@@ -98,27 +97,14 @@ impl Network for LocalNetwork {
     }
 
     fn evaluate(&self, questions: &Questions, answers: &mut Answers) -> Result<(), NetworkError> {
-        let stack = self.description.layout.stack();
-        let row_len = stack
-            .map_err(|error| NetworkError::Run(error.to_string()))?
-            .row_len();
         let actions = self.description.layout.actions as usize;
         let mut done = 0;
-        for rows in questions.rows().chunks(row_len * self.model.buckets.largest()) {
-            let count = rows.len() / row_len;
-            let size = self.model.buckets.fit(count);
-            let mut batch = Vec::with_capacity(size * row_len);
-            // Rows are written by the games themselves; their numbers are far below the limit.
-            batch.extend(
-                rows.iter()
-                    .map(|&number| i32::try_from(number).unwrap_or(i32::MAX)),
-            );
-            for _ in count..size {
-                batch.extend_from_within(..row_len);
-            }
+        while done < questions.len() {
+            let count = (questions.len() - done).min(self.model.buckets.largest());
+            let rows = (done..done + count).map(|position| questions.get(position).0);
             let outputs = self
                 .model
-                .run(Batch::new(batch, size))
+                .run(self.model.batch(rows))
                 .map_err(|error| NetworkError::Run(error.0))?;
             let logits = outputs.logits().chunks(actions);
             for (offset, (logits, &value)) in logits.zip(outputs.values()).take(count).enumerate() {

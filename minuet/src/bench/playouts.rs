@@ -27,7 +27,7 @@ use inference_server::{
     model::Model,
     runner::Batch,
 };
-use onnx::{Input, Metadata, TowerShape, TowerWeights};
+use onnx::Metadata;
 use search::{ApplyError, Counters, GameKey, Search, Settings};
 use serde::Serialize;
 use service::config::Provider;
@@ -138,13 +138,12 @@ impl catalogue::Visitor for Arguments {
 
     fn visit<G: Game>(self) -> anyhow::Result<Report> {
         let layout = G::layout(G::encoding(0)?);
-        let weights = TowerWeights::random(&layout, &TowerShape::new(&layout, self.blocks, self.filters), 1);
         let metadata = Metadata {
             layout: layout.clone(),
             step: 0,
         };
         let file = ModelFile {
-            bytes: onnx::build(&weights, &metadata, Input::Rows)?,
+            bytes: onnx::random::model(&metadata, self.blocks, self.filters, 1)?,
             version: "random".into(),
             step: 0,
             layout,

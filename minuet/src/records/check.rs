@@ -181,6 +181,10 @@ struct Shelf {
 
 impl Shelf {
     async fn search(&mut self, game: &v1::Game, asked: Option<Backend>) -> anyhow::Result<Search> {
+        if !game.provenance.is_empty() {
+            let reason = format!("the game was not searched but recorded ({})", game.provenance);
+            return Ok(Search::Unavailable(reason));
+        }
         let Some(location) = self.location.clone() else {
             return Ok(Search::Unavailable("no --checkpoints were named".into()));
         };
@@ -221,13 +225,6 @@ impl Shelf {
             Ok(model) => model,
             Err(reason) => return Ok(Search::Unavailable(format!("checkpoint {version}: {reason}"))),
         };
-        if model.info.layout.row_len().is_none() {
-            let reason = format!(
-                "{} has rows of varying length, which are not evaluated here",
-                game.game
-            );
-            return Ok(Search::Unavailable(reason));
-        }
         match catalogue::visit(&game.game, Following { game, model: &model })? {
             Ok(followed) => Ok(Search::Followed(followed)),
             Err(FollowError::Unplayable(error)) => Ok(Search::Unavailable(error.to_string())),

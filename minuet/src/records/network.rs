@@ -12,7 +12,6 @@ use inference_server::{
     loader::{File, Loader},
     model::Model,
     reply::softmax,
-    runner::Batch,
 };
 
 /// Rows of one batch: searches ask for a few leaves at a time.
@@ -71,11 +70,6 @@ pub fn evaluate(model: &Model, questions: &[Question]) -> Result<Vec<Answer>, St
 
 fn batch(model: &Model, questions: &[Question]) -> Result<Vec<Answer>, String> {
     let layout = &model.info.layout;
-    let Some(row_len) = layout.row_len() else {
-        return Err("rows of varying length are not evaluated here".into());
-    };
-    let size = model.buckets.fit(questions.len());
-    let mut rows: Vec<i32> = Vec::with_capacity(size * row_len);
     for question in questions {
         layout
             .validate(&question.row)
@@ -83,19 +77,9 @@ fn batch(model: &Model, questions: &[Question]) -> Result<Vec<Answer>, String> {
         if question.legal.iter().any(|&action| action >= layout.actions) {
             return Err("an action beyond the network's policy".into());
         }
-        rows.extend(
-            question
-                .row
-                .iter()
-                .map(|&number| i32::try_from(number).unwrap_or(i32::MAX)),
-        );
     }
-    for _ in questions.len()..size {
-        rows.extend_from_within(..row_len);
-    }
-    let outputs = model
-        .run(Batch::new(rows, size))
-        .map_err(|error| error.to_string())?;
+    let rows = questions.iter().map(|question| question.row.as_slice());
+    let outputs = model.run(model.batch(rows)).map_err(|error| error.to_string())?;
     let logits = outputs.logits().chunks(layout.actions as usize);
     questions
         .iter()

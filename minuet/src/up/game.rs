@@ -6,7 +6,10 @@ use games::{
     catalogue::{self, Visitor},
     generator::GeneratorGame,
 };
-use service::config::{ConfigError, FirstPlay, GameConfig, Reuse, RunConfig, SearchConfig};
+use service::config::{
+    ConfigError, FirstPlay, GameConfig, LearnerConfig, ModelConfig, ProblemsConfig, Reuse, RunConfig,
+    SearchConfig,
+};
 
 /// `[game]` of a new run of the game called `name`: every rule is written out with its default.
 ///
@@ -34,6 +37,23 @@ pub fn tune(config: &mut RunConfig) {
         stop_when_solved: true,
         max_actions: 64,
         ..config.search.clone()
+    };
+    // The 568 thousand parameters of the game's design.
+    config.model = ModelConfig {
+        blocks: 3,
+        filters: 64,
+        squeeze_excitation: 0,
+        value_hidden: 128,
+    };
+    // A played position costs a search, a known one nothing: on a small machine the learner would wait for the first kind.
+    config.problems = ProblemsConfig {
+        known_solutions: 0.95,
+        ..config.problems.clone()
+    };
+    config.learner = LearnerConfig {
+        batch_size: 128,
+        checkpoint_steps: 100,
+        ..config.learner.clone()
     };
     // On a small machine an attempt that fails should not take as long as ten that succeed.
     config.game.rules.insert("move_limit".into(), 32.into());

@@ -48,11 +48,20 @@ pub struct Run {
 
 impl Run {
     pub fn start(folder: &Path, settings: &[&str]) -> Self {
-        Self::start_with(folder, settings, &[])
+        Self::begin("paco-sako", folder, settings, &[])
     }
 
     /// With variables in the environment of all its processes.
     pub fn start_with(folder: &Path, settings: &[&str], variables: &[(String, String)]) -> Self {
+        Self::begin("paco-sako", folder, settings, variables)
+    }
+
+    /// A run of another game.
+    pub fn of_game(game: &str, folder: &Path, settings: &[&str]) -> Self {
+        Self::begin(game, folder, settings, &[])
+    }
+
+    fn begin(game: &str, folder: &Path, settings: &[&str], variables: &[(String, String)]) -> Self {
         let minuet = Path::new(env!("CARGO_BIN_EXE_minuet"));
         for role in ["actor", "inference-server", "replay-store", "learner"] {
             let binary = minuet.with_file_name(format!("minuet-{role}"));
@@ -64,7 +73,7 @@ impl Run {
         }
         let mut command = Command::new(minuet);
         command
-            .args(["up", "--json", "--game", "paco-sako", "--run"])
+            .args(["up", "--json", "--game", game, "--run"])
             .arg(folder);
         for setting in settings {
             command.args(["--set", setting]);

@@ -114,7 +114,7 @@ pub fn work(model: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     let batches: Vec<Batch> = (0..8)
         .map(|number| {
             let rows = positions.request(number, size).indices;
-            Batch::new(rows.into_iter().map(|number| number as i32).collect(), size)
+            model.batch(positions.layout.split(&rows))
         })
         .collect();
     println!("0");

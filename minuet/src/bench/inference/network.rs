@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-/// A residual tower.
+/// A residual tower; over clans a fish-eye network of so many convolutions and filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     /// Residual blocks.

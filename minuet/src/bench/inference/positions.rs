@@ -8,6 +8,8 @@ use rand_chacha::ChaCha8Rng;
 
 /// Positions that are played through.
 const POSITIONS: usize = 4096;
+/// Highest level of the problems that they are of.
+const HARDEST: u32 = 16;
 /// An HTTP/2 frame's head and a gRPC message's head.
 const FRAMING_BYTES: usize = 9 + 5;
 
@@ -29,12 +31,12 @@ impl catalogue::Visitor for Play {
         let encoding = G::encoding(0)?;
         let mut random = ChaCha8Rng::seed_from_u64(1);
         let (mut rows, mut legal) = (Vec::new(), Vec::new());
-        let mut state = G::start(&rules, None)?;
+        let mut state = start::<G>(&rules, &mut random)?;
         let mut actions = Vec::new();
         while rows.len() < POSITIONS {
             state.legal_actions(&mut actions);
             if state.outcome().is_some() || actions.is_empty() {
-                state = G::start(&rules, None)?;
+                state = start::<G>(&rules, &mut random)?;
                 continue;
             }
             let mut row = Vec::new();
@@ -51,6 +53,17 @@ impl catalogue::Visitor for Play {
     }
 }
 
+/// The usual start, or a problem of any level up to [`HARDEST`] where the game is about problems.
+fn start<G: Game>(rules: &G::Rules, random: &mut ChaCha8Rng) -> anyhow::Result<G> {
+    let usual = G::start(rules, None)?;
+    if G::LEVELS == 0 {
+        return Ok(usual);
+    }
+    let level = random.random_range(1..=G::LEVELS.min(HARDEST));
+    let drawn = G::draw_start(rules, level, &mut |below| random.random_range(0..below.max(1)));
+    Ok(drawn.map_or(usual, |drawn| drawn.start))
+}
+
 impl Positions {
     /// Plays `game` at random.
     pub fn play(game: &str) -> anyhow::Result<Self> {
@@ -60,13 +73,11 @@ impl Positions {
 
     /// The file of a network of random weights.
     pub fn random_model(&self, blocks: usize, filters: usize) -> anyhow::Result<Vec<u8>> {
-        let shape = onnx::TowerShape::new(&self.layout, blocks, filters);
-        let weights = onnx::TowerWeights::random(&self.layout, &shape, 1);
         let metadata = onnx::Metadata {
             layout: self.layout.clone(),
             step: 1,
         };
-        Ok(onnx::build(&weights, &metadata, onnx::Input::Rows)?)
+        Ok(onnx::random::model(&metadata, blocks, filters, 1)?)
     }
 
     /// What requests of `rows` positions and their replies take on the wire on average, framing included.
@@ -98,6 +109,9 @@ impl Positions {
         };
         for number in numbers {
             request.indices.extend_from_slice(&self.rows[number]);
+            if self.layout.row_len().is_none() {
+                request.row_lengths.push(self.rows[number].len() as u32);
+            }
             request.legal_actions.extend_from_slice(&self.legal[number]);
             request.legal_counts.push(self.legal[number].len() as u32);
         }

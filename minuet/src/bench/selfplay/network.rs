@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use bytes::Bytes;
 use checkpoints::{Draft, MODEL, Repository};
 use games::{Game, RowLayout, catalogue};
-use onnx::{Input, Metadata, TowerShape, TowerWeights};
+use onnx::Metadata;
 use service::config::RunConfig;
 
 /// The weights' seed: every benchmark runs the same network.
@@ -30,7 +30,6 @@ pub async fn publish(config: &RunConfig, blocks: usize, filters: usize) -> anyho
             options: config.game.options,
         },
     )??;
-    let weights = TowerWeights::random(&layout, &TowerShape::new(&layout, blocks, filters), SEED);
     let draft = Draft {
         game: layout.game.clone(),
         actions: layout.actions,
@@ -39,7 +38,7 @@ pub async fn publish(config: &RunConfig, blocks: usize, filters: usize) -> anyho
         ..Draft::default()
     };
     let metadata = Metadata { layout, step: 0 };
-    let file = Bytes::from(onnx::build(&weights, &metadata, Input::Rows)?);
+    let file = Bytes::from(onnx::random::model(&metadata, blocks, filters, SEED)?);
     let repository = Repository::open(&config.checkpoints.store)?;
     let version = repository.publish(draft, vec![(MODEL, file)]).await?;
     repository
