@@ -38,7 +38,7 @@ pub struct Outputs {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Folded {
     /// A tower, its normalisations folded into the convolutions.
-    Tower(TowerWeights),
+    Tower(Box<TowerWeights>),
     /// A fish-eye network.
     FishEye(Box<FishEyeWeights>),
 }
@@ -99,7 +99,7 @@ impl Network {
     /// [`TorchError`].
     pub fn fold(&self) -> Result<Folded, TorchError> {
         Ok(match &self.layers {
-            Layers::Tower(tower) => Folded::Tower(tower.fold()?),
+            Layers::Tower(tower) => Folded::Tower(Box::new(tower.fold()?)),
             Layers::FishEye(fish_eye) => Folded::FishEye(Box::new(fish_eye.fold()?)),
         })
     }

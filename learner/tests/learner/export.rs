@@ -53,9 +53,10 @@ fn a_wrong_number_anywhere_is_found() {
     let trainer = trained(&layout, &model);
     let rows = batch(&layout, 50, 1, 0).rows;
     let tamper = |change: &dyn Fn(&mut TowerWeights), layout_of_file: &RowLayout| {
-        let Folded::Tower(mut weights) = trainer.network().fold().unwrap() else {
+        let Folded::Tower(weights) = trainer.network().fold().unwrap() else {
             panic!("a tower was trained");
         };
+        let mut weights = *weights;
         change(&mut weights);
         let metadata = Metadata {
             layout: layout_of_file.clone(),
