@@ -38,7 +38,8 @@ pub struct HostBatch {
     pub searched: usize,
     /// Mean entropy of the policy targets, in nats: the policy loss cannot fall below it.
     pub target_entropy: f64,
-    /// Final results: in [-1, 1], the view of the player to act; over clans discounted, in [0, 1].
+    /// What the values are trained towards, results mixed with root values: in [-1, 1], the view of the player to act; over
+    /// clans discounted, in [0, 1].
     pub results: Vec<f32>,
     /// Positions ever inserted into the store when this was drawn, by the store's own count.
     pub positions_inserted: u64,
@@ -92,6 +93,7 @@ pub struct Packer {
     layout: RowLayout,
     symmetries: RowSymmetries,
     seed: u64,
+    root_value_share: f32,
 }
 
 impl Packer {
@@ -101,6 +103,17 @@ impl Packer {
             layout,
             symmetries,
             seed: seed ^ SYMMETRY_DRAWS,
+            root_value_share: 0.0,
+        }
+    }
+
+    /// The same with this share (0 to 1) of the search's root value in the value targets; the rest is the final result. A position
+    /// that was not searched has its result alone.
+    #[must_use]
+    pub fn with_root_values(self, share: f32) -> Self {
+        Self {
+            root_value_share: share,
+            ..self
         }
     }
 
@@ -111,9 +124,13 @@ impl Packer {
     pub fn pack(&self, batch: &v1::Batch) -> Result<HostBatch, BatchError> {
         let mut draw = ChaCha8Rng::seed_from_u64(self.seed);
         draw.set_stream(batch.number);
-        pack(batch, &self.layout, &self.symmetries, |count| {
-            draw.random_range(0..count)
-        })
+        pack(
+            batch,
+            &self.layout,
+            &self.symmetries,
+            self.root_value_share,
+            |count| draw.random_range(0..count),
+        )
     }
 }
 
@@ -122,6 +139,7 @@ fn pack(
     batch: &v1::Batch,
     layout: &RowLayout,
     symmetries: &RowSymmetries,
+    root_value_share: f32,
     mut draw: impl FnMut(u8) -> u8,
 ) -> Result<HostBatch, BatchError> {
     check_game(batch, layout)?;
@@ -138,6 +156,7 @@ fn pack(
         ("visit_actions", batch.visit_actions.len(), targets),
         ("visits", batch.visits.len(), targets),
         ("results", batch.results.len(), positions),
+        ("root_values", batch.root_values.len(), positions),
     ];
     for (field, found, expected) in lengths {
         check_length(field, found, expected)?;
@@ -190,13 +209,16 @@ fn pack(
             .map_err(fault)?;
         samples.resize(packed.policy_at.len(), sample);
         (visit_actions, visits) = (other_actions, other_visits);
-        let result = batch.results[sample];
-        if !(least..=1.0).contains(&result) {
-            return Err(fault(format!(
-                "the result is {result}, it must be in [{least}, 1]"
-            )));
+        let (result, root_value) = (batch.results[sample], batch.root_values[sample]);
+        for (what, value) in [("result", result), ("root value", root_value)] {
+            if !(least..=1.0).contains(&value) {
+                return Err(fault(format!(
+                    "the {what} is {value}, it must be in [{least}, 1]"
+                )));
+            }
         }
-        packed.results.push(result);
+        let share = if count > 0 { root_value_share } else { 0.0 };
+        packed.results.push(result + share * (root_value - result));
     }
     packed.target_entropy /= packed.searched.max(1) as f64;
     packed.clans = clans.map(ClanPacker::finish);

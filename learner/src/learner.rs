@@ -83,7 +83,8 @@ async fn train(
     } else {
         RowSymmetries::none()
     };
-    let packer = Packer::new(game.layout.clone(), symmetries, config.run.seed);
+    let packer = Packer::new(game.layout.clone(), symmetries, config.run.seed)
+        .with_root_values(config.learner.root_value_share);
     let source = Source::new(
         connect::link(&config.replay.address, &config.security)?,
         packer,

@@ -14,6 +14,7 @@
 //! | [`loss`] | what is minimised |
 //! | [`optimizer`] | how |
 //! | [`train`] | one training step |
+//! | [`average`] | the weights that are published |
 //! | [`precision`] | f32 or bf16 |
 //! | [`worker`] | the training thread |
 //! | [`snapshot`] | the state as files |
@@ -27,6 +28,7 @@
 //! One thread makes all torch calls (torch keeps a pool of helpers for each thread that calls it); everything that
 //! waits is async. The first trained checkpoint is published early, see [`worker`].
 
+pub mod average;
 pub mod batches;
 pub mod clans;
 pub mod device;

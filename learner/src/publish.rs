@@ -109,8 +109,10 @@ impl Publisher {
     ) -> Result<(Version, Snapshot), PublishError> {
         let step = trainer.progress.step;
         let snapshot = Snapshot::take(trainer, self.seed)?;
-        let model = Bytes::from(export(trainer.network(), &self.layout, step)?);
-        let agreement = self.prover.prove(&model, trainer.network(), &self.layout, rows)?;
+        let model = Bytes::from(export(trainer.published(), &self.layout, step)?);
+        let agreement = self
+            .prover
+            .prove(&model, trainer.published(), &self.layout, rows)?;
         let draft = Draft {
             game: self.layout.game.clone(),
             layout: as_json(&self.layout),

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    average,
     network::NetworkShape,
     optimizer::OptimizerState,
     tensors::{self, TensorsError},
@@ -15,7 +16,7 @@ use crate::{
 pub struct Snapshot {
     /// `weights.safetensors`: weights and running statistics.
     pub weights: Bytes,
-    /// `optimizer.safetensors`
+    /// `optimizer.safetensors`: the optimiser's moments, and the averaged weights where there are any.
     pub optimizer: Bytes,
     /// The rest.
     pub state: LearnerState,
@@ -63,7 +64,13 @@ impl Snapshot {
     pub fn take(trainer: &Trainer, seed: u64) -> Result<Self, SnapshotError> {
         let variables = trainer.network.variables();
         let weights = || tensors::write(&variables.to_host()?);
-        let optimizer = || tensors::write(&trainer.optimizer.to_host(variables)?);
+        let optimizer = || {
+            let mut state = trainer.optimizer.to_host(variables)?;
+            if let Some(average) = &trainer.average {
+                state.extend(average.to_host()?);
+            }
+            tensors::write(&state)
+        };
         Ok(Self {
             weights: weights().map_err(in_file(checkpoints::WEIGHTS))?.into(),
             optimizer: optimizer().map_err(in_file(checkpoints::OPTIMIZER))?.into(),
@@ -86,9 +93,20 @@ impl Snapshot {
             .variables_mut()
             .load(&weights)
             .map_err(in_file(checkpoints::WEIGHTS))?;
+        let state = tensors::read(&self.optimizer).map_err(in_file(checkpoints::OPTIMIZER))?;
+        let (moments, averages) = average::part(state);
+        match &mut trainer.average {
+            Some(average) if averages.is_empty() => {
+                tracing::warn!("the checkpoint has no averaged weights; the average begins anew");
+                average
+                    .update(trainer.network.variables(), 0)
+                    .map_err(|error| in_file(checkpoints::WEIGHTS)(error.into()))?;
+            }
+            Some(average) => average.load(averages).map_err(in_file(checkpoints::OPTIMIZER))?,
+            None => {}
+        }
         let rule = trainer.optimizer.state().rule;
         if rule == self.state.optimizer.rule {
-            let moments = tensors::read(&self.optimizer).map_err(in_file(checkpoints::OPTIMIZER))?;
             let variables = trainer.network.variables();
             trainer
                 .optimizer

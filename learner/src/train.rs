@@ -6,6 +6,7 @@ use service::config::LearnerConfig;
 use tch::{Device, Kind, Tensor};
 
 use crate::{
+    average::Average,
     batches::{HostBatch, Targets},
     inputs::Feeder,
     loss::losses,
@@ -82,6 +83,7 @@ pub enum TrainError {
 pub struct Trainer {
     pub(crate) network: Network,
     pub(crate) optimizer: Optimizer,
+    pub(crate) average: Option<Average>,
     /// How far training has come.
     pub progress: Progress,
     feeder: Feeder,
@@ -104,9 +106,16 @@ impl Trainer {
     ) -> Result<Self, TorchError> {
         let network = Network::new(shape, seed, device)?;
         let optimizer = Optimizer::new(Rule::from(config), config.weight_decay, network.variables())?;
+        let mut average = (config.average_decay > 0.0)
+            .then(|| Average::new(shape, config.average_decay, device))
+            .transpose()?;
+        if let Some(average) = &mut average {
+            average.update(network.variables(), 0)?;
+        }
         Ok(Self {
             network,
             optimizer,
+            average,
             progress: Progress::default(),
             feeder: Feeder::new(layout, device)?,
             config: config.clone(),
@@ -120,9 +129,14 @@ impl Trainer {
         self.kind = precision.kind();
     }
 
-    /// The network as it is now.
+    /// The network that is trained, as it is now.
     pub fn network(&self) -> &Network {
         &self.network
+    }
+
+    /// The network that is published: the averaged one, where weights are averaged.
+    pub fn published(&self) -> &Network {
+        self.average.as_ref().map_or(&self.network, Average::network)
     }
 
     /// The network, to be changed from outside.
@@ -167,6 +181,9 @@ impl Trainer {
         self.optimizer
             .step(self.network.variables_mut(), gradients, learning_rate)?;
         self.count(batch);
+        if let Some(average) = &mut self.average {
+            average.update(self.network.variables(), self.progress.step)?;
+        }
         Ok(StepReport {
             step: self.progress.step,
             policy_loss,

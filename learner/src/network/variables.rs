@@ -148,6 +148,21 @@ impl Variables {
         Ok(())
     }
 
+    /// Moves every variable, running statistics included, by `share` (0 to 1) of the way to those of a network of the same shape.
+    ///
+    /// # Errors
+    /// [`TorchError`] where the shapes differ.
+    pub fn approach(&mut self, others: &Self, share: f64) -> Result<(), TorchError> {
+        let _guard = tch::no_grad_guard();
+        for (run, other) in self.runs.iter_mut().zip(&others.runs) {
+            let _ = run.flat.f_lerp_(&other.flat, share)?;
+        }
+        for ((_, tensor), (_, other)) in self.statistics.iter_mut().zip(&others.statistics) {
+            let _ = tensor.f_lerp_(other, share)?;
+        }
+        Ok(())
+    }
+
     fn named(&self) -> impl Iterator<Item = (&str, &Tensor)> {
         let trained = self.runs.iter().flat_map(|run| {
             run.parts

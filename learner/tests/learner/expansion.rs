@@ -148,6 +148,7 @@ fn every_sample_is_turned_by_its_own_symmetry() {
         visit_actions: vec![square; positions],
         visits: vec![5; positions],
         results: vec![0.0; positions],
+        root_values: vec![0.0; positions],
         game: layout.game.clone(),
         ..proto::v1::Batch::default()
     };

@@ -182,3 +182,65 @@ fn gradients_are_clipped_and_unsearched_samples_train_the_value_only() {
         .sqrt();
     assert!(moved < 1e-8, "moved by {moved}");
 }
+
+#[test]
+fn the_published_network_is_the_average_of_the_trained_ones() {
+    let settings = LearnerConfig {
+        average_decay: 0.75,
+        ..settings()
+    };
+    let mut trainer = trainer(&layout(9), &model(), &settings, 1);
+    let numbers = |network: &learner::network::Network| -> Vec<f64> {
+        let tensors = network.variables().to_host().unwrap();
+        tensors
+            .iter()
+            .flat_map(|tensor| tensor.numbers.iter().map(|&number| f64::from(number)))
+            .collect()
+    };
+    let mut expected = numbers(trainer.network());
+    assert_eq!(numbers(trainer.published()), expected);
+    for step in 1..=8 {
+        trainer.step(&batch(&layout(9), 32, 5, step)).unwrap();
+        // The plain mean at first, then the moving average; computed here from the whole weights.
+        let share = f64::max(0.25, 1.0 / step as f64);
+        for (average, now) in expected.iter_mut().zip(numbers(trainer.network())) {
+            *average += share * (now - *average);
+        }
+        let largest = numbers(trainer.published())
+            .iter()
+            .zip(&expected)
+            .map(|(found, expected)| (found - expected).abs() / expected.abs().max(1.0))
+            .fold(0.0, f64::max);
+        assert!(largest < 1e-5, "step {step}: {largest}");
+    }
+    assert_ne!(numbers(trainer.published()), numbers(trainer.network()));
+    let without = LearnerConfig {
+        average_decay: 0.0,
+        ..settings
+    };
+    let mut plain = crate::common::trainer(&layout(9), &model(), &without, 2);
+    Snapshot::take(&trainer, 1).unwrap().restore(&mut plain).unwrap();
+    assert_eq!(numbers(plain.published()), numbers(trainer.network()));
+}
+
+#[test]
+fn value_targets_mix_results_with_root_values_of_searched_positions() {
+    let mut wire = crate::common::wire_batch(&layout(9), 4, 5, 0);
+    wire.results = vec![1.0, -1.0, 0.0, 1.0];
+    wire.root_values = vec![0.5, 0.5, 0.5, 0.5];
+    wire.visit_counts[3] = 0;
+    wire.visit_actions.truncate(6);
+    wire.visits.truncate(6);
+    let packer = crate::common::packer(&layout(9));
+    assert_eq!(packer.pack(&wire).unwrap().results, wire.results);
+    let mixing = packer.with_root_values(0.25);
+    assert_eq!(mixing.pack(&wire).unwrap().results, [0.875, -0.625, 0.125, 1.0]);
+    wire.root_values[1] = f32::NAN;
+    assert!(
+        mixing
+            .pack(&wire)
+            .unwrap_err()
+            .to_string()
+            .contains("root value is NaN")
+    );
+}

@@ -27,6 +27,17 @@ pub struct LearnerConfig {
     pub learning_rate: f64,
     /// Steps over which the learning rate rises from 0; 0: none.
     pub warmup_steps: u64,
+    /// How the learning rate falls in the cool-down: `linear` or `cosine`.
+    pub cooldown: Cooldown,
+    /// Step at which the cool-down begins, not before the warm-up has ended.
+    pub cooldown_from: u64,
+    /// Steps over which the learning rate falls; 0: no cool-down, for runs without an end.
+    pub cooldown_steps: u64,
+    /// Learning rate after the cool-down, 0 to `learning_rate`.
+    pub last_learning_rate: f64,
+    /// Published weights are an average of the trained ones over about 1 / (1 - average_decay) steps: each step leaves this
+    /// share of what was. At least 0 (no averaging), below 1.
+    pub average_decay: f64,
     /// Momentum of SGD, or Adam's first decay rate: at least 0, below 1.
     pub momentum: f64,
     /// Weight decay, on convolution and linear weights only. 0 or more.
@@ -35,6 +46,8 @@ pub struct LearnerConfig {
     pub max_gradient_norm: f64,
     /// Weight of the value loss beside the policy loss. 0 or more.
     pub value_weight: f64,
+    /// Share of the search's root value in the value's target, 0 to 1; the rest is the game's final result.
+    pub root_value_share: f32,
     /// Whether each sample is turned by a random symmetry of the game, where its position has any.
     pub symmetries: bool,
     /// Training begins when the store holds this many positions. At least 1.
@@ -75,6 +88,16 @@ pub enum Precision {
     Bf16,
 }
 
+/// How the learning rate falls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cooldown {
+    /// By the same amount each step.
+    Linear,
+    /// Along half a cosine.
+    Cosine,
+}
+
 /// The optimiser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -110,10 +133,16 @@ impl Default for LearnerConfig {
             optimizer: Optimizer::Adamw,
             learning_rate: 1e-3,
             warmup_steps: 100,
+            cooldown: Cooldown::Linear,
+            cooldown_from: 0,
+            cooldown_steps: 0,
+            last_learning_rate: 0.0,
+            average_decay: 0.95,
             momentum: 0.9,
             weight_decay: 1e-4,
             max_gradient_norm: 5.0,
             value_weight: 1.0,
+            root_value_share: 0.0,
             symmetries: true,
             min_positions: 4_000,
             samples_per_position: 2.0,
@@ -170,6 +199,17 @@ impl LearnerConfig {
             "must not be negative",
         )?;
         require(
+            (0.0..=1.0).contains(&self.root_value_share),
+            "learner.root_value_share",
+            "must be between 0 and 1",
+        )?;
+        require(
+            (0.0..1.0).contains(&self.average_decay),
+            "learner.average_decay",
+            "must be at least 0 and below 1",
+        )?;
+        self.check_cooldown()?;
+        require(
             self.samples_per_position > 0.0 && self.samples_per_position.is_finite(),
             "learner.samples_per_position",
             "must be positive",
@@ -183,6 +223,21 @@ impl LearnerConfig {
             self.checkpoint_steps >= 1,
             "learner.checkpoint_steps",
             "must be at least 1",
+        )
+    }
+}
+
+impl LearnerConfig {
+    fn check_cooldown(&self) -> Result<(), ConfigError> {
+        require(
+            (0.0..=self.learning_rate).contains(&self.last_learning_rate),
+            "learner.last_learning_rate",
+            "must be between 0 and learner.learning_rate",
+        )?;
+        require(
+            self.cooldown_steps == 0 || self.cooldown_from >= self.warmup_steps,
+            "learner.cooldown_from",
+            "must not be before the end of learner.warmup_steps",
         )
     }
 }

@@ -17,7 +17,7 @@ mod template;
 
 pub use actor::ActorConfig;
 pub use inference::{InferenceConfig, Provider};
-pub use learner::{Device, LearnerConfig, ModelConfig, Optimizer, Precision};
+pub use learner::{Cooldown, Device, LearnerConfig, ModelConfig, Optimizer, Precision};
 pub use load::{ConfigError, load, load_with, parse, parse_with, security_from_environment};
 pub use overrides::Override;
 pub use problems::ProblemsConfig;
