@@ -5,6 +5,7 @@
 mod clans;
 mod common;
 
+mod event_file;
 mod expansion;
 mod export;
 mod optimizer;

@@ -1,4 +1,7 @@
-//! What training says of itself: metrics, a log line and a line of `metrics.jsonl` every few seconds.
+//! What training says of itself: metrics, and every few seconds a log line, a line of `metrics.jsonl` and scalars for
+//! TensorBoard ([`event_file`]).
+
+pub mod event_file;
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -9,10 +12,13 @@ use std::{
 
 use serde::Serialize;
 
+use self::event_file::EventFile;
 use crate::train::StepReport;
 
 /// How often a line is written.
 const INTERVAL: Duration = Duration::from_secs(10);
+/// Folder of TensorBoard's files beside `metrics.jsonl`.
+const EVENTS: &str = "tensorboard";
 /// A file of lines beyond this is put aside (one is kept), in bytes: half a year of lines.
 const MAX_BYTES: u64 = 64 << 20;
 
@@ -54,6 +60,7 @@ struct Line {
 pub struct Reporter {
     path: PathBuf,
     file: File,
+    events: EventFile,
     line: Line,
     busy: Duration,
     waiting: Duration,
@@ -61,7 +68,7 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// Appends to `metrics.jsonl` in `folder`, which is made.
+    /// Appends to `metrics.jsonl` in `folder`, which is made, and begins an event file in its folder `tensorboard`.
     ///
     /// # Errors
     /// What the file system says.
@@ -70,6 +77,7 @@ impl Reporter {
         let path = folder.join("metrics.jsonl");
         Ok(Self {
             file: append_to(&path)?,
+            events: EventFile::create(&folder.join(EVENTS))?,
             path,
             line: Line::default(),
             busy: Duration::ZERO,
@@ -154,9 +162,31 @@ impl Reporter {
         self.busy = Duration::ZERO;
         self.waiting = Duration::ZERO;
         self.since = Instant::now();
-        if let Err(error) = self.append(&line) {
+        let written = self.append(&line).and_then(|()| self.append_events(&line));
+        if let Err(error) = written {
             tracing::warn!(%error, path = %self.path.display(), "cannot write metrics");
         }
+    }
+
+    fn append_events(&mut self, line: &Line) -> io::Result<()> {
+        if line.steps == 0 {
+            return Ok(());
+        }
+        let scalars = [
+            ("loss/policy", line.policy_loss),
+            (
+                "loss/policy_above_targets",
+                line.policy_loss - line.target_entropy,
+            ),
+            ("loss/value", line.value_loss),
+            ("loss/total", line.loss),
+            ("gradient_norm", line.gradient_norm),
+            ("learning_rate", line.learning_rate),
+            ("samples_per_second", line.samples_per_second),
+            ("samples_per_position", line.samples_per_position),
+            ("waiting_seconds", line.waiting_seconds),
+        ];
+        self.events.scalars(line.step, &scalars)
     }
 
     fn append(&mut self, line: &Line) -> io::Result<()> {
