@@ -2,7 +2,7 @@
 
 GAME ?= paco-sako
 RUN  ?= runs/$(GAME)
-# How long `make soak` goes on.
+# How long `make soak` and `make chaos` go on.
 SECONDS ?= 600
 # More arguments for `minuet up` and `minuet bench`, e.g. make up ARGS="--actors 2"
 ARGS ?=
@@ -12,7 +12,7 @@ CARGO_BUILD = cargo build --release --locked --workspace --bins --examples
 MINUET = target/release/minuet
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-docker test-clients bench soak lint format build setup check-tools clean images compose-up compose-down
+.PHONY: help up test test-docker test-clients bench soak chaos lint format build setup check-tools clean images compose-up compose-down
 
 help: ## what there is to type
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -32,6 +32,9 @@ bench: build ## the benchmarks, one JSON object a line
 
 soak: setup ## 200 clients that misbehave, for SECONDS: the inference server stays healthy
 	MINUET_SOAK_SECONDS=$(SECONDS) cargo test --release --locked --workspace --test doors two_hundred -- --nocapture
+
+chaos: setup ## random faults for SECONDS while a small run goes on: nothing acknowledged is lost
+	MINUET_CHAOS_SECONDS=$(SECONDS) cargo test --release --locked --workspace --test chaos -- --nocapture
 
 lint: setup ## formatting and clippy, warnings denied
 	cargo fmt --all --check

@@ -165,6 +165,14 @@ impl Run {
         })
     }
 
+    /// Sends a signal to a role's present process, which goes on being known.
+    #[allow(dead_code, reason = "not every test stalls processes")]
+    pub fn signal(&mut self, role: &str, name: &str) {
+        let started = self.wait_for("role-started", |event| event["name"] == role);
+        signal(&started["pid"].to_string(), name);
+        self.past.push(started);
+    }
+
     /// `kill -9` of a role's present process.
     pub fn kill(&mut self, role: &str) {
         let started = self.wait_for("role-started", |event| event["name"] == role);

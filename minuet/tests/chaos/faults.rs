@@ -1,0 +1,200 @@
+//! What is done to a run: processes killed and stalled, the disk filled, files damaged.
+
+use std::{
+    collections::BTreeMap,
+    fmt, fs,
+    io::{Read as _, Seek as _, SeekFrom, Write as _},
+    path::{Path, PathBuf},
+    process::Command,
+    thread,
+    time::Duration,
+};
+
+use crate::run::Run;
+
+/// Size of the store's disk, where this process may mount one.
+const DISK_MIB: u64 = 48;
+/// What a full disk has left, below `replay.min_free_mib`.
+const LEFT_KIB: u64 = 512;
+/// How long a disk is full.
+const FULL: Duration = Duration::from_secs(2);
+
+const ROLES: [&str; 4] = ["actor-1", "inference-server", "learner", "replay-store"];
+
+/// Something that happens to the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// `kill -9` of a role.
+    Kill(&'static str),
+    /// A role answers nothing for a while, and its peers' calls hang: its connections are as good as cut.
+    Stall(&'static str),
+    /// No room is left on the store's disk, for a while.
+    FullDisk,
+    /// A byte of a stored game's file is another when the store starts again.
+    DamagedGames,
+    /// A byte of an old checkpoint's model is another.
+    DamagedCheckpoint,
+}
+
+/// The store's folder on a file system of its own, or not.
+pub struct Disk(Option<PathBuf>);
+
+impl Disk {
+    pub fn make(folder: &Path) -> Self {
+        fs::create_dir_all(folder).unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={DISK_MIB}m"), "tmpfs"])
+            .arg(folder)
+            .output();
+        let is_mounted = mounted.is_ok_and(|output| output.status.success());
+        Self(is_mounted.then(|| folder.into()))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        if let Some(folder) = &self.0 {
+            let _ = Command::new("umount").arg("--lazy").arg(folder).output();
+        }
+    }
+}
+
+impl fmt::Display for Disk {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(_) => write!(to, "the store on a disk of {DISK_MIB} MiB"),
+            None => write!(to, "no file system may be mounted here: the disk is not filled"),
+        }
+    }
+}
+
+/// What was done, counted.
+#[derive(Debug, Default)]
+pub struct Tally {
+    injected: BTreeMap<Fault, u32>,
+    /// Checkpoints that were damaged on purpose.
+    pub damaged_checkpoints: Vec<String>,
+    /// Volumes of games in which a byte was changed.
+    pub damaged_volumes: u32,
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{} faults injected:", self.injected.values().sum::<u32>())?;
+        for (fault, count) in &self.injected {
+            write!(to, " {count} × {fault:?},")?;
+        }
+        Ok(())
+    }
+}
+
+impl Fault {
+    /// One of every kind that can be had.
+    pub fn all(disk: &Disk) -> Vec<Self> {
+        let mut all: Vec<Self> = ROLES.map(Self::Kill).into();
+        all.extend(ROLES.map(Self::Stall));
+        all.extend([Self::DamagedGames, Self::DamagedCheckpoint]);
+        all.extend(disk.0.is_some().then_some(Self::FullDisk));
+        all
+    }
+
+    /// Makes it happen, and waits until it is over; `number` decides what is left open, such as how many seconds (up to
+    /// `longest_stall`) a process stalls.
+    pub fn inject(
+        self,
+        run: &mut Run,
+        folder: &Path,
+        disk: &Disk,
+        longest_stall: u64,
+        number: u64,
+        tally: &mut Tally,
+    ) {
+        *tally.injected.entry(self).or_default() += 1;
+        match self {
+            Self::Kill(role) => {
+                run.kill(role);
+                run.wait_for("role-ready", |event| event["name"] == role);
+            }
+            Self::Stall(role) => {
+                run.signal(role, "STOP");
+                thread::sleep(Duration::from_secs(1 + number % longest_stall));
+                run.signal(role, "CONT");
+            }
+            Self::FullDisk => {
+                let filler = disk.0.as_ref().unwrap().join("filler");
+                fill(&filler);
+                thread::sleep(FULL);
+                fs::remove_file(filler).unwrap();
+            }
+            Self::DamagedGames => {
+                // It must not write while the byte changes.
+                run.signal("replay-store", "STOP");
+                if let Some(file) = pick(files(&folder.join("replay/volumes"), ""), number) {
+                    flip(&file, number >> 16);
+                    tally.damaged_volumes += 1;
+                }
+                run.kill("replay-store");
+                run.wait_for("role-ready", |event| event["name"] == "replay-store");
+            }
+            Self::DamagedCheckpoint => {
+                let mut models = files(&folder.join("checkpoints/versions"), "model.onnx");
+                models.sort();
+                // The newest ones are in use, or about to be.
+                models.truncate(models.len().saturating_sub(3));
+                if let Some(model) = pick(models, number) {
+                    flip(&model, number >> 16);
+                    let version = model.parent().unwrap().file_name().unwrap();
+                    tally
+                        .damaged_checkpoints
+                        .push(version.to_str().unwrap().to_owned());
+                }
+            }
+        }
+    }
+}
+
+/// Takes all room but a little.
+fn fill(filler: &Path) {
+    let mut file = fs::File::create(filler).unwrap();
+    let block = vec![0; 64 << 10];
+    while file.write_all(&block).is_ok() {}
+    // Nobody else's writes are to be blamed on the last block of this one.
+    let length = file.metadata().unwrap().len();
+    file.set_len(length.saturating_sub(LEFT_KIB << 10)).unwrap();
+}
+
+/// All files below a folder whose names end so, and that hold anything.
+fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.to_string_lossy().ends_with(ending)
+                && entry.metadata().is_ok_and(|file| file.len() > 0)
+            {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn pick(mut from: Vec<PathBuf>, number: u64) -> Option<PathBuf> {
+    (!from.is_empty()).then(|| from.swap_remove(number as usize % from.len()))
+}
+
+/// Changes one bit of a file.
+fn flip(path: &Path, number: u64) {
+    let mut file = fs::File::options().read(true).write(true).open(path).unwrap();
+    let at = number % file.metadata().unwrap().len();
+    let mut byte = [0];
+    file.seek(SeekFrom::Start(at)).unwrap();
+    file.read_exact(&mut byte).unwrap();
+    byte[0] ^= 1 << (number % 8);
+    file.seek(SeekFrom::Start(at)).unwrap();
+    file.write_all(&byte).unwrap();
+}
