@@ -15,7 +15,7 @@ use std::{
 use actor::cache::Cache;
 use anyhow::{Context as _, ensure};
 use arena::{
-    Evaluator, ModelFile,
+    Evaluator, ModelFile, ModelName,
     evaluator::{Counts, Source},
     network::{NetworkError, local::Opener},
 };
@@ -38,6 +38,11 @@ use super::{
 };
 use crate::provider;
 
+/// The games are measured at different moves: the last one begins after so many that were played quickly…
+const QUICK_MOVES: usize = 80;
+/// … with so many visits.
+const QUICK_VISITS: u32 = 16;
+
 /// Arguments of `minuet bench playouts`.
 #[derive(clap::Args)]
 #[command(after_help = "Example: minuet bench playouts --game chess --json")]
@@ -45,17 +50,20 @@ pub struct Arguments {
     /// The game.
     #[arg(long, default_value = "chess")]
     game: String,
-    /// Residual blocks of the network, whose weights are random.
+    /// A trained network: a run, a checkpoint's folder or an .onnx file. Without it, one of random weights.
+    #[arg(long, conflicts_with_all = ["blocks", "filters"])]
+    model: Option<ModelName>,
+    /// Residual blocks of the random network.
     #[arg(long, default_value_t = 4)]
     blocks: usize,
-    /// Filters of the network.
+    /// Filters of the random network.
     #[arg(long, default_value_t = 64)]
     filters: usize,
     /// Visits for each move.
     #[arg(long, default_value_t = 800)]
     visits: u32,
     /// Games at once: their leaves travel together.
-    #[arg(long, default_value_t = 32)]
+    #[arg(long, default_value_t = 64)]
     games: usize,
     /// Leaves that one search hands out at once; 1 is serial UCT.
     #[arg(long, default_value_t = 1)]
@@ -83,8 +91,8 @@ pub struct Report {
     /// Always `playouts`.
     bench: &'static str,
     game: &'static str,
-    blocks: usize,
-    filters: usize,
+    /// The network: a version, or blocks and filters of random weights.
+    network: String,
     visits_per_move: u32,
     games_at_once: usize,
     leaves: u32,
@@ -106,6 +114,8 @@ pub struct Measured {
     ratio: f64,
     /// The same without gray visits: only playouts that asked for an evaluation, or ended the game.
     ratio_without_gray: f64,
+    /// Playouts per CPU second, divided by plain evaluations per CPU second of ONNX Runtime's default CPU provider.
+    ratio_to_default_provider: f64,
     /// Sums over all rounds. Of the evaluations that were asked for, `root_evaluations` were no playouts.
     playouts: u64,
     asked: u64,
@@ -137,6 +147,43 @@ impl catalogue::Visitor for Arguments {
     type Output = anyhow::Result<Report>;
 
     fn visit<G: Game>(self) -> anyhow::Result<Report> {
+        let (file, network) = self.network::<G>()?;
+        let mut measured = vec![self.measure::<G>(&file, self.provider)?];
+        if measured[0].provider != Backend::Cpu.name() {
+            measured.push(self.measure::<G>(&file, Provider::Cpu)?);
+        }
+        let default = measured.last().map_or(1.0, |cpu| cpu.plain_per_cpu_second);
+        for one in &mut measured {
+            one.ratio_to_default_provider = one.playouts_per_cpu_second / default;
+        }
+        Ok(Report {
+            bench: "playouts",
+            game: G::NAME,
+            network,
+            visits_per_move: self.visits,
+            games_at_once: self.games,
+            leaves: self.leaves,
+            cache_mib: self.cache,
+            rounds: self.rounds,
+            measured,
+        })
+    }
+}
+
+impl Arguments {
+    /// The network that is measured, and what it is called.
+    fn network<G: Game>(&self) -> anyhow::Result<(ModelFile, String)> {
+        if let Some(name) = &self.model {
+            let file = ModelFile::find(name)?;
+            file.encoding::<G>()?;
+            ensure!(
+                file.layout.options == 0,
+                "{name} takes rows with options {}; only those with options 0 are measured",
+                file.layout.options
+            );
+            let called = file.version.clone();
+            return Ok((file, called));
+        }
         let layout = G::layout(G::encoding(0)?);
         let metadata = Metadata {
             layout: layout.clone(),
@@ -149,26 +196,9 @@ impl catalogue::Visitor for Arguments {
             layout,
             search: None,
         };
-        let mut measured = vec![self.measure::<G>(&file, self.provider)?];
-        if measured[0].provider != Backend::Cpu.name() {
-            measured.push(self.measure::<G>(&file, Provider::Cpu)?);
-        }
-        Ok(Report {
-            bench: "playouts",
-            game: G::NAME,
-            blocks: self.blocks,
-            filters: self.filters,
-            visits_per_move: self.visits,
-            games_at_once: self.games,
-            leaves: self.leaves,
-            cache_mib: self.cache,
-            rounds: self.rounds,
-            measured,
-        })
+        Ok((file, format!("random {}x{}", self.blocks, self.filters)))
     }
-}
 
-impl Arguments {
     fn measure<G: Game>(&self, file: &ModelFile, asked_for: Provider) -> anyhow::Result<Measured> {
         let largest = self.games * self.leaves as usize;
         let network = Opener::new(asked_for, 1, largest)?.open(file)?;
@@ -194,7 +224,7 @@ impl Arguments {
             let evaluating = Stopwatch::start()?;
             let evaluated = plain.run_for(time)? as f64;
             let (plain_seconds, plain_cpu) = evaluating.stop()?;
-            // The first round warms everything, and gives the games time to be at different moves.
+            // The first round warms everything.
             if round == 0 {
                 moves = player.moves;
                 continue;
@@ -224,6 +254,7 @@ impl Arguments {
             plain_per_cpu_second: plain_cpu,
             ratio: playouts_cpu / plain_cpu,
             ratio_without_gray: asking_cpu / plain_cpu,
+            ratio_to_default_provider: 0.0,
             playouts: search.visits,
             asked: search.evaluations,
             root_evaluations: search.root_evaluations,
@@ -300,10 +331,16 @@ impl Totals {
     }
 }
 
+/// A game, and how many of its moves are still to be played quickly.
+struct Slot<G: Game> {
+    search: Search<G>,
+    quick: u32,
+}
+
 /// Many games on one thread.
 struct Player<G: Game> {
     settings: Settings,
-    searches: Vec<Search<G>>,
+    slots: Vec<Slot<G>>,
     evaluator: Evaluator<G>,
     /// Counters of games that are over.
     past: Totals,
@@ -332,73 +369,86 @@ impl<G: Game> Player<G> {
         settings.check()?;
         let mut player = Self {
             settings,
-            searches: Vec::new(),
+            slots: Vec::new(),
             evaluator: Evaluator::new(source, G::encoding(0)?),
             past: Totals::default(),
             games: 0,
             moves: 0,
         };
-        for _ in 0..arguments.games {
-            let search = player.another()?;
-            player.searches.push(search);
+        for number in 0..arguments.games {
+            let quick = (number * QUICK_MOVES / arguments.games) as u32;
+            let search = player.search(G::start(&G::Rules::default(), None)?, quick);
+            player.slots.push(Slot { search, quick });
+        }
+        while player.slots.iter().any(|slot| slot.quick > 0) {
+            player.step(|slot| slot.quick > 0)?;
         }
         Ok(player)
     }
 
-    fn another(&mut self) -> anyhow::Result<Search<G>> {
+    /// A search, for a game `quick` of whose next moves are played quickly.
+    fn search(&mut self, state: G, quick: u32) -> Search<G> {
         self.games += 1;
         let key = GameKey {
             run_seed: 1,
             game: self.games,
         };
-        Ok(Search::new(
-            G::start(&G::Rules::default(), None)?,
-            self.settings.clone(),
-            key,
-        ))
+        let mut settings = self.settings.clone();
+        if quick > 0 {
+            settings.traversals = QUICK_VISITS;
+        }
+        Search::new(state, settings, key)
     }
 
     fn play_for(&mut self, time: Duration) -> anyhow::Result<()> {
         let began = Instant::now();
         while began.elapsed() < time {
-            for slot in 0..self.searches.len() {
-                self.advance(slot)?;
-            }
-            let searches = &mut self.searches;
-            self.evaluator.flush(|slot, leaf, evaluation| {
-                searches[slot].apply(leaf, evaluation).map_err(PlayError::from)
-            })?;
+            self.step(|_| true)?;
         }
         Ok(())
     }
 
-    /// Goes on with a game until it waits for the network.
-    fn advance(&mut self, slot: usize) -> anyhow::Result<()> {
+    /// The games that `which` names go on until they wait for the network, which then answers them.
+    fn step(&mut self, which: impl Fn(&Slot<G>) -> bool) -> anyhow::Result<()> {
+        for number in 0..self.slots.len() {
+            if which(&self.slots[number]) {
+                self.advance(number)?;
+            }
+        }
+        let slots = &mut self.slots;
+        self.evaluator.flush(|number, leaf, evaluation| {
+            slots[number]
+                .search
+                .apply(leaf, evaluation)
+                .map_err(PlayError::from)
+        })?;
+        Ok(())
+    }
+
+    fn advance(&mut self, number: usize) -> anyhow::Result<()> {
         loop {
-            let Self {
-                searches, evaluator, ..
-            } = self;
-            let search = &mut searches[slot];
+            let Self { slots, evaluator, .. } = self;
+            let Slot { search, quick } = &mut slots[number];
             if search.is_decided() {
                 match search.choose(1.0) {
                     Some(action) => {
                         search.advance(action)?;
                         self.moves += 1;
+                        if *quick == 1 {
+                            let state = search.state().clone();
+                            self.replace(number, state, 0);
+                        } else {
+                            *quick = quick.saturating_sub(1);
+                        }
                     }
                     None => {
-                        let counters = search.counters();
-                        self.past.search = Totals {
-                            search: counters,
-                            ..Totals::default()
-                        }
-                        .plus(self.past)
-                        .search;
-                        self.searches[slot] = self.another()?;
+                        let (state, quick) = (G::start(&G::Rules::default(), None)?, *quick);
+                        self.replace(number, state, quick);
                     }
                 }
                 continue;
             }
-            search.gather(|leaf| evaluator.ask(slot, &leaf));
+            search.gather(|leaf| evaluator.ask(number, &leaf));
             evaluator.hand_out_known(|_, leaf, evaluation| search.apply(leaf, evaluation))?;
             if search.is_waiting() {
                 return Ok(());
@@ -406,13 +456,25 @@ impl<G: Game> Player<G> {
         }
     }
 
+    /// Another search takes the place of one that is over.
+    fn replace(&mut self, number: usize, state: G, quick: u32) {
+        let counters = self.slots[number].search.counters();
+        let over = Totals {
+            search: counters,
+            ..Totals::default()
+        };
+        self.past = over.plus(self.past);
+        let search = self.search(state, quick);
+        self.slots[number] = Slot { search, quick };
+    }
+
     fn totals(&self) -> Totals {
         let answers = Totals {
             answers: self.evaluator.counts(),
             ..Totals::default()
         };
-        let now = self.searches.iter().map(|search| Totals {
-            search: search.counters(),
+        let now = self.slots.iter().map(|slot| Totals {
+            search: slot.search.counters(),
             ..Totals::default()
         });
         now.fold(self.past.plus(answers), Totals::plus)
@@ -468,26 +530,26 @@ impl Plain {
 
 fn text(report: &Report) -> String {
     let mut lines = format!(
-        "{}, {}×{} network, one core for everything, {} visits a move, {} games at once, {} leaves each, median of {}\n\n",
+        "{}, network {}, one core for everything, {} visits a move, {} games at once, {} leaves each, median of {}\n\n",
         report.game,
-        report.blocks,
-        report.filters,
+        report.network,
         report.visits_per_move,
         report.games_at_once,
         report.leaves,
         report.rounds
     );
-    lines += "provider        playouts/s  per CPU s   batch 1/s  per CPU s   ratio  without gray\n";
+    lines += "provider        playouts/s  per CPU s   batch 1/s  per CPU s   ratio  without gray  to default provider\n";
     for one in &report.measured {
         lines += &format!(
-            "{:14} {:>11.0} {:>10.0} {:>11.0} {:>10.0} {:>7.2} {:>13.2}\n",
+            "{:14} {:>11.0} {:>10.0} {:>11.0} {:>10.0} {:>7.2} {:>13.2} {:>20.2}\n",
             one.provider,
             one.playouts_per_second,
             one.playouts_per_cpu_second,
             one.plain_per_second,
             one.plain_per_cpu_second,
             one.ratio,
-            one.ratio_without_gray
+            one.ratio_without_gray,
+            one.ratio_to_default_provider
         );
         let share = |count: u64| 100.0 * count as f64 / one.playouts.max(1) as f64;
         lines += &format!(
@@ -512,6 +574,7 @@ mod tests {
     fn every_playout_is_accounted_for() {
         let arguments = Arguments {
             game: "connect-four".into(),
+            model: None,
             blocks: 1,
             filters: 8,
             visits: 30,

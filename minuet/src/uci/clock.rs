@@ -28,8 +28,10 @@ pub struct Budget {
 
 /// The budget for a move by the player `mover` (0 White, 1 Black) under `limits`; `None` where time does not matter.
 ///
-/// `overhead` is what passes outside the engine for each move: the GUI, pipes, a busy machine.
-pub fn budget(limits: &Limits, mover: usize, overhead: Duration) -> Option<Budget> {
+/// `overhead` is kept for what passes outside the engine: the GUI, pipes, a busy machine; `lag` is what each move of this
+/// game has been seen to lose there.
+pub fn budget(limits: &Limits, mover: usize, overhead: Duration, lag: Duration) -> Option<Budget> {
+    let overhead = overhead.max(2 * lag);
     if limits.infinite {
         return None;
     }
@@ -50,7 +52,7 @@ pub fn budget(limits: &Limits, mover: usize, overhead: Duration) -> Option<Budge
         .map_or(MOVES_AHEAD, |moves| f64::from(moves.clamp(1, 50)));
     // The last move before a time control may have nearly all that is left.
     let most = usable.mul_f64(MOST_SHARE.max(0.9 / moves));
-    let share = usable.div_f64(moves) + increment.mul_f64(INCREMENT_SHARE);
+    let share = (usable.div_f64(moves) + increment.mul_f64(INCREMENT_SHARE)).saturating_sub(lag);
     let soft = share.min(most);
     let hard = soft.mul_f64(MOST_STRETCH).min(most);
     Some(Budget {
@@ -67,6 +69,7 @@ mod tests {
     use super::*;
 
     const OVERHEAD: Duration = Duration::from_millis(100);
+    const NONE: Duration = Duration::ZERO;
 
     fn clocks(left: u64, increment: u64) -> Limits {
         Limits {
@@ -78,17 +81,17 @@ mod tests {
 
     #[test]
     fn without_clocks_there_is_no_budget() {
-        assert_eq!(budget(&Limits::default(), 0, OVERHEAD), None);
+        assert_eq!(budget(&Limits::default(), 0, OVERHEAD, NONE), None);
         let analysing = Limits {
             infinite: true,
             ..clocks(1000, 0)
         };
-        assert_eq!(budget(&analysing, 0, OVERHEAD), None);
+        assert_eq!(budget(&analysing, 0, OVERHEAD, NONE), None);
         let others_clock = Limits {
             time: [None, Some(Duration::from_secs(9))],
             ..Limits::default()
         };
-        assert_eq!(budget(&others_clock, 0, OVERHEAD), None);
+        assert_eq!(budget(&others_clock, 0, OVERHEAD, NONE), None);
     }
 
     #[test]
@@ -97,7 +100,7 @@ mod tests {
             move_time: Some(Duration::from_secs(1)),
             ..clocks(10, 0)
         };
-        let given = budget(&limits, 1, OVERHEAD).unwrap();
+        let given = budget(&limits, 1, OVERHEAD, NONE).unwrap();
         assert_eq!((given.soft, given.may_save), (Duration::from_millis(900), false));
     }
 
@@ -107,7 +110,7 @@ mod tests {
             moves_to_go: Some(1),
             ..clocks(10_000, 0)
         };
-        let given = budget(&limits, 0, OVERHEAD).unwrap();
+        let given = budget(&limits, 0, OVERHEAD, NONE).unwrap();
         assert!(given.soft > Duration::from_secs(8) && given.hard < Duration::from_secs(10));
     }
 
@@ -122,7 +125,7 @@ mod tests {
             let lost = Duration::from_millis(lost.min(increment / 2));
             let mut left = Duration::from_millis(start);
             for _ in 0..120 {
-                let given = budget(&clocks(left.as_millis() as u64, increment), 0, OVERHEAD).unwrap();
+                let given = budget(&clocks(left.as_millis() as u64, increment), 0, OVERHEAD, NONE).unwrap();
                 prop_assert!(given.soft <= given.hard && given.hard < left, "{given:?} of {left:?}");
                 let used = given.soft + lost;
                 prop_assert!(used < left, "{used:?} of {left:?}");
@@ -130,10 +133,24 @@ mod tests {
             }
         }
 
+        /// With all that a move loses known, nearly the whole increment may be lost at each.
+        #[test]
+        fn known_lag_is_kept_back(start in 2_000u64..60_000, increment in 100u64..5_000, share in 0.0f64..0.9) {
+            let lost = Duration::from_millis(increment).mul_f64(share).min(Duration::from_millis(start / 4));
+            let mut left = Duration::from_millis(start);
+            for number in 0..200 {
+                let known = if number == 0 { NONE } else { lost };
+                let given = budget(&clocks(left.as_millis() as u64, increment), 0, OVERHEAD, known).unwrap();
+                let used = given.soft + lost;
+                prop_assert!(used < left, "move {number}: {used:?} of {left:?}");
+                left = left - used + Duration::from_millis(increment);
+            }
+        }
+
         #[test]
         fn an_empty_clock_still_gives_a_budget(left in 0u64..50, increment in 0u64..50, moves in prop::option::of(0u32..3)) {
             let limits = Limits { moves_to_go: moves, ..clocks(left, increment) };
-            let given = budget(&limits, 0, OVERHEAD).unwrap();
+            let given = budget(&limits, 0, OVERHEAD, NONE).unwrap();
             prop_assert!(given.soft >= LEAST && given.hard <= Duration::from_millis(left.max(1)));
         }
     }

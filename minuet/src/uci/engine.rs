@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 use super::{
     clock::{self, Budget},
     command::{self, Command, Limits},
+    lag::Lag,
     options::Options,
     setup::Setup,
     worker::{Best, Clock, Event, Job, Task},
@@ -35,6 +36,8 @@ struct Searching {
     limits: Limits,
     mover: usize,
     overhead: Duration,
+    /// What the move is expected to lose outside the engine.
+    lag: Duration,
     stop: Arc<AtomicBool>,
     clock: Arc<Clock>,
     best: Arc<Mutex<Option<Best>>>,
@@ -61,6 +64,7 @@ pub struct Engine<W> {
     next: Option<Limits>,
     /// The worker is busy with a search that was answered for.
     abandoned: Option<u64>,
+    lag: Lag,
     next_id: u64,
     /// So many `isready` wait for the network.
     ready_asked: usize,
@@ -81,6 +85,7 @@ impl<W: Write> Engine<W> {
             searching: None,
             next: None,
             abandoned: None,
+            lag: Lag::default(),
             next_id: 1,
             ready_asked: 0,
             is_loading: false,
@@ -171,6 +176,7 @@ impl<W: Write> Engine<W> {
             }
             Command::SetOption { name, value } => self.set_option(&name, &value),
             Command::NewGame => {
+                self.lag = Lag::default();
                 self.order(Job::Forget);
                 Ok(())
             }
@@ -255,6 +261,7 @@ impl<W: Write> Engine<W> {
             id,
             mover,
             overhead: self.options.move_overhead,
+            lag: self.lag.asked(&limits, mover),
             stop: Arc::default(),
             clock: Arc::default(),
             best: Arc::default(),
@@ -339,9 +346,12 @@ impl<W: Write> Engine<W> {
             Some(Searching {
                 done: Some(best),
                 is_held: false,
+                limits,
+                mover,
+                clock,
                 ..
             }) => {
-                self.best_move(best)?;
+                self.answer(best, &limits, mover, &clock)?;
                 self.go_on()
             }
             still => {
@@ -367,7 +377,7 @@ impl<W: Write> Engine<W> {
             }
             (None, None) => None,
         };
-        self.best_move(best)?;
+        self.answer(best, &searching.limits, searching.mover, &searching.clock)?;
         self.go_on()
     }
 
@@ -377,6 +387,15 @@ impl<W: Write> Engine<W> {
             Some(limits) => self.go(limits),
             None => Ok(()),
         }
+    }
+
+    /// Answers, and notes what the clock should say now.
+    fn answer(&mut self, best: Option<Best>, limits: &Limits, mover: usize, clock: &Clock) -> io::Result<()> {
+        self.best_move(best)?;
+        if let Some((began, _)) = *clock.lock() {
+            self.lag.answered(limits, mover, began.elapsed());
+        }
+        Ok(())
     }
 
     fn best_move(&mut self, best: Option<Best>) -> io::Result<()> {
@@ -410,7 +429,7 @@ impl<W: Write> Engine<W> {
 impl Searching {
     /// The engine's own time begins to run.
     fn start_clock(&mut self, now: Instant) {
-        let Some(budget) = clock::budget(&self.limits, self.mover, self.overhead) else {
+        let Some(budget) = clock::budget(&self.limits, self.mover, self.overhead, self.lag) else {
             return;
         };
         *self.clock.lock() = Some((now, budget));

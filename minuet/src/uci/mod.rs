@@ -6,7 +6,7 @@
 //! | [`options`] | what can be set |
 //! | [`engine`] | the conversation: never waits for the search |
 //! | [`setup`] | the position to search, and the game before it |
-//! | [`clock`] | how long to think |
+//! | [`clock`], [`lag`] | how long to think, and what is lost on the way |
 //! | [`worker`] | the thread that thinks, with its network and its tree |
 //! | [`rooted`] | chess with some of the moves left out at the root |
 //! | [`mate`] | proves short mates |
@@ -15,6 +15,7 @@
 mod clock;
 mod command;
 mod engine;
+mod lag;
 mod mate;
 mod options;
 mod report;

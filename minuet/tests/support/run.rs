@@ -46,6 +46,7 @@ pub struct Run {
     runtime: tokio::runtime::Runtime,
 }
 
+#[allow(dead_code, reason = "each test uses some of it")]
 impl Run {
     pub fn start(folder: &Path, settings: &[&str]) -> Self {
         Self::begin("paco-sako", folder, settings, &[])
@@ -166,7 +167,6 @@ impl Run {
     }
 
     /// Sends a signal to a role's present process, which goes on being known.
-    #[allow(dead_code, reason = "not every test stalls processes")]
     pub fn signal(&mut self, role: &str, name: &str) {
         let started = self.wait_for("role-started", |event| event["name"] == role);
         signal(&started["pid"].to_string(), name);
