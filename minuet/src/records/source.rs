@@ -8,12 +8,11 @@ use proto::v1::{
 };
 use replay_store::settings::{MAX_LISTED, Settings};
 use service::{
-    config::{self, RunConfig},
-    connect::MAX_MESSAGE_BYTES,
+    config::{self, RunConfig, SecurityConfig},
+    connect::{self, Link, MAX_MESSAGE_BYTES},
 };
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
-use tonic::transport::Channel;
 
 /// Where the games are.
 #[derive(Clone, Debug, clap::Args)]
@@ -27,7 +26,7 @@ pub struct Where {
 }
 
 /// A client of a store.
-pub type Client = ReplayStoreClient<Channel>;
+pub type Client = ReplayStoreClient<Link>;
 
 /// A store that answers.
 pub struct Source {
@@ -49,11 +48,16 @@ impl Where {
         }
     }
 
-    /// Reaches the store.
+    /// Reaches the store: as `[security]` of the run says, or, where there is no folder of it, of the run that
+    /// `MINUET_CONFIG` names.
     pub async fn open(&self) -> anyhow::Result<Source> {
         let config = self.config()?;
         if let Some(address) = &self.store {
-            return Source::at(address, config, None);
+            let security = match &config {
+                Some(config) => config.security.clone(),
+                None => config::security_from_environment()?,
+            };
+            return Source::at(address, &security, config, None);
         }
         let Some(config) = config else {
             anyhow::bail!(
@@ -65,14 +69,22 @@ impl Where {
             anyhow::bail!("{} holds no games yet", self.run.display());
         }
         if let Some(address) = replay_store::serve::address(&config.replay.folder) {
-            return Source::at(&address.to_string(), Some(config), None);
+            let security = config.security.clone();
+            return Source::at(&address.to_string(), &security, Some(config), None);
         }
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
         let stop = CancellationToken::new();
         let settings = Settings::from_config(&config);
         let serving = tokio::spawn(replay_store::serve(listener, settings, stop.clone()));
-        let mut source = Source::at(&address.to_string(), Some(config), Some((stop, serving)))?;
+        // This process alone knows where it listens.
+        let security = SecurityConfig::default();
+        let mut source = Source::at(
+            &address.to_string(),
+            &security,
+            Some(config),
+            Some((stop, serving)),
+        )?;
         source.wait().await?;
         Ok(source)
     }
@@ -81,10 +93,11 @@ impl Where {
 impl Source {
     fn at(
         address: &str,
+        security: &SecurityConfig,
         config: Option<RunConfig>,
         opened: Option<(CancellationToken, JoinHandle<anyhow::Result<()>>)>,
     ) -> anyhow::Result<Self> {
-        let channel = service::connect::channel(address).context("--store")?;
+        let channel = connect::link(address, security).context("--store")?;
         Ok(Self {
             client: ReplayStoreClient::new(channel)
                 .max_decoding_message_size(MAX_MESSAGE_BYTES)
