@@ -40,7 +40,7 @@ impl Witness {
     }
 
     pub fn newest_step(&self, folder: &Path) -> u64 {
-        let newest = manifests(folder).into_iter().map(|(_, manifest)| manifest.step);
+        let newest = manifests(folder).into_values().map(|manifest| manifest.step);
         newest.max().unwrap_or_default()
     }
 

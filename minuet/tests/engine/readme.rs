@@ -56,9 +56,8 @@ async fn publish(folder: &Path, layout: &RowLayout, weights: &TowerWeights) -> V
 fn truth(layout: &RowLayout, weights: &TowerWeights) -> Vec<f32> {
     let mut state = ConnectFour::start(&Default::default(), None).unwrap();
     state.play_legal(3);
-    let encoding = ConnectFour::encoding(0).unwrap();
     let (mut row, mut actions) = (Vec::new(), Vec::new());
-    state.write_row(encoding, Symmetry::IDENTITY, &mut row);
+    state.write_row((), Symmetry::IDENTITY, &mut row);
     state.legal_actions(&mut actions);
     let stack = layout.stack().unwrap();
     let mut planes = vec![0.0; stack.tensor_len()];
@@ -66,7 +65,7 @@ fn truth(layout: &RowLayout, weights: &TowerWeights) -> Vec<f32> {
     let (logits, value) = onnx::reference::evaluate(weights, &planes);
     let exps: Vec<f32> = actions
         .iter()
-        .map(|&action| logits[state.policy_index(encoding, Symmetry::IDENTITY, action) as usize].exp())
+        .map(|&action| logits[state.policy_index((), Symmetry::IDENTITY, action) as usize].exp())
         .collect();
     let sum: f32 = exps.iter().sum();
     let mut numbers = vec![value];
@@ -80,7 +79,7 @@ async fn the_readmes_client_runs_as_it_is_written() {
     let Some(python) = python("kserve") else {
         return;
     };
-    let layout = ConnectFour::layout(ConnectFour::encoding(0).unwrap());
+    let layout = ConnectFour::layout(());
     let weights = TowerWeights::random(&layout, &TowerShape::new(&layout, 1, 8), 1);
     let folder = tempfile::tempdir().unwrap();
     let version = publish(folder.path(), &layout, &weights).await;
