@@ -28,7 +28,7 @@ test-docker: build ## the compose stack in containers: scaled, killed, cut off (
 	@python3 -m unittest -v deploy/tests/test_compose.py
 
 bench: build ## the benchmarks, one JSON object a line
-	@for what in games search inference playouts replay selfplay; do $(MINUET) bench $$what --json $(ARGS) || exit 1; done
+	@for what in games search inference playouts replay selfplay training; do $(MINUET) bench $$what --json $(ARGS) || exit 1; done
 
 soak: setup ## 200 clients that misbehave, for SECONDS: the inference server stays healthy
 	MINUET_SOAK_SECONDS=$(SECONDS) cargo test --release --locked --workspace --test doors two_hundred -- --nocapture
@@ -52,7 +52,7 @@ setup: check-tools ## the two native libraries, fetched once into the user's cac
 # Other people's programs that tests drive ours with, fetched once into the user's cache; a test whose program cannot be had
 # says that it was skipped.
 test-clients:
-	@for name in $(basename $(notdir $(wildcard scripts/python/*.txt))); do python3 scripts/python_env.py $$name > /dev/null || true; done
+	@for name in $(basename $(notdir $(filter-out %/torch.txt,$(wildcard scripts/python/*.txt)))); do python3 scripts/python_env.py $$name > /dev/null || true; done
 	@python3 scripts/perf_analyzer.py > /dev/null || true
 
 check-tools:

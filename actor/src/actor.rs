@@ -13,7 +13,10 @@ use std::{
 use anyhow::Context as _;
 use games::{Game, catalogue};
 use parking_lot::Mutex;
-use service::config::RunConfig;
+use service::{
+    config::{ConfigError, RunConfig},
+    connect::{AddressError, Link},
+};
 use tokio::{
     sync::mpsc,
     task::{JoinSet, spawn_blocking},
@@ -30,6 +33,7 @@ use crate::{
     report,
     sender::{self, Sender, SenderError},
     setup::{Setup, SetupError},
+    sorting::Sorting,
     spool::{Lost, Spool, SpoolError, start_writer},
     versions::Versions,
     worker::{self, Shared, SlotError, Worker},
@@ -71,6 +75,9 @@ pub enum ActorError {
         /// What is wrong with it.
         source: service::connect::AddressError,
     },
+    /// The configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// The spool.
     #[error(transparent)]
     Spool(#[from] SpoolError),
@@ -155,11 +162,16 @@ impl Actor {
         let server = connector
             .link(&config.inference.address)
             .map_err(address("inference.address"))?;
-        let store = connector
-            .link(&config.replay.address)
+        let shards = config.replay.stores()?;
+        let stores: Vec<(String, Link)> = shards
+            .all()
+            .iter()
+            .map(|shard| Ok::<_, AddressError>((shard.name.clone(), connector.link(&shard.address)?)))
+            .collect::<Result<_, _>>()
             .map_err(address("replay.address"))?;
 
-        let (spool, recovered) = Spool::open(config.actor.spool.clone(), config.actor.max_spool_mib << 20)?;
+        let limit = config.actor.max_spool_mib << 20;
+        let (spool, recovered) = Spool::open(config.actor.spool.clone(), limit, shards)?;
         for damage in &recovered.damage {
             tracing::error!(%damage, "the spool is damaged; what is whole is sent");
         }
@@ -229,14 +241,13 @@ impl Actor {
         drop(finished);
 
         let drain = CancellationToken::new();
-        let sender = Sender::new(
-            store,
+        let sender = tokio::spawn(send_all(
+            stores,
             Arc::clone(&spool),
             Arc::clone(&totals),
             sender_patience,
             drain.clone(),
-        );
-        let sender = tokio::spawn(sender.run());
+        ));
         let reported = CancellationToken::new();
         let report = tokio::spawn(report::run(totals, cache, spool, reported.clone()));
         Ok(Parts {
@@ -249,6 +260,56 @@ impl Actor {
             reported,
         })
     }
+}
+
+/// Sends the spool's games to all stores, until `drain`.
+async fn send_all(
+    stores: Vec<(String, Link)>,
+    spool: Arc<Spool>,
+    totals: Arc<Totals>,
+    patience: sender::Patience,
+    drain: CancellationToken,
+) -> Result<(), SenderError> {
+    let senders = stores.iter().enumerate().map(|(number, (name, link))| {
+        let whose = (number, name.clone());
+        let (spool, totals) = (Arc::clone(&spool), Arc::clone(&totals));
+        Sender::new(
+            link.clone(),
+            whose,
+            spool,
+            totals,
+            patience.clone(),
+            drain.clone(),
+        )
+        .run()
+    });
+    let mut tasks: JoinSet<Result<(), SenderError>> = senders.collect();
+    let sorting = Sorting {
+        stores: stores.clone(),
+        spool: Arc::clone(&spool),
+        totals: Arc::clone(&totals),
+        patience: patience.clone(),
+        drain,
+    };
+    tasks.spawn(sorting.run());
+    while let Some(ended) = tasks.join_next().await {
+        match ended {
+            Ok(sent) => sent?,
+            Err(error) => {
+                if let Ok(panic) = error.try_into_panic() {
+                    std::panic::resume_unwind(panic);
+                }
+            }
+        }
+    }
+    let left = spool.size().games;
+    if left > 0 {
+        tracing::info!(
+            games = left,
+            "finished games wait in the spool for the next start"
+        );
+    }
+    Ok(())
 }
 
 /// What runs.

@@ -12,7 +12,7 @@
 //! | [`check`] | is a record what its game, its seed and its model say? |
 //! | [`naming`] | names of games that never collide |
 //! | [`spool`] | finished games, durable until the store has them |
-//! | [`sender`] | brings them to the store |
+//! | [`sender`] | brings them to the stores; [`sorting`]: which have them already, where the list of stores changed |
 //! | [`counters`], [`report`] | what is counted, and how it is said |
 
 pub mod actor;
@@ -28,6 +28,7 @@ pub mod report;
 pub mod sender;
 pub mod settings;
 pub mod setup;
+pub mod sorting;
 pub mod spool;
 pub mod versions;
 pub mod worker;

@@ -1,8 +1,9 @@
-//! Sends finished games from the spool to the replay store, each until it is acknowledged by its id.
+//! Sends finished games from the spool to the replay stores, each until it is acknowledged by its id.
 //!
-//! The store knows games by id and takes each once, so whatever was not acknowledged when a stream breaks is simply sent
+//! A store knows games by id and takes each once, so whatever was not acknowledged when a stream breaks is simply sent
 //! again. A game leaves the spool only for an acknowledgement, or for `refused/` when the store says
-//! that it will never take it.
+//! that it will never take it. Each store has a sender of its own, so one that is away holds up its own games only; what
+//! another list of stores left behind is sorted out first ([`crate::sorting`]).
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -56,18 +57,24 @@ impl Default for Patience {
 
 /// Why games cannot be sent to this store, whatever the time.
 #[derive(Debug, thiserror::Error)]
-#[error("the replay store will not talk to this actor ({code:?}: {message}); is the address right?")]
+#[error("the replay store {store} will not talk to this actor ({code:?}: {message}); is the address right?")]
 pub struct SenderError {
+    /// The store's name.
+    pub store: String,
     /// The gRPC status.
     pub code: Code,
     /// The store's words.
     pub message: String,
 }
 
-/// The sending side of the spool.
+/// The sending side of the spool, towards one store.
 pub struct Sender {
     /// How to reach the store.
     pub channel: Link,
+    /// The store's number in the spool.
+    pub store: usize,
+    /// Its name.
+    pub name: String,
     /// What is sent.
     pub spool: Arc<Spool>,
     /// Counters.
@@ -87,9 +94,10 @@ enum End {
 }
 
 impl Sender {
-    /// A sender of what is in `spool`, until `drain`.
+    /// A sender of what is in `spool` for the store with this number and name, until `drain`.
     pub fn new(
         channel: Link,
+        (store, name): (usize, String),
         spool: Arc<Spool>,
         totals: Arc<Totals>,
         patience: Patience,
@@ -97,6 +105,8 @@ impl Sender {
     ) -> Self {
         Self {
             channel,
+            store,
+            name,
             spool,
             totals,
             patience,
@@ -105,7 +115,7 @@ impl Sender {
         }
     }
 
-    /// Sends until asked to drain, and then until the spool is empty, the store goes away or the patience ends.
+    /// Sends until asked to drain, and then until nothing is left for the store, it goes away or the patience ends.
     ///
     /// # Errors
     /// [`SenderError`] where the address is no replay store's.
@@ -114,18 +124,10 @@ impl Sender {
             self.drain.cancelled().await;
             tokio::time::sleep(self.patience.drain).await;
         };
-        let sent = tokio::select! {
+        tokio::select! {
             sent = self.keep_sending() => sent,
             () = drain_is_over => Ok(()),
-        };
-        let left = self.spool.size().games;
-        if left > 0 {
-            tracing::info!(
-                games = left,
-                "finished games wait in the spool for the next start"
-            );
         }
-        sent
     }
 
     async fn keep_sending(&self) -> Result<(), SenderError> {
@@ -142,6 +144,7 @@ impl Sender {
             };
             if is_final(status.code()) {
                 return Err(SenderError {
+                    store: self.name.clone(),
                     code: status.code(),
                     message: status.message().into(),
                 });
@@ -150,6 +153,7 @@ impl Sender {
                 tracing::warn!(
                     code = ?status.code(),
                     reason = status.message(),
+                    store = self.name,
                     waiting = self.spool.size().games,
                     "the replay store takes no games, trying again"
                 );
@@ -166,11 +170,11 @@ impl Sender {
 
     /// An idle store is not bothered. False when the spool is empty and will stay so.
     async fn wait_for_a_game(&self) -> bool {
-        while self.spool.next_after(None).is_none() {
+        while self.spool.next_after(self.store, None).is_none() {
             tokio::select! {
                 biased;
-                () = self.spool.added() => {}
-                () = self.drain.cancelled() => return self.spool.next_after(None).is_some(),
+                () = self.spool.added(self.store) => {}
+                () = self.drain.cancelled() => return self.spool.next_after(self.store, None).is_some(),
             }
         }
         true
@@ -195,14 +199,23 @@ impl Sender {
         backoff: &mut Backoff,
     ) -> End {
         let mut sent_to: Option<Position> = None;
+        let mut decisions = self.spool.decisions();
         // When each game must be acknowledged. All have the same patience, so the oldest is due first.
         let mut unacknowledged: HashMap<GameId, Instant> = HashMap::new();
         loop {
+            // Games of an earlier process may have come in behind.
+            let now = self.spool.decisions();
+            if std::mem::replace(&mut decisions, now) != now {
+                sent_to = None;
+            }
             while unacknowledged.len() < WINDOW {
-                let Some((position, id)) = self.spool.next_after(sent_to) else {
+                let Some((position, id)) = self.spool.next_after(self.store, sent_to) else {
                     break;
                 };
                 sent_to = Some(position);
+                if unacknowledged.contains_key(&id) {
+                    continue;
+                }
                 let Some(game) = self.read(position).await else {
                     continue;
                 };
@@ -220,7 +233,8 @@ impl Sender {
             }
             if unacknowledged.is_empty()
                 && self.drain.is_cancelled()
-                && self.spool.next_after(sent_to).is_none()
+                && self.spool.next_after(self.store, sent_to).is_none()
+                && self.spool.decisions() == decisions
             {
                 return End::Empty;
             }
@@ -239,7 +253,7 @@ impl Sender {
                     Ok(None) => return End::Broken(Status::unavailable("the store ended the stream")),
                     Err(status) => return End::Broken(status),
                 },
-                () = self.spool.added(), if unacknowledged.len() < WINDOW => {}
+                () = self.spool.added(self.store), if unacknowledged.len() < WINDOW => {}
                 () = self.drain.cancelled(), if unacknowledged.is_empty() => {}
                 () = wait_until(due) => {
                     return End::Broken(Status::deadline_exceeded("a game was not acknowledged in time"));
@@ -286,19 +300,12 @@ impl Sender {
     }
 
     async fn acknowledged(&self, id: GameId, is_duplicate: bool) -> Taken {
-        let spool = Arc::clone(&self.spool);
-        match on_disk(move || spool.acknowledge(id)).await {
+        if !settle(&self.spool, &self.totals, id, is_duplicate).await {
             // Acknowledged twice.
-            Ok(false) => return Taken::Nonsense,
-            Ok(true) => {}
-            Err(error) => tracing::warn!(%error, "an acknowledged game cannot be removed"),
+            return Taken::Nonsense;
         }
-        self.totals.games_acknowledged.add(1);
         if self.trouble.settle() {
-            tracing::info!("the replay store takes games");
-        }
-        if is_duplicate {
-            self.totals.games_duplicate.add(1);
+            tracing::info!(store = self.name, "the replay store takes games");
         }
         Taken::Settled(id)
     }
@@ -313,6 +320,21 @@ impl Sender {
     }
 }
 
+/// A store has a game: it leaves the spool. False where it had left it before.
+pub(crate) async fn settle(spool: &Arc<Spool>, totals: &Totals, id: GameId, is_duplicate: bool) -> bool {
+    let spool = Arc::clone(spool);
+    match on_disk(move || spool.acknowledge(id)).await {
+        Ok(false) => return false,
+        Ok(true) => {}
+        Err(error) => tracing::warn!(%error, "an acknowledged game cannot be removed"),
+    }
+    totals.games_acknowledged.add(1);
+    if is_duplicate {
+        totals.games_duplicate.add(1);
+    }
+    true
+}
+
 enum Taken {
     /// The game is out of the spool.
     Settled(GameId),
@@ -323,7 +345,7 @@ enum Taken {
 }
 
 /// Runs file operations where they block nobody.
-async fn on_disk<T: Send + 'static>(
+pub(crate) async fn on_disk<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, SpoolError> + Send + 'static,
 ) -> Result<T, SpoolError> {
     match tokio::task::spawn_blocking(work).await {
@@ -344,7 +366,7 @@ async fn wait_until(due: Option<Instant>) {
 }
 
 /// Whether the other side is no replay store, or will not talk to us.
-fn is_final(code: Code) -> bool {
+pub(crate) fn is_final(code: Code) -> bool {
     matches!(
         code,
         Code::Unimplemented | Code::Unauthenticated | Code::PermissionDenied

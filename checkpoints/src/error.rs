@@ -106,6 +106,12 @@ pub enum Error {
     Io(#[from] std::io::Error),
 }
 
+impl From<objects::LocationError> for Error {
+    fn from(objects::LocationError { location, reason }: objects::LocationError) -> Self {
+        Self::Location { location, reason }
+    }
+}
+
 impl Error {
     /// Whether the store failed rather than its contents, so that trying again later may help.
     pub fn is_transient(&self) -> bool {

@@ -20,6 +20,9 @@ use crate::{
     swap::Seen,
 };
 
+/// So often somebody else may be faster before taking a lease is given up.
+const MAX_TRIES: u32 = 32;
+
 /// `leases/<label>.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Record {
@@ -109,6 +112,26 @@ impl Repository {
             }
             tokio::time::sleep(times.beat).await;
         }
+    }
+
+    /// Takes the lease of `label` from whoever holds it, for a process that replaces a publisher on purpose. The other one's next
+    /// write is refused, and it learns of it within a beat.
+    ///
+    /// # Errors
+    /// As [`Repository::lease`].
+    pub async fn seize(&self, label: &str, holder: &str, times: LeaseTimes) -> Result<Lease, Error> {
+        let path = self.lease_path(label)?;
+        for _ in 0..MAX_TRIES {
+            let seen = self.look(&path).await?;
+            let record = seen.as_ref().map(|seen| parse(label, seen)).transpose()?;
+            let taken = self.try_lease(label, holder, record.as_ref(), seen.as_ref(), times);
+            if let Some(lease) = taken.await? {
+                return Ok(lease);
+            }
+            // Its holder has beaten in between.
+        }
+        let reason = format!("the lease of `{label}` is rewritten by others all the time");
+        Err(std::io::Error::new(std::io::ErrorKind::WouldBlock, reason).into())
     }
 
     /// Takes the lease if it is still as it was seen.

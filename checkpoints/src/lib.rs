@@ -9,7 +9,6 @@
 //! | [`watch`] | following a label |
 //! | [`lease`] | one publisher at a time: [`Lease`], its token |
 //! | [`prune`] | removing what is no longer needed |
-//! | [`location`] | from a folder or a URL to an object store; `s3` for the remote kind |
 //! | `swap` | replacing an object only while it is what was read |
 //! | [`error`] | what can go wrong |
 //!
@@ -28,13 +27,10 @@
 
 pub mod error;
 pub mod lease;
-pub mod location;
 pub mod manifest;
 pub mod prune;
 pub mod publish;
 pub mod repository;
-#[cfg(feature = "s3")]
-mod s3;
 mod swap;
 pub mod version;
 pub mod watch;
@@ -54,3 +50,7 @@ pub const WEIGHTS: &str = "weights.safetensors";
 pub const OPTIMIZER: &str = "optimizer.safetensors";
 /// The label of the newest checkpoint.
 pub const LATEST: &str = "latest";
+/// The label of the strongest checkpoint that was rated.
+pub const BEST: &str = "best";
+/// The label of the checkpoint that plays against the best one now, which keeps it from being pruned.
+pub const CANDIDATE: &str = "candidate";

@@ -5,8 +5,9 @@ use std::{collections::BTreeMap, time::Duration};
 use bytes::Bytes;
 use object_store::{
     Error as StoreError, ObjectMeta, ObjectStore as _, ObjectStoreExt as _, PutMode, PutResult,
-    WriteMultipart, path::Path as StorePath,
+    path::Path as StorePath,
 };
+use objects::upload::MULTIPART_BYTES;
 
 use crate::{
     Draft, Error, FileEntry, Lease, MODEL, Manifest, Repository, Version,
@@ -17,11 +18,6 @@ use crate::{
 
 /// Files without a manifest belong to a live publisher for this long after they were written.
 pub(crate) const PUBLISH_GRACE: Duration = Duration::from_secs(120);
-/// Files from this length on travel in parts.
-const MULTIPART_BYTES: usize = 32 << 20;
-/// Length of a part but the last; S3 wants at least 5 MiB, and takes 10,000 parts.
-pub(crate) const PART_BYTES: usize = 8 << 20;
-const PARTS_AT_ONCE: usize = 4;
 
 /// A file that lies in the store, as it was when it was last looked at.
 struct Written {
@@ -148,21 +144,8 @@ impl Repository {
 
     /// Writes a file, whatever was there.
     async fn write(&self, path: &StorePath, bytes: Bytes) -> Result<PutResult, StoreError> {
-        if !self.is_large(&bytes) {
-            return self.store.put(path, bytes.into()).await;
-        }
-        let upload = self.store.put_multipart(path).await?;
-        let mut upload = WriteMultipart::new_with_chunk_size(upload, PART_BYTES);
-        for part in 0..bytes.len().div_ceil(PART_BYTES) {
-            if let Err(error) = upload.wait_for_capacity(PARTS_AT_ONCE).await {
-                // What the store keeps of a broken upload costs space until its rules expire it.
-                let _ = upload.abort().await;
-                return Err(error);
-            }
-            let begin = part * PART_BYTES;
-            upload.put(bytes.slice(begin..(begin + PART_BYTES).min(bytes.len())));
-        }
-        upload.finish().await
+        let in_parts = self.is_large(&bytes);
+        objects::write(self.store.as_ref(), path, bytes, in_parts).await
     }
 
     /// Folders write any file at once; a request over a network should not be too long to repeat.

@@ -10,7 +10,7 @@ use object_store::{
 use serde::de::DeserializeOwned;
 
 use crate::{
-    Error, LATEST, Manifest, Version, location,
+    Error, LATEST, Manifest, Version,
     manifest::{self, Label, SCHEMA, now_ms},
     version::{check_name, sha256_hex},
 };
@@ -52,7 +52,7 @@ impl Repository {
         store: &str,
         variables: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, Error> {
-        let opened = location::open(store, variables)?;
+        let opened = objects::open(store, variables)?;
         Ok(Self {
             store: opened.store,
             prefix: opened.prefix,
@@ -77,6 +77,15 @@ impl Repository {
         self.move_label(label, Some(version), None).await
     }
 
+    /// Points a label at a published version if it still points at `from` (`None`: nowhere), whoever holds its lease. Says whether
+    /// it points at `to` now; asking for the same again after an answer was lost says so too.
+    ///
+    /// # Errors
+    /// As [`Repository::set_label`].
+    pub async fn swap_label(&self, label: &str, from: Option<&Version>, to: &Version) -> Result<bool, Error> {
+        self.try_move(label, Some(from), Some(to), None).await
+    }
+
     /// Points a label at a version (`None`: where it points already) and puts a token on it (`None`: the one it has).
     ///
     /// # Errors
@@ -87,6 +96,18 @@ impl Repository {
         version: Option<&Version>,
         token: Option<u64>,
     ) -> Result<(), Error> {
+        self.try_move(label, None, version, token).await.map(drop)
+    }
+
+    /// As [`Repository::move_label`]; where `from` is given the label is left alone, and `false` given back, if it points neither
+    /// there nor at `version`.
+    async fn try_move(
+        &self,
+        label: &str,
+        from: Option<Option<&Version>>,
+        version: Option<&Version>,
+        token: Option<u64>,
+    ) -> Result<bool, Error> {
         let path = self.label_path(label)?;
         if let Some(version) = version {
             self.manifest(version).await?;
@@ -107,6 +128,9 @@ impl Repository {
             };
             let is_there = present.is_some();
             let (at, found) = present.map_or((None, 0), |present| (present.version, present.token));
+            if from.is_some_and(|from| from != at.as_ref()) && at.as_ref() != version {
+                return Ok(false);
+            }
             if let Some(token) = token.filter(|&token| token < found) {
                 return Err(Error::Fenced {
                     label: label.to_owned(),
@@ -122,11 +146,11 @@ impl Repository {
             };
             // Also where an answer was lost on its way, and the write was not.
             if is_there && moved.version == at && moved.token == found {
-                return Ok(());
+                return Ok(true);
             }
             let text = serde_json::to_vec(&moved).map_err(|error| Error::Draft(error.to_string()))?;
             if self.swap(&path, seen.as_ref(), text).await? {
-                return Ok(());
+                return Ok(true);
             }
         }
         let reason = format!("the label `{label}` is moved by others all the time");

@@ -1,12 +1,9 @@
 //! Leases and fencing, over a folder and in memory, by a clock that stands still until it is waited for.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod common;
 
 use std::{sync::atomic::Ordering, time::Duration};
 
+use crate::common::{Faulty, draft, files, scenarios};
 use checkpoints::{Error, LATEST, LeaseTimes, Repository};
-use common::{Faulty, draft, files, scenarios};
 use object_store::{memory::InMemory, path::Path};
 use tokio::time::Instant;
 
@@ -161,4 +158,32 @@ async fn a_label_without_a_version_is_no_label() {
     assert!(repository.labels().await.unwrap().is_empty());
     assert!(repository.newest().await.unwrap().is_none());
     assert!(repository.prune(1).await.unwrap().checkpoints.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_can_be_seized_from_one_that_is_alive() {
+    let repository = in_memory();
+    let old = repository.lease(LATEST, "one", TIMES).await.unwrap();
+    let first = old.publish(draft(10), files(1)).await.unwrap();
+    old.set_label(&first).await.unwrap();
+
+    let new = repository.seize(LATEST, "two", TIMES).await.unwrap();
+    assert!(new.token() > old.token());
+    // It learns of it by itself, and can do nothing any more.
+    let lost = tokio::time::timeout(TIMES.beat * 2, old.lost()).await.unwrap();
+    assert!(
+        matches!(lost, Error::Fenced { found, .. } if found == new.token()),
+        "{lost}"
+    );
+    assert!(matches!(
+        old.publish(draft(20), files(2)).await,
+        Err(Error::Fenced { .. })
+    ));
+    assert!(matches!(old.set_label(&first).await, Err(Error::Fenced { .. })));
+    let second = new.publish(draft(11), files(3)).await.unwrap();
+    new.set_label(&second).await.unwrap();
+    assert_eq!(repository.newest().await.unwrap().unwrap().version, second);
+    // Where nobody holds it, it is had as well.
+    new.release().await.unwrap();
+    assert!(repository.seize(LATEST, "three", TIMES).await.unwrap().token() > new.token());
 }

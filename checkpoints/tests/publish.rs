@@ -1,13 +1,10 @@
 //! Publishing: whole or not at all, whoever interrupts, competes or reads.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod common;
 
 use std::{fs, sync::atomic::Ordering, time::Duration};
 
+use crate::common::{Faulty, draft, files, scenarios};
 use bytes::Bytes;
 use checkpoints::{Error, LATEST, MODEL, OPTIMIZER, Repository, WEIGHTS};
-use common::{Faulty, draft, files, scenarios};
 use object_store::{memory::InMemory, path::Path};
 
 fn folder() -> (tempfile::TempDir, Repository) {

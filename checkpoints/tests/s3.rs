@@ -1,17 +1,13 @@
 //! Checkpoints on `s3://`, against a real S3-compatible server: what holds over folders, lines that are cut, a server that is killed.
-#![cfg(feature = "s3")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod common;
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use checkpoints::{Error, LATEST, LeaseTimes, MODEL, OPTIMIZER, Repository, WEIGHTS};
-use common::{
+use crate::common::{
     draft, files, scenarios,
     server::{self, Line, Server, repository},
 };
+use bytes::Bytes;
+use checkpoints::{Error, LATEST, LeaseTimes, MODEL, OPTIMIZER, Repository, WEIGHTS};
 use proptest::prelude::*;
 
 const QUICK: LeaseTimes = LeaseTimes {

@@ -1,12 +1,9 @@
 //! Following a label through failures, and removing what nobody needs.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod common;
 
 use std::{sync::atomic::Ordering, time::Duration};
 
+use crate::common::{Faulty, draft, files};
 use checkpoints::{LATEST, MODEL, Repository, Version};
-use common::{Faulty, draft, files};
 use futures::StreamExt as _;
 use object_store::{memory::InMemory, path::Path};
 
@@ -95,4 +92,48 @@ async fn pruning_keeps_the_newest_the_labelled_and_what_training_resumes_from() 
     for manifest in repository.list().await.unwrap() {
         repository.fetch(&manifest, MODEL).await.unwrap();
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_label_is_swapped_by_one_of_many_only_and_only_from_where_it_was() {
+    let home = tempfile::tempdir().unwrap();
+    let repository = Repository::open(home.path().to_str().unwrap()).unwrap();
+    let mut versions = Vec::new();
+    for step in 1..=6 {
+        versions.push(publish(&repository, step).await);
+    }
+    // All want to set it where there is none, and all but one must be told.
+    let rivals: Vec<_> = versions
+        .iter()
+        .map(|version| {
+            let (repository, version) = (repository.clone(), version.clone());
+            tokio::spawn(async move { repository.swap_label("best", None, &version).await.unwrap() })
+        })
+        .collect();
+    let mut won = Vec::new();
+    for rival in rivals {
+        won.push(rival.await.unwrap());
+    }
+    assert_eq!(won.iter().filter(|won| **won).count(), 1, "{won:?}");
+    let best = repository.label("best").await.unwrap().unwrap();
+    assert_eq!(best, versions[won.iter().position(|won| *won).unwrap()]);
+
+    let other = versions.iter().find(|version| **version != best).unwrap();
+    let stranger = versions
+        .iter()
+        .find(|version| **version != best && *version != other)
+        .unwrap();
+    assert!(
+        !repository
+            .swap_label("best", Some(stranger), other)
+            .await
+            .unwrap()
+    );
+    assert_eq!(repository.label("best").await.unwrap().as_ref(), Some(&best));
+    assert!(repository.swap_label("best", Some(&best), other).await.unwrap());
+    // The answer was lost, and it is asked for again.
+    assert!(repository.swap_label("best", Some(&best), other).await.unwrap());
+    let nowhere: Version = "000000000099-00000000".parse().unwrap();
+    let refused = repository.swap_label("best", Some(other), &nowhere).await;
+    assert!(matches!(refused, Err(checkpoints::Error::NotFound { .. })));
 }

@@ -184,7 +184,9 @@ class Stack:
     def games(self) -> list[dict]:
         """All stored games, read through the store's own service."""
         address = f"{self.address(self.containers('replay-store')[0])}:50052"
-        listed = run(str(RELEASE / "minuet"), "games", "list", "--store", address, "--limit", "1000000", "--json")
+        # Its [security] allows plaintext on the stack's own network.
+        environment = {**os.environ, "MINUET_CONFIG": str(DEPLOY / "compose" / "run.toml")}
+        listed = run(str(RELEASE / "minuet"), "games", "list", "--store", address, "--limit", "1000000", "--json", env=environment)
         return [json.loads(line) for line in listed.splitlines()]
 
     def game_ids(self) -> list[str]:
@@ -193,15 +195,17 @@ class Stack:
     def wait(self, what: str, holds) -> None:
         say(f"waiting: {what}")
         deadline = time.monotonic() + PATIENCE_S
+        failure: Exception | None = None
         while time.monotonic() < deadline:
             try:
                 if holds():
                     return
-            except (AssertionError, OSError, IndexError, KeyError, json.JSONDecodeError):
-                pass  # a container that was just killed
+                failure = None
+            except (AssertionError, OSError, IndexError, KeyError, json.JSONDecodeError) as error:
+                failure = error  # a container that was just killed, unless it stays so
             time.sleep(1)
         logs = self.compose("logs", "--tail", "15", "--no-color")
-        raise AssertionError(f"in vain: {what}\n{logs}")
+        raise AssertionError(f"in vain: {what}\n{failure or ''}\n{logs}")
 
     def healthy(self, role: str, count: int) -> bool:
         found = self.containers(role)

@@ -4,7 +4,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{layout::RowLayout, symmetries::RowSymmetries, value::FirstValue};
+use crate::{
+    layout::RowLayout,
+    symmetries::{OtherSide, RowSymmetries},
+    value::FirstValue,
+};
 
 /// An action id below the game's action count, absolute (never mirrored).
 ///
@@ -205,6 +209,14 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
     fn row_symmetries(encoding: Self::Encoding) -> RowSymmetries {
         let _ = encoding;
         RowSymmetries::none()
+    }
+
+    /// How the entries of the other player's policy are seen from one's own side: what [`Game::policy_index`] of a state gives
+    /// for an action of the other player's, out of what it gives where that player is to act. A game that leaves it out shows
+    /// the board alike to both.
+    fn other_side(encoding: Self::Encoding) -> OtherSide {
+        let _ = encoding;
+        OtherSide::default()
     }
 
     /// A number of actions below which a one-player game cannot come to its best outcome from here; 0 where it has,

@@ -33,5 +33,5 @@ pub mod value;
 
 pub use game::{Action, Drawn, Game, IllegalAction, Outcome, Player, StartError, Symmetry};
 pub use layout::{ClanRows, ConstantPlane, PlaneStack, RowError, RowForm, RowLayout};
-pub use symmetries::RowSymmetries;
+pub use symmetries::{OtherSide, RowSymmetries};
 pub use value::{FirstValue, MoverValue};

@@ -19,6 +19,29 @@ pub struct RowSymmetries {
     colors: Option<Recolorings>,
 }
 
+/// The other player's policy as seen from one's own side of the board: where the rows show the board to whoever acts, one
+/// move has two entries, one for each player's view.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OtherSide {
+    /// Empty where both see the board alike.
+    entries: Vec<u32>,
+}
+
+impl OtherSide {
+    /// Where it takes each of so many entries.
+    pub(crate) fn new(actions: u32, entry: impl Fn(u32) -> u32) -> Self {
+        Self {
+            entries: (0..actions).map(entry).collect(),
+        }
+    }
+
+    /// The entry, in one's own view, of the move that `entry` is in the other player's. Its own inverse. What is no entry is
+    /// given back as it is.
+    pub fn entry(&self, entry: u32) -> u32 {
+        self.entries.get(entry as usize).copied().unwrap_or(entry)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct RowMap {
     squares: [u32; SQUARES],

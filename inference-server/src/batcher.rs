@@ -2,9 +2,15 @@
 //!
 //! While the device works, requests gather; when it is free, it is given what has gathered, without any timer. If a whole
 //! largest batch has gathered before, it is formed at once and waits beside the device, so that the device need not wait
-//! for it. An idle device is given what has arrived, once nothing more arrives. While the device is idle a lone request may be made to wait for company (`max_wait`; not at all by default),
-//! unless what waits makes up a preferred size. The runtime's timers tick in milliseconds, so such a wait may end up to one
-//! millisecond late.
+//! for it.
+//!
+//! An idle device is given what has arrived, once nothing more arrives. Clients that wait for an answer before they ask again
+//! would all be in one batch or in none, and the device would work in turns with their sockets; so it is given half of
+//! those that were there lately as soon as they are back, and the other half gathers meanwhile. Whole requests are
+//! counted for this, never cut.
+//!
+//! While the device is idle a lone request may be made to wait for company (`max_wait`; not at all by default), unless what
+//! waits makes up a preferred size. The runtime's timers tick in milliseconds, so such a wait may end up to one millisecond late.
 
 use std::{
     sync::{
@@ -31,6 +37,8 @@ use crate::{
 
 /// How often more is let in, as long as more comes.
 const MOST_YIELDS: usize = 16;
+/// How often at most while half of the clients are not back yet.
+const MOST_YIELDS_FOR_HALF: usize = 256;
 
 /// When batches are taken, and how much may wait.
 #[derive(Clone, Debug)]
@@ -53,6 +61,8 @@ pub struct Batcher {
     changed: Notify,
     /// Batches given to the device and not finished.
     at_device: AtomicUsize,
+    /// Half of the requests that waited or were just answered when the device last became idle.
+    half: AtomicUsize,
     /// How fast the device is, to say when to try again.
     pace: Mutex<Pace>,
     policy: Policy,
@@ -66,6 +76,7 @@ impl Batcher {
             queue: Mutex::new(Queue::new(policy.max_queue)),
             changed: Notify::new(),
             at_device: AtomicUsize::new(0),
+            half: AtomicUsize::new(0),
             pace: Mutex::new(Pace::default()),
             policy,
             metrics,
@@ -79,7 +90,7 @@ impl Batcher {
     pub fn push(&self, job: Arc<Job>) -> Result<(), Refusal> {
         let (pushed, waiting) = {
             let mut queue = self.queue.lock();
-            (queue.push(job), queue.waiting())
+            (queue.push(job), queue.waiting().positions)
         };
         match pushed {
             Ok(()) => {
@@ -104,13 +115,15 @@ impl Batcher {
     pub fn sweep(&self, client: ClientId) {
         let mut queue = self.queue.lock();
         queue.sweep(client, Instant::now());
-        self.metrics.waiting(queue.waiting());
+        self.metrics.waiting(queue.waiting().positions);
         self.metrics.dropped(queue.take_dropped());
     }
 
-    /// The device has finished a batch of so many positions.
-    pub fn finished(&self, positions: usize) {
+    /// The device has finished a batch of so many positions, of so many requests.
+    pub fn finished(&self, positions: usize, requests: usize) {
         self.pace.lock().done(positions, Instant::now());
+        let around = requests + self.queue.lock().waiting().requests;
+        self.half.store(around / 2, Ordering::Release);
         self.at_device.fetch_sub(1, Ordering::AcqRel);
         self.changed.notify_one();
     }
@@ -154,21 +167,29 @@ impl Batcher {
     /// Lets in what has arrived already but was not read: each time this task yields, the runtime reads what sockets hold.
     /// Otherwise the first of many clients that ask at the same time would have a batch of its own.
     async fn let_in(&self) {
-        let mut before = 0;
-        for _ in 0..MOST_YIELDS {
-            let waiting = self.queue.lock().waiting();
+        let half = self.half.load(Ordering::Acquire);
+        let (most, most_barren) = if half > 1 {
+            (MOST_YIELDS_FOR_HALF, MOST_YIELDS)
+        } else {
+            (MOST_YIELDS, 0)
+        };
+        let (mut before, mut barren) = (0, 0);
+        for _ in 0..most {
+            let now = self.queue.lock().waiting();
+            let is_half = half > 1 && now.requests >= half;
             let is_idle = self.at_device.load(Ordering::Acquire) == 0;
-            if !is_idle || waiting == before || waiting >= self.policy.max_batch {
+            barren = if now.requests == before { barren + 1 } else { 0 };
+            if !is_idle || is_half || now.positions >= self.policy.max_batch || barren > most_barren {
                 return;
             }
-            before = waiting;
+            before = now.requests;
             tokio::task::yield_now().await;
         }
     }
 
     fn look(&self) -> Look {
         let mut queue = self.queue.lock();
-        let (waiting, policy) = (queue.waiting(), &self.policy);
+        let (waiting, policy) = (queue.waiting().positions, &self.policy);
         let is_idle = self.at_device.load(Ordering::Acquire) == 0;
         let most = if waiting >= policy.max_batch {
             policy.max_batch
@@ -189,7 +210,7 @@ impl Batcher {
             policy.max_batch
         };
         let formed = queue.take(most, Instant::now());
-        self.metrics.waiting(queue.waiting());
+        self.metrics.waiting(queue.waiting().positions);
         self.metrics.dropped(queue.take_dropped());
         formed.map_or(Look::Wait, Look::Take)
     }

@@ -11,6 +11,11 @@ pub struct Buckets {
 /// With [`Buckets::fine`] a batch is padded by no more than its size divided by this.
 const FINEST: usize = 32;
 
+/// A batch is cut rather than padded by more than its size divided by this.
+const MOST_PADDING: usize = 8;
+/// Batches are not cut to less than this.
+const LEAST_CUT: usize = 16;
+
 impl Buckets {
     /// The sizes `configured` (ascending, ending with `max_batch`), or, where that is empty, powers of two and, from 16
     /// on, the sizes half-way between them: at most a third of a batch is padding then.
@@ -68,6 +73,20 @@ impl Buckets {
         self.sizes.last().copied().unwrap_or(1)
     }
 
+    /// How many of `waiting` positions to take: all, unless much of the batch would be padding; then as many as fill the size
+    /// below, and the others have the next batch.
+    pub fn cut(&self, waiting: usize) -> usize {
+        let size = self.fit(waiting);
+        let padding = size.saturating_sub(waiting);
+        if padding * MOST_PADDING <= size {
+            return size;
+        }
+        let place = self.sizes.partition_point(|&size| size <= waiting);
+        let below = place.checked_sub(1).and_then(|place| self.sizes.get(place));
+        // A small batch costs a call, whatever is in it.
+        below.filter(|&&size| size >= LEAST_CUT).copied().unwrap_or(size)
+    }
+
     /// The smallest size that holds `positions`; the largest where none does.
     pub fn fit(&self, positions: usize) -> usize {
         let place = self.sizes.partition_point(|&size| size < positions);
@@ -95,6 +114,16 @@ mod tests {
         assert_eq!(Buckets::new(&[5, 128], 128).sizes(), [5, 128]);
         assert_eq!(Buckets::new(&[5, 128], 128).fine().sizes(), [5, 128]);
         assert!(Buckets::new(&[], 64).fine().sizes().iter().copied().eq(1..=64));
+    }
+
+    #[test]
+    fn a_batch_is_cut_where_much_of_it_would_be_padding() {
+        let buckets = Buckets::new(&[], 64);
+        let cuts = [1, 11, 17, 21, 23, 24, 33, 42, 47, 57, 63, 64, 70].map(|waiting| buckets.cut(waiting));
+        assert_eq!(cuts, [1, 16, 16, 24, 24, 24, 32, 48, 48, 64, 64, 64, 64]);
+        // Where nothing is padded nothing is cut.
+        assert!((1..=64).all(|waiting| buckets.fine().cut(waiting) == waiting));
+        assert!((1..=64).all(|waiting| Buckets::new(&[64], 64).cut(waiting) == 64));
     }
 
     proptest! {

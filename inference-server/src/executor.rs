@@ -59,9 +59,9 @@ impl Executor {
         let (done, finished) = mpsc::channel(FINISHED);
         thread::Builder::new().name("device".into()).spawn(move || {
             while let Some(formed) = formed.blocking_recv() {
-                let positions = formed.positions;
+                let (positions, requests) = (formed.positions, formed.pieces.len());
                 let executed = execute(formed, &metrics);
-                batcher.finished(positions);
+                batcher.finished(positions, requests);
                 if done.blocking_send(executed).is_err() {
                     break;
                 }

@@ -3,11 +3,11 @@
 use std::{
     future::Future,
     hash::{BuildHasher as _, RandomState},
-    net::SocketAddr,
     sync::Arc,
+    time::Duration,
 };
 
-use service::telemetry::steps::Cause;
+use service::{door::Peer, telemetry::steps::Cause};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +21,11 @@ use crate::{
     refusal::Refusal,
     validate,
 };
+
+/// Who is refused is not listened to for this part of the time that the queue takes to empty.
+const PAUSE_SHARE: u32 = 2;
+/// Nor for longer than this.
+const MOST_PAUSE: Duration = Duration::from_millis(50);
 
 /// What requests need. All services share one.
 #[derive(Debug)]
@@ -63,10 +68,12 @@ impl Intake {
 
     /// Who makes the call that this task answers. Every connection is a client; calls whose peer is not known are one
     /// together.
-    pub fn caller(&self, peer: Option<SocketAddr>) -> Caller {
+    pub fn caller(&self, peer: Option<Peer>) -> Caller {
+        let address = peer.as_ref().and_then(Peer::address);
         Caller {
-            client: ClientId(self.hasher.hash_one(peer)),
+            client: ClientId(self.hasher.hash_one(address)),
             cause: Cause::current(),
+            peer,
         }
     }
 
@@ -130,13 +137,15 @@ impl Intake {
         self.library.models().find(model)
     }
 
-    fn queue_or_refuse(&self, caller: Caller, named: Named, asked: Asked, reply_to: ReplyTo) {
+    fn queue_or_refuse(&self, mut caller: Caller, named: Named, asked: Asked, reply_to: ReplyTo) {
         match self.check(named, asked) {
             Err(refusal) => self.refuse(refusal, &reply_to),
             Ok(draft) if draft.is_known() => reply_to.send(Ok(self.known(draft))),
             Ok(draft) => {
+                let peer = caller.peer.take();
                 let job = Arc::new(draft.into_job(caller, reply_to));
                 if let Err(refusal) = self.batcher.push(job.clone()) {
+                    hold_back(peer, &refusal);
                     self.metrics.refused(&refusal);
                     job.refuse(refusal);
                 }
@@ -144,13 +153,21 @@ impl Intake {
         }
     }
 
-    fn queue(&self, caller: Caller, named: Named, asked: Asked, reply_to: ReplyTo) -> Result<(), Refusal> {
+    fn queue(
+        &self,
+        mut caller: Caller,
+        named: Named,
+        asked: Asked,
+        reply_to: ReplyTo,
+    ) -> Result<(), Refusal> {
         let draft = self.check(named, asked)?;
         if draft.is_known() {
             reply_to.send(Ok(self.known(draft)));
             return Ok(());
         }
-        self.batcher.push(Arc::new(draft.into_job(caller, reply_to)))
+        let peer = caller.peer.take();
+        let pushed = self.batcher.push(Arc::new(draft.into_job(caller, reply_to)));
+        pushed.inspect_err(|refusal| hold_back(peer, refusal))
     }
 
     fn check(&self, named: Named, asked: Asked) -> Result<Draft, Refusal> {
@@ -174,6 +191,15 @@ impl Intake {
     fn refuse(&self, refusal: Refusal, reply_to: &ReplyTo) {
         self.metrics.refused(&refusal);
         reply_to.send(Err(refusal));
+    }
+}
+
+/// Leaves a client's connection unread for a moment where the queue is full. Far less than the queue takes to empty, so that
+/// the device always has something.
+fn hold_back(peer: Option<Peer>, refusal: &Refusal) {
+    if let (Some(peer), &Refusal::QueueFull { retry_after_ms, .. }) = (peer, refusal) {
+        let share = Duration::from_millis(retry_after_ms) / PAUSE_SHARE;
+        peer.pause(share.min(MOST_PAUSE));
     }
 }
 

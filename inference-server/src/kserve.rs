@@ -22,6 +22,7 @@ use proto::inference::{
     ServerMetadataRequest, ServerMetadataResponse, ServerReadyRequest, ServerReadyResponse,
     grpc_inference_service_server::GrpcInferenceService, repository_index_response::ModelIndex,
 };
+use service::door::Peer;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -258,7 +259,7 @@ impl GrpcInferenceService for KserveService {
         &self,
         request: Request<ModelInferRequest>,
     ) -> Result<Response<ModelInferResponse>, Status> {
-        let caller = self.intake.caller(request.remote_addr());
+        let caller = self.intake.caller(Peer::of(&request));
         let response = infer(&self.intake, caller, request.into_inner()).await?;
         Ok(Response::new(response))
     }
@@ -271,7 +272,7 @@ impl GrpcInferenceService for KserveService {
         if intake.stopping.is_cancelled() {
             return Err(Refusal::Stopping.into());
         }
-        let caller = intake.caller(request.remote_addr());
+        let caller = intake.caller(Peer::of(&request));
         let stopping = intake.stopping.clone();
         let open = Open::new(intake.metrics.clone());
         // What cannot be read ends the stream; a request that is refused does not. No more are read while as many as may

@@ -42,13 +42,21 @@ pub struct Dropped {
     pub late: u64,
 }
 
+/// How much waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// Requests, those of which a part was taken included.
+    pub requests: usize,
+    /// Positions that are left of them.
+    pub positions: usize,
+}
+
 /// Requests that wait.
 #[derive(Debug)]
 pub struct Queue {
     /// Positions that may wait.
     limit: usize,
-    /// Positions that wait.
-    waiting: usize,
+    waiting: Waiting,
     play: Round,
     self_play: Round,
     /// Batches since the last with self-play in it, while some waited.
@@ -105,7 +113,7 @@ impl Queue {
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
-            waiting: 0,
+            waiting: Waiting::default(),
             play: Round::default(),
             self_play: Round::default(),
             without_self_play: 0,
@@ -113,8 +121,8 @@ impl Queue {
         }
     }
 
-    /// Positions that wait.
-    pub fn waiting(&self) -> usize {
+    /// How much waits.
+    pub fn waiting(&self) -> Waiting {
         self.waiting
     }
 
@@ -139,7 +147,8 @@ impl Queue {
     /// # Errors
     /// [`Refusal::QueueFull`], without a hint when to try again.
     pub fn push(&mut self, job: Arc<Job>) -> Result<(), Refusal> {
-        let (positions, waiting) = (job.positions(), self.waiting + job.positions());
+        let positions = job.positions();
+        let waiting = self.waiting.positions + positions;
         let clients = self.play.lines.len() + self.self_play.lines.len();
         let round = match job.priority() {
             Priority::Play => &mut self.play,
@@ -149,12 +158,13 @@ impl Queue {
         let is_greedy = 2 * waiting > self.limit && own > 0 && own + positions > self.limit / clients.max(1);
         if waiting > self.limit || is_greedy {
             return Err(Refusal::QueueFull {
-                waiting: self.waiting,
+                waiting: self.waiting.positions,
                 most: self.limit,
                 retry_after_ms: 0,
             });
         }
-        self.waiting = waiting;
+        self.waiting.positions = waiting;
+        self.waiting.requests += 1;
         let line = round.lines.entry(job.client).or_insert_with(|| {
             round.turns.push_back(job.client);
             Line::default()
@@ -178,7 +188,8 @@ impl Queue {
                     line.jobs.push_back(job);
                 } else {
                     line.waiting -= job.positions();
-                    self.waiting -= job.positions();
+                    self.waiting.positions -= job.positions();
+                    self.waiting.requests -= 1;
                 }
             }
         }
@@ -190,9 +201,10 @@ impl Queue {
     pub fn take(&mut self, most: usize, now: Instant) -> Option<Formed> {
         let mut cut = Cut {
             most,
+            waiting: self.waiting.positions,
             now,
             formed: None,
-            freed: 0,
+            freed: Waiting::default(),
             dropped: &mut self.dropped,
         };
         let is_starved = self.without_self_play >= MOST_WITHOUT_SELF_PLAY;
@@ -204,7 +216,8 @@ impl Queue {
             cut.fill(&mut self.self_play);
         }
         let (formed, freed) = (cut.formed, cut.freed);
-        self.waiting -= freed;
+        self.waiting.positions -= freed.positions;
+        self.waiting.requests -= freed.requests;
         let has_self_play = formed.as_ref().is_some_and(|formed| {
             let mut pieces = formed.pieces.iter();
             pieces.any(|piece| piece.job.priority() == Priority::SelfPlay)
@@ -219,7 +232,7 @@ impl Queue {
 
     /// Takes out everything, to be refused.
     pub fn drain(&mut self) -> Vec<Arc<Job>> {
-        self.waiting = 0;
+        self.waiting = Waiting::default();
         let rounds = [&mut self.play, &mut self.self_play];
         rounds
             .into_iter()
@@ -246,10 +259,12 @@ impl Dropped {
 /// One batch as it is cut.
 struct Cut<'a> {
     most: usize,
+    /// Positions that waited before.
+    waiting: usize,
     now: Instant,
     formed: Option<Formed>,
-    /// Positions that wait no longer.
-    freed: usize,
+    /// What waits no longer.
+    freed: Waiting,
     dropped: &'a mut Dropped,
 }
 
@@ -297,10 +312,10 @@ impl Cut<'_> {
         self.room().is_some_and(|room| room == 0)
     }
 
-    /// Room that is left; `None` while nothing is in the batch.
+    /// Room that is left for further requests; `None` while nothing is in the batch.
     fn room(&self) -> Option<usize> {
         let formed = self.formed.as_ref()?;
-        let largest = self.most.min(formed.model.buckets.largest());
+        let largest = self.most.min(formed.model.buckets.cut(self.waiting));
         Some(largest.saturating_sub(formed.positions))
     }
 
@@ -314,7 +329,8 @@ impl Cut<'_> {
             while let Some(job) = line.jobs.front()
                 && !self.dropped.is_wanted(job, self.now)
             {
-                self.freed += line.drop_front();
+                self.freed.positions += line.drop_front();
+                self.freed.requests += 1;
             }
             let Some(job) = line.jobs.front().cloned() else {
                 return Turn::Empty;
@@ -361,8 +377,9 @@ impl Cut<'_> {
             line.started = Some(model.clone());
         } else {
             line.drop_front();
+            self.freed.requests += 1;
         }
-        self.freed += count;
+        self.freed.positions += count;
         let formed = self.formed.get_or_insert_with(|| Formed {
             model,
             pieces: Vec::new(),

@@ -5,6 +5,7 @@ use std::{pin::Pin, sync::Arc};
 use proto::v1::{
     DescribeModelRequest, EvaluateReply, EvaluateRequest, ModelDescription, evaluator_server::Evaluator,
 };
+use service::door::Peer;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -34,13 +35,13 @@ impl Evaluator for EvaluatorService {
         if self.intake.stopping.is_cancelled() {
             return Err(Refusal::Stopping.into());
         }
-        let caller = self.intake.caller(request.remote_addr());
+        let caller = self.intake.caller(Peer::of(&request));
         let replies = stream::open(self.intake.clone(), caller, request.into_inner());
         Ok(Response::new(Box::pin(replies)))
     }
 
     async fn evaluate(&self, request: Request<EvaluateRequest>) -> Result<Response<EvaluateReply>, Status> {
-        let caller = self.intake.caller(request.remote_addr());
+        let caller = self.intake.caller(Peer::of(&request));
         let mut request = request.into_inner();
         let (id, model) = (request.id, std::mem::take(&mut request.model));
         let evaluation = self.intake.evaluate(caller, &model, request.into()).await?;

@@ -95,9 +95,12 @@ fn the_graphs_expansion_is_the_layouts_exactly() {
 #[test]
 fn a_tower_is_its_plain_evaluation() {
     for layout in layouts() {
-        for squeeze in [0, 4] {
+        // With an output of its own for wins, draws and losses, which whoever wants the value alone need not know of.
+        for (squeeze, pooling, outcomes) in [(0, 0, false), (4, 0, false), (0, 5, true), (4, 3, true)] {
             let shape = TowerShape {
                 squeeze,
+                pooling,
+                outcomes,
                 ..TowerShape::new(&layout, 2, 12)
             };
             let weights = TowerWeights::random(&layout, &shape, 11);

@@ -1,20 +1,18 @@
-//! Training batches: checked and packed on the host where they arrive, then tensors on the device. Clans are expanded
-//! while packing.
+//! Training batches: checked and packed on the host where they arrive. Clans are expanded while packing.
 //!
 //! Packing is plain Rust, so that it can run beside training in other threads. It is also where each sample is turned
 //! by a random symmetry of its game (Silver et al., 2018): its row and its policy indices, drawn by the run's seed, the
 //! batch's number and the sample's place, so that a batch that is drawn again is turned alike.
 
-use games::{RowForm, RowLayout, RowSymmetries, Symmetry};
+use std::collections::BTreeMap;
+
+use games::{OtherSide, RowLayout, RowSymmetries};
 use proto::v1;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use tch::{Device, Tensor};
+use service::config::ValueHead;
 
-use crate::{
-    clans::{Choices, ClanPacker, ClanSamples},
-    torch::{TorchError, from_host},
-};
+use crate::{clans::ClanSamples, network::NetworkShape, packing::Packing, policies::Policies};
 
 /// A batch on the host, every number checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,24 +27,25 @@ pub struct HostBatch {
     pub row_ends: Vec<usize>,
     /// The same as the network takes them, where rows hold clans.
     pub clans: Option<ClanSamples>,
-    /// For each searched action of each sample its place: `sample · actions + policy index`, over clans
-    /// `sample · width + place` ([`ClanSamples`]).
-    pub policy_at: Vec<i64>,
-    /// For each of these its share of the sample's visits.
-    pub policy_share: Vec<f32>,
-    /// Samples that have a policy target; the others train the value only.
-    pub searched: usize,
-    /// Mean entropy of the policy targets, in nats: the policy loss cannot fall below it.
-    pub target_entropy: f64,
+    /// What the policy is trained towards. Samples without one train the value only.
+    pub policy: Policies,
     /// What the values are trained towards, results mixed with root values: in [-1, 1], the view of the player to act; over
     /// clans discounted, in [0, 1].
     pub results: Vec<f32>,
+    /// The same as probabilities of a win, a draw and a loss, for networks that tell them apart: `[positions, 3]`.
+    pub outcomes: Option<Vec<f32>>,
+    /// The other player's reply, for networks that predict it.
+    pub replies: Option<Policies>,
+    /// Actions left to the game's end, for networks that predict them.
+    pub moves_left: Option<Vec<f32>>,
     /// Positions ever inserted into the store when this was drawn, by the store's own count.
     pub positions_inserted: u64,
     /// Positions ever inserted, also into earlier stores of the run: what samples are counted against.
     pub inserted: u64,
     /// Positions in the store's window.
     pub window_positions: u64,
+    /// Where there are several stores, what each of them had counted when it last said so.
+    pub stores: BTreeMap<String, u64>,
 }
 
 /// A batch that cannot be trained on.
@@ -60,6 +59,9 @@ pub enum BatchError {
         /// Game and options of the run.
         expected: String,
     },
+    /// The thread that packed it ended.
+    #[error("packing failed: {0}")]
+    Packing(String),
     /// A field contradicts the others.
     #[error("{field} has {found} entries, {expected} expected")]
     Length {
@@ -90,10 +92,13 @@ const SYMMETRY_DRAWS: u64 = 0x7379_6d6d_6574_7279;
 /// Checks batches from the wire against the layout and packs them.
 #[derive(Clone, Debug)]
 pub struct Packer {
-    layout: RowLayout,
-    symmetries: RowSymmetries,
+    pub(crate) layout: RowLayout,
+    pub(crate) symmetries: RowSymmetries,
     seed: u64,
-    root_value_share: f32,
+    pub(crate) root_value_share: f32,
+    pub(crate) has_outcomes: bool,
+    pub(crate) replies: Option<OtherSide>,
+    pub(crate) moves_left: bool,
 }
 
 impl Packer {
@@ -104,6 +109,9 @@ impl Packer {
             symmetries,
             seed: seed ^ SYMMETRY_DRAWS,
             root_value_share: 0.0,
+            has_outcomes: false,
+            replies: None,
+            moves_left: false,
         }
     }
 
@@ -117,136 +125,58 @@ impl Packer {
         }
     }
 
+    /// The same with the targets of this network's heads. `other_side` is that of the rows' representation.
+    #[must_use]
+    pub fn for_network(self, shape: &NetworkShape, other_side: &OtherSide) -> Self {
+        let NetworkShape::Tower(tower) = shape else {
+            return self;
+        };
+        Self {
+            has_outcomes: tower.value_head == ValueHead::Wdl,
+            replies: tower.opponent_policy.then(|| other_side.clone()),
+            moves_left: tower.moves_left,
+            ..self
+        }
+    }
+
+    /// Whether it needs what a store sends only when it is asked for it (`SampleRequest.auxiliary`).
+    pub fn wants_auxiliary(&self) -> bool {
+        self.replies.is_some() || self.moves_left
+    }
+
+    /// Checks that a batch, or a part of one, is of the run's game.
+    ///
+    /// # Errors
+    /// [`BatchError::Game`].
+    pub fn check_game(&self, batch: &v1::Batch) -> Result<(), BatchError> {
+        check_game(batch, &self.layout)
+    }
+
     /// Checks and packs a batch.
     ///
     /// # Errors
     /// [`BatchError`] naming the first thing wrong.
     pub fn pack(&self, batch: &v1::Batch) -> Result<HostBatch, BatchError> {
+        check_game(batch, &self.layout)?;
         let mut draw = ChaCha8Rng::seed_from_u64(self.seed);
         draw.set_stream(batch.number);
-        pack(
-            batch,
-            &self.layout,
-            &self.symmetries,
-            self.root_value_share,
-            |count| draw.random_range(0..count),
-        )
-    }
-}
-
-/// `draw` gives a number below its argument; it is asked once for each sample.
-fn pack(
-    batch: &v1::Batch,
-    layout: &RowLayout,
-    symmetries: &RowSymmetries,
-    root_value_share: f32,
-    mut draw: impl FnMut(u8) -> u8,
-) -> Result<HostBatch, BatchError> {
-    check_game(batch, layout)?;
-    let positions = batch.positions as usize;
-    let row_ends = row_ends(batch, layout)?;
-    let targets: usize = batch.visit_counts.iter().map(|&count| count as usize).sum();
-    let lengths = [
-        (
-            "rows",
-            batch.rows.len(),
-            row_ends.last().copied().unwrap_or_default(),
-        ),
-        ("visit_counts", batch.visit_counts.len(), positions),
-        ("visit_actions", batch.visit_actions.len(), targets),
-        ("visits", batch.visits.len(), targets),
-        ("results", batch.results.len(), positions),
-        ("root_values", batch.root_values.len(), positions),
-    ];
-    for (field, found, expected) in lengths {
-        check_length(field, found, expected)?;
-    }
-    let mut packed = HostBatch {
-        number: batch.number,
-        positions,
-        rows: Vec::with_capacity(batch.rows.len()),
-        row_ends,
-        clans: None,
-        policy_at: Vec::with_capacity(targets),
-        policy_share: Vec::with_capacity(targets),
-        searched: 0,
-        target_entropy: 0.0,
-        results: Vec::with_capacity(positions),
-        positions_inserted: batch.positions_inserted,
-        inserted: batch.positions_inserted,
-        window_positions: batch.window_positions,
-    };
-    let has_clans = matches!(layout.form, RowForm::Clan(_));
-    let mut clans = has_clans.then(ClanPacker::default);
-    let least = if has_clans { 0.0 } else { -1.0 };
-    // For each policy target the sample that it belongs to.
-    let mut samples = Vec::with_capacity(targets);
-    let (mut visit_actions, mut visits) = (batch.visit_actions.as_slice(), batch.visits.as_slice());
-    for sample in 0..positions {
-        let fault = |reason: String| BatchError::Sample {
-            sample,
-            game: batch.game_sequences.get(sample).copied().unwrap_or_default(),
-            ply: batch.plies.get(sample).copied().unwrap_or_default(),
-            reason,
-        };
-        let row = &batch.rows[packed.rows.len()..packed.row_ends[sample]];
-        layout.validate(row).map_err(|error| fault(error.to_string()))?;
-        let symmetry = Symmetry(draw(symmetries.count(row)));
-        let row = packed.push_row(row, symmetries, symmetry).map_err(fault)?;
-        let choices = match &mut clans {
-            Some(clans) => Some(clans.push(row).map_err(|error| fault(error.to_string()))?),
-            None => None,
-        };
-        let count = batch.visit_counts[sample] as usize;
-        let (these_actions, other_actions) = visit_actions.split_at(count);
-        let (these_visits, other_visits) = visits.split_at(count);
-        let place = |action| {
-            let turned = symmetries.turn_action(symmetry, action);
-            place(layout, choices.as_ref(), turned)
-        };
-        packed
-            .push_policy(these_actions, these_visits, place)
-            .map_err(fault)?;
-        samples.resize(packed.policy_at.len(), sample);
-        (visit_actions, visits) = (other_actions, other_visits);
-        let (result, root_value) = (batch.results[sample], batch.root_values[sample]);
-        for (what, value) in [("result", result), ("root value", root_value)] {
-            if !(least..=1.0).contains(&value) {
-                return Err(fault(format!(
-                    "the {what} is {value}, it must be in [{least}, 1]"
-                )));
-            }
+        let positions = batch.positions as usize;
+        let mut packing = Packing::new(self, batch)?;
+        for sample in 0..positions {
+            packing
+                .push(sample, |count| draw.random_range(0..count))
+                .map_err(|reason| BatchError::Sample {
+                    sample,
+                    game: batch.game_sequences.get(sample).copied().unwrap_or_default(),
+                    ply: batch.plies.get(sample).copied().unwrap_or_default(),
+                    reason,
+                })?;
         }
-        let share = if count > 0 { root_value_share } else { 0.0 };
-        packed.results.push(result + share * (root_value - result));
+        Ok(packing.finish())
     }
-    packed.target_entropy /= packed.searched.max(1) as f64;
-    packed.clans = clans.map(ClanPacker::finish);
-    let width = packed
-        .clans
-        .as_ref()
-        .map_or(layout.actions as usize, |clans| clans.width);
-    for (at, sample) in packed.policy_at.iter_mut().zip(samples) {
-        *at += (sample * width) as i64;
-    }
-    Ok(packed)
 }
 
-/// Where the rows of a batch end, by what the batch or the layout says of their lengths.
-fn row_ends(batch: &v1::Batch, layout: &RowLayout) -> Result<Vec<usize>, BatchError> {
-    let positions = batch.positions as usize;
-    if let Some(row_len) = layout.row_len() {
-        return Ok((1..=positions).map(|number| number * row_len).collect());
-    }
-    check_length("row_lengths", batch.row_lengths.len(), positions)?;
-    let ends = batch.row_lengths.iter().scan(0_usize, |end, &length| {
-        *end = end.saturating_add(length as usize);
-        Some(*end)
-    });
-    Ok(ends.collect())
-}
-
-fn check_length(field: &'static str, found: usize, expected: usize) -> Result<(), BatchError> {
+pub(crate) fn check_length(field: &'static str, found: usize, expected: usize) -> Result<(), BatchError> {
     if found == expected {
         return Ok(());
     }
@@ -257,17 +187,6 @@ fn check_length(field: &'static str, found: usize, expected: usize) -> Result<()
     })
 }
 
-/// The place of an action among those that a sample's softmax is taken over.
-fn place(layout: &RowLayout, choices: Option<&Choices>, action: u32) -> Result<usize, String> {
-    match choices {
-        None if action < layout.actions => Ok(action as usize),
-        None => Err(format!("action {action} of {}", layout.actions)),
-        Some(choices) => choices
-            .place(action)
-            .ok_or_else(|| format!("action {action} is no move of any of its imps")),
-    }
-}
-
 fn check_game(batch: &v1::Batch, layout: &RowLayout) -> Result<(), BatchError> {
     if batch.game == layout.game && batch.options == layout.options {
         return Ok(());
@@ -276,102 +195,4 @@ fn check_game(batch: &v1::Batch, layout: &RowLayout) -> Result<(), BatchError> {
         found: format!("{} with options {}", batch.game, batch.options),
         expected: format!("{} with options {}", layout.game, layout.options),
     })
-}
-
-impl HostBatch {
-    /// Adds a row, turned, and gives it.
-    fn push_row(
-        &mut self,
-        row: &[u32],
-        symmetries: &RowSymmetries,
-        symmetry: Symmetry,
-    ) -> Result<&[u32], String> {
-        if let Some(value) = row.iter().find(|&&value| value > i32::MAX as u32) {
-            return Err(format!("the row holds {value}"));
-        }
-        let start = self.rows.len();
-        self.rows.extend_from_slice(row);
-        let added = &mut self.rows[start..];
-        symmetries.turn_row(symmetry, added);
-        Ok(added)
-    }
-
-    fn push_policy(
-        &mut self,
-        actions: &[u32],
-        visits: &[u32],
-        place: impl Fn(u32) -> Result<usize, String>,
-    ) -> Result<(), String> {
-        let total: u64 = visits.iter().copied().map(u64::from).sum();
-        if actions.is_empty() {
-            return Ok(());
-        }
-        if total == 0 {
-            return Err("none of its actions was visited".into());
-        }
-        self.searched += 1;
-        for (&action, &visits) in actions.iter().zip(visits) {
-            let place = place(action)?;
-            if visits == 0 {
-                continue;
-            }
-            let share = f64::from(visits) / total as f64;
-            self.policy_at.push(place as i64);
-            self.policy_share.push(share as f32);
-            self.target_entropy -= share * share.ln();
-        }
-        Ok(())
-    }
-}
-
-/// What the outputs for a batch are compared with, on the training device.
-#[derive(Debug)]
-pub struct Targets {
-    /// i64 `[targets]`: where the policy targets stand in the flattened `[batch · actions]` logits, or among the choices.
-    pub policy_at: Tensor,
-    /// f32 `[targets]`
-    pub policy_share: Tensor,
-    /// Samples with a policy target.
-    pub searched: usize,
-    /// f32 `[batch]`
-    pub results: Tensor,
-    /// What the softmaxes are taken over where a position's logits are no row of a matrix.
-    pub choices: Option<ChoiceTensors>,
-}
-
-/// The choices of [`ClanSamples`] on the training device.
-#[derive(Debug)]
-pub struct ChoiceTensors {
-    /// i64 `[choices]`: places in the flattened logits.
-    pub logits: Tensor,
-    /// i64 `[choices]`: places in `[batch · width]`.
-    pub places: Tensor,
-    /// Samples, and most choices of one.
-    pub sides: [i64; 2],
-}
-
-impl Targets {
-    /// Copies a batch's targets to the device.
-    ///
-    /// # Errors
-    /// [`TorchError`], e.g. where the device has no memory.
-    pub fn new(batch: &HostBatch, device: Device) -> Result<Self, TorchError> {
-        let list = |numbers: &[i64]| from_host(numbers, &[numbers.len() as i64], device);
-        let choices = match &batch.clans {
-            None => None,
-            Some(clans) => Some(ChoiceTensors {
-                logits: list(&clans.logits)?,
-                places: list(&clans.places)?,
-                sides: [batch.positions as i64, clans.width as i64],
-            }),
-        };
-        let share = [batch.policy_share.len() as i64];
-        Ok(Self {
-            policy_at: list(&batch.policy_at)?,
-            policy_share: from_host(&batch.policy_share, &share, device)?,
-            searched: batch.searched,
-            results: from_host(&batch.results, &[batch.positions as i64], device)?,
-            choices,
-        })
-    }
 }

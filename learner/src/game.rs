@@ -1,7 +1,7 @@
 //! What the learner knows of the game: its rows' layout, and some positions to prove the first export on.
 
 use games::{
-    Game, RowLayout, RowSymmetries, StartError, Symmetry,
+    Game, OtherSide, RowLayout, RowSymmetries, StartError, Symmetry,
     catalogue::{self, UnknownGame, Visitor},
 };
 use rand::{Rng as _, SeedableRng as _};
@@ -20,6 +20,8 @@ pub struct TrainingGame {
     pub layout: RowLayout,
     /// How its rows and policies may be turned.
     pub symmetries: RowSymmetries,
+    /// How the other player's policies are seen from one's own side.
+    pub other_side: OtherSide,
     /// Rows of the start position and of random play, back to back.
     pub rows: Vec<u32>,
 }
@@ -100,6 +102,7 @@ impl Visitor for Maker<'_> {
         Ok(TrainingGame {
             layout,
             symmetries: G::row_symmetries(encoding),
+            other_side: G::other_side(encoding),
             rows,
         })
     }

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use checkpoints::{Lease, Repository};
 use games::RowSymmetries;
-use service::{config::RunConfig, connect};
+use service::{
+    config::RunConfig,
+    connect::{AddressError, Connector},
+};
 use tokio::{
     runtime::Handle,
     sync::{mpsc, oneshot},
@@ -37,7 +40,7 @@ pub async fn run(config: RunConfig, shutdown: CancellationToken) -> anyhow::Resu
     let folder = Folder::take(&config.learner.folder)?;
     let repository = Repository::open(&config.checkpoints.store)?;
     let game = TrainingGame::new(&config.game, PROOF_POSITIONS, config.run.seed)?;
-    let shape = NetworkShape::new(&config.model, &game.layout)?;
+    let shape = NetworkShape::new(&config.model, &config.learner, &game.layout)?;
     let Some(lease) = tenure::lease(&repository, &folder, &shutdown)
         .await
         .context("cannot publish to the model store")?
@@ -84,15 +87,16 @@ async fn train(
         RowSymmetries::none()
     };
     let packer = Packer::new(game.layout.clone(), symmetries, config.run.seed)
-        .with_root_values(config.learner.root_value_share);
-    let source = Source::new(
-        connect::link(&config.replay.address, &config.security)?,
-        packer,
-        &config.learner,
-        config.run.seed,
-        &progress,
-        send,
-    );
+        .with_root_values(config.learner.root_value_share)
+        .for_network(&shape, &game.other_side);
+    let connector = Connector::new(&config.security);
+    let stores = config.replay.stores()?;
+    let links = stores
+        .all()
+        .iter()
+        .map(|store| Ok((store.name.clone(), connector.link(&store.address)?)))
+        .collect::<Result<_, AddressError>>()?;
+    let source = Source::new(links, packer, &config.learner, config.run.seed, &progress, send);
     let training = Training {
         config,
         game,

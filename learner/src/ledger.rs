@@ -1,6 +1,10 @@
 //! How many samples may be drawn: the ratio of samples trained on to positions inserted.
 //!
-//! Only what is asked of the store is counted here, so that batches on their way count as well. Pure; no clock.
+//! Only what is asked of the stores is counted here, so that batches on their way count as well. Each store's own count is
+//! remembered by its name, so that one that is away for a while, or comes late, is counted neither twice nor not at all. Pure;
+//! no clock.
+
+use std::collections::BTreeMap;
 
 use crate::train::Progress;
 
@@ -13,8 +17,11 @@ pub struct Ledger {
     samples: u64,
     /// Positions inserted, also into earlier stores.
     inserted: u64,
-    /// The present store's own count.
-    store_inserted: u64,
+    /// The stores' own counts, by name.
+    stores: BTreeMap<String, u64>,
+    /// What was counted before stores were told apart, and none of them has been seen to hold yet.
+    unnamed: u64,
+    has_several: bool,
     window: u64,
 }
 
@@ -52,33 +59,58 @@ impl std::fmt::Display for Waiting {
 }
 
 impl Ledger {
-    /// Goes on from where training is.
-    pub fn new(samples_per_position: f64, min_positions: u64, progress: &Progress) -> Self {
+    /// Goes on from where training is, with the stores of these names.
+    pub fn new(samples_per_position: f64, min_positions: u64, progress: &Progress, names: &[String]) -> Self {
+        let mut stores = progress.stores.clone();
+        let mut unnamed = 0;
+        if stores.is_empty() {
+            match names {
+                // The one that there was before, whatever it is called now.
+                [only] => {
+                    stores.insert(only.clone(), progress.store_inserted);
+                }
+                _ => unnamed = progress.store_inserted,
+            }
+        }
         Self {
             samples_per_position,
             min_positions,
             samples: progress.samples,
             inserted: progress.inserted,
-            store_inserted: progress.store_inserted,
+            stores,
+            unnamed,
+            has_several: names.len() > 1,
             window: 0,
         }
     }
 
-    /// Takes in what the store says. A count below the last one is that of another store; what it already holds
+    /// Takes in what a store says. A count below its last one is that of another store; what it already holds
     /// counts as new, and what was inserted into the old one is not forgotten.
-    pub fn observe(&mut self, store_inserted: u64, window: u64) {
-        if store_inserted < self.store_inserted {
+    pub fn observe(&mut self, name: &str, store_inserted: u64) {
+        let Some(last) = self.stores.get_mut(name) else {
+            let known = store_inserted.min(self.unnamed);
+            self.unnamed -= known;
+            self.inserted += store_inserted - known;
+            self.stores.insert(name.to_owned(), store_inserted);
+            return;
+        };
+        if store_inserted < *last {
             tracing::warn!(
-                was = self.store_inserted,
+                store = name,
+                was = *last,
                 now = store_inserted,
                 "the replay store holds fewer insertions than before: it was replaced or has lost some"
             );
             // Losing a few is not a new store: never count the same positions twice.
-            self.store_inserted = store_inserted;
+            *last = store_inserted;
         }
-        self.inserted += store_inserted - self.store_inserted;
-        self.store_inserted = store_inserted;
-        self.window = window;
+        self.inserted += store_inserted - *last;
+        *last = store_inserted;
+    }
+
+    /// Takes in how many positions there are to draw from.
+    pub fn set_window(&mut self, positions: u64) {
+        self.window = positions;
     }
 
     /// Whole batches that may be asked for now; else what is missing.
@@ -111,6 +143,20 @@ impl Ledger {
     pub fn inserted(&self) -> u64 {
         self.inserted
     }
+
+    /// The stores' own counts together, as far as they were seen.
+    pub fn store_inserted(&self) -> u64 {
+        self.unnamed + self.stores.values().sum::<u64>()
+    }
+
+    /// The stores' own counts by name, where there are several.
+    pub fn stores(&self) -> BTreeMap<String, u64> {
+        if self.has_several {
+            self.stores.clone()
+        } else {
+            BTreeMap::new()
+        }
+    }
 }
 
 #[cfg(test)]
@@ -119,19 +165,28 @@ mod tests {
 
     use super::*;
 
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|&name| name.to_owned()).collect()
+    }
+
     fn ledger(progress: &Progress) -> Ledger {
-        Ledger::new(2.0, 100, progress)
+        Ledger::new(2.0, 100, progress, &names(&["store"]))
+    }
+
+    fn observe(ledger: &mut Ledger, inserted: u64, window: u64) {
+        ledger.observe("store", inserted);
+        ledger.set_window(window);
     }
 
     #[test]
     fn training_begins_with_enough_positions() {
         let mut ledger = ledger(&Progress::default());
-        ledger.observe(99, 99);
+        observe(&mut ledger, 99, 99);
         assert_eq!(
             ledger.allowed(10).unwrap_err().to_string(),
             "waiting for the first positions: 99 of 100"
         );
-        ledger.observe(100, 100);
+        observe(&mut ledger, 100, 100);
         assert_eq!(ledger.allowed(10), Ok(20));
     }
 
@@ -143,7 +198,7 @@ mod tests {
             store_inserted: 1_000,
             ..Progress::default()
         });
-        ledger.observe(1_000, 1_000);
+        observe(&mut ledger, 1_000, 1_000);
         assert_eq!(
             ledger.allowed(64).unwrap_err().to_string(),
             "waiting for positions: 1.98 of 2.00 samples per position"
@@ -159,12 +214,49 @@ mod tests {
             store_inserted: 1_000,
             ..Progress::default()
         });
-        ledger.observe(0, 0);
-        ledger.observe(300, 300);
+        observe(&mut ledger, 0, 0);
+        observe(&mut ledger, 300, 300);
         assert_eq!(ledger.inserted(), 1_300);
-        ledger.observe(290, 290);
-        ledger.observe(300, 300);
+        observe(&mut ledger, 290, 290);
+        observe(&mut ledger, 300, 300);
         assert_eq!(ledger.inserted(), 1_310);
+    }
+
+    #[test]
+    fn stores_that_come_late_go_away_and_were_not_told_apart_are_counted_once() {
+        // 1,000 positions of the only store there was; it is one of three now, under a name of its own.
+        let one = Progress {
+            inserted: 1_200,
+            store_inserted: 1_000,
+            ..Progress::default()
+        };
+        let three = names(&["new", "newer", "old"]);
+        let mut ledger = Ledger::new(2.0, 100, &one, &three);
+        ledger.observe("new", 50);
+        ledger.observe("old", 1_000);
+        assert_eq!(ledger.inserted(), 1_250);
+        ledger.observe("old", 1_030);
+        assert_eq!((ledger.inserted(), ledger.store_inserted()), (1_280, 1_080));
+
+        // Resumed while one is away: it counts when it is back, from where it was.
+        let resumed = Progress {
+            inserted: ledger.inserted(),
+            store_inserted: ledger.store_inserted(),
+            stores: ledger.stores(),
+            ..Progress::default()
+        };
+        let mut ledger = Ledger::new(2.0, 100, &resumed, &three);
+        ledger.observe("new", 60);
+        assert_eq!(ledger.inserted(), 1_290);
+        ledger.observe("old", 1_035);
+        ledger.observe("newer", 7);
+        assert_eq!(ledger.inserted(), 1_302);
+
+        // One alone again: its own count goes on.
+        let mut alone = Ledger::new(2.0, 100, &resumed, &names(&["old"]));
+        assert!(alone.stores().is_empty());
+        alone.observe("old", 1_031);
+        assert_eq!(alone.inserted(), 1_281);
     }
 
     proptest! {
@@ -174,11 +266,11 @@ mod tests {
             batch_size in 1usize..300,
             ratio in 0.1f64..8.0,
         ) {
-            let mut ledger = Ledger::new(ratio, 1, &Progress::default());
+            let mut ledger = Ledger::new(ratio, 1, &Progress::default(), &names(&["store"]));
             let (mut inserted, mut samples) = (0, 0);
             for more in insertions {
                 inserted += more;
-                ledger.observe(inserted, inserted);
+                observe(&mut ledger, inserted, inserted);
                 let batches = ledger.allowed(batch_size).unwrap_or(0);
                 ledger.take(batches * batch_size as u64);
                 samples += batches * batch_size as u64;

@@ -13,12 +13,12 @@ use ort::{
     session::{Session, SessionInputs, SessionOutputs},
     value::Tensor as OrtTensor,
 };
-use tch::Device;
+use tch::{Device, Kind};
 
 use crate::{
     clans,
     inputs::Feeder,
-    network::{Network, Pass},
+    network::{Network, Pass, ValueLogits},
     torch::{TorchError, to_host},
 };
 
@@ -32,7 +32,7 @@ pub const VALUE_BOUND: f32 = 1e-4;
 pub struct Agreement {
     /// Largest difference of a logit, as a share of the range.
     pub policy: f32,
-    /// Largest difference of a value.
+    /// Largest difference of a value, or of a probability that it is made of.
     pub value: f32,
     /// Positions compared.
     pub positions: usize,
@@ -50,7 +50,7 @@ pub enum ProofError {
     /// An output is infinite or not a number.
     #[error("the {output} of {by} is not finite")]
     NotFinite {
-        /// `policy` or `value`.
+        /// `policy`, `value` or `wdl`.
         output: &'static str,
         /// `libtorch` or `ONNX Runtime`.
         by: &'static str,
@@ -58,7 +58,7 @@ pub enum ProofError {
     /// The answers differ by more than rounding.
     #[error("ONNX Runtime and libtorch differ in {output} by {difference:e}, {bound:e} is allowed")]
     Differs {
-        /// `policy` or `value`.
+        /// `policy`, `value` or `wdl`.
         output: &'static str,
         /// The largest difference.
         difference: f32,
@@ -77,6 +77,8 @@ pub enum ProofError {
 struct Answers {
     logits: Vec<f32>,
     values: Vec<f32>,
+    /// Probabilities of a win, a draw and a loss, of networks that tell them apart.
+    outcomes: Option<Vec<f32>>,
 }
 
 /// Proves exports. Holds the runtime.
@@ -150,6 +152,10 @@ impl Prover {
         Ok(Answers {
             logits: numbers(&outputs, onnx::model::POLICY)?,
             values: numbers(&outputs, onnx::model::VALUE)?,
+            outcomes: match outputs.contains_key(onnx::model::OUTCOMES) {
+                true => Some(numbers(&outputs, onnx::model::OUTCOMES)?),
+                false => None,
+            },
         })
     }
 }
@@ -178,9 +184,16 @@ fn answers_of_torch(network: &Network, layout: &RowLayout, rows: &[u32]) -> Resu
     };
     let inputs = Feeder::new(layout, Device::Cpu)?.rows(rows)?;
     let outputs = network.forward(&inputs, Pass::EVALUATE)?;
+    let outcomes = match &outputs.value_logits {
+        Some(ValueLogits::Outcomes(logits)) => Some(to_host(
+            &logits.f_softmax(1, Kind::Float).map_err(TorchError::from)?,
+        )?),
+        _ => None,
+    };
     Ok(Answers {
         logits: to_host(&outputs.logits)?,
         values: to_host(&outputs.values)?,
+        outcomes,
     })
 }
 
@@ -195,7 +208,9 @@ fn copy_to_cpu(network: &Network) -> Result<Network, ProofError> {
 
 fn compare(torch: &Answers, runtime: &Answers) -> Result<Agreement, ProofError> {
     for (by, answers) in [("libtorch", torch), ("ONNX Runtime", runtime)] {
-        for (output, numbers) in [("policy", &answers.logits), ("value", &answers.values)] {
+        let outcomes = answers.outcomes.as_ref().map(|outcomes| ("wdl", outcomes));
+        let both = [("policy", &answers.logits), ("value", &answers.values)];
+        for (output, numbers) in both.into_iter().chain(outcomes) {
             if numbers.iter().any(|number| !number.is_finite()) {
                 return Err(ProofError::NotFinite { output, by });
             }
@@ -205,7 +220,19 @@ fn compare(torch: &Answers, runtime: &Answers) -> Result<Agreement, ProofError> 
     let most = torch.logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let policy = largest_difference(&torch.logits, &runtime.logits)? / (most - least).max(1.0);
     let value = largest_difference(&torch.values, &runtime.values)?;
-    for (output, difference, bound) in [("policy", policy, POLICY_BOUND), ("value", value, VALUE_BOUND)] {
+    let outcomes = match (&torch.outcomes, &runtime.outcomes) {
+        (None, None) => 0.0,
+        (Some(torch), Some(runtime)) => largest_difference(torch, runtime)?,
+        _ => {
+            let reason = "`wdl` is an output of either the network or the file, not of both";
+            return Err(ProofError::Run(reason.into()));
+        }
+    };
+    for (output, difference, bound) in [
+        ("policy", policy, POLICY_BOUND),
+        ("value", value, VALUE_BOUND),
+        ("wdl", outcomes, VALUE_BOUND),
+    ] {
         if difference > bound {
             return Err(ProofError::Differs {
                 output,
@@ -216,7 +243,7 @@ fn compare(torch: &Answers, runtime: &Answers) -> Result<Agreement, ProofError> 
     }
     Ok(Agreement {
         policy,
-        value,
+        value: value.max(outcomes),
         positions: torch.values.len(),
     })
 }

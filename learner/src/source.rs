@@ -1,5 +1,5 @@
-//! Batches from the replay store, fetched ahead of training: asks for what the ledger allows and the queue can hold,
-//! checks and packs what comes, and survives the store's restarts.
+//! Batches from the replay store, or from several ([`crate::stores`]), fetched ahead of training: asks for what the ledger
+//! allows and the queue can hold, checks and packs what comes, and survives the stores' restarts.
 
 use std::{
     sync::{
@@ -9,7 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use proto::v1::{SampleRequest, StatsRequest, replay_store_client::ReplayStoreClient};
+use parking_lot::Mutex;
+use proto::v1::{Batch, SampleRequest, StatsRequest, replay_store_client::ReplayStoreClient};
 use service::{
     backoff::Backoff,
     config::LearnerConfig,
@@ -21,6 +22,8 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     batches::{BatchError, HostBatch, Packer},
     ledger::{Ledger, Waiting},
+    loaders::{Counted, Loaders, Packed},
+    stores::{Stores, merged},
     train::Progress,
 };
 
@@ -35,6 +38,8 @@ const MENTION: Duration = Duration::from_secs(10);
 const STATS: Duration = Duration::from_secs(10);
 /// A store that sends nothing for this long is asked again.
 const SILENCE: Duration = Duration::from_secs(60);
+/// Positions to validate on.
+const VALIDATION_POSITIONS: u32 = 1024;
 /// So many unusable batches in a row are no accident.
 const MAX_UNUSABLE: u32 = 100;
 
@@ -61,6 +66,7 @@ pub enum SourceError {
 #[derive(Debug, Default)]
 pub struct StoreView {
     games_inserted: AtomicU64,
+    held_out: Mutex<Option<HostBatch>>,
 }
 
 impl StoreView {
@@ -68,13 +74,31 @@ impl StoreView {
     pub fn games_inserted(&self) -> u64 {
         self.games_inserted.load(Ordering::Relaxed)
     }
+
+    /// Positions of games that are held out of training, drawn not long ago; once.
+    pub fn take_held_out(&self) -> Option<HostBatch> {
+        self.held_out.lock().take()
+    }
+}
+
+/// Where batches come from.
+#[derive(Clone, Debug)]
+enum Origin {
+    /// One store.
+    One {
+        name: String,
+        client: ReplayStoreClient<Link>,
+    },
+    /// Several.
+    Several(Arc<Stores>),
 }
 
 /// Fetches batches.
 #[derive(Debug)]
 pub struct Source {
-    client: ReplayStoreClient<Link>,
-    packer: Packer,
+    from: Origin,
+    packer: Arc<Packer>,
+    loaders: Loaders,
     batch_size: usize,
     min_positions: u64,
     seed: u64,
@@ -85,6 +109,9 @@ pub struct Source {
     stats_at: Option<Instant>,
     mentioned_at: Option<Instant>,
     unusable: u32,
+    /// Held-out games are asked for once for so many batches.
+    validation_batches: u64,
+    validated_at: Option<u64>,
     /// A batch has come since the last failure.
     has_delivered: bool,
 }
@@ -116,29 +143,46 @@ impl From<tonic::Status> for Interruption {
 }
 
 impl Source {
-    /// Batches for training that stands at `progress`, packed by `packer`, to be sent to `out`; the draws are decided
-    /// by `seed`.
+    /// Batches from the stores of these names, at least one, for training that stands at `progress`, packed by `packer`, to be
+    /// sent to `out`; the draws are decided by `seed`. Call it within a runtime.
     pub fn new(
-        channel: Link,
+        mut stores: Vec<(String, Link)>,
         packer: Packer,
         config: &LearnerConfig,
         seed: u64,
         progress: &Progress,
         out: mpsc::Sender<HostBatch>,
     ) -> Self {
+        let packer = Arc::new(packer);
+        let names: Vec<String> = stores.iter().map(|(name, _)| name.clone()).collect();
+        let ratio = config.samples_per_position;
+        let ledger = Ledger::new(ratio, config.min_positions, progress, &names);
+        let from = match stores.pop() {
+            Some((name, link)) if stores.is_empty() => Origin::One {
+                name,
+                client: ReplayStoreClient::new(link).max_decoding_message_size(MAX_MESSAGE_BYTES),
+            },
+            last => Origin::Several(Arc::new(Stores::new(
+                stores.into_iter().chain(last).collect(),
+                seed,
+            ))),
+        };
         Self {
-            client: ReplayStoreClient::new(channel).max_decoding_message_size(MAX_MESSAGE_BYTES),
+            from,
+            loaders: Loaders::new(Arc::clone(&packer), config.loaders),
             packer,
             batch_size: config.batch_size,
             min_positions: config.min_positions,
             seed,
-            ledger: Ledger::new(config.samples_per_position, config.min_positions, progress),
+            ledger,
             next_batch: progress.next_batch,
             view: Arc::default(),
             out,
             stats_at: None,
             mentioned_at: None,
             unusable: 0,
+            validation_batches: config.checkpoint_steps,
+            validated_at: None,
             has_delivered: false,
         }
     }
@@ -200,7 +244,18 @@ impl Source {
         };
         metrics::gauge!("minuet_learner_waiting").set(0.0);
         self.mentioned_at = None;
-        self.draw(allowed.min(self.out.capacity().max(1) as u64)).await
+        let batches = allowed.min(self.out.capacity().max(1) as u64);
+        self.draw_held_out().await?;
+        let drawn = match self.from.clone() {
+            Origin::One { name, client } => self.draw(client, &name, batches).await,
+            Origin::Several(stores) => {
+                stores.set_waiting(false);
+                self.draw_parts(&stores, batches).await
+            }
+        };
+        // What came counts, whatever came after it.
+        while self.deliver().await? {}
+        drawn
     }
 
     async fn wait(&mut self, waiting: Waiting) -> Result<(), Interruption> {
@@ -208,6 +263,9 @@ impl Source {
         if self.mentioned_at.is_none_or(|at| at.elapsed() >= MENTION) {
             tracing::info!("{waiting}");
             self.mentioned_at = Some(Instant::now());
+        }
+        if let Origin::Several(stores) = &self.from {
+            stores.set_waiting(true);
         }
         tokio::select! {
             () = tokio::time::sleep(POLL) => {}
@@ -217,50 +275,180 @@ impl Source {
     }
 
     async fn ask_stats(&mut self) -> Result<(), Interruption> {
-        let mut request = tonic::Request::new(StatsRequest {});
-        request.set_timeout(SILENCE);
-        let stats = self.client.stats(request).await?.into_inner();
-        self.ledger
-            .observe(stats.positions_inserted, stats.window_positions);
-        self.view
-            .games_inserted
-            .store(stats.games_inserted, Ordering::Relaxed);
+        let (games, inserted, window) = match &mut self.from {
+            Origin::One { name, client } => {
+                let mut request = tonic::Request::new(StatsRequest::default());
+                request.set_timeout(SILENCE);
+                let stats = client.stats(request).await?.into_inner();
+                self.ledger.observe(name, stats.positions_inserted);
+                (
+                    stats.games_inserted,
+                    stats.positions_inserted,
+                    stats.window_positions,
+                )
+            }
+            Origin::Several(stores) => {
+                // They are asked all the time; what is known of them is looked at here.
+                let (mut games, mut inserted, mut window) = (0, 0, 0);
+                for (name, counts, is_there) in stores.counts() {
+                    self.ledger.observe(name, counts.positions_inserted);
+                    games += counts.games_inserted;
+                    inserted += counts.positions_inserted;
+                    window += if is_there { counts.window_positions } else { 0 };
+                }
+                metrics::gauge!("minuet_learner_stores_away").set(stores.away() as f64);
+                (games, inserted, window)
+            }
+        };
+        self.ledger.set_window(window);
+        self.view.games_inserted.store(games, Ordering::Relaxed);
         self.stats_at = Some(Instant::now());
-        metrics::gauge!("minuet_learner_positions_inserted").set(stats.positions_inserted as f64);
-        metrics::gauge!("minuet_learner_window_positions").set(stats.window_positions as f64);
+        metrics::gauge!("minuet_learner_positions_inserted").set(inserted as f64);
+        metrics::gauge!("minuet_learner_window_positions").set(window as f64);
         Ok(())
     }
 
-    async fn draw(&mut self, batches: u64) -> Result<(), Interruption> {
-        let request = SampleRequest {
+    /// What is asked for next.
+    fn request(&self, batches: u64) -> SampleRequest {
+        SampleRequest {
             batch_size: u32::try_from(self.batch_size).unwrap_or(u32::MAX),
             batches: u32::try_from(batches).unwrap_or(u32::MAX),
             seed: self.seed,
             first_batch: self.next_batch,
             min_positions: self.min_positions,
+            auxiliary: self.packer.wants_auxiliary(),
+            held_out: false,
+        }
+    }
+
+    /// Draws positions to validate on, in time for the next checkpoint. Of several stores one has its turn.
+    async fn draw_held_out(&mut self) -> Result<(), Interruption> {
+        let period = self.next_batch / self.validation_batches.max(1);
+        if self.validated_at.replace(period) == Some(period) {
+            return Ok(());
+        }
+        let request = SampleRequest {
+            batch_size: VALIDATION_POSITIONS,
+            min_positions: 0,
+            held_out: true,
+            ..self.request(1)
         };
-        let mut stream = in_time(self.client.sample(request)).await?.into_inner();
-        while let Some(batch) = in_time(stream.message()).await? {
-            if batch.number != self.next_batch {
-                let text = format!("batch {} came, {} was asked for", batch.number, self.next_batch);
-                return Err(tonic::Status::data_loss(text).into());
-            }
-            self.next_batch += 1;
-            self.has_delivered = true;
-            self.ledger
-                .observe(batch.positions_inserted, batch.window_positions);
-            match self.packer.pack(&batch) {
-                Ok(batch) => self.hand_on(batch).await?,
-                Err(error) => self.refuse(error)?,
-            }
+        let drawn = match self.from.clone() {
+            Origin::One { client, .. } => first_batch(client, request).await?,
+            Origin::Several(stores) => stores.held_out(request, period).await?,
+        };
+        let Some(batch) = drawn else { return Ok(()) };
+        match self.packer.pack(&batch) {
+            Ok(batch) => *self.view.held_out.lock() = Some(batch),
+            Err(error) => self.refuse(error)?,
         }
         Ok(())
     }
 
-    async fn hand_on(&mut self, mut batch: HostBatch) -> Result<(), Interruption> {
+    /// Draws from several stores, a batch at a time.
+    async fn draw_parts(&mut self, stores: &Stores, batches: u64) -> Result<(), Interruption> {
+        for _ in 0..batches {
+            let request = self.request(1);
+            let drawn = async {
+                let mut drawing = std::pin::pin!(stores.batch(request));
+                tokio::select! {
+                    parts = &mut drawing => parts,
+                    () = tokio::time::sleep(POLL) => {
+                        // A store holds its part back until more is inserted: none of them is to hold back games.
+                        stores.set_waiting(true);
+                        let parts = drawing.await;
+                        stores.set_waiting(false);
+                        parts
+                    }
+                }
+            };
+            let parts = self.while_packing(drawn).await??;
+            for (name, part) in &parts {
+                self.ledger.observe(name, part.positions_inserted);
+                // One that holds another game is no part of this run, whatever the others hold.
+                if let Err(error) = self.packer.check_game(part) {
+                    return self.refuse(error);
+                }
+            }
+            self.take(merged(parts.into_iter().map(|(_, part)| part).collect()))
+                .await?;
+        }
+        // Their windows have grown meanwhile.
+        self.ask_stats().await
+    }
+
+    async fn draw(
+        &mut self,
+        mut client: ReplayStoreClient<Link>,
+        name: &str,
+        batches: u64,
+    ) -> Result<(), Interruption> {
+        let request = self.request(batches);
+        let mut stream = in_time(client.sample(request)).await?.into_inner();
+        while let Some(batch) = self.while_packing(in_time(stream.message())).await?? {
+            if batch.number != self.next_batch {
+                let text = format!("batch {} came, {} was asked for", batch.number, self.next_batch);
+                return Err(tonic::Status::data_loss(text).into());
+            }
+            self.ledger.observe(name, batch.positions_inserted);
+            self.ledger.set_window(batch.window_positions);
+            self.take(batch).await?;
+        }
+        Ok(())
+    }
+
+    /// Checks, packs and hands on a batch.
+    async fn take(&mut self, batch: Batch) -> Result<(), Interruption> {
+        self.next_batch += 1;
+        self.has_delivered = true;
+        let has_several = matches!(self.from, Origin::Several(_));
+        let counted = Counted {
+            inserted: self.ledger.inserted(),
+            stores: has_several.then(|| (self.ledger.store_inserted(), self.ledger.stores())),
+        };
+        self.loaders.begin(batch, counted);
+        while self.loaders.are_busy() {
+            self.deliver().await?;
+        }
+        Ok(())
+    }
+
+    /// Hands on the oldest batch that is being packed; `false` where there is none.
+    async fn deliver(&mut self) -> Result<bool, Interruption> {
+        match self.loaders.next().await {
+            None => return Ok(false),
+            Some(packed) => self.settle(packed).await?,
+        }
+        Ok(true)
+    }
+
+    /// Hands on batches as they are packed, until `work` is done.
+    async fn while_packing<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Interruption> {
+        let mut work = std::pin::pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                Some(packed) = self.loaders.next() => self.settle(packed).await?,
+                done = &mut work => return Ok(done),
+            }
+        }
+    }
+
+    async fn settle(&mut self, (counted, packed): (Counted, Packed)) -> Result<(), Interruption> {
+        match packed {
+            Ok(batch) => self.hand_on(batch, counted).await,
+            Err(error) => self.refuse(error),
+        }
+    }
+
+    async fn hand_on(&mut self, mut batch: HostBatch, counted: Counted) -> Result<(), Interruption> {
         self.unusable = 0;
         self.ledger.take(batch.positions as u64);
-        batch.inserted = self.ledger.inserted();
+        batch.inserted = counted.inserted;
+        if let Some((inserted, stores)) = counted.stores {
+            batch.positions_inserted = inserted;
+            batch.stores = stores;
+        }
         self.out.send(batch).await.map_err(|_| Interruption::Closed)?;
         let held = self.out.max_capacity() - self.out.capacity();
         metrics::gauge!("minuet_learner_prefetched_batches").set(held as f64);
@@ -284,8 +472,18 @@ impl Source {
     }
 }
 
+/// The first batch of a request; `None` where there is none.
+pub(crate) async fn first_batch(
+    mut client: ReplayStoreClient<Link>,
+    request: SampleRequest,
+) -> Result<Option<Batch>, tonic::Status> {
+    in_time(async { client.sample(request).await?.into_inner().message().await }).await
+}
+
 /// An answer, or an error once the store has been silent for too long.
-async fn in_time<T>(answer: impl Future<Output = Result<T, tonic::Status>>) -> Result<T, tonic::Status> {
+pub(crate) async fn in_time<T>(
+    answer: impl Future<Output = Result<T, tonic::Status>>,
+) -> Result<T, tonic::Status> {
     tokio::time::timeout(SILENCE, answer)
         .await
         .unwrap_or_else(|_| Err(tonic::Status::deadline_exceeded("the store is silent")))

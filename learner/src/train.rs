@@ -1,5 +1,7 @@
 //! [`Trainer`]: network, optimiser and counters, and one training step.
 
+use std::collections::BTreeMap;
+
 use games::RowLayout;
 use serde::{Deserialize, Serialize};
 use service::config::LearnerConfig;
@@ -7,13 +9,15 @@ use tch::{Device, Kind, Tensor};
 
 use crate::{
     average::Average,
-    batches::{HostBatch, Targets},
+    batches::HostBatch,
     inputs::Feeder,
     loss::losses,
     network::{Mode, Network, NetworkShape, Pass},
     optimizer::{self, Optimizer, Rule, schedule::learning_rate},
     precision::Precision,
+    targets::Targets,
     torch::{TorchError, to_host},
+    validation::Fit,
 };
 
 /// Share of a batch's statistics in the running ones, once enough batches were seen.
@@ -30,8 +34,11 @@ pub struct Progress {
     pub next_batch: u64,
     /// Positions inserted into the store, as far as seen.
     pub inserted: u64,
-    /// The store's own count when it was last seen; a smaller one means another store.
+    /// The store's own count when it was last seen, of several stores the sum; a smaller one means another store.
     pub store_inserted: u64,
+    /// Where there are several stores, each one's own count when it was last seen, by its name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub stores: BTreeMap<String, u64>,
     /// Times that training went back to a checkpoint because it had diverged.
     pub rollbacks: u64,
     /// The precision that was measured to be best, kept so that a restart trains on exactly.
@@ -46,8 +53,14 @@ pub struct StepReport {
     pub step: u64,
     /// Cross-entropy of the policy, in nats.
     pub policy_loss: f64,
-    /// Mean squared error of the value; its binary cross-entropy, in nats, where it is a sigmoid.
+    /// Mean squared error of the value; its cross-entropy, in nats, where it is made of probabilities.
     pub value_loss: f64,
+    /// Mean squared error of a value that is made of the probabilities of a win, a draw and a loss.
+    pub value_squared_error: Option<f64>,
+    /// Cross-entropy of the other player's reply, in nats, where a head predicts it.
+    pub opponent_policy_loss: Option<f64>,
+    /// Huber loss of the actions left, in units of 20 actions, where a head predicts them.
+    pub moves_left_loss: Option<f64>,
     /// What was minimised.
     pub loss: f64,
     /// The policy loss that a perfect network would have.
@@ -149,19 +162,27 @@ impl Trainer {
     /// # Errors
     /// [`TrainError::Diverged`] where loss or gradient is not finite; the weights have not changed then.
     pub fn step(&mut self, batch: &HostBatch) -> Result<StepReport, TrainError> {
-        let (total, [policy, value]) = {
+        let losses = {
             let targets = Targets::new(batch, self.device)?;
             let inputs = self.feeder.batch(batch)?;
             let outputs = self.network.forward(&inputs, self.pass())?;
-            let losses = losses(&outputs, &targets, self.config.value_weight)?;
-            (losses.total, [losses.policy, losses.value])
+            losses(&outputs, &targets, &self.config)?
         };
-        let mut gradients = self.gradients(&total)?;
+        let mut gradients = self.gradients(&losses.total)?;
         let norm = norm(&gradients)?;
+        let always = [&losses.total, &losses.policy, &losses.value, &norm];
+        let by_choice = [&losses.squared_error, &losses.opponent_policy, &losses.moves_left];
+        let all: Vec<&Tensor> = always
+            .into_iter()
+            .chain(by_choice.into_iter().flatten())
+            .collect();
         // The only point where the host waits for the device.
-        let numbers = to_host(&Tensor::f_stack(&[total, policy, value, norm], 0).map_err(TorchError::from)?)?;
+        let numbers = to_host(&Tensor::f_stack(&all, 0).map_err(TorchError::from)?)?;
+        let mut numbers = numbers.into_iter().map(f64::from);
         let [loss, policy_loss, value_loss, gradient_norm] =
-            [0, 1, 2, 3].map(|at: usize| f64::from(numbers[at]));
+            always.map(|_| numbers.next().unwrap_or(f64::NAN));
+        let [value_squared_error, opponent_policy_loss, moves_left_loss] =
+            by_choice.map(|part| part.as_ref().and_then(|_| numbers.next()));
         if !loss.is_finite() || !gradient_norm.is_finite() {
             return Err(TrainError::Diverged {
                 step: self.progress.step + 1,
@@ -188,12 +209,39 @@ impl Trainer {
             step: self.progress.step,
             policy_loss,
             value_loss,
+            value_squared_error,
+            opponent_policy_loss,
+            moves_left_loss,
             loss,
-            target_entropy: batch.target_entropy,
+            target_entropy: batch.policy.entropy,
             gradient_norm,
             learning_rate,
             samples: batch.positions,
         })
+    }
+
+    /// What the network that is published makes of a batch. Nothing changes.
+    ///
+    /// # Errors
+    /// [`TrainError`] where torch fails, or an answer is not finite.
+    pub fn fit(&self, batch: &HostBatch) -> Result<Fit, TrainError> {
+        let _guard = tch::no_grad_guard();
+        let targets = Targets::new(batch, self.device)?;
+        let inputs = self.feeder.batch(batch)?;
+        let outputs = self.published().forward(&inputs, Pass::EVALUATE)?;
+        let losses = losses(&outputs, &targets, &self.config)?;
+        let both = Tensor::f_stack(&[losses.policy, losses.value], 0).map_err(TorchError::from)?;
+        let [policy, value] = to_host(&both)?[..] else {
+            return Err(TorchError::new("two losses are expected").into());
+        };
+        let fit = Fit {
+            policy: f64::from(policy) - batch.policy.entropy,
+            value: f64::from(value),
+        };
+        if !(fit.policy.is_finite() && fit.value.is_finite()) {
+            return Err(TorchError::new("the losses on held-out games are not finite").into());
+        }
+        Ok(fit)
     }
 
     /// Samples trained on for each position inserted.
@@ -207,6 +255,7 @@ impl Trainer {
         self.progress.next_batch = batch.number + 1;
         self.progress.inserted = batch.inserted;
         self.progress.store_inserted = batch.positions_inserted;
+        self.progress.stores.clone_from(&batch.stores);
     }
 
     fn count(&mut self, batch: &HostBatch) {

@@ -17,6 +17,7 @@ use crate::{
     source::StoreView,
     torch::TorchError,
     train::{Progress, TrainError, Trainer},
+    validation::Validation,
 };
 
 /// So many refused exports in a row mean that nothing trained would ever be played.
@@ -35,6 +36,8 @@ pub struct Worker {
     checkpoint_steps: u64,
     /// What the next export is proven on.
     proof_rows: Vec<u32>,
+    /// What was trained on last, to compare held-out games with.
+    trained: Option<HostBatch>,
     /// The last checkpoint, to go back to.
     safe: Snapshot,
     published_step: u64,
@@ -121,6 +124,7 @@ impl Worker {
             batches,
             checkpoint_steps: config.learner.checkpoint_steps,
             proof_rows,
+            trained: None,
             safe,
             rolled_back: false,
             refused: 0,
@@ -143,6 +147,7 @@ impl Worker {
             self.reporter.waited(asked.elapsed());
             self.decide_precision(&batch)?;
             self.step(&batch)?;
+            self.trained = Some(batch);
             let step = self.trainer.progress.step;
             if step > self.published_step && is_due(step, self.checkpoint_steps) {
                 self.publish()?;
@@ -187,10 +192,21 @@ impl Worker {
         }
     }
 
+    /// Where games are held out, and some have come by now.
+    fn validate(&mut self) -> anyhow::Result<()> {
+        if let (Some(held_out), Some(trained)) = (self.view.take_held_out(), &self.trained) {
+            let validation = Validation::measure(&self.trainer, &held_out, trained)
+                .context("cannot measure what was learned on held-out games")?;
+            self.reporter.validated(self.trainer.progress.step, &validation);
+        }
+        Ok(())
+    }
+
     fn publish(&mut self) -> anyhow::Result<()> {
         let games = self.view.games_inserted();
         match self.publisher.publish(&self.trainer, &self.proof_rows, games) {
             Ok((version, snapshot)) => {
+                self.validate()?;
                 self.published_step = self.trainer.progress.step;
                 self.reporter.published(version.as_str(), self.published_step);
                 self.safe = snapshot;

@@ -19,6 +19,7 @@ async fn it_publishes_at_once_trains_as_far_as_it_may_and_publishes_the_rest_at_
     let page = PrometheusBuilder::new().install_recorder().unwrap();
     let home = tempfile::tempdir().unwrap();
     let state = Arc::new(State::default());
+    state.holds_out.store(true, std::sync::atomic::Ordering::SeqCst);
     let (address, _stop) = start_store(&state).await;
     let learner = Learner::start(config(home.path(), &address));
     let random = learner.reaches(0).await;
@@ -53,6 +54,14 @@ async fn it_publishes_at_once_trains_as_far_as_it_may_and_publishes_the_rest_at_
     ] {
         assert!(page.contains(line), "{line} is missing in\n{page}");
     }
+    for gauge in ["minuet_learner_validation_loss", "minuet_learner_validation_gap"] {
+        for head in ["policy", "value"] {
+            let name = format!("{gauge}{{head=\"{head}\"}} ");
+            let line = page.lines().find_map(|line| line.strip_prefix(&name));
+            let number: f64 = line.unwrap_or_else(|| panic!("{name}\n{page}")).parse().unwrap();
+            assert!(number.is_finite(), "{name}{number}");
+        }
+    }
 
     let repository = learner.repository.clone();
     let last = learner.stop().await;
@@ -69,5 +78,17 @@ async fn it_publishes_at_once_trains_as_far_as_it_may_and_publishes_the_rest_at_
     assert_eq!(metadata.step, 8);
     assert_eq!(serde_json::to_value(metadata.layout).unwrap(), last.layout);
     let lines = std::fs::read_to_string(home.path().join("learner/metrics.jsonl")).unwrap();
-    assert_eq!(lines.lines().count(), 4);
+    let lines: Vec<serde_json::Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 4);
+    // The random network is not validated: nothing was trained on yet.
+    assert!(lines[0].get("validation").is_none());
+    let validation = &lines[1]["validation"];
+    for side in ["held_out", "trained"] {
+        for head in ["policy", "value"] {
+            assert!(validation[side][head].as_f64().unwrap() > 0.0, "{}", lines[1]);
+        }
+    }
 }

@@ -56,12 +56,12 @@ async fn run(role: Role, config: RunConfig, shutdown: CancellationToken) -> anyh
         metrics::counter!("minuet_actor_visits_total").absolute(1_000);
     }
     let address = match role {
-        Role::InferenceServer => Some(&config.inference.address),
-        Role::ReplayStore => Some(&config.replay.address),
+        Role::InferenceServer => Some(config.inference.address.clone()),
+        Role::ReplayStore => Some(config.replay.listen_address()?),
         _ => None,
     };
     if let Some(address) = address {
-        let listener = serve::listen(address).await?;
+        let listener = serve::listen(&address).await?;
         let (routes, health) = serve::standard_routes(&[], &[]).await?;
         health.set_serving(true).await;
         serve::serve(routes, listener, health, shutdown.clone(), Duration::from_secs(1)).await?;

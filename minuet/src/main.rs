@@ -4,6 +4,7 @@ mod arena;
 mod bench;
 mod config;
 mod generator;
+mod grow;
 mod network;
 mod perft;
 mod play;
@@ -19,6 +20,7 @@ mod usage;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use service::role::{self, Role};
 
 /// Trains game-playing networks by self-play: actors, an inference server, a replay store and a learner.
 #[derive(Parser)]
@@ -32,6 +34,8 @@ struct CommandLine {
 enum Command {
     /// Train on this machine: start every role, watch it learn, stop with Ctrl-C, start again to go on.
     Up(up::Arguments),
+    /// Train a larger network beside a run, on its games; once it is as good, the run goes on with it.
+    Grow(grow::Arguments),
     /// Print or check a run's configuration, for roles that are started one by one.
     Config(config::Arguments),
     /// Answer questions about rules: JSON lines in, JSON lines out.
@@ -48,6 +52,8 @@ enum Command {
     Arena(arena::Arguments),
     /// Solve an ARC task, or a problem that is given, with a network of the generator game.
     Solve(solve::Arguments),
+    /// A role: play new checkpoints against the best one, and move the label `best` to a better one.
+    Rating(service::role::Arguments),
     /// Look at the stored games of a run, and check them.
     Games(records::Arguments),
     /// Measure: every benchmark prints its figures, with --json as one object.
@@ -56,7 +62,9 @@ enum Command {
 
 fn main() -> ExitCode {
     let done = match CommandLine::parse().command {
+        Command::Rating(arguments) => return rating(arguments),
         Command::Up(arguments) => up::run(arguments),
+        Command::Grow(arguments) => grow::run(arguments),
         Command::Config(arguments) => config::run(arguments),
         Command::Rules(arguments) => rules::run(arguments),
         Command::Play(arguments) => play::run(arguments),
@@ -75,4 +83,11 @@ fn main() -> ExitCode {
             ExitCode::from(if usage::is_bad_usage(&error) { 2 } else { 1 })
         }
     }
+}
+
+/// The rating role is a command of this program, because all that it needs is linked here already.
+fn rating(arguments: service::role::Arguments) -> ExitCode {
+    role::main_with(Role::Rating, arguments, |config, shutdown| async {
+        Ok(::arena::rating::run(config, shutdown).await?)
+    })
 }

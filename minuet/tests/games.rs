@@ -8,7 +8,7 @@ mod run;
 use std::{
     collections::BTreeSet,
     fs,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, Output},
 };
 
@@ -41,26 +41,6 @@ fn ids(folder: &Path, arguments: &[&str]) -> BTreeSet<String> {
         .collect();
     assert_eq!(ids.len(), listed.len(), "a game is listed twice");
     ids
-}
-
-/// Python with NumPy, where it can be had.
-fn numpy() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let asked = Command::new("python3")
-        .arg(root.join("scripts/python_env.py"))
-        .arg("kserve")
-        .output()
-        .unwrap();
-    if asked.status.code() == Some(3) {
-        eprintln!("skipped: NumPy can be neither found nor fetched");
-        return None;
-    }
-    assert!(
-        asked.status.success(),
-        "{}",
-        String::from_utf8_lossy(&asked.stderr)
-    );
-    Some(String::from_utf8(asked.stdout).unwrap().trim().into())
 }
 
 #[test]
@@ -169,7 +149,9 @@ fn stored_games_can_be_listed_checked_carried_and_deleted() {
 /// The arrays agree with each other, by the description that lies beside them and NumPy's own reader.
 fn read_by_numpy(run: &Path, arrays: &Path, all: &BTreeSet<String>) {
     lines(run, &["export", "--numpy", arrays.to_str().unwrap()]);
-    let Some(python) = numpy() else { return };
+    let Some(python) = test_clients::python("kserve") else {
+        return;
+    };
     let program = r"
 import json, sys
 import numpy as np

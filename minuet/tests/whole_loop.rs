@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+#[path = "support/growing.rs"]
+mod growing;
 #[path = "support/metrics.rs"]
 mod metrics;
 #[path = "support/run.rs"]
@@ -11,14 +13,21 @@ mod run;
 #[path = "../../checkpoints/tests/common/server.rs"]
 mod server;
 
-use std::{collections::BTreeSet, path::Path, process::Command};
+use std::{collections::BTreeSet, path::Path, process::Command, time::Duration};
 
 use run::{Run, tiny_run};
 
 #[test]
 fn actors_play_the_learner_publishes_and_actors_are_answered_by_it() {
     let folder = tempfile::tempdir().unwrap();
-    let mut first = Run::start(folder.path(), &tiny_run());
+    let mut settings = tiny_run();
+    settings.extend([
+        "rating.enabled=true",
+        "rating.visits=2",
+        "rating.max_games=2",
+        "rating.provider=\"cpu\"",
+    ]);
+    let mut first = Run::start(folder.path(), &settings);
     let started = first.wait_for("started", |event| event["new"] == true);
     assert_eq!(started["game"], "paco-sako");
     let pages = metrics::pages(&started);
@@ -88,6 +97,95 @@ fn killing_each_role_loses_no_game_and_doubles_none() {
 }
 
 #[test]
+fn games_are_divided_among_two_stores_and_the_run_goes_on_without_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = Run::with_stores(2, folder.path(), &tiny_run());
+    run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
+    let shards = run.shards();
+    assert_eq!(shards.names(), ["replay-store", "replay-store-2"]);
+    let in_their_stores = |run: &mut Run| {
+        for (number, store) in shards.all().iter().enumerate() {
+            let mut games = run.games_of(&store.address);
+            while games.is_empty() {
+                std::thread::sleep(Duration::from_millis(50));
+                games = run.games_of(&store.address);
+            }
+            assert!(games.iter().all(|game| shards.of(&game.id) == number));
+        }
+    };
+    in_their_stores(&mut run);
+    let before = run.game_ids();
+    let goes_on = |run: &mut Run| {
+        let step = newest_step(folder.path());
+        // The learner may have drawn this much before.
+        run.wait_for("checkpoint", |event| event["step"].as_u64() > Some(step + 50));
+    };
+
+    // One of them stands still: the other goes on to be played for and learnt from.
+    let other = shards.all()[0].address.clone();
+    let had = run.games_of(&other).len();
+    run.signal("replay-store-2", "STOP");
+    while run.games_of(&other).len() < had + 10 {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    goes_on(&mut run);
+    run.signal("replay-store-2", "CONT");
+    // Killed in the middle of things it comes back with all that it had.
+    run.kill("replay-store-2");
+    run.wait_for("role-ready", |event| event["name"] == "replay-store-2");
+    goes_on(&mut run);
+    let now = run.game_ids();
+    assert!(now.is_superset(&before), "games are missing after the kill");
+    in_their_stores(&mut run);
+    let kept = run.stop();
+    assert!(kept["games"].as_u64().unwrap() >= now.len() as u64);
+
+    // `minuet games` finds both, stopped too, and the next start has as many.
+    let minuet = |arguments: &[&str]| {
+        let done = Command::new(env!("CARGO_BIN_EXE_minuet"))
+            .args(arguments)
+            .arg("--run")
+            .arg(folder.path())
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap()
+    };
+    let listed = minuet(&["games", "list", "--limit", "100000", "--json"]);
+    let listed: Vec<serde_json::Value> = listed
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(listed.len() as u64, kept["games"].as_u64().unwrap());
+    let ended: Vec<u64> = listed
+        .iter()
+        .map(|game| game["finished_at_ms"].as_u64().unwrap())
+        .collect();
+    assert!(ended[0] >= ended[ended.len() - 1]);
+    let from_second = listed
+        .iter()
+        .find(|game| game["store"] == "replay-store-2")
+        .unwrap();
+    let id = from_second["id"].as_str().unwrap();
+    assert!(minuet(&["games", "show", id]).contains(id));
+    let archive = folder.path().join("all.minuet");
+    let archive = archive.to_str().unwrap();
+    let exported: serde_json::Value =
+        serde_json::from_str(&minuet(&["games", "export", archive, "--json"])).unwrap();
+    assert_eq!(exported["games"], listed.len());
+    let imported: serde_json::Value =
+        serde_json::from_str(&minuet(&["games", "import", archive, "--json"])).unwrap();
+    assert_eq!(
+        (&imported["stored"], &imported["duplicates"]),
+        (&0.into(), &listed.len().into())
+    );
+    let mut again = Run::start(folder.path(), &tiny_run());
+    again.wait_for("role-ready", |event| event["name"] == "replay-store-2");
+    assert!(again.game_ids().is_superset(&now));
+    again.stop();
+}
+
+#[test]
 fn checkpoints_in_an_object_store_are_trained_and_served() {
     let Some(python) = server::python() else { return };
     let store = server::Server::start(python, &[]);
@@ -96,9 +194,13 @@ fn checkpoints_in_an_object_store_are_trained_and_served() {
         server::BUCKET,
         store.port
     );
+    let games = url
+        .replace("checkpoints.store=", "replay.archive=")
+        .replace("/run?", "/games?");
     let folder = tempfile::tempdir().unwrap();
     let mut settings = tiny_run();
-    settings.push(&url);
+    // Volumes are sealed every few games.
+    settings.extend([url.as_str(), games.as_str(), "replay.window_positions=1600"]);
     let mut run = Run::start_with(folder.path(), &settings, &server::credentials());
     let checkpoint = run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
     let trained = checkpoint["step"].as_u64().unwrap();
@@ -107,7 +209,74 @@ fn checkpoints_in_an_object_store_are_trained_and_served() {
     run.kill("learner");
     run.wait_for("role-exited", |event| event["name"] == "learner");
     run.wait_for("checkpoint", |event| event["step"].as_u64() > Some(trained));
+    // Sealed volumes of games come to the same server, and can be read back from there.
+    let location = games.split_once('=').unwrap().1.trim_matches('"');
+    let vault = replay_store::vault::Vault::open_with(location, server::credentials()).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let deadline = std::time::Instant::now() + Duration::from_secs(120);
+    while runtime.block_on(vault.list()).unwrap().len() < 3 {
+        assert!(std::time::Instant::now() < deadline, "no volume is archived");
+        std::thread::sleep(Duration::from_millis(100));
+    }
     run.stop();
+    let imported = Command::new(env!("CARGO_BIN_EXE_minuet"))
+        .args(["games", "import", location, "--json", "--run"])
+        .arg(folder.path())
+        .envs(server::credentials())
+        .output()
+        .unwrap();
+    assert!(
+        imported.status.success(),
+        "{}",
+        String::from_utf8_lossy(&imported.stderr)
+    );
+    let imported: serde_json::Value = serde_json::from_slice(&imported.stdout).unwrap();
+    assert_eq!(
+        (&imported["stored"], &imported["refused"]),
+        (&0.into(), &0.into()),
+        "it has or had them all"
+    );
+    assert!(imported["duplicates"].as_u64() > Some(3), "{imported}");
+}
+
+#[test]
+fn actors_follow_the_best_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = tiny_run();
+    settings.extend([
+        "actor.model=best",
+        "rating.enabled=true",
+        "rating.visits=4",
+        "rating.max_games=40",
+        "rating.provider=\"cpu\"",
+        // What is not far worse is good enough.
+        "rating.elo0=-900",
+        "rating.elo1=-700",
+    ]);
+    let mut run = Run::of_game("connect-four", folder.path(), &settings);
+    // The actors waited until there was one.
+    let first = run.wait_for("serving", |_| true)["version"].clone();
+    assert_eq!(
+        step_of(&first),
+        0,
+        "the first checkpoint is the best one at first"
+    );
+    let promoted = run.wait_for("promoted", |event| event["step"].as_u64() > Some(0));
+    let step = step_of(&promoted["version"]);
+    run.wait_for("serving", |event| step_of(&event["version"]) >= step);
+    run.wait_for_game(|game| {
+        let mut steps = game
+            .model_versions
+            .iter()
+            .map(|version| step_of(&version.as_str().into()));
+        steps.any(|played| played >= step)
+    });
+    run.stop();
+    let lines = std::fs::read_to_string(folder.path().join("rating/metrics.jsonl")).unwrap();
+    assert!(lines.contains("\"outcome\":\"promoted\""), "{lines}");
 }
 
 #[test]
@@ -159,6 +328,52 @@ fn the_generator_game_is_trained_by_the_same_roles() {
     assert!(solved["solved"].is_boolean() && !solved["moves"].as_array().unwrap().is_empty());
 }
 
+/// Everything of the network that is there by choice, over the store's own targets, in the game whose policy is planes.
+#[test]
+fn every_head_is_trained_and_what_comes_of_it_is_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = tiny_run();
+    settings.extend([
+        "model.blocks=2",
+        "model.global_pooling=2",
+        "model.squeeze_excitation=2",
+        "model.value_head=\"wdl\"",
+        "learner.opponent_policy_weight=0.15",
+        "learner.moves_left_weight=0.1",
+        "search.max_actions=60",
+    ]);
+    let mut run = Run::of_game("chess", folder.path(), &settings);
+    let checkpoint = run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
+    let trained = checkpoint["step"].as_u64().unwrap();
+    run.wait_for("serving", |event| step_of(&event["version"]) >= trained);
+    run.wait_for_game(|game| {
+        let versions = game.model_versions.iter();
+        let mut steps = versions.map(|version| step_of(&version.as_str().into()));
+        steps.any(|step| step >= trained)
+    });
+    run.stop();
+    let text = std::fs::read_to_string(folder.path().join("learner/metrics.jsonl")).unwrap();
+    let lines = text
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let line = lines
+        .into_iter()
+        .find(|line| line["steps"].as_u64() > Some(0))
+        .unwrap();
+    for part in ["value_squared_error", "opponent_policy_loss", "moves_left_loss"] {
+        assert!(line[part].as_f64() > Some(0.0), "{part}: {line}");
+    }
+    // Searches are played again by the checkpoints, loaded as the arena loads them.
+    let done = Command::new(env!("CARGO_BIN_EXE_minuet"))
+        .args(["games", "check", "--newest", "2", "--run"])
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let checked = String::from_utf8(done.stdout).unwrap();
+    assert!(checked.contains("2 of 2 games hold"), "{checked}");
+}
+
 /// `minuet query` finds the run's server by its folder.
 fn ask_the_run(folder: &Path) {
     let done = Command::new(env!("CARGO_BIN_EXE_minuet"))
@@ -182,6 +397,17 @@ fn ask_the_run(folder: &Path) {
     );
     assert!(answer["value"].as_f64().unwrap().abs() <= 1.0);
     assert_eq!(answer["moves"].as_array().unwrap().len(), 3);
+}
+
+/// The training step of the newest checkpoint.
+fn newest_step(folder: &Path) -> u64 {
+    let repository = checkpoints::Repository::open(folder.join("checkpoints").to_str().unwrap()).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let newest = runtime.block_on(repository.newest()).unwrap();
+    newest.map_or(0, |manifest| manifest.step)
 }
 
 /// The training step in a version's name.

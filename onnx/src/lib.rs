@@ -37,4 +37,6 @@ pub mod proto {
 pub use fish_eye::{FishEyeShape, FishEyeWeights};
 pub use model::{Input, Metadata, build, metadata_of};
 pub use random::TowerShape;
-pub use weights::{Block, Conv, Linear, PolicyHead, SqueezeExcitation, TowerError, TowerWeights, ValueHead};
+pub use weights::{
+    Block, Conv, GlobalPooling, Linear, PolicyHead, SqueezeExcitation, TowerError, TowerWeights, ValueHead,
+};

@@ -8,6 +8,7 @@
 //! | input ([`Input::Planes`]) | `planes` | f32 | `[batch, planes, 8, 8]` |
 //! | output | `policy_logits` | f32 | `[batch, actions]` |
 //! | output | `value` | f32 | `[batch, 1]`, in [-1, 1], the view of the player to act |
+//! | output, of networks that tell them apart | `wdl` | f32 | `[batch, 3]`: probabilities of a win, a draw and a loss; `value` is win - loss |
 //!
 //! Metadata: `minuet.layout` (the [`RowLayout`] as JSON), `minuet.game`, `minuet.step`. Opset 18, IR version 9.
 
@@ -30,6 +31,8 @@ pub const PLANES: &str = "planes";
 pub const POLICY: &str = "policy_logits";
 /// Name of the value output.
 pub const VALUE: &str = "value";
+/// Name of the output with the probabilities of a win, a draw and a loss, of networks that have it.
+pub const OUTCOMES: &str = "wdl";
 /// Metadata key of the row layout.
 pub const LAYOUT_KEY: &str = "minuet.layout";
 /// Metadata key of the game's name.
@@ -103,6 +106,9 @@ pub fn build(weights: &TowerWeights, metadata: &Metadata, input: Input) -> Resul
     let actions = [batch, Side::Fixed(layout.actions as usize)];
     graph.output(POLICY, &heads.policy_logits, DataType::Float, &actions);
     graph.output(VALUE, &heads.value, DataType::Float, &[batch, Side::Fixed(1)]);
+    if let Some(outcomes) = &heads.outcomes {
+        graph.output(OUTCOMES, outcomes, DataType::Float, &[batch, Side::Fixed(3)]);
+    }
     file(graph, metadata, OPSET)
 }
 

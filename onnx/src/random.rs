@@ -11,7 +11,10 @@ use rand_chacha::ChaCha8Rng;
 use crate::{
     fish_eye::{self, FishEyeShape, FishEyeWeights},
     model::{self, Input, Metadata},
-    weights::{Block, Conv, Linear, PolicyHead, SqueezeExcitation, TowerError, TowerWeights, ValueHead},
+    weights::{
+        Block, Conv, GlobalPooling, Linear, PolicyHead, SqueezeExcitation, TowerError, TowerWeights,
+        ValueHead, pooled_blocks,
+    },
 };
 
 /// Deepest problems that rows of clans are drawn from, in moves.
@@ -26,12 +29,16 @@ pub struct TowerShape {
     pub filters: usize,
     /// Channels of each block's squeeze; 0: no squeeze-excitation.
     pub squeeze: usize,
+    /// Channels that are pooled over the board, in [`pooled_blocks`] and in a policy of planes; 0: none.
+    pub pooling: usize,
     /// Channels of the dense policy head; 0: the policy is planes (the actions must be a multiple of 64).
     pub policy_channels: usize,
     /// Channels of the value head.
     pub value_channels: usize,
     /// Width of the value head's hidden layer.
     pub value_hidden: usize,
+    /// Whether the value head tells wins, draws and losses apart.
+    pub outcomes: bool,
 }
 
 impl TowerShape {
@@ -42,9 +49,11 @@ impl TowerShape {
             blocks,
             filters,
             squeeze: 0,
+            pooling: 0,
             policy_channels: if is_planes { 0 } else { 32 },
             value_channels: 8,
             value_hidden: 64,
+            outcomes: false,
         }
     }
 }
@@ -79,13 +88,18 @@ impl TowerWeights {
         let calm = 1.0 / (shape.blocks.max(1) as f32).sqrt();
         let actions = layout.actions as usize;
         let planes = layout.stack().map_or(0, |stack| stack.planes as usize);
+        let pooled = |number| match pooled_blocks(shape.blocks).contains(&number) {
+            true => shape.pooling,
+            false => 0,
+        };
         Self {
             // Few of a row's planes are filled, hence the gain.
             input: draw.conv(filters, planes, 3, 3.0),
             blocks: (0..shape.blocks)
-                .map(|_| Block {
-                    first: draw.conv(filters, filters, 3, 1.0),
-                    second: draw.conv(filters, filters, 3, calm),
+                .map(|number| Block {
+                    first: draw.conv(filters.saturating_sub(pooled(number)), filters, 3, 1.0),
+                    pooling: draw.pooling(filters, pooled(number)),
+                    second: draw.conv(filters, filters.saturating_sub(pooled(number)), 3, calm),
                     gate: (shape.squeeze > 0).then(|| SqueezeExcitation {
                         squeeze: draw.linear(shape.squeeze, filters, 1.0),
                         excite: draw.linear(filters, shape.squeeze, 1.0),
@@ -93,9 +107,11 @@ impl TowerWeights {
                 })
                 .collect(),
             policy: if shape.policy_channels == 0 {
+                let kept = filters.saturating_sub(shape.pooling);
                 PolicyHead::Planes {
-                    conv: draw.conv(filters, filters, 3, 1.0),
-                    planes: draw.conv(actions / SQUARES, filters, 3, 1.0),
+                    conv: draw.conv(kept, filters, 3, 1.0),
+                    pooling: draw.pooling(filters, shape.pooling),
+                    planes: draw.conv(actions / SQUARES, kept, 3, 1.0),
                 }
             } else {
                 PolicyHead::Dense {
@@ -106,7 +122,7 @@ impl TowerWeights {
             value: ValueHead {
                 conv: draw.conv(shape.value_channels, filters, 1, 1.0),
                 hidden: draw.linear(shape.value_hidden, shape.value_channels * SQUARES, 1.0),
-                output: draw.linear(1, shape.value_hidden, 0.5),
+                output: draw.linear(if shape.outcomes { 3 } else { 1 }, shape.value_hidden, 0.5),
             },
         }
     }
@@ -124,6 +140,14 @@ impl Draw {
             weights: self.weights(outputs * taps, taps, gain),
             bias: self.uniform(outputs, 0.1),
         }
+    }
+
+    /// Beside a 3×3 convolution of `filters` channels, some of which are pooled.
+    fn pooling(&mut self, filters: usize, channels: usize) -> Option<GlobalPooling> {
+        (channels > 0).then(|| GlobalPooling {
+            conv: self.conv(channels, filters, 3, 1.0),
+            linear: self.linear(filters.saturating_sub(channels), 2 * channels, 0.5),
+        })
     }
 
     pub(crate) fn linear(&mut self, outputs: usize, inputs: usize, gain: f32) -> Linear {

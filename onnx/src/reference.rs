@@ -3,10 +3,36 @@
 
 use games::layout::SQUARES;
 
-use crate::weights::{Block, Conv, Linear, PolicyHead, TowerWeights};
+use crate::weights::{Block, Conv, GlobalPooling, Linear, PolicyHead, TowerWeights};
 
 /// Evaluates one position: `planes` is `[planes][64]`. Gives the logits and the value.
 pub fn evaluate(weights: &TowerWeights, planes: &[f32]) -> (Vec<f32>, f32) {
+    let (logits, output) = outputs(weights, planes);
+    let value = match output[..] {
+        [output] => output.tanh(),
+        [_, _, _] => {
+            let [win, _, loss] = softmax(&output);
+            win - loss
+        }
+        _ => f32::NAN,
+    };
+    (logits, value)
+}
+
+/// The probabilities of a win, a draw and a loss, by a network that tells them apart.
+pub fn outcomes(weights: &TowerWeights, planes: &[f32]) -> Option<[f32; 3]> {
+    let (_, output) = outputs(weights, planes);
+    (output.len() == 3).then(|| softmax(&output))
+}
+
+fn softmax(logits: &[f32]) -> [f32; 3] {
+    let shares = [0, 1, 2].map(|at: usize| logits.get(at).map_or(0.0, |&logit| f64::from(logit).exp()));
+    let sum: f64 = shares.iter().sum();
+    shares.map(|share| (share / sum) as f32)
+}
+
+/// The policy's logits, and what the value is made of.
+fn outputs(weights: &TowerWeights, planes: &[f32]) -> (Vec<f32>, Vec<f32>) {
     let mut board = relu(conv(&weights.input, planes));
     for weights in &weights.blocks {
         board = block(weights, &board);
@@ -16,16 +42,35 @@ pub fn evaluate(weights: &TowerWeights, planes: &[f32]) -> (Vec<f32>, f32) {
             conv: reduce,
             linear: last,
         } => linear(last, &relu(conv(reduce, &board))),
-        PolicyHead::Planes { conv: same, planes } => conv(planes, &relu(conv(same, &board))),
+        PolicyHead::Planes {
+            conv: same,
+            pooling,
+            planes,
+        } => conv(planes, &pooled(same, pooling.as_ref(), &board)),
     };
     let head = &weights.value;
     let hidden = relu(linear(&head.hidden, &relu(conv(&head.conv, &board))));
-    let value = linear(&head.output, &hidden);
-    (logits, value.first().copied().unwrap_or(f32::NAN).tanh())
+    (logits, linear(&head.output, &hidden))
+}
+
+fn pooled(weights: &Conv, pooling: Option<&GlobalPooling>, board: &[f32]) -> Vec<f32> {
+    let mut own = conv(weights, board);
+    if let Some(pooling) = pooling {
+        let seen = relu(conv(&pooling.conv, board));
+        let planes = || seen.chunks(SQUARES);
+        let means = planes().map(|plane| plane.iter().sum::<f32>() / SQUARES as f32);
+        let maxima = planes().map(|plane| plane.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+        let bias = linear(&pooling.linear, &means.chain(maxima).collect::<Vec<_>>());
+        for (plane, bias) in own.chunks_mut(SQUARES).zip(bias) {
+            plane.iter_mut().for_each(|value| *value += bias);
+        }
+    }
+    relu(own)
 }
 
 fn block(weights: &Block, board: &[f32]) -> Vec<f32> {
-    let mut second = conv(&weights.second, &relu(conv(&weights.first, board)));
+    let first = pooled(&weights.first, weights.pooling.as_ref(), board);
+    let mut second = conv(&weights.second, &first);
     if let Some(gate) = &weights.gate {
         let means: Vec<f32> = second
             .chunks(SQUARES)

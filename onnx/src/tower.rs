@@ -4,7 +4,7 @@ use games::layout::SQUARES;
 
 use crate::{
     graph::{Attribute, Graph, Value},
-    weights::{Block, Conv, Linear, PolicyHead, SqueezeExcitation, TowerWeights, ValueHead},
+    weights::{Block, Conv, GlobalPooling, Linear, PolicyHead, SqueezeExcitation, TowerWeights, ValueHead},
 };
 
 /// What a tower gives.
@@ -14,6 +14,8 @@ pub struct Heads {
     pub policy_logits: Value,
     /// f32 `[batch, 1]`, in [-1, 1]
     pub value: Value,
+    /// f32 `[batch, 3]`: probabilities of a win, a draw and a loss, where the value head tells them apart.
+    pub outcomes: Option<Value>,
 }
 
 /// Adds the tower over `planes` (f32 `[batch, planes, 8, 8]`). The weights must have been checked.
@@ -23,21 +25,47 @@ pub fn tower(graph: &mut Graph, weights: &TowerWeights, planes: &Value) -> Heads
     for (number, weights) in weights.blocks.iter().enumerate() {
         board = block(graph, &format!("block{number}"), weights, &board);
     }
+    let policy_logits = policy(graph, &weights.policy, &board);
+    let (value, outcomes) = value(graph, &weights.value, &board);
     Heads {
-        policy_logits: policy(graph, &weights.policy, &board),
-        value: value(graph, &weights.value, &board),
+        policy_logits,
+        value,
+        outcomes,
     }
 }
 
 fn block(graph: &mut Graph, name: &str, weights: &Block, board: &Value) -> Value {
-    let first = conv(graph, &format!("{name}.first"), &weights.first, board);
-    let first = relu(graph, &format!("{name}.first"), &first);
+    let pooling = weights.pooling.as_ref();
+    let first = pooled(graph, &format!("{name}.first"), &weights.first, pooling, board);
     let mut second = conv(graph, &format!("{name}.second"), &weights.second, &first);
     if let Some(weights) = &weights.gate {
         second = gate(graph, name, weights, &second);
     }
     let sum = graph.node("Add", &format!("{name}.skip"), &[&second, board], &[]);
     relu(graph, name, &sum)
+}
+
+/// `relu(conv(x))`, with what the pooling says added before the relu.
+fn pooled(
+    graph: &mut Graph,
+    name: &str,
+    weights: &Conv,
+    pooling: Option<&GlobalPooling>,
+    board: &Value,
+) -> Value {
+    let mut own = conv(graph, name, weights, board);
+    if let Some(pooling) = pooling {
+        let name = format!("{name}.pooled");
+        let seen = conv(graph, &name, &pooling.conv, board);
+        let seen = relu(graph, &name, &seen);
+        let means = graph.node("GlobalAveragePool", &format!("{name}.mean"), &[&seen], &[]);
+        let maxima = graph.node("GlobalMaxPool", &format!("{name}.max"), &[&seen], &[]);
+        let axis = [("axis", Attribute::Int(1))];
+        let both = graph.node("Concat", &format!("{name}.both"), &[&means, &maxima], &axis);
+        let bias = conv(graph, &format!("{name}.linear"), &as_conv(&pooling.linear), &both);
+        own = graph.node("Add", &format!("{name}.add"), &[&own, &bias], &[]);
+    }
+    relu(graph, name, &own)
 }
 
 fn gate(graph: &mut Graph, name: &str, weights: &SqueezeExcitation, board: &Value) -> Value {
@@ -72,24 +100,32 @@ fn policy(graph: &mut Graph, head: &PolicyHead, board: &Value) -> Value {
         }
         PolicyHead::Planes {
             conv: weights,
+            pooling,
             planes,
         } => {
-            let same = conv(graph, "policy.conv", weights, board);
-            let same = relu(graph, "policy.conv", &same);
+            let same = pooled(graph, "policy.conv", weights, pooling.as_ref(), board);
             let logits = conv(graph, "policy.planes", planes, &same);
             flatten(graph, "policy", &logits, planes.outputs)
         }
     }
 }
 
-fn value(graph: &mut Graph, head: &ValueHead, board: &Value) -> Value {
+/// The value, and the probabilities that it is made of where there are any.
+fn value(graph: &mut Graph, head: &ValueHead, board: &Value) -> (Value, Option<Value>) {
     let reduced = conv(graph, "value.conv", &head.conv, board);
     let reduced = relu(graph, "value.conv", &reduced);
     let flat = flatten(graph, "value", &reduced, head.conv.outputs);
     let hidden = linear(graph, "value.hidden", &head.hidden, &flat);
     let hidden = relu(graph, "value.hidden", &hidden);
     let output = linear(graph, "value.output", &head.output, &hidden);
-    graph.node("Tanh", "value", &[&output], &[])
+    if !head.has_outcomes() {
+        return (graph.node("Tanh", "value", &[&output], &[]), None);
+    }
+    let axis = [("axis", Attribute::Int(1))];
+    let outcomes = graph.node("Softmax", "value.outcomes", &[&output], &axis);
+    let worth = graph.floats("value.worth", &[3, 1], &[1.0, 0.0, -1.0]);
+    let value = graph.node("MatMul", "value", &[&outcomes, &worth], &[]);
+    (value, Some(outcomes))
 }
 
 pub(crate) fn conv(graph: &mut Graph, name: &str, weights: &Conv, board: &Value) -> Value {

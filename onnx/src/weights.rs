@@ -40,12 +40,32 @@ pub struct SqueezeExcitation {
     pub excite: Linear,
 }
 
-/// `relu(x + gate(second(relu(first(x)))))`
+/// Global pooling (Wu, 2019): a convolution beside another one, whose channels are reduced to their mean and their maximum
+/// over the board; a linear layer of these gives what is added to the other one's channels before its relu,
+/// `relu(beside(x) + linear(mean and maximum of relu(conv(x))))`. Wu's third number, a mean scaled by the board's size, is
+/// left out: the board is always 8×8.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GlobalPooling {
+    /// As the one beside it, filters → pooled channels.
+    pub conv: Conv,
+    /// Means of the pooled channels, then maxima → the channels of the convolution beside.
+    pub linear: Linear,
+}
+
+/// The blocks that pool, where any do: the first ones of the middle and of the last third, as KataGo has it in its networks of
+/// six blocks. For a tower of one block they are the same one.
+pub fn pooled_blocks(blocks: usize) -> [usize; 2] {
+    [blocks / 3, 2 * blocks / 3]
+}
+
+/// `relu(x + gate(second(relu(first(x)))))`, with what is pooled added within the inner relu.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
-    /// 3×3, filters → filters.
+    /// 3×3, filters → filters that are not pooled.
     pub first: Conv,
-    /// 3×3, filters → filters.
+    /// Global pooling, if there is any.
+    pub pooling: Option<GlobalPooling>,
+    /// 3×3, filters that are not pooled → filters.
     pub second: Conv,
     /// Squeeze-excitation, if there is one.
     pub gate: Option<SqueezeExcitation>,
@@ -63,22 +83,32 @@ pub enum PolicyHead {
     },
     /// For actions that are planes of squares (chess: 73·64): `planes(relu(conv(x)))`, flattened `[plane][square]`.
     Planes {
-        /// 3×3, filters → filters.
+        /// 3×3, filters → filters that are not pooled.
         conv: Conv,
-        /// 3×3, filters → actions / 64.
+        /// Global pooling, if there is any: the dense head needs none, it sees the whole board at once.
+        pooling: Option<GlobalPooling>,
+        /// 3×3, filters that are not pooled → actions / 64.
         planes: Conv,
     },
 }
 
-/// `tanh(output(relu(hidden(relu(conv(x))))))`, in the view of the player to act.
+/// `x = output(relu(hidden(relu(conv(x)))))`, in the view of the player to act. One number: the value is `tanh(x)`. Three, the
+/// logits of a win, a draw and a loss: it is the difference of the first and the last of their softmax.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueHead {
     /// 1×1, filters → channels.
     pub conv: Conv,
     /// channels·64 → hidden.
     pub hidden: Linear,
-    /// hidden → 1.
+    /// hidden → 1 or 3.
     pub output: Linear,
+}
+
+impl ValueHead {
+    /// Whether it tells wins, draws and losses apart.
+    pub fn has_outcomes(&self) -> bool {
+        self.output.outputs == 3
+    }
 }
 
 /// A whole network.
@@ -191,24 +221,35 @@ impl TowerWeights {
         };
         conv("input", &self.input, (filters, self.input.inputs, 3));
         for (number, block) in self.blocks.iter().enumerate() {
-            conv(
-                &format!("block{number}.first"),
-                &block.first,
-                (filters, filters, 3),
-            );
+            let pooled = pooled(block.pooling.as_ref());
+            let kept = filters.saturating_sub(pooled);
+            conv(&format!("block{number}.first"), &block.first, (kept, filters, 3));
+            if let Some(pooling) = &block.pooling {
+                let name = format!("block{number}.first.pooled");
+                conv(&name, &pooling.conv, (pooled, filters, 3));
+            }
             conv(
                 &format!("block{number}.second"),
                 &block.second,
-                (filters, filters, 3),
+                (filters, kept, 3),
             );
         }
         match &self.policy {
             PolicyHead::Dense { conv: reduce, .. } => {
                 conv("policy.conv", reduce, (reduce.outputs, filters, 1));
             }
-            PolicyHead::Planes { conv: same, planes } => {
-                conv("policy.conv", same, (filters, filters, 3));
-                conv("policy.planes", planes, (planes.outputs, filters, 3));
+            PolicyHead::Planes {
+                conv: same,
+                pooling,
+                planes,
+            } => {
+                let pooled = pooled(pooling.as_ref());
+                let kept = filters.saturating_sub(pooled);
+                conv("policy.conv", same, (kept, filters, 3));
+                if let Some(pooling) = pooling {
+                    conv("policy.conv.pooled", &pooling.conv, (pooled, filters, 3));
+                }
+                conv("policy.planes", planes, (planes.outputs, kept, 3));
             }
         }
         let value = &self.value;
@@ -220,6 +261,10 @@ impl TowerWeights {
             see(name, &linear.weights, &linear.bias, shape, expected);
         };
         for (number, block) in self.blocks.iter().enumerate() {
+            if let Some(pooling) = &block.pooling {
+                let expected = (block.first.outputs, 2 * pooling.conv.outputs);
+                linear(&format!("block{number}.pooling"), &pooling.linear, expected);
+            }
             if let Some(gate) = &block.gate {
                 let squeezed = gate.squeeze.outputs;
                 linear(
@@ -234,8 +279,19 @@ impl TowerWeights {
                 );
             }
         }
-        if let PolicyHead::Dense { conv, linear: last } = &self.policy {
-            linear("policy.linear", last, (last.outputs, conv.outputs * SQUARES));
+        match &self.policy {
+            PolicyHead::Dense { conv, linear: last } => {
+                linear("policy.linear", last, (last.outputs, conv.outputs * SQUARES));
+            }
+            PolicyHead::Planes {
+                conv,
+                pooling: Some(pooling),
+                ..
+            } => {
+                let expected = (conv.outputs, 2 * pooling.conv.outputs);
+                linear("policy.pooling", &pooling.linear, expected);
+            }
+            PolicyHead::Planes { pooling: None, .. } => {}
         }
         let hidden = value.hidden.outputs;
         linear(
@@ -243,8 +299,14 @@ impl TowerWeights {
             &value.hidden,
             (hidden, value.conv.outputs * SQUARES),
         );
-        linear("value.output", &value.output, (1, hidden));
+        let outputs = if value.has_outcomes() { 3 } else { 1 };
+        linear("value.output", &value.output, (outputs, hidden));
     }
+}
+
+/// Channels that are pooled.
+fn pooled(pooling: Option<&GlobalPooling>) -> usize {
+    pooling.map_or(0, |pooling| pooling.conv.outputs)
 }
 
 /// Outputs, inputs, kernel.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use games::{ConstantPlane, PlaneStack, RowForm, RowLayout};
 use onnx::{
-    Input, Metadata, PolicyHead, TowerError, TowerShape, TowerWeights, build, metadata_of, model,
+    Block, Input, Metadata, PolicyHead, TowerError, TowerShape, TowerWeights, build, metadata_of, model,
     proto::{ModelProto, tensor_shape_proto::dimension, type_proto},
     random,
 };
@@ -46,10 +46,16 @@ fn metadata(actions: u32) -> Metadata {
 
 #[test]
 fn nodes_come_in_order_and_names_are_unique() {
-    for (actions, squeeze, input) in [(9, 0, Input::Rows), (128, 4, Input::Rows), (9, 2, Input::Planes)] {
+    for (actions, squeeze, pooling, outcomes, input) in [
+        (9, 0, 0, false, Input::Rows),
+        (128, 4, 3, true, Input::Rows),
+        (9, 2, 2, true, Input::Planes),
+    ] {
         let metadata = metadata(actions);
         let shape = TowerShape {
             squeeze,
+            pooling,
+            outcomes,
             ..TowerShape::new(&metadata.layout, 2, 8)
         };
         let weights = TowerWeights::random(&metadata.layout, &shape, 1);
@@ -85,48 +91,51 @@ fn nodes_come_in_order_and_names_are_unique() {
 #[test]
 fn inputs_and_outputs_are_the_contract() {
     let metadata = metadata(9);
-    let weights = TowerWeights::random(&metadata.layout, &TowerShape::new(&metadata.layout, 1, 8), 1);
-    let file = build(&weights, &metadata, Input::Rows).unwrap();
-    let graph = ModelProto::decode(file.as_slice()).unwrap().graph.unwrap();
-    let shapes: Vec<(String, Vec<String>)> = graph
-        .input
-        .iter()
-        .chain(&graph.output)
-        .map(|value| {
-            let Some(type_proto::Value::TensorType(tensor)) = value.r#type.as_ref().unwrap().value.as_ref()
-            else {
-                panic!("no tensor")
-            };
-            let sides = tensor.shape.as_ref().unwrap().dim.iter();
-            let sides = sides.map(|dim| match dim.value.as_ref().unwrap() {
-                dimension::Value::DimParam(name) => name.clone(),
-                dimension::Value::DimValue(size) => size.to_string(),
-            });
-            (value.name().to_owned(), sides.collect())
-        })
-        .collect();
-    let expected = [
-        ("indices", ["batch", "9"]),
-        ("policy_logits", ["batch", "9"]),
-        ("value", ["batch", "1"]),
+    let plain = TowerShape::new(&metadata.layout, 1, 8);
+    let contract = [
+        "indices: batch × 9",
+        "policy_logits: batch × 9",
+        "value: batch × 1",
+        "wdl: batch × 3",
     ];
-    let expected: Vec<(String, Vec<String>)> = expected
-        .iter()
-        .map(|(name, sides)| {
-            (
-                (*name).to_owned(),
-                sides.iter().map(ToString::to_string).collect(),
-            )
-        })
-        .collect();
-    assert_eq!(shapes, expected);
-    assert_eq!(metadata_of(&file).unwrap(), metadata);
+    assert_eq!(named_sides(&metadata, &plain), contract[..3]);
+    let with_outcomes = TowerShape {
+        outcomes: true,
+        ..plain
+    };
+    assert_eq!(named_sides(&metadata, &with_outcomes), contract);
+}
+
+/// What goes in and comes out of a model of this shape.
+fn named_sides(metadata: &Metadata, shape: &TowerShape) -> Vec<String> {
+    let weights = TowerWeights::random(&metadata.layout, shape, 1);
+    let file = build(&weights, metadata, Input::Rows).unwrap();
+    assert_eq!(metadata_of(&file).unwrap(), *metadata);
+    let graph = ModelProto::decode(file.as_slice()).unwrap().graph.unwrap();
+    let sides = graph.input.iter().chain(&graph.output).map(|value| {
+        let Some(type_proto::Value::TensorType(tensor)) = value.r#type.as_ref().unwrap().value.as_ref()
+        else {
+            panic!("no tensor")
+        };
+        let sides = tensor.shape.as_ref().unwrap().dim.iter();
+        let sides = sides.map(|dim| match dim.value.as_ref().unwrap() {
+            dimension::Value::DimParam(name) => name.clone(),
+            dimension::Value::DimValue(size) => size.to_string(),
+        });
+        format!("{}: {}", value.name(), sides.collect::<Vec<_>>().join(" × "))
+    });
+    sides.collect()
 }
 
 #[test]
 fn refuses_weights_that_do_not_fit() {
     let metadata = metadata(9);
-    let good = TowerWeights::random(&metadata.layout, &TowerShape::new(&metadata.layout, 2, 8), 1);
+    let shape = TowerShape {
+        pooling: 3,
+        outcomes: true,
+        ..TowerShape::new(&metadata.layout, 2, 8)
+    };
+    let good = TowerWeights::random(&metadata.layout, &shape, 1);
     let refused = |change: &dyn Fn(&mut TowerWeights)| {
         let mut weights = good.clone();
         change(&mut weights);
@@ -135,6 +144,27 @@ fn refuses_weights_that_do_not_fit() {
     assert!(matches!(
         refused(&|weights| weights.blocks[1].second.outputs = 7),
         TowerError::Shape { layer, .. } if layer == "block1.second"
+    ));
+    for (layer, change) in [
+        (
+            "block0.first",
+            &(|block: &mut Block| block.pooling = None) as &dyn Fn(&mut Block),
+        ),
+        ("block0.pooling", &|block| {
+            if let Some(pooling) = &mut block.pooling {
+                pooling.linear.inputs = 3;
+            }
+        }),
+    ] {
+        let error = refused(&|weights| change(&mut weights.blocks[0]));
+        assert!(
+            matches!(&error, TowerError::Shape { layer: found, .. } if found == layer),
+            "{error}"
+        );
+    }
+    assert!(matches!(
+        refused(&|weights| weights.value.output.outputs = 2),
+        TowerError::Shape { layer, expected: (1, 64, 1), .. } if layer == "value.output"
     ));
     assert!(matches!(
         refused(&|weights| { weights.value.hidden.bias.pop(); }),

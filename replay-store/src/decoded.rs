@@ -46,6 +46,8 @@ struct Position {
     visits_end: u32,
     result: f32,
     root_value: f32,
+    /// The number of the position in which the other player replied; 0, which is nobody's reply, where there is none.
+    reply: u32,
 }
 
 /// Where a position's numbers lie: from, to.
@@ -59,6 +61,8 @@ pub struct Decoded {
     visit_actions: Numbers,
     visits: Numbers,
     varying_rows: bool,
+    /// Actions of the whole game.
+    actions: u32,
     /// For each position the sum of the weights up to and with it, ascending to 1; none where all weigh the same.
     weights: Box<[f32]>,
 }
@@ -94,8 +98,10 @@ impl Decoded {
                     if is_second { -score } else { score }
                 },
                 root_value: game.root_values.get(ply).copied().unwrap_or_default(),
+                reply: 0,
             });
         }
+        find_replies(game, &mut positions);
         Self {
             weights: weights(game, &positions, surprise),
             positions: positions.into(),
@@ -103,6 +109,7 @@ impl Decoded {
             visit_actions: Numbers::new(visit_actions),
             visits: Numbers::new(visits),
             varying_rows: !game.row_lengths.is_empty(),
+            actions: game.actions.len() as u32,
         }
     }
 
@@ -156,6 +163,25 @@ impl Decoded {
         true
     }
 
+    /// Appends what auxiliary heads are trained towards in a position: the visits of the other player's reply, and how
+    /// many actions are left. `false` where there is no such position.
+    #[must_use]
+    pub fn append_auxiliary(&self, position: u32, batch: &mut Batch) -> bool {
+        let Some(found) = self.positions.get(position as usize) else {
+            return false;
+        };
+        let reply = match found.reply {
+            0 => None,
+            reply => self.spans(reply),
+        };
+        let (from, to) = reply.map_or((0, 0), |(_, _, visits)| visits);
+        batch.reply_counts.push((to - from) as u32);
+        self.visit_actions.append(from, to, &mut batch.reply_actions);
+        self.visits.append(from, to, &mut batch.reply_visits);
+        batch.moves_left.push(self.actions.saturating_sub(found.ply));
+        true
+    }
+
     fn spans(&self, position: u32) -> Option<(&Position, Span, Span)> {
         let at = position as usize;
         let found = self.positions.get(at)?;
@@ -168,6 +194,31 @@ impl Decoded {
             (row as usize, found.row_end as usize),
             (visits as usize, found.visits_end as usize),
         ))
+    }
+}
+
+/// A reply is the first later position in which the other player acts. Where that one is no training target there is none:
+/// what follows it answers something else.
+fn find_replies(game: &Game, positions: &mut [Position]) {
+    let mut left = positions.len();
+    let mut reply = 0;
+    // Of the ply after the one at hand: who acts, and the number of its position, 0 where it is no target. (Number 0
+    // itself has no target before it that it could be a reply to.)
+    let mut after: Option<(u8, u32)> = None;
+    for (ply, &mover) in game.movers.iter().enumerate().rev() {
+        if let Some((other, number)) = after
+            && other != mover
+        {
+            reply = number;
+        }
+        let target = left.checked_sub(1).and_then(|at| positions.get_mut(at));
+        let mut number = 0;
+        if let Some(position) = target.filter(|position| position.ply as usize == ply) {
+            position.reply = reply;
+            left -= 1;
+            number = left as u32;
+        }
+        after = Some((mover, number));
     }
 }
 
@@ -213,6 +264,9 @@ fn weights(game: &Game, positions: &[Position], surprise: &Surprise) -> Box<[f32
 
 #[cfg(test)]
 mod tests {
+    use rand::{Rng as _, SeedableRng as _};
+    use rand_chacha::ChaCha8Rng;
+
     use super::*;
     use crate::synthetic;
 
@@ -299,6 +353,65 @@ mod tests {
         let decoded = Decoded::new(&game, &only_policy);
         assert_eq!(decoded.choose(u64::MAX / 40 * 19), Some(9));
         assert_eq!(Decoded::new(&game, &Surprise::default()).choose(0), None);
+    }
+
+    /// The columns of some plies of a game, drawn anew: who acts, and whether the position is a target at all.
+    fn scattered(number: u64, plies: usize) -> Game {
+        let mut random = ChaCha8Rng::seed_from_u64(number);
+        let mut game = synthetic::game(number, plies);
+        game.movers = (0..plies).map(|_| u8::from(random.random_bool(0.4))).collect();
+        let (mut actions, mut visits) = (Vec::new(), Vec::new());
+        let mut at = 0;
+        for count in &mut game.visit_counts {
+            let own = at..at + *count as usize;
+            at = own.end;
+            if random.random_bool(0.3) {
+                *count = 0;
+            } else {
+                actions.extend_from_slice(&game.visit_actions[own.clone()]);
+                visits.extend_from_slice(&game.visits[own]);
+            }
+        }
+        (game.visit_actions, game.visits) = (actions, visits);
+        game
+    }
+
+    /// Walked forward from every position, ply by ply.
+    #[test]
+    fn replies_are_the_other_players_next_position() {
+        let (mut replied, mut alone) = (0, 0);
+        for number in 0..200 {
+            let plies = 1 + number as usize % 30;
+            let game = scattered(number, plies);
+            let ends: Vec<usize> = game
+                .visit_counts
+                .iter()
+                .scan(0, |end, &count| {
+                    *end += count as usize;
+                    Some(*end)
+                })
+                .collect();
+            let decoded = Decoded::new(&game, &Surprise::default());
+            let (mut batch, mut expected) = (Batch::default(), Batch::default());
+            let targets = (0..plies).filter(|&ply| game.visit_counts[ply] > 0);
+            for (position, ply) in targets.enumerate() {
+                assert!(decoded.append_auxiliary(position as u32, &mut batch));
+                let reply = (ply + 1..plies).find(|&later| game.movers[later] != game.movers[ply]);
+                let count = reply.map_or(0, |reply| game.visit_counts[reply]);
+                let end = reply.map_or(0, |reply| ends[reply]);
+                let own = end - count as usize..end;
+                expected.reply_counts.push(count);
+                expected
+                    .reply_actions
+                    .extend_from_slice(&game.visit_actions[own.clone()]);
+                expected.reply_visits.extend_from_slice(&game.visits[own]);
+                expected.moves_left.push((plies - ply) as u32);
+                *(if count > 0 { &mut replied } else { &mut alone }) += 1;
+            }
+            assert_eq!(batch, expected, "game {number}");
+            assert!(!decoded.append_auxiliary(decoded.positions(), &mut batch));
+        }
+        assert!(replied > 500 && alone > 500, "{replied}, {alone}");
     }
 
     #[test]

@@ -47,6 +47,9 @@ pub enum OpenError {
         /// The game and options asked for.
         asked: String,
     },
+    /// The archive's address means nothing here.
+    #[error("replay.archive: {0}")]
+    Archive(#[from] objects::LocationError),
     /// The file system reported an error.
     #[error("{path}: {source}")]
     Io {

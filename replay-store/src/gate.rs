@@ -7,13 +7,21 @@
 //!
 //! (Reverb's rate limiter, with a slack on one side.) The last condition makes a deadlock impossible, whatever the
 //! settings are and whatever a restart has done to the counts: a batch that waits, for more positions or for the bound,
-//! lets games in. All counts are the ledger's, so they survive restarts; positions are counted as sampled before they are sent.
+//! lets games in, and so does a learner that waits for positions somewhere else: of another store, or of all stores together,
+//! which may be behind each in its own way. All counts are the ledger's, so they survive restarts; positions are counted as sampled before they are sent.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, Instant},
+};
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::ledger::Ledger;
+
+/// How long a word of somebody who waits elsewhere holds; they say it again.
+const ELSEWHERE: Duration = Duration::from_secs(2);
 
 /// Bounds on how often a position is used on average. 0 switches a bound off.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -45,6 +53,8 @@ impl Bounds {
 pub struct Gate {
     batches: AtomicU64,
     games: AtomicU64,
+    /// Until when somebody waits elsewhere.
+    elsewhere: Mutex<Option<Instant>>,
     /// Changes whenever more games might be let in.
     opened: watch::Sender<u64>,
 }
@@ -71,6 +81,17 @@ impl Gate {
     pub fn game_waits(&self) -> Waiting<'_> {
         self.games.fetch_add(1, Ordering::SeqCst);
         Waiting(&self.games)
+    }
+
+    /// Somebody waits for positions, and not for a batch of this store: games are let in for a while.
+    pub fn somebody_waits(&self) {
+        *self.elsewhere.lock() = Some(Instant::now() + ELSEWHERE);
+        self.open();
+    }
+
+    /// Whether games are let in because somebody waits for positions, here or elsewhere.
+    pub fn lets_in(&self) -> bool {
+        self.batches_wait() || self.elsewhere.lock().is_some_and(|until| Instant::now() < until)
     }
 
     /// Whether any batch waits.
@@ -111,7 +132,9 @@ mod tests {
             prop_assert!(held.is_none() || gate.batches_wait());
             prop_assert!(bounds.may_sample(&ledger, batch) || bounds.may_insert(&ledger) || gate.batches_wait());
             drop(held);
-            prop_assert!(!gate.batches_wait());
+            prop_assert!(!gate.batches_wait() && !gate.lets_in());
+            gate.somebody_waits();
+            prop_assert!(gate.lets_in() && !gate.batches_wait());
         }
     }
 

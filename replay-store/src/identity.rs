@@ -27,6 +27,9 @@ pub struct Identity {
     pub options: u32,
     /// Values in each row, 0 where rows vary; `None` until the first game fixes it.
     pub row_length: Option<u32>,
+    /// What the store's files are called in an archive: drawn at random once it has one, so that no two stores share a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archive_name: Option<String>,
 }
 
 impl Identity {
@@ -37,6 +40,7 @@ impl Identity {
             game: game.into(),
             options,
             row_length: None,
+            archive_name: None,
         }
     }
 

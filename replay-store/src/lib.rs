@@ -16,6 +16,7 @@
 //! | [`identity`] | what a folder is for, and the lock that keeps a second process out |
 //! | [`disk`] | room on the disk: refusing games before it is full |
 //! | [`window`] | which games are sampled from |
+//! | [`held_out`] | which games are kept from training |
 //! | [`decoded`], [`cache`] | games as batches are made from them, kept up to a limit |
 //! | [`sampler`] | drawing positions, making batches |
 //! | [`open`], [`writer`], [`shared`], [`append`] | a store at work: one thread writes, any number read |
@@ -23,6 +24,7 @@
 //! | [`filter`] | which games are meant |
 //! | [`gate`] | bounds on uses of a position: whichever side is ahead waits |
 //! | [`exchange`] | archive files and NumPy arrays |
+//! | [`vault`] | where archives of sealed volumes are kept; [`archiver`]: how they come there |
 //! | [`rpc`] | the store's gRPC service |
 //! | [`serve`](mod@serve) | the role: opens, serves, closes |
 //! | [`metrics`] | its Prometheus metrics |
@@ -31,6 +33,7 @@
 //! with others to the youngest `volume` and flushes, and only then is it acknowledged and seen by `window`.
 
 pub mod append;
+pub mod archiver;
 pub mod cache;
 pub mod decoded;
 pub mod disk;
@@ -40,6 +43,7 @@ pub mod files;
 pub mod filter;
 pub mod frame;
 pub mod gate;
+pub mod held_out;
 pub mod identity;
 pub mod known;
 pub mod ledger;
@@ -56,6 +60,7 @@ pub mod shared;
 pub mod shelf;
 pub mod store;
 pub mod validate;
+pub mod vault;
 pub mod volume;
 pub mod window;
 pub mod writer;

@@ -21,6 +21,10 @@ const DAMAGED: &str = "minuet_replay_damaged_games_total";
 const DELETED: &str = "minuet_replay_deleted_games_total";
 const HITS: &str = "minuet_replay_cache_hits_total";
 const MISSES: &str = "minuet_replay_cache_misses_total";
+const ARCHIVED: &str = "minuet_replay_archived_volumes_total";
+const ARCHIVED_BYTES: &str = "minuet_replay_archived_bytes_total";
+const ARCHIVE_FAILURES: &str = "minuet_replay_archive_failures_total";
+const UNARCHIVED: &str = "minuet_replay_unarchived_volumes";
 const FLUSH: &str = "minuet_replay_flush_seconds";
 const COMMIT: &str = "minuet_replay_commit_games";
 
@@ -41,6 +45,10 @@ pub fn describe() {
     describe_counter!(DELETED, "games deleted by request");
     describe_counter!(HITS, "sampled positions whose game was decoded already");
     describe_counter!(MISSES, "sampled positions whose game was read from disk");
+    describe_counter!(ARCHIVED, "sealed volumes written to the archive");
+    describe_counter!(ARCHIVED_BYTES, "bytes written to the archive");
+    describe_counter!(ARCHIVE_FAILURES, "attempts to write to the archive that failed");
+    describe_gauge!(UNARCHIVED, "sealed volumes that are not in the archive yet");
     describe_histogram!(
         FLUSH,
         "seconds from the write of a group of games until it is durable"
@@ -53,10 +61,14 @@ pub fn describe() {
         POSITIONS_SAMPLED,
         DUPLICATES,
         DAMAGED,
+        ARCHIVED,
+        ARCHIVED_BYTES,
+        ARCHIVE_FAILURES,
     ] {
         counter!(name).increment(0);
     }
     counter!(REFUSED, "reason" => "full").increment(0);
+    gauge!(UNARCHIVED).set(0.0);
 }
 
 /// A group of games is durable.
@@ -119,4 +131,20 @@ pub fn deleted(games: u64) {
 /// Acknowledged games cannot be read.
 pub fn damaged(games: u64) {
     counter!(DAMAGED).increment(games);
+}
+
+/// A volume of so many bytes is in the archive.
+pub fn archived(bytes: usize) {
+    counter!(ARCHIVED).increment(1);
+    counter!(ARCHIVED_BYTES).increment(bytes as u64);
+}
+
+/// The archive took nothing.
+pub fn archive_failed() {
+    counter!(ARCHIVE_FAILURES).increment(1);
+}
+
+/// So many sealed volumes are not in the archive.
+pub fn unarchived(volumes: usize) {
+    gauge!(UNARCHIVED).set(volumes as f64);
 }

@@ -3,11 +3,11 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
-    sync::Arc,
+    sync::{Arc, atomic::AtomicU64},
 };
 
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::{
     cache::Cache,
@@ -22,6 +22,7 @@ use crate::{
     settings::Settings,
     shared::{Shared, State, volume_folder, volumes_folder},
     shelf::Shelf,
+    vault::Vault,
     window::Window,
     writer::Fill,
 };
@@ -38,6 +39,8 @@ pub struct Opened {
     pub fill: Fill,
     /// Acknowledged games that are gone, found out just now.
     pub losses: Vec<Loss>,
+    /// Where sealed volumes are written, if they are.
+    pub vault: Option<Vault>,
 }
 
 /// Opens the store that `settings` describe, or makes it.
@@ -46,7 +49,17 @@ pub struct Opened {
 /// [`OpenError`]; the folder is as it was then, but for volumes that were mended.
 pub fn open(settings: Settings, files: Arc<dyn Files>) -> Result<Opened, OpenError> {
     let folder = settings.folder.clone();
-    let (claim, identity) = identity::claim(files.as_ref(), &folder, &settings.game, settings.options)?;
+    let vault = match settings.archive.as_str() {
+        "" => None,
+        location => Some(Vault::open(location)?),
+    };
+    let (claim, mut identity) = identity::claim(files.as_ref(), &folder, &settings.game, settings.options)?;
+    if vault.is_some() && identity.archive_name.is_none() {
+        identity.archive_name = Some(format!("store-{:016x}", rand::random::<u64>()));
+        identity
+            .save(files.as_ref(), &folder)
+            .map_err(OpenError::io(&folder))?;
+    }
     let ledger_path = folder.join("ledger");
     let (file, found) =
         LedgerFile::open(files.as_ref(), &ledger_path).map_err(OpenError::io(&ledger_path))?;
@@ -82,6 +95,7 @@ pub fn open(settings: Settings, files: Arc<dyn Files>) -> Result<Opened, OpenErr
             folder: &path,
             damaged: &damaged,
             engine: settings.engine,
+            held_out: settings.held_out,
         };
         let recovered = recover::open(ground, first, end, ledger)?;
         report(&path, &recovered);
@@ -89,10 +103,11 @@ pub fn open(settings: Settings, files: Arc<dyn Files>) -> Result<Opened, OpenErr
         losses.extend(recovered.losses);
         fill = Fill::default();
         for survivor in &recovered.survivors {
-            fill.positions += u64::from(survivor.trainable.max(1));
+            let uses = settings.held_out.uses(&survivor.id, survivor.trainable);
+            fill.positions += u64::from(uses.trainable.max(1));
             fill.bytes += u64::from(survivor.bytes);
             known.insert(survivor.id, survivor.sequence);
-            window.push(survivor.sequence, survivor.trainable, survivor.bytes);
+            window.push(survivor.sequence, uses, survivor.bytes);
         }
         for (sequence, id) in recovered.deleted {
             known.insert(id, sequence);
@@ -104,7 +119,10 @@ pub fn open(settings: Settings, files: Arc<dyn Files>) -> Result<Opened, OpenErr
     let positions = window.positions();
     let keeper = Keeper::new(file, ledger).map_err(OpenError::io(&ledger_path))?;
     files.sync_folder(&folder).map_err(OpenError::io(&folder))?;
+    let archived_to = if vault.is_some() { 0 } else { u64::MAX };
     let shared = Shared {
+        archived_to: AtomicU64::new(archived_to),
+        sealed: Notify::new(),
         files,
         cache: Cache::new(settings.cache_bytes),
         settings,
@@ -124,6 +142,7 @@ pub fn open(settings: Settings, files: Arc<dyn Files>) -> Result<Opened, OpenErr
         identity,
         fill,
         losses,
+        vault,
     })
 }
 

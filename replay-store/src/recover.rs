@@ -17,6 +17,7 @@ use crate::{
     error::OpenError,
     files::Files,
     frame::Id,
+    held_out::HeldOut,
     ledger::Ledger,
     record,
     salvage::Salvage,
@@ -82,6 +83,8 @@ pub struct Ground<'a> {
     pub damaged: &'a Path,
     /// What a new volume is.
     pub engine: Engine,
+    /// Which games are kept from training.
+    pub held_out: HeldOut,
 }
 
 /// Opens the volume on `ground` whose first sequence number is `first`.
@@ -307,7 +310,8 @@ fn rebuild(
             if let Some((survivor, record)) = found {
                 if sequence >= range.acknowledged {
                     ledger.games_inserted += 1;
-                    ledger.positions_inserted += u64::from(survivor.trainable);
+                    let uses = ground.held_out.uses(&survivor.id, survivor.trainable);
+                    ledger.positions_inserted += u64::from(uses.trainable);
                 }
                 batched += record.len();
                 batch.push(Entry {

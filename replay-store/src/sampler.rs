@@ -17,6 +17,9 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::{decoded::Decoded, window::Window};
 
+/// Keeps the draws to validate on apart from others by the same seed.
+const VALIDATION_DRAWS: u64 = 0x7661_6c69_6461_7465;
+
 /// How positions are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sampling {
@@ -111,10 +114,41 @@ pub fn draw(
     Some(picks)
 }
 
-/// Puts the drawn positions together, in the order of the draw; `games` are the picks' games.
+/// Draws `count` positions, with replacement, from all that are held out of training, each as likely as any other; `None`
+/// from a window that has none.
+pub fn draw_held_out(window: &Window, seed: u64, number: u64, count: usize) -> Option<Vec<Pick>> {
+    let mut end = 0;
+    let games: Vec<(u64, u64, u32)> = window
+        .from(0)
+        .filter(|slot| slot.held_out > 0)
+        .map(|slot| {
+            end += u64::from(slot.held_out);
+            (end, slot.sequence, slot.held_out)
+        })
+        .collect();
+    if end == 0 {
+        return None;
+    }
+    let mut random = ChaCha8Rng::seed_from_u64(seed ^ VALIDATION_DRAWS);
+    random.set_stream(number);
+    let picks = (0..count).filter_map(|_| {
+        let drawn = ((u128::from(random.next_u64()) * u128::from(end)) >> 64) as u64;
+        let &(end, sequence, positions) = games.get(games.partition_point(|&(end, ..)| end <= drawn))?;
+        let begin = end - u64::from(positions);
+        Some(Pick {
+            sequence,
+            position: (drawn - begin) as u32,
+            within: 0,
+        })
+    });
+    Some(picks.collect())
+}
+
+/// Puts the drawn positions together, in the order of the draw, with what auxiliary heads are trained towards where that is
+/// asked for; `games` are the picks' games.
 ///
 /// `None` where a game does not have the position that was drawn, which no whole record brings about.
-pub fn assemble(picks: &[Pick], games: &[Arc<Decoded>]) -> Option<Batch> {
+pub fn assemble(picks: &[Pick], games: &[Arc<Decoded>], auxiliary: bool) -> Option<Batch> {
     let (mut rows, mut visits) = (0, 0);
     for (pick, game) in picks.iter().zip(games) {
         let sizes = game.sizes(pick.position);
@@ -137,7 +171,10 @@ pub fn assemble(picks: &[Pick], games: &[Arc<Decoded>]) -> Option<Batch> {
     picks
         .iter()
         .zip(games)
-        .all(|(pick, game)| game.append(pick.position, pick.sequence, &mut batch))
+        .all(|(pick, game)| {
+            game.append(pick.position, pick.sequence, &mut batch)
+                && (!auxiliary || game.append_auxiliary(pick.position, &mut batch))
+        })
         .then_some(batch)
 }
 
@@ -226,6 +263,35 @@ mod tests {
             deviation.abs() < 5.0,
             "χ² = {chi2} at {freedom} degrees of freedom"
         );
+    }
+
+    #[test]
+    fn held_out_positions_are_drawn_apart() {
+        use crate::held_out::Uses;
+
+        let mut window = Window::new(1000);
+        for sequence in 1..=60u64 {
+            let is_held_out = sequence % 5 == 0;
+            let (trainable, held_out) = if is_held_out { (0, 3) } else { (4, 0) };
+            window.push(sequence, Uses { trainable, held_out }, 1);
+        }
+        let picks = draw_held_out(&window, 1, 1, 2_000).unwrap();
+        let seen: std::collections::BTreeSet<(u64, u32)> =
+            picks.iter().map(|pick| (pick.sequence, pick.position)).collect();
+        let all = (1..=12).flat_map(|game| (0..3).map(move |position| (5 * game, position)));
+        assert!(seen.into_iter().eq(all));
+        assert_eq!(draw_held_out(&window, 1, 1, 50).unwrap(), picks[..50]);
+        // And are never trained on.
+        let trained = draw(&window, 1, 1, 5_000).unwrap();
+        assert!(trained.iter().all(|pick| pick.sequence % 5 > 0));
+        window.lose(5);
+        assert!(
+            draw_held_out(&window, 1, 2, 500)
+                .unwrap()
+                .iter()
+                .all(|pick| pick.sequence > 5)
+        );
+        assert_eq!(draw_held_out(&Window::new(5), 1, 1, 1), None);
     }
 
     #[test]

@@ -38,7 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// is not acknowledged by then is the senders' to send again.
 pub async fn run(config: RunConfig, shutdown: CancellationToken) -> anyhow::Result<()> {
     let door = Door::new(&config.security, right)?;
-    let listener = listen(config.replay.listen_address()).await?;
+    let listener = listen(&config.replay.listen_address()?).await?;
     serve_behind(
         door,
         &config.replay.health,
@@ -65,7 +65,7 @@ pub fn address(folder: &Path) -> Option<SocketAddr> {
 fn right(path: &str) -> Option<Right> {
     let method = path.strip_prefix("/minuet.v1.ReplayStore/");
     match method {
-        Some("Append") => Some(Right::Append),
+        Some("Append" | "KnownGames") => Some(Right::Append),
         Some("Stats") => None,
         Some("Sample" | "ListGames" | "GetGame" | "Export") => Some(Right::Sample),
         _ => Some(Right::Administer),

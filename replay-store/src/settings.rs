@@ -6,6 +6,7 @@ use service::config::RunConfig;
 
 use crate::{
     gate::Bounds,
+    held_out::HeldOut,
     sampler::{PowerLaw, Sampling, Surprise},
     volume::Engine,
 };
@@ -30,6 +31,8 @@ pub const MAX_UNACKNOWLEDGED: usize = 256;
 pub const MAX_GAME_BYTES: usize = 16 << 20;
 /// Most positions in a batch.
 pub const MAX_BATCH_POSITIONS: u32 = 65_536;
+/// Most ids in one request of `KnownGames`.
+pub const MAX_ASKED: usize = 65_536;
 /// Most games in one answer to `ListGames`.
 pub const MAX_LISTED: u32 = 1000;
 
@@ -48,6 +51,8 @@ pub struct Settings {
     pub window_positions: u64,
     /// How positions are drawn.
     pub sampling: Sampling,
+    /// Which games are kept from training.
+    pub held_out: HeldOut,
     /// Bounds on how often a position is used.
     pub bounds: Bounds,
     /// Memory for decoded games, in bytes.
@@ -58,6 +63,8 @@ pub struct Settings {
     pub min_free_bytes: u64,
     /// Games whose ids are remembered at least, retired ones included.
     pub remembered_games: u64,
+    /// Where sealed volumes are written before they are removed: a folder or a URL; empty: nowhere.
+    pub archive: String,
 }
 
 impl Settings {
@@ -80,6 +87,7 @@ impl Settings {
                     value: config.replay.value_surprise,
                 },
             },
+            held_out: HeldOut::new(config.replay.held_out),
             bounds: Bounds {
                 min_uses: config.replay.min_uses,
                 max_uses: config.replay.max_uses,
@@ -89,6 +97,7 @@ impl Settings {
             max_disk_bytes: config.replay.max_disk_mib.saturating_mul(MIB),
             min_free_bytes: config.replay.min_free_mib.saturating_mul(MIB),
             remembered_games: config.replay.remembered_games,
+            archive: config.replay.archive.clone(),
         }
     }
 

@@ -3,12 +3,15 @@
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::{
     cache::Cache, error::StoreFailed, files::Files, gate::Gate, known::Known, ledger::Keeper, metrics,
@@ -56,6 +59,10 @@ pub struct Shared {
     pub positions: watch::Sender<u64>,
     /// Whether the store works.
     pub state: watch::Sender<State>,
+    /// Volumes that end below this sequence number are in the archive; all are as good as that where there is none.
+    pub archived_to: AtomicU64,
+    /// Rung when a volume was sealed.
+    pub sealed: Notify,
     /// When a lack of room was last logged.
     pub room_warning: Mutex<Option<Instant>>,
 }
@@ -80,6 +87,13 @@ impl Shared {
             );
             self.announce();
         }
+    }
+
+    /// Sealed volumes that are not in the archive yet.
+    pub fn unarchived(&self) -> usize {
+        let to = self.archived_to.load(Ordering::SeqCst);
+        let sealed = self.shelf.sealed();
+        sealed.iter().filter(|(_, end)| *end > to).count()
     }
 
     /// Stops the store for good.

@@ -31,6 +31,15 @@ impl Shelf {
         }
     }
 
+    /// The volumes that are not written to any more, oldest first, each with the first sequence number after it.
+    pub fn sealed(&self) -> Vec<(Arc<Volume>, u64)> {
+        let volumes = self.volumes.read();
+        let pairs = volumes.iter().zip(volumes.iter().skip(1));
+        pairs
+            .map(|(volume, next)| (Arc::clone(volume), next.first()))
+            .collect()
+    }
+
     /// Takes the oldest volume off; it is closed when its last reader is done.
     pub fn remove_oldest(&self) {
         let mut volumes = self.volumes.write();

@@ -13,6 +13,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use crate::{
     append::{Pending, Reply, Verdict},
+    archiver::{Archiver, Archiving},
     decoded::Decoded,
     disk::{self, FileSystem, Probe, Room},
     error::{OpenError, StoreFailed},
@@ -41,6 +42,8 @@ pub struct Store {
     queue: mpsc::Sender<Command>,
     queued: Arc<Semaphore>,
     writer: Mutex<Option<JoinHandle<()>>>,
+    /// Ends with this.
+    archiver: Mutex<Option<Archiving>>,
     losses: Vec<Loss>,
 }
 
@@ -117,6 +120,7 @@ impl Store {
         let opened = open::open(settings, files)?;
         let shared = Arc::new(opened.shared);
         let (queue, waiting) = mpsc::channel(MAX_COMMIT_GAMES);
+        let archive_name = opened.identity.archive_name.clone();
         let writer = Writer::new(
             Arc::clone(&shared),
             opened.claim,
@@ -128,16 +132,31 @@ impl Store {
             .name("replay-writer".into())
             .spawn({
                 let shared = Arc::clone(&shared);
-                move || match contain(|| writer.run(waiting)) {
-                    Ok(Ok(())) => shared.close(),
-                    Ok(Err(failure)) => shared.fail(failure),
-                    Err(panic) => shared.fail(StoreFailed {
-                        reason: format!("the writer panicked: {panic}"),
-                    }),
+                let mut waiting = waiting;
+                move || {
+                    match contain(|| writer.run(&mut waiting)) {
+                        Ok(Ok(())) => shared.close(),
+                        Ok(Err(failure)) => shared.fail(failure),
+                        Err(panic) => shared.fail(StoreFailed {
+                            reason: format!("the writer panicked: {panic}"),
+                        }),
+                    }
+                    // A game that was just being queued would lie there for as long as the store lives, and whoever sent it
+                    // would wait as long: dropping the receiver does not wait for senders, this does.
+                    waiting.close();
+                    while waiting.blocking_recv().is_some() {}
                 }
             })
             .map_err(OpenError::io("replay-writer"))?;
+        let archiver = match (opened.vault, archive_name) {
+            (Some(vault), Some(name)) => {
+                let archiver = Archiver::new(vault, name, Arc::clone(&shared), queue.downgrade());
+                Some(archiver.start().map_err(OpenError::io("replay-archiver"))?)
+            }
+            _ => None,
+        };
         Ok(Self {
+            archiver: Mutex::new(archiver),
             shared,
             queue,
             queued: Arc::new(Semaphore::new(MAX_QUEUED_KIB as usize)),
@@ -222,6 +241,54 @@ impl Store {
     /// # Errors
     /// [`SampleError`].
     pub fn batch(&self, seed: u64, number: u64, positions: usize) -> Result<Batch, SampleError> {
+        self.draw(seed, number, positions, false)
+    }
+
+    /// As [`Store::batch`], with what auxiliary heads are trained towards.
+    ///
+    /// # Errors
+    /// [`SampleError`].
+    pub fn auxiliary_batch(&self, seed: u64, number: u64, positions: usize) -> Result<Batch, SampleError> {
+        self.draw(seed, number, positions, true)
+    }
+
+    /// Draws batch `number` of `seed` from games that are held out of training. It is not counted as sampled, and no bound
+    /// holds it back. Blocks on the disk.
+    ///
+    /// # Errors
+    /// [`SampleError::Empty`] where no game is held out, and as [`Store::batch`].
+    pub fn held_out_batch(
+        &self,
+        seed: u64,
+        number: u64,
+        positions: usize,
+        auxiliary: bool,
+    ) -> Result<Batch, SampleError> {
+        for _ in 0..REDRAWS {
+            let picks = {
+                let window = self.shared.window.read();
+                sampler::draw_held_out(&window, seed, number, positions).ok_or(SampleError::Empty)?
+            };
+            let Some(games) = self.decoded(&picks) else {
+                continue;
+            };
+            let batch = sampler::assemble(&picks, &games, auxiliary).ok_or(SampleError::Unreadable)?;
+            return Ok(self.labelled(batch, number));
+        }
+        Err(SampleError::Unreadable)
+    }
+
+    /// With what is said of every batch.
+    fn labelled(&self, mut batch: Batch, number: u64) -> Batch {
+        batch.number = number;
+        batch.positions_inserted = self.shared.keeper.lock().now().positions_inserted;
+        batch.window_positions = self.shared.window.read().positions();
+        batch.game.clone_from(&self.shared.settings.game);
+        batch.options = self.shared.settings.options;
+        batch
+    }
+
+    fn draw(&self, seed: u64, number: u64, positions: usize, auxiliary: bool) -> Result<Batch, SampleError> {
         for _ in 0..REDRAWS {
             if let State::Failed(failure) = &*self.shared.state.borrow() {
                 return Err(failure.clone().into());
@@ -233,10 +300,9 @@ impl Store {
             let sampling = &self.shared.settings.sampling;
             let newest = newest(sampling, &ledger);
             let within = !sampling.surprise.is_off();
-            let (mut picks, window_positions) = {
+            let mut picks = {
                 let window = self.shared.window.read();
-                let picks = sampler::draw(&window, newest, within, seed, number, positions);
-                (picks.ok_or(SampleError::Empty)?, window.positions())
+                sampler::draw(&window, newest, within, seed, number, positions).ok_or(SampleError::Empty)?
             };
             let Some(games) = self.decoded(&picks) else {
                 continue;
@@ -246,10 +312,10 @@ impl Store {
                     pick.position = position;
                 }
             }
-            let Some(mut batch) = sampler::assemble(&picks, &games) else {
+            let Some(batch) = sampler::assemble(&picks, &games, auxiliary) else {
                 return Err(SampleError::Unreadable);
             };
-            let inserted = {
+            {
                 let mut keeper = self.shared.keeper.lock();
                 // Others may have sampled meanwhile.
                 if !self
@@ -270,15 +336,9 @@ impl Store {
                     self.shared.fail(failure.clone());
                     return Err(failure.into());
                 }
-                keeper.now().positions_inserted
-            };
+            }
             self.shared.gate.open();
-            batch.number = number;
-            batch.positions_inserted = inserted;
-            batch.window_positions = window_positions;
-            batch.game.clone_from(&self.shared.settings.game);
-            batch.options = self.shared.settings.options;
-            return Ok(batch);
+            return Ok(self.labelled(batch, number));
         }
         Err(SampleError::Unreadable)
     }
@@ -348,6 +408,12 @@ impl Store {
         self.read(sequence)
     }
 
+    /// Which of these games it has, or had: those that it would take for duplicates.
+    pub fn known(&self, ids: &[Id]) -> Vec<bool> {
+        let known = self.shared.known.read();
+        ids.iter().map(|id| known.sequence(id).is_some()).collect()
+    }
+
     /// Who waits for the other side.
     pub fn gate(&self) -> &Gate {
         &self.shared.gate
@@ -355,7 +421,7 @@ impl Store {
 
     /// Whether more games may come in: batches are not too far behind, or one waits for games.
     pub fn may_insert(&self) -> bool {
-        self.shared.gate.batches_wait()
+        self.shared.gate.lets_in()
             || self
                 .shared
                 .settings
@@ -363,12 +429,15 @@ impl Store {
                 .may_insert(&self.shared.keeper.lock().now())
     }
 
-    /// The window's games that fit a filter, which must not be empty: their sequence numbers and trainable positions.
+    /// The window's games that fit a filter, which must not be empty: their sequence numbers and positions with visit
+    /// counts.
     /// Blocks on the disk.
     pub fn find(&self, filter: &Filter) -> Vec<(u64, u32)> {
         let slots: Vec<(u64, u32)> = {
             let window = self.shared.window.read();
-            let all = window.from(0).map(|slot| (slot.sequence, slot.trainable));
+            let all = window
+                .from(0)
+                .map(|slot| (slot.sequence, slot.trainable + slot.held_out));
             match filter.ids() {
                 [] => all.collect(),
                 ids => {
@@ -505,6 +574,7 @@ impl Store {
             sampled_window_positions: newest(&self.shared.settings.sampling, &ledger).min(window.positions()),
             appends_held: self.shared.gate.games_wait(),
             samples_held: self.shared.gate.batches_wait(),
+            held_out_positions: window.held_out(),
         }
     }
 
@@ -513,6 +583,10 @@ impl Store {
     /// # Errors
     /// [`StoreFailed`] where the store had failed, or fails at this.
     pub fn close(&self) -> Result<(), StoreFailed> {
+        // What it has not written yet it writes when the store is opened again.
+        if let Some(archiver) = self.archiver.lock().take() {
+            archiver.end();
+        }
         // The writer is gone already where this cannot be sent.
         let _ = self.queue.blocking_send(Command::Close);
         if let Some(writer) = self.writer.lock().take() {

@@ -9,6 +9,8 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use crate::held_out::Uses;
+
 /// A game in the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
@@ -16,6 +18,8 @@ pub struct Slot {
     pub sequence: u64,
     /// Its trainable positions; 0 too where it cannot be read any more.
     pub trainable: u32,
+    /// Its positions to validate on, of a game that is held out of training.
+    pub held_out: u32,
     /// Bytes of its record.
     pub bytes: u32,
     /// The offset one beyond its positions.
@@ -30,6 +34,7 @@ pub struct Window {
     limit: u64,
     begin: u64,
     positions: u64,
+    held_out: u64,
     bytes: u64,
 }
 
@@ -41,22 +46,26 @@ impl Window {
             limit,
             begin: 0,
             positions: 0,
+            held_out: 0,
             bytes: 0,
         }
     }
 
     /// Adds the youngest game, and retires what is too old by then; the retired games are gone from the window.
-    pub fn push(&mut self, sequence: u64, trainable: u32, bytes: u32) -> Vec<Slot> {
+    pub fn push(&mut self, sequence: u64, uses: impl Into<Uses>, bytes: u32) -> Vec<Slot> {
+        let Uses { trainable, held_out } = uses.into();
         let span = trainable.max(1);
         let end = self.end() + u64::from(span);
         self.slots.push_back(Slot {
             sequence,
             trainable,
+            held_out,
             bytes,
             end,
             span,
         });
         self.positions += u64::from(trainable);
+        self.held_out += u64::from(held_out);
         self.bytes += u64::from(bytes);
         let mut retired = Vec::new();
         while let Some(oldest) = self.slots.front()
@@ -64,6 +73,7 @@ impl Window {
         {
             self.begin = oldest.end;
             self.positions -= u64::from(oldest.trainable);
+            self.held_out -= u64::from(oldest.held_out);
             self.bytes -= u64::from(oldest.bytes);
             retired.extend(self.slots.pop_front());
         }
@@ -76,9 +86,10 @@ impl Window {
             return false;
         };
         match self.slots.get_mut(at) {
-            Some(slot) if slot.trainable > 0 => {
+            Some(slot) if slot.trainable > 0 || slot.held_out > 0 => {
                 self.positions -= u64::from(slot.trainable);
-                slot.trainable = 0;
+                self.held_out -= u64::from(slot.held_out);
+                (slot.trainable, slot.held_out) = (0, 0);
                 true
             }
             _ => false,
@@ -92,10 +103,12 @@ impl Window {
             .partition(|slot| sequences.contains(&slot.sequence));
         self.begin = 0;
         self.positions = 0;
+        self.held_out = 0;
         self.bytes = 0;
         for mut slot in kept {
             slot.end = self.end() + u64::from(slot.span);
             self.positions += u64::from(slot.trainable);
+            self.held_out += u64::from(slot.held_out);
             self.bytes += u64::from(slot.bytes);
             self.slots.push_back(slot);
         }
@@ -105,6 +118,11 @@ impl Window {
     /// Trainable positions in the window.
     pub fn positions(&self) -> u64 {
         self.positions
+    }
+
+    /// Positions in the window to validate on.
+    pub fn held_out(&self) -> u64 {
+        self.held_out
     }
 
     /// Games in the window.
@@ -179,6 +197,7 @@ mod tests {
     #[derive(Clone, Debug)]
     enum Step {
         Push(u32),
+        PushHeldOut(u32),
         Lose(prop::sample::Index),
         Delete(prop::sample::Index),
     }
@@ -191,6 +210,7 @@ mod tests {
             steps in prop::collection::vec(
                 prop_oneof![
                     8 => (0u32..12).prop_map(Step::Push),
+                    2 => (0u32..12).prop_map(Step::PushHeldOut),
                     2 => any::<prop::sample::Index>().prop_map(Step::Lose),
                     1 => any::<prop::sample::Index>().prop_map(Step::Delete),
                 ],
@@ -198,13 +218,18 @@ mod tests {
             ),
         ) {
             let mut window = Window::new(limit);
-            let mut model: Vec<(u64, u32, u32)> = Vec::new(); // sequence, weight, trainable
+            let mut model: Vec<(u64, u32, u32, u32)> = Vec::new(); // sequence, weight, trainable, held out
             let mut next = 1;
             for step in steps {
                 match step {
-                    Step::Push(trainable) => {
-                        let retired = window.push(next, trainable, 10);
-                        model.push((next, trainable.max(1), trainable));
+                    Step::Push(_) | Step::PushHeldOut(_) => {
+                        let (trainable, held_out) = match step {
+                            Step::Push(trainable) => (trainable, 0),
+                            Step::PushHeldOut(held_out) => (0, held_out),
+                            _ => unreachable!(),
+                        };
+                        let retired = window.push(next, Uses { trainable, held_out }, 10);
+                        model.push((next, trainable.max(1), trainable, held_out));
                         next += 3;
                         let mut gone = Vec::new();
                         while model[1..].iter().map(|game| u64::from(game.1)).sum::<u64>() >= limit {
@@ -215,7 +240,7 @@ mod tests {
                     Step::Lose(which) if !model.is_empty() => {
                         let at = which.index(model.len());
                         let game = &mut model[at];
-                        let had = std::mem::take(&mut game.2) > 0;
+                        let had = std::mem::take(&mut game.2) + std::mem::take(&mut game.3) > 0;
                         prop_assert_eq!(window.lose(game.0), had);
                     }
                     Step::Lose(_) => prop_assert!(!window.lose(1)),
@@ -234,6 +259,8 @@ mod tests {
                 drawn.sort_unstable();
                 prop_assert_eq!(&drawn, &expected);
                 prop_assert_eq!(window.positions(), expected.len() as u64);
+                let held_out: u64 = model.iter().map(|game| u64::from(game.3)).sum();
+                prop_assert_eq!(window.held_out(), held_out);
                 prop_assert_eq!(window.games(), model.len() as u64);
                 prop_assert_eq!(window.bytes(), 10 * model.len() as u64);
                 prop_assert_eq!(window.range(), model.first().map(|first| (first.0, model[model.len() - 1].0)));

@@ -8,7 +8,7 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     time::Instant,
 };
 
@@ -16,10 +16,12 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     append::{Pending, Verdict},
+    archiver,
     disk::Room,
     error::StoreFailed,
     files,
     frame::Id,
+    held_out::Uses,
     identity::{Claim, Identity},
     ledger::Ledger,
     metrics, record,
@@ -34,6 +36,8 @@ pub enum Command {
     Append(Pending),
     /// Delete games for good; told once that is durable.
     Delete(Vec<u64>, oneshot::Sender<Result<Deleted, VolumeError>>),
+    /// More volumes are in the archive: those that are retired can be removed.
+    Archived,
     /// Finish what waits, and close the store.
     Close,
 }
@@ -43,7 +47,7 @@ pub enum Command {
 pub struct Deleted {
     /// Games.
     pub games: u64,
-    /// Their trainable positions.
+    /// Their positions with visit counts.
     pub positions: u64,
 }
 
@@ -82,7 +86,7 @@ impl Writer {
     ///
     /// # Errors
     /// [`StoreFailed`] after the first thing that must not fail.
-    pub fn run(mut self, mut queue: mpsc::Receiver<Command>) -> Result<(), StoreFailed> {
+    pub fn run(mut self, queue: &mut mpsc::Receiver<Command>) -> Result<(), StoreFailed> {
         self.remove_retired()?;
         let mut waiting = Vec::new();
         let mut is_closing = false;
@@ -102,6 +106,7 @@ impl Writer {
             self.commit(std::mem::take(&mut waiting))?;
             match other {
                 Some(Other::Close) => is_closing = true,
+                Some(Other::Archived) => self.remove_retired()?,
                 Some(Other::Delete(sequences, told)) => {
                     let deleted = self.delete(sequences);
                     let failure = deleted
@@ -138,10 +143,12 @@ impl Writer {
         let mut ledger = before;
         ledger.next_sequence += games.len() as u64;
         ledger.games_inserted += games.len() as u64;
-        ledger.positions_inserted += games
+        let held_out = self.shared.settings.held_out;
+        let uses: Vec<Uses> = games
             .iter()
-            .map(|game| u64::from(game.checked.trainable))
-            .sum::<u64>();
+            .map(|game| held_out.uses(&game.checked.id, game.checked.trainable))
+            .collect();
+        ledger.positions_inserted += uses.iter().map(|uses| u64::from(uses.trainable)).sum::<u64>();
         let mut senders = Vec::with_capacity(games.len());
         let mut entries = Vec::with_capacity(games.len());
         for (sequence, game) in (before.next_sequence..).zip(games) {
@@ -165,8 +172,7 @@ impl Writer {
             return self.remove_retired();
         }
 
-        let trainable: Vec<u32> = senders.iter().map(|(checked, ..)| checked.trainable).collect();
-        self.publish(&entries, &trainable);
+        self.publish(&entries, &uses);
         for (_, reply, _room) in senders {
             reply(Verdict::Stored);
         }
@@ -218,8 +224,15 @@ impl Writer {
                 (game.reply)(verdict);
             } else if let Err(no_room) = self.room.check(game.record.len() as u64) {
                 metrics::refused("disk");
-                self.shared.warn_of_room(&no_room);
-                (game.reply)(refused_for_now(&no_room));
+                let reason = match self.shared.unarchived() {
+                    0 => no_room.to_string(),
+                    volumes => format!(
+                        "{no_room}; {volumes} sealed volumes cannot be removed before they are in {}",
+                        self.shared.settings.archive
+                    ),
+                };
+                self.shared.warn_of_room(&reason);
+                (game.reply)(refused_for_now(&reason));
             } else {
                 ids.insert(game.id());
                 admitted.games.push(game);
@@ -278,7 +291,7 @@ impl Writer {
     }
 
     /// Lets samplers see the games, and retires what they push out.
-    fn publish(&mut self, entries: &[Entry], trainable: &[u32]) {
+    fn publish(&mut self, entries: &[Entry], uses: &[Uses]) {
         {
             let mut known = self.shared.known.write();
             for entry in entries {
@@ -288,10 +301,10 @@ impl Writer {
         let mut retired = Vec::new();
         {
             let mut window = self.shared.window.write();
-            for (entry, &trainable) in entries.iter().zip(trainable) {
+            for (entry, &uses) in entries.iter().zip(uses) {
                 let bytes = entry.record.len() as u32;
-                retired.extend(window.push(entry.sequence, trainable, bytes));
-                self.fill.positions += u64::from(trainable.max(1));
+                retired.extend(window.push(entry.sequence, uses, bytes));
+                self.fill.positions += u64::from(uses.trainable.max(1));
                 self.fill.bytes += u64::from(bytes);
             }
             metrics::window(&window);
@@ -301,7 +314,7 @@ impl Writer {
         }
         metrics::inserted(
             entries.len(),
-            trainable.iter().map(|&count| u64::from(count)).sum(),
+            uses.iter().map(|uses| u64::from(uses.trainable)).sum(),
         );
         self.shared.announce();
     }
@@ -331,7 +344,10 @@ impl Writer {
                 self.shared.cache.remove(slot.sequence);
             }
             deleted.games += gone.len() as u64;
-            deleted.positions += gone.iter().map(|slot| u64::from(slot.trainable)).sum::<u64>();
+            deleted.positions += gone
+                .iter()
+                .map(|slot| u64::from(slot.trainable + slot.held_out))
+                .sum::<u64>();
         }
         metrics::deleted(deleted.games);
         metrics::window(&self.shared.window.read());
@@ -350,6 +366,7 @@ impl Writer {
         match Volume::open(files, &folder, next, self.shared.settings.engine) {
             Ok(volume) => {
                 self.shared.shelf.push(volume);
+                self.shared.sealed.notify_one();
                 self.fill = Fill::default();
                 Ok(())
             }
@@ -368,7 +385,7 @@ impl Writer {
         }
     }
 
-    /// Removes volumes whose games are all retired; their ids are kept.
+    /// Removes volumes whose games are all retired, and in the archive where there is one; their ids are kept.
     fn remove_retired(&mut self) -> Result<(), StoreFailed> {
         while let Some((oldest, next)) = self.shared.shelf.oldest() {
             let is_needed = self
@@ -377,7 +394,7 @@ impl Writer {
                 .read()
                 .range()
                 .is_none_or(|(first, _)| first < next);
-            if is_needed {
+            if is_needed || next > self.shared.archived_to.load(Ordering::SeqCst) {
                 break;
             }
             let ids: Vec<(u64, Id)> = (oldest.first()..next)
@@ -395,6 +412,8 @@ impl Writer {
                 Err(error) if files::is_full(&error) => break,
                 kept => kept.map_err(failed("keeping the ids of retired games"))?,
             }
+            archiver::forget(files.as_ref(), &self.shared.settings.folder, oldest.first())
+                .map_err(failed("removing a retired volume"))?;
             self.shared.shelf.remove_oldest();
             files
                 .remove_folder(oldest.folder())
@@ -415,6 +434,7 @@ struct Admitted {
 /// What is done after the games that came before it.
 enum Other {
     Delete(Vec<u64>, oneshot::Sender<Result<Deleted, VolumeError>>),
+    Archived,
     Close,
 }
 
@@ -426,6 +446,7 @@ fn take(command: Command, waiting: &mut Vec<Pending>) -> Option<Other> {
             None
         }
         Command::Delete(sequences, told) => Some(Other::Delete(sequences, told)),
+        Command::Archived => Some(Other::Archived),
         Command::Close => Some(Other::Close),
     }
 }

@@ -1,14 +1,11 @@
 //! Many streams at once: every game once, every batch whole, while the window slides.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod common;
 
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
 };
 
-use common::{Served, append, is_stored, settings, stats, synthetic};
+use crate::common::{Served, append, is_stored, settings, stats, synthetic};
 use proto::v1::SampleRequest;
 use tokio_stream::StreamExt as _;
 
@@ -66,6 +63,8 @@ async fn eight_appenders_and_four_samplers() {
                         seed,
                         first_batch,
                         min_positions: 200,
+                        auxiliary: false,
+                        held_out: false,
                     };
                     let mut stream = client.sample(request).await.unwrap().into_inner();
                     while let Some(batch) = stream.next().await {

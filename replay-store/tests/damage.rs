@@ -1,7 +1,4 @@
 //! Damage on the disk costs the damaged games and nothing else, and is reported.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod common;
 
 use std::{
     collections::BTreeSet,
@@ -9,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use common::{open, settings, synthetic};
+use crate::common::{open, settings, synthetic};
 use proto::v1::Game;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;

@@ -1,7 +1,4 @@
-//! What survives a restart, what is retired, what is refused for want of room.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod common;
+//! What survives a restart, what is retired, what is archived, what is refused for want of room.
 
 use std::{
     io,
@@ -12,7 +9,7 @@ use std::{
     },
 };
 
-use common::{open, settings, synthetic};
+use crate::common::{open, settings, synthetic};
 use proto::v1::Game;
 use replay_store::{
     append::Verdict,
@@ -28,7 +25,7 @@ fn id(game: &Game) -> [u8; 16] {
 }
 
 /// Stores games several at a time, so that commits hold groups.
-async fn put_all(store: &Store, games: &[Game]) {
+pub async fn put_all(store: &Store, games: &[Game]) {
     for group in games.chunks(7) {
         let verdicts = group.iter().map(|game| store.put(game));
         for verdict in futures::future::join_all(verdicts).await {
@@ -38,11 +35,11 @@ async fn put_all(store: &Store, games: &[Game]) {
 }
 
 /// Closing blocks, as the service knows.
-fn close(store: Store) {
+pub fn close(store: Store) {
     tokio::task::block_in_place(|| store.close().unwrap());
 }
 
-fn volumes(folder: &Path) -> usize {
+pub fn volumes(folder: &Path) -> usize {
     std::fs::read_dir(folder.join("replay/volumes")).unwrap().count()
 }
 

@@ -1,10 +1,7 @@
 //! How much disk a position of Paco Ŝako takes: random games of the real rules, a hundred visits spread over
 //! the legal actions, a window that has turned over.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
-
-use common::{open, settings};
+use crate::common::{open, settings};
 use games::{Action, Game as _, Outcome, Player, Symmetry, paco_sako::PacoSako};
 use proto::v1::{Game, GameResult};
 use rand::{Rng as _, SeedableRng as _, seq::IndexedRandom as _};
@@ -19,7 +16,7 @@ fn random_game(number: u64) -> Game {
     let mut random = ChaCha8Rng::seed_from_u64(number);
     let encoding = PacoSako::encoding(1).unwrap();
     let mut state = PacoSako::start(&Default::default(), None).unwrap();
-    let mut game = common::synthetic::game(number, 1);
+    let mut game = crate::common::synthetic::game(number, 1);
     game.actions.clear();
     game.rows.clear();
     game.visit_counts.clear();

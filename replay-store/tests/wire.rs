@@ -1,15 +1,14 @@
 //! The service through gRPC: every call, its answers, its refusals, its ends.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod common;
 
 use std::collections::BTreeMap;
 
-use common::{Served, append, is_stored, settings, stats, synthetic};
+use crate::common::{Served, append, is_stored, settings, stats, synthetic};
 use proto::v1::{
-    Batch, DeleteGamesRequest, ExportRequest, Game, GameFilter, GetGameRequest, ListGamesRequest,
-    SampleRequest, replay_store_client::ReplayStoreClient,
+    Batch, DeleteGamesRequest, ExportRequest, Game, GameFilter, GetGameRequest, KnownGamesRequest,
+    ListGamesRequest, SampleRequest, StatsRequest, replay_store_client::ReplayStoreClient,
 };
+use replay_store::held_out::HeldOut;
+use replay_store::{gate::Bounds, settings::Settings};
 use tokio_stream::{StreamExt as _, iter, wrappers::ReceiverStream};
 use tonic::Code;
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
@@ -96,6 +95,78 @@ async fn games_go_in_once_and_come_out_as_they_were() {
         assert!(games.contains(&stored.game.unwrap()));
     }
     served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn held_out_games_are_validated_on_and_never_trained_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = settings(folder.path(), 100_000);
+    let request = SampleRequest {
+        held_out: true,
+        ..sample(64, 20, 1)
+    };
+    let games = games(60);
+    for share in [0.0, 0.25, 0.25] {
+        settings.held_out = HeldOut::new(share);
+        let served = Served::start(settings.clone()).await;
+        let mut client = served.client();
+        if share == 0.0 {
+            let mut batches = client.sample(request).await.unwrap().into_inner();
+            assert!(batches.message().await.unwrap().is_none(), "nothing is held out");
+            served.stop().await;
+            continue;
+        }
+        // The second time all of them are known already.
+        append(&mut client, games.clone()).await;
+        let is_held = |game: &Game| settings.held_out.has(&game.id.as_ref().try_into().unwrap());
+        let count = |held| -> u64 {
+            let games = games.iter().filter(|game| is_held(game) == held);
+            games.map(|game| game.actions.len() as u64).sum()
+        };
+        assert!(count(true) > 0);
+        let before = stats(&mut client).await;
+        assert_eq!((before.games, before.window_positions), (60, count(false)));
+        assert_eq!(
+            (before.positions_inserted, before.held_out_positions),
+            (count(false), count(true))
+        );
+        let mut held = BTreeMap::new();
+        for game in &games {
+            let request = ListGamesRequest {
+                limit: 1,
+                filter: Some(GameFilter {
+                    ids: vec![game.id.clone()],
+                    ..GameFilter::default()
+                }),
+                ..ListGamesRequest::default()
+            };
+            let listed = client.list_games(request).await.unwrap().into_inner().games;
+            held.insert(listed[0].sequence, is_held(game));
+        }
+        for (request, expected) in [(sample(64, 20, 1), false), (request, true)] {
+            let batches: Vec<Batch> = client
+                .sample(request)
+                .await
+                .unwrap()
+                .into_inner()
+                .map(Result::unwrap)
+                .collect()
+                .await;
+            assert_eq!(batches.len(), 20);
+            for batch in &batches {
+                assert_eq!(batch.positions, 64);
+                assert!(
+                    batch
+                        .game_sequences
+                        .iter()
+                        .all(|sequence| held[sequence] == expected)
+                );
+            }
+        }
+        let sampled = stats(&mut client).await.positions_sampled - before.positions_sampled;
+        assert_eq!(sampled, 20 * 64, "what is validated on is not counted");
+        served.stop().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -205,8 +276,28 @@ async fn batches_hold_the_games_positions_and_are_determined_by_their_seed() {
     }
     assert_eq!(batches[0].positions_inserted, batches[0].window_positions);
 
+    let auxiliary = SampleRequest {
+        auxiliary: true,
+        ..sample(50, 6, 7)
+    };
+    let with_replies = draw(auxiliary).await;
+    for (plain, more) in batches.iter().zip(with_replies) {
+        check_auxiliary(&more, &games);
+        let without = Batch {
+            reply_counts: vec![],
+            reply_actions: vec![],
+            reply_visits: vec![],
+            moves_left: vec![],
+            ..more
+        };
+        assert_eq!(
+            without, *plain,
+            "the same draw, and nothing of it in a plain batch"
+        );
+    }
+
     let numbers = stats(&mut client).await;
-    assert_eq!(numbers.positions_sampled, 50 * (6 + 2 + 1));
+    assert_eq!(numbers.positions_sampled, 50 * (6 + 6 + 2 + 1));
     for bad in [sample(0, 1, 1), sample(100_000, 1, 1), sample(5, 0, 1)] {
         assert_eq!(
             client.sample(bad).await.unwrap_err().code(),
@@ -251,6 +342,34 @@ fn check(batch: &Batch, games: &[Game]) {
     }
     assert_eq!((batch.rows.len(), batch.visits.len()), (row_at, visit_at));
     assert_eq!((batch.game.as_str(), batch.options), ("paco-sako", 1));
+}
+
+/// A turn of these games is a lift and a place, so a reply is one or two positions further on.
+fn check_auxiliary(batch: &Batch, games: &[Game]) {
+    assert_eq!(batch.reply_counts.len(), batch.positions as usize);
+    let mut at = 0;
+    for (sample, &count) in batch.reply_counts.iter().enumerate() {
+        let game = &games[batch.game_sequences[sample] as usize - 1];
+        let ply = batch.plies[sample] as usize;
+        assert_eq!(batch.moves_left[sample] as usize, game.actions.len() - ply);
+        let reply = [ply + 1, ply + 2].into_iter().find(|&later| {
+            game.movers
+                .get(later)
+                .is_some_and(|mover| *mover != game.movers[ply])
+        });
+        assert_eq!(count, reply.map_or(0, |reply| game.visit_counts[reply]));
+        let own = at..at + count as usize;
+        at = own.end;
+        let before: u32 = reply.map_or(0, |reply| game.visit_counts[..reply].iter().sum());
+        let there = before as usize..(before + count) as usize;
+        assert_eq!(
+            batch.reply_actions[own.clone()],
+            game.visit_actions[there.clone()]
+        );
+        assert_eq!(batch.reply_visits[own], game.visits[there]);
+    }
+    assert_eq!((batch.reply_actions.len(), batch.reply_visits.len()), (at, at));
+    assert!(at > 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -429,5 +548,79 @@ async fn deleted_games_are_gone_for_good_and_stay_known() {
     let batches = client.sample(sample(500, 1, 1)).await.unwrap().into_inner();
     let batch: Vec<Batch> = batches.map(Result::unwrap).collect().await;
     assert_eq!(batch[0].positions, 500);
+    served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_says_which_games_it_knows_deleted_ones_included() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(settings(folder.path(), 100_000)).await;
+    let mut client = served.client();
+    let games = games(12);
+    append(&mut client, games[..10].to_vec()).await;
+    let filter = GameFilter {
+        ids: vec![games[3].id.clone()],
+        ..GameFilter::default()
+    };
+    let delete = DeleteGamesRequest {
+        filter: Some(filter),
+        dry_run: false,
+    };
+    client.delete_games(delete).await.unwrap();
+    // In the order of the question, the unknown ones left out.
+    let asked = [11, 3, 9, 0, 10].map(|number: usize| games[number].id.clone());
+    let request = KnownGamesRequest { ids: asked.to_vec() };
+    let known = client.known_games(request).await.unwrap().into_inner().ids;
+    assert_eq!(known, [3, 9, 0].map(|number: usize| games[number].id.clone()));
+
+    let wrong = KnownGamesRequest {
+        ids: vec![vec![1; 15].into()],
+    };
+    let many = KnownGamesRequest {
+        ids: vec![games[0].id.clone(); 65_537],
+    };
+    for (request, says) in [(wrong, "15 bytes, 16 expected"), (many, "at most 65536")] {
+        let refused = client.known_games(request).await.unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument);
+        assert!(refused.message().contains(says), "{refused}");
+    }
+    served.stop().await;
+}
+
+/// Whoever waits for positions of another store says so, and games are not held back here.
+#[tokio::test(flavor = "multi_thread")]
+async fn games_are_let_in_while_somebody_waits_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings {
+        bounds: Bounds {
+            min_uses: 1.0,
+            max_uses: 0.0,
+            slack: 30,
+        },
+        ..settings(folder.path(), 100_000)
+    };
+    let served = Served::start(settings).await;
+    let mut client = served.client();
+    let games = games(20);
+    // Nothing is sampled: with these the store is further ahead than the slack.
+    append(&mut client, games[..3].to_vec()).await;
+    let more = append(&mut client, games[3..4].to_vec());
+    let held = tokio::time::timeout(std::time::Duration::from_millis(700), more).await;
+    assert!(held.is_err(), "{held:?}");
+    let waiting = tokio::spawn({
+        let mut client = served.client();
+        async move {
+            loop {
+                let request = StatsRequest {
+                    awaits_positions: true,
+                };
+                client.stats(request).await.unwrap();
+                tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            }
+        }
+    });
+    let acks = append(&mut client, games).await;
+    assert!(acks.iter().all(|ack| ack.refused.is_empty()), "{acks:?}");
+    waiting.abort();
     served.stop().await;
 }

@@ -4,13 +4,15 @@
 //! who connects and says nothing holds a place for seconds, not for ever. Certificates and tokens are read again while the
 //! server runs, so that they can be renewed without a restart.
 
+mod peer;
+
 use std::{
     future::Future as _,
     io,
     net::SocketAddr,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
@@ -24,7 +26,7 @@ use tokio::{
 };
 use tokio_rustls::{TlsAcceptor, rustls::ServerConfig, server::TlsStream};
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::transport::server::{Connected, TcpConnectInfo};
+use tonic::transport::server::Connected;
 
 use crate::{
     config::{Plaintext, SecurityConfig},
@@ -35,6 +37,10 @@ use crate::{
         tokens::Tokens,
     },
 };
+
+pub use peer::Peer;
+
+use peer::Pause;
 
 /// A client has this long for its TLS handshake, and then for HTTP/2's greeting, if nothing else is said.
 const GREETING_TIME: Duration = Duration::from_secs(10);
@@ -188,10 +194,10 @@ impl Door {
             let place = Place::new(place, &open);
             // Small answers should not wait for company.
             drop(stream.set_nodelay(true));
-            let info = stream.connect_info();
+            let peer = Peer::new(stream.peer_addr().ok());
             match &self.tls {
                 None => {
-                    let connection = Connection::new(Wire::Plain(stream), info, place, greeting_time);
+                    let connection = Connection::new(Wire::Plain(stream), peer, place, greeting_time);
                     if ready.send(Ok(connection)).await.is_err() {
                         return;
                     }
@@ -203,13 +209,13 @@ impl Door {
                         match shake_hands(acceptor, stream, greeting_time).await {
                             Ok(stream) => {
                                 let wire = Wire::Tls(Box::new(stream));
-                                let connection = Connection::new(wire, info, place, greeting_time);
+                                let connection = Connection::new(wire, peer, place, greeting_time);
                                 drop(ready.send(Ok(connection)).await);
                             }
                             Err(error) => {
                                 counter!("minuet_server_connections_refused_total", "reason" => "handshake")
                                     .increment(1);
-                                tracing::debug!(peer = ?info.remote_addr, %error, "TLS handshake failed");
+                                tracing::debug!(peer = ?peer.address(), %error, "TLS handshake failed");
                             }
                         }
                     });
@@ -294,18 +300,20 @@ enum Wire {
 /// A connection that came in.
 pub struct Connection {
     wire: Wire,
-    info: TcpConnectInfo,
+    peer: Peer,
+    pause: Pause,
     /// Until HTTP/2's greeting has come: when patience ends, and how much of it has come.
     greeting: Option<(Pin<Box<Sleep>>, usize)>,
     _place: Place,
 }
 
 impl Connection {
-    fn new(wire: Wire, info: TcpConnectInfo, place: Place, patience: Duration) -> Self {
+    fn new(wire: Wire, peer: Peer, place: Place, patience: Duration) -> Self {
         let patience = sleep(patience);
         Self {
             wire,
-            info,
+            pause: Pause::of(&peer),
+            peer,
             greeting: Some((Box::pin(patience), 0)),
             _place: place,
         }
@@ -313,10 +321,10 @@ impl Connection {
 }
 
 impl Connected for Connection {
-    type ConnectInfo = TcpConnectInfo;
+    type ConnectInfo = Peer;
 
-    fn connect_info(&self) -> TcpConnectInfo {
-        self.info.clone()
+    fn connect_info(&self) -> Peer {
+        self.peer.clone()
     }
 }
 
@@ -326,6 +334,7 @@ impl AsyncRead for Connection {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        ready!(self.pause.poll_over(context));
         let before = buffer.filled().len();
         let polled = match &mut self.wire {
             Wire::Plain(stream) => Pin::new(stream).poll_read(context, buffer),

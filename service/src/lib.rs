@@ -8,20 +8,24 @@
 //! | [`security`] | TLS, tokens, rights |
 //! | [`door`] | which connections a server lets in |
 //! | [`serve`] | the same server settings everywhere, health, reflection, draining with a deadline |
+//! | [`shards`] | which of several replay stores a game belongs to |
 //! | [`backoff`] | how long to wait before the next attempt |
 //! | [`metrics_page`] | the Prometheus page: build, process, histogram buckets |
 //! | [`contain`](mod@contain) | panics of others' code that are expected, and answered |
 //! | [`telemetry`] | spans for an OpenTelemetry collector |
 //! | [`process`] | memory and processor time of a process |
+//! | [`figures`] | figures over time as files: JSON lines, TensorBoard |
 
 pub mod backoff;
 pub mod config;
 pub mod connect;
 pub mod contain;
 pub mod door;
+pub mod figures;
 pub mod metrics_page;
 pub mod process;
 pub mod role;
 pub mod security;
 pub mod serve;
+pub mod shards;
 pub mod telemetry;

@@ -195,7 +195,16 @@ impl Connection {
             if verdict::is_final(status.code()) {
                 return Err(refused(status.code(), status.message()));
             }
-            if self.evaluator.trouble.0.may_speak() {
+            if !self.evaluator.trouble.0.may_speak() {
+                // It was said a moment ago.
+            } else if status.code() == Code::NotFound {
+                tracing::warn!(
+                    model = self.evaluator.expected.model,
+                    reason = status.message(),
+                    "the inference server has no such model yet; self-play begins when it has (the first checkpoint makes \
+                     `latest`, the rating makes `best`)"
+                );
+            } else {
                 tracing::warn!(
                     code = ?status.code(),
                     reason = status.message(),

@@ -27,6 +27,8 @@ pub enum Fate {
     KeepAndBreak,
     /// Kept, and acknowledged three times.
     KeepAndRepeat,
+    /// Kept, and nobody is told.
+    KeepInSilence,
     /// The stream breaks, and nothing is kept.
     Break,
     /// Refused for good.
@@ -44,6 +46,8 @@ pub struct Store {
     /// Ids in the order in which they came, again and again if they did.
     pub seen: Mutex<Vec<Vec<u8>>>,
     pub duplicates: AtomicU64,
+    /// Ids that it was asked about.
+    pub asked: AtomicU64,
     /// Games that came under an id that another game had.
     pub conflicts: AtomicU64,
     fate: Decide,
@@ -56,6 +60,7 @@ impl Store {
             games: Mutex::default(),
             seen: Mutex::default(),
             duplicates: AtomicU64::new(0),
+            asked: AtomicU64::new(0),
             conflicts: AtomicU64::new(0),
             fate: Box::new(fate),
         })
@@ -139,6 +144,10 @@ impl ReplayStore for Service {
                         }
                         ack
                     }
+                    Fate::KeepInSilence => {
+                        store.keep(game);
+                        continue;
+                    }
                     Fate::Break => return,
                     Fate::Refuse => refusal(false),
                     Fate::Later => refusal(true),
@@ -170,6 +179,17 @@ impl ReplayStore for Service {
 
     async fn export(&self, _: Request<ExportRequest>) -> Result<Response<Self::ExportStream>, Status> {
         Err(Status::unimplemented(""))
+    }
+
+    async fn known_games(
+        &self,
+        request: Request<proto::v1::KnownGamesRequest>,
+    ) -> Result<Response<proto::v1::KnownGamesReply>, Status> {
+        let mut ids = request.into_inner().ids;
+        self.0.asked.fetch_add(ids.len() as u64, Ordering::SeqCst);
+        let games = self.0.games.lock();
+        ids.retain(|id| games.contains_key(id.as_ref()));
+        Ok(Response::new(proto::v1::KnownGamesReply { ids }))
     }
 
     async fn delete_games(

@@ -13,17 +13,32 @@
 //! ```
 //! The numbers are absolute action ids, as `minuet rules` takes them; a bar follows the opening's.
 
-use std::{any::Any, fmt::Write as _};
+use std::{any::Any, fmt::Write as _, path::PathBuf};
 
 use games::{Game, chess::Chess};
 
 use super::{
+    MatchError,
+    folder::MatchFolder,
     plan::Plan,
     record::{GameRecord, Result as GameResult},
 };
 
 /// Columns of a line of moves, at most (PGN's export format asks for fewer than 80).
 const WIDTH: usize = 79;
+
+/// Writes the planned games that are over into the match's folder: `games.pgn` for chess, else `games.txt`. Gives the file.
+///
+/// # Errors
+/// [`MatchError`] where the folder cannot be written, or a game contradicts the rules.
+pub fn write<G: Game>(folder: &MatchFolder, plan: &Plan, rules: &G::Rules) -> Result<PathBuf, MatchError> {
+    let records = || folder.records().range(..plan.games()).map(|(_, record)| record);
+    let written = match pgn::<G>(plan, rules, records()).map_err(MatchError::Thread)? {
+        Some(pgn) => folder.write("games.pgn", &pgn)?,
+        None => folder.write("games.txt", &text(plan, records()))?,
+    };
+    Ok(written)
+}
 
 /// All games as PGN; `None` where the game is not chess.
 ///

@@ -1,9 +1,12 @@
 //! What is played: [`Plan`]. It says which game has which number, so that an interrupted match knows what is missing.
 
+use checkpoints::version::sha256_hex;
+use games::Game;
 use search::GameKey;
 use serde::{Deserialize, Serialize};
 
 use super::openings::Opening;
+use crate::player::Player;
 
 /// The number of a plan's form; a match of another form is not gone on with.
 pub const SCHEMA: u32 = 1;
@@ -44,6 +47,22 @@ pub struct Entrant {
     pub digest: Option<String>,
     /// How it searches, where it does.
     pub search: Option<String>,
+}
+
+impl Entrant {
+    /// A player that is open, as it was written.
+    pub fn of<G: Game>(player: &Player<G>, written: &str) -> Self {
+        let network = player.network();
+        Self {
+            name: player.name().into(),
+            written: written.into(),
+            version: network.map(|network| network.description().version.clone()),
+            digest: network
+                .map(|network| network.digest().to_owned())
+                .filter(|digest| !digest.is_empty()),
+            search: player.settings().map(|settings| format!("{settings:?}")),
+        }
+    }
 }
 
 /// A plan that cannot be played, or is not the one that was begun.
@@ -135,6 +154,19 @@ impl Plan {
     /// Where a pair begins.
     pub fn opening(&self, pair: u64) -> &Opening {
         &self.openings[(pair % self.openings.len() as u64) as usize]
+    }
+
+    /// Eight hexadecimal digits that belong to these players and settings, however many games they play: a longer match goes on
+    /// with a shorter one.
+    pub fn identity(&self) -> String {
+        let identity = Self {
+            pairs: 0,
+            openings: self.openings.first().cloned().into_iter().collect(),
+            ..self.clone()
+        };
+        // Plain data always has a JSON form.
+        let digest = sha256_hex(&serde_json::to_vec(&identity).unwrap_or_default());
+        digest.chars().take(8).collect()
     }
 
     /// Whether games of `other` are games of this plan: everything but the number of pairs is the same (and random openings,

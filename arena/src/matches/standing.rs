@@ -138,7 +138,8 @@ impl Standing {
 }
 
 impl PairingStanding {
-    fn of(plan: &Plan, records: &BTreeMap<u64, GameRecord>, pairing: [usize; 2]) -> Self {
+    /// Two players' standing after `records`.
+    pub fn of(plan: &Plan, records: &BTreeMap<u64, GameRecord>, pairing: [usize; 2]) -> Self {
         let (mut wins, mut draws, mut losses, mut first_mover_wins) = (0, 0, 0, 0);
         let mut pentanomial = Pentanomial::default();
         for game in (0..plan.games()).filter(|&game| plan.slot(game).pairing == pairing) {
@@ -198,6 +199,11 @@ impl<'a> Tested<'a> {
             next: 0,
             verdict: Verdict::Undecided,
         }
+    }
+
+    /// The pairs that count.
+    pub fn pairs(&self) -> &Pentanomial {
+        &self.pairs
     }
 
     /// Counts what has come since the last call.

@@ -38,12 +38,18 @@ pub struct Opener {
 }
 
 impl Opener {
-    /// An opener for batches of at most `largest` positions, computed by `threads` threads each.
+    /// An opener for batches of at most `largest` positions, computed by `threads` threads each, by the ONNX Runtime
+    /// library at `runtime` (empty: see [`onnx_runtime::load`]).
     ///
     /// # Errors
     /// [`OpenError`] where ONNX Runtime or the provider asked for is not there.
-    pub fn new(provider: Provider, threads: usize, largest: usize) -> Result<Self, OpenError> {
-        let environment = onnx_runtime::load(Path::new(""))?;
+    pub fn new(
+        runtime: &Path,
+        provider: Provider,
+        threads: usize,
+        largest: usize,
+    ) -> Result<Self, OpenError> {
+        let environment = onnx_runtime::load(runtime)?;
         let buckets = Buckets::new(&[], largest.max(1));
         let loader = Loader::new(environment, threads.max(1), buckets, Backend::asked_for(provider))
             .map_err(|source| OpenError::Load {

@@ -9,7 +9,7 @@ use proto::{
     v1::{DescribeModelRequest, EvaluateRequest, evaluator_client::EvaluatorClient},
 };
 use service::{
-    config::{ConfigError, security_from_environment},
+    config::{ConfigError, SecurityConfig, security_from_environment},
     connect::{self, AddressError, Link, MAX_MESSAGE_BYTES},
 };
 use tokio::runtime::Runtime;
@@ -68,13 +68,21 @@ impl RemoteNetwork {
     /// # Errors
     /// [`ConnectError`].
     pub fn connect(address: &str, model: &str) -> Result<Self, ConnectError> {
+        Self::connect_with(address, model, &security_from_environment()?)
+    }
+
+    /// As [`RemoteNetwork::connect`], as `security` says.
+    ///
+    /// # Errors
+    /// [`ConnectError`].
+    pub fn connect_with(address: &str, model: &str, security: &SecurityConfig) -> Result<Self, ConnectError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
             .build()?;
         let client = {
             let _entered = runtime.enter();
-            EvaluatorClient::new(connect::link(address, &security_from_environment()?)?)
+            EvaluatorClient::new(connect::link(address, security)?)
                 .max_decoding_message_size(MAX_MESSAGE_BYTES)
                 .max_encoding_message_size(MAX_MESSAGE_BYTES)
         };

@@ -134,6 +134,28 @@ impl<G: Game> Player<G> {
         })
     }
 
+    /// A search that asks a network which is open already.
+    ///
+    /// # Errors
+    /// [`PlayerError::Model`] where the network plays another game.
+    pub fn searching(
+        name: String,
+        network: Arc<OpenedNetwork>,
+        settings: Settings,
+    ) -> Result<Self, PlayerError> {
+        let description = network.description();
+        let encoding = model_file::encoding_of::<G>(&description.layout, &description.version)?;
+        Ok(Self {
+            name,
+            mind: Mind::Search {
+                settings,
+                temperature: 0.0,
+                network: Some(network),
+                encoding,
+            },
+        })
+    }
+
     /// What it is called.
     pub fn name(&self) -> &str {
         &self.name

@@ -1,9 +1,9 @@
 //! The networks of all players, each opened once: [`Networks`].
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use actor::cache::Cache;
-use service::config::{Provider, SearchConfig};
+use service::config::{Provider, SearchConfig, SecurityConfig};
 
 use super::PlayerError;
 use crate::{
@@ -44,6 +44,10 @@ impl Default for NetworkOptions {
 #[derive(Debug)]
 pub struct Networks {
     options: NetworkOptions,
+    /// Empty: found as every program finds it.
+    runtime: PathBuf,
+    /// `None`: that of the run which the environment names.
+    security: Option<SecurityConfig>,
     opener: Option<Opener>,
     opened: Vec<(ModelName, Arc<OpenedNetwork>)>,
 }
@@ -53,9 +57,24 @@ impl Networks {
     pub fn new(options: NetworkOptions) -> Self {
         Self {
             options,
+            runtime: PathBuf::new(),
+            security: None,
             opener: None,
             opened: Vec::new(),
         }
+    }
+
+    /// With the ONNX Runtime library and the `[security]` of a run.
+    #[must_use]
+    pub fn of_run(mut self, runtime: PathBuf, security: SecurityConfig) -> Self {
+        self.runtime = runtime;
+        self.security = Some(security);
+        self
+    }
+
+    /// Forgets every network that was opened; players that hold one keep it. What was measured of the machine is kept.
+    pub fn forget(&mut self) {
+        self.opened.clear();
     }
 
     /// The network that `name` stands for; the same one for the same name, and for names that stand for the same version.
@@ -69,7 +88,10 @@ impl Networks {
         let network = match name {
             ModelName::Server { address, model } => {
                 let model = model.as_deref().unwrap_or_default();
-                let network = RemoteNetwork::connect(address, model)?;
+                let network = match &self.security {
+                    Some(security) => RemoteNetwork::connect_with(address, model, security)?,
+                    None => RemoteNetwork::connect(address, model)?,
+                };
                 Arc::new(OpenedNetwork {
                     cache: self.cache(),
                     copies: vec![Arc::new(network)],
@@ -101,7 +123,8 @@ impl Networks {
                     batch,
                     ..
                 } = self.options;
-                self.opener.insert(Opener::new(provider, threads, batch)?).clone()
+                let opener = Opener::new(&self.runtime, provider, threads, batch)?;
+                self.opener.insert(opener).clone()
             }
         };
         let mut copies: Vec<Arc<dyn Network>> = Vec::new();

@@ -2,7 +2,7 @@
 #![allow(dead_code, missing_docs)]
 
 use std::{
-    io::{BufRead as _, BufReader, Write as _},
+    io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
@@ -18,31 +18,12 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// Exit code of scripts/python_env.py where the packages cannot be had.
-const UNREACHABLE: i32 = 3;
 pub const BUCKET: &str = "checkpoints";
 
 /// The interpreter with the server, if it can be had; says so where not.
 pub fn python() -> Option<&'static Path> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
-    FOUND
-        .get_or_init(|| {
-            let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-            let made = Command::new("python3")
-                .arg(root.join("scripts/python_env.py"))
-                .arg("objects")
-                .output()
-                .unwrap();
-            if made.status.code() == Some(UNREACHABLE) {
-                // To the terminal, past the test harness.
-                let said = "SKIPPED: checkpoints on s3:// were not tested: scripts/python_env.py cannot fetch the server\n";
-                std::io::stderr().write_all(said.as_bytes()).unwrap();
-                return None;
-            }
-            assert!(made.status.success(), "{made:?}");
-            Some(String::from_utf8(made.stdout).unwrap().trim().into())
-        })
-        .as_deref()
+    FOUND.get_or_init(|| test_clients::python("objects")).as_deref()
 }
 
 pub struct Server {

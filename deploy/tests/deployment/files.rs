@@ -43,24 +43,10 @@ pub fn rendered(overlay: &str) -> Option<Vec<Value>> {
     Some(documents(&String::from_utf8(output.stdout).unwrap()))
 }
 
-/// An interpreter with the packages of `scripts/python/deploy.txt`; `None`, said aloud, where they cannot be had.
+/// The folder of the programs of `scripts/python/deploy.txt`; `None`, said aloud, where they cannot be had.
 pub fn python_tools() -> Option<PathBuf> {
-    let root = folder().join("..");
-    let output = Command::new("python3")
-        .arg(root.join("scripts/python_env.py"))
-        .arg("deploy")
-        .output()
-        .expect("python3 is needed to build Minuet");
-    if output.status.code() == Some(3) {
-        eprintln!(
-            "SKIPPED: no schema check of compose files and Dockerfiles: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        return None;
-    }
-    succeeded(&output, Path::new("scripts/python_env.py"));
-    let python = String::from_utf8(output.stdout).unwrap();
-    Some(Path::new(python.trim()).parent().unwrap().to_owned())
+    let python = test_clients::python("deploy")?;
+    Some(python.parent().unwrap().to_owned())
 }
 
 /// Fails with what the tool said.

@@ -10,7 +10,7 @@ use crate::{
 };
 
 const CONFIGURATIONS: [&str; 2] = ["compose/run.toml", "kubernetes/base/run.toml"];
-const ROLES: [&str; 4] = ["actor", "inference-server", "learner", "replay-store"];
+const ROLES: [&str; 5] = ["actor", "inference-server", "learner", "rating", "replay-store"];
 
 fn load(file: &Path, settings: &[String]) -> RunConfig {
     let overrides: Vec<Override> = settings.iter().map(|setting| setting.parse().unwrap()).collect();
@@ -22,6 +22,10 @@ fn load(file: &Path, settings: &[String]) -> RunConfig {
 fn settings(arguments: &[String], at: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = arguments.iter();
+    // The rating is a command of the command line.
+    if at.ends_with("rating") {
+        assert_eq!(rest.next().expect(at), "rating", "{at}");
+    }
     while let Some(argument) = rest.next() {
         if let Some(setting) = argument.strip_prefix("--set=") {
             found.push(expanded(setting));
@@ -59,7 +63,7 @@ fn configurations_can_be_used_and_listen_where_others_look() {
                 "inference-server",
             ),
             (
-                config.replay.listen_address(),
+                &config.replay.listen_address().unwrap(),
                 &config.replay.address,
                 "replay-store",
             ),
@@ -95,11 +99,12 @@ fn what_containers_are_started_with_is_what_the_programs_take() {
                     &config.inference.health,
                 ),
                 "replay-store" => (
-                    config.replay.listen_address(),
+                    config.replay.listen.as_str(),
                     &config.replay.metrics,
                     &config.replay.health,
                 ),
                 "learner" => ("", &config.learner.metrics, &config.learner.health),
+                "rating" => ("", &config.rating.metrics, &config.rating.health),
                 _ => ("", &config.actor.metrics, &config.actor.health),
             };
             let named = [("grpc", listen), ("metrics", metrics), ("health", health)];
@@ -120,6 +125,47 @@ fn what_containers_are_started_with_is_what_the_programs_take() {
 }
 
 #[test]
+fn clients_are_given_every_replay_store_by_its_own_name() {
+    let file = folder().join("kubernetes/base/run.toml");
+    let mut most = 0;
+    for overlay in OVERLAYS {
+        let Some(documents) = rendered(overlay) else {
+            return;
+        };
+        let is_store = |document: &&serde_yaml_ng::Value| {
+            document["kind"] == "StatefulSet" && document["metadata"]["name"] == "replay-store"
+        };
+        let stores = documents.iter().find(is_store).unwrap();
+        let count = stores["spec"]["replicas"].as_u64().unwrap();
+        let service = stores["spec"]["serviceName"].as_str().unwrap();
+        most = most.max(count);
+        let expected: Vec<String> = match count {
+            1 => vec!["replay-store:50052".into()],
+            count => (0..count)
+                .map(|number| format!("replay-store-{number}.{service}:50052"))
+                .collect(),
+        };
+        let clients = pods(&documents)
+            .into_iter()
+            .filter(|(name, _)| ["actor", "learner"].contains(&name.as_str()));
+        let mut found = 0;
+        for (name, pod) in clients {
+            let at = format!("{overlay}: {name}");
+            let config = load(
+                &file,
+                &settings(pod.containers[0].args.as_deref().unwrap_or_default(), &at),
+            );
+            let stores = config.replay.stores().unwrap();
+            let listed: Vec<String> = stores.all().iter().map(|shard| shard.address.clone()).collect();
+            assert_eq!(listed, expected, "{at}");
+            found += 1;
+        }
+        assert_eq!(found, 2, "{overlay}");
+    }
+    assert!(most > 1, "no overlay has several stores");
+}
+
+#[test]
 fn compose_settings_exist() {
     let file = folder().join("compose/run.toml");
     for compose in ["docker-compose.yml", "docker-compose.gpu.yml"] {
@@ -133,7 +179,8 @@ fn compose_settings_exist() {
                 .iter()
                 .map(|word| word.as_str().unwrap().to_owned())
                 .collect();
-            load(&file, &settings(&words, compose));
+            let at = format!("{compose}: {}", name.as_str().unwrap());
+            load(&file, &settings(&words, &at));
         }
     }
 }

@@ -32,7 +32,7 @@ use self::{
 use crate::{
     game::{Action, Game, IllegalAction, Outcome, Player, StartError, Symmetry},
     layout::RowLayout,
-    symmetries::RowSymmetries,
+    symmetries::{OtherSide, RowSymmetries},
 };
 
 pub use san::SanError;
@@ -224,5 +224,9 @@ impl Game for Chess {
 
     fn row_symmetries((): ()) -> RowSymmetries {
         row::symmetries()
+    }
+
+    fn other_side((): ()) -> OtherSide {
+        row::other_side()
     }
 }

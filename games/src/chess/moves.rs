@@ -113,9 +113,25 @@ impl View {
 /// one move in both views of White's serve Black as well: turning by 180° and mirroring come to the same in
 /// either order.
 pub(super) fn mirrored_entries() -> Vec<u32> {
-    let view = |mirrored| View {
+    entries_in(View {
         turned: false,
-        mirrored,
+        mirrored: true,
+    })
+}
+
+/// Where each policy entry is found once the board is turned by 180°; entries that no move has stay where they are.
+pub(super) fn turned_entries() -> Vec<u32> {
+    entries_in(View {
+        turned: true,
+        mirrored: false,
+    })
+}
+
+/// Where White's own view's entries are found in another view of the same moves.
+fn entries_in(other: View) -> Vec<u32> {
+    let own = View {
+        turned: false,
+        mirrored: false,
     };
     let mut entries: Vec<u32> = (0..ACTIONS).collect();
     let moves = (0..ACTIONS).filter_map(Step::of).filter(|step| {
@@ -123,8 +139,8 @@ pub(super) fn mirrored_entries() -> Vec<u32> {
         step.under.is_some() || plane(by(8), by(1)).is_some()
     });
     for step in moves {
-        if let Some(entry) = entries.get_mut(step.entry(view(false)) as usize) {
-            *entry = step.entry(view(true));
+        if let Some(entry) = entries.get_mut(step.entry(own) as usize) {
+            *entry = step.entry(other);
         }
     }
     entries
@@ -246,15 +262,16 @@ mod tests {
     }
 
     #[test]
-    fn mirroring_is_one_to_one_and_its_own_inverse() {
-        let mirrored = mirrored_entries();
-        for (entry, &image) in mirrored.iter().enumerate() {
-            assert_eq!(mirrored[image as usize] as usize, entry);
+    fn mirroring_and_turning_are_one_to_one_and_their_own_inverses() {
+        for (images, view) in [(mirrored_entries(), VIEWS[2]), (turned_entries(), VIEWS[1])] {
+            for (entry, &image) in images.iter().enumerate() {
+                assert_eq!(images[image as usize] as usize, entry);
+            }
+            assert!(possible().iter().all(|step| {
+                let entry = step.entry(VIEWS[0]) as usize;
+                images[entry] == step.entry(view)
+            }));
         }
-        assert!(possible().iter().all(|step| {
-            let entry = step.entry(VIEWS[0]) as usize;
-            mirrored[entry] == step.entry(VIEWS[2])
-        }));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::{
     bits,
     game::Game,
     layout::{ConstantPlane, PlaneStack, RowForm, RowLayout},
-    symmetries::RowSymmetries,
+    symmetries::{OtherSide, RowSymmetries},
 };
 
 const PIECES: usize = 32;
@@ -73,6 +73,14 @@ pub(super) fn symmetries() -> RowSymmetries {
         |_, square| square ^ 7,
         |_, entry| mirrored.get(entry as usize).copied().unwrap_or(entry),
     )
+}
+
+/// The board is turned by 180° between the two players.
+pub(super) fn other_side() -> OtherSide {
+    let turned = moves::turned_entries();
+    OtherSide::new(Chess::ACTIONS, |entry| {
+        turned.get(entry as usize).copied().unwrap_or(entry)
+    })
 }
 
 pub(super) fn write(state: &Chess, view: View, row: &mut Vec<u32>) {

@@ -13,7 +13,9 @@ use super::{
     rules::{DeadEnd, Rules, TurnCycles},
     threats,
 };
-use crate::{Action, Game, IllegalAction, Outcome, Player, RowLayout, RowSymmetries, StartError, Symmetry};
+use crate::{
+    Action, Game, IllegalAction, OtherSide, Outcome, Player, RowLayout, RowSymmetries, StartError, Symmetry,
+};
 
 /// Lifts without a new union or promotion after which a game is drawn.
 const NO_PROGRESS_LIMIT: u8 = 100;
@@ -296,6 +298,10 @@ impl Game for PacoSako {
 
     fn row_symmetries(encoding: Encoding) -> RowSymmetries {
         row::symmetries(encoding)
+    }
+
+    fn other_side(encoding: Encoding) -> OtherSide {
+        row::other_side(encoding)
     }
 }
 

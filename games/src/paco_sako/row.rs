@@ -14,7 +14,8 @@ use super::{
     position::{Position, RequiredAction},
 };
 use crate::{
-    Action, ConstantPlane, Game, PlaneStack, Player, RowForm, RowLayout, RowSymmetries, StartError, Symmetry,
+    Action, ConstantPlane, Game, OtherSide, PlaneStack, Player, RowForm, RowLayout, RowSymmetries,
+    StartError, Symmetry,
 };
 
 /// Piece entries of a row.
@@ -118,6 +119,16 @@ pub(super) fn symmetries(encoding: Encoding) -> RowSymmetries {
     let action =
         |_, action| Act::from_number(action).map_or(action, |act| act.map_square(Square::flip_file).number());
     RowSymmetries::new(&layout(encoding), PacoSako::SYMMETRIES, &rights, flip, action)
+}
+
+/// Ranks are counted from whoever acts where the perspective is relative.
+pub(super) fn other_side(encoding: Encoding) -> OtherSide {
+    if !encoding.is_relative() {
+        return OtherSide::default();
+    }
+    OtherSide::new(ACTIONS, |action| {
+        Act::from_number(action).map_or(action, |act| act.map_square(Square::flip_rank).number())
+    })
 }
 
 /// Appends a position's row. Fewer than 32 pieces repeat the first entry; a board with none, or with

@@ -50,7 +50,7 @@ impl Rig {
 
     /// Lets the batcher do what it can do without the clock.
     async fn settle(&self) {
-        for _ in 0..20 {
+        for _ in 0..64 {
             tokio::task::yield_now().await;
         }
     }
@@ -90,10 +90,36 @@ async fn what_gathers_while_the_device_works_is_one_batch() {
     tokio::time::advance(Duration::from_secs(100)).await;
     assert_eq!(rig.take().await, None);
     rig.push(4, 2);
-    rig.batcher.finished(8);
+    rig.batcher.finished(8, 1);
     assert_eq!(rig.take().await, Some(5));
-    rig.batcher.finished(8);
+    rig.batcher.finished(8, 1);
     assert_eq!(rig.take().await, None);
+}
+
+/// Four clients that ask again when they are answered: the device has two of them while the other two come back.
+#[tokio::test(start_paused = true)]
+async fn two_halves_of_the_clients_take_turns() {
+    let mut rig = Rig::new(Duration::ZERO);
+    for client in 1..=4 {
+        rig.push(client, 2);
+    }
+    assert_eq!(rig.take().await, Some(8));
+    rig.batcher.finished(8, 4);
+    // Each comes when the runtime has been round a few times.
+    for client in 1..=4 {
+        for _ in 0..5 {
+            tokio::task::yield_now().await;
+        }
+        rig.push(client, 2);
+    }
+    assert_eq!(rig.take().await, Some(4), "whole requests of two clients");
+    assert_eq!(rig.take().await, None);
+    rig.batcher.finished(4, 2);
+    assert_eq!(rig.take().await, Some(4), "the other two");
+    // Only one of them comes again; it is not kept waiting.
+    rig.batcher.finished(4, 2);
+    rig.push(1, 5);
+    assert_eq!(rig.take().await, Some(5));
 }
 
 #[tokio::test(start_paused = true)]
@@ -106,10 +132,10 @@ async fn one_whole_batch_is_formed_while_another_is_executed_and_no_more() {
         rig.push(client, 4);
     }
     rig.settle().await;
-    assert_eq!(rig.batcher.queue.lock().waiting(), 16);
-    rig.batcher.finished(8);
+    assert_eq!(rig.batcher.queue.lock().waiting().positions, 16);
+    rig.batcher.finished(8, 1);
     assert_eq!(rig.take().await, Some(8));
-    assert_eq!(rig.batcher.queue.lock().waiting(), 8);
+    assert_eq!(rig.batcher.queue.lock().waiting().positions, 8);
 }
 
 #[tokio::test(start_paused = true)]
@@ -130,8 +156,8 @@ async fn a_lone_request_waits_for_company_as_long_as_it_is_told_to() {
     assert_eq!(rig.take().await, Some(8));
     rig.push(1, 1);
     tokio::time::advance(wait).await;
-    rig.batcher.finished(8);
-    rig.batcher.finished(8);
+    rig.batcher.finished(8, 1);
+    rig.batcher.finished(8, 1);
     assert_eq!(rig.take().await, Some(1));
 }
 
@@ -152,9 +178,9 @@ async fn a_preferred_size_does_not_wait_and_is_not_exceeded() {
     rig.batcher.at_device.store(0, Ordering::Release);
     rig.batcher.changed.notify_one();
     assert_eq!(rig.take().await, Some(4));
-    rig.batcher.finished(4);
+    rig.batcher.finished(4, 4);
     assert_eq!(rig.take().await, Some(2));
-    rig.batcher.finished(2);
+    rig.batcher.finished(2, 2);
     // The last one waits as a lone request does.
     assert_eq!(rig.take().await, None);
     tokio::time::advance(Duration::from_millis(5)).await;
@@ -179,7 +205,7 @@ async fn a_full_queue_refuses_and_recovers() {
         panic!("it is full");
     };
     assert!(retry_after_ms >= 1);
-    rig.batcher.finished(8);
+    rig.batcher.finished(8, 1);
     assert_eq!(rig.take().await, Some(8));
     rig.batcher.push(job).unwrap();
 }
@@ -193,7 +219,7 @@ async fn requests_queued_before_a_swap_are_answered_by_the_new_model() {
     rig.settle().await;
     let old = rig.slot.replace(Some(model("2", 8))).unwrap();
     assert_eq!(old.info.version, "1");
-    rig.batcher.finished(8);
+    rig.batcher.finished(8, 1);
     rig.settle().await;
     let formed = rig.device.try_recv().unwrap();
     assert_eq!((formed.model.info.version.as_str(), formed.positions), ("2", 2));

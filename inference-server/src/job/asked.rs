@@ -1,7 +1,7 @@
 //! What a request asks, and who asks it, whatever protocol it came by.
 
 use proto::v1::EvaluateRequest;
-use service::telemetry::steps::Cause;
+use service::{door::Peer, telemetry::steps::Cause};
 use tokio::time::Instant;
 
 /// Whose turn it is: batches are shared out among clients, of which every connection is one.
@@ -15,11 +15,17 @@ pub struct Caller {
     pub client: ClientId,
     /// The call that the request came by, where its spans are collected.
     pub cause: Option<Cause>,
+    /// The connection that it came by, where that is known.
+    pub peer: Option<Peer>,
 }
 
 impl From<ClientId> for Caller {
     fn from(client: ClientId) -> Self {
-        Self { client, cause: None }
+        Self {
+            client,
+            cause: None,
+            peer: None,
+        }
     }
 }
 

@@ -103,7 +103,7 @@ impl Draft {
         if !self.known.is_empty() {
             self.named.slot = None;
         }
-        let Caller { client, cause } = caller.into();
+        let Caller { client, cause, .. } = caller.into();
         let unknown = self.known.iter().enumerate().filter(|(_, known)| !**known);
         Job {
             client,

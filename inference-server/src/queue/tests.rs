@@ -73,7 +73,11 @@ fn pieces(formed: &Formed) -> Vec<(u64, usize, usize)> {
 fn clients_take_turns() {
     // Client 1 has sent everything before client 2 came.
     let mut rig = Rig::with(&[(1, 4), (1, 4), (1, 4), (2, 4), (3, 4)]);
-    assert_eq!(rig.queue.waiting(), 20);
+    let all = Waiting {
+        requests: 5,
+        positions: 20,
+    };
+    assert_eq!(rig.queue.waiting(), all);
     assert_eq!(
         rig.batches(),
         [
@@ -82,7 +86,7 @@ fn clients_take_turns() {
             vec![(1, 0, 4)]
         ]
     );
-    assert_eq!(rig.queue.waiting(), 0);
+    assert_eq!(rig.queue.waiting(), Waiting::default());
 }
 
 #[test]
@@ -246,14 +250,20 @@ fn nobody_computes_for_who_is_gone() {
     batches.sort();
     assert_eq!(batches, [vec![(2, 0, 4)], vec![(3, 0, 8)], vec![(3, 8, 4)]]);
     let cancelled = |cancelled| Dropped { cancelled, late: 0 };
-    assert_eq!((rig.queue.waiting(), rig.queue.take_dropped()), (0, cancelled(2)));
+    assert_eq!(
+        (rig.queue.waiting(), rig.queue.take_dropped()),
+        (Waiting::default(), cancelled(2))
+    );
 
     // Gone in the middle of a large request: the rest is not computed.
     rig.push(4, 12).unwrap();
     assert_eq!(rig.take().unwrap().positions, 8);
     rig.answers.clear();
     assert!(rig.take().is_none());
-    assert_eq!((rig.queue.waiting(), rig.queue.take_dropped()), (0, cancelled(1)));
+    assert_eq!(
+        (rig.queue.waiting(), rig.queue.take_dropped()),
+        (Waiting::default(), cancelled(1))
+    );
 
     // Room is made as soon as it is known.
     rig.push(1, 4).unwrap();
@@ -261,7 +271,10 @@ fn nobody_computes_for_who_is_gone() {
     rig.push(2, 2).unwrap();
     rig.answers.remove(0);
     rig.queue.sweep(ClientId(1), Instant::now());
-    assert_eq!((rig.queue.waiting(), rig.queue.take_dropped()), (5, cancelled(1)));
+    assert_eq!(
+        (rig.queue.waiting().positions, rig.queue.take_dropped()),
+        (5, cancelled(1))
+    );
     let mut batch = pieces(&rig.take().unwrap());
     batch.sort_unstable();
     assert_eq!(batch, [(1, 0, 3), (2, 0, 2)]);
@@ -284,7 +297,10 @@ async fn nobody_computes_what_is_late() {
         cancelled: 0,
         late: 2,
     };
-    assert_eq!((rig.queue.waiting(), rig.queue.take_dropped()), (0, dropped));
+    assert_eq!(
+        (rig.queue.waiting(), rig.queue.take_dropped()),
+        (Waiting::default(), dropped)
+    );
     for (id, answers) in rig.answers.iter_mut().enumerate().skip(1) {
         assert_eq!(answers.try_recv().unwrap(), (id as u64, Err(Refusal::Late)));
     }
@@ -328,7 +344,7 @@ proptest! {
             }
             prop_assert!(number < 10_000);
         }
-        prop_assert_eq!(queue.waiting(), 0);
+        prop_assert_eq!(queue.waiting(), Waiting::default());
         prop_assert_eq!(done.len(), jobs.len());
         let total: usize = done.values().map(|(taken, _)| taken).sum();
         prop_assert_eq!(total, jobs.iter().map(|(_, positions)| positions).sum::<usize>());

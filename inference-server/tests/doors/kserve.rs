@@ -2,11 +2,7 @@
 //! Needs the packages of scripts/python/kserve.txt, and NVIDIA's perf_analyzer (scripts/perf_analyzer.py); what is neither
 //! cached nor to be fetched is said to be skipped.
 
-use std::{
-    io::Write as _,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-};
+use std::{path::Path, process::Command};
 
 use onnx::Input;
 use proto::inference::{
@@ -16,31 +12,9 @@ use tonic::Code;
 
 use crate::common::{Served, Server, Store, file, small, tower};
 
-/// Exit code of scripts/python_env.py where the packages cannot be had.
-const UNREACHABLE: i32 = 3;
-
-/// What a script of scripts/ fetches, and prints the path of.
-fn fetched(script: &str, arguments: &[&str]) -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts");
-    let made = Command::new("python3")
-        .arg(folder.join(script))
-        .args(arguments)
-        .stderr(Stdio::inherit())
-        .output()
-        .unwrap();
-    if made.status.code() == Some(UNREACHABLE) {
-        // To the terminal, past the test harness.
-        let said = format!("SKIPPED: {script} {arguments:?} cannot fetch what this test needs\n");
-        std::io::stderr().write_all(said.as_bytes()).unwrap();
-        return None;
-    }
-    assert!(made.status.success(), "{made:?}");
-    Some(String::from_utf8(made.stdout).unwrap().trim().into())
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_public_client_is_answered_with_onnx_runtimes_numbers() {
-    let Some(python) = fetched("python_env.py", &["kserve"]) else {
+    let Some(python) = test_clients::python("kserve") else {
         return;
     };
     let (store, layout) = (Store::new(), small());
@@ -106,7 +80,7 @@ async fn before_the_first_model_nothing_is_ready_and_nothing_is_answered() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nvidias_perf_analyzer_measures_it() {
-    let Some(perf_analyzer) = fetched("perf_analyzer.py", &[]) else {
+    let Some(perf_analyzer) = test_clients::perf_analyzer() else {
         return;
     };
     let Served { layout, server, .. } = Served::start().await;

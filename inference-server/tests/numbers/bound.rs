@@ -166,6 +166,8 @@ fn half_precision_is_near_and_is_no_f32() {
     ] {
         let shape = TowerShape {
             squeeze: 4,
+            pooling: 8,
+            outcomes: layout == chess_like(),
             ..TowerShape::new(&layout, 4, 32)
         };
         let file = file(&TowerWeights::random(&layout, &shape, 7), &layout, input);

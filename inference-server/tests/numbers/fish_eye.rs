@@ -2,7 +2,7 @@
 
 use games::{
     Game as _,
-    generator::{Clan, GeneratorGame, Grid, row},
+    generator::{GeneratorGame, row},
 };
 use inference_server::{backend::Backend, runner::Batch};
 use onnx::{
@@ -263,18 +263,6 @@ fn weights_that_do_not_fit_are_refused() {
 }
 
 /// A clan's sept as the definition takes it.
-fn sept_of(clan: &Clan, imp: usize) -> Sept {
-    let parents = clan.parents();
-    let children = (imp + 1..clan.len()).filter(|&child| usize::from(parents[child]) == imp);
-    Sept {
-        value: usize::from(clan.values()[imp]),
-        children: children
-            .map(|child| (usize::from(clan.roles()[child]), sept_of(clan, child)))
-            .collect(),
-        view: *clan.imp_view(imp).cells(),
-    }
-}
-
 /// The whole way of the generator game's rows: written by the game, read, expanded and run by the server's own runner.
 #[test]
 fn rows_of_the_game_are_answered_by_the_definition() {
@@ -297,16 +285,7 @@ fn rows_of_the_game_are_answered_by_the_definition() {
         .zip(outputs.values())
     {
         let read = games::generator::Position::read(row).unwrap();
-        let targets = [read.problem.target(), read.problem.second_target()];
-        let grids = targets
-            .map(|target| *target.unwrap_or(&Grid::ABSENT))
-            .into_iter()
-            .chain([read.clan.render()]);
-        let position = Position {
-            root: sept_of(&read.clan, 0),
-            grids: grids.map(|grid| *grid.cells()).collect(),
-            flags: vec![read.step_marked],
-        };
+        let position = Position::of(&read);
         let (true_logits, true_value) = recursive::evaluate(&weights, &position);
         let (own, absent) = logits.split_at(true_logits.len());
         assert!(largest_difference(own, &true_logits) < 1e-5 * range(&true_logits).max(1.0));

@@ -10,6 +10,7 @@ use onnx::FishEyeShape;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution as _, Normal};
+use service::config::ValueHead;
 
 use super::{NetworkShape, PolicyShape, TowerShape};
 
@@ -58,7 +59,8 @@ fn tower(list: &mut Declarations, shape: &TowerShape) {
     list.conv_norm("input", filters, shape.planes, 3, 1.0);
     for block in 0..shape.blocks {
         list.conv_norm(&format!("block{block}.first"), filters, filters, 3, 1.0);
-        list.conv_norm(&format!("block{block}.second"), filters, filters, 3, 0.0);
+        let kept = list.pooling(&format!("block{block}.pooling"), filters, shape.pooled_in(block));
+        list.conv_norm(&format!("block{block}.second"), filters, kept, 3, 0.0);
         let squeezed = shape.squeeze_excitation;
         if squeezed > 0 {
             list.linear(&format!("block{block}.squeeze"), squeezed, filters, 1.0);
@@ -66,20 +68,38 @@ fn tower(list: &mut Declarations, shape: &TowerShape) {
         }
     }
     match shape.policy {
-        PolicyShape::Dense { channels } => {
-            list.conv_norm("policy", channels, filters, 1, 1.0);
-            list.linear("policy.output", shape.actions, channels * squares, LAST_LAYER);
-        }
-        PolicyShape::Planes { planes } => {
-            list.conv_norm("policy", filters, filters, 3, 1.0);
-            list.conv("policy.output", planes, filters, 3, LAST_LAYER);
-            list.constant("policy.output.bias", planes, Purpose::Plain, 0.0);
-        }
+        PolicyShape::Dense { channels } => list.conv_norm("policy", channels, filters, 1, 1.0),
+        PolicyShape::Planes { .. } => list.conv_norm("policy", filters, filters, 3, 1.0),
     }
+    let kept = list.pooling("policy.pooling", filters, shape.pooled_in_policy());
+    policy_output(list, "policy.output", shape, kept);
     let channels = shape.value_channels;
     list.conv_norm("value", channels, filters, 1, 1.0);
     list.linear("value.hidden", shape.value_hidden, channels * squares, 1.0);
-    list.linear("value.output", 1, shape.value_hidden, LAST_LAYER);
+    let outputs = match shape.value_head {
+        ValueHead::Scalar => 1,
+        ValueHead::Wdl => 3,
+    };
+    list.linear("value.output", outputs, shape.value_hidden, LAST_LAYER);
+    if shape.opponent_policy {
+        policy_output(list, "opponent_policy.output", shape, kept);
+    }
+    if shape.moves_left {
+        list.linear("moves_left.output", 1, shape.value_hidden, LAST_LAYER);
+    }
+}
+
+/// The last layer of a policy head, over the policy's `channels` where these are convolved.
+fn policy_output(list: &mut Declarations, name: &str, shape: &TowerShape, channels: u32) {
+    match shape.policy {
+        PolicyShape::Dense { channels } => {
+            list.linear(name, shape.actions, channels * SQUARES as u32, LAST_LAYER);
+        }
+        PolicyShape::Planes { planes } => {
+            list.conv(name, planes, channels, 3, LAST_LAYER);
+            list.constant(&format!("{name}.bias"), planes, Purpose::Plain, 0.0);
+        }
+    }
 }
 
 /// The layers by the names that the export's own check knows them by.
@@ -123,6 +143,15 @@ impl Declarations {
         self.constant(&format!("{name}.norm.shift"), outputs, Purpose::Plain, 0.0);
         self.constant(&format!("{name}.norm.mean"), outputs, Purpose::Statistic, 0.0);
         self.constant(&format!("{name}.norm.variance"), outputs, Purpose::Statistic, 1.0);
+    }
+
+    /// What is added to the channels that are not pooled begins small, as gates do. Gives the number of these.
+    fn pooling(&mut self, name: &str, channels: u32, pooled: u32) -> u32 {
+        let kept = channels.saturating_sub(pooled);
+        if pooled > 0 {
+            self.linear(name, kept, 2 * pooled, LAST_LAYER);
+        }
+        kept
     }
 
     fn conv(&mut self, name: &str, outputs: u32, inputs: u32, kernel: u32, scale: f32) {

@@ -5,7 +5,7 @@ use onnx::{FishEyeShape, FishEyeWeights};
 use tch::{Kind, Tensor};
 
 use super::{
-    Outputs, Pass,
+    AuxiliaryOutputs, Outputs, Pass, ValueLogits,
     layers::{Conv, Linear, Source, gather},
 };
 use crate::{
@@ -93,7 +93,8 @@ impl FishEye {
         Ok(Outputs {
             logits,
             values: value_logits.f_sigmoid()?,
-            value_logits: Some(value_logits),
+            value_logits: Some(ValueLogits::Sigmoid(value_logits)),
+            auxiliary: AuxiliaryOutputs::default(),
         })
     }
 

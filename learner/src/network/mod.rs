@@ -2,15 +2,21 @@
 //! clans, whose definition stands in [`onnx::fish_eye`].
 //!
 //! ```text
-//! planes ─ conv3×3 ─ BN ─ ReLU ─ B × [ conv3×3 ─ BN ─ ReLU ─ conv3×3 ─ BN ─ (SE) ─ + skip ─ ReLU ]
-//!   ├ policy, dense:  conv1×1 to 32 ─ BN ─ ReLU ─ linear to the actions
-//!   ├ policy, planes: conv3×3 ─ BN ─ ReLU ─ conv3×3 to actions/64 planes
-//!   └ value:          conv1×1 to 4 ─ BN ─ ReLU ─ linear ─ ReLU ─ linear to 1 ─ tanh
+//! planes ─ conv3×3 ─ BN ─ ReLU ─ B × [ conv3×3 ─ BN ─ (GP) ─ ReLU ─ conv3×3 ─ BN ─ (SE) ─ + skip ─ ReLU ]
+//!   ├ policy, dense:  conv1×1 to 32 ─ BN ─ ReLU ┬ linear to the actions
+//!   │                                           └ (the same for the other player's reply)
+//!   ├ policy, planes: conv3×3 ─ BN ─ (GP) ─ ReLU ┬ conv3×3 to actions/64 planes
+//!   │                                            └ (the same for the other player's reply)
+//!   └ value:          conv1×1 to 4 ─ BN ─ ReLU ─ linear ─ ReLU ┬ linear to 1 ─ tanh, or linear to 3 ─ softmax
+//!                                                              └ (linear to 1 ─ softplus: moves left)
 //!
 //! clans  ─ septs rolled up level by level ─ context, path and view of each imp, grids of each position
 //!   ├ policy: linear ─ ReLU ─ linear to the moves, for every imp
 //!   └ value:  linear ─ ReLU ─ linear to 1 ─ sigmoid, from what the root sees
 //! ```
+//!
+//! What stands in brackets is there by choice: squeeze-excitation, global pooling (in two blocks,
+//! [`onnx::weights::pooled_blocks`]), and heads that train the tower and are not exported.
 //!
 //! Which of them is trained follows from the rows' layout ([`NetworkShape::new`]).
 //!
@@ -19,19 +25,22 @@
 //! | [`shape`] | sizes: [`NetworkShape`] |
 //! | [`declarations`] | every variable: name, sides, first values |
 //! | [`variables`] | the variables as tensors, trainable ones in two flat runs |
-//! | [`layers`] | convolution, normalisation, linear, gate |
+//! | [`layers`] | convolution, normalisation, linear |
 //! | [`model`] | [`Network`]: any of them |
 //! | `tower`, `fish_eye` | the forward pass of each, and its form for export |
+//! | `pooling`, [`heads`] | parts of the tower |
 
 pub mod declarations;
 mod fish_eye;
+pub mod heads;
 pub mod layers;
 pub mod model;
+mod pooling;
 pub mod shape;
 mod tower;
 pub mod variables;
 
 pub use layers::{Mode, Pass};
-pub use model::{Folded, Network, Outputs};
+pub use model::{AuxiliaryOutputs, Folded, Network, Outputs, ValueLogits};
 pub use shape::{NetworkShape, PolicyShape, ShapeError, TowerShape};
 pub use variables::Variables;

@@ -19,7 +19,7 @@ pub struct Network {
 
 #[derive(Debug)]
 enum Layers {
-    Tower(Tower),
+    Tower(Box<Tower>),
     FishEye(Box<FishEye>),
 }
 
@@ -30,8 +30,28 @@ pub struct Outputs {
     pub logits: Tensor,
     /// f32 `[batch]`: in [-1, 1], the view of the player to act; over clans in [0, 1].
     pub values: Tensor,
-    /// f32 `[batch]`: what the values are the sigmoid of, where they are one.
-    pub value_logits: Option<Tensor>,
+    /// What the values are made of, where their loss is taken there.
+    pub value_logits: Option<ValueLogits>,
+    /// What the heads say that only train.
+    pub auxiliary: AuxiliaryOutputs,
+}
+
+/// What values are made of.
+#[derive(Debug)]
+pub enum ValueLogits {
+    /// f32 `[batch]`: they are the sigmoid of it.
+    Sigmoid(Tensor),
+    /// f32 `[batch, 3]`: win - loss of its softmax, win, draw and loss.
+    Outcomes(Tensor),
+}
+
+/// What auxiliary heads give, where there are any.
+#[derive(Debug, Default)]
+pub struct AuxiliaryOutputs {
+    /// f32 `[batch, actions]`: logits of the other player's reply, as seen from the side of the player to act.
+    pub opponent_policy: Option<Tensor>,
+    /// f32 `[batch]`: actions left, above 0.
+    pub moves_left: Option<Tensor>,
 }
 
 /// A network as the ONNX writer takes it.
@@ -52,7 +72,7 @@ impl Network {
         let variables = Variables::new(&declarations(shape, seed), device)?;
         let mut source = Source(variables.by_name());
         let layers = match shape {
-            NetworkShape::Tower(shape) => Layers::Tower(Tower::new(shape, &mut source)?),
+            NetworkShape::Tower(shape) => Layers::Tower(Box::new(Tower::new(shape, &mut source)?)),
             NetworkShape::FishEye(shape) => Layers::FishEye(Box::new(FishEye::new(shape, &mut source)?)),
         };
         drop(source);

@@ -7,7 +7,7 @@ use games::{
 };
 use onnx::FishEyeShape;
 use serde::{Deserialize, Serialize};
-use service::config::ModelConfig;
+use service::config::{LearnerConfig, ModelConfig, ValueHead};
 
 /// Channels between the tower and a dense policy's linear layer.
 const POLICY_CHANNELS: u32 = 32;
@@ -53,12 +53,24 @@ pub struct TowerShape {
     pub filters: u32,
     /// Channels of the squeeze in each block; 0: no squeeze-excitation.
     pub squeeze_excitation: u32,
+    /// Channels that are pooled over the board, in [`onnx::weights::pooled_blocks`] and in a policy of planes; 0: none.
+    #[serde(default)]
+    pub global_pooling: u32,
     /// The policy head.
     pub policy: PolicyShape,
     /// Channels of the value head.
     pub value_channels: u32,
     /// Width of the value head's hidden layer.
     pub value_hidden: u32,
+    /// What the value head gives.
+    #[serde(default)]
+    pub value_head: ValueHead,
+    /// Whether there is a policy head for the other player's reply.
+    #[serde(default)]
+    pub opponent_policy: bool,
+    /// Whether there is a head for the number of actions left.
+    #[serde(default)]
+    pub moves_left: bool,
 }
 
 /// The two forms of policy head.
@@ -78,8 +90,9 @@ pub enum PolicyShape {
 }
 
 impl TowerShape {
-    /// The policy is convolutional where the actions are several whole planes (chess: 73·64).
-    fn new(model: &ModelConfig, stack: &PlaneStack, actions: u32) -> Self {
+    /// The policy is convolutional where the actions are several whole planes (chess: 73·64). What is trained says which
+    /// auxiliary heads there are.
+    fn new(model: &ModelConfig, learner: &LearnerConfig, stack: &PlaneStack, actions: u32) -> Self {
         let squares = SQUARES as u32;
         let is_planes = actions.is_multiple_of(squares) && actions > squares;
         Self {
@@ -88,6 +101,7 @@ impl TowerShape {
             blocks: model.blocks,
             filters: model.filters,
             squeeze_excitation: model.squeeze_excitation,
+            global_pooling: model.global_pooling,
             policy: if is_planes {
                 PolicyShape::Planes {
                     planes: actions / squares,
@@ -99,6 +113,25 @@ impl TowerShape {
             },
             value_channels: VALUE_CHANNELS,
             value_hidden: model.value_hidden,
+            value_head: model.value_head,
+            opponent_policy: learner.opponent_policy_weight > 0.0,
+            moves_left: learner.moves_left_weight > 0.0,
+        }
+    }
+
+    /// Channels that are pooled in this block.
+    pub fn pooled_in(&self, block: u32) -> u32 {
+        match onnx::weights::pooled_blocks(self.blocks as usize).contains(&(block as usize)) {
+            true => self.global_pooling,
+            false => 0,
+        }
+    }
+
+    /// Channels that are pooled in the policy head.
+    pub fn pooled_in_policy(&self) -> u32 {
+        match self.policy {
+            PolicyShape::Dense { .. } => 0,
+            PolicyShape::Planes { .. } => self.global_pooling,
         }
     }
 }
@@ -119,21 +152,58 @@ fn fish_eye(model: &ModelConfig, rows: &ClanRows) -> FishEyeShape {
 }
 
 impl NetworkShape {
-    /// The network that `[model]` describes, for rows of this layout.
+    /// The network that `[model]` describes, for rows of this layout, with the auxiliary heads that `[learner]` gives a weight.
     ///
     /// # Errors
-    /// [`ShapeError`] where `[model]` asks for what the network over such rows does not have.
-    pub fn new(model: &ModelConfig, layout: &RowLayout) -> Result<Self, ShapeError> {
-        match &layout.form {
-            RowForm::Planes(stack) => Ok(Self::Tower(TowerShape::new(model, stack, layout.actions))),
-            RowForm::Clan(_) if model.squeeze_excitation > 0 => Err(ShapeError {
-                key: "model.squeeze_excitation",
-                wanted: "0",
-                game: layout.game.clone(),
-                reason: "the network over clans has no residual blocks",
-            }),
-            RowForm::Clan(rows) => Ok(Self::FishEye(fish_eye(model, rows))),
+    /// [`ShapeError`] where `[model]` or `[learner]` asks for what the network over such rows does not have.
+    pub fn new(model: &ModelConfig, learner: &LearnerConfig, layout: &RowLayout) -> Result<Self, ShapeError> {
+        let rows = match &layout.form {
+            RowForm::Planes(stack) => {
+                return Ok(Self::Tower(TowerShape::new(
+                    model,
+                    learner,
+                    stack,
+                    layout.actions,
+                )));
+            }
+            RowForm::Clan(rows) => rows,
+        };
+        let no_blocks = "the network over clans has no residual blocks";
+        let one_player = "it has one player, whose results are scores";
+        let no_head = "the network over clans has no auxiliary heads";
+        let has_outcomes = model.value_head != ValueHead::Scalar;
+        for (is_asked, key, wanted, reason) in [
+            (
+                model.squeeze_excitation > 0,
+                "model.squeeze_excitation",
+                "0",
+                no_blocks,
+            ),
+            (model.global_pooling > 0, "model.global_pooling", "0", no_blocks),
+            (has_outcomes, "model.value_head", "\"scalar\"", one_player),
+            (
+                learner.opponent_policy_weight > 0.0,
+                "learner.opponent_policy_weight",
+                "0",
+                one_player,
+            ),
+            (
+                learner.moves_left_weight > 0.0,
+                "learner.moves_left_weight",
+                "0",
+                no_head,
+            ),
+        ] {
+            if is_asked {
+                return Err(ShapeError {
+                    key,
+                    wanted,
+                    game: layout.game.clone(),
+                    reason,
+                });
+            }
         }
+        Ok(Self::FishEye(fish_eye(model, rows)))
     }
 
     /// What differs from another shape, as `filters is 64, was 128`. Empty where nothing does.
@@ -189,7 +259,8 @@ mod tests {
 
     #[test]
     fn only_several_whole_planes_of_actions_are_planes() {
-        let policy = |actions| match NetworkShape::new(&ModelConfig::default(), &layout(actions)) {
+        let learner = LearnerConfig::default();
+        let policy = |actions| match NetworkShape::new(&ModelConfig::default(), &learner, &layout(actions)) {
             Ok(NetworkShape::Tower(tower)) => tower.policy,
             other => panic!("{other:?}"),
         };
@@ -206,11 +277,32 @@ mod tests {
                 filters,
                 ..ModelConfig::default()
             };
-            NetworkShape::new(&model, layout).unwrap()
+            NetworkShape::new(&model, &LearnerConfig::default(), layout).unwrap()
         };
         let (small, large) = (of(64, &layout(7)), of(128, &layout(7)));
         assert!(small.differences(&small).is_empty());
         assert_eq!(large.differences(&small), ["filters is 128, was 64"]);
+        let more = ModelConfig {
+            value_head: ValueHead::Wdl,
+            ..ModelConfig::default()
+        };
+        let heads = LearnerConfig {
+            moves_left_weight: 0.1,
+            ..LearnerConfig::default()
+        };
+        let more = NetworkShape::new(&more, &heads, &layout(7)).unwrap();
+        // Checkpoints from before there were such heads have none.
+        let mut old = serde_json::to_value(&small).unwrap();
+        for key in ["global_pooling", "value_head", "opponent_policy", "moves_left"] {
+            old.as_object_mut().unwrap().remove(key).unwrap();
+        }
+        let old: NetworkShape = serde_json::from_value(old).unwrap();
+        assert_eq!(old, small);
+        let differences = [
+            "moves_left is true, was false",
+            "value_head is \"wdl\", was \"scalar\"",
+        ];
+        assert_eq!(more.differences(&old), differences);
         assert!(!of(64, &GeneratorGame::layout(())).differences(&small).is_empty());
     }
 
@@ -222,23 +314,42 @@ mod tests {
             value_hidden: 128,
             ..ModelConfig::default()
         };
-        let shape = NetworkShape::new(&model, &clans).unwrap();
+        let learner = LearnerConfig::default();
+        let shape = NetworkShape::new(&model, &learner, &clans).unwrap();
         let NetworkShape::FishEye(found) = &shape else {
             panic!("{shape:?}");
         };
         assert_eq!(*found, FishEyeShape::new(EMBEDDING_ROWS, 20, 6, 38));
-        for shape in [shape.clone(), NetworkShape::new(&model, &layout(7)).unwrap()] {
+        let tower = NetworkShape::new(&model, &learner, &layout(7)).unwrap();
+        for shape in [shape.clone(), tower] {
             let json = serde_json::to_value(&shape).unwrap();
             assert_eq!(serde_json::from_value::<NetworkShape>(json).unwrap(), shape);
         }
-        let gated = ModelConfig {
-            squeeze_excitation: 4,
-            ..model
-        };
-        let error = NetworkShape::new(&gated, &clans).unwrap_err().to_string();
-        assert!(
-            error.starts_with("`model.squeeze_excitation` must be 0"),
-            "{error}"
-        );
+        type Change = fn(&mut ModelConfig, &mut LearnerConfig);
+        let changes: [(&str, Change); 5] = [
+            ("`model.squeeze_excitation` must be 0", |model, _| {
+                model.squeeze_excitation = 4;
+            }),
+            ("`model.global_pooling` must be 0", |model, _| {
+                model.global_pooling = 4
+            }),
+            ("`model.value_head` must be \"scalar\"", |model, _| {
+                model.value_head = ValueHead::Wdl;
+            }),
+            ("`learner.opponent_policy_weight` must be 0", |_, learner| {
+                learner.opponent_policy_weight = 0.15;
+            }),
+            ("`learner.moves_left_weight` must be 0", |_, learner| {
+                learner.moves_left_weight = 0.1;
+            }),
+        ];
+        for (beginning, change) in changes {
+            let (mut model, mut learner) = (model.clone(), learner.clone());
+            change(&mut model, &mut learner);
+            let error = NetworkShape::new(&model, &learner, &clans)
+                .unwrap_err()
+                .to_string();
+            assert!(error.starts_with(beginning), "{error}");
+        }
     }
 }

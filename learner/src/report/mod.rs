@@ -1,26 +1,22 @@
 //! What training says of itself: metrics, and every few seconds a log line, a line of `metrics.jsonl` and scalars for
-//! TensorBoard ([`event_file`]).
-
-pub mod event_file;
+//! TensorBoard.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Write as _},
-    path::{Path, PathBuf},
+    collections::BTreeMap,
+    io,
+    path::Path,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use serde::Serialize;
+use service::figures::{EventFile, Lines};
 
-use self::event_file::EventFile;
-use crate::train::StepReport;
+use crate::{train::StepReport, validation::Validation};
 
 /// How often a line is written.
 const INTERVAL: Duration = Duration::from_secs(10);
 /// Folder of TensorBoard's files beside `metrics.jsonl`.
 const EVENTS: &str = "tensorboard";
-/// A file of lines beyond this is put aside (one is kept), in bytes: half a year of lines.
-const MAX_BYTES: u64 = 64 << 20;
 
 /// Counters that an alert or a dashboard looks at are there from the start, so that the first event is seen as a rise.
 pub fn register() {
@@ -33,7 +29,25 @@ pub fn register() {
     ] {
         metrics::counter!(counter).increment(0);
     }
+    metrics::gauge!("minuet_learner_stores_away").set(0.0);
+    // Not measured yet.
+    for gauge in ["minuet_learner_validation_loss", "minuet_learner_validation_gap"] {
+        for head in ["policy", "value"] {
+            metrics::gauge!(gauge, "head" => head).set(f64::NAN);
+        }
+    }
 }
+
+/// What is reported only of networks that have it: its key in a line, its head's name in metrics, its scalar in TensorBoard.
+const PARTS: [(&str, &str, &str); 3] = [
+    (
+        "value_squared_error",
+        "value_squared_error",
+        "loss/value_squared_error",
+    ),
+    ("opponent_policy_loss", "opponent_policy", "loss/opponent_policy"),
+    ("moves_left_loss", "moves_left", "loss/moves_left"),
+];
 
 /// Means over the steps since the last line.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -43,6 +57,8 @@ struct Line {
     steps: u64,
     policy_loss: f64,
     value_loss: f64,
+    #[serde(flatten)]
+    parts: BTreeMap<&'static str, f64>,
     loss: f64,
     target_entropy: f64,
     gradient_norm: f64,
@@ -53,13 +69,14 @@ struct Line {
     waiting_seconds: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     checkpoint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    validation: Option<Validation>,
 }
 
 /// Collects steps and says what they amounted to.
 #[derive(Debug)]
 pub struct Reporter {
-    path: PathBuf,
-    file: File,
+    lines: Lines,
     events: EventFile,
     line: Line,
     busy: Duration,
@@ -73,12 +90,9 @@ impl Reporter {
     /// # Errors
     /// What the file system says.
     pub fn open(folder: &Path) -> io::Result<Self> {
-        fs::create_dir_all(folder)?;
-        let path = folder.join("metrics.jsonl");
         Ok(Self {
-            file: append_to(&path)?,
+            lines: Lines::open(&folder.join("metrics.jsonl"))?,
             events: EventFile::create(&folder.join(EVENTS))?,
-            path,
             line: Line::default(),
             busy: Duration::ZERO,
             waiting: Duration::ZERO,
@@ -100,6 +114,11 @@ impl Reporter {
         line.samples += report.samples as u64;
         line.policy_loss += report.policy_loss;
         line.value_loss += report.value_loss;
+        for ((key, head, _), loss) in PARTS.into_iter().zip(parts(report)) {
+            let Some(loss) = loss else { continue };
+            *line.parts.entry(key).or_default() += loss;
+            metrics::gauge!("minuet_learner_loss", "head" => head).set(loss);
+        }
         line.loss += report.loss;
         line.target_entropy += report.target_entropy;
         line.gradient_norm += report.gradient_norm;
@@ -121,6 +140,37 @@ impl Reporter {
         }
     }
 
+    /// What the network of a step is worth on games that were not trained on. It stands in the line of its checkpoint.
+    pub fn validated(&mut self, step: u64, validation: &Validation) {
+        let gap = validation.gap();
+        let scalars = [
+            ("policy", validation.held_out.policy, gap.policy),
+            ("value", validation.held_out.value, gap.value),
+        ];
+        for (head, held_out, gap) in scalars {
+            metrics::gauge!("minuet_learner_validation_loss", "head" => head).set(held_out);
+            metrics::gauge!("minuet_learner_validation_gap", "head" => head).set(gap);
+        }
+        tracing::info!(
+            step,
+            policy = rounded(validation.held_out.policy),
+            value = rounded(validation.held_out.value),
+            policy_gap = rounded(gap.policy),
+            value_gap = rounded(gap.value),
+            "validated on held-out games"
+        );
+        let scalars = [
+            ("validation/policy_above_targets", validation.held_out.policy),
+            ("validation/value", validation.held_out.value),
+            ("validation/policy_gap", gap.policy),
+            ("validation/value_gap", gap.value),
+        ];
+        if let Err(error) = self.events.scalars(step, &scalars) {
+            tracing::warn!(%error, "cannot write TensorBoard's file");
+        }
+        self.line.validation = Some(*validation);
+    }
+
     /// A checkpoint was published.
     pub fn published(&mut self, version: &str, step: u64) {
         metrics::counter!("minuet_learner_checkpoints_total").increment(1);
@@ -139,7 +189,10 @@ impl Reporter {
             &mut line.loss,
             &mut line.target_entropy,
             &mut line.gradient_norm,
-        ] {
+        ]
+        .into_iter()
+        .chain(line.parts.values_mut())
+        {
             *sum /= steps;
         }
         line.samples_per_second = line.samples as f64 / self.busy.as_secs_f64().max(1e-9);
@@ -162,9 +215,9 @@ impl Reporter {
         self.busy = Duration::ZERO;
         self.waiting = Duration::ZERO;
         self.since = Instant::now();
-        let written = self.append(&line).and_then(|()| self.append_events(&line));
+        let written = self.lines.append(&line).and_then(|()| self.append_events(&line));
         if let Err(error) = written {
-            tracing::warn!(%error, path = %self.path.display(), "cannot write metrics");
+            tracing::warn!(%error, path = %self.lines.path().display(), "cannot write metrics");
         }
     }
 
@@ -172,7 +225,7 @@ impl Reporter {
         if line.steps == 0 {
             return Ok(());
         }
-        let scalars = [
+        let mut scalars = vec![
             ("loss/policy", line.policy_loss),
             (
                 "loss/policy_above_targets",
@@ -186,22 +239,20 @@ impl Reporter {
             ("samples_per_position", line.samples_per_position),
             ("waiting_seconds", line.waiting_seconds),
         ];
-        self.events.scalars(line.step, &scalars)
-    }
-
-    fn append(&mut self, line: &Line) -> io::Result<()> {
-        if self.file.metadata()?.len() > MAX_BYTES {
-            fs::rename(&self.path, self.path.with_extension("1.jsonl"))?;
-            self.file = append_to(&self.path)?;
+        for (key, _, name) in PARTS {
+            scalars.extend(line.parts.get(key).map(|&loss| (name, loss)));
         }
-        let mut text = serde_json::to_vec(line)?;
-        text.push(b'\n');
-        self.file.write_all(&text)
+        self.events.scalars(line.step, &scalars)
     }
 }
 
-fn append_to(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).append(true).open(path)
+/// As in [`PARTS`].
+fn parts(report: &StepReport) -> [Option<f64>; 3] {
+    [
+        report.value_squared_error,
+        report.opponent_policy_loss,
+        report.moves_left_loss,
+    ]
 }
 
 fn rounded(number: f64) -> f64 {
@@ -221,6 +272,9 @@ mod tests {
                 step,
                 policy_loss,
                 value_loss: 1.0,
+                value_squared_error: None,
+                opponent_policy_loss: Some(policy_loss / 2.0),
+                moves_left_loss: Some(0.25),
                 loss: policy_loss + 1.0,
                 target_entropy: 0.5,
                 gradient_norm: 1.0,
@@ -231,13 +285,17 @@ mod tests {
         }
         reporter.published("000000000002-00000000", 2);
         reporter.published("000000000002-00000000", 2);
-        let text = fs::read_to_string(folder.path().join("metrics.jsonl")).unwrap();
+        let text = std::fs::read_to_string(folder.path().join("metrics.jsonl")).unwrap();
         let lines: Vec<serde_json::Value> = text
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
         assert_eq!(lines.len(), 2);
         assert_eq!(lines[0]["policy_loss"], 3.0);
+        assert_eq!(lines[0]["opponent_policy_loss"], 1.5);
+        assert_eq!(lines[0]["moves_left_loss"], 0.25);
+        // What this network does not have is not there.
+        assert!(lines[0].get("value_squared_error").is_none());
         assert_eq!(lines[0]["samples"], 20);
         assert_eq!(lines[0]["samples_per_second"], 1000.0);
         assert_eq!(lines[0]["checkpoint"], "000000000002-00000000");

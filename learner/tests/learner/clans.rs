@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::common::{clans, model, settings, trainer};
 use games::{
     Game as _,
-    generator::{Clan, GeneratorGame, Grid, Position, moves::MOVES},
+    generator::{GeneratorGame, Position, moves::MOVES},
 };
 use learner::{
     batches::{BatchError, Packer},
@@ -18,10 +18,7 @@ use learner::{
     torch::to_host,
     train::Trainer,
 };
-use onnx::fish_eye::{
-    self,
-    recursive::{self, Sept},
-};
+use onnx::fish_eye::{self, recursive};
 use proto::v1;
 use service::config::{LearnerConfig, Optimizer};
 use tch::Device;
@@ -39,32 +36,6 @@ fn trained() -> Trainer {
         trainer.step(&clans::batch(32, 9, number)).unwrap();
     }
     trainer
-}
-
-fn sept_of(clan: &Clan, imp: usize) -> Sept {
-    let parents = clan.parents();
-    let children = (imp + 1..clan.len()).filter(|&child| usize::from(parents[child]) == imp);
-    Sept {
-        value: usize::from(clan.values()[imp]),
-        children: children
-            .map(|child| (usize::from(clan.roles()[child]), sept_of(clan, child)))
-            .collect(),
-        view: *clan.imp_view(imp).cells(),
-    }
-}
-
-fn as_defined(row: &[u32]) -> recursive::Position {
-    let read = Position::read(row).unwrap();
-    let targets = [read.problem.target(), read.problem.second_target()];
-    let grids = targets
-        .map(|target| *target.unwrap_or(&Grid::ABSENT))
-        .into_iter()
-        .chain([read.clan.render()]);
-    recursive::Position {
-        root: sept_of(&read.clan, 0),
-        grids: grids.map(|grid| *grid.cells()).collect(),
-        flags: vec![read.step_marked],
-    }
 }
 
 fn largest_difference(left: &[f32], right: &[f32]) -> f32 {
@@ -91,7 +62,8 @@ fn libtorch_onnx_runtime_and_the_definition_agree() {
     };
     let (mut true_logits, mut true_values) = (Vec::new(), Vec::new());
     for row in layout.split(&rows) {
-        let (logits, value) = recursive::evaluate(&weights, &as_defined(row));
+        let (logits, value) =
+            recursive::evaluate(&weights, &recursive::Position::of(&Position::read(row).unwrap()));
         true_logits.extend(logits);
         true_values.push(value);
     }
@@ -235,7 +207,7 @@ fn choices_are_the_moves_that_the_imps_have() {
             .map(|place| (sample * clans.width + place) as i64)
             .collect();
         assert_eq!(clans.places[own], places);
-        let at = packed.policy_at[sample] as usize - sample * clans.width;
+        let at = packed.policy.at[sample] as usize - sample * clans.width;
         let action = expected[at] as usize - imps * MOVES;
         let wanted = wire.visit_actions[sample] as usize;
         let colors = 25..35;

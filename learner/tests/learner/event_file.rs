@@ -1,11 +1,8 @@
 //! TensorBoard itself reads what the learner writes.
 
-use std::{path::Path, process::Command};
+use std::process::Command;
 
-use learner::report::event_file::EventFile;
-
-/// Exit code of `scripts/python_env.py` where the packages were never fetched and cannot be.
-const UNREACHABLE: i32 = 3;
+use service::figures::EventFile;
 
 const READ: &str = r"
 import json, sys
@@ -18,23 +15,9 @@ print(json.dumps({tag: [[event.step, event.value] for event in events.Scalars(ta
 
 #[test]
 fn tensorboard_reads_the_scalars() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let found = Command::new("python3")
-        .arg(root.join("scripts/python_env.py"))
-        .arg("tensorboard")
-        .output()
-        .unwrap();
-    if found.status.code() == Some(UNREACHABLE) {
-        eprintln!("SKIPPED: TensorBoard is not in the cache and cannot be fetched; no event file was read");
+    let Some(python) = test_clients::python("tensorboard") else {
         return;
-    }
-    assert!(
-        found.status.success(),
-        "{}",
-        String::from_utf8_lossy(&found.stderr)
-    );
-    let python = String::from_utf8(found.stdout).unwrap();
-
+    };
     let folder = tempfile::tempdir().unwrap();
     let mut events = EventFile::create(folder.path()).unwrap();
     for step in 1..=3 {
@@ -45,7 +28,7 @@ fn tensorboard_reads_the_scalars() {
             )
             .unwrap();
     }
-    let done = Command::new(python.trim())
+    let done = Command::new(python)
         .args(["-c", READ])
         .arg(folder.path())
         .output()

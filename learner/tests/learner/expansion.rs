@@ -66,17 +66,20 @@ fn packing_keeps_every_number() {
     let layout = layout(9);
     let wire = wire_batch(&layout, 16, 1, 4);
     let packed = packer(&layout).pack(&wire).unwrap();
-    assert_eq!((packed.number, packed.positions, packed.searched), (4, 16, 16));
+    assert_eq!(
+        (packed.number, packed.positions, packed.policy.samples),
+        (4, 16, 16)
+    );
     assert_eq!(packed.rows, wire.rows);
     assert_eq!(packed.row_ends.last(), Some(&wire.rows.len()));
     assert_eq!(packed.clans, None);
     assert_eq!(packed.results, wire.results);
-    for (entry, (&at, &share)) in packed.policy_at.iter().zip(&packed.policy_share).enumerate() {
+    for (entry, (&at, &share)) in packed.policy.at.iter().zip(&packed.policy.share).enumerate() {
         assert_eq!(at as usize, entry / 2 * 9 + wire.visit_actions[entry] as usize);
         assert_eq!(share, [0.9, 0.1][entry % 2]);
     }
     let entropy = -(0.9f64 * 0.9f64.ln() + 0.1 * 0.1f64.ln());
-    assert!((packed.target_entropy - entropy).abs() < 1e-12);
+    assert!((packed.policy.entropy - entropy).abs() < 1e-12);
 }
 
 #[test]
@@ -166,7 +169,7 @@ fn every_sample_is_turned_by_its_own_symmetry() {
     assert_ne!(packed.rows, pack(2, 6).rows);
     assert_ne!(packed.rows, pack(1, 7).rows);
     let mut counts = std::collections::HashMap::new();
-    for (sample, (row, &at)) in packed.rows.chunks(row_len).zip(&packed.policy_at).enumerate() {
+    for (sample, (row, &at)) in packed.rows.chunks(row_len).zip(&packed.policy.at).enumerate() {
         let turned = row[0];
         assert!(row[..row_len - 1].iter().all(|&entry| entry == turned));
         assert_eq!(at as usize, sample * layout.actions as usize + turned as usize);

@@ -2,16 +2,18 @@
 
 use std::path::Path;
 
-use crate::common::{batch, layout, model, settings, trainer};
+use crate::common::{batch, batch_for, layout, model, settings, trainer};
 use games::RowLayout;
 use learner::{
     export::export,
-    network::Folded,
+    network::{Folded, NetworkShape},
     proof::{ProofError, Prover},
     train::Trainer,
 };
-use onnx::{Input, Metadata, PolicyHead, TowerWeights};
-use service::config::ModelConfig;
+use onnx::{Input, Metadata, PolicyHead, TowerWeights, proto::ModelProto};
+use proptest::prelude::*;
+use prost::Message as _;
+use service::config::{LearnerConfig, ModelConfig, ValueHead};
 
 /// Some steps, so that no normalisation is the identity and no block is empty.
 fn trained(layout: &RowLayout, model: &ModelConfig) -> Trainer {
@@ -25,11 +27,12 @@ fn trained(layout: &RowLayout, model: &ModelConfig) -> Trainer {
 #[test]
 fn every_form_of_network_is_exported_as_it_is() {
     let prover = Prover::load(Path::new("")).unwrap();
-    for (actions, squeeze_excitation) in [(9, 0), (9, 3), (73 * 64, 2)] {
+    for (actions, squeeze_excitation, global_pooling) in [(9, 0, 0), (9, 3, 0), (73 * 64, 2, 5)] {
         let layout = layout(actions);
         let model = ModelConfig {
             blocks: 2,
             squeeze_excitation,
+            global_pooling,
             ..model()
         };
         let trainer = trained(&layout, &model);
@@ -42,12 +45,68 @@ fn every_form_of_network_is_exported_as_it_is() {
     }
 }
 
+/// The names of what a file gives.
+fn outputs(file: &[u8]) -> Vec<String> {
+    let graph = ModelProto::decode(file).unwrap().graph.unwrap();
+    let names = graph.output.iter().map(|output| output.name().to_owned());
+    names.collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Heads that only train leave no trace in the file.
+    #[test]
+    fn every_combination_of_parts_is_exported_as_it_is(
+        actions in prop::sample::select(vec![9_u32, 128]),
+        blocks in 1_u32..5,
+        filters in 2_u32..12,
+        pooled in 0.0_f64..1.0,
+        squeeze in 0_u32..3,
+        has_outcomes: bool,
+        has_auxiliary: bool,
+    ) {
+        let layout = layout(actions);
+        let weight = if has_auxiliary { 0.2 } else { 0.0 };
+        let model = ModelConfig {
+            blocks,
+            filters,
+            squeeze_excitation: squeeze.min(filters),
+            global_pooling: (pooled * f64::from(filters)) as u32,
+            value_head: if has_outcomes { ValueHead::Wdl } else { ValueHead::Scalar },
+            ..model()
+        };
+        let settings = LearnerConfig {
+            opponent_policy_weight: weight,
+            moves_left_weight: weight,
+            ..settings()
+        };
+        let mut trainer = trainer(&layout, &model, &settings, 3);
+        for number in 0..3 {
+            let batch = batch_for(&trainer, &layout, 16, 9, number);
+            trainer.step(&batch).unwrap();
+        }
+        let file = export(trainer.network(), &layout, 3).unwrap();
+        let rows = batch(&layout, 20, 1, 0).rows;
+        let prover = Prover::load(Path::new("")).unwrap();
+        let agreement = prover.prove(&file, trainer.network(), &layout, &rows).unwrap();
+        prop_assert_eq!(agreement.positions, 20);
+        let expected = ["policy_logits", "value", "wdl"];
+        prop_assert_eq!(outputs(&file), &expected[..if has_outcomes { 3 } else { 2 }]);
+        let count = trainer.network().variables().by_name().len();
+        let without = NetworkShape::new(&model, &LearnerConfig::default(), &layout).unwrap();
+        let own = learner::network::declarations::declarations(&without, 1).len();
+        prop_assert_eq!(count, own + if has_auxiliary { 4 } else { 0 });
+    }
+}
+
 #[test]
 fn a_wrong_number_anywhere_is_found() {
     let prover = Prover::load(Path::new("")).unwrap();
     let layout = layout(9);
     let model = ModelConfig {
         squeeze_excitation: 3,
+        global_pooling: 3,
         ..model()
     };
     let trainer = trained(&layout, &model);
@@ -66,7 +125,22 @@ fn a_wrong_number_anywhere_is_found() {
         prover.prove(&file, trainer.network(), &layout, &rows)
     };
     tamper(&|_| {}, &layout).unwrap();
-    let changes: [&dyn Fn(&mut TowerWeights); 6] = [
+    let changes: [&dyn Fn(&mut TowerWeights); 8] = [
+        &|weights| {
+            if let Some(pooling) = &mut weights.blocks[0].pooling {
+                pooling.conv.bias.iter_mut().for_each(|bias| *bias += 1.0);
+            }
+        },
+        &|weights| {
+            // Means for maxima.
+            if let Some(pooling) = &mut weights.blocks[0].pooling {
+                pooling
+                    .linear
+                    .weights
+                    .chunks_mut(6)
+                    .for_each(|row| row.rotate_left(3));
+            }
+        },
         &|weights| weights.input.bias[0] += 0.05,
         &|weights| {
             weights.blocks[0]

@@ -8,6 +8,7 @@ mod common;
 mod event_file;
 mod expansion;
 mod export;
+mod heads;
 mod optimizer;
 mod role;
 mod tenure;

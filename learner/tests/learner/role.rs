@@ -7,11 +7,12 @@ use std::{
 };
 
 use crate::common::{
+    all_heads,
     run::{Learner, PATIENCE, config, start_store},
     store::{self, State},
 };
 use checkpoints::{LATEST, LeaseTimes, Manifest, WEIGHTS};
-use service::config::{GameConfig, Precision, RunConfig};
+use service::config::{GameConfig, Precision};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -21,7 +22,12 @@ fn digests(manifest: &Manifest) -> Vec<&str> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restart_changes_no_bit() {
-    restart(GameConfig::default()).await;
+    restart(GameConfig::default(), false).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restart_changes_no_bit_with_every_head() {
+    restart(GameConfig::default(), true).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -31,19 +37,23 @@ async fn a_restart_changes_no_bit_over_clans() {
         options: 0,
         ..GameConfig::default()
     };
-    restart(generator).await;
+    restart(generator, false).await;
 }
 
-async fn restart(game: GameConfig) {
+async fn restart(game: GameConfig, with_all_heads: bool) {
     let state = || {
         Arc::new(State {
             game: game.clone(),
             ..State::default()
         })
     };
-    let config = |home: &Path, address: &str| RunConfig {
-        game: game.clone(),
-        ..config(home, address)
+    let config = |home: &Path, address: &str| {
+        let mut config = config(home, address);
+        config.game = game.clone();
+        if with_all_heads {
+            (config.model, config.learner) = all_heads(&config.model, &config.learner);
+        }
+        config
     };
     let straight = tempfile::tempdir().unwrap();
     let full = state();
@@ -103,6 +113,83 @@ async fn a_store_that_is_away_breaks_off_and_sends_nonsense_is_survived() {
     let handed_out = state.handed_out.lock().clone();
     assert_eq!(handed_out, (0..handed_out.len() as u64).collect::<Vec<_>>());
     assert!(handed_out.len() >= 14);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn several_stores_give_their_shares_and_one_that_is_away_is_left_out() {
+    let home = tempfile::tempdir().unwrap();
+    let (large, small) = (Arc::new(State::default()), Arc::new(State::default()));
+    let (large_address, _stop) = start_store(&large).await;
+    let (small_address, stop) = start_store(&small).await;
+    let config = config(
+        home.path(),
+        &format!("small={small_address},large={large_address}"),
+    );
+    let given = || [&large, &small].map(|state| state.positions.load(Ordering::SeqCst));
+    large.insert(300);
+    small.insert(100);
+    // 2 samples a position are 25 steps of 32.
+    let learner = Learner::start(config.clone());
+    learner.reaches(24).await;
+    let drawn = async {
+        while given().iter().sum::<u64>() < 800 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, drawn).await.unwrap();
+    let [from_large, from_small] = given();
+    // Each batch is a whole number of positions off at most.
+    assert!(
+        from_large.abs_diff(600) <= 25 && from_small.abs_diff(200) <= 25,
+        "{:?}",
+        given()
+    );
+
+    stop.cancel();
+    let bound = || async {
+        let bound = async {
+            loop {
+                match TcpListener::bind(&small_address).await {
+                    Ok(listener) => return listener,
+                    Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, bound).await.unwrap()
+    };
+    // Its server has ended when its address is free.
+    drop(bound().await);
+    large.insert(96);
+    learner.reaches(30).await;
+    assert_eq!(given()[1], from_small, "it was not there");
+
+    tokio::spawn(store::serve(
+        bound().await,
+        small.clone(),
+        CancellationToken::new(),
+    ));
+    small.insert(80);
+    learner.reaches(36).await;
+    assert!(given()[1] > from_small);
+    let end = learner.stop().await;
+    let progress = &end.learner_state["progress"];
+    // 396 + 180 positions are 36 steps.
+    assert_eq!(
+        (end.step, &progress["inserted"], &progress["samples"]),
+        (36, &576.into(), &1152.into())
+    );
+    assert_eq!(
+        progress["stores"],
+        serde_json::json!({ "large": 396, "small": 180 })
+    );
+    assert_eq!(progress["store_inserted"], 576);
+
+    // The same counts are not counted again after a restart.
+    let learner = Learner::start(config);
+    large.insert(96);
+    let last = learner.reaches(42).await;
+    assert_eq!(last.learner_state["progress"]["inserted"], 672);
+    assert_eq!(learner.stop().await.step, 42);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -192,6 +279,11 @@ async fn what_does_not_belong_together_is_an_error_that_says_so() {
     wider.model.filters = 16;
     let reason = Learner::start(wider).fails().await;
     assert!(reason.contains("filters is 16, was 8"), "{reason}");
+
+    let mut more_heads = config(home.path(), &address);
+    more_heads.learner.opponent_policy_weight = 0.15;
+    let reason = Learner::start(more_heads).fails().await;
+    assert!(reason.contains("opponent_policy is true, was false"), "{reason}");
 
     let mut other_rows = config(home.path(), &address);
     other_rows.game.options = 3;

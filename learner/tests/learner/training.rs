@@ -1,16 +1,18 @@
 //! Steps: they learn, they repeat, they go on exactly where they stopped, and they refuse what is not finite.
 
-use crate::common::{batch, layout, model, settings, trainer};
+use crate::common::{all_heads, batch, batch_for, layout, model, settings, trainer};
 use learner::{
     snapshot::{Snapshot, SnapshotError},
     tensors,
     train::{TrainError, Trainer},
+    validation::Validation,
 };
 use service::config::{LearnerConfig, ModelConfig, Optimizer};
 
 fn train(trainer: &mut Trainer, numbers: std::ops::Range<u64>) {
     for number in numbers {
-        trainer.step(&batch(&layout(9), 32, 5, number)).unwrap();
+        let batch = batch_for(trainer, &layout(9), 32, 5, number);
+        trainer.step(&batch).unwrap();
     }
 }
 
@@ -45,15 +47,36 @@ fn one_batch_is_learned_by_heart() {
 }
 
 #[test]
+fn what_is_learned_by_heart_shows_as_a_gap_to_held_out_games() {
+    let mut trainer = trainer(&layout(9), &model(), &settings(), 1);
+    let (trained, held_out) = (batch(&layout(9), 32, 5, 0), batch(&layout(9), 256, 5, 1));
+    let before = Validation::measure(&trainer, &held_out, &trained).unwrap();
+    assert!(before.gap().policy.abs() < 0.05, "{before:?}");
+    for _ in 0..200 {
+        trainer.step(&trained).unwrap();
+    }
+    let after = Validation::measure(&trainer, &held_out, &trained).unwrap();
+    assert!(after.trained.policy < 0.3 * before.trained.policy, "{after:?}");
+    assert!(after.gap().policy > 0.3 && after.gap().value > 0.1, "{after:?}");
+    // Measuring changes nothing.
+    assert_eq!(Validation::measure(&trainer, &held_out, &trained).unwrap(), after);
+}
+
+#[test]
 fn training_goes_on_bit_for_bit_where_it_stopped() {
-    for (optimizer, squeeze_excitation) in [(Optimizer::Adamw, 4), (Optimizer::Sgd, 0)] {
+    let gated = ModelConfig {
+        squeeze_excitation: 4,
+        ..model()
+    };
+    let (all_model, all_settings) = all_heads(&model(), &settings());
+    for (optimizer, model, settings) in [
+        (Optimizer::Adamw, gated, settings()),
+        (Optimizer::Sgd, model(), settings()),
+        (Optimizer::Adamw, all_model, all_settings),
+    ] {
         let settings = LearnerConfig {
             optimizer,
-            ..settings()
-        };
-        let model = ModelConfig {
-            squeeze_excitation,
-            ..model()
+            ..settings
         };
         let mut through = trainer(&layout(9), &model, &settings, 1);
         train(&mut through, 0..10);

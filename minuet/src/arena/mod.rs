@@ -197,11 +197,7 @@ impl Visitor for Match {
         bar.finish_and_clear();
         let ended = ended.with_context(|| format!("what was played is kept in {}", path.display()))?;
         let standing = Standing::of(&plan, folder.records(), sprt.as_ref());
-        let records = || folder.records().range(..plan.games()).map(|(_, record)| record);
-        let games = match notation::pgn::<G>(&plan, &rules, records()).map_err(anyhow::Error::msg)? {
-            Some(pgn) => folder.write("games.pgn", &pgn)?,
-            None => folder.write("games.txt", &notation::text(&plan, records()))?,
-        };
+        let games = notation::write::<G>(&folder, &plan, &rules)?;
         report::print(&plan, &standing, ended, &path, &games, arguments.json)?;
         if ended == Ended::Stopped && !arguments.json {
             println!("stopped; the same command goes on from here");

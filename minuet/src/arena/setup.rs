@@ -11,7 +11,6 @@ use arena::{
     },
     player::{NetworkOptions, Networks},
 };
-use checkpoints::version::sha256_hex;
 use games::Game;
 
 use super::Arguments;
@@ -68,11 +67,8 @@ impl<G: Game> Setup<G> {
                 openings::read::<G>(&rules, &text).with_context(|| file.display().to_string())?
             }
             None => {
-                let plies = arguments.opening_plies.unwrap_or(match G::NAME {
-                    "connect-four" => 4,
-                    "othello" => 6,
-                    _ => 8,
-                });
+                let usual = || openings::usual_plies(G::NAME);
+                let plies = arguments.opening_plies.unwrap_or_else(usual);
                 openings::random::<G>(&rules, arguments.seed, plies, pairs)?
             }
         };
@@ -83,7 +79,7 @@ impl<G: Game> Setup<G> {
             players: players
                 .iter()
                 .zip(&arguments.players)
-                .map(|(player, spec)| entrant(player, &spec.written))
+                .map(|(player, spec)| Entrant::of(player, &spec.written))
                 .collect(),
             pairs,
             seed: arguments.seed,
@@ -93,7 +89,7 @@ impl<G: Game> Setup<G> {
         plan.check()?;
         let path = match &arguments.folder {
             Some(folder) => folder.clone(),
-            None => default_folder(&plan)?,
+            None => PathBuf::from("matches").join(format!("{}-{}", plan.game, plan.identity())),
         };
         Ok(Self {
             plan,
@@ -112,28 +108,4 @@ fn leaves(spec: &arena::Spec) -> u32 {
         Kind::Model(_, search) => search.leaves.unwrap_or(1),
         _ => 1,
     }
-}
-
-fn entrant<G: Game>(player: &Player<G>, written: &str) -> Entrant {
-    let network = player.network();
-    Entrant {
-        name: player.name().into(),
-        written: written.into(),
-        version: network.map(|network| network.description().version.clone()),
-        digest: network
-            .map(|network| network.digest().to_owned())
-            .filter(|digest| !digest.is_empty()),
-        search: player.settings().map(|settings| format!("{settings:?}")),
-    }
-}
-
-/// The same players and settings have the same folder, however many games: a longer match goes on with a shorter one.
-fn default_folder(plan: &Plan) -> anyhow::Result<PathBuf> {
-    let identity = Plan {
-        pairs: 0,
-        openings: plan.openings.first().cloned().into_iter().collect(),
-        ..plan.clone()
-    };
-    let digest = sha256_hex(&serde_json::to_vec(&identity)?);
-    Ok(PathBuf::from("matches").join(format!("{}-{}", plan.game, &digest[..8])))
 }

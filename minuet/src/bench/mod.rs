@@ -9,6 +9,7 @@ mod replay;
 mod report;
 mod search;
 mod selfplay;
+mod training;
 
 use clap::Subcommand;
 
@@ -37,6 +38,8 @@ enum What {
     Replay(replay::Arguments),
     /// Whole-system self-play: visits, fresh evaluations, cache hits and games per hour.
     Selfplay(selfplay::Arguments),
+    /// Training steps in f32 and bf16, and of the same network in PyTorch.
+    Training(training::Arguments),
 }
 
 /// Runs one benchmark.
@@ -50,5 +53,6 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         What::Playouts(arguments) => playouts::run(arguments),
         What::Replay(arguments) => replay::run(arguments),
         What::Selfplay(arguments) => selfplay::run(arguments),
+        What::Training(arguments) => training::run(arguments),
     }
 }

@@ -201,7 +201,7 @@ impl Arguments {
 
     fn measure<G: Game>(&self, file: &ModelFile, asked_for: Provider) -> anyhow::Result<Measured> {
         let largest = self.games * self.leaves as usize;
-        let network = Opener::new(asked_for, 1, largest)?.open(file)?;
+        let network = Opener::new(Path::new(""), asked_for, 1, largest)?.open(file)?;
         let name = arena::Network::description(&network).provider.clone();
         let source = Source::Network {
             network: Arc::new(network),

@@ -67,7 +67,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
             .newest(count, None)
             .await?
             .iter()
-            .map(|game| game.id.to_vec())
+            .map(|listed| listed.game.id.to_vec())
             .collect(),
         None => arguments.ids.iter().map(|id| id.to_vec()).collect(),
     };
@@ -195,6 +195,11 @@ impl Shelf {
         else {
             return Ok(Search::Unavailable("the record names no checkpoint".into()));
         };
+        // They are listed as they came, and a position names the newest.
+        if model_number > 0 {
+            let reason = "another checkpoint came in during its first search".into();
+            return Ok(Search::Unavailable(reason));
+        }
         let named = game.model_providers.get(model_number).map_or("", String::as_str);
         let backend = match asked {
             Some(backend) => backend,

@@ -4,7 +4,7 @@ use std::{fs::File, io::BufWriter, path::PathBuf};
 
 use anyhow::Context as _;
 use games::{Game, catalogue};
-use proto::v1::{ExportRequest, StoredGame};
+use proto::v1::StoredGame;
 use replay_store::exchange::{
     archive::{Header, Writer},
     numpy,
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::{
     choice::Choice,
-    source::{Source, Where, said},
+    source::{Export, Where},
 };
 
 /// Arguments of `minuet games export`.
@@ -41,13 +41,9 @@ pub struct Arguments {
 
 /// Exports games.
 pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let mut source = arguments.place.open().await?;
-    let request = ExportRequest {
-        filter: Some(arguments.choice.filter()),
-        ..ExportRequest::default()
-    };
-    let mut stream = source.client.export(request).await.map_err(said)?.into_inner();
-    let first = stream.message().await.map_err(said)?;
+    let source = arguments.place.open().await?;
+    let mut stream = source.export(arguments.choice.filter());
+    let first = stream.next().await?;
     let Some(first) = first else {
         source.close().await?;
         anyhow::bail!("no stored game fits");
@@ -63,7 +59,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         }
         (None, None) => anyhow::bail!("name a file, or a folder with --numpy"),
     };
-    Source::close(source).await?;
+    source.close().await?;
     if arguments.json {
         println!("{}", json!({ "games": games, "positions": positions, "to": to }));
     } else {
@@ -72,9 +68,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-type Stream = tonic::Streaming<StoredGame>;
-
-async fn archive(file: PathBuf, first: StoredGame, mut stream: Stream) -> anyhow::Result<(u64, u64)> {
+async fn archive(file: PathBuf, first: StoredGame, mut stream: Export) -> anyhow::Result<(u64, u64)> {
     let partial = file.with_extension("partial");
     let out = File::create(&partial).with_context(|| partial.display().to_string())?;
     let game = first.game.clone().unwrap_or_default();
@@ -91,7 +85,7 @@ async fn archive(file: PathBuf, first: StoredGame, mut stream: Stream) -> anyhow
             positions += game.actions.len() as u64;
             writer.add(&game)?;
         }
-        next = stream.message().await.map_err(said)?;
+        next = stream.next().await?;
     }
     let (out, games) = writer.finish()?;
     out.into_inner().map_err(|error| error.into_error())?.sync_all()?;
@@ -100,7 +94,7 @@ async fn archive(file: PathBuf, first: StoredGame, mut stream: Stream) -> anyhow
     Ok((games, positions))
 }
 
-async fn arrays(folder: PathBuf, first: StoredGame, mut stream: Stream) -> anyhow::Result<(u64, u64)> {
+async fn arrays(folder: PathBuf, first: StoredGame, mut stream: Export) -> anyhow::Result<(u64, u64)> {
     let mut writer = numpy::Writer::create(&folder).with_context(|| folder.display().to_string())?;
     let game = first.game.clone().unwrap_or_default();
     let layout = catalogue::visit(&game.game, Layout(game.options))??;
@@ -109,7 +103,7 @@ async fn arrays(folder: PathBuf, first: StoredGame, mut stream: Stream) -> anyho
         if let Some(game) = stored.game {
             writer.add(stored.sequence, &game)?;
         }
-        next = stream.message().await.map_err(said)?;
+        next = stream.next().await?;
     }
     let (games, positions) = writer.finish(&game.game, game.options, &layout)?;
     Ok((games as u64, positions))

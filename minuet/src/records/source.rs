@@ -1,26 +1,35 @@
-//! Reaching a run's store: the one that serves it, or, where none does, one opened for the moment in this process.
+//! Reaching a run's stores: those that are served, and, where one is not, that one opened for the moment in this process.
 
-use std::{net::Ipv4Addr, path::PathBuf};
+use std::{
+    collections::VecDeque,
+    net::Ipv4Addr,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Context as _;
 use proto::v1::{
-    Game, GameFilter, GameSummary, GetGameRequest, ListGamesRequest, replay_store_client::ReplayStoreClient,
+    ExportRequest, Game, GameFilter, GameSummary, GetGameRequest, ListGamesRequest, StatsRequest, StoredGame,
+    replay_store_client::ReplayStoreClient,
 };
 use replay_store::settings::{MAX_LISTED, Settings};
 use service::{
     config::{self, RunConfig, SecurityConfig},
     connect::{self, Link, MAX_MESSAGE_BYTES},
+    shards::Shards,
 };
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
+use tonic::Code;
+
+use crate::up::stores;
 
 /// Where the games are.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Where {
-    /// The run's folder; its store is asked if it runs, and opened otherwise.
+    /// The run's folder; its stores are asked if they run, and opened otherwise.
     #[arg(long, value_name = "DIR", default_value = "runs/paco-sako")]
     run: PathBuf,
-    /// A store that runs elsewhere, as host:port.
+    /// A store that runs elsewhere, as host:port; several with commas, as replay.address lists them.
     #[arg(long, value_name = "ADDRESS")]
     store: Option<String>,
 }
@@ -28,13 +37,30 @@ pub struct Where {
 /// A client of a store.
 pub type Client = ReplayStoreClient<Link>;
 
-/// A store that answers.
+/// Stores that answer.
 pub struct Source {
-    /// Its client.
-    pub client: Client,
+    /// Which of them a game belongs to.
+    pub shards: Shards,
+    /// Their clients, in the order of the shards.
+    pub clients: Vec<Client>,
     /// The run, where there is a folder of it.
     pub config: Option<RunConfig>,
-    opened: Option<(CancellationToken, JoinHandle<anyhow::Result<()>>)>,
+    opened: Vec<Opened>,
+}
+
+/// A store that this process serves for the moment.
+struct Opened {
+    address: String,
+    stop: CancellationToken,
+    serving: JoinHandle<anyhow::Result<()>>,
+}
+
+/// A game in a list.
+pub struct Listed {
+    /// The store that has it, where there are several.
+    pub store: Option<String>,
+    /// The game.
+    pub game: GameSummary,
 }
 
 impl Where {
@@ -48,16 +74,17 @@ impl Where {
         }
     }
 
-    /// Reaches the store: as `[security]` of the run says, or, where there is no folder of it, of the run that
+    /// Reaches the stores: as `[security]` of the run says, or, where there is no folder of it, of the run that
     /// `MINUET_CONFIG` names.
     pub async fn open(&self) -> anyhow::Result<Source> {
         let config = self.config()?;
-        if let Some(address) = &self.store {
+        if let Some(list) = &self.store {
             let security = match &config {
                 Some(config) => config.security.clone(),
                 None => config::security_from_environment()?,
             };
-            return Source::at(address, &security, config, None);
+            let shards = Shards::parse(list).context("--store")?;
+            return Source::at(shards, config, Vec::new(), |_| security.clone());
         }
         let Some(config) = config else {
             anyhow::bail!(
@@ -65,104 +92,171 @@ impl Where {
                 self.run.display()
             );
         };
-        if !config.replay.folder.exists() {
+        let first = config.replay.folder.clone();
+        if !first.exists() {
             anyhow::bail!("{} holds no games yet", self.run.display());
         }
-        if let Some(address) = replay_store::serve::address(&config.replay.folder) {
-            let security = config.security.clone();
-            return Source::at(&address.to_string(), &security, Some(config), None);
+        let count = stores::count(&first);
+        let mut opened = Vec::new();
+        let mut list = Vec::new();
+        for number in 1..=count {
+            let folder = stores::folder(&first, number);
+            let address = match replay_store::serve::address(&folder) {
+                Some(address) => address.to_string(),
+                None => {
+                    let store = Opened::new(&config, &folder).await?;
+                    opened.push(store);
+                    opened
+                        .last()
+                        .map(|store| store.address.clone())
+                        .unwrap_or_default()
+                }
+            };
+            list.push(format!("{}={address}", stores::name(number)));
         }
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        let address = listener.local_addr()?;
-        let stop = CancellationToken::new();
-        let settings = Settings::from_config(&config);
-        let serving = tokio::spawn(replay_store::serve(listener, settings, stop.clone()));
-        // This process alone knows where it listens.
-        let security = SecurityConfig::default();
-        let mut source = Source::at(
-            &address.to_string(),
-            &security,
-            Some(config),
-            Some((stop, serving)),
-        )?;
+        let own: Vec<String> = opened.iter().map(|store| store.address.clone()).collect();
+        let security = config.security.clone();
+        let shards = Shards::parse(&list.join(","))?;
+        let mut source = Source::at(shards, Some(config), opened, |address| {
+            if own.iter().any(|own| own == address) {
+                // This process alone knows where it listens.
+                SecurityConfig::default()
+            } else {
+                security.clone()
+            }
+        })?;
         source.wait().await?;
         Ok(source)
     }
 }
 
+impl Opened {
+    async fn new(config: &RunConfig, folder: &Path) -> anyhow::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?.to_string();
+        let stop = CancellationToken::new();
+        let settings = Settings {
+            folder: folder.into(),
+            ..Settings::from_config(config)
+        };
+        let serving = tokio::spawn(replay_store::serve(listener, settings, stop.clone()));
+        Ok(Self {
+            address,
+            stop,
+            serving,
+        })
+    }
+}
+
 impl Source {
     fn at(
-        address: &str,
-        security: &SecurityConfig,
+        shards: Shards,
         config: Option<RunConfig>,
-        opened: Option<(CancellationToken, JoinHandle<anyhow::Result<()>>)>,
+        opened: Vec<Opened>,
+        security: impl Fn(&str) -> SecurityConfig,
     ) -> anyhow::Result<Self> {
-        let channel = connect::link(address, security).context("--store")?;
+        let client = |address: &str| {
+            let channel = connect::link(address, &security(address)).context("--store")?;
+            let client = ReplayStoreClient::new(channel);
+            anyhow::Ok(
+                client
+                    .max_decoding_message_size(MAX_MESSAGE_BYTES)
+                    .max_encoding_message_size(MAX_MESSAGE_BYTES),
+            )
+        };
         Ok(Self {
-            client: ReplayStoreClient::new(channel)
-                .max_decoding_message_size(MAX_MESSAGE_BYTES)
-                .max_encoding_message_size(MAX_MESSAGE_BYTES),
+            clients: shards
+                .all()
+                .iter()
+                .map(|shard| client(&shard.address))
+                .collect::<Result<_, _>>()?,
+            shards,
             config,
             opened,
         })
     }
 
-    /// Until the store that was opened answers, or says why it does not.
+    /// Until the stores that were opened answer, or one says why it does not.
     async fn wait(&mut self) -> anyhow::Result<()> {
-        loop {
-            if self.client.stats(proto::v1::StatsRequest {}).await.is_ok() {
-                return Ok(());
-            }
-            if let Some((_, serving)) = self.opened.take_if(|(_, serving)| serving.is_finished()) {
-                serving.await??;
-                anyhow::bail!("the store ended by itself");
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
-    }
-
-    /// One game.
-    pub async fn game(&mut self, id: &[u8]) -> anyhow::Result<Game> {
-        let request = GetGameRequest {
-            id: id.to_vec().into(),
-        };
-        let game = self.client.get_game(request).await;
-        Ok(game.map_err(said).with_context(|| super::hex(id))?.into_inner())
-    }
-
-    /// The newest games, newest first.
-    pub async fn newest(
-        &mut self,
-        count: u64,
-        filter: Option<GameFilter>,
-    ) -> anyhow::Result<Vec<GameSummary>> {
-        let mut games: Vec<GameSummary> = Vec::new();
-        while (games.len() as u64) < count {
-            let request = ListGamesRequest {
-                after_sequence: games.last().map_or(0, |game| game.sequence),
-                limit: (count - games.len() as u64).min(u64::from(MAX_LISTED)) as u32,
-                newest_first: true,
-                filter: filter.clone(),
+        for at in 0..self.opened.len() {
+            let address = self.opened[at].address.clone();
+            let number = self
+                .shards
+                .all()
+                .iter()
+                .position(|shard| shard.address == address);
+            let Some(client) = number.and_then(|number| self.clients.get_mut(number)) else {
+                continue;
             };
-            let page = self
-                .client
-                .list_games(request)
-                .await
-                .map_err(said)?
-                .into_inner()
-                .games;
-            if page.is_empty() {
-                break;
+            while client.stats(StatsRequest::default()).await.is_err() {
+                if self.opened[at].serving.is_finished() {
+                    self.opened.swap_remove(at).serving.await??;
+                    anyhow::bail!("the store ended by itself");
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
             }
-            games.extend(page);
+        }
+        Ok(())
+    }
+
+    /// One game, whichever store has it.
+    pub async fn game(&mut self, id: &[u8]) -> anyhow::Result<Game> {
+        // Its own first: another has it only if it was there before the stores were as many as now.
+        let own = self.shards.of(id);
+        let others = (0..self.clients.len()).filter(|&number| number != own);
+        let mut not_found = None;
+        for number in std::iter::once(own).chain(others) {
+            let request = GetGameRequest {
+                id: id.to_vec().into(),
+            };
+            match self.clients[number].get_game(request).await {
+                Ok(game) => return Ok(game.into_inner()),
+                Err(status) if status.code() == Code::NotFound => {
+                    not_found.get_or_insert(status);
+                }
+                Err(status) => return Err(said(status)).with_context(|| super::hex(id)),
+            }
+        }
+        let status = not_found.unwrap_or_else(|| tonic::Status::not_found("there is no store"));
+        Err(said(status)).with_context(|| super::hex(id))
+    }
+
+    /// The newest games, newest first: by when they ended, as far as each store's own order has it so.
+    pub async fn newest(&mut self, count: u64, filter: Option<GameFilter>) -> anyhow::Result<Vec<Listed>> {
+        let mut pages = vec![Page::default(); self.clients.len()];
+        let mut games: Vec<Listed> = Vec::new();
+        while (games.len() as u64) < count {
+            let left = (count - games.len() as u64).min(u64::from(MAX_LISTED)) as u32;
+            for (page, client) in pages.iter_mut().zip(&mut self.clients) {
+                page.fill(client, left, filter.clone()).await?;
+            }
+            let newest = pages
+                .iter()
+                .enumerate()
+                .filter_map(|(number, page)| Some((page.games.front()?.finished_at_ms, number)))
+                .max_by_key(|&(finished, number)| (finished, std::cmp::Reverse(number)));
+            let Some((_, number)) = newest else {
+                break;
+            };
+            let store = (self.clients.len() > 1).then(|| self.shards.all()[number].name.clone());
+            games.extend(pages[number].games.pop_front().map(|game| Listed { store, game }));
         }
         Ok(games)
     }
 
-    /// Closes a store that was opened for the moment.
+    /// Every stored game that fits, one store after the other.
+    pub fn export(&self, filter: GameFilter) -> Export {
+        Export {
+            clients: self.clients.clone().into(),
+            filter,
+            stream: None,
+        }
+    }
+
+    /// Closes what was opened for the moment.
     pub async fn close(self) -> anyhow::Result<()> {
-        drop(self.client);
-        if let Some((stop, serving)) = self.opened {
+        drop(self.clients);
+        for Opened { stop, serving, .. } in self.opened {
             stop.cancel();
             serving.await??;
         }
@@ -170,10 +264,72 @@ impl Source {
     }
 }
 
+/// What is known of a store's list, newest first.
+#[derive(Clone, Default)]
+struct Page {
+    games: VecDeque<GameSummary>,
+    /// The sequence number of the last game that was fetched.
+    last: u64,
+    has_ended: bool,
+}
+
+impl Page {
+    async fn fill(
+        &mut self,
+        client: &mut Client,
+        limit: u32,
+        filter: Option<GameFilter>,
+    ) -> anyhow::Result<()> {
+        if !self.games.is_empty() || self.has_ended {
+            return Ok(());
+        }
+        let request = ListGamesRequest {
+            after_sequence: self.last,
+            limit,
+            newest_first: true,
+            filter,
+        };
+        let page = client.list_games(request).await.map_err(said)?.into_inner().games;
+        self.last = page.last().map_or(self.last, |game| game.sequence);
+        self.has_ended = page.is_empty();
+        self.games = page.into();
+        Ok(())
+    }
+}
+
+/// Stored games, as they come.
+pub struct Export {
+    clients: VecDeque<Client>,
+    filter: GameFilter,
+    stream: Option<tonic::Streaming<StoredGame>>,
+}
+
+impl Export {
+    /// The next one; `None` after the last.
+    pub async fn next(&mut self) -> anyhow::Result<Option<StoredGame>> {
+        loop {
+            if let Some(stream) = &mut self.stream
+                && let Some(game) = stream.message().await.map_err(said)?
+            {
+                return Ok(Some(game));
+            }
+            let Some(mut client) = self.clients.pop_front() else {
+                self.stream = None;
+                return Ok(None);
+            };
+            let request = ExportRequest {
+                filter: Some(self.filter.clone()),
+                ..ExportRequest::default()
+            };
+            self.stream = Some(client.export(request).await.map_err(said)?.into_inner());
+        }
+    }
+}
+
 /// A status as a person reads it.
 pub fn said(status: tonic::Status) -> anyhow::Error {
     match status.code() {
-        tonic::Code::Unavailable => anyhow::anyhow!("the store does not answer: {}", status.message()),
+        Code::Unavailable => anyhow::anyhow!("the store does not answer: {}", status.message()),
         code => anyhow::anyhow!("{} ({code:?})", status.message()),
     }
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, io, path::Path, pin::pin, time::Duration};
 
 use anyhow::{Context, bail};
-use checkpoints::Repository;
+use checkpoints::{BEST, LATEST, Repository};
 use futures::StreamExt;
 use service::role::Role;
 use tokio::{
@@ -11,6 +11,8 @@ use tokio::{
     sync::{mpsc, watch},
     time::{Instant, MissedTickBehavior},
 };
+
+use crate::grow;
 
 use super::{
     Arguments,
@@ -43,12 +45,16 @@ enum Reason {
 pub async fn conduct(arguments: Arguments) -> anyhow::Result<()> {
     let mut signals = Signals::new()?;
     let mut screen = Screen::new(arguments.json);
-    let folder = RunFolder::open(
-        &arguments.folder(),
-        arguments.game.as_deref(),
-        &arguments.overrides,
+    let overrides = arguments.overrides()?;
+    let folder = RunFolder::open(&arguments.folder(), arguments.game.as_deref(), &overrides)?;
+    // A larger network may have been about to take over when its process ended.
+    grow::recover(folder.path()).await?;
+    let plan = Plan::new(
+        &folder,
+        &overrides,
+        usize::from(arguments.actors),
+        arguments.replay_stores.map(usize::from),
     )?;
-    let plan = Plan::new(&folder, &arguments.overrides, usize::from(arguments.actors))?;
     let repository = Repository::open(&plan.config.checkpoints.store)?;
     let observer = Observer::new(&plan)?;
     let mut session = Session::new(plan.config.clone());
@@ -151,7 +157,12 @@ impl Show<'_> {
         limit: Option<Duration>,
     ) -> Reason {
         let poll = Duration::from_millis(plan.config.checkpoints.poll_ms);
-        let mut published = repository.watch("latest", poll);
+        let mut published = repository.watch(LATEST, poll);
+        let mut promoted = if plan.config.rating.enabled {
+            repository.watch(BEST, poll)
+        } else {
+            futures::stream::pending().boxed()
+        };
         let (pids, known_pids) = watch::channel(BTreeMap::new());
         let mut looks = look_regularly(observer.clone(), known_pids);
         let mut time_is_up = pin!(sleep(limit));
@@ -172,6 +183,10 @@ impl Show<'_> {
                     self.screen.event(&event)
                 }
                 Some(manifest) = published.next() => match self.session.published(manifest) {
+                    Some(event) => self.screen.event(&event),
+                    None => Ok(()),
+                },
+                Some(manifest) = promoted.next() => match self.session.promoted(&manifest) {
                     Some(event) => self.screen.event(&event),
                     None => Ok(()),
                 },
@@ -211,7 +226,7 @@ impl Show<'_> {
                 ended = &mut stopping => break ended,
             }
         };
-        if let Ok(manifest) = repository.resolve("latest").await {
+        if let Ok(manifest) = repository.resolve(LATEST).await {
             self.session.published(manifest);
         }
         let run = folder.path().display().to_string();
@@ -219,10 +234,10 @@ impl Show<'_> {
     }
 }
 
-/// Actors first, so that their finished games reach the store; then the learner, which saves its state; then what
+/// Actors first, so that their finished games reach the store, and the rating, whose match goes on another time; then the learner, which saves its state; then what
 /// both need. Gives games and positions ever stored, and the names of processes that had to be killed.
 async fn stop_in_order(team: &mut Team, observer: &Observer) -> (Option<(u64, u64)>, Vec<String>) {
-    let mut killed = team.stop(&[Role::Actor]).await;
+    let mut killed = team.stop(&[Role::Actor, Role::Rating]).await;
     killed.extend(team.stop(&[Role::Learner]).await);
     let stats = observer.stats().await;
     killed.extend(team.stop(&[Role::InferenceServer, Role::ReplayStore]).await);
@@ -251,22 +266,27 @@ fn look_regularly(
     looks
 }
 
-async fn sleep(limit: Option<Duration>) {
+/// Ends after this long; never where there is no limit.
+pub async fn sleep(limit: Option<Duration>) {
     match limit {
         Some(limit) => tokio::time::sleep(limit).await,
         None => std::future::pending().await,
     }
 }
 
-/// What asks `minuet up` to stop.
-struct Signals {
+/// What asks a command to stop.
+pub struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
 }
 
 impl Signals {
-    fn new() -> anyhow::Result<Self> {
+    /// Listens to them.
+    ///
+    /// # Errors
+    /// If the operating system refuses a handler.
+    pub fn new() -> anyhow::Result<Self> {
         let listen = |kind| signal(kind).context("cannot listen to signals");
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
@@ -275,7 +295,8 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) -> &'static str {
+    /// Waits for the next one; gives what a person would call it.
+    pub async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.interrupt.recv() => "Ctrl-C",
             _ = self.terminate.recv() => "SIGTERM",

@@ -87,6 +87,15 @@ pub enum Event {
         /// Since `minuet up` was started.
         after_seconds: f64,
     },
+    /// The rating has found a better checkpoint: the label `best` moved.
+    Promoted {
+        /// The version.
+        version: String,
+        /// Training steps behind it.
+        step: u64,
+        /// Since `minuet up` was started.
+        after_seconds: f64,
+    },
     /// The inference server answers with another version.
     Serving {
         /// The version.

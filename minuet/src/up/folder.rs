@@ -8,9 +8,11 @@
 //! | `addresses.json` | where the roles are found while it runs | `minuet up` |
 //! | `logs/<process>.log` | what a role wrote, bounded; `.log.1` is the part before | each role |
 //! | `spool/<actor>/` | finished games that the store has not acknowledged yet | the actor |
-//! | `replay/` | the stored games | the replay store |
+//! | `replay/`, `replay-2/` … | the stored games | each replay store |
 //! | `learner/` | the learner's own files | the learner |
 //! | `checkpoints/` | the published networks | the learner |
+//! | `rating/` | matches between checkpoints, and their ratings | the rating |
+//! | `learner-grown/` | a larger network that grows beside the run | `minuet grow` |
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -21,7 +23,7 @@ use std::{
 use service::config::{self, ConfigError, Override, RunConfig};
 
 /// The configuration's name in a run's folder.
-const CONFIG: &str = "run.toml";
+pub const CONFIG: &str = "run.toml";
 
 /// A folder that cannot be used for this run.
 #[derive(Debug, thiserror::Error)]
@@ -140,12 +142,15 @@ impl RunFolder {
     pub fn load(&self, overrides: &[Override]) -> Result<RunConfig, FolderError> {
         let path = self.config_file();
         config::load_with(Some(&path), overrides)
-            .and_then(|config| super::game::check(&config.game).map(|()| config))
+            .and_then(|config| {
+                super::game::check(&config.game)?;
+                super::game::check_rating(&config)?;
+                Ok(config)
+            })
             .map_err(|source| FolderError::Config { path, source })
     }
 }
 
-/// The configuration of a new run: the game's defaults, and what was asked for.
 /// The configuration of a new run: the defaults of `game`, with `overrides`.
 ///
 /// # Errors
@@ -154,7 +159,9 @@ pub fn new_run(game: Option<&str>, overrides: &[Override]) -> Result<RunConfig, 
     let mut config = RunConfig::default();
     config.game = super::game::defaults(game.unwrap_or(&config.game.name))?;
     super::game::tune(&mut config);
-    config::parse_with(&config::template(&config), overrides)
+    let config = config::parse_with(&config::template(&config), overrides)?;
+    super::game::check_rating(&config)?;
+    Ok(config)
 }
 
 fn lock(folder: &Path) -> Result<File, FolderError> {
@@ -190,7 +197,7 @@ fn lock(folder: &Path) -> Result<File, FolderError> {
 }
 
 /// Writes a file so that it is there whole or not at all.
-pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let draft = path.with_extension("draft");
     let mut file = File::create(&draft)?;
     file.write_all(bytes)?;

@@ -1,6 +1,7 @@
 //! The games of the catalogue as a `run.toml` names them: defaults for a new run, and a check of what is written,
 //! so that a slip is found here and not by four roles.
 
+use arena::rating::RatingError;
 use games::{
     Game,
     catalogue::{self, Visitor},
@@ -42,8 +43,8 @@ pub fn tune(config: &mut RunConfig) {
     config.model = ModelConfig {
         blocks: 3,
         filters: 64,
-        squeeze_excitation: 0,
         value_hidden: 128,
+        ..ModelConfig::default()
     };
     // A played position costs a search, a known one nothing: on a small machine the learner would wait for the first kind.
     config.problems = ProblemsConfig {
@@ -66,6 +67,17 @@ pub fn tune(config: &mut RunConfig) {
 pub fn check(game: &GameConfig) -> Result<(), ConfigError> {
     let checked = catalogue::visit(&game.name, Check(game));
     checked.map_err(|error| ConfigError::Game(format!("`game.name`: {error}")))?
+}
+
+/// Checks that checkpoints of the game can play each other, where they are to be rated.
+///
+/// # Errors
+/// [`ConfigError::Game`] naming the key.
+pub fn check_rating(config: &RunConfig) -> Result<(), ConfigError> {
+    match arena::rating::check_game(&config.game.name) {
+        Err(RatingError::Config(error)) if config.rating.enabled => Err(error),
+        _ => Ok(()),
+    }
 }
 
 struct Defaults;

@@ -6,6 +6,7 @@
 //! | [`game`] | the game's own defaults, and a check of what `run.toml` says of it |
 //! | [`plan`] | which processes there are, and what each is started with ([`ports`]) |
 //! | [`supervise`] | one process kept running; [`team`]: all of them, and the order in which they stop |
+//! | [`stores`] | how many replay stores there are, and where |
 //! | [`addresses`] | where the roles are found, for other commands |
 //! | [`census`] | processes that an earlier start left behind |
 //! | [`logs`] | the processes' logs |
@@ -14,23 +15,27 @@
 //! | [`screen`] | how it is shown |
 
 pub mod addresses;
-mod census;
-mod conduct;
-mod event;
-mod folder;
+pub mod census;
+pub mod conduct;
+pub mod event;
+pub mod folder;
 mod game;
 mod logs;
-mod plan;
+pub mod plan;
 mod ports;
 mod screen;
 mod session;
-mod supervise;
-mod team;
+pub mod stores;
+pub mod supervise;
+pub mod team;
 mod watch;
 
 pub use self::{folder::new_run, game::check as check_game};
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::Context;
 use service::config::{GameConfig, Override};
@@ -59,6 +64,13 @@ pub struct Arguments {
     /// Actor processes. Together they use every core but one, unless actor.threads says otherwise.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     actors: u16,
+    /// Replay stores, among which the games are divided; a run keeps the highest number it had. [default: what it has, or 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    replay_stores: Option<u16>,
+    /// Rate checkpoints as they come: the label `best` follows, and so can actors (--set actor.model=best). The same as
+    /// --set rating.enabled=true.
+    #[arg(long)]
+    rating: bool,
     /// Stop after this long, e.g. 90s, 4m, 1h30m.
     #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration)]
     limit: Option<Duration>,
@@ -71,6 +83,15 @@ pub struct Arguments {
 }
 
 impl Arguments {
+    /// What was set, by whichever argument.
+    fn overrides(&self) -> anyhow::Result<Vec<Override>> {
+        let mut overrides = self.overrides.clone();
+        if self.rating {
+            overrides.push(Override::new("rating.enabled", true)?);
+        }
+        Ok(overrides)
+    }
+
     fn folder(&self) -> PathBuf {
         let game = self.game.clone().unwrap_or_else(|| GameConfig::default().name);
         self.run
@@ -79,12 +100,20 @@ impl Arguments {
     }
 
     fn binaries(&self) -> anyhow::Result<PathBuf> {
-        match &self.binaries {
-            Some(folder) => Ok(folder.clone()),
-            None => {
-                let own = std::env::current_exe().context("cannot find the folder of the roles' binaries")?;
-                Ok(own.parent().map(PathBuf::from).unwrap_or_default())
-            }
+        binaries(self.binaries.as_deref())
+    }
+}
+
+/// The folder of the roles' binaries: the one that was named, or this program's.
+///
+/// # Errors
+/// Where nobody knows which that is.
+pub fn binaries(named: Option<&Path>) -> anyhow::Result<PathBuf> {
+    match named {
+        Some(folder) => Ok(folder.into()),
+        None => {
+            let own = std::env::current_exe().context("cannot find the folder of the roles' binaries")?;
+            Ok(own.parent().map(PathBuf::from).unwrap_or_default())
         }
     }
 }

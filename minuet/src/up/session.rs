@@ -26,6 +26,7 @@ pub struct Session {
     beginning: Option<Beginning>,
     checkpoint: Option<Manifest>,
     serving: Option<String>,
+    best: Option<String>,
     games: Option<u64>,
     positions: Option<u64>,
 }
@@ -43,6 +44,7 @@ impl Session {
             beginning: None,
             checkpoint: None,
             serving: None,
+            best: None,
             games: None,
             positions: None,
         }
@@ -140,6 +142,17 @@ impl Session {
         };
         self.checkpoint = Some(manifest);
         is_new.then_some(event)
+    }
+
+    /// The label `best` points at a checkpoint. What it pointed at before this start is no event.
+    pub fn promoted(&mut self, manifest: &Manifest) -> Option<Event> {
+        let version = manifest.version.to_string();
+        let before = self.best.replace(version.clone());
+        (before.is_some_and(|before| before != version)).then(|| Event::Promoted {
+            version,
+            step: manifest.step,
+            after_seconds: self.seconds(),
+        })
     }
 
     /// What the run has now. `stats`: what the store said last of all.

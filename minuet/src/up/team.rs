@@ -44,6 +44,23 @@ pub struct Missing {
     folder: PathBuf,
 }
 
+impl Missing {
+    /// Checks that a role's binary is there.
+    ///
+    /// # Errors
+    /// [`Missing`].
+    pub fn check(role: Role, binaries: &Path) -> Result<(), Self> {
+        let binary = role.binary();
+        if binaries.join(binary).is_file() {
+            return Ok(());
+        }
+        Err(Self {
+            binary,
+            folder: binaries.into(),
+        })
+    }
+}
+
 impl Team {
     /// Starts every planned process; they wait for each other by themselves. Must be called within a runtime.
     ///
@@ -56,16 +73,8 @@ impl Team {
         census: Census,
         events: &mpsc::Sender<Event>,
     ) -> Result<Self, Missing> {
-        let missing = plan
-            .members
-            .iter()
-            .map(|member| member.role.binary())
-            .find(|binary| !binaries.join(binary).is_file());
-        if let Some(binary) = missing {
-            return Err(Missing {
-                binary,
-                folder: binaries.into(),
-            });
+        for member in &plan.members {
+            Missing::check(member.role, binaries)?;
         }
         let census = Arc::new(Mutex::new(census));
         let mut groups: Vec<Group> = Vec::new();

@@ -20,6 +20,8 @@ const LEFT_KIB: u64 = 512;
 const FULL: Duration = Duration::from_secs(2);
 
 const ROLES: [&str; 4] = ["actor-1", "inference-server", "learner", "replay-store"];
+/// Where there are two stores.
+pub const SECOND_STORE: &str = "replay-store-2";
 
 /// Something that happens to the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,9 +92,10 @@ impl fmt::Display for Tally {
 
 impl Fault {
     /// One of every kind that can be had.
-    pub fn all(disk: &Disk) -> Vec<Self> {
-        let mut all: Vec<Self> = ROLES.map(Self::Kill).into();
-        all.extend(ROLES.map(Self::Stall));
+    pub fn all(disk: &Disk, stores: usize) -> Vec<Self> {
+        let roles = ROLES.into_iter().chain((stores > 1).then_some(SECOND_STORE));
+        let mut all: Vec<Self> = roles.clone().map(Self::Kill).collect();
+        all.extend(roles.map(Self::Stall));
         all.extend([Self::DamagedGames, Self::DamagedCheckpoint]);
         all.extend(disk.0.is_some().then_some(Self::FullDisk));
         all
@@ -127,14 +130,18 @@ impl Fault {
                 fs::remove_file(filler).unwrap();
             }
             Self::DamagedGames => {
+                let (store, volumes) = match number % 2 {
+                    1 if run.shards().count() > 1 => (SECOND_STORE, "replay-2/volumes"),
+                    _ => ("replay-store", "replay/volumes"),
+                };
                 // It must not write while the byte changes.
-                run.signal("replay-store", "STOP");
-                if let Some(file) = pick(files(&folder.join("replay/volumes"), ""), number) {
+                run.signal(store, "STOP");
+                if let Some(file) = pick(files(&folder.join(volumes), ""), number >> 1) {
                     flip(&file, number >> 16);
                     tally.damaged_volumes += 1;
                 }
-                run.kill("replay-store");
-                run.wait_for("role-ready", |event| event["name"] == "replay-store");
+                run.kill(store);
+                run.wait_for("role-ready", |event| event["name"] == store);
             }
             Self::DamagedCheckpoint => {
                 let mut models = files(&folder.join("checkpoints/versions"), "model.onnx");

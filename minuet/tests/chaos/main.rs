@@ -1,7 +1,8 @@
 //! Chaos: random faults while a small run goes on, and what must hold whatever happened.
 //!
 //! A few faults of each kind in `make test`; for longer `make chaos SECONDS=1800`. The seed is printed, and
-//! `MINUET_CHAOS_SEED` repeats its faults (their moments depend on the machine).
+//! `MINUET_CHAOS_SEED` repeats its faults (their moments depend on the machine). The run has two replay stores, or as many as
+//! `MINUET_CHAOS_STORES` says (1 or 2).
 //!
 //! | module | what it is for |
 //! |---|---|
@@ -37,7 +38,8 @@ fn a_run_survives_what_happens_to_it() {
     let mut draw = ChaCha8Rng::seed_from_u64(seed);
     let folder = tempfile::tempdir().unwrap();
     let disk = Disk::make(&folder.path().join("replay"));
-    println!("seed {seed}, {disk}");
+    let stores = number("MINUET_CHAOS_STORES").unwrap_or(2) as usize;
+    println!("seed {seed}, {stores} replay stores, {disk}");
     let (max_uses, ratio) = (
         format!("replay.max_uses={MAX_USES}"),
         format!("learner.samples_per_position={SAMPLES_PER_POSITION}"),
@@ -48,7 +50,7 @@ fn a_run_survives_what_happens_to_it() {
         "replay.min_free_mib=4",
         "checkpoints.keep=1000",
     ];
-    let mut run = Run::start(folder.path(), &[&tiny_run()[..], &more].concat());
+    let mut run = Run::with_stores(stores, folder.path(), &[&tiny_run()[..], &more].concat());
     run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
 
     let mut witness = Witness::default();
@@ -59,7 +61,7 @@ fn a_run_survives_what_happens_to_it() {
     let end = Instant::now() + Duration::from_secs(seconds);
     loop {
         // Each kind once in a round, in another order.
-        let mut round = Fault::all(&disk);
+        let mut round = Fault::all(&disk, stores);
         round.shuffle(&mut draw);
         for fault in round {
             witness.look(&mut run);

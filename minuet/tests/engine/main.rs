@@ -13,9 +13,6 @@ use std::{
 use games::{Game, chess::Chess, connect_four::ConnectFour};
 use onnx::{Input, Metadata, TowerShape, TowerWeights};
 
-/// Exit code of `scripts/python_env.py` where the packages were never fetched and cannot be.
-const UNREACHABLE: i32 = 3;
-
 /// A network of random weights.
 fn network<G: Game>(folder: &Path) -> PathBuf {
     let layout = G::layout(G::encoding(0).unwrap());
@@ -40,29 +37,9 @@ fn minuet(arguments: &[&str], input: &str) -> (Option<i32>, String, String) {
     (done.status.code(), text(done.stdout), text(done.stderr))
 }
 
-/// An interpreter with the packages of scripts/python/`name`.txt; `None`, and a word on the terminal, where they can neither
-/// be found nor fetched.
-fn python(name: &str) -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let found = Command::new("python3")
-        .arg(root.join("scripts/python_env.py"))
-        .arg(name)
-        .stderr(Stdio::inherit())
-        .output()
-        .unwrap();
-    if found.status.code() == Some(UNREACHABLE) {
-        // To the terminal, past the test harness.
-        let said = format!("SKIPPED: scripts/python/{name}.txt is not in the cache and cannot be fetched\n");
-        std::io::stderr().write_all(said.as_bytes()).unwrap();
-        return None;
-    }
-    assert!(found.status.success());
-    Some(String::from_utf8(found.stdout).unwrap().trim().into())
-}
-
 #[test]
 fn python_chess_drives_the_engine() {
-    let Some(python) = python("chess") else {
+    let Some(python) = test_clients::python("chess") else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();

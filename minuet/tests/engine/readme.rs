@@ -13,8 +13,6 @@ use service::config::{Provider, RunConfig};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::python;
-
 /// The address in README.md.
 const ADDRESS: &str = "127.0.0.1:50051";
 
@@ -76,7 +74,7 @@ fn truth(layout: &RowLayout, weights: &TowerWeights) -> Vec<f32> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_readmes_client_runs_as_it_is_written() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let Some(python) = python("kserve") else {
+    let Some(python) = test_clients::python("kserve") else {
         return;
     };
     let layout = ConnectFour::layout(());

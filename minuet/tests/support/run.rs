@@ -11,6 +11,7 @@ use std::{
 
 use proto::v1::{GameSummary, ListGamesRequest, replay_store_client::ReplayStoreClient};
 use serde_json::Value;
+use service::shards::Shards;
 
 /// Far beyond what any machine needs: a test that waits this long hangs.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -62,7 +63,23 @@ impl Run {
         Self::begin(game, folder, settings, &[])
     }
 
+    /// With so many replay stores.
+    pub fn with_stores(count: usize, folder: &Path, settings: &[&str]) -> Self {
+        let count = count.to_string();
+        Self::begin_with("paco-sako", folder, settings, &[], &["--replay-stores", &count])
+    }
+
     fn begin(game: &str, folder: &Path, settings: &[&str], variables: &[(String, String)]) -> Self {
+        Self::begin_with(game, folder, settings, variables, &[])
+    }
+
+    fn begin_with(
+        game: &str,
+        folder: &Path,
+        settings: &[&str],
+        variables: &[(String, String)],
+        arguments: &[&str],
+    ) -> Self {
         let minuet = Path::new(env!("CARGO_BIN_EXE_minuet"));
         for role in ["actor", "inference-server", "replay-store", "learner"] {
             let binary = minuet.with_file_name(format!("minuet-{role}"));
@@ -75,7 +92,8 @@ impl Run {
         let mut command = Command::new(minuet);
         command
             .args(["up", "--json", "--game", game, "--run"])
-            .arg(folder);
+            .arg(folder)
+            .args(arguments);
         for setting in settings {
             command.args(["--set", setting]);
         }
@@ -151,8 +169,21 @@ impl Run {
         ids
     }
 
-    fn games(&mut self) -> Vec<GameSummary> {
-        let address = format!("http://{}", self.replay);
+    /// The run's stores.
+    pub fn shards(&self) -> Shards {
+        Shards::parse(&self.replay).unwrap()
+    }
+
+    /// All stored games.
+    pub fn games(&mut self) -> Vec<GameSummary> {
+        let stores = self.shards();
+        let addresses = stores.all().iter().map(|shard| shard.address.clone());
+        addresses.flat_map(|address| self.games_of(&address)).collect()
+    }
+
+    /// The games of the store at this address.
+    pub fn games_of(&mut self, address: &str) -> Vec<GameSummary> {
+        let address = format!("http://{address}");
         self.runtime.block_on(async {
             let deadline = Instant::now() + PATIENCE;
             loop {

@@ -1,7 +1,10 @@
 //! The network by its definition, imp by imp: the second implementation that the graph is checked against.
 //! Sums are taken in f64, so its own rounding is out of the question.
 
-use games::layout::SQUARES;
+use games::{
+    generator::{self, Clan, Grid},
+    layout::SQUARES,
+};
 
 use super::FishEyeWeights;
 use crate::reference::{conv, linear, relu};
@@ -26,6 +29,36 @@ pub struct Position {
     pub grids: Vec<[u8; SQUARES]>,
     /// Its flags.
     pub flags: Vec<bool>,
+}
+
+impl Sept {
+    /// The imp of this number in a clan (they stand in preorder), and what hangs below it.
+    pub fn of(clan: &Clan, imp: usize) -> Self {
+        let parent_of = |child: usize| clan.parents().get(child).copied().map(usize::from);
+        let children = (imp + 1..clan.len()).filter(|&child| parent_of(child) == Some(imp));
+        let own = |numbers: &[u8], imp: usize| numbers.get(imp).copied().map_or(0, usize::from);
+        Self {
+            value: own(clan.values(), imp),
+            children: children
+                .map(|child| (own(clan.roles(), child), Self::of(clan, child)))
+                .collect(),
+            view: *clan.imp_view(imp).cells(),
+        }
+    }
+}
+
+impl Position {
+    /// What the network is shown of a position of the generator game: its clan, its targets, and what the clan paints now.
+    pub fn of(position: &generator::Position) -> Self {
+        let targets = [position.problem.target(), position.problem.second_target()];
+        let grids = targets.map(|target| *target.unwrap_or(&Grid::ABSENT));
+        let grids = grids.into_iter().chain([position.clan.render()]);
+        Self {
+            root: Sept::of(&position.clan, 0),
+            grids: grids.map(|grid| *grid.cells()).collect(),
+            flags: vec![position.step_marked],
+        }
+    }
 }
 
 /// Evaluates one position: the logits of every imp, in preorder, `[imps][moves]`, and the value.

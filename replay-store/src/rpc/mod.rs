@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use proto::v1::{
     AppendAck, Batch, DeleteGamesReply, DeleteGamesRequest, ExportRequest, Game, GameFilter, GetGameRequest,
-    ListGamesReply, ListGamesRequest, SampleRequest, StatsReply, StatsRequest, StoredGame,
+    KnownGamesReply, KnownGamesRequest, ListGamesReply, ListGamesRequest, SampleRequest, StatsReply,
+    StatsRequest, StoredGame,
     replay_store_server::{ReplayStore, ReplayStoreServer},
 };
 use service::connect::MAX_MESSAGE_BYTES;
@@ -23,7 +24,8 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::{
     filter::Filter,
-    settings::{MAX_GAME_BYTES, MAX_LISTED},
+    frame::Id,
+    settings::{MAX_ASKED, MAX_GAME_BYTES, MAX_LISTED},
     store::{DeleteError, GetError, Store},
 };
 
@@ -89,7 +91,31 @@ impl ReplayStore for Rpc {
         Ok(Response::new(batches))
     }
 
-    async fn stats(&self, _: Request<StatsRequest>) -> Result<Response<StatsReply>, Status> {
+    async fn known_games(
+        &self,
+        request: Request<KnownGamesRequest>,
+    ) -> Result<Response<KnownGamesReply>, Status> {
+        let ids = request.into_inner().ids;
+        if ids.len() > MAX_ASKED {
+            let reason = format!("ids: {} of them, at most {MAX_ASKED} are possible", ids.len());
+            return Err(Status::invalid_argument(reason));
+        }
+        let whole = ids
+            .iter()
+            .map(|id| id.as_ref().try_into().map_err(|_| wrong_id(id)));
+        let whole: Vec<Id> = whole.collect::<Result<_, _>>()?;
+        let known = self.store.known(&whole);
+        let ids = ids
+            .into_iter()
+            .zip(known)
+            .filter_map(|(id, is_known)| is_known.then_some(id));
+        Ok(Response::new(KnownGamesReply { ids: ids.collect() }))
+    }
+
+    async fn stats(&self, request: Request<StatsRequest>) -> Result<Response<StatsReply>, Status> {
+        if request.into_inner().awaits_positions {
+            self.store.gate().somebody_waits();
+        }
         self.blocking(Store::stats).await.map(Response::new)
     }
 
@@ -117,10 +143,7 @@ impl ReplayStore for Rpc {
 
     async fn get_game(&self, request: Request<GetGameRequest>) -> Result<Response<Game>, Status> {
         let id = request.into_inner().id;
-        let id = id
-            .as_ref()
-            .try_into()
-            .map_err(|_| Status::invalid_argument(format!("id: {} bytes, 16 expected", id.len())))?;
+        let id = id.as_ref().try_into().map_err(|_| wrong_id(&id))?;
         let found = self.blocking(move |store| store.get(&id)).await?;
         found.map(Response::new).map_err(|error| {
             let message = error.to_string();
@@ -208,6 +231,10 @@ impl ReplayStore for Rpc {
         });
         Ok(Response::new(ReceiverStream::new(stream)))
     }
+}
+
+fn wrong_id(id: &[u8]) -> Status {
+    Status::invalid_argument(format!("id: {} bytes, 16 expected", id.len()))
 }
 
 /// A request's filter.

@@ -59,11 +59,46 @@ pub(super) fn start(
     Ok(ReceiverStream::new(stream))
 }
 
+/// Batches from games that are held out: none where no game is.
+async fn run_held_out(
+    store: &Arc<Store>,
+    request: &SampleRequest,
+    batches: &mpsc::Sender<Result<Batch, Status>>,
+) -> Result<(), Status> {
+    for at in 0..u64::from(request.batches) {
+        let (drawing, request) = (Arc::clone(store), *request);
+        let drawn = tokio::task::spawn_blocking(move || {
+            let number = request.first_batch.wrapping_add(at);
+            drawing.held_out_batch(
+                request.seed,
+                number,
+                request.batch_size as usize,
+                request.auxiliary,
+            )
+        })
+        .await
+        .map_err(|error| Status::internal(error.to_string()))?;
+        let batch = match drawn {
+            Ok(batch) => batch,
+            Err(SampleError::Empty) => return Ok(()),
+            Err(SampleError::Failed(failure)) => return Err(Status::unavailable(failure.to_string())),
+            Err(error) => return Err(Status::data_loss(error.to_string())),
+        };
+        if batches.send(Ok(batch)).await.is_err() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
 async fn run(
     store: &Arc<Store>,
     request: &SampleRequest,
     batches: &mpsc::Sender<Result<Batch, Status>>,
 ) -> Result<(), Status> {
+    if request.held_out {
+        return run_held_out(store, request, batches).await;
+    }
     let mut positions = store.positions();
     let mut state = store.state();
     for at in 0..u64::from(request.batches) {
@@ -86,7 +121,12 @@ async fn run(
                 }
             }
             let (drawing, seed, size) = (Arc::clone(store), request.seed, request.batch_size as usize);
-            let drawn = tokio::task::spawn_blocking(move || drawing.batch(seed, number, size))
+            let auxiliary = request.auxiliary;
+            let draw = move || match auxiliary {
+                true => drawing.auxiliary_batch(seed, number, size),
+                false => drawing.batch(seed, number, size),
+            };
+            let drawn = tokio::task::spawn_blocking(draw)
                 .await
                 .map_err(|error| Status::internal(error.to_string()))?;
             match drawn {

@@ -6,7 +6,9 @@ pub mod synthetic;
 use std::{net::SocketAddr, path::Path};
 
 use proto::v1::{AppendAck, Game, StatsReply, StatsRequest, replay_store_client::ReplayStoreClient};
-use replay_store::{gate::Bounds, sampler::Sampling, settings::Settings, store::Store, volume::Engine};
+use replay_store::{
+    gate::Bounds, held_out::HeldOut, sampler::Sampling, settings::Settings, store::Store, volume::Engine,
+};
 use service::connect::{MAX_MESSAGE_BYTES, channel};
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_stream::iter;
@@ -24,11 +26,13 @@ pub fn settings(folder: &Path, window_positions: u64) -> Settings {
         engine: Engine::Log,
         window_positions,
         sampling: Sampling::default(),
+        held_out: HeldOut::default(),
         bounds: Bounds::default(),
         cache_bytes: 64 << 20,
         max_disk_bytes: 1 << 40,
         min_free_bytes: 0,
         remembered_games: 1_000_000,
+        archive: String::new(),
     }
 }
 
@@ -91,7 +95,7 @@ pub async fn append(client: &mut Client, games: Vec<Game>) -> Vec<AppendAck> {
 
 /// The service's numbers.
 pub async fn stats(client: &mut Client) -> StatsReply {
-    client.stats(StatsRequest {}).await.unwrap().into_inner()
+    client.stats(StatsRequest::default()).await.unwrap().into_inner()
 }
 
 /// Whether a game was stored now.

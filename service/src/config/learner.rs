@@ -16,6 +16,8 @@ pub struct LearnerConfig {
     /// CPU threads; 0: a quarter of the cores, at least one, since self-play has the others. Torch's threads wait for each
     /// other, so on busy cores more of them can be slower.
     pub threads: usize,
+    /// Threads that check and pack batches ahead of training, 1 to 64.
+    pub loaders: usize,
     /// What the network's tower is trained in: `f32`, `bf16` (weights, statistics and losses stay in f32), or `auto`:
     /// measured when training begins, and kept for the run.
     pub precision: Precision,
@@ -48,6 +50,12 @@ pub struct LearnerConfig {
     pub value_weight: f64,
     /// Share of the search's root value in the value's target, 0 to 1; the rest is the game's final result.
     pub root_value_share: f32,
+    /// Weight of a second policy head, trained towards the search of the other player's reply (KataGo: 0.15). 0: there is no
+    /// such head. It trains the tower and is not exported. Over clans it must be 0.
+    pub opponent_policy_weight: f64,
+    /// Weight of a head that says how many actions are left (Leela Chess Zero has one). 0: there is no such head. It trains the
+    /// tower and is not exported. Over clans it must be 0.
+    pub moves_left_weight: f64,
     /// Whether each sample is turned by a random symmetry of the game, where its position has any.
     pub symmetries: bool,
     /// Training begins when the store holds this many positions. At least 1.
@@ -108,6 +116,17 @@ pub enum Optimizer {
     Adamw,
 }
 
+/// What a network says of a position's value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ValueHead {
+    /// One number, trained by squared error (over clans by cross-entropy).
+    #[default]
+    Scalar,
+    /// The probabilities of a win, a draw and a loss, trained by cross-entropy; the value is win - loss.
+    Wdl,
+}
+
 /// `[model]`: the network that is trained: a residual tower over planes, or the fish-eye network over clans (the generator
 /// game's, of which 3 blocks of 64 filters with a hidden layer of 128 are the 568 thousand parameters of its design).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
@@ -119,6 +138,12 @@ pub struct ModelConfig {
     pub filters: u32,
     /// Squeeze-excitation in each block: channels of the squeeze, at most `filters`; 0 switches it off. Over clans it must be 0.
     pub squeeze_excitation: u32,
+    /// Global pooling in two of the blocks, and in a policy of planes: channels whose mean and maximum over the board are added
+    /// to the others (KataGo), below `filters`; 0 switches it off. Over clans it must be 0.
+    pub global_pooling: u32,
+    /// What the value head gives: `scalar`, or `wdl`, the probabilities of a win, a draw and a loss (models have an output of
+    /// that name then; their `value` stays one number, win - loss). Over clans it must be `scalar`.
+    pub value_head: ValueHead,
     /// Width of the value head's hidden layer, 1 to 4096.
     pub value_hidden: u32,
 }
@@ -128,6 +153,7 @@ impl Default for LearnerConfig {
         Self {
             device: Device::Auto,
             threads: 0,
+            loaders: 2,
             precision: Precision::Auto,
             batch_size: 256,
             optimizer: Optimizer::Adamw,
@@ -143,6 +169,8 @@ impl Default for LearnerConfig {
             max_gradient_norm: 5.0,
             value_weight: 1.0,
             root_value_share: 0.0,
+            opponent_policy_weight: 0.0,
+            moves_left_weight: 0.0,
             symmetries: true,
             min_positions: 4_000,
             samples_per_position: 2.0,
@@ -160,6 +188,8 @@ impl Default for ModelConfig {
             blocks: 4,
             filters: 64,
             squeeze_excitation: 0,
+            global_pooling: 0,
+            value_head: ValueHead::Scalar,
             value_hidden: 256,
         }
     }
@@ -173,6 +203,11 @@ impl LearnerConfig {
             "must be between 1 and 65536",
         )?;
         require(self.threads <= 1024, "learner.threads", "must be at most 1024")?;
+        require(
+            (1..=64).contains(&self.loaders),
+            "learner.loaders",
+            "must be between 1 and 64",
+        )?;
         require(
             self.learning_rate > 0.0 && self.learning_rate.is_finite(),
             "learner.learning_rate",
@@ -193,11 +228,14 @@ impl LearnerConfig {
             "learner.max_gradient_norm",
             "must not be negative",
         )?;
-        require(
-            self.value_weight >= 0.0,
-            "learner.value_weight",
-            "must not be negative",
-        )?;
+        for (key, weight) in [
+            ("learner.value_weight", self.value_weight),
+            ("learner.opponent_policy_weight", self.opponent_policy_weight),
+            ("learner.moves_left_weight", self.moves_left_weight),
+        ] {
+            let is_weight = weight >= 0.0 && weight.is_finite();
+            require(is_weight, key, "must be 0 or a positive number")?;
+        }
         require(
             (0.0..=1.0).contains(&self.root_value_share),
             "learner.root_value_share",
@@ -258,6 +296,11 @@ impl ModelConfig {
             self.squeeze_excitation <= self.filters,
             "model.squeeze_excitation",
             "must be at most model.filters",
+        )?;
+        require(
+            self.global_pooling < self.filters,
+            "model.global_pooling",
+            "must be below model.filters",
         )?;
         require(
             (1..=4096).contains(&self.value_hidden),

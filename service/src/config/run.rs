@@ -6,9 +6,10 @@ use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ActorConfig, ConfigError, InferenceConfig, LearnerConfig, ModelConfig, ProblemsConfig, SearchConfig,
-    SecurityConfig,
+    ActorConfig, ConfigError, InferenceConfig, LearnerConfig, ModelConfig, ProblemsConfig, RatingConfig,
+    SearchConfig, SecurityConfig,
 };
+use crate::shards::Shards;
 
 /// A run: everything in `run.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, DocumentedFields)]
@@ -34,6 +35,8 @@ pub struct RunConfig {
     pub learner: LearnerConfig,
     /// The model repository.
     pub checkpoints: CheckpointConfig,
+    /// Rating: new checkpoints play the best one, and the label 'best' moves to a better one.
+    pub rating: RatingConfig,
     /// TLS, tokens and limits: who may talk to whom, and how much. 'minuet up' needs none of it: it stays on loopback.
     pub security: SecurityConfig,
 }
@@ -78,9 +81,10 @@ impl Default for GameConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReplayConfig {
-    /// Where the other roles find the service, and the address it listens on.
+    /// Where the other roles find the service, and the address it listens on. Several stores are listed with commas, each as
+    /// host:port or name=host:port: a game goes to the one that a hash of its id and the names chooses.
     pub address: String,
-    /// Address it listens on where that is another one, e.g. "0.0.0.0:50052" in a container; empty: `address`.
+    /// Address it listens on where that is another one, e.g. "0.0.0.0:50052" in a container; empty: `address`, if that is one.
     pub listen: String,
     /// Address of the Prometheus metrics page; empty: none.
     pub metrics: String,
@@ -90,7 +94,8 @@ pub struct ReplayConfig {
     pub folder: PathBuf,
     /// How games are kept: `log` (a segment log) or `sled` (a sled database). What is there already is read as what it is.
     pub engine: ReplayEngine,
-    /// Positions in the window that is sampled from; the oldest whole games beyond it are retired. At least 1.
+    /// Positions in the window that is sampled from; the oldest whole games beyond it are retired. At least 1. Of several stores
+    /// each has a window of this size, and what else is said here is said of each.
     pub window_positions: u64,
     /// Draw from the newest part of the window only, which grows by so many positions for each inserted one, at first
     /// (KataGo: 0.4). 0 draws from the whole window; at most 1.
@@ -104,6 +109,8 @@ pub struct ReplayConfig {
     pub policy_surprise: f32,
     /// Share that goes to positions by how far the result was from the root's value (KataGo: 0.1); both together at most 1.
     pub value_surprise: f32,
+    /// Share of all games that are held out of training, by their ids, to validate on. 0 (none) to 0.5.
+    pub held_out: f64,
     /// Games are held back while positions have been sampled less often than this on average; 0: never.
     pub min_uses: f64,
     /// Batches are held back that would sample positions more often than this on average; 0: never.
@@ -116,6 +123,10 @@ pub struct ReplayConfig {
     pub max_disk_mib: u64,
     /// Appends are refused while less than this is free on the database's disk, in MiB.
     pub min_free_mib: u64,
+    /// Where games are kept for good: a folder (relative to the run's folder) or a URL such as `s3://bucket/prefix`. Each sealed
+    /// part of the store is written there before it is removed from the disk; while that cannot be done nothing is removed, and
+    /// once max_disk_mib is reached games are refused. Empty: games that leave the window are gone.
+    pub archive: String,
     /// Ids of at least this many games are remembered, retired ones included, so that a game sent again is known.
     pub remembered_games: u64,
 }
@@ -145,21 +156,42 @@ impl Default for ReplayConfig {
             window_minimum: 50_000,
             policy_surprise: 0.0,
             value_surprise: 0.0,
+            held_out: 0.02,
             min_uses: 0.0,
             max_uses: 0.0,
             uses_slack: 20_000,
             cache_mib: 256,
             max_disk_mib: 16 * 1024,
             min_free_mib: 256,
+            archive: String::new(),
             remembered_games: 1_000_000,
         }
     }
 }
 
 impl ReplayConfig {
-    /// The address to listen on.
-    pub fn listen_address(&self) -> &str {
-        super::load::first_given(&self.listen, &self.address)
+    /// The stores of the run.
+    ///
+    /// # Errors
+    /// [`ConfigError::Stores`] where `address` names none; a configuration that was checked has some.
+    pub fn stores(&self) -> Result<Shards, ConfigError> {
+        Ok(Shards::parse(&self.address)?)
+    }
+
+    /// The address that a store listens on.
+    ///
+    /// # Errors
+    /// [`ConfigError`] where several stores are listed and nothing says which of them this one is.
+    pub fn listen_address(&self) -> Result<String, ConfigError> {
+        if !self.listen.is_empty() {
+            return Ok(self.listen.clone());
+        }
+        let stores = self.stores()?;
+        let only = stores.only().ok_or(ConfigError::Value {
+            key: "replay.listen",
+            reason: "must be given to a store where replay.address lists several",
+        })?;
+        Ok(only.address.clone())
     }
 }
 
@@ -212,6 +244,11 @@ impl ReplayConfig {
             "and replay.value_surprise must not be negative, nor more than 1 together",
         )?;
         require(
+            (0.0..=0.5).contains(&self.held_out),
+            "replay.held_out",
+            "must be between 0 and 0.5",
+        )?;
+        require(
             self.min_uses >= 0.0 && self.min_uses.is_finite(),
             "replay.min_uses",
             "must not be negative",
@@ -246,6 +283,7 @@ impl RunConfig {
         self.actor.check()?;
         self.inference.check()?;
         self.learner.check()?;
+        self.rating.check()?;
         self.security.check()?;
         let positive = [
             ("replay.window_positions", self.replay.window_positions),
@@ -253,6 +291,7 @@ impl RunConfig {
             ("checkpoints.poll_ms", self.checkpoints.poll_ms),
         ];
         super::load::require_positive(&positive)?;
+        self.replay.stores()?;
         self.replay.check(&self.learner)?;
         // Whole games are retired, so the window is seldom full to the last position.
         super::load::require(
@@ -265,15 +304,23 @@ impl RunConfig {
     /// Makes the relative paths absolute: they are relative to the run's folder.
     pub fn resolve_paths(&mut self, folder: &Path) {
         self.replay.folder = folder.join(&self.replay.folder);
+        if !self.replay.archive.is_empty() {
+            self.replay.archive = resolved(folder, &self.replay.archive);
+        }
         self.actor.spool = folder.join(&self.actor.spool);
         self.inference.resolve_paths(folder);
         self.learner.folder = folder.join(&self.learner.folder);
+        self.rating.folder = folder.join(&self.rating.folder);
         self.security.resolve_paths(folder);
-        if !self.checkpoints.store.contains("://") {
-            self.checkpoints.store = folder
-                .join(&self.checkpoints.store)
-                .to_string_lossy()
-                .into_owned();
-        }
+        self.checkpoints.store = resolved(folder, &self.checkpoints.store);
+    }
+}
+
+/// A location that may be a folder's relative path, or a URL.
+fn resolved(folder: &Path, location: &str) -> String {
+    if location.contains("://") {
+        location.to_owned()
+    } else {
+        folder.join(location).to_string_lossy().into_owned()
     }
 }

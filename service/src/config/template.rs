@@ -5,7 +5,7 @@ use documented::DocumentedFields;
 
 use super::{
     ActorConfig, CheckpointConfig, GameConfig, InferenceConfig, LearnerConfig, ModelConfig, ProblemsConfig,
-    ReplayConfig, RunConfig, RunSection, SearchConfig, SecurityConfig,
+    RatingConfig, ReplayConfig, RunConfig, RunSection, SearchConfig, SecurityConfig,
 };
 
 const HEAD: &str = "\
@@ -63,6 +63,7 @@ fn comment(section: &str, key: &str) -> Option<&'static str> {
         "replay" => ReplayConfig::get_field_docs(key),
         "learner" => LearnerConfig::get_field_docs(key),
         "checkpoints" => CheckpointConfig::get_field_docs(key),
+        "rating" => RatingConfig::get_field_docs(key),
         "security" => SecurityConfig::get_field_docs(key),
         _ => return None,
     }

@@ -48,6 +48,8 @@ pub enum Role {
     Learner,
     /// Plays games against itself.
     Actor,
+    /// Plays new checkpoints against the best one.
+    Rating,
 }
 
 impl Role {
@@ -58,6 +60,7 @@ impl Role {
             Self::InferenceServer => "inference-server",
             Self::Learner => "learner",
             Self::Actor => "actor",
+            Self::Rating => "rating",
         }
     }
 
@@ -68,7 +71,14 @@ impl Role {
             Self::InferenceServer => "minuet-inference-server",
             Self::Learner => "minuet-learner",
             Self::Actor => "minuet-actor",
+            Self::Rating => "minuet",
         }
+    }
+
+    /// What comes first among the binary's arguments, where the role is a command of the command line: what it needs is linked
+    /// there already.
+    pub fn subcommand(self) -> Option<&'static str> {
+        (self == Self::Rating).then_some("rating")
     }
 
     fn about(self) -> &'static str {
@@ -79,6 +89,9 @@ impl Role {
             }
             Self::Learner => "Trains the network on stored games and publishes checkpoints.",
             Self::Actor => "Plays games against itself and sends them to the replay store.",
+            Self::Rating => {
+                "Plays new checkpoints against the best one and moves the label `best` to a better one."
+            }
         }
     }
 
@@ -89,6 +102,7 @@ impl Role {
             Self::InferenceServer => &config.inference.metrics,
             Self::Learner => &config.learner.metrics,
             Self::Actor => &config.actor.metrics,
+            Self::Rating => &config.rating.metrics,
         }
     }
 
@@ -98,6 +112,7 @@ impl Role {
             Self::ReplayStore | Self::InferenceServer => "",
             Self::Learner => &config.learner.health,
             Self::Actor => &config.actor.health,
+            Self::Rating => &config.rating.health,
         }
     }
 }
@@ -109,7 +124,15 @@ where
     Run: FnOnce(RunConfig, CancellationToken) -> Ended,
     Ended: Future<Output = anyhow::Result<()>>,
 {
-    let arguments = Arguments::parse_for(role.binary(), role.about());
+    main_with(role, Arguments::parse_for(role.binary(), role.about()), run)
+}
+
+/// As [`main`], for a role whose arguments were read already: see [`Role::subcommand`].
+pub fn main_with<Run, Ended>(role: Role, arguments: Arguments, run: Run) -> ExitCode
+where
+    Run: FnOnce(RunConfig, CancellationToken) -> Ended,
+    Ended: Future<Output = anyhow::Result<()>>,
+{
     if let Some(address) = &arguments.probe {
         return match probe::probe(address) {
             Ok(()) => ExitCode::SUCCESS,

@@ -5,7 +5,7 @@ pub mod clans;
 pub mod run;
 pub mod store;
 
-use games::{PlaneStack, RowForm, RowLayout, RowSymmetries, layout::ConstantPlane};
+use games::{OtherSide, PlaneStack, RowForm, RowLayout, RowSymmetries, layout::ConstantPlane};
 use learner::{
     batches::{HostBatch, Packer},
     network::NetworkShape,
@@ -14,7 +14,7 @@ use learner::{
 use proto::v1;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;
-use service::config::{LearnerConfig, ModelConfig};
+use service::config::{LearnerConfig, ModelConfig, ValueHead};
 use tch::Device;
 
 /// Sparse planes, constant planes and a plane of ones, not in the tensor's order.
@@ -66,8 +66,9 @@ pub fn row(layout: &RowLayout, draw: &mut ChaCha20Rng) -> Vec<u32> {
     row
 }
 
-/// Batch `number` of the sequence that `seed` begins, as a replay store would send it. The first entry of a row decides
-/// what its best action and its result are.
+/// Batch `number` of the sequence that `seed` begins, as a replay store would send it that is asked for auxiliary targets. The
+/// first entry of a row decides what its best action and its result are, the second what is replied (nothing by every fourth) and
+/// how much is left.
 pub fn wire_batch(layout: &RowLayout, positions: usize, seed: u64, number: u64) -> v1::Batch {
     let mut draw = ChaCha20Rng::seed_from_u64(seed);
     draw.set_stream(number);
@@ -87,11 +88,51 @@ pub fn wire_batch(layout: &RowLayout, positions: usize, seed: u64, number: u64) 
         batch.visits.extend([90, 10]);
         batch.results.push([-1.0, 0.0, 1.0][row[0] as usize % 3]);
         batch.root_values.push(0.0);
+        let second = row[1];
+        if second.is_multiple_of(4) {
+            batch.reply_counts.push(0);
+        } else {
+            batch.reply_counts.push(1);
+            batch.reply_actions.push(second % layout.actions);
+            batch.reply_visits.push(50);
+        }
+        batch.moves_left.push(1 + second % 64);
         batch.game_sequences.push(sample as u64);
         batch.plies.push(0);
         batch.rows.extend(row);
     }
     batch
+}
+
+/// The same with the targets of a network's heads.
+pub fn batch_for(
+    trainer: &Trainer,
+    layout: &RowLayout,
+    positions: usize,
+    seed: u64,
+    number: u64,
+) -> HostBatch {
+    packer(layout)
+        .for_network(trainer.network().shape(), &OtherSide::default())
+        .pack(&wire_batch(layout, positions, seed, number))
+        .unwrap()
+}
+
+/// Everything that can be switched on.
+pub fn all_heads(model: &ModelConfig, settings: &LearnerConfig) -> (ModelConfig, LearnerConfig) {
+    let model = ModelConfig {
+        blocks: 2,
+        squeeze_excitation: 3,
+        global_pooling: 3,
+        value_head: ValueHead::Wdl,
+        ..model.clone()
+    };
+    let settings = LearnerConfig {
+        opponent_policy_weight: 0.15,
+        moves_left_weight: 0.1,
+        ..settings.clone()
+    };
+    (model, settings)
 }
 
 pub fn batch(layout: &RowLayout, positions: usize, seed: u64, number: u64) -> HostBatch {
@@ -108,8 +149,8 @@ pub fn model() -> ModelConfig {
     ModelConfig {
         blocks: 1,
         filters: 8,
-        squeeze_excitation: 0,
         value_hidden: 16,
+        ..ModelConfig::default()
     }
 }
 
@@ -125,6 +166,6 @@ pub fn settings() -> LearnerConfig {
 
 pub fn trainer(layout: &RowLayout, model: &ModelConfig, settings: &LearnerConfig, seed: u64) -> Trainer {
     learner::device::set_threads(1);
-    let shape = NetworkShape::new(model, layout).unwrap();
+    let shape = NetworkShape::new(model, settings, layout).unwrap();
     Trainer::new(&shape, layout, settings, seed, Device::Cpu).unwrap()
 }

@@ -36,6 +36,10 @@ pub struct State {
     pub is_damaged: AtomicBool,
     /// The numbers of the batches handed out.
     pub handed_out: Mutex<Vec<u64>>,
+    /// Positions handed out.
+    pub positions: AtomicU64,
+    /// Some games are held out of training.
+    pub holds_out: AtomicBool,
     /// Another game than asked for.
     pub other_game: AtomicBool,
 }
@@ -71,7 +75,7 @@ pub async fn serve(listener: TcpListener, state: Arc<State>, stop: CancellationT
 
 impl Store {
     /// Batch `number` depends on nothing but (seed, number).
-    fn batch(&self, positions: usize, seed: u64, number: u64) -> v1::Batch {
+    fn batch(&self, positions: usize, seed: u64, number: u64, auxiliary: bool) -> v1::Batch {
         let mut draw = ChaCha20Rng::seed_from_u64(seed);
         draw.set_stream(number);
         let inserted = self.state.inserted.load(Ordering::SeqCst);
@@ -101,6 +105,14 @@ impl Store {
                 batch.results.push([-1.0, 1.0][at % 2]);
             }
             batch.visits.extend([70, 30]);
+            if auxiliary {
+                batch.reply_counts.push((at % 2) as u32);
+                batch.moves_left.push(1 + at as u32 % 100);
+                if at % 2 == 1 {
+                    batch.reply_actions.push((at % 100) as u32);
+                    batch.reply_visits.push(9);
+                }
+            }
             batch.root_values.push(0.0);
             batch.game_sequences.push(at as u64);
             batch.plies.push(0);
@@ -111,7 +123,6 @@ impl Store {
         if self.state.other_game.load(Ordering::SeqCst) {
             batch.game = "chess".into();
         }
-        self.state.handed_out.lock().push(number);
         batch
     }
 }
@@ -134,6 +145,15 @@ impl ReplayStore for Store {
         request: Request<v1::SampleRequest>,
     ) -> Result<Response<Self::SampleStream>, Status> {
         let request = request.into_inner();
+        if request.held_out {
+            let holds_out = self.state.holds_out.load(Ordering::SeqCst);
+            let batches = holds_out.then(|| {
+                // Other draws than those that are trained on.
+                let seed = !request.seed;
+                Ok(self.batch(64, seed, request.first_batch, request.auxiliary))
+            });
+            return Ok(Response::new(Box::pin(futures::stream::iter(batches))));
+        }
         if request.batch_size > 256 {
             return Err(Status::invalid_argument("batch_size: 256 are possible"));
         }
@@ -142,7 +162,15 @@ impl ReplayStore for Store {
         let mut batches: Vec<Result<v1::Batch, Status>> = (0..u64::from(count))
             .map(|more| {
                 let number = request.first_batch + more;
-                Ok(self.batch(request.batch_size as usize, request.seed, number))
+                self.state.handed_out.lock().push(number);
+                let positions = u64::from(request.batch_size);
+                self.state.positions.fetch_add(positions, Ordering::SeqCst);
+                Ok(self.batch(
+                    request.batch_size as usize,
+                    request.seed,
+                    number,
+                    request.auxiliary,
+                ))
             })
             .collect();
         if breaks {
@@ -158,6 +186,7 @@ impl ReplayStore for Store {
             games_inserted: inserted / 10,
             window_positions: inserted,
             positions_inserted: inserted,
+            sampled_window_positions: inserted,
             ..v1::StatsReply::default()
         }))
     }
@@ -174,6 +203,13 @@ impl ReplayStore for Store {
     }
 
     async fn export(&self, _: Request<v1::ExportRequest>) -> Result<Response<Self::ExportStream>, Status> {
+        Err(Status::unimplemented("not needed here"))
+    }
+
+    async fn known_games(
+        &self,
+        _: Request<v1::KnownGamesRequest>,
+    ) -> Result<Response<v1::KnownGamesReply>, Status> {
         Err(Status::unimplemented("not needed here"))
     }
 

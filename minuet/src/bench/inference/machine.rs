@@ -38,6 +38,19 @@ impl Measured {
     }
 }
 
+/// A figure of each measurement.
+pub fn each(measured: &[Measured], figure: impl Fn(&Measured) -> f64) -> Vec<f64> {
+    measured.iter().map(figure).collect()
+}
+
+/// A figure of each measurement, for each one of what was measured in turn with it.
+pub fn ratios(measured: &[Measured], baseline: &[Measured], figure: impl Fn(&Measured) -> f64) -> Vec<f64> {
+    let pairs = measured.iter().zip(baseline);
+    pairs
+        .map(|(measured, baseline)| figure(measured) / figure(baseline))
+        .collect()
+}
+
 /// Times `work` (which says how many positions it evaluated), and the processor time of the process `pid` meanwhile.
 pub fn measure(pid: u32, work: impl FnOnce() -> anyhow::Result<u64>) -> anyhow::Result<Measured> {
     let (before, began) = (used(pid)?, Instant::now());

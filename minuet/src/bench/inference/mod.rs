@@ -23,7 +23,7 @@ use games::catalogue;
 use self::{
     direct::Direct,
     load::{Clients, Load},
-    machine::{Cores, Measured},
+    machine::{Cores, Measured, each, ratios},
     network::Network,
     positions::Positions,
     report::{Figures, Goodput, Report},
@@ -194,15 +194,4 @@ fn overload(arguments: &Arguments, clients: &mut Clients, pid: u32, peak: f64) -
         p50_ms: median(&latencies.0),
         p99_ms: median(&latencies.1),
     })
-}
-
-fn each(measured: &[Measured], figure: impl Fn(&Measured) -> f64) -> Vec<f64> {
-    measured.iter().map(figure).collect()
-}
-
-fn ratios(measured: &[Measured], baseline: &[Measured], figure: impl Fn(&Measured) -> f64) -> Vec<f64> {
-    let pairs = measured.iter().zip(baseline);
-    pairs
-        .map(|(measured, baseline)| figure(measured) / figure(baseline))
-        .collect()
 }

@@ -84,6 +84,8 @@ impl Load {
                     seed,
                     first_batch: 0,
                     min_positions: 0,
+                    auxiliary: false,
+                    held_out: false,
                 };
                 let mut batches = client.sample(request).await?.into_inner();
                 let mut positions = 0;

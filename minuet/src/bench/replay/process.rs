@@ -35,6 +35,7 @@ impl Process {
             format!("replay.address={address}"),
             format!("replay.folder={}", folder.join("replay").display()),
             format!("replay.window_positions={window}"),
+            "replay.held_out=0".to_owned(),
         ] {
             command.arg("--set").arg(setting);
         }
@@ -66,7 +67,7 @@ impl Process {
     /// The store in numbers.
     pub async fn stats(&self) -> anyhow::Result<StatsReply> {
         let mut client = ReplayStoreClient::new(service::connect::channel(&self.address)?);
-        Ok(client.stats(StatsRequest {}).await?.into_inner())
+        Ok(client.stats(StatsRequest::default()).await?.into_inner())
     }
 
     /// The process's number.

@@ -1,7 +1,7 @@
 //! The figures as rows, one for each stage in the order that a position travels, and as one line.
 
 use super::{
-    super::watch::Summary,
+    super::watch::{Elo, Rating, Summary},
     figures::{age, bar, bytes, clock, count, or_dash, percent, rate, short_time},
 };
 
@@ -87,6 +87,11 @@ pub fn rows(summary: &Summary) -> Vec<String> {
         ),
         format!("{}  {}", clock(summary.after_seconds), summary.limit),
     ];
+    if let Some(rating) = &summary.rating {
+        let games = whole(rating.games);
+        let figures = format!("{}   {games} games", elo(rating));
+        all.insert(all.len() - 2, row("rating", None, figures));
+    }
     if !down.is_empty() {
         all.push(format!("not ready   {}", down.join(", ")));
     }
@@ -97,9 +102,10 @@ pub fn rows(summary: &Summary) -> Vec<String> {
 pub fn line(summary: &Summary) -> String {
     let known = |value: Option<f64>| or_dash(value, rate);
     let whole = |value: Option<u64>| or_dash(value, |value| count(value as f64));
+    let rated = summary.rating.as_ref();
     format!(
         "{} games, {} positions | {} visits/s, {} fresh/s, {} cached | batch {}, wait {}, inference busy {} | \
-         step {}, policy {}, value {}, {} samples a position | checkpoint {} | {} | {}",
+         step {}, policy {}, value {}, {} samples a position | checkpoint {}{} | {} | {}",
         whole(summary.replay.games_inserted),
         whole(summary.replay.positions_inserted),
         known(summary.actor.visits_per_second),
@@ -115,9 +121,25 @@ pub fn line(summary: &Summary) -> String {
             "{ratio:.2}"
         )),
         checkpoint(summary),
+        rated.map_or_else(String::new, |rating| format!(" | Elo {}", elo(rating))),
         bytes(summary.memory_bytes),
         summary.limit,
     )
+}
+
+/// Both ratings, with half their intervals.
+fn elo(rating: &Rating) -> String {
+    let one = |elo: Option<Elo>| {
+        or_dash(elo, |elo| {
+            let Elo { step, elo, low, high } = elo;
+            format!(
+                "{elo:+.0} ± {:.0} (step {})",
+                (high - low) / 2.0,
+                count(step as f64)
+            )
+        })
+    };
+    format!("best {}, latest {}", one(rating.best), one(rating.latest))
 }
 
 fn loss(value: Option<f64>) -> String {
@@ -146,7 +168,7 @@ fn checkpoint(summary: &Summary) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::watch::Checkpoint;
+    use super::super::super::watch::{Checkpoint, Elo, Rating};
     use super::*;
 
     #[test]
@@ -177,5 +199,24 @@ mod tests {
         }
         summary.inference.version = Some("000000000150-3fa94c21".into());
         assert!(line(&summary).contains("(trained, 12 s old) |"));
+        assert!(!line(&summary).contains("Elo"));
+        summary.rating = Some(Rating {
+            best: Some(Elo {
+                step: 1_100,
+                elo: 212.4,
+                low: 180.0,
+                high: 250.0,
+            }),
+            games: Some(34),
+            ..Rating::default()
+        });
+        let said = "best +212 ± 35 (step 1,100), latest –";
+        assert!(
+            line(&summary).contains(&format!("| Elo {said} |")),
+            "{}",
+            line(&summary)
+        );
+        let all = rows(&summary).join("\n");
+        assert!(all.contains(&format!("{said}   34 games")), "{all}");
     }
 }

@@ -62,6 +62,10 @@ pub fn lines(event: &Event) -> Vec<String> {
                 count(*positions_seen as f64)
             ),
         }],
+        Event::Promoted { version, step, .. } => vec![format!(
+            "the best checkpoint is {version} ({} steps) now",
+            count(*step as f64)
+        )],
         Event::Serving { version, .. } => vec![format!("actors are answered by {version}")],
         Event::Stopping { reason } => vec![format!("{reason}: stopping (once more stops at once)")],
         Event::RoleStopped { name, killed } => vec![if *killed {

@@ -5,10 +5,12 @@ mod limit;
 mod names;
 mod observe;
 mod page;
+mod rating;
 mod summary;
 
 pub use history::History;
 pub use observe::{Observation, Observer};
+pub use rating::{Elo, Rating};
 pub use summary::{Beginning, Checkpoint, Summary};
 
 /// A history of everything that a summary shows.

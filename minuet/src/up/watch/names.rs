@@ -26,6 +26,14 @@ pub const STEPS: &str = "minuet_learner_steps_total";
 pub const LEARNER_WAITING: &str = "minuet_learner_waiting";
 pub const SAMPLES_PER_POSITION: &str = "minuet_learner_samples_per_position_ratio";
 
+/// Label `checkpoint`: `best` or `latest`.
+pub const RATING_ELO: &str = "minuet_rating_elo";
+pub const RATING_ELO_LOW: &str = "minuet_rating_elo_low";
+pub const RATING_ELO_HIGH: &str = "minuet_rating_elo_high";
+pub const RATING_STEP: &str = "minuet_rating_step";
+pub const RATING_GAMES: &str = "minuet_rating_games_total";
+pub const RATING_PROMOTIONS: &str = "minuet_rating_promotions_total";
+
 /// The counters whose growth the summary shows.
 pub const COUNTERS: [(Role, &str); 13] = [
     (Role::Actor, VISITS),

@@ -3,7 +3,12 @@
 use serde::Serialize;
 use service::{config::RunConfig, role::Role};
 
-use super::{history::History, limit, names, observe::Observation};
+use super::{
+    history::History,
+    limit, names,
+    observe::Observation,
+    rating::{self, Rating},
+};
 
 /// The run's figures. What is not known (yet) is absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -20,6 +25,9 @@ pub struct Summary {
     pub learner: Learner,
     /// The newest checkpoint.
     pub checkpoint: Option<Checkpoint>,
+    /// How strong the checkpoints are; absent where nobody rates them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rating: Option<Rating>,
     /// The processes.
     pub processes: Vec<Process>,
     /// Resident memory of all processes together, in bytes.
@@ -162,6 +170,7 @@ impl Summary {
             replay: replay(after_seconds, observation, beginning),
             learner: learner(observation, history),
             checkpoint,
+            rating: rating::rating(observation),
             processes: processes(observation, history),
             memory_bytes: 0,
             limit: String::new(),

@@ -15,7 +15,7 @@ use url::Url;
 
 /// What may stand behind the `?` of an `s3://` URL. Keys and tokens may not: URLs end up in logs.
 const URL_OPTIONS: [&str; 4] = ["endpoint", "region", "allow_http", "virtual_hosted_style_request"];
-/// One request with its body; a part of a large file is [`crate::publish::PART_BYTES`] long.
+/// One request with its body; a part of a large file is [`crate::upload::PART_BYTES`] long.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 

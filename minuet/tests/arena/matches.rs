@@ -1,10 +1,8 @@
 //! `minuet arena` as a person uses it: a match that is killed and goes on, engines of other people, games that other programs read.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, Output, Stdio},
     time::{Duration, Instant},
 };
@@ -126,22 +124,6 @@ fn bad_usage_is_told_from_failure() {
     );
 }
 
-/// An interpreter with python-chess; `None` where it was never fetched and cannot be now.
-fn python() -> Option<PathBuf> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/python_env.py");
-    let output = Command::new("python3").arg(script).arg("chess").output().unwrap();
-    if output.status.code() == Some(3) {
-        eprintln!("SKIPPED: python-chess is not in the cache and cannot be fetched");
-        return None;
-    }
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    Some(String::from_utf8(output.stdout).unwrap().trim().into())
-}
-
 /// An engine by python-chess' rules that plays any legal move, under-promotions among them; with an argument it plays an illegal one
 /// after so many moves.
 const ENGINE: &str = "
@@ -191,7 +173,9 @@ print(len(games), games.count('any'))
 
 #[test]
 fn a_foreign_engine_plays_and_python_chess_reads_the_games() {
-    let Some(python) = python() else { return };
+    let Some(python) = test_clients::python("chess") else {
+        return;
+    };
     let home = tempfile::tempdir().unwrap();
     let script = home.path().join("engine.py");
     fs::write(&script, ENGINE).unwrap();

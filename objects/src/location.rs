@@ -1,6 +1,6 @@
 //! From a folder or a URL to an object store.
 //!
-//! A folder is written with `fsync` of every file and of its folder before a put returns, so that a published checkpoint
+//! A folder is written with `fsync` of every file and of its folder before a put returns, so that what was put
 //! survives a power loss as far as the disk keeps its own promises. Remote stores promise as much by themselves.
 
 use std::{fs, path::PathBuf, sync::Arc};
@@ -8,10 +8,20 @@ use std::{fs, path::PathBuf, sync::Arc};
 use object_store::{ObjectStore, local::LocalFileSystem, memory::InMemory, path::Path as StorePath};
 use url::Url;
 
-use crate::Error;
+/// An address that means nothing here.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot open `{location}`: {reason}")]
+pub struct LocationError {
+    /// The folder or URL as it was given.
+    pub location: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
 
 /// An opened store.
-pub(crate) struct Opened {
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// The store.
     pub store: Arc<dyn ObjectStore>,
     /// Everything lies below this.
     pub prefix: StorePath,
@@ -21,11 +31,14 @@ pub(crate) struct Opened {
 
 /// Opens `location`: a folder's path (made if it is not there), `file://…`, `memory://` or `s3://bucket/prefix`. The last
 /// takes credentials, region and endpoint from the AWS_* ones of `variables`, and needs the feature `s3`.
-pub(crate) fn open(
+///
+/// # Errors
+/// [`LocationError`]. Nothing is asked of a remote store yet.
+pub fn open(
     location: &str,
     variables: impl IntoIterator<Item = (String, String)>,
-) -> Result<Opened, Error> {
-    let fault = |reason: String| Error::Location {
+) -> Result<Opened, LocationError> {
+    let fault = |reason: String| LocationError {
         location: location.to_owned(),
         reason,
     };
@@ -89,7 +102,7 @@ fn open_folder(folder: PathBuf) -> Result<Opened, String> {
 mod tests {
     use super::*;
 
-    fn open(location: &str) -> Result<Opened, Error> {
+    fn open(location: &str) -> Result<Opened, LocationError> {
         super::open(location, [])
     }
 
@@ -122,10 +135,9 @@ mod tests {
             "s3:///x",
             file.to_str().unwrap(),
         ] {
-            assert!(
-                matches!(open(location), Err(Error::Location { .. })),
-                "{location}"
-            );
+            let refused = open(location).unwrap_err();
+            assert_eq!(refused.location, location);
+            assert!(!refused.reason.is_empty(), "{location}");
         }
     }
 }

@@ -1,0 +1,257 @@
+//! One match between two checkpoints, ended by a sequential test: [`Duel`].
+
+use std::{
+    path::{Path, PathBuf},
+    sync::atomic::AtomicBool,
+    time::{Duration, Instant},
+};
+
+use checkpoints::version::sha256_hex;
+use games::{
+    Game,
+    catalogue::{self, Visitor},
+};
+use service::config::{RatingConfig, RatingScale, RunConfig};
+
+use super::RatingError;
+use crate::{
+    Player,
+    matches::{
+        Conduct, MatchFolder, Plan,
+        conduct::Ended,
+        notation, openings,
+        plan::{Entrant, SCHEMA},
+        play,
+        standing::{PairingStanding, Tested},
+    },
+    model_name::ModelName,
+    player::{NetworkOptions, Networks},
+    spec::SearchSpec,
+    statistics::{EloModel, Sprt, SprtSettings, Verdict},
+};
+
+/// Largest batch that a network in this process is warmed for.
+const LARGEST_BATCH: usize = 256;
+/// How often the state of a match is told, at most.
+const TELL: Duration = Duration::from_millis(250);
+
+/// One of the two that play.
+#[derive(Clone, Debug)]
+pub struct Contender {
+    /// What it is called: the checkpoint's version.
+    pub name: String,
+    /// Where its network is.
+    pub network: ModelName,
+}
+
+/// A match between two checkpoints: equal searches, paired openings, nothing noisy.
+#[derive(Clone, Debug)]
+pub struct Duel<'a> {
+    /// The run: its game, its search, `[rating]`.
+    pub config: &'a RunConfig,
+    /// What is tested of the first one.
+    pub sprt: Sprt,
+    /// Who plays.
+    pub contenders: [Contender; 2],
+    /// The folder that matches' folders are in.
+    pub matches: &'a Path,
+}
+
+/// A match so far, as the first one sees it.
+#[derive(Clone, Debug)]
+pub struct Live {
+    /// Games, wins and draws among them, pairs, and what they say.
+    pub standing: PairingStanding,
+    /// The test's log-likelihood ratio.
+    pub log_likelihood_ratio: f64,
+}
+
+impl Live {
+    /// Games that are over.
+    pub fn games(&self) -> u64 {
+        self.standing.wins + self.standing.draws + self.standing.losses
+    }
+}
+
+/// How a match ended.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// Why it ended.
+    pub ended: Ended,
+    /// What the test says.
+    pub verdict: Verdict,
+    /// The last state of things.
+    pub live: Live,
+    /// Where it is kept.
+    pub folder: PathBuf,
+}
+
+/// The test that `[rating]` describes.
+///
+/// # Errors
+/// [`RatingError::Test`] for what is none.
+pub fn sprt(config: &RatingConfig) -> Result<Sprt, RatingError> {
+    Ok(Sprt::new(SprtSettings {
+        elo0: config.elo0,
+        elo1: config.elo1,
+        alpha: config.alpha,
+        beta: config.beta,
+        model: match config.scale {
+            RatingScale::Logistic => EloModel::Logistic,
+            RatingScale::Normalized => EloModel::Normalized,
+        },
+    })?)
+}
+
+/// Networks as the duels of a run open them.
+pub fn networks(config: &RunConfig) -> Networks {
+    let rating = &config.rating;
+    let options = NetworkOptions {
+        provider: rating.provider,
+        copies: rating.threads,
+        threads: 1,
+        batch: rating.games_per_thread.clamp(1, LARGEST_BATCH),
+        cache_mib: rating.cache_mib,
+    };
+    Networks::new(options).of_run(config.inference.runtime.clone(), config.security.clone())
+}
+
+/// The beginning of the name of every folder in which these two play, whatever the settings are.
+pub fn folder_prefix(first: &str, second: &str) -> String {
+    format!("{first}-vs-{second}-")
+}
+
+impl Duel<'_> {
+    /// Plays what is missing of the match, until the test decides, `[rating]`'s most games are over, or `stop` is set. `told` hears
+    /// how it stands, a few times a second.
+    ///
+    /// # Errors
+    /// [`RatingError`]; what was played is kept.
+    pub fn play(
+        &self,
+        networks: &mut Networks,
+        stop: &AtomicBool,
+        told: &mut (dyn FnMut(&Live) + Send),
+    ) -> Result<Finished, RatingError> {
+        let playing = Playing {
+            duel: self,
+            networks,
+            stop,
+            told,
+        };
+        let played = catalogue::visit(&self.config.game.name, playing).map_err(RatingError::of_game)?;
+        // Whoever plays holds its networks.
+        networks.forget();
+        played
+    }
+
+    fn player<G: Game>(
+        &self,
+        contender: &Contender,
+        networks: &mut Networks,
+    ) -> Result<Player<G>, RatingError> {
+        let spec = SearchSpec {
+            visits: Some(self.config.rating.visits),
+            ..SearchSpec::default()
+        };
+        let settings = spec.settings(Some(&self.config.search));
+        networks
+            .open(&contender.network)
+            .and_then(|network| Player::searching(contender.name.clone(), network, settings))
+            .map_err(|source| RatingError::Player {
+                version: contender.name.clone(),
+                source: Box::new(source),
+            })
+    }
+
+    fn plan<G: Game>(&self, rules: &G::Rules, players: &[Player<G>]) -> Result<Plan, RatingError> {
+        let rating = &self.config.rating;
+        let plies = match rating.opening_plies {
+            0 => openings::usual_plies(G::NAME),
+            plies => plies,
+        };
+        let names = players.iter().map(Player::name).collect::<Vec<_>>().join(" ");
+        // Each match has openings of its own.
+        let own = u64::from_str_radix(&sha256_hex(names.as_bytes())[..16], 16).unwrap_or_default();
+        let seed = self.config.run.seed ^ own;
+        let pairs = rating.max_games / 2;
+        let plan = Plan {
+            schema: SCHEMA,
+            game: G::NAME.into(),
+            rules: serde_json::to_value(rules).map_err(RatingError::Rules)?,
+            players: players
+                .iter()
+                .map(|player| Entrant::of(player, player.name()))
+                .collect(),
+            pairs,
+            seed,
+            openings: openings::random::<G>(rules, seed, plies, pairs)?,
+            max_actions: self.config.search.max_actions as usize,
+        };
+        plan.check()?;
+        Ok(plan)
+    }
+}
+
+struct Playing<'a, 'b> {
+    duel: &'a Duel<'b>,
+    networks: &'a mut Networks,
+    stop: &'a AtomicBool,
+    told: &'a mut (dyn FnMut(&Live) + Send),
+}
+
+impl Visitor for Playing<'_, '_> {
+    type Output = Result<Finished, RatingError>;
+
+    fn visit<G: Game>(self) -> Self::Output {
+        let duel = self.duel;
+        let config = duel.config;
+        let rules = serde_json::to_value(&config.game.rules).and_then(serde_json::from_value);
+        let rules: G::Rules = rules.map_err(RatingError::Rules)?;
+        let mut players = Vec::new();
+        for contender in &duel.contenders {
+            players.push(duel.player::<G>(contender, self.networks)?);
+        }
+        let plan = duel.plan::<G>(&rules, &players)?;
+        let [first, second] = &duel.contenders;
+        let name = folder_prefix(&first.name, &second.name) + &plan.identity();
+        let path = duel.matches.join(name);
+        let mut folder =
+            MatchFolder::open::<G>(&path, &plan, &rules).map_err(crate::matches::MatchError::from)?;
+        let conduct = Conduct {
+            threads: config.rating.threads,
+            games: config.rating.games_per_thread,
+            sprt: Some(&duel.sprt),
+            stop: self.stop,
+        };
+        let told = self.told;
+        let mut last: Option<Instant> = None;
+        let ended = play(&plan, &rules, &players, &mut folder, conduct, &mut |progress| {
+            // What is told is counted anew from all games.
+            if last.is_none_or(|last| last.elapsed() >= TELL) {
+                told(&live(&plan, progress.folder, &duel.sprt).0);
+                last = Some(Instant::now());
+            }
+        })?;
+        let (live, verdict) = live(&plan, &folder, &duel.sprt);
+        if ended != Ended::Stopped {
+            notation::write::<G>(&folder, &plan, &rules)?;
+        }
+        Ok(Finished {
+            ended,
+            verdict,
+            live,
+            folder: path,
+        })
+    }
+}
+
+fn live(plan: &Plan, folder: &MatchFolder, sprt: &Sprt) -> (Live, Verdict) {
+    let mut tested = Tested::new(sprt);
+    let verdict = tested.update(plan, folder.records());
+    let live = Live {
+        standing: PairingStanding::of(plan, folder.records(), [0, 1]),
+        log_likelihood_ratio: sprt.log_likelihood_ratio(tested.pairs()),
+    };
+    (live, verdict)
+}

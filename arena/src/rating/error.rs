@@ -1,0 +1,110 @@
+//! What can keep checkpoints from being rated.
+
+use std::{io, path::PathBuf};
+
+use games::catalogue::UnknownGame;
+use service::config::ConfigError;
+
+use crate::{
+    matches::{MatchError, OpeningError, PlanError},
+    network::NetworkError,
+    player::PlayerError,
+    statistics::sprt::SprtError,
+};
+
+/// A checkpoint that cannot be rated.
+#[derive(Debug, thiserror::Error)]
+pub enum RatingError {
+    /// The configuration describes nothing that could be rated.
+    #[error("nothing can be rated")]
+    Config(#[source] ConfigError),
+    /// `[rating]` describes no test.
+    #[error("[rating]: {0}")]
+    Test(#[from] SprtError),
+    /// The run's rules.
+    #[error("`game.rules`: {0}")]
+    Rules(serde_json::Error),
+    /// Openings that cannot be played.
+    #[error("`rating.opening_plies`: {0}")]
+    Openings(#[from] OpeningError),
+    /// A match that cannot be planned.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A network that cannot be had.
+    #[error("checkpoint {version}: {source}")]
+    Player {
+        /// The checkpoint.
+        version: String,
+        /// Why.
+        source: Box<PlayerError>,
+    },
+    /// The match.
+    #[error(transparent)]
+    Match(#[from] MatchError),
+    /// The model store.
+    #[error(transparent)]
+    Store(#[from] checkpoints::Error),
+    /// Two processes, one folder.
+    #[error("another process rates in {0}; give each its own `rating.folder`, or stop the other one")]
+    Taken(PathBuf),
+    /// The folder of matches and ratings.
+    #[error("cannot use {path}: {source}")]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The thread that plays ended.
+    #[error("the match ended without a word: {0}")]
+    Thread(String),
+}
+
+impl RatingError {
+    pub(super) fn of_game(error: UnknownGame) -> Self {
+        Self::Config(ConfigError::Game(format!("`game.name`: {error}")))
+    }
+
+    /// Whether it may be over by itself: the model store or the inference server is away, or a checkpoint was removed
+    /// just when it was to be read.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Store(error) => passes(error),
+            Self::Player { source, .. } => is_passing(source),
+            Self::Match(MatchError::Player { source, .. }) => is_passing(source),
+            _ => false,
+        }
+    }
+}
+
+fn passes(error: &checkpoints::Error) -> bool {
+    error.is_transient() || matches!(error, checkpoints::Error::NotFound { .. })
+}
+
+fn is_passing(error: &PlayerError) -> bool {
+    use crate::{model_file::ModelError, network::remote::ConnectError};
+
+    match error {
+        PlayerError::Model(ModelError::Store { source, .. }) => passes(source),
+        PlayerError::Connect(ConnectError::Describe { status, .. })
+        | PlayerError::Network(NetworkError::Server { status, .. }) => is_away(status.code()),
+        PlayerError::Network(NetworkError::Answer { .. }) => true,
+        _ => false,
+    }
+}
+
+fn is_away(code: tonic::Code) -> bool {
+    use tonic::Code;
+
+    matches!(
+        code,
+        Code::Unavailable
+            | Code::DeadlineExceeded
+            | Code::ResourceExhausted
+            | Code::NotFound
+            | Code::Cancelled
+            | Code::Aborted
+            | Code::Internal
+            | Code::Unknown
+    )
+}

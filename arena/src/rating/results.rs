@@ -1,0 +1,309 @@
+//! Every rated match, one line of `metrics.jsonl` each: what the ratings are computed from, and what a person plots.
+
+use std::{
+    collections::HashMap,
+    fs::{self, File, OpenOptions},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use checkpoints::Version;
+use serde::{Deserialize, Serialize};
+
+use super::{RatingError, duel::Live};
+use crate::statistics::{Encounter, Ladder, Pentanomial, Rated};
+
+/// The file's name in the rating folder.
+const FILE: &str = "metrics.jsonl";
+
+/// What became of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// It is the best one now.
+    Promoted,
+    /// The test decided against it.
+    Kept,
+    /// The most games were over before the test decided.
+    Undecided,
+    /// Somebody else moved `best` meanwhile.
+    Overtaken,
+}
+
+/// A rated match. Elo differences are the candidate's above its opponent; other Elo is above the first checkpoint of all.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// When it ended, in milliseconds since the Unix epoch.
+    pub time_ms: u64,
+    /// Who was rated.
+    pub candidate: Version,
+    /// Training steps behind it.
+    pub step: u64,
+    /// The best checkpoint until then.
+    pub opponent: Version,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Games of the match.
+    pub games: u64,
+    /// Won by the candidate.
+    pub wins: u64,
+    /// Drawn.
+    pub draws: u64,
+    /// Lost by the candidate.
+    pub losses: u64,
+    /// Pairs in which the candidate took 0, ½, 1, 1½ and 2 points.
+    pub pairs: Pentanomial,
+    /// The test's log-likelihood ratio.
+    pub log_likelihood_ratio: f64,
+    /// The match's own estimate; `None` where it has no bound.
+    pub elo_difference: Option<f64>,
+    /// Ends of its 95 % interval, `None` where one has no bound.
+    pub elo_difference_interval: [Option<f64>; 2],
+    /// The candidate's rating.
+    pub elo: Option<f64>,
+    /// Ends of its 95 % interval.
+    pub elo_interval: Option<[f64; 2]>,
+    /// The best checkpoint's rating after the match.
+    pub best_elo: Option<f64>,
+    /// Ends of its 95 % interval.
+    pub best_elo_interval: Option<[f64; 2]>,
+}
+
+impl Line {
+    /// A match that has just ended, not rated yet.
+    pub fn new(candidate: &Version, opponent: &Version, outcome: Outcome, live: &Live) -> Self {
+        let standing = &live.standing;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let estimate = standing.estimate.as_ref();
+        Self {
+            time_ms: now.as_millis() as u64,
+            candidate: candidate.clone(),
+            step: candidate.step(),
+            opponent: opponent.clone(),
+            outcome,
+            games: live.games(),
+            wins: standing.wins,
+            draws: standing.draws,
+            losses: standing.losses,
+            pairs: standing.pentanomial,
+            log_likelihood_ratio: live.log_likelihood_ratio,
+            elo_difference: estimate.and_then(|estimate| estimate.elo),
+            elo_difference_interval: estimate.map_or([None; 2], |estimate| estimate.elo_interval),
+            elo: None,
+            elo_interval: None,
+            best_elo: None,
+            best_elo_interval: None,
+        }
+    }
+
+    /// The best checkpoint once the match was over.
+    pub fn best(&self) -> &Version {
+        match self.outcome {
+            Outcome::Promoted => &self.candidate,
+            _ => &self.opponent,
+        }
+    }
+}
+
+/// All rated matches of a run.
+#[derive(Debug)]
+pub struct Results {
+    path: PathBuf,
+    file: File,
+    lines: Vec<Line>,
+}
+
+impl Results {
+    /// Reads what is there. Half a line at the end, of a process that was killed while writing it, is removed; other lines that cannot
+    /// be read are passed over with a warning.
+    ///
+    /// # Errors
+    /// [`RatingError::Io`].
+    pub fn open(folder: &Path) -> Result<Self, RatingError> {
+        let path = folder.join(FILE);
+        let opened = || -> io::Result<(File, Vec<u8>)> {
+            fs::create_dir_all(folder)?;
+            let file = OpenOptions::new().create(true).append(true).open(&path)?;
+            let mut bytes = fs::read(&path)?;
+            let whole = bytes
+                .iter()
+                .rposition(|&byte| byte == b'\n')
+                .map_or(0, |at| at + 1);
+            if whole < bytes.len() {
+                file.set_len(whole as u64)?;
+                bytes.truncate(whole);
+            }
+            Ok((file, bytes))
+        };
+        let (file, bytes) = opened().map_err(|source| RatingError::Io {
+            path: path.clone(),
+            source,
+        })?;
+        let mut lines = Vec::new();
+        for (number, text) in (1..).zip(bytes.split(|&byte| byte == b'\n')) {
+            match serde_json::from_slice(text) {
+                Ok(line) => lines.push(line),
+                Err(_) if text.is_empty() => {}
+                Err(error) => {
+                    tracing::warn!(path = %path.display(), line = number, %error, "passing over a match that cannot be read");
+                }
+            }
+        }
+        Ok(Self { path, file, lines })
+    }
+
+    /// The matches, oldest first.
+    pub fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    /// Whether these two have played a match to its end.
+    pub fn has(&self, candidate: &Version, opponent: &Version) -> bool {
+        let is_it = |line: &&Line| line.candidate == *candidate && line.opponent == *opponent;
+        // What counts is mostly what happened last.
+        self.lines.iter().rev().find(is_it).is_some()
+    }
+
+    /// Rates a match, and keeps it so that a loss of power does not undo it.
+    ///
+    /// # Errors
+    /// [`RatingError::Io`].
+    pub fn add(&mut self, mut line: Line) -> Result<&Line, RatingError> {
+        let best = line.best().clone();
+        self.lines.push(line.clone());
+        let ratings = Ratings::of(&self.lines, None);
+        let interval = |rated: Rated| [rated.low, rated.high];
+        let (candidate, best) = (ratings.rated(&line.candidate), ratings.rated(&best));
+        line.elo = candidate.map(|rated| rated.elo);
+        line.elo_interval = candidate.map(interval);
+        line.best_elo = best.map(|rated| rated.elo);
+        line.best_elo_interval = best.map(interval);
+        let mut text = serde_json::to_vec(&line).unwrap_or_default();
+        text.push(b'\n');
+        let written = self.file.write_all(&text).and_then(|()| self.file.sync_all());
+        self.lines.pop();
+        written.map_err(|source| RatingError::Io {
+            path: self.path.clone(),
+            source,
+        })?;
+        self.lines.push(line);
+        Ok(&self.lines[self.lines.len() - 1])
+    }
+}
+
+/// The checkpoints of a run on one scale; the first opponent of all is worth 0.
+#[derive(Debug)]
+pub struct Ratings<'a> {
+    numbers: HashMap<&'a Version, usize>,
+    ladder: Ladder,
+}
+
+impl<'a> Ratings<'a> {
+    /// From finished matches, and one that is being played (candidate, opponent, pairs).
+    pub fn of(lines: &'a [Line], live: Option<(&'a Version, &'a Version, Pentanomial)>) -> Self {
+        let finished = lines
+            .iter()
+            .map(|line| (&line.candidate, &line.opponent, line.pairs));
+        let mut numbers = HashMap::new();
+        let mut encounters = Vec::new();
+        for (candidate, opponent, pairs) in finished.chain(live) {
+            let mut number = |version| {
+                let next = numbers.len();
+                *numbers.entry(version).or_insert(next)
+            };
+            let opponent = number(opponent);
+            encounters.push(Encounter {
+                players: [number(candidate), opponent],
+                pairs,
+            });
+        }
+        Self {
+            ladder: Ladder::new(numbers.len(), &encounters),
+            numbers,
+        }
+    }
+
+    /// A checkpoint's rating; `None` where nothing connects it with the first one.
+    pub fn rated(&self, version: &Version) -> Option<Rated> {
+        self.ladder.rated(*self.numbers.get(version)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{matches::standing::PairingStanding, statistics::Estimate};
+
+    fn version(step: u64) -> Version {
+        format!("{step:012}-{step:08x}").parse().unwrap()
+    }
+
+    fn live(pairs: [u64; 5]) -> Live {
+        let pentanomial = Pentanomial(pairs);
+        Live {
+            standing: PairingStanding {
+                players: ["a".into(), "b".into()],
+                wins: pairs[4] * 2,
+                draws: 0,
+                losses: pairs[0] * 2,
+                first_mover_wins: 0,
+                estimate: Estimate::of(&pentanomial),
+                pentanomial,
+            },
+            log_likelihood_ratio: 1.5,
+        }
+    }
+
+    #[test]
+    fn elo_rises_along_the_promotions_and_survives_a_restart_and_a_torn_line() {
+        let home = tempfile::tempdir().unwrap();
+        let mut results = Results::open(home.path()).unwrap();
+        let (zero, one, two) = (version(0), version(1), version(2));
+        let first = Line::new(&one, &zero, Outcome::Promoted, &live([0, 0, 10, 0, 30]));
+        let added = results.add(first).unwrap().clone();
+        assert_eq!(added.best_elo, added.elo);
+        assert!(added.elo.unwrap() > 100.0);
+        let second = Line::new(&two, &one, Outcome::Kept, &live([20, 0, 10, 0, 10]));
+        let added = results.add(second).unwrap().clone();
+        assert!(added.elo.unwrap() < added.best_elo.unwrap());
+        let [low, high] = added.best_elo_interval.unwrap();
+        assert!(low < added.best_elo.unwrap() && added.best_elo.unwrap() < high);
+        assert!(results.has(&two, &one) && !results.has(&two, &zero));
+        // What ratings rest on; numbers of the text may differ in their last digit.
+        let gist = |results: &Results| -> Vec<_> {
+            let lines = results.lines().iter();
+            lines
+                .map(|line| {
+                    (
+                        line.candidate.clone(),
+                        line.opponent.clone(),
+                        line.outcome,
+                        line.pairs,
+                    )
+                })
+                .collect()
+        };
+        let kept = gist(&results);
+        drop(results);
+
+        let path = home.path().join(FILE);
+        let whole = fs::read_to_string(&path).unwrap();
+        fs::write(&path, format!("{whole}{{\"candidate\":\"0000")).unwrap();
+        let results = Results::open(home.path()).unwrap();
+        assert_eq!(gist(&results), kept);
+        assert_eq!(fs::read_to_string(&path).unwrap(), whole);
+        // A line that is none is passed over.
+        fs::write(&path, format!("nonsense\n{whole}")).unwrap();
+        assert_eq!(gist(&Results::open(home.path()).unwrap()), kept);
+    }
+
+    #[test]
+    fn a_match_that_is_being_played_counts_and_nothing_played_is_no_rating() {
+        let (zero, one) = (version(0), version(1));
+        assert_eq!(Ratings::of(&[], None).rated(&zero), None);
+        let ratings = Ratings::of(&[], Some((&one, &zero, Pentanomial([1, 0, 2, 0, 4]))));
+        assert_eq!(ratings.rated(&zero), Some(Rated::default()));
+        assert!(ratings.rated(&one).unwrap().elo > 0.0);
+    }
+}

@@ -1,0 +1,143 @@
+//! The heads over a tower: policy and value, and those that only train it (KataGo's reply of the other player, Leela Chess
+//! Zero's moves left), which share all but their last layer with these two and are not exported.
+//!
+//! The fully connected layers always compute in f32: they cost next to nothing, and a value rounded to 8 bits would be a
+//! coarse one.
+
+use onnx::{PolicyHead as FoldedPolicy, ValueHead as FoldedValue};
+use service::config::ValueHead;
+use tch::{Kind, Tensor};
+
+use super::{
+    AuxiliaryOutputs, Outputs, Pass, PolicyShape, TowerShape, ValueLogits,
+    layers::{Conv, ConvNorm, Linear, Source},
+    pooling::PooledConv,
+};
+use crate::torch::TorchError;
+
+/// Moves left are predicted in units of so many actions, and their loss is taken in it, as in Leela Chess Zero's training.
+pub const MOVES_LEFT_UNIT: f64 = 20.0;
+
+/// All heads.
+#[derive(Debug)]
+pub(super) struct Heads {
+    policy_conv: PooledConv,
+    policy_output: PolicyOutput,
+    value_conv: ConvNorm,
+    value_hidden: Linear,
+    value_output: Linear,
+    value_head: ValueHead,
+    opponent_policy: Option<PolicyOutput>,
+    moves_left: Option<Linear>,
+}
+
+/// The last layer of a policy.
+#[derive(Debug)]
+enum PolicyOutput {
+    Dense(Linear),
+    Planes(Conv),
+}
+
+impl Heads {
+    pub(super) fn new(shape: &TowerShape, from: &mut Source<'_>) -> Result<Self, TorchError> {
+        let opponent_policy = match shape.opponent_policy {
+            true => Some(PolicyOutput::new(shape, from, "opponent_policy.output")?),
+            false => None,
+        };
+        let moves_left = match shape.moves_left {
+            true => Some(Linear::new(from, "moves_left.output")?),
+            false => None,
+        };
+        Ok(Self {
+            policy_conv: PooledConv::new(from, "policy", "policy.pooling", shape.pooled_in_policy())?,
+            policy_output: PolicyOutput::new(shape, from, "policy.output")?,
+            value_conv: ConvNorm::new(from, "value")?,
+            value_hidden: Linear::new(from, "value.hidden")?,
+            value_output: Linear::new(from, "value.output")?,
+            value_head: shape.value_head,
+            opponent_policy,
+            moves_left,
+        })
+    }
+
+    /// What the tower's last board, `[batch, filters, 8, 8]`, says.
+    pub(super) fn forward(&self, board: &Tensor, pass: Pass) -> Result<Outputs, TorchError> {
+        let policy = self.policy_conv.forward(board, pass)?;
+        let logits = self.policy_output.forward(&policy, pass)?;
+        let opponent_policy = match &self.opponent_policy {
+            Some(output) => Some(output.forward(&policy, pass)?),
+            None => None,
+        };
+        let value = flatten(&self.value_conv.forward(board, pass)?.f_relu_()?)?;
+        let hidden = self.value_hidden.forward(&value, Kind::Float)?.f_relu_()?;
+        let output = self.value_output.forward(&hidden, Kind::Float)?;
+        let moves_left = match &self.moves_left {
+            Some(linear) => {
+                let units = linear.forward(&hidden, Kind::Float)?.f_softplus()?;
+                Some(units.f_mul_scalar(MOVES_LEFT_UNIT)?.f_flatten(0, -1)?)
+            }
+            None => None,
+        };
+        let (values, value_logits) = match self.value_head {
+            ValueHead::Scalar => (output.f_tanh()?.f_flatten(0, -1)?, None),
+            ValueHead::Wdl => {
+                let outcomes = output.f_softmax(1, Kind::Float)?;
+                let values = outcomes.f_select(1, 0)?.f_sub(&outcomes.f_select(1, 2)?)?;
+                (values, Some(ValueLogits::Outcomes(output)))
+            }
+        };
+        Ok(Outputs {
+            logits,
+            values,
+            value_logits,
+            auxiliary: AuxiliaryOutputs {
+                opponent_policy,
+                moves_left,
+            },
+        })
+    }
+
+    pub(super) fn fold(&self) -> Result<(FoldedPolicy, FoldedValue), TorchError> {
+        let (conv, pooling) = self.policy_conv.fold()?;
+        let policy = match &self.policy_output {
+            PolicyOutput::Dense(linear) => FoldedPolicy::Dense {
+                conv,
+                linear: linear.fold()?,
+            },
+            PolicyOutput::Planes(planes) => FoldedPolicy::Planes {
+                conv,
+                pooling,
+                planes: planes.fold()?,
+            },
+        };
+        let value = FoldedValue {
+            conv: self.value_conv.fold()?,
+            hidden: self.value_hidden.fold()?,
+            output: self.value_output.fold()?,
+        };
+        Ok((policy, value))
+    }
+}
+
+impl PolicyOutput {
+    fn new(shape: &TowerShape, from: &mut Source<'_>, name: &str) -> Result<Self, TorchError> {
+        Ok(match shape.policy {
+            PolicyShape::Dense { .. } => Self::Dense(Linear::new(from, name)?),
+            PolicyShape::Planes { .. } => Self::Planes(Conv::new(from, name)?),
+        })
+    }
+
+    /// f32 `[batch, actions]`
+    fn forward(&self, policy: &Tensor, pass: Pass) -> Result<Tensor, TorchError> {
+        let logits = match self {
+            Self::Dense(linear) => linear.forward(&flatten(policy)?, Kind::Float)?,
+            Self::Planes(conv) => flatten(&conv.forward(policy, pass)?)?,
+        };
+        Ok(logits.f_to_kind(Kind::Float)?)
+    }
+}
+
+/// `[batch, channels, 8, 8]` to `[batch, channels·64]`, in the order `channel·64 + rank·8 + file` whatever the strides.
+fn flatten(board: &Tensor) -> Result<Tensor, TorchError> {
+    Ok(board.f_flatten(1, -1)?)
+}

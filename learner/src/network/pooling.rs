@@ -1,0 +1,115 @@
+//! Global pooling (Wu, 2019): some channels of a convolution tell the others what they saw of the whole board.
+
+use onnx::{Conv as FoldedConv, GlobalPooling};
+use tch::Tensor;
+
+use super::{
+    Pass,
+    layers::{ConvNorm, Linear, Source},
+};
+use crate::torch::TorchError;
+
+/// A convolution, its normalisation and its ReLU; where channels are pooled, their means and maxima over the board go through
+/// a linear layer and are added to the other channels before these pass the ReLU. Only those others are handed on.
+///
+/// KataGo normalises what is not pooled after the addition, here all channels are normalised before it: so the whole folds
+/// into two convolutions.
+#[derive(Debug)]
+pub(super) struct PooledConv {
+    conv: ConvNorm,
+    pooling: Option<Pooling>,
+}
+
+#[derive(Debug)]
+struct Pooling {
+    channels: i64,
+    linear: Linear,
+}
+
+impl PooledConv {
+    /// The last `channels` of the convolution `conv` are pooled, by the linear layer `pooling`; none of them where it is 0.
+    pub(super) fn new(
+        source: &mut Source<'_>,
+        conv: &str,
+        pooling: &str,
+        channels: u32,
+    ) -> Result<Self, TorchError> {
+        let pooling = match channels {
+            0 => None,
+            _ => Some(Pooling {
+                channels: channels.into(),
+                linear: Linear::new(source, pooling)?,
+            }),
+        };
+        Ok(Self {
+            conv: ConvNorm::new(source, conv)?,
+            pooling,
+        })
+    }
+
+    pub(super) fn forward(&self, board: &Tensor, pass: Pass) -> Result<Tensor, TorchError> {
+        let mut own = self.conv.forward(board, pass)?;
+        match &self.pooling {
+            None => Ok(own.f_relu_()?),
+            Some(pooling) => pooling.forward(&own, pass),
+        }
+    }
+
+    pub(super) fn fold(&self) -> Result<(FoldedConv, Option<GlobalPooling>), TorchError> {
+        let conv = self.conv.fold()?;
+        let Some(pooling) = &self.pooling else {
+            return Ok((conv, None));
+        };
+        let kept = conv.outputs.saturating_sub(pooling.channels as usize);
+        let (own, pooled) = split(conv, kept);
+        let pooling = GlobalPooling {
+            conv: pooled,
+            linear: pooling.linear.fold()?,
+        };
+        Ok((own, Some(pooling)))
+    }
+}
+
+impl Pooling {
+    fn forward(&self, board: &Tensor, pass: Pass) -> Result<Tensor, TorchError> {
+        let sides = [board.size4()?.1 - self.channels, self.channels];
+        // Gradients of parts are put side by side; those of two narrowed views would be filled up with zeros, each, and added,
+        // which takes a fifth of a step.
+        let parts = board.f_split_with_sizes(sides.as_slice(), 1)?;
+        let [own, pooled] = parts.as_slice() else {
+            return Err(TorchError::new("a split into two gave another number"));
+        };
+        let pooled = pooled.f_relu()?;
+        let squares = [2i64, 3];
+        let seen = [
+            pooled.f_mean_dim(squares.as_slice(), false, None)?,
+            pooled.f_amax(squares.as_slice(), false)?,
+        ];
+        let bias = self.linear.forward(&Tensor::f_cat(&seen, 1)?, pass.kind)?;
+        Ok(own.f_add(&bias.f_unsqueeze(-1)?.f_unsqueeze(-1)?)?.f_relu_()?)
+    }
+}
+
+/// The first `kept` channels, and the others.
+fn split(conv: FoldedConv, kept: usize) -> (FoldedConv, FoldedConv) {
+    let FoldedConv {
+        outputs,
+        inputs,
+        kernel,
+        mut weights,
+        mut bias,
+    } = conv;
+    let part = |outputs, weights, bias| FoldedConv {
+        outputs,
+        inputs,
+        kernel,
+        weights,
+        bias,
+    };
+    let others = weights.split_off(kept * inputs * kernel * kernel);
+    let bias_of_others = bias.split_off(kept);
+    (
+        part(kept, weights, bias),
+        part(outputs - kept, others, bias_of_others),
+    )
+}

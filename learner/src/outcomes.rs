@@ -1,0 +1,67 @@
+//! Targets for heads that tell wins, draws and losses apart.
+
+/// Probabilities of a win, a draw and a loss for the player to act.
+pub type Outcomes = [f32; 3];
+
+/// What a value in [-1, 1] says of the outcomes when nothing else is known: the distribution of this mean that has the least
+/// variance on its own side of the draw. A value of 0.3 is a win in 3 of 10 cases and a draw in the others; -0.3 is a loss
+/// instead.
+pub fn of_value(value: f32) -> Outcomes {
+    [value.max(0.0), 1.0 - value.abs(), (-value).max(0.0)]
+}
+
+/// The target of a position: its game's result, of which a share (0 to 1) is given to what the search's root value says
+/// ([`of_value`]). Its win - loss is `result + share · (root value - result)`. `None` for a result that is no win, draw or loss.
+pub fn mixed(result: f32, root_value: f32, share: f32) -> Option<Outcomes> {
+    if ![1.0, 0.0, -1.0].contains(&result) {
+        return None;
+    }
+    let (ended, searched) = (of_value(result), of_value(root_value));
+    Some([0, 1, 2].map(|at: usize| ended[at] + share * (searched[at] - ended[at])))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn targets_are_distributions_with_the_mixed_mean(
+            result in prop::sample::select(vec![1.0_f32, 0.0, -1.0]),
+            root_value in -1.0_f32..=1.0,
+            share in 0.0_f32..=1.0,
+        ) {
+            let [win, draw, loss] = mixed(result, root_value, share).unwrap();
+            prop_assert!([win, draw, loss].iter().all(|share| (0.0..=1.0).contains(share)));
+            prop_assert!((win + draw + loss - 1.0).abs() < 1e-6);
+            let mean = f64::from(result) + f64::from(share) * (f64::from(root_value) - f64::from(result));
+            prop_assert!((f64::from(win) - f64::from(loss) - mean).abs() < 1e-6);
+            // By its definition: so much of the result's own mass, and the rest where the root value puts it.
+            let kept = 1.0 - share;
+            let expected = [
+                if result > 0.0 { kept } else { 0.0 } + share * root_value.max(0.0),
+                if result == 0.0 { kept } else { 0.0 } + share * (1.0 - root_value.abs()),
+                if result < 0.0 { kept } else { 0.0 } - share * root_value.min(0.0),
+            ];
+            for (found, expected) in [win, draw, loss].into_iter().zip(expected) {
+                prop_assert!((found - expected).abs() < 1e-6, "{} {}", found, expected);
+            }
+        }
+
+        #[test]
+        fn scores_are_no_outcomes(result in prop::num::f32::ANY) {
+            let is_outcome = result == 1.0 || result == 0.0 || result == -1.0;
+            prop_assert_eq!(mixed(result, 0.5, 0.5).is_some(), is_outcome);
+        }
+    }
+
+    #[test]
+    fn results_alone_are_certain() {
+        assert_eq!(mixed(1.0, -0.5, 0.0), Some([1.0, 0.0, 0.0]));
+        assert_eq!(mixed(0.0, -0.5, 0.0), Some([0.0, 1.0, 0.0]));
+        assert_eq!(mixed(-1.0, 0.5, 0.0), Some([0.0, 0.0, 1.0]));
+        assert_eq!(mixed(-1.0, 0.5, 0.5), Some([0.25, 0.25, 0.5]));
+    }
+}

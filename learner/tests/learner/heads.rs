@@ -1,0 +1,401 @@
+//! Heads and parts that are there by choice: each learns, and what it is trained towards is what the game says.
+
+use std::path::Path;
+
+use crate::common::{all_heads, batch, batch_for, layout, model, packer, settings, trainer, wire_batch};
+use games::{
+    Game, OtherSide, RowSymmetries, Symmetry, chess::Chess, connect_four::ConnectFour, othello::Othello,
+    paco_sako::PacoSako,
+};
+use learner::{
+    batches::{BatchError, Packer},
+    export::export,
+    network::{Folded, NetworkShape},
+    policies::Policies,
+    precision::Precision,
+    proof::{ProofError, Prover},
+    train::{StepReport, Trainer},
+};
+use onnx::{Input, Metadata};
+use proto::v1;
+use rand::{Rng as _, SeedableRng as _, seq::IndexedRandom as _};
+use rand_chacha::ChaCha20Rng;
+use service::config::{LearnerConfig, ModelConfig, ValueHead};
+
+/// The first and the last report of so many steps on one batch.
+fn by_heart(trainer: &mut Trainer, actions: u32, steps: usize) -> [StepReport; 2] {
+    let batch = batch_for(trainer, &layout(actions), 32, 5, 0);
+    let first = trainer.step(&batch).unwrap();
+    let mut last = first;
+    for _ in 0..steps {
+        last = trainer.step(&batch).unwrap();
+    }
+    [first, last]
+}
+
+#[test]
+fn every_part_learns_one_batch_by_heart() {
+    let quick = LearnerConfig {
+        learning_rate: 1e-2,
+        ..settings()
+    };
+    let (all_model, all_settings) = all_heads(&model(), &quick);
+    let pooling = ModelConfig {
+        global_pooling: 4,
+        ..model()
+    };
+    let outcomes = ModelConfig {
+        value_head: ValueHead::Wdl,
+        ..model()
+    };
+    let replies = LearnerConfig {
+        opponent_policy_weight: 0.15,
+        ..quick.clone()
+    };
+    let moves_left = LearnerConfig {
+        moves_left_weight: 0.1,
+        ..quick.clone()
+    };
+    for (name, model, settings) in [
+        ("pooling", &pooling, &quick),
+        ("outcomes", &outcomes, &quick),
+        ("replies", &model(), &replies),
+        ("moves left", &model(), &moves_left),
+        ("all", &all_model, &all_settings),
+    ] {
+        for actions in [9, 128] {
+            let mut trainer = trainer(&layout(actions), model, settings, 1);
+            let [first, last] = by_heart(&mut trainer, actions, 200);
+            let said = format!("{name}, {actions} actions: {first:?} {last:?}");
+            // Nearly uniform at first.
+            assert!(
+                (first.policy_loss - f64::from(actions).ln()).abs() < 0.3,
+                "{said}"
+            );
+            let above = |report: &StepReport| report.policy_loss - report.target_entropy;
+            assert!(above(&last) < 0.3 * above(&first), "{said}");
+            assert!(last.value_loss < 0.1 * first.value_loss, "{said}");
+            let has = |part: Option<f64>, is_there: bool| assert_eq!(part.is_some(), is_there, "{said}");
+            let has_outcomes = model.value_head == ValueHead::Wdl;
+            has(first.value_squared_error, has_outcomes);
+            has(first.opponent_policy_loss, settings.opponent_policy_weight > 0.0);
+            has(first.moves_left_loss, settings.moves_left_weight > 0.0);
+            if has_outcomes {
+                assert!((first.value_loss - 3f64.ln()).abs() < 0.2, "{said}");
+            }
+            for (first, last) in [
+                (first.value_squared_error, last.value_squared_error),
+                (first.moves_left_loss, last.moves_left_loss),
+                // One reply each: its entropy is 0.
+                (first.opponent_policy_loss, last.opponent_policy_loss),
+            ] {
+                if let (Some(first), Some(last)) = (first, last) {
+                    assert!(last < 0.2 * first, "{said}");
+                }
+            }
+            let weighted = settings.opponent_policy_weight * last.opponent_policy_loss.unwrap_or(0.0)
+                + settings.moves_left_weight * last.moves_left_loss.unwrap_or(0.0);
+            let sum = last.policy_loss + last.value_loss + weighted;
+            assert!((last.loss - sum).abs() < 1e-4, "{said}");
+        }
+    }
+}
+
+/// Everything at once in half of the bits: near the same losses, and it goes down.
+#[test]
+fn every_part_is_trained_in_bf16_too() {
+    let (model, settings) = all_heads(&model(), &settings());
+    let mut exact = trainer(&layout(128), &model, &settings, 1);
+    let mut rounded = trainer(&layout(128), &model, &settings, 1);
+    rounded.set_precision(Precision::Bf16);
+    let [first, _] = by_heart(&mut exact, 128, 0);
+    let [first_rounded, last] = by_heart(&mut rounded, 128, 60);
+    assert!(
+        (first.loss - first_rounded.loss).abs() < 0.05,
+        "{first:?} {first_rounded:?}"
+    );
+    assert!(last.loss < 0.8 * first_rounded.loss, "{first_rounded:?} {last:?}");
+}
+
+#[test]
+fn probabilities_are_exported_and_proven() {
+    let (model, settings) = all_heads(&model(), &settings());
+    let layout = layout(9);
+    let mut trainer = trainer(&layout, &model, &settings, 1);
+    for number in 0..6 {
+        let batch = batch_for(&trainer, &layout, 32, 5, number);
+        trainer.step(&batch).unwrap();
+    }
+    let rows = batch(&layout, 30, 1, 0).rows;
+    let prover = Prover::load(Path::new("")).unwrap();
+    let file = export(trainer.network(), &layout, 6).unwrap();
+    prover.prove(&file, trainer.network(), &layout, &rows).unwrap();
+    let Folded::Tower(weights) = trainer.network().fold().unwrap() else {
+        panic!("a tower was trained");
+    };
+    let metadata = Metadata {
+        layout: layout.clone(),
+        step: 6,
+    };
+    let tamper = |change: &dyn Fn(&mut onnx::TowerWeights)| {
+        let mut weights = (*weights).clone();
+        change(&mut weights);
+        let file = onnx::build(&weights, &metadata, Input::Rows).unwrap();
+        prover
+            .prove(&file, trainer.network(), &layout, &rows)
+            .unwrap_err()
+    };
+    // A win and a loss made likelier alike: the value says little of it, the probabilities do.
+    let error = tamper(&|weights| {
+        weights.value.output.bias[0] += 0.01;
+        weights.value.output.bias[2] += 0.01;
+    });
+    assert!(matches!(error, ProofError::Differs { .. }), "{error}");
+    let error = tamper(&|weights| {
+        let output = &mut weights.value.output;
+        output.outputs = 1;
+        output.weights.truncate(output.inputs);
+        output.bias.truncate(1);
+    });
+    assert!(error.to_string().contains("`wdl`"), "{error}");
+}
+
+#[test]
+fn targets_of_outcomes_are_mixed_and_scores_are_refused() {
+    let layout = layout(9);
+    let wdl = ModelConfig {
+        value_head: ValueHead::Wdl,
+        ..model()
+    };
+    let shape = NetworkShape::new(&wdl, &settings(), &layout).unwrap();
+    let packer = packer(&layout)
+        .with_root_values(0.25)
+        .for_network(&shape, &OtherSide::default());
+    assert!(!packer.wants_auxiliary());
+    let mut wire = wire_batch(&layout, 3, 5, 0);
+    wire.results = vec![1.0, -1.0, 0.0];
+    wire.root_values = vec![0.5, 0.5, -1.0];
+    let packed = packer.pack(&wire).unwrap();
+    assert_eq!(
+        packed.outcomes.unwrap(),
+        [0.875, 0.125, 0.0, 0.125, 0.125, 0.75, 0.0, 0.75, 0.25]
+    );
+    assert_eq!(packed.results, [0.875, -0.625, -0.25]);
+    wire.results[1] = 0.9;
+    let error = packer.pack(&wire).unwrap_err();
+    assert!(
+        matches!(error, BatchError::Sample { sample: 1, .. })
+            && error.to_string().contains("model.value_head"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_store_that_sends_no_auxiliary_targets_is_found_out() {
+    let layout = layout(9);
+    let (model, settings) = all_heads(&model(), &settings());
+    let shape = NetworkShape::new(&model, &settings, &layout).unwrap();
+    let packer = packer(&layout).for_network(&shape, &OtherSide::default());
+    assert!(packer.wants_auxiliary());
+    type Change<'a> = &'a dyn Fn(&mut v1::Batch);
+    let changes: [(&str, Change<'_>); 4] = [
+        ("reply_counts", &|batch| batch.reply_counts.clear()),
+        ("reply_actions", &|batch| batch.reply_counts[0] += 1),
+        ("reply_visits", &|batch| batch.reply_visits.push(1)),
+        ("moves_left", &|batch| batch.moves_left.clear()),
+    ];
+    for (field, change) in changes {
+        let mut wire = wire_batch(&layout, 6, 5, 0);
+        change(&mut wire);
+        let error = packer.pack(&wire).unwrap_err();
+        assert!(
+            matches!(error, BatchError::Length { field: found, .. } if found == field),
+            "{field}: {error}"
+        );
+    }
+    let mut wire = wire_batch(&layout, 6, 5, 0);
+    wire.reply_actions[0] = 9;
+    let error = packer.pack(&wire).unwrap_err().to_string();
+    assert!(error.contains("the reply: action 9 of 9"), "{error}");
+}
+
+/// A game of random actions with all its states, as a store would hold it.
+struct Played<G> {
+    states: Vec<G>,
+    /// For each state absolute actions and how often they were visited.
+    visited: Vec<Vec<(u32, u32)>>,
+}
+
+fn play<G: Game>(draw: &mut ChaCha20Rng, longest: usize) -> Played<G> {
+    let mut state = G::start(&G::Rules::default(), None).unwrap();
+    let (mut states, mut visited) = (Vec::new(), Vec::new());
+    let mut legal = Vec::new();
+    while state.outcome().is_none() && states.len() < longest {
+        state.legal_actions(&mut legal);
+        states.push(state.clone());
+        visited.push(match draw.random_bool(0.2) {
+            true => Vec::new(),
+            false => {
+                let some: Vec<u32> = legal.choose_multiple(draw, 5).copied().collect();
+                some.into_iter()
+                    .map(|action| (action, draw.random_range(1..50)))
+                    .collect()
+            }
+        });
+        state.play(*legal.choose(draw).unwrap()).unwrap();
+    }
+    Played { states, visited }
+}
+
+/// Adds one sample's sparse policy to a wire batch's columns, as the player who acts in `state` numbers actions.
+fn push<G: Game>(state: &G, encoding: G::Encoding, visited: &[(u32, u32)], columns: [&mut Vec<u32>; 3]) {
+    let [counts, actions, visits] = columns;
+    counts.push(visited.len() as u32);
+    actions.extend(
+        visited
+            .iter()
+            .map(|&(action, _)| state.policy_index(encoding, Symmetry::IDENTITY, action)),
+    );
+    visits.extend(visited.iter().map(|&(_, count)| count));
+}
+
+/// Every searched position of a game, with the reply found by walking on from it.
+fn wire_of<G: Game>(played: &Played<G>, encoding: G::Encoding) -> (v1::Batch, Vec<usize>) {
+    let layout = G::layout(encoding);
+    let mut batch = v1::Batch {
+        game: layout.game,
+        options: layout.options,
+        ..v1::Batch::default()
+    };
+    let searched: Vec<usize> = (0..played.states.len())
+        .filter(|&ply| !played.visited[ply].is_empty())
+        .collect();
+    for &ply in &searched {
+        let state = &played.states[ply];
+        state.write_row(encoding, Symmetry::IDENTITY, &mut batch.rows);
+        let columns = [
+            &mut batch.visit_counts,
+            &mut batch.visit_actions,
+            &mut batch.visits,
+        ];
+        push(state, encoding, &played.visited[ply], columns);
+        let columns = [
+            &mut batch.reply_counts,
+            &mut batch.reply_actions,
+            &mut batch.reply_visits,
+        ];
+        match reply(played, ply) {
+            Some(at) => push(&played.states[at], encoding, &played.visited[at], columns),
+            None => batch.reply_counts.push(0),
+        }
+        batch.moves_left.push((played.states.len() - ply) as u32);
+        batch.results.push(0.0);
+        batch.root_values.push(0.0);
+        batch.plies.push(ply as u32);
+        batch.game_sequences.push(1);
+    }
+    batch.positions = searched.len() as u32;
+    (batch, searched)
+}
+
+fn reply<G: Game>(played: &Played<G>, ply: usize) -> Option<usize> {
+    let mover = played.states[ply].to_move();
+    (ply + 1..played.states.len()).find(|&later| played.states[later].to_move() != mover)
+}
+
+/// The targets of a sample as shares by policy index, ascending.
+fn shares(policies: &Policies, sample: usize, actions: u32) -> Vec<(u32, f32)> {
+    let own = sample as i64 * i64::from(actions)..(sample as i64 + 1) * i64::from(actions);
+    let both = policies.at.iter().zip(&policies.share);
+    let mut found: Vec<(u32, f32)> = both
+        .filter(|(at, _)| own.contains(at))
+        .map(|(&at, &share)| ((at - own.start) as u32, share))
+        .collect();
+    found.sort_by_key(|&(at, _)| at);
+    found
+}
+
+fn check_replies<G: Game>(options: u32, seed: u64) -> usize {
+    let encoding = G::encoding(options).unwrap();
+    let layout = G::layout(encoding);
+    let mut draw = ChaCha20Rng::seed_from_u64(seed);
+    let played = play::<G>(&mut draw, 160);
+    let (wire, searched) = wire_of(&played, encoding);
+    let heads = LearnerConfig {
+        opponent_policy_weight: 0.15,
+        moves_left_weight: 0.1,
+        ..settings()
+    };
+    let shape = NetworkShape::new(&model(), &heads, &layout).unwrap();
+    let symmetries: RowSymmetries = G::row_symmetries(encoding);
+    let packed = Packer::new(layout.clone(), symmetries, seed)
+        .for_network(&shape, &G::other_side(encoding))
+        .pack(&wire)
+        .unwrap();
+    let planes = |row: &[u32]| {
+        let stack = layout.stack().unwrap();
+        let mut planes = vec![0.0; stack.tensor_len()];
+        stack.expand(row, &mut planes).unwrap();
+        planes
+    };
+    // A policy of this position's own player, or of the other one, all seen by the player to act in `state`.
+    let seen = |state: &G, symmetry, visited: &[(u32, u32)]| {
+        let total: u32 = visited.iter().map(|&(_, count)| count).sum();
+        let mut seen: Vec<(u32, f32)> = visited
+            .iter()
+            .map(|&(action, count)| {
+                let share = f64::from(count) / f64::from(total);
+                (state.policy_index(encoding, symmetry, action), share as f32)
+            })
+            .collect();
+        seen.sort_by_key(|&(at, _)| at);
+        seen
+    };
+    let replies = packed.replies.as_ref().unwrap();
+    let rows: Vec<&[u32]> = layout.split(&packed.rows).collect();
+    let mut replied = 0;
+    for (sample, &ply) in searched.iter().enumerate() {
+        let state = &played.states[ply];
+        let policy = shares(&packed.policy, sample, layout.actions);
+        let found = shares(replies, sample, layout.actions);
+        let answer = reply(&played, ply).filter(|&at| !played.visited[at].is_empty());
+        replied += usize::from(answer.is_some());
+        let fits = |symmetry: Symmetry| {
+            let mut row = Vec::new();
+            state.write_row(encoding, symmetry, &mut row);
+            let expected = answer.map_or(Vec::new(), |at| seen(state, symmetry, &played.visited[at]));
+            planes(&row) == planes(rows[sample])
+                && seen(state, symmetry, &played.visited[ply]) == policy
+                && expected == found
+        };
+        assert!(
+            (0..G::SYMMETRIES)
+                .map(Symmetry)
+                .any(|symmetry| state.allows(symmetry) && fits(symmetry)),
+            "{}, ply {ply}",
+            G::NAME
+        );
+    }
+    assert_eq!(replies.samples, replied);
+    let left: Vec<f32> = searched
+        .iter()
+        .map(|&ply| (played.states.len() - ply) as f32)
+        .collect();
+    assert_eq!(packed.moves_left.unwrap(), left);
+    replied
+}
+
+/// By the games' own rules, in every symmetry and both perspectives: the reply's absolute actions are numbered by the state of
+/// the player who awaits it.
+#[test]
+fn replies_stand_where_the_player_to_act_would_see_them() {
+    let mut replied = 0;
+    for seed in 0..6 {
+        replied += check_replies::<PacoSako>(1, seed);
+        replied += check_replies::<PacoSako>(0, seed);
+        replied += check_replies::<Chess>(0, seed);
+        replied += check_replies::<Othello>(0, seed);
+        replied += check_replies::<ConnectFour>(0, seed);
+    }
+    assert!(replied > 1000, "{replied}");
+}

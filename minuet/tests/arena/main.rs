@@ -1,0 +1,6 @@
+//! Matches and ratings as a person uses them: `minuet arena`, `minuet rating`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod matches;
+mod rating;

@@ -1,0 +1,404 @@
+//! `minuet rating` as a process, over a model store in which checkpoints appear: what becomes the best one, and what is left of a
+//! process that is killed.
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use checkpoints::{BEST, CANDIDATE, Draft, LATEST, MODEL, Repository, Version};
+use games::{Game, RowLayout, connect_four::ConnectFour};
+use onnx::{Input, Metadata, PolicyHead, TowerShape, TowerWeights};
+use serde_json::Value;
+use service::config::{Provider, RunConfig, template};
+
+/// Far beyond what any machine needs.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// How many lines of four go through each cell, rank by rank from the bottom.
+const LINES: [[f32; 7]; 6] = [
+    [3.0, 4.0, 5.0, 7.0, 5.0, 4.0, 3.0],
+    [4.0, 6.0, 8.0, 10.0, 8.0, 6.0, 4.0],
+    [5.0, 8.0, 11.0, 13.0, 11.0, 8.0, 5.0],
+    [5.0, 8.0, 11.0, 13.0, 11.0, 8.0, 5.0],
+    [4.0, 6.0, 8.0, 10.0, 8.0, 6.0, 4.0],
+    [3.0, 4.0, 5.0, 7.0, 5.0, 4.0, 3.0],
+];
+/// Wants cells with many lines through them.
+const STRONG: f32 = 0.02;
+/// Wants the opposite.
+const WEAK: f32 = -0.02;
+
+/// A Connect Four run without roles.
+struct Place {
+    folder: tempfile::TempDir,
+    runtime: tokio::runtime::Runtime,
+    repository: Repository,
+    metrics: String,
+}
+
+impl Place {
+    fn new(change: impl FnOnce(&mut RunConfig)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let mut config = RunConfig::default();
+        config.game.name = ConnectFour::NAME.into();
+        config.game.options = 0;
+        config.checkpoints.poll_ms = 50;
+        config.search.random_symmetry = false;
+        let rating = &mut config.rating;
+        (rating.elo0, rating.elo1, rating.max_games) = (0.0, 100.0, 400);
+        (rating.visits, rating.threads, rating.games_per_thread) = (12, 2, 8);
+        rating.provider = Provider::Cpu;
+        rating.metrics = port.to_string();
+        change(&mut config);
+        fs::write(folder.path().join("run.toml"), template(&config)).unwrap();
+        let store = folder.path().join("checkpoints");
+        Self {
+            runtime: tokio::runtime::Runtime::new().unwrap(),
+            repository: Repository::open(store.to_str().unwrap()).unwrap(),
+            metrics: config.rating.metrics,
+            folder,
+        }
+    }
+
+    /// Publishes a network that likes every action alike and values a position by the cells taken, and moves `latest` to it.
+    fn publish(&self, step: u64, taste: f32) -> Version {
+        let layout = ConnectFour::layout(());
+        let weights = network(&layout, taste);
+        let metadata = Metadata {
+            layout: layout.clone(),
+            step,
+        };
+        let model = onnx::build(&weights, &metadata, Input::Rows).unwrap();
+        let draft = Draft {
+            game: ConnectFour::NAME.into(),
+            actions: layout.actions,
+            layout: serde_json::to_value(&layout).unwrap(),
+            step,
+            ..Draft::default()
+        };
+        self.runtime.block_on(async {
+            let files = vec![(MODEL, Bytes::from(model))];
+            let version = self.repository.publish(draft, files).await.unwrap();
+            self.repository.set_label(LATEST, &version).await.unwrap();
+            version
+        })
+    }
+
+    fn label(&self, label: &str) -> Option<Version> {
+        self.runtime.block_on(self.repository.label(label)).unwrap()
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_minuet"));
+        command
+            .args(["rating", "--supervised", "--config"])
+            .arg(self.folder.path().join("run.toml"))
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    fn start(&self) -> Role {
+        Role(self.command().stderr(Stdio::inherit()).spawn().unwrap())
+    }
+
+    fn lines(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.folder.path().join("rating/metrics.jsonl")).unwrap_or_default();
+        let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        whole.map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    fn matches(&self) -> Vec<PathBuf> {
+        let folders = fs::read_dir(self.folder.path().join("rating/matches"));
+        let folders = folders.into_iter().flatten();
+        folders.map(|folder| folder.unwrap().path()).collect()
+    }
+
+    /// Waits for the result of a candidate's match.
+    fn result_of(&self, candidate: &Version) -> Value {
+        let of = || {
+            let is_it = |line: &Value| line["candidate"] == candidate.as_str();
+            self.lines().into_iter().find(is_it)
+        };
+        wait_until("a result", || of().is_some());
+        of().unwrap()
+    }
+
+    fn page(&self) -> String {
+        let mut stream = TcpStream::connect(&self.metrics).unwrap();
+        write!(
+            stream,
+            "GET /metrics HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
+        )
+        .unwrap();
+        let mut page = String::new();
+        stream.read_to_string(&mut page).unwrap();
+        page
+    }
+}
+
+/// `tanh(taste · (lines through the mover's cells - lines through the other's))`, with layers that do nothing else.
+fn network(layout: &RowLayout, taste: f32) -> TowerWeights {
+    const FILTERS: usize = 4;
+    let mut weights = TowerWeights::random(layout, &TowerShape::new(layout, 1, FILTERS), 1);
+    let empty = |numbers: &mut Vec<f32>| numbers.fill(0.0);
+    let block = &mut weights.blocks[0];
+    for conv in [&mut weights.input, &mut block.first, &mut block.second] {
+        empty(&mut conv.weights);
+        empty(&mut conv.bias);
+    }
+    if let PolicyHead::Dense { linear, .. } = &mut weights.policy {
+        empty(&mut linear.weights);
+        empty(&mut linear.bias);
+    }
+    let value = &mut weights.value;
+    for layer in [&mut value.hidden, &mut value.output] {
+        empty(&mut layer.weights);
+        empty(&mut layer.bias);
+    }
+    empty(&mut value.conv.weights);
+    empty(&mut value.conv.bias);
+    // Planes 0 and 1, the mover's discs and the other's, go through as they are: to filters, channels, hidden units.
+    let planes = weights.input.inputs;
+    for plane in 0..2 {
+        weights.input.weights[(plane * planes + plane) * 9 + 4] = 1.0;
+        value.conv.weights[plane * FILTERS + plane] = 1.0;
+        let own = &mut value.hidden.weights[plane * value.hidden.inputs + plane * 64..][..64];
+        for (rank, lines) in LINES.iter().enumerate() {
+            own[8 * rank..8 * rank + 7].copy_from_slice(lines);
+        }
+        value.output.weights[plane] = if plane == 0 { taste } else { -taste };
+    }
+    weights
+}
+
+/// The role's process. Dropping it kills it.
+struct Role(Child);
+
+impl Role {
+    fn stop(mut self) {
+        drop(self.0.stdin.take());
+        assert!(self.0.wait().unwrap().success());
+    }
+
+    fn kill(mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Role {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "waited for {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn games(folder: &Path) -> Vec<String> {
+    let text = fs::read_to_string(folder.join("games.jsonl")).unwrap_or_default();
+    let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    whole.map(str::to_owned).collect()
+}
+
+fn refused(output: &Output) -> (Option<i32>, String) {
+    (
+        output.status.code(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    )
+}
+
+#[test]
+fn a_better_checkpoint_becomes_the_best_one_and_a_worse_one_does_not() {
+    let place = Place::new(|_| {});
+    let first = place.publish(0, WEAK);
+    let role = place.start();
+    wait_until("a first best one", || place.label(BEST) == Some(first.clone()));
+    assert_eq!(
+        place.lines(),
+        Vec::<Value>::new(),
+        "there is nobody to play against"
+    );
+
+    let strong = place.publish(10, STRONG);
+    let promoted = place.result_of(&strong);
+    assert_eq!(promoted["outcome"], "promoted", "{promoted}");
+    assert_eq!(place.label(BEST), Some(strong.clone()));
+    let [low, high] = [0, 1].map(|end| promoted["elo_interval"][end].as_f64().unwrap());
+    let elo = promoted["elo"].as_f64().unwrap();
+    assert!(low > 0.0 && low < elo && elo < high, "{promoted}");
+    assert_eq!(promoted["best_elo"], promoted["elo"]);
+
+    let weak = place.publish(20, 1.5 * WEAK);
+    let kept = place.result_of(&weak);
+    assert_eq!(
+        (&kept["outcome"], &kept["opponent"]),
+        (&"kept".into(), &strong.as_str().into()),
+        "{kept}"
+    );
+    assert_eq!(place.label(BEST), Some(strong.clone()));
+    assert_eq!(
+        place.label(CANDIDATE),
+        Some(weak),
+        "which keeps it from being pruned"
+    );
+    assert!(kept["elo"].as_f64() < kept["best_elo"].as_f64(), "{kept}");
+
+    // What a page and a table say of it.
+    let page = place.page();
+    for (name, value) in [
+        ("minuet_rating_promotions_total", 1.0),
+        ("minuet_rating_matches_total", 2.0),
+        ("minuet_rating_step{checkpoint=\"best\"}", 10.0),
+        ("minuet_rating_step{checkpoint=\"latest\"}", 20.0),
+        (
+            "minuet_rating_elo{checkpoint=\"best\"}",
+            kept["best_elo"].as_f64().unwrap(),
+        ),
+        (
+            "minuet_rating_elo_low{checkpoint=\"latest\"}",
+            kept["elo_interval"][0].as_f64().unwrap(),
+        ),
+        (
+            "minuet_rating_games_total",
+            promoted["games"].as_f64().unwrap() + kept["games"].as_f64().unwrap(),
+        ),
+    ] {
+        let found = page
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        let found: f64 = found
+            .unwrap_or_else(|| panic!("{name} in {page}"))
+            .parse()
+            .unwrap();
+        assert!((found - value).abs() < 1e-6, "{name} {found}, {value} expected");
+    }
+    assert!(place.folder.path().join("rating/tensorboard").is_dir());
+    for folder in place.matches() {
+        assert!(folder.join("games.txt").is_file(), "{}", folder.display());
+    }
+    role.stop();
+}
+
+#[test]
+fn a_match_that_is_killed_goes_on_before_anything_newer_is_rated() {
+    // Two that play alike, so that the test has to go on for long.
+    let place = Place::new(|config| {
+        config.rating.max_games = 60;
+        config.rating.visits = 60;
+        config.rating.alpha = 0.001;
+        config.rating.beta = 0.001;
+    });
+    place.publish(0, STRONG);
+    let role = place.start();
+    wait_until("a first best one", || place.label(BEST).is_some());
+    let alike = place.publish(1, 1.01 * STRONG);
+    wait_until("some games", || {
+        place
+            .matches()
+            .first()
+            .is_some_and(|folder| games(folder).len() >= 6)
+    });
+    role.kill();
+    let folder = place.matches().remove(0);
+    let before = games(&folder);
+    assert!(before.len() < 60, "it was over before it was killed");
+    assert_eq!(place.lines(), Vec::<Value>::new());
+
+    // Meanwhile training has gone on.
+    let newer = place.publish(2, 1.02 * STRONG);
+    let role = place.start();
+    let result = place.result_of(&alike);
+    assert_eq!(result["outcome"], "undecided", "{result}");
+    assert_eq!(result["games"], 60);
+    let after = games(&folder);
+    assert_eq!(after[..before.len()], before, "what was played counts");
+    assert_eq!(after.len(), 60, "no game twice");
+    let result = place.result_of(&newer);
+    assert_eq!(result["opponent"], place.label(BEST).unwrap().as_str());
+    assert_eq!(place.matches().len(), 2);
+
+    // Nothing is played again.
+    role.stop();
+    let role = place.start();
+    let third = place.publish(3, 1.03 * STRONG);
+    place.result_of(&third);
+    assert_eq!(place.lines().len(), 3);
+    role.stop();
+}
+
+#[test]
+fn a_match_ends_when_somebody_else_moves_best_and_a_folder_belongs_to_one() {
+    let place = Place::new(|config| {
+        config.rating.max_games = 20_000;
+        config.rating.alpha = 1e-6;
+        config.rating.beta = 1e-6;
+    });
+    place.publish(0, STRONG);
+    let role = place.start();
+    wait_until("a first best one", || place.label(BEST).is_some());
+    let alike = place.publish(1, 1.01 * STRONG);
+    wait_until("a game", || {
+        place
+            .matches()
+            .first()
+            .is_some_and(|folder| !games(folder).is_empty())
+    });
+    let second = place
+        .command()
+        .args(["--set", "rating.metrics="])
+        .output()
+        .unwrap();
+    let (code, said) = refused(&second);
+    assert_eq!(
+        (code, said.contains("another process rates in")),
+        (Some(1), true),
+        "{said}"
+    );
+
+    place
+        .runtime
+        .block_on(place.repository.set_label(BEST, &alike))
+        .unwrap();
+    let result = place.result_of(&alike);
+    assert_eq!(result["outcome"], "overtaken", "{result}");
+    assert!(result["games"].as_u64() < Some(20_000));
+    role.stop();
+}
+
+#[test]
+fn a_game_for_one_is_refused_by_the_key() {
+    let place = Place::new(|config| config.game.name = "generator".into());
+    let (code, said) = refused(&place.command().output().unwrap());
+    assert_eq!(
+        (code, said.contains("`rating.enabled`: generator has one player")),
+        (Some(2), true),
+        "{said}"
+    );
+    let up = Command::new(env!("CARGO_BIN_EXE_minuet"))
+        .args(["up", "--rating", "--game", "generator", "--run"])
+        .arg(place.folder.path().join("another"))
+        .output()
+        .unwrap();
+    let (code, said) = refused(&up);
+    assert_eq!(
+        (code, said.contains("generator has one player")),
+        (Some(2), true),
+        "{said}"
+    );
+    assert!(!place.folder.path().join("another/run.toml").exists());
+}

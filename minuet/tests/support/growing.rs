@@ -1,0 +1,206 @@
+//! `minuet grow` beside a run that is at work, killed and gone on with, and on its games alone.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Lines},
+    path::Path,
+    process::{Child, ChildStdout, Command, Stdio},
+};
+
+use checkpoints::{Manifest, Repository};
+use serde_json::Value;
+
+use super::run::{Run, tiny_run};
+
+/// A running `minuet grow --json`. Dropping it kills it.
+struct Grow {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+fn command(run: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_minuet"));
+    command.args(["grow", "--run"]).arg(run).args(arguments);
+    command
+}
+
+impl Grow {
+    fn start(run: &Path, arguments: &[&str]) -> Self {
+        let mut command = command(run, arguments);
+        let mut child = command.arg("--json").stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    /// The next event of this kind that fits.
+    fn wait_for(&mut self, kind: &str, fits: impl Fn(&Value) -> bool) -> Value {
+        for line in self.lines.by_ref().map_while(Result::ok) {
+            let event: Value = serde_json::from_str(&line).unwrap();
+            if event["event"] == kind && fits(&event) {
+                return event;
+            }
+        }
+        panic!("no {kind} event; it ended with {:?}", self.child.wait())
+    }
+
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    fn end(mut self) {
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+impl Drop for Grow {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn newest(run: &Path) -> Manifest {
+    let store = run.join("checkpoints");
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let repository = Repository::open(store.to_str().unwrap()).unwrap();
+        repository.newest().await.unwrap().unwrap()
+    })
+}
+
+fn settings() -> Vec<&'static str> {
+    let mut settings = tiny_run();
+    settings.extend([
+        "rating.visits=2",
+        "rating.max_games=40",
+        "rating.games_per_thread=8",
+        "rating.provider=\"cpu\"",
+    ]);
+    settings
+}
+
+fn said(run: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = command(run, arguments).output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(text).unwrap())
+}
+
+#[test]
+fn a_larger_network_grows_beside_the_run_is_killed_goes_on_and_takes_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = Run::of_game("connect-four", folder.path(), &settings());
+    run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
+    let text = fs::read_to_string(folder.path().join("run.toml")).unwrap();
+
+    // Nothing is as good as that.
+    let larger = ["--set", "model.filters=12", "--margin", "0.001"];
+    let mut grow = Grow::start(folder.path(), &larger);
+    let growing = grow.wait_for("growing", |event| event["beside"] == true);
+    assert_eq!(growing["resumed"], false);
+    let trained = grow.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(5));
+    let trained = trained["step"].as_u64().unwrap();
+    let (code, error) = said(folder.path(), &["--abort"]);
+    assert_eq!(
+        (code, error.contains("another `minuet grow`")),
+        (Some(1), true),
+        "{error}"
+    );
+    grow.kill();
+
+    // The run has noticed nothing.
+    assert_eq!(fs::read_to_string(folder.path().join("run.toml")).unwrap(), text);
+    let before = newest(folder.path());
+    assert_eq!(before.network["filters"], 8, "{}", before.network);
+    run.wait_for("checkpoint", |event| event["step"].as_u64() > Some(before.step));
+    let (code, error) = said(folder.path(), &["--set", "model.filters=16"]);
+    assert_eq!(
+        (code, error.contains("model.filters=12")),
+        (Some(2), true),
+        "{error}"
+    );
+
+    // It goes on, and this time a little is enough.
+    let mut grow = Grow::start(folder.path(), &["--margin", "700"]);
+    let growing = grow.wait_for("growing", |event| event["resumed"] == true);
+    assert_eq!(growing["set"], serde_json::json!(["model.filters=12"]));
+    let first = grow.wait_for("checkpoint", |_| true);
+    assert!(first["step"].as_u64() >= Some(trained), "{first}");
+    grow.wait_for("played", |event| event["verdict"] == "good-enough");
+    let taken = grow.wait_for("taken-over", |_| true);
+    grow.end();
+    assert!(!folder.path().join("learner-grown").exists());
+
+    // The old learner ends, and the next one goes on from there with the new shape.
+    run.wait_for("role-exited", |event| event["name"] == "learner");
+    let step = taken["step"].as_u64().unwrap();
+    run.wait_for("checkpoint", |event| event["step"].as_u64() > Some(step));
+    run.wait_for("serving", |event| step_of(&event["version"]) > step);
+    let now = fs::read_to_string(folder.path().join("run.toml")).unwrap();
+    assert_eq!(now, text.replace("\nfilters = 8\n", "\nfilters = 12\n"));
+    let after = newest(folder.path());
+    assert_eq!(after.network["filters"], 12);
+    assert!(after.step > step && after.token > before.token + 1, "{after:?}");
+    assert!(after.positions_seen > before.positions_seen);
+    run.stop();
+
+    // And it is what the run starts with.
+    let mut run = Run::of_game("connect-four", folder.path(), &[]);
+    run.wait_for("checkpoint", |event| event["step"].as_u64() > Some(after.step));
+    run.stop();
+}
+
+#[test]
+fn a_larger_network_grows_on_the_games_alone_and_can_be_thrown_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = Run::of_game("connect-four", folder.path(), &settings());
+    run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
+    run.stop();
+    let text = fs::read_to_string(folder.path().join("run.toml")).unwrap();
+    let before = newest(folder.path());
+    for (arguments, words) in [
+        (&["--set", "model.filters=8"][..], "changes nothing in [model]"),
+        (&["--set", "search.visits=8"], "settings in [model] and [learner]"),
+        (&["--set", "model.filter=9"], "did you mean `model.filters`"),
+        (&[], "--set is missing"),
+        (&["--set", "model.blocks=2", "--margin", "0"], "above 0"),
+    ] {
+        let (code, error) = said(folder.path(), arguments);
+        assert_eq!((code, error.contains(words)), (Some(2), true), "{error}");
+        assert!(!folder.path().join("learner-grown").exists(), "{arguments:?}");
+    }
+
+    let larger = ["--set", "model.blocks=2", "--margin", "0.001"];
+    let mut grow = Grow::start(folder.path(), &larger);
+    grow.wait_for("growing", |event| event["beside"] == false);
+    grow.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
+    let up = Command::new(env!("CARGO_BIN_EXE_minuet"))
+        .args(["up", "--run"])
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&up.stderr);
+    assert!(error.contains("works in"), "{error}");
+    grow.kill();
+
+    let (code, told) = said(folder.path(), &["--abort"]);
+    assert_eq!(
+        (code, told.contains("the run is as it was")),
+        (Some(0), true),
+        "{told}"
+    );
+    assert!(!folder.path().join("learner-grown").exists());
+    assert_eq!(fs::read_to_string(folder.path().join("run.toml")).unwrap(), text);
+    assert_eq!(newest(folder.path()), before);
+    let (code, told) = said(folder.path(), &["--abort"]);
+    assert_eq!(
+        (code, told.contains("nothing grows here")),
+        (Some(0), true),
+        "{told}"
+    );
+}
+
+/// The training step in a version's name.
+fn step_of(version: &Value) -> u64 {
+    let (step, _) = version.as_str().unwrap().split_once('-').unwrap();
+    step.parse().unwrap()
+}

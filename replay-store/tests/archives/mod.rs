@@ -1,0 +1,223 @@
+//! Sealed volumes in an archive: each game once and whole, nothing removed before it is there.
+
+use std::{collections::BTreeMap, fs, path::Path, time::Duration};
+
+use proto::v1::{DeleteGamesRequest, Game};
+use replay_store::{exchange::archive::Reader, settings::Settings, store::Store, vault::Vault};
+
+use crate::{
+    common::{Served, append, is_stored, open, settings, synthetic},
+    restart::{close, put_all, volumes},
+    server,
+};
+
+/// What has not come by now will not come, however slow the machine is.
+const FOR_EVER: Duration = Duration::from_secs(120);
+
+async fn until(what: impl AsyncFn() -> bool) {
+    let waiting = async {
+        while !what().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(FOR_EVER, waiting)
+        .await
+        .expect("it does not come");
+}
+
+fn with_archive(folder: &Path, window: u64, archive: &Path) -> Settings {
+    Settings {
+        archive: archive.to_str().unwrap().into(),
+        ..settings(folder, window)
+    }
+}
+
+fn games(from: u64, to: u64) -> Vec<Game> {
+    (from..to)
+        .map(|number| synthetic::game(number, 15 + number as usize % 20))
+        .collect()
+}
+
+/// The games of all archives by id; none may be there twice.
+async fn archived(vault: &Vault) -> BTreeMap<Vec<u8>, Game> {
+    let mut found = BTreeMap::new();
+    for path in vault.list().await.unwrap() {
+        let bytes = vault.get(&path).await.unwrap();
+        for game in Reader::new(bytes.as_ref()).unwrap() {
+            let game = game.unwrap();
+            let before = found.insert(game.id.to_vec(), game);
+            assert!(before.is_none(), "a game is archived twice");
+        }
+    }
+    found
+}
+
+/// Sealed volumes that the store has on its disk and has not written to the archive.
+fn behind(folder: &Path) -> usize {
+    let markers = fs::read_dir(folder.join("replay/archived")).map_or(0, Iterator::count);
+    (volumes(folder) - 1).saturating_sub(markers)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_sealed_volume_is_in_the_archive_before_it_goes() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("archive");
+    let settings = with_archive(folder.path(), 2_000, &place);
+    let vault = Vault::open(&settings.archive).unwrap();
+    let all = games(0, 300);
+    let store = open(&settings);
+    // Deleted while its volume is still open, so that no archive can be faster.
+    put_all(&store, &all[..1]).await;
+    let (deleted, _) = *store.find(&by_id(&all[0])).first().unwrap();
+    store.delete(vec![deleted]).await.unwrap();
+    put_all(&store, &all[1..]).await;
+    until(async || behind(folder.path()) == 0).await;
+    let here = store.list(0, 1000, false, &replay_store::filter::Filter::default());
+    let kept = archived(&vault).await;
+    for game in &all {
+        let is_deleted = game.id == all[0].id;
+        match kept.get(game.id.as_ref()) {
+            Some(found) => assert_eq!(found, game),
+            None => assert!(is_deleted || here.iter().any(|listed| listed.id == game.id)),
+        }
+    }
+    assert!(!kept.contains_key(all[0].id.as_ref()));
+    // The window slid on: most of them are nowhere else.
+    assert!(
+        kept.len() > 250 && here.len() < 150,
+        "{} and {}",
+        kept.len(),
+        here.len()
+    );
+    close(store);
+
+    // What is there is not written again, by whatever name the store is opened.
+    let before = vault.list().await.unwrap();
+    let first = place.join(before[0].as_ref());
+    fs::write(&first, "touched").unwrap();
+    let store = open(&settings);
+    put_all(&store, &games(300, 400)).await;
+    until(async || behind(folder.path()) == 0).await;
+    assert_eq!(fs::read(&first).unwrap(), b"touched");
+    let after = vault.list().await.unwrap();
+    assert!(after.len() > before.len() && after.starts_with(&before));
+    close(store);
+
+    // Another archive gets all that is still here.
+    let other = folder.path().join("other");
+    let store = open(&with_archive(folder.path(), 2_000, &other));
+    let vault = Vault::open(other.to_str().unwrap()).unwrap();
+    let sealed = volumes(folder.path()) - 1;
+    until(async || vault.list().await.unwrap().len() == sealed).await;
+    close(store);
+}
+
+fn by_id(game: &Game) -> replay_store::filter::Filter {
+    let filter = proto::v1::GameFilter {
+        ids: vec![game.id.clone()],
+        ..Default::default()
+    };
+    replay_store::filter::Filter::new(Some(filter)).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_the_archive_is_away_nothing_goes_until_the_disk_is_full_and_then_games_wait() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("archive");
+    let settings = Settings {
+        max_disk_bytes: 600 << 10,
+        ..with_archive(folder.path(), 1_000, &place)
+    };
+    let served = Served::start(settings.clone()).await;
+    // A file where the folder was: nothing can be written below it.
+    fs::remove_dir(&place).unwrap();
+    fs::write(&place, "in the way").unwrap();
+    let mut client = served.client();
+    let mut sent = 0;
+    let refusal = loop {
+        let acks = append(&mut client, games(sent, sent + 20)).await;
+        sent += acks.iter().take_while(|ack| is_stored(ack)).count() as u64;
+        if let Some(refused) = acks.iter().find(|ack| !is_stored(ack)) {
+            break refused.clone();
+        }
+    };
+    assert!(refusal.retry, "{refusal:?}");
+    let said = &refusal.refused;
+    assert!(
+        said.contains("replay.max_disk_mib") && said.contains("archive"),
+        "{said}"
+    );
+    assert!(volumes(folder.path()) > 12, "none was removed");
+
+    // Sealed long ago, and deleted before it could be archived.
+    let (gone, next) = (sent - 15, sent - 14);
+    let filter = proto::v1::GameFilter {
+        ids: vec![games(gone, next)[0].id.clone()],
+        ..Default::default()
+    };
+    let request = DeleteGamesRequest { filter: Some(filter) };
+    let deleted = client.delete_games(request).await.unwrap().into_inner();
+    assert_eq!(deleted.games, 1);
+
+    // Back again: the archive gets all the others, the retired ones go, and games are taken.
+    fs::remove_file(&place).unwrap();
+    until(async || volumes(folder.path()) <= 12).await;
+    let vault = Vault::open(&settings.archive).unwrap();
+    until(async || {
+        let acks = append(&mut served.client(), games(sent, sent + 1)).await;
+        is_stored(&acks[0]) || acks[0].duplicate
+    })
+    .await;
+    let is_archived = async |number| {
+        let id = games(number, number + 1)[0].id.clone();
+        archived(&vault).await.contains_key(id.as_ref())
+    };
+    until(async || is_archived(next).await).await;
+    assert!(is_archived(0).await && !is_archived(gone).await);
+    served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_that_breaks_off_leaves_nothing_half_in_an_object_store() {
+    let Some(port) = server::shared() else { return };
+    let line = server::Line::to(port).await;
+    let vault = |port: u16| {
+        let url = format!(
+            "s3://{}/games?endpoint=http://127.0.0.1:{port}&allow_http=true",
+            server::BUCKET
+        );
+        Vault::open_with(&url, server::credentials()).unwrap()
+    };
+    let (cut, straight) = (vault(line.port), vault(port));
+    // Long enough to travel in parts.
+    let bytes: Vec<u8> = (0..40u32 << 18).flat_map(u32::to_le_bytes).collect();
+    line.cut_after(20 << 20);
+    cut.put("store", 1, 9, bytes.clone().into()).await.unwrap_err();
+    assert!(line.is_cut());
+    assert_eq!(straight.list().await.unwrap(), []);
+    line.mend();
+    cut.put("store", 1, 9, bytes.clone().into()).await.unwrap();
+    let found = straight.list().await.unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!(straight.get(&found[0]).await.unwrap(), bytes);
+}
+
+/// A store that is killed between the archive and its own mark writes the same file once more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_mark_costs_an_upload_and_no_game() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("archive");
+    let settings = with_archive(folder.path(), 2_000, &place);
+    let vault = Vault::open(&settings.archive).unwrap();
+    let store: Store = open(&settings);
+    put_all(&store, &games(0, 60)).await;
+    until(async || behind(folder.path()) == 0).await;
+    close(store);
+    let (files, kept) = (vault.list().await.unwrap(), archived(&vault).await);
+    fs::remove_dir_all(folder.path().join("replay/archived")).unwrap();
+    let store = open(&settings);
+    until(async || behind(folder.path()) == 0).await;
+    close(store);
+    assert_eq!(vault.list().await.unwrap(), files);
+    assert_eq!(archived(&vault).await, kept);
+}

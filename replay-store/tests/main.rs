@@ -1,0 +1,13 @@
+//! The replay store: its service through gRPC, its files through restarts, kills and damage. What the disk itself can do is in `disk/`, another binary.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod archives;
+mod common;
+mod contention;
+mod damage;
+mod kill;
+mod restart;
+#[path = "../../checkpoints/tests/common/server.rs"]
+mod server;
+mod size;
+mod wire;

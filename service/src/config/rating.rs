@@ -1,0 +1,158 @@
+//! `[rating]`: new checkpoints play the best one.
+
+use std::path::PathBuf;
+
+use documented::DocumentedFields;
+use serde::{Deserialize, Serialize};
+
+use super::{ConfigError, Provider, load::require};
+
+/// Settings of the rating role.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
+#[serde(default, deny_unknown_fields)]
+pub struct RatingConfig {
+    /// Whether `minuet up` starts the role (true or false); `minuet up --rating` does so too. It takes the time that the other roles leave.
+    pub enabled: bool,
+    /// A candidate is given up once it is known to be no more than so many Elo stronger than the best checkpoint, -1000 to 1000.
+    pub elo0: f64,
+    /// It becomes the best once it is known to be at least so many Elo stronger. Above elo0, at most 1000.
+    pub elo1: f64,
+    /// Greatest probability of promoting one that is only elo0 stronger: above 0, below 0.5.
+    pub alpha: f64,
+    /// Greatest probability of giving up one that is elo1 stronger: above 0, below 0.5.
+    pub beta: f64,
+    /// The scale of elo0 and elo1: `logistic` (Elo as everybody knows it) or `normalized` (a test's length hardly depends on how
+    /// many games are drawn).
+    pub scale: RatingScale,
+    /// A match that is undecided after so many games keeps the best checkpoint. An even number, 2 to 100000.
+    pub max_games: u64,
+    /// Traversals for each decision of either side. At least 1.
+    pub visits: u32,
+    /// Random actions that each pair of games begins with, up to 1000; 0: 4 in Connect Four, 6 in Othello, 8 elsewhere.
+    pub opening_plies: u32,
+    /// Threads that play, up to 1024.
+    pub threads: usize,
+    /// Games in progress on each thread, evaluated together: 1 to 4096.
+    pub games_per_thread: usize,
+    /// What runs the networks in the role's own process, as in [inference].
+    pub provider: Provider,
+    /// Ask the inference server for both networks, by version, instead of loading them (true or false).
+    pub remote: bool,
+    /// Memory for what each network has said, in MiB; 0 switches it off.
+    pub cache_mib: usize,
+    /// Folder of the matches and the ratings; relative to the run's folder.
+    pub folder: PathBuf,
+    /// Address of the Prometheus metrics page; empty: none.
+    pub metrics: String,
+    /// Address of the health service; empty: none.
+    pub health: String,
+}
+
+/// The scale of Elo differences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RatingScale {
+    /// Elo.
+    Logistic,
+    /// In standard deviations of a game.
+    Normalized,
+}
+
+impl Default for RatingConfig {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            elo0: 0.0,
+            elo1: 40.0,
+            alpha: 0.05,
+            beta: 0.05,
+            scale: RatingScale::Logistic,
+            max_games: 600,
+            visits: 64,
+            opening_plies: 0,
+            threads: 1,
+            games_per_thread: 32,
+            provider: Provider::Auto,
+            remote: false,
+            cache_mib: 32,
+            folder: "rating".into(),
+            metrics: String::new(),
+            health: String::new(),
+        }
+    }
+}
+
+impl RatingConfig {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        require(
+            (-1000.0..=1000.0).contains(&self.elo0),
+            "rating.elo0",
+            "must be between -1000 and 1000",
+        )?;
+        require(
+            self.elo1 > self.elo0 && self.elo1 <= 1000.0,
+            "rating.elo1",
+            "must be above rating.elo0 and at most 1000",
+        )?;
+        let is_probability = |probability: f64| probability > 0.0 && probability < 0.5;
+        require(
+            is_probability(self.alpha),
+            "rating.alpha",
+            "must be above 0 and below 0.5",
+        )?;
+        require(
+            is_probability(self.beta),
+            "rating.beta",
+            "must be above 0 and below 0.5",
+        )?;
+        require(
+            (2..=100_000).contains(&self.max_games) && self.max_games.is_multiple_of(2),
+            "rating.max_games",
+            "must be an even number between 2 and 100000: every opening is played with both colours",
+        )?;
+        require(
+            (1..=1_000_000).contains(&self.visits),
+            "rating.visits",
+            "must be between 1 and 1000000",
+        )?;
+        require(
+            self.opening_plies <= 1000,
+            "rating.opening_plies",
+            "must be at most 1000",
+        )?;
+        require(
+            (1..=1024).contains(&self.threads),
+            "rating.threads",
+            "must be between 1 and 1024",
+        )?;
+        require(
+            (1..=4096).contains(&self.games_per_thread),
+            "rating.games_per_thread",
+            "must be between 1 and 4096",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse;
+
+    #[test]
+    fn what_cannot_be_tested_is_refused_by_its_key() {
+        for (text, key) in [
+            ("elo0 = nan", "rating.elo0"),
+            ("elo0 = 40.0", "rating.elo1"),
+            ("alpha = 0.5", "rating.alpha"),
+            ("beta = 0.0", "rating.beta"),
+            ("max_games = 7", "rating.max_games"),
+            ("visits = 0", "rating.visits"),
+            ("threads = 0", "rating.threads"),
+            ("games_per_thread = 0", "rating.games_per_thread"),
+        ] {
+            let said = parse(&format!("[rating]\n{text}\n")).unwrap_err().to_string();
+            assert!(said.contains(&format!("`{key}`")), "{text}: {said}");
+        }
+        let run = parse("[rating]\nscale = \"normalized\"\nenabled = true\n").unwrap();
+        assert!(run.rating.enabled);
+    }
+}
