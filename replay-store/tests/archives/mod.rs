@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
-use proto::v1::{DeleteGamesRequest, Game};
+use proto::v1::{DeleteGamesRequest, Game, GameFilter};
 use replay_store::{exchange::archive::Reader, settings::Settings, store::Store, vault::Vault};
 
 use crate::{
@@ -113,9 +113,9 @@ async fn every_sealed_volume_is_in_the_archive_before_it_goes() {
 }
 
 fn by_id(game: &Game) -> replay_store::filter::Filter {
-    let filter = proto::v1::GameFilter {
+    let filter = GameFilter {
         ids: vec![game.id.clone()],
-        ..Default::default()
+        ..GameFilter::default()
     };
     replay_store::filter::Filter::new(Some(filter)).unwrap()
 }
@@ -151,11 +151,14 @@ async fn while_the_archive_is_away_nothing_goes_until_the_disk_is_full_and_then_
 
     // Sealed long ago, and deleted before it could be archived.
     let (gone, next) = (sent - 15, sent - 14);
-    let filter = proto::v1::GameFilter {
+    let filter = GameFilter {
         ids: vec![games(gone, next)[0].id.clone()],
-        ..Default::default()
+        ..GameFilter::default()
     };
-    let request = DeleteGamesRequest { filter: Some(filter) };
+    let request = DeleteGamesRequest {
+        filter: Some(filter),
+        dry_run: false,
+    };
     let deleted = client.delete_games(request).await.unwrap().into_inner();
     assert_eq!(deleted.games, 1);
 
