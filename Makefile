@@ -7,8 +7,8 @@ SECONDS ?= 600
 # More arguments for `minuet up` and `minuet bench`, e.g. make up ARGS="--actors 2"
 ARGS ?=
 
-# `--examples` (there are none) makes cargo choose the features that `make test` has, so that the two share every artefact.
-CARGO_BUILD = cargo build --release --locked --workspace --bins --examples
+# An example makes cargo choose the features that `make test` has, so that the two share every artefact; this one is empty.
+CARGO_BUILD = cargo build --release --locked --workspace --bins --example features
 MINUET = target/release/minuet
 
 .DEFAULT_GOAL := help

@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use service::{
     config::{ConfigError, RunConfig},
     connect::{AddressError, Link},
+    role::Work,
 };
 use tokio::{
     sync::mpsc,
@@ -44,11 +45,13 @@ use crate::{
 /// # Errors
 /// A configuration that cannot be played, a spool that cannot be used, an inference server or a store of another kind.
 /// Servers that are away are no error.
-pub async fn run(config: RunConfig, shutdown: CancellationToken) -> anyhow::Result<()> {
-    let name = config.game.name.clone();
-    let play = Play { config, shutdown };
-    let running = catalogue::visit(&name, play).context("game.name")?;
-    Ok(running.await?)
+pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
+    Box::pin(async move {
+        let name = config.game.name.clone();
+        let play = Play { config, shutdown };
+        let running = catalogue::visit(&name, play).context("game.name")?;
+        Ok(running.await?)
+    })
 }
 
 struct Play {

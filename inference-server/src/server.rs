@@ -16,6 +16,7 @@ use service::{
     config::RunConfig,
     connect::MAX_MESSAGE_BYTES,
     door::Door,
+    role::Work,
     serve::{self, Drained},
 };
 use tokio::net::TcpListener;
@@ -49,111 +50,112 @@ const TELL_CACHE: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// Where the address is taken, the runtime or the provider asked for is missing, or the checkpoint store cannot be opened.
-pub async fn run(config: RunConfig, shutdown: CancellationToken) -> anyhow::Result<()> {
-    let listener = serve::listen(config.inference.listen_address()).await?;
-    serve(listener, config, shutdown).await
+pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
+    Box::pin(async move {
+        let listener = serve::listen(config.inference.listen_address()).await?;
+        serve(listener, config, shutdown).await
+    })
 }
 
 /// Serves on a listener until `shutdown`, then drains.
 ///
 /// # Errors
 /// As [`run`].
-pub async fn serve(
-    listener: TcpListener,
-    config: RunConfig,
-    shutdown: CancellationToken,
-) -> anyhow::Result<()> {
-    let inference = &config.inference;
-    let door = Door::new(&config.security, right)?;
-    door.check(listener.local_addr()?)?;
-    let metrics = Arc::new(Metrics::new());
-    let library = library(&config, &metrics).await?;
-    let policy = Policy {
-        max_batch: inference.max_batch,
-        preferred: inference.preferred_batches.clone(),
-        max_wait: Duration::from_micros(inference.max_wait_us),
-        max_queue: inference.max_queue,
-    };
-    let drained = CancellationToken::new();
-    let batcher = Batcher::new(policy, metrics.clone());
-    let executor =
-        Executor::start(batcher.clone(), metrics.clone()).context("cannot start the device's thread")?;
-    let cache = usize::try_from(inference.cache_mib << 20)
-        .ok()
-        .and_then(Evaluations::new)
-        .map(Arc::new);
-    let intake = Intake::new(
-        library.clone(),
-        batcher.clone(),
-        cache.clone(),
-        inference.max_request,
-        metrics.clone(),
-        shutdown.clone(),
-    );
-    let max_message = inference.max_message_mib << 20;
-    let service = EvaluatorServer::new(EvaluatorService::new(intake.clone()))
-        .max_decoding_message_size(max_message)
-        .max_encoding_message_size(MAX_MESSAGE_BYTES);
-    let standard_service = GrpcInferenceServiceServer::new(KserveService::new(intake, inference.max_wait_us))
-        .max_decoding_message_size(max_message)
-        .max_encoding_message_size(MAX_MESSAGE_BYTES);
-    let names = [
-        <EvaluatorServer<EvaluatorService> as NamedService>::NAME,
-        <GrpcInferenceServiceServer<KserveService> as NamedService>::NAME,
-    ];
-    let (routes, health) = serve::standard_routes(&names, &[proto::DESCRIPTORS]).await?;
-    let routes = routes.add_service(service).add_service(standard_service);
-    if !inference.health.is_empty() {
-        serve::serve_health_beside(&inference.health, health.clone(), shutdown.clone()).await?;
-    }
-    tracing::info!(
-        address = %listener.local_addr()?,
-        checkpoints = config.checkpoints.store,
-        model = inference.default_model,
-        "listening; waiting for a model"
-    );
-    library.start();
-    if let Some(cache) = cache.clone() {
-        let metrics = metrics.clone();
-        tokio::spawn(drained.clone().run_until_cancelled_owned(async move {
-            let mut ticks = tokio::time::interval(TELL_CACHE);
-            loop {
-                ticks.tick().await;
-                metrics.cache(cache.contents());
+pub fn serve(listener: TcpListener, config: RunConfig, shutdown: CancellationToken) -> Work {
+    Box::pin(async move {
+        let inference = &config.inference;
+        let door = Door::new(&config.security, right)?;
+        door.check(listener.local_addr()?)?;
+        let metrics = Arc::new(Metrics::new());
+        let library = library(&config, &metrics).await?;
+        let policy = Policy {
+            max_batch: inference.max_batch,
+            preferred: inference.preferred_batches.clone(),
+            max_wait: Duration::from_micros(inference.max_wait_us),
+            max_queue: inference.max_queue,
+        };
+        let drained = CancellationToken::new();
+        let batcher = Batcher::new(policy, metrics.clone());
+        let executor =
+            Executor::start(batcher.clone(), metrics.clone()).context("cannot start the device's thread")?;
+        let cache = usize::try_from(inference.cache_mib << 20)
+            .ok()
+            .and_then(Evaluations::new)
+            .map(Arc::new);
+        let intake = Intake::new(
+            library.clone(),
+            batcher.clone(),
+            cache.clone(),
+            inference.max_request,
+            metrics.clone(),
+            shutdown.clone(),
+        );
+        let max_message = inference.max_message_mib << 20;
+        let service = EvaluatorServer::new(EvaluatorService::new(intake.clone()))
+            .max_decoding_message_size(max_message)
+            .max_encoding_message_size(MAX_MESSAGE_BYTES);
+        let standard_service =
+            GrpcInferenceServiceServer::new(KserveService::new(intake, inference.max_wait_us))
+                .max_decoding_message_size(max_message)
+                .max_encoding_message_size(MAX_MESSAGE_BYTES);
+        let names = [
+            <EvaluatorServer<EvaluatorService> as NamedService>::NAME,
+            <GrpcInferenceServiceServer<KserveService> as NamedService>::NAME,
+        ];
+        let (routes, health) = serve::standard_routes(&names, &[proto::DESCRIPTORS]).await?;
+        let routes = routes.add_service(service).add_service(standard_service);
+        if !inference.health.is_empty() {
+            serve::serve_health_beside(&inference.health, health.clone(), shutdown.clone()).await?;
+        }
+        tracing::info!(
+            address = %listener.local_addr()?,
+            checkpoints = config.checkpoints.store,
+            model = inference.default_model,
+            "listening; waiting for a model"
+        );
+        library.start();
+        if let Some(cache) = cache.clone() {
+            let metrics = metrics.clone();
+            tokio::spawn(drained.clone().run_until_cancelled_owned(async move {
+                let mut ticks = tokio::time::interval(TELL_CACHE);
+                loop {
+                    ticks.tick().await;
+                    metrics.cache(cache.contents());
+                }
+            }));
+        }
+        let following = tokio::spawn({
+            let (library, health) = (library.clone(), health.clone());
+            async move {
+                library.first_model().await;
+                health.set_serving(true).await;
             }
-        }));
-    }
-    let following = tokio::spawn({
-        let (library, health) = (library.clone(), health.clone());
-        async move {
-            library.first_model().await;
-            health.set_serving(true).await;
-        }
-    });
-    let drain = Duration::from_secs(inference.drain_seconds);
-    let batching = tokio::spawn({
-        let (batcher, drained) = (batcher.clone(), drained.clone());
-        async move { batcher.run(executor.batches, drained).await }
-    });
-    // On one of the runtime's workers, where the connections are served that the answers go to.
-    let mut answering = tokio::spawn(async move { reply::run(executor.finished, cache, &metrics).await });
-    let serving = async {
-        let ended = serve::serve_behind(door, routes, listener, health, shutdown, drain).await?;
-        if ended == Drained::Cut {
-            tracing::warn!(seconds = inference.drain_seconds, "some streams were cut");
-        }
-        Ok(())
-    };
-    let ended = tokio::select! {
-        ended = serving => ended,
-        _ = &mut answering => Err(anyhow::anyhow!("the device's thread ended")),
-    };
-    answering.abort();
-    following.abort();
-    drained.cancel();
-    // It ends at once: nothing but the refusal of what is left is to be done.
-    let _ = batching.await;
-    ended
+        });
+        let drain = Duration::from_secs(inference.drain_seconds);
+        let batching = tokio::spawn({
+            let (batcher, drained) = (batcher.clone(), drained.clone());
+            async move { batcher.run(executor.batches, drained).await }
+        });
+        // On one of the runtime's workers, where the connections are served that the answers go to.
+        let mut answering = tokio::spawn(async move { reply::run(executor.finished, cache, &metrics).await });
+        let serving = async {
+            let ended = serve::serve_behind(door, routes, listener, health, shutdown, drain).await?;
+            if ended == Drained::Cut {
+                tracing::warn!(seconds = inference.drain_seconds, "some streams were cut");
+            }
+            Ok(())
+        };
+        let ended = tokio::select! {
+            ended = serving => ended,
+            _ = &mut answering => Err(anyhow::anyhow!("the device's thread ended")),
+        };
+        answering.abort();
+        following.abort();
+        drained.cancel();
+        // It ends at once: nothing but the refusal of what is left is to be done.
+        let _ = batching.await;
+        ended
+    })
 }
 
 /// Loads the runtime, and finds the sources.

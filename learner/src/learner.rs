@@ -8,6 +8,7 @@ use games::RowSymmetries;
 use service::{
     config::RunConfig,
     connect::{AddressError, Connector},
+    role::Work,
 };
 use tokio::{
     runtime::Handle,
@@ -35,35 +36,37 @@ use crate::{
 /// # Errors
 /// Where the configuration names what is not there (game, device, ONNX Runtime), the newest checkpoint cannot be gone on
 /// from, training cannot go on, or another learner has taken over. The replay store or the model store being away is no error.
-pub async fn run(config: RunConfig, shutdown: CancellationToken) -> anyhow::Result<()> {
-    report::register();
-    let folder = Folder::take(&config.learner.folder)?;
-    let repository = Repository::open(&config.checkpoints.store)?;
-    let game = TrainingGame::new(&config.game, PROOF_POSITIONS, config.run.seed)?;
-    let shape = NetworkShape::new(&config.model, &config.learner, &game.layout)?;
-    let Some(lease) = tenure::lease(&repository, &folder, &shutdown)
-        .await
-        .context("cannot publish to the model store")?
-    else {
-        return Ok(());
-    };
-    let lease = Arc::new(lease);
-    // What was trained after the lease is lost would be for nothing.
-    let stop = shutdown.child_token();
-    let watching = tokio::spawn({
-        let (lease, stop) = (lease.clone(), stop.clone());
-        async move {
-            lease.lost().await;
-            stop.cancel();
+pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
+    Box::pin(async move {
+        report::register();
+        let folder = Folder::take(&config.learner.folder)?;
+        let repository = Repository::open(&config.checkpoints.store)?;
+        let game = TrainingGame::new(&config.game, PROOF_POSITIONS, config.run.seed)?;
+        let shape = NetworkShape::new(&config.model, &config.learner, &game.layout)?;
+        let Some(lease) = tenure::lease(&repository, &folder, &shutdown)
+            .await
+            .context("cannot publish to the model store")?
+        else {
+            return Ok(());
+        };
+        let lease = Arc::new(lease);
+        // What was trained after the lease is lost would be for nothing.
+        let stop = shutdown.child_token();
+        let watching = tokio::spawn({
+            let (lease, stop) = (lease.clone(), stop.clone());
+            async move {
+                lease.lost().await;
+                stop.cancel();
+            }
+        });
+        let trained = train(config, game, shape, lease.clone(), stop).await;
+        watching.abort();
+        tenure::release(&lease).await;
+        match lease.is_lost() {
+            Some(error) => Err(error).context("training ends"),
+            None => trained,
         }
-    });
-    let trained = train(config, game, shape, lease.clone(), stop).await;
-    watching.abort();
-    tenure::release(&lease).await;
-    match lease.is_lost() {
-        Some(error) => Err(error).context("training ends"),
-        None => trained,
-    }
+    })
 }
 
 async fn train(

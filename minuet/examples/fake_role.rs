@@ -15,21 +15,22 @@ use service::{
 use tokio_util::sync::CancellationToken;
 
 fn main() -> ExitCode {
+    role::main(played(), |config, shutdown| {
+        Box::pin(run(played(), config, shutdown))
+    })
+}
+
+/// The role whose name this program was started by.
+fn played() -> Role {
     let binary = std::env::args().next().unwrap();
-    let binary = Path::new(&binary)
-        .file_name()
-        .unwrap()
-        .to_str()
-        .unwrap()
-        .to_owned();
+    let name = Path::new(&binary).file_name().unwrap().to_owned();
     let roles = [
         Role::ReplayStore,
         Role::InferenceServer,
         Role::Learner,
         Role::Actor,
     ];
-    let role = roles.into_iter().find(|role| role.binary() == binary).unwrap();
-    role::main(role, move |config, shutdown| run(role, config, shutdown))
+    roles.into_iter().find(|role| role.binary() == name).unwrap()
 }
 
 async fn run(role: Role, config: RunConfig, shutdown: CancellationToken) -> anyhow::Result<()> {

@@ -87,7 +87,5 @@ fn main() -> ExitCode {
 
 /// The rating role is a command of this program, because all that it needs is linked here already.
 fn rating(arguments: service::role::Arguments) -> ExitCode {
-    role::main_with(Role::Rating, arguments, |config, shutdown| async {
-        Ok(::arena::rating::run(config, shutdown).await?)
-    })
+    role::main_with(Role::Rating, arguments, ::arena::rating::run)
 }

@@ -11,6 +11,7 @@ use anyhow::Context as _;
 use service::{
     config::{RunConfig, SecurityConfig},
     door::Door,
+    role::Work,
     security::tokens::Right,
     serve::{Drained, listen, serve_health_beside, standard_routes},
 };
@@ -36,17 +37,19 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// # Errors
 /// Where the store cannot be opened or the address not be listened on; and where the store fails at work: what
 /// is not acknowledged by then is the senders' to send again.
-pub async fn run(config: RunConfig, shutdown: CancellationToken) -> anyhow::Result<()> {
-    let door = Door::new(&config.security, right)?;
-    let listener = listen(&config.replay.listen_address()?).await?;
-    serve_behind(
-        door,
-        &config.replay.health,
-        listener,
-        Settings::from_config(&config),
-        shutdown,
-    )
-    .await
+pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
+    Box::pin(async move {
+        let door = Door::new(&config.security, right)?;
+        let listener = listen(&config.replay.listen_address()?).await?;
+        serve_behind(
+            door,
+            &config.replay.health,
+            listener,
+            Settings::from_config(&config),
+            shutdown,
+        )
+        .await
+    })
 }
 
 /// Where the store in `folder` is served; `None` where nobody answers there.
@@ -76,13 +79,11 @@ fn right(path: &str) -> Option<Right> {
 ///
 /// # Errors
 /// As [`run`].
-pub async fn serve(
-    listener: TcpListener,
-    settings: Settings,
-    shutdown: CancellationToken,
-) -> anyhow::Result<()> {
-    let door = Door::new(&SecurityConfig::default(), right)?;
-    serve_behind(door, "", listener, settings, shutdown).await
+pub fn serve(listener: TcpListener, settings: Settings, shutdown: CancellationToken) -> Work {
+    Box::pin(async move {
+        let door = Door::new(&SecurityConfig::default(), right)?;
+        serve_behind(door, "", listener, settings, shutdown).await
+    })
 }
 
 async fn serve_behind(

@@ -11,7 +11,7 @@ use service::{
 use tokio_util::sync::CancellationToken;
 
 fn main() -> ExitCode {
-    role::main(Role::Actor, run)
+    role::main(Role::Actor, |config, shutdown| Box::pin(run(config, shutdown)))
 }
 
 async fn run(config: RunConfig, shutdown: CancellationToken) -> anyhow::Result<()> {

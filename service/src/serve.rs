@@ -1,7 +1,11 @@
 //! Serving gRPC: the same settings everywhere, health, reflection, and draining that ends.
+//!
+//! What is awaited here is boxed: an async function is compiled anew in each crate that awaits it, and these hold a whole
+//! HTTP/2 server.
 
 use std::{io, net::SocketAddr, time::Duration};
 
+use futures::future::BoxFuture;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tonic::{service::Routes, transport::Server};
@@ -106,30 +110,32 @@ impl Health {
 ///
 /// # Errors
 /// [`ServeError::Reflection`] for damaged descriptors.
-pub async fn standard_routes(
-    names: &[&'static str],
-    descriptors: &[&'static [u8]],
-) -> Result<(Routes, Health), ServeError> {
-    let (reporter, health_service) = tonic_health::server::health_reporter();
-    let mut all_names = vec![""];
-    all_names.extend_from_slice(names);
-    let health = Health {
-        reporter,
-        names: all_names,
-        alone: Routes::new(health_service.clone()),
-    };
-    health.set_serving(false).await;
-    let reflection = || {
-        descriptors.iter().fold(
-            tonic_reflection::server::Builder::configure()
-                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET),
-            |builder, set| builder.register_encoded_file_descriptor_set(set),
-        )
-    };
-    let routes = Routes::new(health_service)
-        .add_service(reflection().build_v1()?)
-        .add_service(reflection().build_v1alpha()?);
-    Ok((routes, health))
+pub fn standard_routes<'a>(
+    names: &'a [&'static str],
+    descriptors: &'a [&'static [u8]],
+) -> BoxFuture<'a, Result<(Routes, Health), ServeError>> {
+    Box::pin(async move {
+        let (reporter, health_service) = tonic_health::server::health_reporter();
+        let mut all_names = vec![""];
+        all_names.extend_from_slice(names);
+        let health = Health {
+            reporter,
+            names: all_names,
+            alone: Routes::new(health_service.clone()),
+        };
+        health.set_serving(false).await;
+        let reflection = || {
+            descriptors.iter().fold(
+                tonic_reflection::server::Builder::configure()
+                    .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET),
+                |builder, set| builder.register_encoded_file_descriptor_set(set),
+            )
+        };
+        let routes = Routes::new(health_service)
+            .add_service(reflection().build_v1()?)
+            .add_service(reflection().build_v1alpha()?);
+        Ok((routes, health))
+    })
 }
 
 /// Serves behind a door as `[security]` has it by default: plaintext on loopback, no tokens. See [`serve_behind`].
@@ -152,38 +158,40 @@ pub async fn serve(
 ///
 /// # Errors
 /// [`ServeError::Transport`], and [`ServeError::Security`] where the door may not be opened at this address.
-pub async fn serve_behind(
+pub fn serve_behind(
     door: Door,
     routes: Routes,
     listener: TcpListener,
     health: Health,
     shutdown: CancellationToken,
     drain: Duration,
-) -> Result<Drained, ServeError> {
-    let address = listener.local_addr().map_err(|reason| ServeError::Listen {
-        address: "the listener".into(),
-        reason,
-    })?;
-    door.check(address)?;
-    let asked_to_stop = {
-        let shutdown = shutdown.clone();
-        async move {
+) -> BoxFuture<'static, Result<Drained, ServeError>> {
+    Box::pin(async move {
+        let address = listener.local_addr().map_err(|reason| ServeError::Listen {
+            address: "the listener".into(),
+            reason,
+        })?;
+        door.check(address)?;
+        let asked_to_stop = {
+            let shutdown = shutdown.clone();
+            async move {
+                shutdown.cancelled().await;
+                health.set_serving(false).await;
+            }
+        };
+        let serving = server(&door)
+            .layer(door.guard())
+            .add_routes(routes)
+            .serve_with_incoming_shutdown(door.connections(listener), asked_to_stop);
+        let time_is_up = async {
             shutdown.cancelled().await;
-            health.set_serving(false).await;
+            tokio::time::sleep(drain).await;
+        };
+        tokio::select! {
+            served = serving => served.map(|()| Drained::Completely).map_err(ServeError::from),
+            () = time_is_up => Ok(Drained::Cut),
         }
-    };
-    let serving = server(&door)
-        .layer(door.guard())
-        .add_routes(routes)
-        .serve_with_incoming_shutdown(door.connections(listener), asked_to_stop);
-    let time_is_up = async {
-        shutdown.cancelled().await;
-        tokio::time::sleep(drain).await;
-    };
-    tokio::select! {
-        served = serving => served.map(|()| Drained::Completely).map_err(ServeError::from),
-        () = time_is_up => Ok(Drained::Cut),
-    }
+    })
 }
 
 /// Serves health alone on `address`, for a role that has no service of its own, in plaintext: probes know no TLS. SERVING
@@ -191,33 +199,40 @@ pub async fn serve_behind(
 ///
 /// # Errors
 /// [`ServeError::Listen`] if the address cannot be listened on; serving goes on in a task of its own.
-pub async fn serve_health(address: &str, shutdown: CancellationToken) -> Result<SocketAddr, ServeError> {
-    let (_, health) = standard_routes(&[], &[]).await?;
-    health.set_serving(true).await;
-    serve_health_beside(address, health, shutdown).await
+pub fn serve_health(
+    address: &str,
+    shutdown: CancellationToken,
+) -> BoxFuture<'_, Result<SocketAddr, ServeError>> {
+    Box::pin(async move {
+        let (_, health) = standard_routes(&[], &[]).await?;
+        health.set_serving(true).await;
+        serve_health_beside(address, health, shutdown).await
+    })
 }
 
 /// Says on `address` too what `health` says, in plaintext, beside a service that probes cannot reach because of its TLS.
 ///
 /// # Errors
 /// [`ServeError::Listen`] if the address cannot be listened on; serving goes on in a task of its own.
-pub async fn serve_health_beside(
+pub fn serve_health_beside(
     address: &str,
     health: Health,
     shutdown: CancellationToken,
-) -> Result<SocketAddr, ServeError> {
-    let listener = listen(address).await?;
-    let at = listener.local_addr().map_err(|reason| ServeError::Listen {
-        address: address.into(),
-        reason,
-    })?;
-    let routes = health.alone.clone();
-    tokio::spawn(async move {
-        let drain = Duration::from_secs(1);
-        let served = serve_behind(Door::open(), routes, listener, health, shutdown, drain).await;
-        if let Err(error) = served {
-            tracing::error!(%error, "the health service ended");
-        }
-    });
-    Ok(at)
+) -> BoxFuture<'_, Result<SocketAddr, ServeError>> {
+    Box::pin(async move {
+        let listener = listen(address).await?;
+        let at = listener.local_addr().map_err(|reason| ServeError::Listen {
+            address: address.into(),
+            reason,
+        })?;
+        let routes = health.alone.clone();
+        tokio::spawn(async move {
+            let drain = Duration::from_secs(1);
+            let served = serve_behind(Door::open(), routes, listener, health, shutdown, drain).await;
+            if let Err(error) = served {
+                tracing::error!(%error, "the health service ended");
+            }
+        });
+        Ok(at)
+    })
 }

@@ -45,6 +45,7 @@ use parking_lot::Mutex;
 use service::{
     backoff::Backoff,
     config::{ConfigError, RunConfig},
+    role::Work,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -71,26 +72,28 @@ const SHOW: Duration = Duration::from_secs(5);
 /// # Errors
 /// [`RatingError`] where the run has nothing that could be rated, or its files cannot be used. The model store or the inference
 /// server being away is no error.
-pub async fn run(config: RunConfig, shutdown: CancellationToken) -> Result<(), RatingError> {
-    report::register();
-    check_game(&config.game.name)?;
-    let sprt = duel::sprt(&config.rating)?;
-    let _lock = take(&config.rating.folder)?;
-    let folder = &config.rating.folder;
-    let rater = Rater {
-        repository: Repository::open(&config.checkpoints.store)?,
-        results: Results::open(folder)?,
-        reporter: Reporter::open(folder).map_err(|source| RatingError::Io {
-            path: folder.clone(),
-            source,
-        })?,
-        networks: Arc::new(Mutex::new(duel::networks(&config))),
-        sprt,
-        config: Arc::new(config),
-        shutdown,
-        told: None,
-    };
-    rater.work().await
+pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
+    Box::pin(async move {
+        report::register();
+        check_game(&config.game.name)?;
+        let sprt = duel::sprt(&config.rating)?;
+        let _lock = take(&config.rating.folder)?;
+        let folder = &config.rating.folder;
+        let rater = Rater {
+            repository: Repository::open(&config.checkpoints.store)?,
+            results: Results::open(folder)?,
+            reporter: Reporter::open(folder).map_err(|source| RatingError::Io {
+                path: folder.clone(),
+                source,
+            })?,
+            networks: Arc::new(Mutex::new(duel::networks(&config))),
+            sprt,
+            config: Arc::new(config),
+            shutdown,
+            told: None,
+        };
+        Ok(rater.work().await?)
+    })
 }
 
 /// Checks that a game has somebody to play against.

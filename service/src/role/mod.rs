@@ -5,10 +5,12 @@
 //! use service::role::{self, Role};
 //!
 //! fn main() -> ExitCode {
-//!     role::main(Role::Actor, |config, shutdown| async move {
-//!         shutdown.cancelled().await; // play, until asked to stop
-//!         drop(config);
-//!         Ok(())
+//!     role::main(Role::Actor, |config, shutdown| {
+//!         Box::pin(async move {
+//!             shutdown.cancelled().await; // play, until asked to stop
+//!             drop(config);
+//!             Ok(())
+//!         })
 //!     })
 //! }
 //! ```
@@ -20,9 +22,10 @@ mod logging;
 mod probe;
 mod stop;
 
-use std::{future::Future, path::Path, process::ExitCode, time::Duration};
+use std::{path::Path, process::ExitCode, time::Duration};
 
 use anyhow::Context;
+use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -117,22 +120,20 @@ impl Role {
     }
 }
 
+/// A role at work, until it ends. Boxed, so that a role is compiled in its own crate and not once more in each that runs it.
+pub type Work = BoxFuture<'static, anyhow::Result<()>>;
+
+/// What a role's crate offers: it works as the configuration says until the token is cancelled.
+pub type Run = fn(RunConfig, CancellationToken) -> Work;
+
 /// Runs a role as a process: reads arguments and configuration, starts logs, metrics page and health, turns
 /// signals into `shutdown`, and gives the exit code. `run` ends soon after `shutdown` is cancelled.
-pub fn main<Run, Ended>(role: Role, run: Run) -> ExitCode
-where
-    Run: FnOnce(RunConfig, CancellationToken) -> Ended,
-    Ended: Future<Output = anyhow::Result<()>>,
-{
+pub fn main(role: Role, run: Run) -> ExitCode {
     main_with(role, Arguments::parse_for(role.binary(), role.about()), run)
 }
 
 /// As [`main`], for a role whose arguments were read already: see [`Role::subcommand`].
-pub fn main_with<Run, Ended>(role: Role, arguments: Arguments, run: Run) -> ExitCode
-where
-    Run: FnOnce(RunConfig, CancellationToken) -> Ended,
-    Ended: Future<Output = anyhow::Result<()>>,
-{
+pub fn main_with(role: Role, arguments: Arguments, run: Run) -> ExitCode {
     if let Some(address) = &arguments.probe {
         return match probe::probe(address) {
             Ok(()) => ExitCode::SUCCESS,
@@ -164,11 +165,7 @@ where
     code
 }
 
-fn run_with<Run, Ended>(role: Role, arguments: &Arguments, run: Run) -> ExitCode
-where
-    Run: FnOnce(RunConfig, CancellationToken) -> Ended,
-    Ended: Future<Output = anyhow::Result<()>>,
-{
+fn run_with(role: Role, arguments: &Arguments, run: Run) -> ExitCode {
     let config = match load_with(arguments.config.as_deref(), &arguments.overrides) {
         Ok(config) => config,
         Err(error) => return unusable(role, arguments.config.as_deref(), &error),
@@ -199,16 +196,7 @@ fn unusable(role: Role, file: Option<&Path>, error: &ConfigError) -> ExitCode {
     ExitCode::from(2)
 }
 
-fn run_to_end<Run, Ended>(
-    role: Role,
-    arguments: &Arguments,
-    config: RunConfig,
-    run: Run,
-) -> anyhow::Result<()>
-where
-    Run: FnOnce(RunConfig, CancellationToken) -> Ended,
-    Ended: Future<Output = anyhow::Result<()>>,
-{
+fn run_to_end(role: Role, arguments: &Arguments, config: RunConfig, run: Run) -> anyhow::Result<()> {
     // Before any thread is started: on Linux a thread inherits what its creator had.
     if let Some(nice) = arguments.nice {
         rustix::process::nice(nice).context("cannot set the process's niceness")?;
