@@ -42,6 +42,8 @@ pub struct HostBatch {
     pub positions_inserted: u64,
     /// Positions ever inserted, also into earlier stores of the run: what samples are counted against.
     pub inserted: u64,
+    /// Samples that were allowed and will not be drawn ([`crate::ledger`]).
+    pub forgone: u64,
     /// Positions in the store's window.
     pub window_positions: u64,
     /// Where there are several stores, what each of them had counted when it last said so.

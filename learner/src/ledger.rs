@@ -1,5 +1,10 @@
 //! How many samples may be drawn: the ratio of samples trained on to positions inserted.
 //!
+//! Samples that were allowed for a position and not drawn before it left the window are forgone. Otherwise a learner that was
+//! away, or one that begins on an old store, would spend on the present window what all the positions before it had been
+//! allowed, and train on these few again and again. So of what lies in the window at most `ratio` samples for each position
+//! are ever owed.
+//!
 //! Only what is asked of the stores is counted here, so that batches on their way count as well. Each store's own count is
 //! remembered by its name, so that one that is away for a while, or comes late, is counted neither twice nor not at all. Pure;
 //! no clock.
@@ -15,6 +20,8 @@ pub struct Ledger {
     min_positions: u64,
     /// Samples trained on or on their way.
     samples: u64,
+    /// Samples that were allowed for positions and not drawn while these were in the window.
+    forgone: u64,
     /// Positions inserted, also into earlier stores.
     inserted: u64,
     /// The stores' own counts, by name.
@@ -76,6 +83,7 @@ impl Ledger {
             samples_per_position,
             min_positions,
             samples: progress.samples,
+            forgone: progress.forgone,
             inserted: progress.inserted,
             stores,
             unnamed,
@@ -108,9 +116,12 @@ impl Ledger {
         *last = store_inserted;
     }
 
-    /// Takes in how many positions there are to draw from.
-    pub fn set_window(&mut self, positions: u64) {
+    /// Takes in how many positions there are to draw from, and how many in all windows, those of stores that are away included.
+    pub fn set_window(&mut self, positions: u64, everywhere: u64) {
         self.window = positions;
+        let retired = self.inserted.saturating_sub(everywhere);
+        let due = (self.samples_per_position * retired as f64) as u64;
+        self.forgone += due.saturating_sub(self.samples + self.forgone);
     }
 
     /// Whole batches that may be asked for now; else what is missing.
@@ -125,9 +136,9 @@ impl Ledger {
             });
         }
         let most = (self.samples_per_position * self.inserted as f64) as u64;
-        match most.saturating_sub(self.samples) / (batch_size.max(1) as u64) {
+        match most.saturating_sub(self.samples + self.forgone) / (batch_size.max(1) as u64) {
             0 => Err(Waiting::More {
-                ratio: self.samples as f64 / self.inserted.max(1) as f64,
+                ratio: (self.samples + self.forgone) as f64 / self.inserted.max(1) as f64,
                 allowed: self.samples_per_position,
             }),
             batches => Ok(batches),
@@ -137,6 +148,11 @@ impl Ledger {
     /// A batch of so many samples is on its way.
     pub fn take(&mut self, samples: u64) {
         self.samples += samples;
+    }
+
+    /// Samples that were allowed and will not be drawn.
+    pub fn forgone(&self) -> u64 {
+        self.forgone
     }
 
     /// Positions inserted, also into earlier stores.
@@ -175,7 +191,7 @@ mod tests {
 
     fn observe(ledger: &mut Ledger, inserted: u64, window: u64) {
         ledger.observe("store", inserted);
-        ledger.set_window(window);
+        ledger.set_window(window, window);
     }
 
     #[test]
@@ -259,7 +275,61 @@ mod tests {
         assert_eq!(alone.inserted(), 1_281);
     }
 
+    #[test]
+    fn what_was_allowed_for_positions_that_left_the_window_is_forgone() {
+        // Away while 900,000 positions went through a window of 1,000.
+        let away = Progress {
+            samples: 190_000,
+            inserted: 100_000,
+            store_inserted: 100_000,
+            ..Progress::default()
+        };
+        let mut ledger = ledger(&away);
+        observe(&mut ledger, 1_000_000, 1_000);
+        assert_eq!(ledger.forgone(), 2 * 999_000 - 190_000);
+        assert_eq!(ledger.allowed(1), Ok(2_000));
+        ledger.take(1_500);
+        observe(&mut ledger, 1_000_000, 1_000);
+        assert_eq!(ledger.allowed(1), Ok(500));
+
+        // A restart gives nothing back.
+        let progress = Progress {
+            samples: 191_500,
+            inserted: ledger.inserted(),
+            store_inserted: ledger.store_inserted(),
+            forgone: ledger.forgone(),
+            ..Progress::default()
+        };
+        let mut resumed = Ledger::new(2.0, 100, &progress, &names(&["store"]));
+        observe(&mut resumed, 1_000_100, 1_000);
+        assert_eq!(resumed.allowed(1), Ok(700));
+
+        // A store that is away takes nothing along.
+        resumed.set_window(400, 1_000);
+        assert_eq!(resumed.allowed(1), Ok(700));
+    }
+
     proptest! {
+        /// No position is worth more than the ratio of samples that are still to be drawn, however fast the window moves.
+        #[test]
+        fn no_more_is_ever_owed_than_the_window_is_worth(
+            moves in proptest::collection::vec((0u64..5_000, 0u64..20_000), 1..50),
+            window in 1u64..4_000,
+            ratio in 0.1f64..8.0,
+        ) {
+            let mut ledger = Ledger::new(ratio, 1, &Progress::default(), &names(&["store"]));
+            let (mut inserted, mut used) = (0u64, 0);
+            for (more, wanted) in moves {
+                inserted += more;
+                observe(&mut ledger, inserted, inserted.min(window));
+                let allowed = ledger.allowed(1).unwrap_or(0);
+                prop_assert!(allowed as f64 <= ratio * inserted.min(window) as f64 + 1.0);
+                ledger.take(allowed.min(wanted));
+                used += allowed.min(wanted);
+                prop_assert!(used as f64 <= ratio * inserted as f64);
+            }
+        }
+
         #[test]
         fn the_ratio_is_never_exceeded(
             insertions in proptest::collection::vec(0u64..500, 1..50),

@@ -15,6 +15,8 @@ use crate::batches::{BatchError, HostBatch, Packer};
 pub struct Counted {
     /// Positions ever inserted, also into earlier stores of the run.
     pub inserted: u64,
+    /// Samples that were allowed and will not be drawn.
+    pub forgone: u64,
     /// Where there are several stores, positions ever inserted into all of them, and into each.
     pub stores: Option<(u64, BTreeMap<String, u64>)>,
 }

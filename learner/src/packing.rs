@@ -80,6 +80,7 @@ impl<'a> Packing<'a> {
                 moves_left: by.moves_left.then(|| Vec::with_capacity(positions)),
                 positions_inserted: batch.positions_inserted,
                 inserted: batch.positions_inserted,
+                forgone: 0,
                 window_positions: batch.window_positions,
                 stores: BTreeMap::new(),
             },

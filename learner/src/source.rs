@@ -10,7 +10,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use proto::v1::{Batch, SampleRequest, StatsRequest, replay_store_client::ReplayStoreClient};
+use proto::v1::{Batch, Purpose, SampleRequest, StatsRequest, replay_store_client::ReplayStoreClient};
 use service::{
     backoff::Backoff,
     config::LearnerConfig,
@@ -25,6 +25,7 @@ use crate::{
     loaders::{Counted, Loaders, Packed},
     stores::{Stores, merged},
     train::Progress,
+    validation::Measured,
 };
 
 /// Batches that are held ready, checked and packed. A limit in time as well: a batch is drawn from the window of its moment.
@@ -66,7 +67,7 @@ pub enum SourceError {
 #[derive(Debug, Default)]
 pub struct StoreView {
     games_inserted: AtomicU64,
-    held_out: Mutex<Option<HostBatch>>,
+    measured: Mutex<Option<Measured>>,
 }
 
 impl StoreView {
@@ -75,9 +76,9 @@ impl StoreView {
         self.games_inserted.load(Ordering::Relaxed)
     }
 
-    /// Positions of games that are held out of training, drawn not long ago; once.
-    pub fn take_held_out(&self) -> Option<HostBatch> {
-        self.held_out.lock().take()
+    /// Positions to measure a network by, drawn not long ago; once.
+    pub fn take_measured(&self) -> Option<Measured> {
+        self.measured.lock().take()
     }
 }
 
@@ -234,7 +235,7 @@ impl Source {
         // There is one sender, so what is free stays free.
         drop(self.out.reserve().await.map_err(|_| Interruption::Closed)?);
         if self.stats_at.is_none_or(|at| at.elapsed() >= STATS) {
-            self.ask_stats().await?;
+            self.ask_stats(false).await?;
         }
         let allowed = loop {
             match self.ledger.allowed(self.batch_size) {
@@ -245,7 +246,7 @@ impl Source {
         metrics::gauge!("minuet_learner_waiting").set(0.0);
         self.mentioned_at = None;
         let batches = allowed.min(self.out.capacity().max(1) as u64);
-        self.draw_held_out().await?;
+        self.draw_measured().await?;
         let drawn = match self.from.clone() {
             Origin::One { name, client } => self.draw(client, &name, batches).await,
             Origin::Several(stores) => {
@@ -271,13 +272,14 @@ impl Source {
             () = tokio::time::sleep(POLL) => {}
             () = self.out.closed() => return Err(Interruption::Closed),
         }
-        self.ask_stats().await
+        self.ask_stats(true).await
     }
 
-    async fn ask_stats(&mut self) -> Result<(), Interruption> {
-        let (games, inserted, window) = match &mut self.from {
+    /// Learns what the stores hold. One that hears that its positions are waited for holds no games back.
+    async fn ask_stats(&mut self, awaits_positions: bool) -> Result<(), Interruption> {
+        let (games, inserted, window, everywhere) = match &mut self.from {
             Origin::One { name, client } => {
-                let mut request = tonic::Request::new(StatsRequest::default());
+                let mut request = tonic::Request::new(StatsRequest { awaits_positions });
                 request.set_timeout(SILENCE);
                 let stats = client.stats(request).await?.into_inner();
                 self.ledger.observe(name, stats.positions_inserted);
@@ -285,26 +287,30 @@ impl Source {
                     stats.games_inserted,
                     stats.positions_inserted,
                     stats.window_positions,
+                    stats.window_positions,
                 )
             }
             Origin::Several(stores) => {
                 // They are asked all the time; what is known of them is looked at here.
-                let (mut games, mut inserted, mut window) = (0, 0, 0);
+                stores.known().await;
+                let (mut games, mut inserted, mut window, mut everywhere) = (0, 0, 0, 0);
                 for (name, counts, is_there) in stores.counts() {
                     self.ledger.observe(name, counts.positions_inserted);
                     games += counts.games_inserted;
                     inserted += counts.positions_inserted;
                     window += if is_there { counts.window_positions } else { 0 };
+                    everywhere += counts.window_positions;
                 }
                 metrics::gauge!("minuet_learner_stores_away").set(stores.away() as f64);
-                (games, inserted, window)
+                (games, inserted, window, everywhere)
             }
         };
-        self.ledger.set_window(window);
+        self.ledger.set_window(window, everywhere);
         self.view.games_inserted.store(games, Ordering::Relaxed);
         self.stats_at = Some(Instant::now());
         metrics::gauge!("minuet_learner_positions_inserted").set(inserted as f64);
         metrics::gauge!("minuet_learner_window_positions").set(window as f64);
+        metrics::gauge!("minuet_learner_samples_forgone").set(self.ledger.forgone() as f64);
         Ok(())
     }
 
@@ -317,32 +323,43 @@ impl Source {
             first_batch: self.next_batch,
             min_positions: self.min_positions,
             auxiliary: self.packer.wants_auxiliary(),
-            held_out: false,
+            purpose: Purpose::Training.into(),
         }
     }
 
     /// Draws positions to validate on, in time for the next checkpoint. Of several stores one has its turn.
-    async fn draw_held_out(&mut self) -> Result<(), Interruption> {
+    async fn draw_measured(&mut self) -> Result<(), Interruption> {
         let period = self.next_batch / self.validation_batches.max(1);
         if self.validated_at.replace(period) == Some(period) {
             return Ok(());
         }
-        let request = SampleRequest {
-            batch_size: VALIDATION_POSITIONS,
-            min_positions: 0,
-            held_out: true,
-            ..self.request(1)
+        let Some(held_out) = self.draw_for(Purpose::HeldOut, period).await? else {
+            return Ok(());
         };
-        let drawn = match self.from.clone() {
-            Origin::One { client, .. } => first_batch(client, request).await?,
-            Origin::Several(stores) => stores.held_out(request, period).await?,
+        let Some(trained) = self.draw_for(Purpose::Trained, period).await? else {
+            return Ok(());
         };
-        let Some(batch) = drawn else { return Ok(()) };
-        match self.packer.pack(&batch) {
-            Ok(batch) => *self.view.held_out.lock() = Some(batch),
+        match self.packer.pack(&held_out).and_then(|held_out| {
+            let trained = self.packer.pack(&trained)?;
+            Ok(Measured { held_out, trained })
+        }) {
+            Ok(measured) => *self.view.measured.lock() = Some(measured),
             Err(error) => self.refuse(error)?,
         }
         Ok(())
+    }
+
+    async fn draw_for(&self, purpose: Purpose, turn: u64) -> Result<Option<Batch>, Interruption> {
+        let request = SampleRequest {
+            batch_size: VALIDATION_POSITIONS,
+            min_positions: 0,
+            purpose: purpose.into(),
+            ..self.request(1)
+        };
+        Ok(match self.from.clone() {
+            Origin::One { client, .. } => first_batch(client, request).await?,
+            Origin::Several(stores) => stores.by_turns(request, turn).await?,
+        })
     }
 
     /// Draws from several stores, a batch at a time.
@@ -374,7 +391,7 @@ impl Source {
                 .await?;
         }
         // Their windows have grown meanwhile.
-        self.ask_stats().await
+        self.ask_stats(false).await
     }
 
     async fn draw(
@@ -391,7 +408,8 @@ impl Source {
                 return Err(tonic::Status::data_loss(text).into());
             }
             self.ledger.observe(name, batch.positions_inserted);
-            self.ledger.set_window(batch.window_positions);
+            self.ledger
+                .set_window(batch.window_positions, batch.window_positions);
             self.take(batch).await?;
         }
         Ok(())
@@ -404,6 +422,7 @@ impl Source {
         let has_several = matches!(self.from, Origin::Several(_));
         let counted = Counted {
             inserted: self.ledger.inserted(),
+            forgone: self.ledger.forgone(),
             stores: has_several.then(|| (self.ledger.store_inserted(), self.ledger.stores())),
         };
         self.loaders.begin(batch, counted);
@@ -445,6 +464,7 @@ impl Source {
         self.unusable = 0;
         self.ledger.take(batch.positions as u64);
         batch.inserted = counted.inserted;
+        batch.forgone = counted.forgone;
         if let Some((inserted, stores)) = counted.stores {
             batch.positions_inserted = inserted;
             batch.stores = stores;

@@ -115,6 +115,15 @@ impl Stores {
         self.is_waiting.store(is_waiting, Ordering::Relaxed);
     }
 
+    /// Waits until each store has answered or failed to: whoever is fastest after a start would give the first batches alone.
+    pub async fn known(&self) {
+        for store in &self.stores {
+            let mut seen = store.seen.subscribe();
+            // The sender lives as long as this.
+            let _ = seen.wait_for(|seen| seen.counts.is_some() || seen.is_away).await;
+        }
+    }
+
     /// What each store held when it last answered, and whether it answers now; those that never did are left out.
     pub fn counts(&self) -> Vec<(&str, Counts, bool)> {
         let known = self.stores.iter().filter_map(|store| {
@@ -130,11 +139,11 @@ impl Stores {
         seen.filter(|seen| seen.is_away).count()
     }
 
-    /// A batch of held-out games from the store whose `turn` it is among those that answer; `None` where it has none.
+    /// A batch to measure by from the store whose `turn` it is among those that answer; `None` where it has none.
     ///
     /// # Errors
     /// The store's status.
-    pub async fn held_out(&self, request: SampleRequest, turn: u64) -> Result<Option<Batch>, Status> {
+    pub async fn by_turns(&self, request: SampleRequest, turn: u64) -> Result<Option<Batch>, Status> {
         let present: Vec<&Arc<Store>> = self
             .stores
             .iter()

@@ -34,6 +34,9 @@ pub struct Progress {
     pub next_batch: u64,
     /// Positions inserted into the store, as far as seen.
     pub inserted: u64,
+    /// Samples that were allowed for positions and not drawn while these were in the window.
+    #[serde(default)]
+    pub forgone: u64,
     /// The store's own count when it was last seen, of several stores the sum; a smaller one means another store.
     pub store_inserted: u64,
     /// Where there are several stores, each one's own count when it was last seen, by its name.
@@ -254,6 +257,7 @@ impl Trainer {
         self.progress.samples += batch.positions as u64;
         self.progress.next_batch = batch.number + 1;
         self.progress.inserted = batch.inserted;
+        self.progress.forgone = batch.forgone;
         self.progress.store_inserted = batch.positions_inserted;
         self.progress.stores.clone_from(&batch.stores);
     }

@@ -1,5 +1,5 @@
-//! What a checkpoint is worth on games that nothing was trained on, and how much better it is on those that it was just trained
-//! on: the gap between the two grows when a network learns games by heart (too many samples for each position, too small a window).
+//! What a checkpoint is worth on games that nothing was trained on, and how much better it is on those that training draws
+//! from, both drawn evenly from all of the window: the gap between the two grows when a network learns games by heart (too many samples for each position, too small a window).
 
 use serde::Serialize;
 
@@ -7,6 +7,15 @@ use crate::{
     batches::HostBatch,
     train::{TrainError, Trainer},
 };
+
+/// Positions to measure a network by.
+#[derive(Debug)]
+pub struct Measured {
+    /// Of games that are held out of training.
+    pub held_out: HostBatch,
+    /// Of the games that training draws from.
+    pub trained: HostBatch,
+}
 
 /// What the published network makes of some positions, in evaluation, in f32.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -22,7 +31,7 @@ pub struct Fit {
 pub struct Validation {
     /// On games that are held out of training.
     pub held_out: Fit,
-    /// On the batch that was trained on last.
+    /// On games that training draws from.
     pub trained: Fit,
 }
 
@@ -31,10 +40,10 @@ impl Validation {
     ///
     /// # Errors
     /// [`TrainError`] where torch fails, or an answer is not finite.
-    pub fn measure(trainer: &Trainer, held_out: &HostBatch, trained: &HostBatch) -> Result<Self, TrainError> {
+    pub fn measure(trainer: &Trainer, by: &Measured) -> Result<Self, TrainError> {
         Ok(Self {
-            held_out: trainer.fit(held_out)?,
-            trained: trainer.fit(trained)?,
+            held_out: trainer.fit(&by.held_out)?,
+            trained: trainer.fit(&by.trained)?,
         })
     }
 

@@ -36,8 +36,6 @@ pub struct Worker {
     checkpoint_steps: u64,
     /// What the next export is proven on.
     proof_rows: Vec<u32>,
-    /// What was trained on last, to compare held-out games with.
-    trained: Option<HostBatch>,
     /// The last checkpoint, to go back to.
     safe: Snapshot,
     published_step: u64,
@@ -124,7 +122,6 @@ impl Worker {
             batches,
             checkpoint_steps: config.learner.checkpoint_steps,
             proof_rows,
-            trained: None,
             safe,
             rolled_back: false,
             refused: 0,
@@ -147,7 +144,6 @@ impl Worker {
             self.reporter.waited(asked.elapsed());
             self.decide_precision(&batch)?;
             self.step(&batch)?;
-            self.trained = Some(batch);
             let step = self.trainer.progress.step;
             if step > self.published_step && is_due(step, self.checkpoint_steps) {
                 self.publish()?;
@@ -194,8 +190,8 @@ impl Worker {
 
     /// Where games are held out, and some have come by now.
     fn validate(&mut self) -> anyhow::Result<()> {
-        if let (Some(held_out), Some(trained)) = (self.view.take_held_out(), &self.trained) {
-            let validation = Validation::measure(&self.trainer, &held_out, trained)
+        if let Some(measured) = self.view.take_measured() {
+            let validation = Validation::measure(&self.trainer, &measured)
                 .context("cannot measure what was learned on held-out games")?;
             self.reporter.validated(self.trainer.progress.step, &validation);
         }

@@ -1,9 +1,13 @@
 //! The two-sided bound on uses of a position: whichever side is ahead waits for the other.
 //!
 //! ```text
-//! batches wait while   sampled + batch > max_uses · inserted
+//! batches wait while   used + batch > max_uses · inserted
 //! games wait while     sampled < min_uses · (inserted − slack)     and no batch is waiting
 //! ```
+//!
+//! Used is what was sampled, and what was allowed of positions that left the window before it was sampled: at any moment at most
+//! `max_uses` samples are still to be had for each position of the window. Without that, games that came while nobody
+//! trained would let somebody train on the present window as often as if it were all of them.
 //!
 //! (Reverb's rate limiter, with a slack on one side.) The last condition makes a deadlock impossible, whatever the
 //! settings are and whatever a restart has done to the counts: a batch that waits, for more positions or for the bound,
@@ -35,10 +39,18 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Whether `positions` more may be sampled.
-    pub fn may_sample(&self, ledger: &Ledger, positions: u64) -> bool {
-        let sampled = ledger.positions_sampled.saturating_add(positions) as f64;
-        self.max_uses <= 0.0 || sampled <= self.max_uses * ledger.positions_inserted as f64
+    /// Uses that are lost now that only `window` positions are left to draw from.
+    pub fn forgone(&self, ledger: &Ledger, window: u64) -> u64 {
+        let retired = ledger.positions_inserted.saturating_sub(window);
+        let due = (self.max_uses.max(0.0) * retired as f64) as u64;
+        due.saturating_sub(ledger.positions_used)
+    }
+
+    /// Whether `positions` more may be sampled from a window of `window` positions.
+    pub fn may_sample(&self, ledger: &Ledger, window: u64, positions: u64) -> bool {
+        let used = ledger.positions_used + self.forgone(ledger, window);
+        let most = self.max_uses * ledger.positions_inserted as f64;
+        self.max_uses <= 0.0 || used.saturating_add(positions) as f64 <= most
     }
 
     /// Whether more games may come in, as far as the samples go.
@@ -124,13 +136,14 @@ mod tests {
     proptest! {
         /// Whatever the counts are, one side can move: a batch may be drawn, or it waits and games are let in.
         #[test]
-        fn one_side_can_always_move(min in 0.0f64..4.0, more in 0.0f64..4.0, slack in 0u64..1000, inserted in 0u64..100_000, sampled in 0u64..400_000, batch in 1u64..5000) {
+        fn one_side_can_always_move(min in 0.0f64..4.0, more in 0.0f64..4.0, slack in 0u64..1000, inserted in 0u64..100_000, window in 0u64..100_000, sampled in 0u64..400_000, batch in 1u64..5000) {
             let bounds = Bounds { min_uses: min, max_uses: min + more, slack };
-            let ledger = Ledger { positions_inserted: inserted, positions_sampled: sampled, ..Ledger::new() };
+            let ledger = Ledger { positions_inserted: inserted, positions_sampled: sampled, positions_used: sampled, ..Ledger::new() };
+            let window = window.min(inserted);
             let gate = Gate::default();
-            let held = (!bounds.may_sample(&ledger, batch)).then(|| gate.batch_waits());
+            let held = (!bounds.may_sample(&ledger, window, batch)).then(|| gate.batch_waits());
             prop_assert!(held.is_none() || gate.batches_wait());
-            prop_assert!(bounds.may_sample(&ledger, batch) || bounds.may_insert(&ledger) || gate.batches_wait());
+            prop_assert!(bounds.may_sample(&ledger, window, batch) || bounds.may_insert(&ledger) || gate.batches_wait());
             drop(held);
             prop_assert!(!gate.batches_wait() && !gate.lets_in());
             gate.somebody_waits();
@@ -143,6 +156,7 @@ mod tests {
         let ledger = |inserted, sampled| Ledger {
             positions_inserted: inserted,
             positions_sampled: sampled,
+            positions_used: sampled,
             ..Ledger::new()
         };
         let bounds = Bounds {
@@ -150,11 +164,16 @@ mod tests {
             max_uses: 2.0,
             slack: 100,
         };
-        assert!(bounds.may_sample(&ledger(100, 150), 50));
-        assert!(!bounds.may_sample(&ledger(100, 150), 51));
+        assert!(bounds.may_sample(&ledger(100, 150), 100, 50));
+        assert!(!bounds.may_sample(&ledger(100, 150), 100, 51));
+        // 70 of 100 positions have gone, and with them 10 uses more than were made.
+        assert_eq!(bounds.forgone(&ledger(100, 130), 30), 10);
+        assert!(bounds.may_sample(&ledger(100, 130), 30, 60));
+        assert!(!bounds.may_sample(&ledger(100, 130), 30, 61));
+        assert_eq!(bounds.forgone(&ledger(100, 150), 30), 0);
         assert!(bounds.may_insert(&ledger(300, 200)));
         assert!(!bounds.may_insert(&ledger(301, 200)));
         let off = Bounds::default();
-        assert!(off.may_sample(&ledger(0, 0), 1_000) && off.may_insert(&ledger(1_000, 0)));
+        assert!(off.may_sample(&ledger(0, 0), 0, 1_000) && off.may_insert(&ledger(1_000, 0)));
     }
 }

@@ -28,14 +28,19 @@ pub struct Ledger {
     pub positions_inserted: u64,
     /// Positions ever sampled, with what is reserved.
     pub positions_sampled: u64,
+    /// What counts against [`crate::gate::Bounds::max_uses`]: positions sampled, and uses that were allowed of positions
+    /// and not made while these were in the window; with what is reserved.
+    pub positions_used: u64,
     /// Games that were sent again after they had been stored.
     pub duplicates: u64,
     /// Games that were acknowledged and could not be read back.
     pub damaged_games: u64,
 }
 
-const MAGIC: [u8; 4] = *b"MnL1";
-/// Bytes of a packed ledger: magic, generation, six counts, crc32.
+const MAGIC: [u8; 4] = *b"MnL2";
+/// Ledgers without uses had eight bytes for each of the last two counts.
+const MAGIC_WITHOUT_USES: [u8; 4] = *b"MnL1";
+/// Bytes of a packed ledger: magic, generation, five counts of eight bytes and two of four, crc32.
 pub const LEDGER_BYTES: usize = 64;
 /// Each slot has a sector of its own.
 const SLOT: u64 = 4096;
@@ -59,8 +64,8 @@ impl Ledger {
             self.games_inserted,
             self.positions_inserted,
             self.positions_sampled,
-            self.duplicates,
-            self.damaged_games,
+            self.positions_used,
+            u64::from(saturated(self.duplicates)) | u64::from(saturated(self.damaged_games)) << 32,
         ];
         for (slot, number) in bytes[4..60].chunks_exact_mut(8).zip(numbers) {
             slot.copy_from_slice(&number.to_le_bytes());
@@ -74,7 +79,8 @@ impl Ledger {
     pub fn unpack(bytes: &[u8]) -> Option<(Self, u64)> {
         let bytes = bytes.first_chunk::<LEDGER_BYTES>()?;
         let (body, crc) = bytes.split_last_chunk::<4>()?;
-        if body[..4] != MAGIC || checksum(body, &[]) != u32::from_le_bytes(*crc) {
+        let has_uses = body[..4] == MAGIC;
+        if !(has_uses || body[..4] == MAGIC_WITHOUT_USES) || checksum(body, &[]) != u32::from_le_bytes(*crc) {
             return None;
         }
         let mut numbers = [0u64; 7];
@@ -87,22 +93,27 @@ impl Ledger {
             games_inserted,
             positions_inserted,
             positions_sampled,
-            duplicates,
-            damaged_games,
+            sixth,
+            seventh,
         ] = numbers;
+        let (positions_used, duplicates, damaged_games) = match has_uses {
+            true => (sixth, seventh & u64::from(u32::MAX), seventh >> 32),
+            false => (positions_sampled, sixth, seventh),
+        };
         let ledger = Self {
             next_sequence,
             games_inserted,
             positions_inserted,
             positions_sampled,
+            positions_used,
             duplicates,
             damaged_games,
         };
         Some((ledger, generation))
     }
 
-    /// What two copies say together: counts only ever rise, so the higher is the later. The count of
-    /// samples is this copy's, if it has one, for giving back a reservation lowers it.
+    /// What two copies say together: counts only ever rise, so the higher is the later. The counts of
+    /// samples and uses are this copy's, if it has them, for giving back a reservation lowers them.
     #[must_use]
     pub fn merged(self, other: Self) -> Self {
         Self {
@@ -113,10 +124,18 @@ impl Ledger {
                 0 => other.positions_sampled,
                 sampled => sampled,
             },
+            positions_used: match self.positions_used {
+                0 => other.positions_used,
+                used => used,
+            },
             duplicates: self.duplicates.max(other.duplicates),
             damaged_games: self.damaged_games.max(other.damaged_games),
         }
     }
+}
+
+fn saturated(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// The file with the ledger's second copy.
@@ -193,6 +212,7 @@ pub struct Keeper {
     file: LedgerFile,
     durable: Ledger,
     sampled: u64,
+    used: u64,
     is_dirty: bool,
 }
 
@@ -209,6 +229,7 @@ impl Keeper {
             file,
             durable: ledger,
             sampled: ledger.positions_sampled,
+            used: ledger.positions_used,
             is_dirty: false,
         })
     }
@@ -217,6 +238,7 @@ impl Keeper {
     pub fn now(&self) -> Ledger {
         Ledger {
             positions_sampled: self.sampled,
+            positions_used: self.used,
             ..self.durable
         }
     }
@@ -252,22 +274,24 @@ impl Keeper {
         Ok(())
     }
 
-    /// Counts `positions` as sampled; they are durable when this returns.
+    /// Counts `positions` as sampled and used, of which `forgone` uses were lost before; durable when this returns.
     ///
     /// # Errors
     /// What the file system reports; nothing may be sent then.
-    pub fn sampled(&mut self, positions: u64) -> io::Result<()> {
+    pub fn sampled(&mut self, positions: u64, forgone: u64) -> io::Result<()> {
         let sampled = self.sampled + positions;
-        if sampled > self.durable.positions_sampled {
-            let ahead = (sampled / 128).min(MAX_RESERVATION);
+        let used = self.used + forgone + positions;
+        if sampled > self.durable.positions_sampled || used > self.durable.positions_used {
+            let ahead = |count: u64| count + (count / 128).min(MAX_RESERVATION);
             let reserved = Ledger {
-                positions_sampled: sampled + ahead,
+                positions_sampled: ahead(sampled),
+                positions_used: ahead(used),
                 ..self.durable
             };
             self.file.write(&reserved, true)?;
             self.durable = reserved;
         }
-        self.sampled = sampled;
+        (self.sampled, self.used) = (sampled, used);
         Ok(())
     }
 
@@ -289,13 +313,14 @@ mod tests {
     use crate::files::Real;
 
     fn any_ledger() -> impl Strategy<Value = Ledger> {
-        any::<[u64; 6]>().prop_map(|numbers| Ledger {
+        any::<([u64; 5], [u32; 2])>().prop_map(|(numbers, small)| Ledger {
             next_sequence: numbers[0],
             games_inserted: numbers[1],
             positions_inserted: numbers[2],
             positions_sampled: numbers[3],
-            duplicates: numbers[4],
-            damaged_games: numbers[5],
+            positions_used: numbers[4],
+            duplicates: small[0].into(),
+            damaged_games: small[1].into(),
         })
     }
 
@@ -354,20 +379,47 @@ mod tests {
             }
         };
         let mut keeper = reopen();
-        let mut sampled = 0;
+        let (mut sampled, mut used) = (0, 0);
         for round in 0..300 {
-            keeper.sampled(256).unwrap();
+            keeper.sampled(256, 44).unwrap();
             sampled += 256;
+            used += 300;
             assert_eq!(keeper.now().positions_sampled, sampled);
+            assert_eq!(keeper.now().positions_used, used);
             if round % 50 == 49 {
                 let killed = reopen();
                 let counted = killed.now().positions_sampled;
                 assert!(counted >= sampled && counted <= sampled + sampled / 128);
-                keeper = killed;
                 sampled = counted;
+                let counted = killed.now().positions_used;
+                assert!(counted >= used && counted <= used + used / 128);
+                used = counted;
+                keeper = killed;
             }
         }
         keeper.close().unwrap();
-        assert_eq!(reopen().now().positions_sampled, sampled);
+        let now = reopen().now();
+        assert_eq!((now.positions_sampled, now.positions_used), (sampled, used));
+    }
+
+    #[test]
+    fn ledgers_without_uses_are_read() {
+        let mut bytes = [0; LEDGER_BYTES];
+        bytes[..4].copy_from_slice(b"MnL1");
+        for (number, slot) in (1u64..).zip(bytes[4..60].chunks_exact_mut(8)) {
+            slot.copy_from_slice(&number.to_le_bytes());
+        }
+        let crc = checksum(&bytes[..60], &[]);
+        bytes[60..].copy_from_slice(&crc.to_le_bytes());
+        let expected = Ledger {
+            next_sequence: 2,
+            games_inserted: 3,
+            positions_inserted: 4,
+            positions_sampled: 5,
+            positions_used: 5,
+            duplicates: 6,
+            damaged_games: 7,
+        };
+        assert_eq!(Ledger::unpack(&bytes), Some((expected, 1)));
     }
 }

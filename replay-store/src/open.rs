@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    io,
     path::Path,
     sync::{Arc, atomic::AtomicU64},
 };
@@ -146,12 +147,31 @@ pub fn open(settings: Settings, files: Arc<dyn Files>) -> Result<Opened, OpenErr
     })
 }
 
+/// What a retired volume is called while it is removed.
+const RETIRED: &str = "retired";
+
+/// Removes a volume's folder, so that it is there whole or not at all: half of one would be taken for a damaged one.
+///
+/// # Errors
+/// What the file system reports.
+pub fn remove_volume(files: &dyn Files, folder: &Path) -> io::Result<()> {
+    let retired = folder.with_extension(RETIRED);
+    files.rename(folder, &retired)?;
+    files.remove_folder(&retired)
+}
+
 /// The first sequence numbers of the volumes, ascending; at least one.
 fn volumes(files: &dyn Files, folder: &Path, ledger: &Ledger) -> Result<Vec<u64>, OpenError> {
     files.create_folder(folder).map_err(OpenError::io(folder))?;
     let mut firsts = BTreeMap::new();
     for entry in files.list(folder).map_err(OpenError::io(folder))? {
         let name = entry.path.file_name().unwrap_or_default().to_string_lossy();
+        if entry.path.extension().is_some_and(|ending| ending == RETIRED) {
+            files
+                .remove_folder(&entry.path)
+                .map_err(OpenError::io(&entry.path))?;
+            continue;
+        }
         // A volume whose rebuilding was interrupted at the last step has only this name.
         let number = name.strip_suffix(".rebuild").unwrap_or(&name);
         match number.parse::<u64>() {

@@ -17,8 +17,8 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::{decoded::Decoded, window::Window};
 
-/// Keeps the draws to validate on apart from others by the same seed.
-const VALIDATION_DRAWS: u64 = 0x7661_6c69_6461_7465;
+/// Keeps the draws to measure by apart from others by the same seed.
+const MEASURING_DRAWS: u64 = 0x7661_6c69_6461_7465;
 
 /// How positions are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -114,9 +114,32 @@ pub fn draw(
     Some(picks)
 }
 
-/// Draws `count` positions, with replacement, from all that are held out of training, each as likely as any other; `None`
-/// from a window that has none.
-pub fn draw_held_out(window: &Window, seed: u64, number: u64, count: usize) -> Option<Vec<Pick>> {
+/// Which positions a network is measured by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measured {
+    /// Those of games that are held out of training.
+    HeldOut,
+    /// Those that training draws from.
+    Trained,
+}
+
+/// Draws `count` positions, with replacement, from all of the window, each as likely as any other; `None` from a window
+/// that has none.
+pub fn draw_to_measure(
+    window: &Window,
+    of: Measured,
+    seed: u64,
+    number: u64,
+    count: usize,
+) -> Option<Vec<Pick>> {
+    let seed = seed ^ MEASURING_DRAWS;
+    match of {
+        Measured::HeldOut => draw_held_out(window, seed, number, count),
+        Measured::Trained => draw(window, u64::MAX, false, seed, number, count),
+    }
+}
+
+fn draw_held_out(window: &Window, seed: u64, number: u64, count: usize) -> Option<Vec<Pick>> {
     let mut end = 0;
     let games: Vec<(u64, u64, u32)> = window
         .from(0)
@@ -129,7 +152,7 @@ pub fn draw_held_out(window: &Window, seed: u64, number: u64, count: usize) -> O
     if end == 0 {
         return None;
     }
-    let mut random = ChaCha8Rng::seed_from_u64(seed ^ VALIDATION_DRAWS);
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(number);
     let picks = (0..count).filter_map(|_| {
         let drawn = ((u128::from(random.next_u64()) * u128::from(end)) >> 64) as u64;

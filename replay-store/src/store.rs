@@ -24,7 +24,7 @@ use crate::{
     ledger::Ledger,
     metrics, open, record,
     recover::Loss,
-    sampler::{self, Pick, Sampling},
+    sampler::{self, Measured, Pick, Sampling},
     settings::{MAX_COMMIT_GAMES, MAX_QUEUED_KIB, MAX_RECORD_BYTES, Settings},
     shared::{Shared, State},
     validate::Checked,
@@ -252,22 +252,26 @@ impl Store {
         self.draw(seed, number, positions, true)
     }
 
-    /// Draws batch `number` of `seed` from games that are held out of training. It is not counted as sampled, and no bound
-    /// holds it back. Blocks on the disk.
+    /// Draws batch `number` of `seed` to measure a network by: from all of the window, each position as likely as any other, however
+    /// training draws. It is not counted as sampled, and no bound holds it back. Blocks on the disk.
     ///
     /// # Errors
-    /// [`SampleError::Empty`] where no game is held out, and as [`Store::batch`].
-    pub fn held_out_batch(
+    /// [`SampleError::Empty`] where there is none, and as [`Store::batch`].
+    pub fn measuring_batch(
         &self,
+        of: Measured,
         seed: u64,
         number: u64,
         positions: usize,
         auxiliary: bool,
     ) -> Result<Batch, SampleError> {
         for _ in 0..REDRAWS {
+            if let State::Failed(failure) = &*self.shared.state.borrow() {
+                return Err(failure.clone().into());
+            }
             let picks = {
                 let window = self.shared.window.read();
-                sampler::draw_held_out(&window, seed, number, positions).ok_or(SampleError::Empty)?
+                sampler::draw_to_measure(&window, of, seed, number, positions).ok_or(SampleError::Empty)?
             };
             let Some(games) = self.decoded(&picks) else {
                 continue;
@@ -294,7 +298,9 @@ impl Store {
                 return Err(failure.clone().into());
             }
             let ledger = self.shared.keeper.lock().now();
-            if !self.shared.settings.bounds.may_sample(&ledger, positions as u64) {
+            let bounds = &self.shared.settings.bounds;
+            let left = self.shared.window.read().positions();
+            if !bounds.may_sample(&ledger, left, positions as u64) {
                 return Err(SampleError::Held);
             }
             let sampling = &self.shared.settings.sampling;
@@ -318,15 +324,12 @@ impl Store {
             {
                 let mut keeper = self.shared.keeper.lock();
                 // Others may have sampled meanwhile.
-                if !self
-                    .shared
-                    .settings
-                    .bounds
-                    .may_sample(&keeper.now(), positions as u64)
-                {
+                let ledger = keeper.now();
+                if !bounds.may_sample(&ledger, left, positions as u64) {
                     return Err(SampleError::Held);
                 }
-                if let Err(error) = keeper.sampled(positions as u64) {
+                let forgone = bounds.forgone(&ledger, left);
+                if let Err(error) = keeper.sampled(positions as u64, forgone) {
                     if files::is_full(&error) {
                         return Err(SampleError::Full);
                     }

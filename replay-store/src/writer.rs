@@ -24,7 +24,7 @@ use crate::{
     held_out::Uses,
     identity::{Claim, Identity},
     ledger::Ledger,
-    metrics, record,
+    metrics, open, record,
     settings::{MAX_COMMIT_BYTES, MAX_COMMIT_GAMES, MAX_VOLUME_BYTES},
     shared::{Shared, volume_folder},
     volume::{Commit, Entry, Volume, VolumeError},
@@ -415,8 +415,7 @@ impl Writer {
             archiver::forget(files.as_ref(), &self.shared.settings.folder, oldest.first())
                 .map_err(failed("removing a retired volume"))?;
             self.shared.shelf.remove_oldest();
-            files
-                .remove_folder(oldest.folder())
+            open::remove_volume(files.as_ref(), oldest.folder())
                 .map_err(failed("removing a retired volume"))?;
             self.room.changed();
         }

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use crate::common::{Served, append, is_stored, settings, stats, synthetic};
-use proto::v1::SampleRequest;
+use proto::v1::{Purpose, SampleRequest};
 use tokio_stream::StreamExt as _;
 
 /// A game whose every number tells which game it is, so that a mixed-up batch shows.
@@ -64,7 +64,7 @@ async fn eight_appenders_and_four_samplers() {
                         first_batch,
                         min_positions: 200,
                         auxiliary: false,
-                        held_out: false,
+                        purpose: Purpose::Training.into(),
                     };
                     let mut stream = client.sample(request).await.unwrap().into_inner();
                     while let Some(batch) = stream.next().await {

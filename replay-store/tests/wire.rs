@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::common::{Served, append, is_stored, settings, stats, synthetic};
 use proto::v1::{
     Batch, DeleteGamesRequest, ExportRequest, Game, GameFilter, GetGameRequest, KnownGamesRequest,
-    ListGamesRequest, SampleRequest, StatsRequest, replay_store_client::ReplayStoreClient,
+    ListGamesRequest, Purpose, SampleRequest, StatsRequest, replay_store_client::ReplayStoreClient,
 };
 use replay_store::held_out::HeldOut;
 use replay_store::{gate::Bounds, settings::Settings};
@@ -101,8 +101,8 @@ async fn games_go_in_once_and_come_out_as_they_were() {
 async fn held_out_games_are_validated_on_and_never_trained_on() {
     let folder = tempfile::tempdir().unwrap();
     let mut settings = settings(folder.path(), 100_000);
-    let request = SampleRequest {
-        held_out: true,
+    let measuring = |purpose: Purpose| SampleRequest {
+        purpose: purpose.into(),
         ..sample(64, 20, 1)
     };
     let games = games(60);
@@ -111,6 +111,7 @@ async fn held_out_games_are_validated_on_and_never_trained_on() {
         let served = Served::start(settings.clone()).await;
         let mut client = served.client();
         if share == 0.0 {
+            let request = measuring(Purpose::HeldOut);
             let mut batches = client.sample(request).await.unwrap().into_inner();
             assert!(batches.message().await.unwrap().is_none(), "nothing is held out");
             served.stop().await;
@@ -143,7 +144,13 @@ async fn held_out_games_are_validated_on_and_never_trained_on() {
             let listed = client.list_games(request).await.unwrap().into_inner().games;
             held.insert(listed[0].sequence, is_held(game));
         }
-        for (request, expected) in [(sample(64, 20, 1), false), (request, true)] {
+        let asked = [
+            (Purpose::Training, false),
+            (Purpose::HeldOut, true),
+            (Purpose::Trained, false),
+        ];
+        for (purpose, expected) in asked {
+            let request = measuring(purpose);
             let batches: Vec<Batch> = client
                 .sample(request)
                 .await
@@ -164,7 +171,7 @@ async fn held_out_games_are_validated_on_and_never_trained_on() {
             }
         }
         let sampled = stats(&mut client).await.positions_sampled - before.positions_sampled;
-        assert_eq!(sampled, 20 * 64, "what is validated on is not counted");
+        assert_eq!(sampled, 20 * 64, "what a network is measured by is not counted");
         served.stop().await;
     }
 }

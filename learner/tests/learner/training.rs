@@ -5,7 +5,7 @@ use learner::{
     snapshot::{Snapshot, SnapshotError},
     tensors,
     train::{TrainError, Trainer},
-    validation::Validation,
+    validation::{Measured, Validation},
 };
 use service::config::{LearnerConfig, ModelConfig, Optimizer};
 
@@ -49,17 +49,20 @@ fn one_batch_is_learned_by_heart() {
 #[test]
 fn what_is_learned_by_heart_shows_as_a_gap_to_held_out_games() {
     let mut trainer = trainer(&layout(9), &model(), &settings(), 1);
-    let (trained, held_out) = (batch(&layout(9), 32, 5, 0), batch(&layout(9), 256, 5, 1));
-    let before = Validation::measure(&trainer, &held_out, &trained).unwrap();
+    let measured = Measured {
+        trained: batch(&layout(9), 32, 5, 0),
+        held_out: batch(&layout(9), 256, 5, 1),
+    };
+    let before = Validation::measure(&trainer, &measured).unwrap();
     assert!(before.gap().policy.abs() < 0.05, "{before:?}");
     for _ in 0..200 {
-        trainer.step(&trained).unwrap();
+        trainer.step(&measured.trained).unwrap();
     }
-    let after = Validation::measure(&trainer, &held_out, &trained).unwrap();
+    let after = Validation::measure(&trainer, &measured).unwrap();
     assert!(after.trained.policy < 0.3 * before.trained.policy, "{after:?}");
     assert!(after.gap().policy > 0.3 && after.gap().value > 0.1, "{after:?}");
     // Measuring changes nothing.
-    assert_eq!(Validation::measure(&trainer, &held_out, &trained).unwrap(), after);
+    assert_eq!(Validation::measure(&trainer, &measured).unwrap(), after);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use proto::v1::{Batch, SampleRequest};
+use proto::v1::{Batch, Purpose, SampleRequest};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
@@ -10,6 +10,7 @@ use tonic::Status;
 
 use super::stopping;
 use crate::{
+    sampler::Measured,
     settings::MAX_BATCH_POSITIONS,
     shared::State,
     store::{SampleError, Store},
@@ -59,9 +60,10 @@ pub(super) fn start(
     Ok(ReceiverStream::new(stream))
 }
 
-/// Batches from games that are held out: none where no game is.
-async fn run_held_out(
+/// Batches to measure a network by: none where there is no position of that kind.
+async fn run_measuring(
     store: &Arc<Store>,
+    of: Measured,
     request: &SampleRequest,
     batches: &mpsc::Sender<Result<Batch, Status>>,
 ) -> Result<(), Status> {
@@ -69,7 +71,8 @@ async fn run_held_out(
         let (drawing, request) = (Arc::clone(store), *request);
         let drawn = tokio::task::spawn_blocking(move || {
             let number = request.first_batch.wrapping_add(at);
-            drawing.held_out_batch(
+            drawing.measuring_batch(
+                of,
                 request.seed,
                 number,
                 request.batch_size as usize,
@@ -96,8 +99,10 @@ async fn run(
     request: &SampleRequest,
     batches: &mpsc::Sender<Result<Batch, Status>>,
 ) -> Result<(), Status> {
-    if request.held_out {
-        return run_held_out(store, request, batches).await;
+    match request.purpose() {
+        Purpose::Training => {}
+        Purpose::HeldOut => return run_measuring(store, Measured::HeldOut, request, batches).await,
+        Purpose::Trained => return run_measuring(store, Measured::Trained, request, batches).await,
     }
     let mut positions = store.positions();
     let mut state = store.state();

@@ -4,7 +4,7 @@
 //!
 //! - of a file's unsynced writes any subset survives, each of them whole, torn into its 512-byte sectors of which any
 //!   subset survives, or not at all, and the file's length with them or not;
-//! - of creations, renames and removals of names the first few survive, in their order, as file systems that journal their
+//! - of creations, renames and removals of names (a folder goes name by name) the first few survive, in their order, as file systems that journal their
 //!   metadata have it; syncing a folder makes durable all up to its own last one.
 
 use std::{
@@ -408,13 +408,17 @@ impl Files for Simulated {
         self.remove_folder(path)
     }
 
+    /// Name by name, what is inside first, as every file system has it.
     fn remove_folder(&self, folder: &Path) -> io::Result<()> {
         let mut state = self.0.lock();
         if !state.names.contains_key(folder) {
             return Err(missing());
         }
-        state.operate()?;
-        state.name(Naming::Remove(folder.into()));
+        let names: Vec<PathBuf> = state.names.keys().rev().cloned().collect();
+        for path in names.into_iter().filter(|path| path.starts_with(folder)) {
+            state.operate()?;
+            state.name(Naming::Remove(path));
+        }
         Ok(())
     }
 

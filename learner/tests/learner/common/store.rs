@@ -145,11 +145,12 @@ impl ReplayStore for Store {
         request: Request<v1::SampleRequest>,
     ) -> Result<Response<Self::SampleStream>, Status> {
         let request = request.into_inner();
-        if request.held_out {
-            let holds_out = self.state.holds_out.load(Ordering::SeqCst);
-            let batches = holds_out.then(|| {
+        if request.purpose() != v1::Purpose::Training {
+            let is_there =
+                request.purpose() == v1::Purpose::Trained || self.state.holds_out.load(Ordering::SeqCst);
+            let batches = is_there.then(|| {
                 // Other draws than those that are trained on.
-                let seed = !request.seed;
+                let seed = !request.seed ^ request.purpose as u64;
                 Ok(self.batch(64, seed, request.first_batch, request.auxiliary))
             });
             return Ok(Response::new(Box::pin(futures::stream::iter(batches))));

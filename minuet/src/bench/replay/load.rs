@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::ensure;
 use futures::future::try_join_all;
-use proto::v1::{SampleRequest, replay_store_client::ReplayStoreClient};
+use proto::v1::{Purpose, SampleRequest, replay_store_client::ReplayStoreClient};
 use service::connect::MAX_MESSAGE_BYTES;
 use tonic::transport::Channel;
 
@@ -85,7 +85,7 @@ impl Load {
                     first_batch: 0,
                     min_positions: 0,
                     auxiliary: false,
-                    held_out: false,
+                    purpose: Purpose::Training.into(),
                 };
                 let mut batches = client.sample(request).await?.into_inner();
                 let mut positions = 0;
