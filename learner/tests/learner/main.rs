@@ -9,6 +9,7 @@ mod event_file;
 mod expansion;
 mod export;
 mod heads;
+mod killed;
 mod optimizer;
 mod role;
 mod tenure;

@@ -115,6 +115,19 @@ async fn a_store_that_is_away_breaks_off_and_sends_nonsense_is_survived() {
     assert!(handed_out.len() >= 14);
 }
 
+/// A store with `replay.min_uses` holds games back while it is sampled too little: it must hear that the learner waits for more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_hears_that_positions_are_waited_for() {
+    let home = tempfile::tempdir().unwrap();
+    let state = Arc::new(State::default());
+    let (address, _stop) = start_store(&state).await;
+    state.insert(20);
+    state.held_back.store(172, Ordering::SeqCst);
+    let learner = Learner::start(config(home.path(), &address));
+    learner.reaches(12).await;
+    learner.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn several_stores_give_their_shares_and_one_that_is_away_is_left_out() {
     let home = tempfile::tempdir().unwrap();

@@ -40,6 +40,8 @@ pub struct State {
     pub positions: AtomicU64,
     /// Some games are held out of training.
     pub holds_out: AtomicBool,
+    /// Games come in, up to this many positions, only while somebody says that positions are waited for.
+    pub held_back: AtomicU64,
     /// Another game than asked for.
     pub other_game: AtomicBool,
 }
@@ -180,7 +182,10 @@ impl ReplayStore for Store {
         Ok(Response::new(Box::pin(futures::stream::iter(batches))))
     }
 
-    async fn stats(&self, _: Request<v1::StatsRequest>) -> Result<Response<v1::StatsReply>, Status> {
+    async fn stats(&self, request: Request<v1::StatsRequest>) -> Result<Response<v1::StatsReply>, Status> {
+        if request.into_inner().awaits_positions {
+            self.state.insert(self.state.held_back.swap(0, Ordering::SeqCst));
+        }
         let inserted = self.state.inserted.load(Ordering::SeqCst);
         Ok(Response::new(v1::StatsReply {
             games: inserted / 10,
