@@ -3,6 +3,9 @@
 //! Requests of the worker go out as they come; answers go back as they come, matched by id. Evaluation has no
 //! effect on the server, so whatever was in flight when a stream breaks is simply sent again on the next one.
 //!
+//! A stream stays with the server that it was opened to. So every few seconds a worker ends its stream, once everything on it is
+//! answered, and opens another: servers that joined get their share, and those that got too many streams lose some.
+//!
 //! | module | what it is for |
 //! |---|---|
 //! | [`reply`] | checks an answer against its request and unpacks it |
@@ -36,6 +39,9 @@ pub use model::{Expected, WrongModel};
 /// A server that asks for more patience than this is not believed.
 const LONGEST_HINT: Duration = Duration::from_secs(10);
 
+/// A request that is due while no stream takes it is looked at again after this.
+const SOON: Duration = Duration::from_millis(10);
+
 /// A request of a worker. Ids ascend.
 #[derive(Clone, Debug)]
 pub struct Ask {
@@ -67,6 +73,8 @@ pub struct Patience {
     pub first_retry: Duration,
     /// Between attempts at most.
     pub longest_retry: Duration,
+    /// Before a stream is replaced by another, at most; half of it at least.
+    pub stream: Duration,
     /// For outstanding answers when the actor stops.
     pub drain: Duration,
     /// Senseless answers to one request before the actor gives up.
@@ -79,6 +87,8 @@ impl Default for Patience {
             answer: Duration::from_secs(30),
             first_retry: Duration::from_millis(50),
             longest_retry: Duration::from_secs(5),
+            // With what the look-up of names takes, new servers are in use within half a minute.
+            stream: Duration::from_secs(18),
             drain: Duration::from_secs(2),
             malformed: 8,
         }
@@ -148,6 +158,8 @@ enum End {
     Done,
     /// Open another.
     Broken(Status),
+    /// It was old, and everything on it has been answered: open another.
+    Old,
 }
 
 impl Evaluator {
@@ -190,6 +202,7 @@ impl Connection {
             let end = self.stream(&mut backoff).await;
             let status = match end? {
                 End::Done => return Ok(()),
+                End::Old => continue,
                 End::Broken(status) => status,
             };
             if verdict::is_final(status.code()) {
@@ -280,6 +293,12 @@ impl Connection {
         backoff: &mut Backoff,
     ) -> Result<End, EvaluatorError> {
         let shutdown = self.evaluator.shutdown.clone();
+        let most = self.evaluator.patience.stream;
+        // Not all workers at once.
+        let age = most.mul_f64(rand::random_range(0.5..=1.0));
+        let mut is_old = std::pin::pin!(tokio::time::sleep(age));
+        // None once it is old.
+        let mut requests = Some(requests);
         loop {
             let due = self.pending.next_due();
             tokio::select! {
@@ -295,16 +314,18 @@ impl Connection {
                         }
                         backoff.reset();
                     }
+                    Ok(None) if requests.is_none() => return Ok(End::Old),
                     Ok(None) => return Ok(End::Broken(Status::unavailable("the server ended the stream"))),
                     Err(status) => return Ok(End::Broken(status)),
                 },
-                ask = self.evaluator.asks.recv() => {
+                () = &mut is_old, if requests.is_some() => requests = None,
+                ask = self.evaluator.asks.recv(), if requests.is_some() => {
                     let Some(ask) = ask else {
                         return Ok(End::Done);
                     };
                     let message = EvaluateRequest::clone(&ask.request);
                     self.pending.add(ask, Instant::now() + self.evaluator.patience.answer);
-                    if requests.send(message).await.is_err() {
+                    if !sent(&requests, message).await {
                         return Ok(End::Broken(Status::unavailable("the stream was closed")));
                     }
                 }
@@ -313,13 +334,16 @@ impl Connection {
                     Due::TooLate => {
                         return Ok(End::Broken(Status::deadline_exceeded("a request was not answered in time")));
                     }
+                    // It goes on the next stream, which is soon.
+                    Due::SendAgain(id) if requests.is_none() => self.pending.delay(id, Instant::now() + SOON),
                     Due::SendAgain(id) => {
                         let deadline = Instant::now() + self.evaluator.patience.answer;
                         let Some(ask) = self.pending.send_again(id, deadline) else {
                             continue;
                         };
                         self.evaluator.totals.request_retries.add(1);
-                        if requests.send(EvaluateRequest::clone(&ask.request)).await.is_err() {
+                        let message = EvaluateRequest::clone(&ask.request);
+                        if !sent(&requests, message).await {
                             return Ok(End::Broken(Status::unavailable("the stream was closed")));
                         }
                     }
@@ -404,12 +428,20 @@ impl Connection {
     /// Lets the server finish what it has begun.
     async fn drain(
         &mut self,
-        requests: mpsc::Sender<EvaluateRequest>,
+        requests: Option<mpsc::Sender<EvaluateRequest>>,
         mut replies: Streaming<EvaluateReply>,
     ) {
         drop(requests);
         let rest = async { while let Ok(Some(_)) = replies.message().await {} };
         let _ = tokio::time::timeout(self.evaluator.patience.drain, rest).await;
+    }
+}
+
+/// False where the stream takes no more.
+async fn sent(requests: &Option<mpsc::Sender<EvaluateRequest>>, message: EvaluateRequest) -> bool {
+    match requests {
+        Some(requests) => requests.send(message).await.is_ok(),
+        None => false,
     }
 }
 

@@ -76,14 +76,14 @@ impl Pending {
         Some(&waiting.ask)
     }
 
-    /// A new stream begins: everything is in flight again, in the order in which it was asked.
+    /// A new stream begins: what was on its way is in flight again, in the order in which it was asked. What was put off still is.
     pub(super) fn restart(&mut self, deadline: Instant) -> Vec<Ask> {
         let mut asks: Vec<Ask> = self
             .requests
             .values_mut()
+            .filter(|waiting| !waiting.is_put_off)
             .map(|waiting| {
                 waiting.at = deadline;
-                waiting.is_put_off = false;
                 waiting.ask.clone()
             })
             .collect();
@@ -137,11 +137,13 @@ mod tests {
         assert_eq!(pending.send_again(2, after(35)).unwrap().request.id, 2);
         assert_eq!(pending.next_due(), Some((after(31), Due::TooLate)));
 
-        pending.delay(3, after(1));
+        pending.delay(3, after(50));
         tokio::time::advance(Duration::from_secs(2)).await;
         assert_eq!(pending.remove(1), Some(Duration::from_secs(2)));
         let again = pending.restart(after(60));
-        assert_eq!(again.iter().map(|ask| ask.request.id).collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(again.iter().map(|ask| ask.request.id).collect::<Vec<_>>(), [2]);
+        assert_eq!(pending.next_due(), Some((after(50), Due::SendAgain(3))));
+        pending.send_again(3, after(70));
         assert_eq!(pending.next_due(), Some((after(60), Due::TooLate)));
         assert_eq!((pending.count_malformed(3), pending.count_malformed(3)), (1, 2));
     }

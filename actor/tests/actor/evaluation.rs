@@ -43,6 +43,10 @@ impl Client {
     }
 
     pub fn over(link: Link, answer_within: Duration) -> Self {
+        Self::renewing(link, answer_within, LONG)
+    }
+
+    pub fn renewing(link: Link, answer_within: Duration, stream: Duration) -> Self {
         let (asks, asked) = mpsc::channel(4);
         let (answer, answers) = mpsc::channel(4);
         let (versions, totals) = (Arc::new(Versions::default()), Arc::new(Totals::default()));
@@ -55,6 +59,7 @@ impl Client {
                 answer: answer_within,
                 first_retry: Duration::from_millis(2),
                 longest_retry: Duration::from_millis(20),
+                stream,
                 drain: Duration::from_secs(2),
                 malformed: 4,
             },
@@ -89,7 +94,7 @@ impl Client {
     }
 
     /// Asks `ids` and takes the answers, which come once each.
-    async fn converse(&mut self, ids: std::ops::Range<u64>) {
+    pub async fn converse(&mut self, ids: std::ops::Range<u64>) {
         for id in ids.clone() {
             self.ask(id).await;
         }

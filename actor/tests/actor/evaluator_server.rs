@@ -54,6 +54,8 @@ pub struct Server {
     pub positions: AtomicU64,
     pub largest: AtomicU64,
     pub smallest: AtomicU64,
+    /// Streams that were opened.
+    pub streams: AtomicU64,
     /// Models that were asked for.
     pub models: Mutex<Vec<String>>,
 }
@@ -69,6 +71,7 @@ impl Server {
             positions: AtomicU64::new(0),
             largest: AtomicU64::new(0),
             smallest: AtomicU64::new(u64::MAX),
+            streams: AtomicU64::new(0),
             models: Mutex::new(Vec::new()),
         })
     }
@@ -94,6 +97,7 @@ impl Evaluator for Service {
     ) -> Result<Response<Self::EvaluateStreamStream>, Status> {
         let server = Arc::clone(&self.0);
         let mut requests = requests.into_inner();
+        server.streams.fetch_add(1, Ordering::SeqCst);
         let (replies, outbound) = mpsc::channel(64);
         tokio::spawn(async move {
             while let Some(Ok(request)) = requests.next().await {

@@ -21,7 +21,7 @@ use crate::{
 const SLACK: Duration = Duration::from_millis(40);
 
 /// A link to a server in this runtime, over one connection that is memory.
-fn link_to(server: &Arc<Server>) -> Link {
+pub fn link_to(server: &Arc<Server>) -> Link {
     let (near, far) = tokio::io::duplex(1 << 16);
     let incoming = tokio_stream::once(Ok::<_, io::Error>(far)).chain(tokio_stream::pending());
     let serving = tonic::transport::Server::builder()

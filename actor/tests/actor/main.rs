@@ -14,6 +14,7 @@ mod hints;
 mod killing;
 mod playing;
 mod problems;
+mod renewal;
 mod sending;
 mod stopping;
 
@@ -81,6 +82,8 @@ fn start_playing<G: games::Game>(config: RunConfig) -> Running {
         answer: Duration::from_secs(5),
         first_retry: Duration::from_millis(2),
         longest_retry: Duration::from_millis(50),
+        // Old streams are replaced all the time, whatever else goes on.
+        stream: Duration::from_millis(60),
         ..Default::default()
     };
     actor.sender_patience = sender::Patience {

@@ -1,10 +1,10 @@
 //! One name, several servers: calls are spread over all of them, and who comes or goes is noticed.
 //!
 //! A name is looked up again every so often; in between, each of its servers is tried for a connection. Those that can be
-//! reached take part, by the power of two choices (of two drawn at random, the one with fewer calls waiting; Mitzenmacher
-//! 2001, tower's `Balance`). Where none can be reached, all of them stay, so that calls fail at once with UNAVAILABLE rather
-//! than wait; where the name cannot be looked up, those that were known stay. A server that vanishes fails the calls it had,
-//! which their callers make again: at the latest [`Pace::probe`] later it is asked no more.
+//! reached take part, each call going to one drawn at random (tower's `Balance`, to which tonic tells no loads). A stream is one
+//! call: whoever keeps streams opens new ones from time to time. Where none can be reached, all of them stay, so that calls
+//! fail at once with UNAVAILABLE rather than wait; where the name cannot be looked up, those that were known stay. A server that
+//! vanishes fails the calls it had, which their callers make again: at the latest [`Pace::probe`] later it is asked no more.
 
 use std::{collections::BTreeSet, fmt, io, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
 
