@@ -18,6 +18,10 @@ command -v cc >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1 ||
 if command -v python3 >/dev/null 2>&1 && ! python3 -m pip --version >/dev/null 2>&1; then
     lacks 'python3 has no pip (Debian, Ubuntu: apt install python3-pip)'
 fi
+# Nothing but some tests needs it, and those say that they are skipped.
+if command -v python3 >/dev/null 2>&1 && ! python3 -c 'import ensurepip, venv' >/dev/null 2>&1; then
+    echo 'setup: a hint: without python3-venv some tests are skipped (Debian, Ubuntu: apt install python3-venv)' >&2
+fi
 
 if command -v cargo >/dev/null 2>&1; then
     have=$(cargo --version | sed -n 's/^cargo 1\.\([0-9]*\).*/\1/p')

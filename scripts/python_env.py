@@ -5,7 +5,8 @@
 
 Environments lie in the user's cache, one for each content of a requirements file, so that a second clone, and a
 second run without a network, fetch nothing. An environment is there whole or not at all. Exit code 3: it is not in
-the cache and the package index cannot be reached; a test may then say that it was skipped, and why.
+the cache, and the package index cannot be reached or python3 makes no environments (Debian and Ubuntu have that in the
+package python3-venv); a test may then say that it was skipped, and why.
 
 MINUET_CACHE   where they are kept (default: $XDG_CACHE_HOME/minuet or ~/.cache/minuet)
 """
@@ -28,7 +29,7 @@ UNREACHABLE = 3
 
 
 class Unreachable(Exception):
-    """The packages could not be fetched."""
+    """The environment cannot be had."""
 
 
 def cache_folder() -> Path:
@@ -48,7 +49,12 @@ def install(folder: Path, requirements: Path) -> None:
     """Fetch first, move into place last. A virtual environment cannot be moved, so it is made where it stays
     and a stamp tells that it is whole."""
     shutil.rmtree(folder, ignore_errors=True)
-    venv.create(folder, with_pip=True)
+    try:
+        venv.create(folder, with_pip=True)
+    except subprocess.CalledProcessError as error:
+        # Without ensurepip, which Debian keeps in another package, the new interpreter gets no pip.
+        shutil.rmtree(folder, ignore_errors=True)
+        raise Unreachable(f"python3 makes no virtual environment here; install python3-venv ({error})") from error
     command = [
         str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
         "--no-input", "--requirement", str(requirements),
@@ -59,7 +65,8 @@ def install(folder: Path, requirements: Path) -> None:
         said = errors.read().strip()
     if done.returncode != 0:
         shutil.rmtree(folder, ignore_errors=True)
-        raise Unreachable(said.splitlines()[-1] if said else "pip gave no message")
+        last = said.splitlines()[-1] if said else "pip gave no message"
+        raise Unreachable(f"its packages cannot be fetched: {last}")
     (folder / ".complete").touch()
 
 
@@ -85,7 +92,7 @@ def main() -> int:
     try:
         print(interpreter(name))
     except Unreachable as error:
-        print(f"python_env: cannot fetch the packages of scripts/python/{name}.txt: {error}", file=sys.stderr)
+        print(f"python_env: the environment of scripts/python/{name}.txt cannot be had: {error}", file=sys.stderr)
         return UNREACHABLE
     return 0
 

@@ -322,6 +322,7 @@ impl Library {
         };
         let before = slot.replace(Some(model.clone()));
         if slot.is_pinned {
+            self.metrics().published(found.published_at());
             self.metrics().serves(
                 &model.info,
                 before.as_deref().map(|before| &before.info),

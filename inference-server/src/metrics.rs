@@ -187,6 +187,11 @@ impl Metrics {
         gauge(info).set(1.0);
     }
 
+    /// When the default model was published, in seconds since the Unix epoch.
+    pub(crate) fn published(&self, at: f64) {
+        gauge!("minuet_inference_model_published_timestamp_seconds").set(at);
+    }
+
     /// A model beside the default one was loaded.
     pub(crate) fn loaded(&self, time: Duration) {
         self.loads.increment(1);
@@ -312,6 +317,11 @@ fn describe() {
             "minuet_inference_model_step",
             Unit::Count,
             "Training step of the default model.",
+        ),
+        (
+            "minuet_inference_model_published_timestamp_seconds",
+            Unit::Seconds,
+            "When the default model was published, since the Unix epoch.",
         ),
         (
             "minuet_inference_model_digest",

@@ -93,6 +93,14 @@ enum Place {
 }
 
 impl Found {
+    /// When it was published, in seconds since the Unix epoch; NaN where nobody wrote that down.
+    pub(crate) fn published_at(&self) -> f64 {
+        match &self.place {
+            Place::Store(manifest) => manifest.created_at_ms as f64 / 1000.0,
+            Place::Read(_) => f64::NAN,
+        }
+    }
+
     /// From a store's manifest.
     ///
     /// # Errors

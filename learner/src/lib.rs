@@ -25,7 +25,7 @@
 //! | [`export`] | the network as ONNX |
 //! | [`proof`] | ONNX Runtime agrees with libtorch |
 //! | [`publish`] | the way into the model repository |
-//! | [`report`] | figures |
+//! | [`report`] | figures; [`divergences`]: the one that must not be lost |
 //! | [`steps`] | training steps by order, to be measured |
 //! | [`device`], [`torch`], [`tensors`] | libtorch with care; tensors as files |
 //!
@@ -36,6 +36,7 @@ pub mod average;
 pub mod batches;
 pub mod clans;
 pub mod device;
+pub mod divergences;
 pub mod expansion;
 pub mod export;
 pub mod game;

@@ -42,7 +42,7 @@ pub struct Progress {
     /// Where there are several stores, each one's own count when it was last seen, by its name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stores: BTreeMap<String, u64>,
-    /// Times that training went back to a checkpoint because it had diverged.
+    /// Times that training has diverged; see [`crate::divergences`].
     pub rollbacks: u64,
     /// The precision that was measured to be best, kept so that a restart trains on exactly.
     #[serde(default)]

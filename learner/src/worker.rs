@@ -106,6 +106,7 @@ impl Worker {
                 snapshot
             }
         };
+        trainer.progress.rollbacks = reporter.divergences.resume(trainer.progress.rollbacks);
         let wanted_precision = config.learner.precision;
         let known = Precision::configured(wanted_precision).or(trainer.progress.precision);
         if let Some(precision) = known {
@@ -233,7 +234,7 @@ impl Worker {
 
     /// Goes back to the last checkpoint and on with other batches; the second time in a row it gives up.
     fn roll_back(&mut self, reason: &str) -> anyhow::Result<()> {
-        metrics::counter!("minuet_learner_rollbacks_total").increment(1);
+        let divergences = self.reporter.divergences.add();
         if self.rolled_back {
             bail!(
                 "training diverged again after going back to step {}: {reason}; a lower learner.learning_rate may help",
@@ -247,7 +248,7 @@ impl Worker {
         // The batches since then are used up: the same ones would do the same again.
         self.trainer.progress = Progress {
             step: self.trainer.progress.step,
-            rollbacks: now.rollbacks + 1,
+            rollbacks: divergences,
             ..now
         };
         self.rolled_back = true;

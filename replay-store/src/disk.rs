@@ -146,6 +146,12 @@ impl Room {
         Ok(())
     }
 
+    /// Bytes that the store may come to take: its own limit, or less where the file system ends before.
+    pub fn allowed(&self, space: Space) -> u64 {
+        let until_full = (space.used + space.free).saturating_sub(self.needed);
+        self.limit.min(until_full)
+    }
+
     /// The space as last measured, measured again if that is old.
     pub fn measured(&mut self) -> Option<Space> {
         let fresh = self
@@ -170,5 +176,19 @@ impl Room {
     /// Forgets the last measurement, after something was removed.
     pub fn changed(&mut self) {
         self.last = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_disk_or_the_limit_ends_first() {
+        let room = Room::new(Box::new(FileSystem::new(Path::new("/"))), 100, 10);
+        let allowed = |used, free| room.allowed(Space { used, free });
+        assert_eq!(allowed(20, 1000), 100);
+        assert_eq!(allowed(20, 60), 70);
+        assert_eq!(allowed(2, 3), 0);
     }
 }

@@ -33,7 +33,10 @@ pub fn describe() {
     describe_gauge!(GAMES, "games in the window");
     describe_gauge!(POSITIONS, "trainable positions in the window");
     describe_gauge!(STORED, "bytes of the window's records");
-    describe_gauge!(DISK_LIMIT, "bytes of disk that the store may take");
+    describe_gauge!(
+        DISK_LIMIT,
+        "bytes that the store may take: replay.max_disk_mib, or less where its disk ends before"
+    );
     describe_gauge!(DISK, "bytes of disk that the store takes");
     describe_gauge!(CACHE, "bytes of decoded games in memory");
     describe_counter!(GAMES_INSERTED, "games made durable");

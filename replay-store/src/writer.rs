@@ -240,6 +240,7 @@ impl Writer {
         }
         if let Some(space) = self.room.measured() {
             metrics::disk(space.used);
+            metrics::disk_limit(self.room.allowed(space));
         }
         Ok(admitted)
     }

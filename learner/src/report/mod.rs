@@ -11,7 +11,7 @@ use std::{
 use serde::Serialize;
 use service::figures::{EventFile, Lines};
 
-use crate::{train::StepReport, validation::Validation};
+use crate::{divergences::Divergences, train::StepReport, validation::Validation};
 
 /// How often a line is written.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -23,7 +23,6 @@ pub fn register() {
     for counter in [
         "minuet_learner_checkpoints_total",
         "minuet_learner_refused_checkpoints_total",
-        "minuet_learner_rollbacks_total",
         "minuet_learner_samples_total",
         "minuet_learner_steps_total",
     ] {
@@ -82,6 +81,8 @@ pub struct Reporter {
     busy: Duration,
     waiting: Duration,
     since: Instant,
+    /// How often training has diverged.
+    pub divergences: Divergences,
 }
 
 impl Reporter {
@@ -97,6 +98,7 @@ impl Reporter {
             busy: Duration::ZERO,
             waiting: Duration::ZERO,
             since: Instant::now(),
+            divergences: Divergences::open(folder),
         })
     }
 

@@ -253,9 +253,9 @@ async fn training_that_diverges_goes_back_once_and_then_gives_up() {
     let (address, _stop) = start_store(&state).await;
     state.insert(1000);
     let mut config = config(home.path(), &address);
-    config.learner.learning_rate = 1e30;
+    let learning_rate = std::mem::replace(&mut config.learner.learning_rate, 1e30);
     config.learner.checkpoint_steps = 100;
-    let learner = Learner::start(config);
+    let learner = Learner::start(config.clone());
     let repository = learner.repository.clone();
     let reason = learner.fails().await;
     assert!(
@@ -271,6 +271,14 @@ async fn training_that_diverges_goes_back_once_and_then_gives_up() {
         .map(|manifest| manifest.step)
         .collect();
     assert_eq!(steps, [0]);
+
+    // The second time ended the process, and is counted all the same.
+    config.learner.learning_rate = learning_rate;
+    config.learner.checkpoint_steps = 6;
+    let learner = Learner::start(config);
+    let next = learner.reaches(6).await;
+    assert_eq!(next.learner_state["progress"]["rollbacks"], 2);
+    learner.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,0 +1,57 @@
+"""The script that makes Python environments, where one cannot be had."""
+
+import contextlib
+import io
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import python_env  # noqa: E402
+
+
+class PythonEnv(unittest.TestCase):
+    def setUp(self):
+        self.cache = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.enterContext(mock.patch.dict(python_env.os.environ, {"MINUET_CACHE": str(self.cache)}))
+        self.enterContext(mock.patch.object(sys, "argv", ["python_env.py", "chess"]))
+
+    def run_main(self) -> tuple[int, str]:
+        """The exit code, and what was said."""
+        with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(io.StringIO()):
+            code = python_env.main()
+        return code, said.getvalue()
+
+    def leftovers(self) -> list[Path]:
+        return [path for path in (self.cache / "python").iterdir() if not path.name.startswith(".")]
+
+    def test_a_python_without_ensurepip_is_named_and_leaves_nothing(self):
+        def create(folder, with_pip):
+            # As it does: the folder is there when ensurepip fails in it.
+            (folder / "bin").mkdir(parents=True)
+            raise subprocess.CalledProcessError(1, ["python3", "-m", "ensurepip"])
+
+        self.enterContext(mock.patch.object(python_env.venv, "create", create))
+        code, said = self.run_main()
+        self.assertEqual(code, python_env.UNREACHABLE)
+        self.assertIn("install python3-venv", said)
+        self.assertEqual(self.leftovers(), [])
+
+    def test_an_index_that_cannot_be_reached_is_named_and_leaves_nothing(self):
+        def run(_command, stdout, stderr):
+            stderr.write("WARNING: retrying\nERROR: no matching distribution\n")
+            return subprocess.CompletedProcess([], 1)
+
+        self.enterContext(mock.patch.object(python_env.venv, "create", lambda folder, with_pip: folder.mkdir()))
+        self.enterContext(mock.patch.object(python_env.subprocess, "run", run))
+        code, said = self.run_main()
+        self.assertEqual(code, python_env.UNREACHABLE)
+        self.assertIn("cannot be fetched: ERROR: no matching distribution", said)
+        self.assertEqual(self.leftovers(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
