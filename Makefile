@@ -60,6 +60,8 @@ check-tools:
 
 # The compose plugin where there is one, docker-compose where there is not.
 COMPOSE = $(shell docker compose version >/dev/null 2>&1 && echo docker compose || echo docker-compose)
+# All of the file's: what belongs to a profile that is not named is not stopped.
+PROFILES = command object-store observe rating stores
 MINUET_REVISION = $(shell git rev-parse --short HEAD 2>/dev/null)
 
 images: ## the role images (CPU), named minuet-ROLE:local
@@ -70,7 +72,7 @@ compose-up: images ## train in containers on this host
 	@echo 'training; follow it: $(COMPOSE) -f deploy/docker-compose.yml logs --follow learner; settings: deploy/compose/run.toml'
 
 compose-down: ## stop the containers; all state stays in volumes
-	@$(COMPOSE) -f deploy/docker-compose.yml down
+	@$(COMPOSE) -f deploy/docker-compose.yml $(addprefix --profile ,$(PROFILES)) down
 
 clean: ## remove what was built (runs and fetched libraries stay)
 	cargo clean

@@ -1,14 +1,17 @@
 //! Rules, dashboards, and the operator's page.
 
+use std::process::Command;
+
+use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::Value;
 
 use crate::{
     custom::{PrometheusRule, RuleFile},
-    files::{all, documents, text},
-    kubernetes::strictly,
+    files::{EVERY_COMPONENT, all, documents, folder, rendered, succeeded, text},
+    kubernetes::{resources, strictly},
 };
 
-fn rules() -> RuleFile {
+pub fn rules() -> RuleFile {
     strictly(&documents(&text("prometheus/alerts.yml"))[0]).unwrap()
 }
 
@@ -64,5 +67,56 @@ fn dashboards_are_whole_and_ask_the_data_source_that_is_provisioned() {
             assert_eq!(panel["datasource"]["uid"], source, "{panel}");
             assert!(!panel["targets"].as_array().unwrap().is_empty(), "{panel}");
         }
+    }
+}
+
+#[test]
+fn the_clusters_dashboard_is_the_same_file() {
+    let Some(documents) = rendered(EVERY_COMPONENT) else {
+        return;
+    };
+    let maps: Vec<ConfigMap> = resources(&documents, "ConfigMap");
+    let is_dashboard = |map: &&ConfigMap| {
+        let labels = map.metadata.labels.as_ref();
+        labels.is_some_and(|labels| labels.get("grafana_dashboard").map(String::as_str) == Some("1"))
+    };
+    let dashboard = maps
+        .iter()
+        .find(is_dashboard)
+        .expect("a ConfigMap for Grafana's sidecar");
+    assert_eq!(
+        dashboard.data.as_ref().unwrap()["minuet.json"],
+        text("grafana/dashboards/minuet.json")
+    );
+}
+
+/// Over no series at all a sum is empty, and equal to nothing.
+#[test]
+fn what_is_gone_altogether_is_noticed() {
+    for rule in rules().groups.into_iter().flat_map(|group| group.rules) {
+        let name = rule.alert.unwrap_or_default();
+        if name == "MinuetRoleDown" {
+            for role in ["replay-store", "inference-server", "learner", "actor"] {
+                let arm = format!("absent(up{{job=\"{role}\"}})");
+                assert!(rule.expr.contains(&arm), "{name}: no {arm}");
+            }
+        } else if rule.expr.ends_with("== 0") {
+            assert!(rule.expr.contains("or vector(0)) == 0"), "{name}: {}", rule.expr);
+        }
+    }
+}
+
+#[test]
+fn alerts_fire_when_they_should() {
+    let tests = folder().join("tests/alerts.test.yml");
+    match Command::new("promtool")
+        .args(["test", "rules"])
+        .arg(&tests)
+        .output()
+    {
+        Ok(output) => succeeded(&output, &tests),
+        Err(_) => eprintln!(
+            "SKIPPED: alerts are not tried out: there is no promtool (Debian: apt install prometheus)"
+        ),
     }
 }

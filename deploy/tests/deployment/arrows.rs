@@ -1,82 +1,169 @@
-//! The network policies against the arrows of ARCHITECTURE.md: what may talk to what, and nothing else.
+//! The network policies against the arrows of ARCHITECTURE.md: what may talk to what, and nothing else. A rule that is
+//! written in a way that is not understood here fails.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::{
-    api::networking::v1::{NetworkPolicy, NetworkPolicyPeer},
+    api::networking::v1::{NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort},
     apimachinery::pkg::{apis::meta::v1::LabelSelector, util::intstr::IntOrString},
 };
 
 use crate::{
     files::{OVERLAYS, rendered},
-    kubernetes::strictly,
+    kubernetes::resources,
 };
 
 const NAME: &str = "app.kubernetes.io/name";
+/// Whom a rule without peers allows.
+const ANYONE: &str = "anyone";
+const EVERY_POD: &str = "every pod";
 
-fn role(selector: &LabelSelector) -> Option<String> {
-    selector.match_labels.as_ref()?.get(NAME).cloned()
+/// The only label of a selector that has no expressions.
+fn only_label(selector: &LabelSelector) -> Option<(&str, &str)> {
+    let labels = selector
+        .match_labels
+        .as_ref()
+        .filter(|labels| labels.len() == 1)?;
+    let has_expressions = selector
+        .match_expressions
+        .as_ref()
+        .is_some_and(|all| !all.is_empty());
+    let (key, value) = labels.iter().next().filter(|_| !has_expressions)?;
+    Some((key, value))
 }
 
-fn roles(peers: &[NetworkPolicyPeer]) -> Vec<String> {
-    let selectors = peers.iter().filter_map(|peer| peer.pod_selector.as_ref());
-    selectors.filter_map(role).collect()
+/// Pods as the tables below name them.
+fn pods(selector: &LabelSelector) -> Vec<String> {
+    if *selector == LabelSelector::default() {
+        return vec![EVERY_POD.into()];
+    }
+    match only_label(selector) {
+        Some((NAME, role)) => return vec![role.into()],
+        Some((label @ ("minuet.dev/evaluates" | "minuet.dev/keeps-games"), "true")) => {
+            return vec![format!("pods with {label}")];
+        }
+        Some(other) => panic!("pods by {other:?}"),
+        None => {}
+    }
+    let no_labels = selector.match_labels.as_ref().is_none_or(BTreeMap::is_empty);
+    match selector.match_expressions.as_deref() {
+        Some([listed]) if no_labels && listed.key == NAME && listed.operator == "In" => {
+            listed.values.clone().unwrap()
+        }
+        _ => panic!("pods by {selector:?}"),
+    }
+}
+
+fn names(peer: &NetworkPolicyPeer) -> Vec<String> {
+    assert!(peer.ip_block.is_none(), "{peer:?}");
+    match (&peer.pod_selector, &peer.namespace_selector) {
+        (Some(selector), None) => pods(selector),
+        (None, Some(selector)) => match only_label(selector) {
+            Some(("kubernetes.io/metadata.name", "kube-system")) => vec!["names".into()],
+            Some((label @ ("minuet.dev/evaluates" | "minuet.dev/metrics"), "true")) => {
+                vec![format!("namespaces with {label}")]
+            }
+            other => panic!("namespaces by {other:?}"),
+        },
+        _ => panic!("{peer:?}"),
+    }
 }
 
 /// Who may talk to whom, on which port.
 type Arrows = BTreeSet<(String, String, i32)>;
 
-/// What the policies allow between roles, as (from, to, port), by what the senders may send and the receivers may get.
-fn allowed(policies: &[NetworkPolicy]) -> (Arrows, Arrows) {
+/// What a rule allows: each of its peers on each of its ports.
+fn allowed(peers: Option<&[NetworkPolicyPeer]>, ports: Option<&[NetworkPolicyPort]>) -> Vec<(String, i32)> {
+    let peers = match peers.unwrap_or_default() {
+        [] => vec![ANYONE.into()],
+        peers => peers.iter().flat_map(names).collect(),
+    };
+    let ports = ports.expect("a rule names its ports");
+    assert!(!ports.is_empty(), "a rule without ports allows all of them");
+    let number = |port: &NetworkPolicyPort| match (&port.port, port.end_port) {
+        (Some(IntOrString::Int(number)), None) => *number,
+        _ => panic!("a rule without a port number: {port:?}"),
+    };
+    let each = |peer: &String| {
+        ports
+            .iter()
+            .map(|port| (peer.clone(), number(port)))
+            .collect::<Vec<_>>()
+    };
+    peers.iter().flat_map(each).collect()
+}
+
+/// What the policies allow, by what the senders may send and the receivers may get.
+fn arrows(policies: &[NetworkPolicy]) -> (Arrows, Arrows) {
     let (mut sent, mut received) = (Arrows::new(), Arrows::new());
     for spec in policies.iter().filter_map(|policy| policy.spec.as_ref()) {
-        let Some(own) = spec.pod_selector.as_ref().and_then(role) else {
-            continue;
-        };
-        let number = |port: &Option<IntOrString>| match port {
-            Some(IntOrString::Int(port)) => *port,
-            other => panic!("{own}: a rule without a port number: {other:?}"),
-        };
+        let own = pods(spec.pod_selector.as_ref().unwrap());
+        let [own] = &own[..] else { panic!("{own:?}") };
         for rule in spec.egress.iter().flatten() {
-            for peer in roles(rule.to.as_deref().unwrap_or_default()) {
-                for port in rule.ports.iter().flatten() {
-                    sent.insert((own.clone(), peer.clone(), number(&port.port)));
-                }
+            for (peer, port) in allowed(rule.to.as_deref(), rule.ports.as_deref()) {
+                sent.insert((own.clone(), peer, port));
             }
         }
         for rule in spec.ingress.iter().flatten() {
-            for peer in roles(rule.from.as_deref().unwrap_or_default()) {
-                for port in rule.ports.iter().flatten() {
-                    received.insert((peer.clone(), own.clone(), number(&port.port)));
-                }
+            for (peer, port) in allowed(rule.from.as_deref(), rule.ports.as_deref()) {
+                received.insert((peer, own.clone(), port));
             }
         }
     }
     (sent, received)
 }
 
+const SENT: [(&str, &str, i32); 5] = [
+    (EVERY_POD, "names", 53),
+    ("actor", "inference-server", 50051),
+    ("actor", "replay-store", 50052),
+    ("learner", "replay-store", 50052),
+    ("pods with minuet.dev/keeps-games", "replay-store", 50052),
+];
+const RECEIVED: [(&str, &str, i32); 7] = [
+    ("namespaces with minuet.dev/metrics", EVERY_POD, 9100),
+    ("actor", "inference-server", 50051),
+    ("pods with minuet.dev/evaluates", "inference-server", 50051),
+    ("namespaces with minuet.dev/evaluates", "inference-server", 50051),
+    ("actor", "replay-store", 50052),
+    ("learner", "replay-store", 50052),
+    ("pods with minuet.dev/keeps-games", "replay-store", 50052),
+];
+/// Who uses the object store, wherever that is.
+const OBJECTS: [&str; 5] = [
+    "inference-server",
+    "learner",
+    "pods with minuet.dev/keeps-games",
+    "rating",
+    "replay-store",
+];
+
 #[test]
 fn exactly_the_arrows_of_the_architecture_are_open() {
-    let arrows = [
-        ("actor", "inference-server", 50051),
-        ("actor", "replay-store", 50052),
-        ("learner", "replay-store", 50052),
-    ];
-    let arrows: BTreeSet<_> = arrows
-        .map(|(from, to, port)| (from.to_owned(), to.to_owned(), port))
-        .into();
+    let owned = |(from, to, port): (&str, &str, i32)| (from.to_owned(), to.to_owned(), port);
     for overlay in OVERLAYS {
         let Some(documents) = rendered(overlay) else {
             return;
         };
-        let policies: Vec<NetworkPolicy> = documents
-            .iter()
-            .filter(|document| document["kind"] == "NetworkPolicy")
-            .map(|document| strictly(document).unwrap())
-            .collect();
-        let (sent, received) = allowed(&policies);
-        assert_eq!(sent, arrows, "{overlay}: what may be sent");
-        assert_eq!(received, arrows, "{overlay}: what may be received");
+        let policies: Vec<NetworkPolicy> = resources(&documents, "NetworkPolicy");
+        let has = |name: &str| {
+            let is = |policy: &NetworkPolicy| policy.metadata.name.as_deref() == Some(name);
+            policies.iter().any(is)
+        };
+        let mut may_send: Arrows = SENT.map(owned).into();
+        for from in OBJECTS
+            .into_iter()
+            .filter(|&from| from != "rating" || has("rating"))
+        {
+            may_send.extend([443, 8333].map(|port| owned((from, ANYONE, port))));
+        }
+        let mut may_receive: Arrows = RECEIVED.map(owned).into();
+        if has("object-store") {
+            may_receive.extend(OBJECTS.map(|from| owned((from, "object-store", 8333))));
+        }
+        let (sent, received) = arrows(&policies);
+        assert_eq!(sent, may_send, "{overlay}: what may be sent");
+        assert_eq!(received, may_receive, "{overlay}: what may be received");
 
         let closed = policies.iter().any(|policy| {
             let spec = policy.spec.clone().unwrap();
@@ -87,4 +174,14 @@ fn exactly_the_arrows_of_the_architecture_are_open() {
         });
         assert!(closed, "{overlay}: nothing is closed by default");
     }
+}
+
+#[test]
+#[should_panic(expected = "namespaces by")]
+fn a_rule_for_all_namespaces_is_not_passed_over() {
+    let everybody = NetworkPolicyPeer {
+        namespace_selector: Some(LabelSelector::default()),
+        ..NetworkPolicyPeer::default()
+    };
+    names(&everybody);
 }

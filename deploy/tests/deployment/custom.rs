@@ -26,17 +26,17 @@ pub type ScaledObject = Resource<ScaledObjectSpec>;
 #[serde(rename_all = "camelCase")]
 #[allow(dead_code)]
 pub struct ServiceMonitorSpec {
-    selector: LabelSelector,
-    job_label: Option<String>,
-    endpoints: Vec<Endpoint>,
+    pub selector: LabelSelector,
+    pub job_label: Option<String>,
+    pub endpoints: Vec<Endpoint>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(dead_code)]
 pub struct Endpoint {
-    port: String,
-    path: Option<String>,
+    pub port: String,
+    pub path: Option<String>,
     interval: Option<String>,
 }
 
@@ -70,12 +70,12 @@ pub struct Rule {
 #[allow(dead_code)]
 pub struct ScaledObjectSpec {
     pub scale_target_ref: BTreeMap<String, String>,
-    min_replica_count: i32,
-    max_replica_count: i32,
+    pub min_replica_count: i32,
+    pub max_replica_count: i32,
     polling_interval: i32,
     cooldown_period: i32,
     pub triggers: Vec<Trigger>,
-    fallback: Fallback,
+    pub fallback: Fallback,
     advanced: Advanced,
 }
 
@@ -95,7 +95,7 @@ pub struct Trigger {
 pub struct Fallback {
     failure_threshold: i32,
     replicas: i32,
-    behavior: String,
+    pub behavior: String,
 }
 
 #[derive(Deserialize)]

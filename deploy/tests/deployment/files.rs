@@ -1,16 +1,20 @@
 //! Where the files are, how overlays are rendered, and how tools are called.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
     process::{Command, Output},
+    sync::{Mutex, PoisonError},
 };
 
 use serde::Deserialize as _;
 use serde_yaml_ng::Value;
 
-/// The overlays that are shipped.
-pub const OVERLAYS: [&str; 3] = ["local", "gpu", "production"];
+/// The overlays that are shipped, and one of the tests' own.
+pub const OVERLAYS: [&str; 4] = ["local", "gpu", "production", EVERY_COMPONENT];
+/// In `tests/`: the base with every component.
+pub const EVERY_COMPONENT: &str = "every-component";
 
 /// `deploy/`.
 pub fn folder() -> PathBuf {
@@ -23,24 +27,40 @@ pub fn text(path: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The YAML documents of a text.
+/// The YAML documents of a text, with `<<` done.
 pub fn documents(text: &str) -> Vec<Value> {
     serde_yaml_ng::Deserializer::from_str(text)
-        .map(|document| Value::deserialize(document).unwrap())
+        .map(|document| {
+            let mut document = Value::deserialize(document).unwrap();
+            document.apply_merge().unwrap();
+            document
+        })
         .filter(|document| !document.is_null())
         .collect()
 }
 
 /// What an overlay renders to; `None`, said aloud, where there is no kubectl.
 pub fn rendered(overlay: &str) -> Option<Vec<Value>> {
-    let path = folder().join("kubernetes/overlays").join(overlay);
+    static KNOWN: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(text) = known.get(overlay) {
+        return Some(documents(text));
+    }
+    let overlays = match overlay {
+        EVERY_COMPONENT => "tests",
+        _ => "kubernetes/overlays",
+    };
+    let path = folder().join(overlays).join(overlay);
     let output = Command::new("kubectl").arg("kustomize").arg(&path).output();
     let Ok(output) = output else {
         eprintln!("SKIPPED: overlay {overlay} is not rendered: there is no kubectl on this machine");
         return None;
     };
     succeeded(&output, &path);
-    Some(documents(&String::from_utf8(output.stdout).unwrap()))
+    let text = String::from_utf8(output.stdout).unwrap();
+    let rendered = documents(&text);
+    known.insert(overlay.to_owned(), text);
+    Some(rendered)
 }
 
 /// The folder of the programs of `scripts/python/deploy.txt`; `None`, said aloud, where they cannot be had.
@@ -58,6 +78,26 @@ pub fn succeeded(output: &Output, what: &Path) {
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );
+}
+
+/// The program of this name that this build has made, e.g. `minuet`; `None`, said aloud, where nothing has been built but tests.
+pub fn program(name: &str) -> Option<PathBuf> {
+    let test = std::env::current_exe().unwrap();
+    let path = test.ancestors().nth(2).unwrap().join(name);
+    if path.exists() {
+        return Some(path);
+    }
+    eprintln!("SKIPPED: there is no {}; `make build` makes it", path.display());
+    None
+}
+
+/// Names of the folders in `deploy/<below>`.
+pub fn folders(below: &str) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder().join(below)).unwrap().map(Result::unwrap);
+    entries
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect()
 }
 
 /// All files below `deploy/<below>` with this ending.

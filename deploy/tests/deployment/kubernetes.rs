@@ -1,11 +1,15 @@
 //! Every rendered resource against the Kubernetes API's own types, unknown fields refused; and what a restricted,
 //! drained, probed pod needs.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use k8s_openapi::api::{
     apps::v1::{Deployment, StatefulSet},
     autoscaling::v2::HorizontalPodAutoscaler,
+    batch::v1::CronJob,
     core::v1::{
-        ConfigMap, Container, Namespace, PersistentVolumeClaim, PodSpec, Secret, Service, ServiceAccount,
+        ConfigMap, Container, Namespace, PersistentVolumeClaim, PodSpec, PodTemplateSpec, Secret, Service,
+        ServiceAccount,
     },
     networking::v1::NetworkPolicy,
     policy::v1::PodDisruptionBudget,
@@ -16,7 +20,8 @@ use serde_yaml_ng::Value;
 
 use crate::{
     custom::{PrometheusRule, ScaledObject, ServiceMonitor},
-    files::{OVERLAYS, rendered},
+    files::{EVERY_COMPONENT, OVERLAYS, documents, folder, folders, rendered, text},
+    programs::load,
 };
 
 /// The document as a `T`, if it has no field that `T` does not know.
@@ -46,6 +51,7 @@ fn check(document: &Value) -> Result<(), String> {
         ("v1", "PersistentVolumeClaim") => strictly::<PersistentVolumeClaim>(document).map(drop),
         ("apps/v1", "Deployment") => strictly::<Deployment>(document).map(drop),
         ("apps/v1", "StatefulSet") => strictly::<StatefulSet>(document).map(drop),
+        ("batch/v1", "CronJob") => strictly::<CronJob>(document).map(drop),
         ("policy/v1", "PodDisruptionBudget") => strictly::<PodDisruptionBudget>(document).map(drop),
         ("networking.k8s.io/v1", "NetworkPolicy") => strictly::<NetworkPolicy>(document).map(drop),
         ("scheduling.k8s.io/v1", "PriorityClass") => strictly::<PriorityClass>(document).map(drop),
@@ -59,18 +65,89 @@ fn check(document: &Value) -> Result<(), String> {
     }
 }
 
-/// The pods that an overlay makes, by the name of what makes them.
-pub fn pods(documents: &[Value]) -> Vec<(String, PodSpec)> {
-    let of = |document: &Value| {
-        let name = document["metadata"]["name"].as_str()?.to_owned();
-        let template = match kind(document).1 {
-            "Deployment" => strictly::<Deployment>(document).ok()?.spec.template,
-            "StatefulSet" => strictly::<StatefulSet>(document).ok()?.spec.template,
+/// What makes pods, and which.
+pub struct Workload {
+    pub kind: String,
+    pub name: String,
+    /// The pods' labels.
+    pub labels: BTreeMap<String, String>,
+    pub pod: PodSpec,
+    /// Volumes that each pod has of its own.
+    pub claims: Vec<PersistentVolumeClaim>,
+}
+
+impl Workload {
+    fn of(document: &Value) -> Option<Self> {
+        let mut claims = Vec::new();
+        let template: PodTemplateSpec = match kind(document).1 {
+            "Deployment" => strictly::<Deployment>(document).unwrap().spec.template,
+            "StatefulSet" => {
+                let spec = strictly::<StatefulSet>(document).unwrap().spec;
+                claims = spec.volume_claim_templates.unwrap_or_default();
+                spec.template
+            }
+            "CronJob" => {
+                let jobs = strictly::<CronJob>(document).unwrap().spec.job_template;
+                jobs.spec.unwrap().template
+            }
             _ => return None,
         };
-        Some((name, template.spec?))
-    };
-    documents.iter().filter_map(of).collect()
+        Some(Self {
+            kind: kind(document).1.to_owned(),
+            name: document["metadata"]["name"].as_str()?.to_owned(),
+            labels: template.metadata.unwrap().labels.unwrap_or_default(),
+            pod: template.spec?,
+            claims,
+        })
+    }
+
+    pub fn container(&self) -> &Container {
+        assert_eq!(self.pod.containers.len(), 1, "{}", self.name);
+        &self.pod.containers[0]
+    }
+
+    /// Whether its pods have these labels among others.
+    pub fn has(&self, labels: &BTreeMap<String, String>) -> bool {
+        labels
+            .iter()
+            .all(|(key, value)| self.labels.get(key) == Some(value))
+    }
+
+    fn mounts(&self, volume: &str) -> bool {
+        self.container()
+            .volume_mounts
+            .iter()
+            .flatten()
+            .any(|mount| mount.name == volume)
+    }
+}
+
+/// What makes pods in an overlay; nothing where it cannot be rendered.
+pub fn workloads(overlay: &str) -> Vec<Workload> {
+    let documents = rendered(overlay).unwrap_or_default();
+    documents.iter().filter_map(Workload::of).collect()
+}
+
+/// All resources of a kind in a rendered overlay.
+pub fn resources<T: DeserializeOwned>(documents: &[Value], kind: &str) -> Vec<T> {
+    let of_kind = documents.iter().filter(|document| document["kind"] == kind);
+    of_kind.map(|document| strictly(document).unwrap()).collect()
+}
+
+#[test]
+fn every_component_and_every_overlay_is_rendered_here() {
+    let kustomization = text("tests/every-component/kustomization.yaml");
+    let listed = documents(&kustomization)[0]["components"].clone();
+    let listed: BTreeSet<String> = listed
+        .as_sequence()
+        .unwrap()
+        .iter()
+        .map(|path| path.as_str().unwrap().rsplit('/').next().unwrap().to_owned())
+        .collect();
+    assert_eq!(listed, folders("kubernetes/components"));
+    let mut overlays = folders("kubernetes/overlays");
+    overlays.insert(EVERY_COMPONENT.into());
+    assert_eq!(overlays, OVERLAYS.map(str::to_owned).into());
 }
 
 #[test]
@@ -100,9 +177,9 @@ fn a_misspelt_field_is_found() {
 #[test]
 fn every_pod_is_restricted_probed_and_bounded() {
     for overlay in OVERLAYS {
-        let documents = rendered(overlay).unwrap_or_default();
-        for (name, pod) in pods(&documents) {
-            let at = format!("{overlay}: {name}");
+        for workload in workloads(overlay) {
+            let at = format!("{overlay}: {}", workload.name);
+            let pod = &workload.pod;
             let security = pod.security_context.clone().expect(&at);
             assert_eq!(security.run_as_non_root, Some(true), "{at}");
             assert_eq!(
@@ -111,11 +188,13 @@ fn every_pod_is_restricted_probed_and_bounded() {
                 "{at}"
             );
             assert_eq!(pod.automount_service_account_token, Some(false), "{at}");
-            for container in &pod.containers {
-                restricted(container, &at);
-                bounded(container, &at);
+            let container = workload.container();
+            restricted(container, &at);
+            bounded(container, &at);
+            mounts_exist(&workload, &at);
+            // A job's pod ends by itself.
+            if workload.kind != "CronJob" {
                 probed(container, &at);
-                mounts_exist(container, &pod, &at);
             }
         }
     }
@@ -143,39 +222,53 @@ fn bounded(container: &Container, at: &str) {
 }
 
 fn probed(container: &Container, at: &str) {
-    let ports = container.ports.clone().unwrap_or_default();
     let probes = [
         &container.startup_probe,
         &container.readiness_probe,
         &container.liveness_probe,
     ];
     assert!(probes.iter().any(|probe| probe.is_some()), "{at}: no probe");
-    for probe in probes.into_iter().flatten() {
-        if let Some(grpc) = &probe.grpc {
-            let is_health = |port: &&k8s_openapi::api::core::v1::ContainerPort| {
-                port.container_port == grpc.port && port.name.as_deref() == Some("health")
-            };
-            assert!(
-                ports.iter().any(|port| is_health(&port)),
-                "{at}: a gRPC probe asks port {}, which is not its health port",
-                grpc.port
-            );
-        }
+}
+
+fn mounts_exist(workload: &Workload, at: &str) {
+    let volumes = workload.pod.volumes.iter().flatten();
+    let claims = workload
+        .claims
+        .iter()
+        .filter_map(|claim| claim.metadata.name.as_ref());
+    let given: Vec<&String> = volumes.map(|volume| &volume.name).chain(claims).collect();
+    for mount in workload.container().volume_mounts.iter().flatten() {
+        assert!(given.contains(&&mount.name), "{at}: no volume {}", mount.name);
     }
 }
 
-fn mounts_exist(container: &Container, pod: &PodSpec, at: &str) {
-    let volumes = pod.volumes.clone().unwrap_or_default();
-    let given: Vec<&str> = volumes.iter().map(|volume| volume.name.as_str()).collect();
-    for mount in container.volume_mounts.iter().flatten() {
-        // A StatefulSet's own claims are volumes of its pods too.
-        let claimed = ["replay", "data"].contains(&mount.name.as_str());
-        assert!(
-            claimed || given.contains(&mount.name.as_str()),
-            "{at}: no volume {}",
-            mount.name
-        );
+#[test]
+fn with_tls_whoever_talks_to_a_server_has_certificates_and_a_token() {
+    let mut found = 0;
+    for overlay in OVERLAYS {
+        let workloads = workloads(overlay);
+        let has_tls = |workload: &Workload| workload.mounts("tls") && workload.mounts("tokens");
+        if !workloads
+            .iter()
+            .any(|workload| workload.name == "replay-store" && has_tls(workload))
+        {
+            continue;
+        }
+        for workload in &workloads {
+            let keeps_games = workload.labels.contains_key("minuet.dev/keeps-games");
+            let talks =
+                ["actor", "inference-server", "learner", "replay-store"].contains(&workload.name.as_str());
+            assert!(
+                has_tls(workload) || !(keeps_games || talks),
+                "{overlay}: {}",
+                workload.name
+            );
+            found += usize::from(keeps_games);
+        }
     }
+    assert!(found > 0 || rendered(EVERY_COMPONENT).is_none());
+    let command = load(&folder().join("kubernetes/components/tls/command.toml"), &[]);
+    assert!(!command.security.token.as_os_str().is_empty());
 }
 
 #[test]
@@ -198,11 +291,14 @@ fn the_learner_is_never_there_twice() {
 #[test]
 fn gpus_are_asked_for_where_they_are_used_and_nowhere_else() {
     for overlay in OVERLAYS {
-        for (name, pod) in pods(&rendered(overlay).unwrap_or_default()) {
-            let uses = overlay != "local" && ["inference-server", "learner"].contains(&name.as_str());
-            let limits = pod.containers[0].resources.clone().unwrap().limits.unwrap();
+        for workload in workloads(overlay) {
+            let name = &workload.name;
+            let uses = ["gpu", "production"].contains(&overlay)
+                && ["inference-server", "learner"].contains(&name.as_str());
+            let container = workload.container();
+            let limits = container.resources.clone().unwrap().limits.unwrap();
             assert_eq!(limits.contains_key("nvidia.com/gpu"), uses, "{overlay}: {name}");
-            let image = pod.containers[0].image.clone().unwrap();
+            let image = container.image.clone().unwrap();
             assert_eq!(image.contains("-gpu"), uses, "{overlay}: {name}: {image}");
         }
     }

@@ -7,8 +7,14 @@
 
 mod alerts;
 mod arrows;
+mod autoscaling;
+mod commands;
 mod compose;
 mod custom;
+mod disks;
 mod files;
+mod images;
 mod kubernetes;
 mod programs;
+mod services;
+mod variables;

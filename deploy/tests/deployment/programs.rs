@@ -1,55 +1,103 @@
-//! What the files tell the programs: configuration files, flags, settings, variables and ports that exist.
+//! What the files tell the programs: configuration files, flags, settings and ports that exist, by the programs' own
+//! command lines.
 
-use std::{collections::BTreeSet, path::Path, process::Command};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    process::Command,
+};
 
-use service::config::{self, Override, RunConfig};
+use clap::Parser as _;
+use regex::Regex;
+use service::{
+    config::{self, Override, RunConfig},
+    role::{Arguments, Role},
+};
 
 use crate::{
     files::{OVERLAYS, all, documents, folder, rendered, text},
-    kubernetes::pods,
+    kubernetes::{Workload, workloads},
 };
 
 const CONFIGURATIONS: [&str; 2] = ["compose/run.toml", "kubernetes/base/run.toml"];
-const ROLES: [&str; 5] = ["actor", "inference-server", "learner", "rating", "replay-store"];
+pub const ROLES: [Role; 5] = [
+    Role::Actor,
+    Role::InferenceServer,
+    Role::Learner,
+    Role::Rating,
+    Role::ReplayStore,
+];
 
-fn load(file: &Path, settings: &[String]) -> RunConfig {
-    let overrides: Vec<Override> = settings.iter().map(|setting| setting.parse().unwrap()).collect();
-    config::load_with(Some(file), &overrides)
+pub fn load(file: &Path, settings: &[Override]) -> RunConfig {
+    config::load_with(Some(file), settings)
         .unwrap_or_else(|error| panic!("{} with {settings:?}: {error}", file.display()))
 }
 
-/// What stands after `--set`, whichever way it is written; other arguments must be known.
-fn settings(arguments: &[String], at: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut rest = arguments.iter();
-    // The rating is a command of the command line.
-    if at.ends_with("rating") {
-        assert_eq!(rest.next().expect(at), "rating", "{at}");
+/// What a role's program makes of its arguments.
+pub fn read(role: Role, words: &[String], at: &str) -> Arguments {
+    let mut words = words.to_vec();
+    if let Some(command) = role.subcommand() {
+        assert_eq!(words.first().map(String::as_str), Some(command), "{at}");
+        words.remove(0);
     }
-    while let Some(argument) = rest.next() {
-        if let Some(setting) = argument.strip_prefix("--set=") {
-            found.push(expanded(setting));
-        } else if argument == "--set" {
-            found.push(expanded(rest.next().expect(at)));
-        } else if argument == "--config" {
-            assert_eq!(rest.next().expect(at), "/etc/minuet/run.toml", "{at}");
-        } else {
-            panic!("{at}: no program takes {argument}");
-        }
-    }
-    found
+    words.insert(0, role.binary().into());
+    Arguments::try_parse_from(words).unwrap_or_else(|error| panic!("{at}: {error}"))
 }
 
-/// With a container's variables put in.
-fn expanded(setting: &str) -> String {
-    setting
-        .replace("$(POD_NAME)", "actor-7d9f")
-        .replace("$(ROLE)", "actor")
+/// A container's arguments with its variables put in.
+pub fn words(workload: &Workload, at: &str) -> Vec<String> {
+    let container = workload.container();
+    let variables: BTreeMap<&str, &str> = container
+        .env
+        .iter()
+        .flatten()
+        .map(|variable| {
+            (
+                variable.name.as_str(),
+                variable.value.as_deref().unwrap_or("sample"),
+            )
+        })
+        .collect();
+    let reference = Regex::new(r"\$\(([A-Z_]+)\)").unwrap();
+    let value = |found: &regex::Captures<'_>| {
+        let value = variables.get(&found[1]);
+        (*value.unwrap_or_else(|| panic!("{at}: no variable {}", &found[1]))).to_owned()
+    };
+    let words = container.args.iter().flatten();
+    words
+        .map(|word| reference.replace_all(word, value).into_owned())
+        .collect()
+}
+
+/// The configuration with which a role's pods run.
+pub fn configuration(workload: &Workload, overlay: &str) -> RunConfig {
+    let at = format!("{overlay}: {}", workload.name);
+    let role = ROLES
+        .into_iter()
+        .find(|role| role.name() == workload.name)
+        .expect(&at);
+    let arguments = read(role, &words(workload, &at), &at);
+    assert_eq!(
+        arguments.config.as_deref(),
+        Some(Path::new("/etc/minuet/run.toml")),
+        "{at}"
+    );
+    load(&folder().join("kubernetes/base/run.toml"), &arguments.overrides)
 }
 
 /// The port of `host:port`.
-fn port(address: &str) -> i32 {
+pub fn port(address: &str) -> i32 {
     address.rsplit(':').next().unwrap().parse().unwrap()
+}
+
+pub fn health(role: Role, config: &RunConfig) -> &str {
+    match role {
+        Role::ReplayStore => &config.replay.health,
+        Role::InferenceServer => &config.inference.health,
+        Role::Learner => &config.learner.health,
+        Role::Actor => &config.actor.health,
+        Role::Rating => &config.rating.health,
+    }
 }
 
 #[test]
@@ -79,54 +127,39 @@ fn configurations_can_be_used_and_listen_where_others_look() {
 }
 
 #[test]
-fn what_containers_are_started_with_is_what_the_programs_take() {
-    let file = folder().join("kubernetes/base/run.toml");
+fn containers_have_the_ports_that_their_programs_listen_on() {
     for overlay in OVERLAYS {
-        for (name, pod) in pods(&rendered(overlay).unwrap_or_default()) {
-            let container = &pod.containers[0];
-            if !ROLES.contains(&name.as_str()) {
+        for workload in workloads(overlay) {
+            let Some(role) = ROLES.into_iter().find(|role| role.name() == workload.name) else {
                 continue;
-            }
-            let at = format!("{overlay}: {name}");
-            let config = load(
-                &file,
-                &settings(container.args.as_deref().unwrap_or_default(), &at),
-            );
-            let (listen, metrics, health) = match name.as_str() {
-                "inference-server" => (
-                    config.inference.listen_address(),
-                    &config.inference.metrics,
-                    &config.inference.health,
-                ),
-                "replay-store" => (
-                    config.replay.listen.as_str(),
-                    &config.replay.metrics,
-                    &config.replay.health,
-                ),
-                "learner" => ("", &config.learner.metrics, &config.learner.health),
-                "rating" => ("", &config.rating.metrics, &config.rating.health),
-                _ => ("", &config.actor.metrics, &config.actor.health),
             };
-            let named = [("grpc", listen), ("metrics", metrics), ("health", health)];
+            let config = configuration(&workload, overlay);
+            let listen = match role {
+                Role::InferenceServer => config.inference.listen_address(),
+                Role::ReplayStore => config.replay.listen.as_str(),
+                Role::Actor | Role::Learner | Role::Rating => "",
+            };
+            let named = [
+                ("grpc", listen),
+                ("metrics", role.metrics(&config)),
+                ("health", health(role, &config)),
+            ];
             let expected: BTreeSet<(String, i32)> = named
                 .iter()
                 .filter(|(_, address)| !address.is_empty())
                 .map(|(name, address)| ((*name).to_owned(), port(address)))
                 .collect();
-            let given: BTreeSet<(String, i32)> = container
-                .ports
-                .iter()
-                .flatten()
+            let ports = workload.container().ports.iter().flatten();
+            let given: BTreeSet<(String, i32)> = ports
                 .map(|port| (port.name.clone().unwrap(), port.container_port))
                 .collect();
-            assert_eq!(given, expected, "{at}: ports");
+            assert_eq!(given, expected, "{overlay}: {}: ports", workload.name);
         }
     }
 }
 
 #[test]
 fn clients_are_given_every_replay_store_by_its_own_name() {
-    let file = folder().join("kubernetes/base/run.toml");
     let mut most = 0;
     for overlay in OVERLAYS {
         let Some(documents) = rendered(overlay) else {
@@ -145,24 +178,33 @@ fn clients_are_given_every_replay_store_by_its_own_name() {
                 .map(|number| format!("replay-store-{number}.{service}:50052"))
                 .collect(),
         };
-        let clients = pods(&documents)
-            .into_iter()
-            .filter(|(name, _)| ["actor", "learner"].contains(&name.as_str()));
         let mut found = 0;
-        for (name, pod) in clients {
-            let at = format!("{overlay}: {name}");
-            let config = load(
-                &file,
-                &settings(pod.containers[0].args.as_deref().unwrap_or_default(), &at),
-            );
-            let stores = config.replay.stores().unwrap();
-            let listed: Vec<String> = stores.all().iter().map(|shard| shard.address.clone()).collect();
-            assert_eq!(listed, expected, "{at}");
-            found += 1;
+        for workload in workloads(overlay) {
+            let name = &workload.name;
+            let list = if ["actor", "learner"].contains(&name.as_str()) {
+                found += 1;
+                configuration(&workload, overlay).replay.address
+            } else if workload.kind == "CronJob" {
+                let words = words(&workload, name);
+                let store = words.iter().position(|word| word == "--store").expect(name);
+                words[store + 1].clone()
+            } else {
+                continue;
+            };
+            assert_eq!(list, expected.join(","), "{overlay}: {name}");
         }
         assert_eq!(found, 2, "{overlay}");
     }
     assert!(most > 1, "no overlay has several stores");
+}
+
+/// The words of a command in a compose file.
+pub fn strings(value: &serde_yaml_ng::Value) -> Vec<String> {
+    let words = value.as_sequence().cloned().unwrap_or_default();
+    words
+        .iter()
+        .map(|word| word.as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[test]
@@ -170,79 +212,23 @@ fn compose_settings_exist() {
     let file = folder().join("compose/run.toml");
     for compose in ["docker-compose.yml", "docker-compose.gpu.yml"] {
         let document = documents(&text(compose)).remove(0);
-        for (name, service) in document["services"].as_mapping().unwrap() {
-            if !ROLES.contains(&name.as_str().unwrap()) {
+        for role in ROLES {
+            let service = &document["services"][role.name()];
+            if service.is_null() {
                 continue;
             }
-            let words = service["command"].as_sequence().cloned().unwrap_or_default();
-            let words: Vec<String> = words
-                .iter()
-                .map(|word| word.as_str().unwrap().to_owned())
-                .collect();
-            let at = format!("{compose}: {}", name.as_str().unwrap());
-            load(&file, &settings(&words, &at));
+            let at = format!("{compose}: {}", role.name());
+            let mut words = strings(&service["command"]);
+            if let (true, Some(command)) = (words.is_empty(), role.subcommand()) {
+                words.push(command.into());
+            }
+            let config = load(&file, &read(role, &words, &at).overrides);
+            if role == Role::InferenceServer && compose == "docker-compose.yml" {
+                let published = strings(&service["ports"]);
+                assert_eq!(port(&published[0]), port(config.inference.listen_address()));
+            }
         }
     }
-}
-
-/// Variables that a library, a loader or a driver reads.
-const FOREIGN_VARIABLES: &[&str] = &[
-    "LD_LIBRARY_PATH",
-    "MALLOC_ARENA_MAX",
-    "NVIDIA_DRIVER_CAPABILITIES",
-    "NVIDIA_VISIBLE_DEVICES",
-    "OMP_WAIT_POLICY",
-    "GOMP_SPINCOUNT",
-];
-
-#[test]
-fn variables_of_the_images_are_read_by_the_programs() {
-    let sources: String = [
-        "service/src",
-        "onnx-runtime/src",
-        "learner/src",
-        "checkpoints/src",
-    ]
-    .iter()
-    .flat_map(|crate_| all(&format!("../{crate_}"), ".rs"))
-    .map(|path| std::fs::read_to_string(path).unwrap())
-    .collect();
-    let variable = regex::Regex::new(r"(?m)^(?:ENV|   ) +([A-Z_]+)=").unwrap();
-    let mut seen = BTreeSet::new();
-    for file in all("docker", "Dockerfile") {
-        let file = std::fs::read_to_string(file).unwrap();
-        for found in variable.captures_iter(&file) {
-            seen.insert(found[1].to_owned());
-        }
-    }
-    assert!(
-        seen.contains("MINUET_CONFIG") && seen.contains("ORT_DYLIB_PATH"),
-        "{seen:?}"
-    );
-    for name in seen {
-        let known = FOREIGN_VARIABLES.contains(&name.as_str()) || sources.contains(&format!("\"{name}\""));
-        assert!(known, "no program reads {name}");
-    }
-}
-
-#[test]
-fn health_checks_ask_the_health_port_with_a_flag_that_exists() {
-    let health = load(&folder().join("compose/run.toml"), &[]).actor.health;
-    let check = regex::Regex::new(
-        r#"CMD \["/opt/minuet/bin/(minuet-[a-z-]+)", "--probe", "127\.0\.0\.1:([0-9]+)"\]"#,
-    )
-    .unwrap();
-    let mut count = 0;
-    for file in all("docker", "Dockerfile") {
-        let file = std::fs::read_to_string(file).unwrap();
-        for found in check.captures_iter(&file) {
-            assert_eq!(found[2].parse::<i32>().unwrap(), port(&health));
-            count += 1;
-        }
-    }
-    assert_eq!(count, 6, "health checks");
-    let arguments = std::fs::read_to_string(folder().join("../service/src/role/arguments.rs")).unwrap();
-    assert!(arguments.contains("pub probe:"));
 }
 
 #[test]

@@ -1,0 +1,44 @@
+//! Volumes against what the programs will put on them.
+
+use crate::{
+    files::{OVERLAYS, rendered},
+    kubernetes::workloads,
+    programs::configuration,
+};
+
+/// A Kubernetes quantity such as `20Gi` in MiB.
+fn mib(quantity: &str) -> u64 {
+    let (number, factor) = match quantity.strip_suffix("Gi") {
+        Some(number) => (number, 1024),
+        None => (quantity.strip_suffix("Mi").expect(quantity), 1),
+    };
+    number.parse::<u64>().unwrap() * factor
+}
+
+/// The alert compares what is taken with the limit: that of a volume that ends before, or is mostly never used, would mislead.
+#[test]
+fn a_replay_stores_limit_fits_its_volume() {
+    for overlay in OVERLAYS {
+        if rendered(overlay).is_none() {
+            return;
+        }
+        let stores = workloads(overlay)
+            .into_iter()
+            .find(|workload| workload.name == "replay-store");
+        let stores = stores.unwrap();
+        let resources = stores.claims[0].spec.clone().unwrap().resources.unwrap();
+        let volume = mib(&resources.requests.unwrap()["storage"].0);
+        let replay = configuration(&stores, overlay).replay;
+        assert!(
+            replay.max_disk_mib + replay.min_free_mib <= volume,
+            "{overlay}: the store may take {} MiB and must leave {}, on a volume of {volume}",
+            replay.max_disk_mib,
+            replay.min_free_mib
+        );
+        assert!(
+            2 * replay.max_disk_mib >= volume,
+            "{overlay}: the store may take {} MiB of a volume of {volume}",
+            replay.max_disk_mib
+        );
+    }
+}
