@@ -104,6 +104,7 @@ mod tests {
             };
             let counted = Counted {
                 inserted: 10 * number,
+                forgone: 0,
                 stores: None,
             };
             loaders.begin(batch, counted);
