@@ -1,4 +1,4 @@
-//! What is done to a run: processes killed and stalled, the disk filled, files damaged.
+//! What is done to a run: processes killed and stalled, connections cut, the disk filled, files damaged.
 
 use std::{
     collections::BTreeMap,
@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use crate::run::Run;
+use crate::{connections, run::Run};
 
 /// Size of the store's disk, where this process may mount one.
 const DISK_MIB: u64 = 48;
@@ -20,6 +20,7 @@ const LEFT_KIB: u64 = 512;
 const FULL: Duration = Duration::from_secs(2);
 
 const ROLES: [&str; 4] = ["actor-1", "inference-server", "learner", "replay-store"];
+const RATING: &str = "rating";
 /// Where there are two stores.
 pub const SECOND_STORE: &str = "replay-store-2";
 
@@ -28,7 +29,9 @@ pub const SECOND_STORE: &str = "replay-store-2";
 pub enum Fault {
     /// `kill -9` of a role.
     Kill(&'static str),
-    /// A role answers nothing for a while, and its peers' calls hang: its connections are as good as cut.
+    /// All connections of a role are cut in the middle of whatever is on them.
+    Cut(&'static str),
+    /// A role answers nothing for a while, and its peers' calls hang.
     Stall(&'static str),
     /// No room is left on the store's disk, for a while.
     FullDisk,
@@ -74,6 +77,8 @@ impl fmt::Display for Disk {
 #[derive(Debug, Default)]
 pub struct Tally {
     injected: BTreeMap<Fault, u32>,
+    /// Connections that were cut.
+    pub cut: usize,
     /// Checkpoints that were damaged on purpose.
     pub damaged_checkpoints: Vec<String>,
     /// Volumes of games in which a byte was changed.
@@ -86,15 +91,19 @@ impl fmt::Display for Tally {
         for (fault, count) in &self.injected {
             write!(to, " {count} × {fault:?},")?;
         }
-        Ok(())
+        write!(to, " {} connections cut", self.cut)
     }
 }
 
 impl Fault {
     /// One of every kind that can be had.
-    pub fn all(disk: &Disk, stores: usize) -> Vec<Self> {
-        let roles = ROLES.into_iter().chain((stores > 1).then_some(SECOND_STORE));
+    pub fn all(disk: &Disk, can_cut: bool, stores: usize, has_rating: bool) -> Vec<Self> {
+        let roles = ROLES
+            .into_iter()
+            .chain((stores > 1).then_some(SECOND_STORE))
+            .chain(has_rating.then_some(RATING));
         let mut all: Vec<Self> = roles.clone().map(Self::Kill).collect();
+        all.extend(roles.clone().filter(|_| can_cut).map(Self::Cut));
         all.extend(roles.map(Self::Stall));
         all.extend([Self::DamagedGames, Self::DamagedCheckpoint]);
         all.extend(disk.0.is_some().then_some(Self::FullDisk));
@@ -118,6 +127,7 @@ impl Fault {
                 run.kill(role);
                 run.wait_for("role-ready", |event| event["name"] == role);
             }
+            Self::Cut(role) => tally.cut += connections::cut(run.pid(role)),
             Self::Stall(role) => {
                 run.signal(role, "STOP");
                 thread::sleep(Duration::from_secs(1 + number % longest_stall));

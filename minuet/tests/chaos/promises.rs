@@ -45,9 +45,9 @@ impl Witness {
     }
 
     /// Everything that was promised, once the run has stopped.
-    pub fn judge(&mut self, folder: &Path, tally: &Tally, max_uses: f64, samples_per_position: f64) {
+    pub fn judge(&mut self, folder: &Path, tally: &Tally, max_uses: f64) {
         self.judge_games(folder, tally);
-        self.judge_checkpoints(folder, tally, max_uses, samples_per_position);
+        self.judge_checkpoints(folder, tally, max_uses);
         self.judge_losses(folder);
     }
 
@@ -84,7 +84,7 @@ impl Witness {
 
     /// Every checkpoint is whole, but for those that were damaged on purpose, which are known to be; none was trained on more than
     /// was there to be.
-    fn judge_checkpoints(&mut self, folder: &Path, tally: &Tally, max_uses: f64, samples_per_position: f64) {
+    fn judge_checkpoints(&mut self, folder: &Path, tally: &Tally, max_uses: f64) {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let repository = Repository::open(folder.join("checkpoints").to_str().unwrap()).unwrap();
         for (version, manifest) in manifests(folder) {
@@ -103,10 +103,6 @@ impl Witness {
             if inserted > 0.0 {
                 // A batch that is asked for may end beyond the bound.
                 let uses = (samples - 64.0) / inserted;
-                assert!(
-                    uses <= samples_per_position,
-                    "{version}: {uses} samples a position"
-                );
                 assert!(uses <= max_uses, "{version}: {uses} uses a position");
                 self.uses = self.uses.max(samples / inserted);
             }

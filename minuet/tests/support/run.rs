@@ -69,6 +69,11 @@ impl Run {
         Self::begin_with("paco-sako", folder, settings, &[], &["--replay-stores", &count])
     }
 
+    /// With these arguments of `minuet up`.
+    pub fn with_arguments(arguments: &[&str], folder: &Path, settings: &[&str]) -> Self {
+        Self::begin_with("paco-sako", folder, settings, &[], arguments)
+    }
+
     fn begin(game: &str, folder: &Path, settings: &[&str], variables: &[(String, String)]) -> Self {
         Self::begin_with(game, folder, settings, variables, &[])
     }
@@ -199,9 +204,16 @@ impl Run {
 
     /// Sends a signal to a role's present process, which goes on being known.
     pub fn signal(&mut self, role: &str, name: &str) {
+        let pid = self.pid(role);
+        signal(&pid.to_string(), name);
+    }
+
+    /// The id of a role's present process.
+    pub fn pid(&mut self, role: &str) -> i32 {
         let started = self.wait_for("role-started", |event| event["name"] == role);
-        signal(&started["pid"].to_string(), name);
+        let pid = started["pid"].as_i64().unwrap() as i32;
         self.past.push(started);
+        pid
     }
 
     /// `kill -9` of a role's present process.

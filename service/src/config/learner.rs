@@ -60,7 +60,8 @@ pub struct LearnerConfig {
     pub symmetries: bool,
     /// Training begins when the store holds this many positions. At least 1.
     pub min_positions: u64,
-    /// Samples trained on for each position inserted, above 0; the learner waits when it is ahead.
+    /// Samples trained on for each position inserted, above 0; the learner waits when it is ahead. Of positions that have left the
+    /// window none are owed any more.
     pub samples_per_position: f64,
     /// A checkpoint is published every so many steps. At least 1.
     pub checkpoint_steps: u64,

@@ -113,7 +113,8 @@ pub struct ReplayConfig {
     pub held_out: f64,
     /// Games are held back while positions have been sampled less often than this on average; 0: never.
     pub min_uses: f64,
-    /// Batches are held back that would sample positions more often than this on average; 0: never.
+    /// Batches are held back that would sample positions more often than this on average; 0: never. Of positions that have left the
+    /// window no uses are left.
     pub max_uses: f64,
     /// Positions that may be inserted ahead of min_uses.
     pub uses_slack: u64,
