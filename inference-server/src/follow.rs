@@ -1,12 +1,12 @@
 //! Follows a label: each new checkpoint is loaded beside the one that is served, and takes over between two batches.
-//! What cannot be loaded is refused, and the old model goes on.
+//! What cannot be loaded is refused, and the old model goes on. What may load later is tried again, until the label moves on.
 
 use std::{
     sync::{Arc, Weak},
     time::Duration,
 };
 
-use checkpoints::Repository;
+use checkpoints::{Manifest, Repository};
 use futures::StreamExt as _;
 use tokio::task::AbortHandle;
 
@@ -26,29 +26,45 @@ pub fn start(library: &Arc<Library>, slot: &Arc<Slot>, store: Repository, label:
     // Neither the library nor the slot is kept alive by who works for it.
     let (library, slot) = (Arc::downgrade(library), Arc::downgrade(slot));
     let following = tokio::spawn(async move {
-        while let Some(manifest) = versions.next().await {
-            let version = manifest.version.clone();
+        let (mut next, mut pause) = (versions.next().await, FIRST_PAUSE);
+        while let Some(manifest) = next {
             let Some((library, slot)) = both(&library, &slot) else {
                 return;
             };
-            let renewed = match Found::of(manifest) {
-                Ok(found) => library.follow(&slot, &found).await,
-                Err(error) => Err(error.into()),
-            };
-            if let Err(error) = renewed {
-                library.metrics().refused_model();
-                let served = slot.current();
-                tracing::error!(
-                    name = slot.text,
-                    %version,
-                    %error,
-                    still_served = served.map_or_else(|| "none".into(), |model| model.info.version.clone()),
-                    "checkpoint refused"
-                );
+            let is_over = renew(&library, &slot, &manifest).await;
+            drop((library, slot));
+            if is_over {
+                (next, pause) = (versions.next().await, FIRST_PAUSE);
+                continue;
+            }
+            // The label is watched meanwhile: a newer checkpoint need not wait for this one.
+            match tokio::time::timeout(pause, versions.next()).await {
+                Ok(newer) => (next, pause) = (newer, FIRST_PAUSE),
+                Err(_) => (next, pause) = (Some(manifest), LONGEST_PAUSE.min(2 * pause)),
             }
         }
     });
     following.abort_handle()
+}
+
+/// Lets a slot point at a checkpoint. False where it cannot now and may later.
+async fn renew(library: &Library, slot: &Arc<Slot>, manifest: &Manifest) -> bool {
+    let renewed = match Found::of(manifest.clone()) {
+        Ok(found) => library.follow(slot, &found).await,
+        Err(error) => Err(error.into()),
+    };
+    let Err(error) = renewed else { return true };
+    library.metrics().refused_model();
+    let is_over = !error.is_transient();
+    let served = slot.current();
+    tracing::error!(
+        name = slot.text,
+        version = %manifest.version,
+        %error,
+        still_served = served.map_or_else(|| "none".into(), |model| model.info.version.clone()),
+        "{}", if is_over { "checkpoint refused" } else { "checkpoint cannot be loaded; trying again" }
+    );
+    is_over
 }
 
 /// Loads what does not move on, a version or a file, as soon as it can be had.

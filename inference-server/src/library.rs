@@ -274,8 +274,9 @@ impl Library {
             let found = source.find(&name.pointer).await?;
             let slot = Arc::new(Slot::new(name.clone(), false));
             self.renew(&slot, source, &found).await?;
-            if !self.models().add(slot.clone()) {
-                return Err(LibraryError::TooManyNames);
+            while !self.models().add(slot.clone()) {
+                let oldest = self.models().least_recently_used(None);
+                self.close(&oldest.ok_or(LibraryError::TooManyNames)?, "its place is needed");
             }
             if let (Source::Store(store), Pointer::Label(label)) = (source, &name.pointer) {
                 slot.set_follower(Some(follow::start(self, &slot, store.clone(), label)));

@@ -19,7 +19,7 @@ use crate::{
     slot::Slot,
 };
 
-/// Names that may be served at the same time, however small their models are.
+/// Names that may be served at the same time, however small their models are; what was used longest ago makes room.
 pub const MAX_SLOTS: usize = 256;
 
 /// The names that are served.
@@ -158,17 +158,24 @@ impl Models {
         slots
     }
 
-    /// Of the slots that may be unloaded the one whose last use is longest ago.
-    pub fn least_recently_used(&self) -> Option<Arc<Slot>> {
+    /// Of the slots that may be unloaded, but for `spared`, the one whose last use is longest ago.
+    pub fn least_recently_used(&self, spared: Option<&Slot>) -> Option<Arc<Slot>> {
+        let is_spared = |slot: &Slot| spared.is_some_and(|spared| std::ptr::eq(spared, slot));
         self.each(Arc::clone)
             .into_iter()
-            .filter(|slot| !slot.is_pinned)
+            .filter(|slot| !slot.is_pinned && !is_spared(slot))
             .min_by_key(|slot| slot.used())
     }
 
     /// Memory of all models that are served, in bytes; one that several names point at counts once.
     pub fn bytes(&self) -> u64 {
-        let mut models: Vec<Arc<Model>> = self.each(|slot| slot.current()).into_iter().flatten().collect();
+        self.bytes_of(|_| true)
+    }
+
+    /// The same, of those slots only for which `counts` holds.
+    pub fn bytes_of(&self, counts: impl Fn(&Slot) -> bool) -> u64 {
+        let of = |slot: &Arc<Slot>| counts(slot).then(|| slot.current()).flatten();
+        let mut models: Vec<Arc<Model>> = self.each(of).into_iter().flatten().collect();
         models.sort_by_key(Arc::as_ptr);
         models.dedup_by_key(|model| Arc::as_ptr(model));
         models.iter().map(|model| model.info.bytes).sum()
@@ -246,11 +253,14 @@ mod tests {
         }
         models.find("first").unwrap();
         let mut gone = Vec::new();
-        while let Some(slot) = models.least_recently_used() {
+        while let Some(slot) = models.least_recently_used(None) {
             assert!(models.remove(&slot).is_some());
             gone.push(slot.text.clone());
         }
         assert_eq!(gone, ["second", "third", "first"]);
+        let renewed = slot("renewed", "1");
+        assert!(models.add(renewed.clone()));
+        assert!(models.least_recently_used(Some(&renewed)).is_none());
         assert!(models.remove(models.default_slot()).is_none());
         assert_eq!(version(models.find("")), "1");
     }
@@ -266,6 +276,7 @@ mod tests {
         assert_eq!(models.bytes(), shared.info.bytes);
         assert!(models.add(slot("other", "2")));
         assert_eq!(models.bytes(), 2 * shared.info.bytes);
+        assert_eq!(models.bytes_of(|slot| slot.is_pinned), shared.info.bytes);
     }
 
     #[test]

@@ -32,13 +32,13 @@ pub enum LibraryError {
     #[error("loading was interrupted")]
     Interrupted,
     /// It is larger than what may be unloaded for it.
-    #[error("it takes {needed} bytes, of {budget} only {free} can be freed; raise inference.memory_mib")]
+    #[error("it takes {needed} bytes, of {budget} only {free} can be had; raise inference.memory_mib")]
     NoRoom {
         /// What it takes.
         needed: u64,
         /// All there is.
         budget: u64,
-        /// What is left beside models that are never unloaded.
+        /// What is left beside what is not unloaded for it.
         free: u64,
     },
     /// See [`crate::models::MAX_SLOTS`].
@@ -47,6 +47,15 @@ pub enum LibraryError {
 }
 
 impl LibraryError {
+    /// Whether trying again later may help: it is no fault of the model.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Source(error) => error.is_transient(),
+            Self::NoRoom { .. } | Self::Interrupted | Self::TooManyNames => true,
+            Self::OtherGame { .. } | Self::OtherLayout | Self::Load(_) => false,
+        }
+    }
+
     /// What a request that named it is told.
     pub(super) fn refusal(&self, name: &str) -> Refusal {
         match self {

@@ -16,10 +16,20 @@ const LOOK: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Library {
-    /// Unloads what was used longest ago until a model fits. The default's models always do: training must go on.
+    /// Unloads what was used longest ago until a model for `slot` fits beside the one that the slot has: that goes on answering
+    /// until then. Nothing is unloaded for a model that would not fit even so. The default's models always do: training must
+    /// go on.
     pub(super) async fn make_room(&self, slot: &Slot, found: &Found) -> Result<(), LibraryError> {
         let (models, budget) = (self.models(), self.parts.budget);
         let needed = self.parts.loader.memory(found.bytes);
+        let stays = models.bytes_of(|other| other.is_pinned || std::ptr::eq(other, slot));
+        if needed + stays > budget && !slot.is_pinned {
+            return Err(LibraryError::NoRoom {
+                needed,
+                budget,
+                free: budget.saturating_sub(stays),
+            });
+        }
         let began = Instant::now();
         loop {
             let (served, retiring) = (models.bytes(), self.retiring.load(Ordering::Relaxed));
@@ -30,7 +40,7 @@ impl Library {
             let may_wait = retiring > 0 && began.elapsed() < PATIENCE;
             if served + needed <= budget && may_wait {
                 tokio::time::sleep(LOOK).await;
-            } else if let Some(oldest) = models.least_recently_used() {
+            } else if let Some(oldest) = models.least_recently_used(Some(slot)) {
                 self.close(&oldest, "its memory is needed");
             } else if may_wait {
                 tokio::time::sleep(LOOK).await;
