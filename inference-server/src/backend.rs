@@ -278,17 +278,32 @@ impl Backend {
         fixed: Option<(&str, usize)>,
     ) -> Result<Session, BackendError> {
         self.check()?;
-        let refused = |error: ort::Error| BackendError {
+        let load = |takes_all: bool| -> ort::Result<Session> {
+            let mut builder = self.builder(environment, settings, shapes)?;
+            if takes_all {
+                // A node that the provider does not take would silently run elsewhere, slower or in another precision.
+                builder = builder.with_disable_cpu_fallback()?;
+            }
+            if let Some((side, size)) = fixed {
+                builder = builder.with_dimension_override(side, size as i64)?;
+            }
+            builder.commit_from_memory(file)
+        };
+        let loaded = match self {
+            Self::Cpu => load(false),
+            Self::OpenvinoF32 | Self::OpenvinoBf16 => load(true),
+            // What computes shapes may be put on the CPU even where the GPU could do it: that is said, and no error.
+            Self::Cuda | Self::Tensorrt => load(true).or_else(|error| {
+                let session = load(false)?;
+                let reason = first_line(&error.to_string());
+                tracing::warn!(backend = %self, reason, "parts of the model run on the CPU");
+                Ok(session)
+            }),
+        };
+        loaded.map_err(|error| BackendError {
             backend: self,
             reason: first_line(&error.to_string()),
-        };
-        let mut builder = self.builder(environment, settings, shapes).map_err(refused)?;
-        if let Some((side, size)) = fixed {
-            builder = builder
-                .with_dimension_override(side, size as i64)
-                .map_err(|error| refused(error.into()))?;
-        }
-        builder.commit_from_memory(file).map_err(refused)
+        })
     }
 
     fn builder(
@@ -309,10 +324,6 @@ impl Backend {
             .collect();
         if !providers.is_empty() {
             builder = builder.with_execution_providers(providers)?;
-        }
-        if matches!(self, Self::OpenvinoF32 | Self::OpenvinoBf16) {
-            // A node that OpenVINO does not take would silently run elsewhere, in another precision.
-            builder = builder.with_disable_cpu_fallback()?;
         }
         Ok(builder)
     }

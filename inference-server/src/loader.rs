@@ -106,10 +106,7 @@ impl Candidate {
         Self {
             backend: Backend::Cpu,
             runner,
-            distance: Distance {
-                prior: 0.0,
-                value: 0.0,
-            },
+            distance: Distance::NONE,
             time: Duration::MAX,
         }
     }
@@ -182,7 +179,7 @@ impl Loader {
         let info = ModelInfo {
             source: source.to_owned(),
             version: file.version.to_owned(),
-            id: self.numbers.of(&digest),
+            id: self.numbers.of(&contract.identity(&digest, file.layout)),
             digest,
             step: file.step,
             layout: file.layout.clone(),
@@ -249,20 +246,46 @@ impl Loader {
         // As it is in the file, whatever else is asked for.
         let settings = Settings::from(self.settings.threads);
         let mut runner = self.runner(Backend::Cpu, task, &settings)?;
-        let truth = opinion(runner.as_mut(), task.file.layout)?;
+        let truth = canary::ask(runner.as_mut(), task.file.layout, canary::ROWS, false)?;
         Ok((runner, truth))
     }
 
     /// The model on `backend`, and how far that is from `truth`.
     fn candidate(&self, backend: Backend, task: Task<'_>, truth: &Opinion) -> Result<Candidate, LoadError> {
         let mut runner = self.runner(backend, task, &self.settings)?;
-        let distance = truth.distance(&opinion(runner.as_mut(), task.file.layout)?);
+        let (layout, mut distance) = (task.file.layout, Distance::NONE);
+        for size in self.canary_sizes(backend, layout) {
+            let found = canary::ask(runner.as_mut(), layout, size, false)?;
+            distance = distance.max(truth.distance(&found));
+        }
+        if runner.picks_legal() {
+            let found = canary::ask(runner.as_mut(), layout, canary::ROWS, true)?;
+            distance = distance.max(truth.distance(&found));
+        }
         Ok(Candidate {
             backend,
             runner,
             distance,
             time: Duration::MAX,
         })
+    }
+
+    /// Batch sizes by which every session of a runner is asked: those that have one of their own, and one that has not.
+    fn canary_sizes(&self, backend: Backend, layout: &RowLayout) -> Vec<usize> {
+        let mut sizes = match varies(layout) {
+            true => Vec::new(),
+            false => backend.fixed_sizes(self.buckets.sizes()),
+        };
+        let all = self.buckets.sizes().iter().rev();
+        let is_free = |size: &&usize| **size <= canary::ROWS && !sizes.contains(size);
+        let of_buckets = all.copied().find(|size| is_free(&size));
+        let of_any = (1..=canary::ROWS).rev().find(|size| is_free(&size));
+        let free = match sizes.contains(&canary::ROWS) {
+            true => of_buckets.or(of_any),
+            false => Some(canary::ROWS),
+        };
+        sizes.extend(free);
+        sizes
     }
 
     /// The model on `backend`.
@@ -417,11 +440,6 @@ impl Loader {
 /// Whether batches of these rows have inputs of many shapes.
 fn varies(layout: &RowLayout) -> bool {
     layout.row_len().is_none()
-}
-
-fn opinion(runner: &mut dyn Runner, layout: &RowLayout) -> Result<Opinion, RunError> {
-    let outputs = runner.run(canary::batch(layout, canary::ROWS))?;
-    Opinion::new(outputs.as_ref(), layout)
 }
 
 fn tiny_layout() -> RowLayout {

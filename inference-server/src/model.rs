@@ -18,9 +18,9 @@ pub struct ModelInfo {
     pub source: String,
     /// The checkpoint's version.
     pub version: String,
-    /// The sha-256 of its file, in hexadecimal: equal digests give equal answers.
+    /// The sha-256 of its file, in hexadecimal.
     pub digest: String,
-    /// Its number in this process; equal digests have equal numbers.
+    /// Its number in this process: the same where file, layout and contract are the same.
     pub id: VersionId,
     /// Training step.
     pub step: u64,

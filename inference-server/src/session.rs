@@ -7,7 +7,7 @@ use ort::{
     session::Session,
     value::{DynValue, Outlet, Tensor, TensorElementType, ValueType},
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::backend::first_line;
 use crate::binding::{Binding, BoundNames, Memory};
@@ -50,7 +50,7 @@ enum Takes {
 }
 
 /// What a model's inputs and outputs are called, and what its value means.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Contract {
     /// The input; `None`: the only one.
     pub input: Option<String>,
@@ -74,8 +74,17 @@ impl Default for Contract {
     }
 }
 
+impl Contract {
+    /// A sha-256, in hexadecimal, over all that a model's answers depend on: its file, by its own `digest`, what its rows mean,
+    /// and how its outputs are read.
+    pub fn identity(&self, digest: &str, layout: &RowLayout) -> String {
+        let all = serde_json::json!({ "file": digest, "layout": layout, "contract": self });
+        checkpoints::version::sha256_hex(all.to_string().as_bytes())
+    }
+}
+
 /// What a model's value means, always from the point of view of the player to act.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ValueKind {
     /// One number in [-1, 1].
@@ -436,6 +445,41 @@ pub(crate) fn contract_error(what: &str, found: &str, expected: &str) -> ModelEr
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whatever_the_answers_depend_on_makes_another_identity() {
+        let (plain, layout) = (Contract::default(), crate::testing::layout());
+        let mut others = vec![plain.identity("a", &layout), plain.identity("b", &layout)];
+        assert_eq!(others[0], Contract::default().identity("a", &layout));
+        for contract in [
+            Contract {
+                policy: "moves".into(),
+                ..Contract::default()
+            },
+            Contract {
+                value: "outcome".into(),
+                ..Contract::default()
+            },
+            Contract {
+                value_kind: ValueKind::Probability,
+                ..Contract::default()
+            },
+            Contract {
+                input: Some("board".into()),
+                ..Contract::default()
+            },
+        ] {
+            others.push(contract.identity("a", &layout));
+        }
+        let mirrored = RowLayout {
+            mirrored_actions: true,
+            ..layout
+        };
+        others.push(plain.identity("a", &mirrored));
+        others.sort();
+        others.dedup();
+        assert_eq!(others.len(), 7);
+    }
 
     #[test]
     fn values_of_every_kind_are_from_minus_one_to_one() {
