@@ -28,10 +28,10 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    job::{ClientId, Job},
+    job::{ClientId, Job, Priority},
     metrics::Metrics,
     pace::Pace,
-    queue::{Formed, Queue},
+    queue::{self, Formed, Queue, Waiting},
     refusal::Refusal,
 };
 
@@ -90,11 +90,13 @@ impl Batcher {
     pub fn push(&self, job: Arc<Job>) -> Result<(), Refusal> {
         let (pushed, waiting) = {
             let mut queue = self.queue.lock();
-            (queue.push(job), queue.waiting().positions)
+            let (pushed, waiting) = (queue.push(job), queue.waiting().positions);
+            // Under the lock: what is said last is what is so last.
+            self.metrics.waiting(waiting);
+            (pushed, waiting)
         };
         match pushed {
             Ok(()) => {
-                self.metrics.waiting(waiting);
                 // While the device works nothing is formed of less than a largest batch, so nobody need look. A batch that
                 // is finished after this was read wakes the task too, and what was queued before is seen then.
                 if waiting >= self.policy.max_batch || self.at_device.load(Ordering::Acquire) == 0 {
@@ -111,6 +113,16 @@ impl Batcher {
         }
     }
 
+    /// How much waits.
+    pub fn waiting(&self) -> Waiting {
+        self.queue.lock().waiting()
+    }
+
+    /// Positions that a request of this priority may hold: what is larger never fits.
+    pub fn most_of(&self, priority: Priority) -> usize {
+        queue::limit_of(priority, self.policy.max_queue)
+    }
+
     /// A client has given up on something: what it does not wait for any more makes room.
     pub fn sweep(&self, client: ClientId) {
         let mut queue = self.queue.lock();
@@ -122,7 +134,7 @@ impl Batcher {
     /// The device has finished a batch of so many positions, of so many requests.
     pub fn finished(&self, positions: usize, requests: usize) {
         self.pace.lock().done(positions, Instant::now());
-        let around = requests + self.queue.lock().waiting().requests;
+        let around = requests + self.waiting().requests;
         self.half.store(around / 2, Ordering::Release);
         self.at_device.fetch_sub(1, Ordering::AcqRel);
         self.changed.notify_one();
@@ -142,7 +154,12 @@ impl Batcher {
             () = forming => {}
             () = stop.cancelled() => {}
         }
-        for job in self.queue.lock().drain() {
+        let left = {
+            let mut queue = self.queue.lock();
+            self.metrics.waiting(0);
+            queue.drain()
+        };
+        for job in left {
             job.refuse(Refusal::Stopping);
         }
     }
@@ -175,7 +192,7 @@ impl Batcher {
         };
         let (mut before, mut barren) = (0, 0);
         for _ in 0..most {
-            let now = self.queue.lock().waiting();
+            let now = self.waiting();
             let is_half = half > 1 && now.requests >= half;
             let is_idle = self.at_device.load(Ordering::Acquire) == 0;
             barren = if now.requests == before { barren + 1 } else { 0 };

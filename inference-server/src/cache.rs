@@ -1,7 +1,8 @@
 //! What models said before, shared by all clients: consulted before a request is queued, filled when it is answered.
 //!
-//! The key is the row, the legal actions and the digest of the model's file, compared whole, so a new version is never
-//! answered by an old one, and a model that is loaded again still knows what it said.
+//! The key is the row, the legal actions and the identity of the model (its file, its layout, how its outputs are read),
+//! compared whole, so a new version is never answered by an old one, and a model that is loaded again still knows what it said.
+//! Logits are too large to be kept; equal positions of a batch share them even so.
 
 use std::collections::VecDeque;
 
@@ -31,12 +32,18 @@ impl Evaluations {
 
     /// Answers those positions of a request that are known. Gives how many were and how many were not.
     pub fn look_up(&self, draft: &mut Draft) -> (u64, u64) {
+        let mut hashes = Vec::with_capacity(draft.positions());
         if draft.wants() == Wants::Logits {
+            let hash = |position| {
+                let (row, legal) = draft.question(position);
+                Question::new(row, legal).hash()
+            };
+            hashes.extend((0..draft.positions()).map(hash));
+            draft.set_hashes(hashes);
             return (0, 0);
         }
         let (mut priors, mut hits) = (Vec::new(), 0);
         let id = draft.model().info.id;
-        let mut hashes = Vec::with_capacity(draft.positions());
         for position in 0..draft.positions() {
             let (row, legal) = draft.question(position);
             let question = Question::new(row, legal);
@@ -51,8 +58,11 @@ impl Evaluations {
         (hits, draft.positions() as u64 - hits)
     }
 
-    /// Keeps what `model` said about a position of a request that was looked up.
+    /// Keeps what `model` said about a position of a request that was looked up, unless that is logits.
     pub fn keep(&self, model: &Model, piece: &Piece, position: usize, value: f32, priors: &[f32]) {
+        if piece.job.wants() == Wants::Logits {
+            return;
+        }
         if let Some(hash) = piece.hash(position) {
             let question = Question::hashed(piece.row(position), piece.legal(position), hash);
             self.cache
@@ -75,22 +85,22 @@ pub struct Numbers {
 #[derive(Debug, Default)]
 struct Known {
     next: u32,
-    digests: VecDeque<(String, VersionId)>,
+    identities: VecDeque<(String, VersionId)>,
 }
 
 impl Numbers {
-    /// The number of the model whose file has this digest.
-    pub fn of(&self, digest: &str) -> VersionId {
+    /// The number of the model of this [`crate::session::Contract::identity`].
+    pub fn of(&self, identity: &str) -> VersionId {
         let mut known = self.known.lock();
-        if let Some((_, id)) = known.digests.iter().find(|(there, _)| there == digest) {
+        if let Some((_, id)) = known.identities.iter().find(|(there, _)| there == identity) {
             return *id;
         }
         let id = VersionId(known.next);
         known.next = known.next.wrapping_add(1);
-        if known.digests.len() >= REMEMBERED {
-            known.digests.pop_front();
+        if known.identities.len() >= REMEMBERED {
+            known.identities.pop_front();
         }
-        known.digests.push_back((digest.to_owned(), id));
+        known.identities.push_back((identity.to_owned(), id));
         id
     }
 }
@@ -125,7 +135,7 @@ mod tests {
         let mut asked = draft(&one, &[5, 6]);
         assert_eq!(cache.look_up(&mut asked), (0, 2));
         let (sender, mut answers) = mpsc::unbounded_channel();
-        let job = Arc::new(asked.into_job(ClientId(1), ReplyTo::Stream(7, sender)));
+        let job = Arc::new(asked.into_job(ClientId(1), ReplyTo::stream(7, sender, None)));
         let piece = Piece {
             job,
             first: 0,
@@ -142,6 +152,30 @@ mod tests {
             (answer.version.as_str(), answer.values.as_slice()),
             ("1", [-0.5, 0.5, -0.5].as_slice())
         );
+        // Who wants logits is told nothing, and what it is told is not kept; but its positions can be compared with others.
+        let logits = || {
+            let mut asked = crate::testing::asked(2, 5);
+            (asked.wants, asked.legal_counts) = (Wants::Logits, vec![0; 2]);
+            asked.legal_actions.clear();
+            let named = Named {
+                model: one.clone(),
+                slot: None,
+            };
+            Draft::new(named, asked)
+        };
+        let mut asked = logits();
+        assert_eq!(cache.look_up(&mut asked), (0, 0));
+        let (sender, _answers) = mpsc::unbounded_channel();
+        let entries = cache.contents().entries;
+        let piece = Piece {
+            job: Arc::new(asked.into_job(ClientId(1), ReplyTo::stream(9, sender, None))),
+            first: 0,
+            count: 2,
+        };
+        assert!(piece.hash(0).is_some() && piece.hash(0) == piece.hash(1));
+        cache.keep(&one, &piece, 0, 0.5, &[0.0; 5]);
+        assert_eq!(cache.contents().entries, entries);
+
         // Another model knows nothing of it.
         assert_eq!(cache.look_up(&mut draft(&other, &[5])), (0, 1));
 
@@ -149,7 +183,7 @@ mod tests {
         let mut part = draft(&one, &[7, 5, 8]);
         assert_eq!(cache.look_up(&mut part), (1, 2));
         let (sender, mut parts) = mpsc::unbounded_channel();
-        let job = Arc::new(part.into_job(ClientId(1), ReplyTo::Stream(8, sender)));
+        let job = Arc::new(part.into_job(ClientId(1), ReplyTo::stream(8, sender, None)));
         assert_eq!(job.positions(), 2);
         let piece = Piece {
             job,
@@ -158,8 +192,7 @@ mod tests {
         };
         assert_eq!(piece.positions().collect::<Vec<_>>(), [0, 2]);
         assert_eq!(piece.answer("1", &[0.1, 0.2], &[1.0, 0.0, 0.0, 1.0], 5), Some(3));
-        let (_, answer) = parts.try_recv().unwrap();
-        let answer = answer.unwrap();
+        let answer = parts.try_recv().unwrap().answer.unwrap();
         assert_eq!(answer.values, [0.1, 0.5, 0.2]);
         let crate::job::Policy::HalfPriors(bytes) = &answer.policy else {
             panic!("{answer:?}")
@@ -171,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_digests_have_equal_numbers_until_they_are_forgotten() {
+    fn equal_identities_have_equal_numbers_until_they_are_forgotten() {
         let numbers = Numbers::default();
         let first = numbers.of("first");
         assert_eq!(numbers.of("first"), first);

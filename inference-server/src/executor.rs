@@ -115,13 +115,18 @@ fn execute(formed: Formed, metrics: &Metrics) -> Finished {
 /// Positions that ask the same are computed once: each position's place in the batch, and the number of places.
 /// No places are given where all are different, or where there is no cache, so that nobody has compared them.
 fn share_places(pieces: &[Piece], positions: usize) -> (Vec<u32>, usize) {
+    if pieces.iter().all(|piece| !piece.is_hashed()) {
+        return (Vec::new(), positions);
+    }
     let mut first_of: HashMap<u64, (u32, &Piece, usize)> = HashMap::with_capacity(positions);
     let mut places = Vec::with_capacity(positions);
     let mut distinct = 0;
     for piece in pieces {
         for position in piece.positions() {
             let Some(hash) = piece.hash(position) else {
-                return (Vec::new(), positions);
+                places.push(distinct);
+                distinct += 1;
+                continue;
             };
             let (place, like, there) = *first_of.entry(hash).or_insert((distinct, piece, position));
             // Equal hashes do not mean equal questions.
@@ -229,7 +234,8 @@ mod tests {
         tokio::spawn(async move { reply::run(executor.finished, None, &metrics).await });
         let mut answers = Vec::new();
         for receiver in &mut receivers {
-            answers.push(receiver.recv().await.unwrap());
+            let reply = receiver.recv().await.unwrap();
+            answers.push((reply.id, reply.answer));
             assert!(receiver.recv().await.is_none(), "answered twice");
         }
         answers
@@ -274,7 +280,7 @@ mod tests {
                 let mut draft = Draft::new(named, asked);
                 // One hash for all: what is compared is the question itself.
                 draft.set_hashes(marks.iter().map(|&mark| u64::from(mark / 2)).collect());
-                let job = Arc::new(draft.into_job(ClientId(1), ReplyTo::Stream(0, sender.clone())));
+                let job = Arc::new(draft.into_job(ClientId(1), ReplyTo::stream(0, sender.clone(), None)));
                 let count = job.positions();
                 Piece { job, first: 0, count }
             })
@@ -290,6 +296,21 @@ mod tests {
         assert_eq!(width, 5);
         let row = [3, 0, 0, 0, 0];
         assert_eq!(legal, [row, row, row, [0; 5]].concat());
+        // Who was not compared has places of its own, and takes nobody else's.
+        let named = Named {
+            model: slot.current().unwrap(),
+            slot: None,
+        };
+        let stranger = Draft::new(named, crate::testing::asked(2, 1));
+        let stranger = Arc::new(stranger.into_job(ClientId(2), ReplyTo::stream(0, sender.clone(), None)));
+        let mut with_stranger = pieces.clone();
+        let (job, first, count) = (stranger, 0, 2);
+        with_stranger.insert(1, Piece { job, first, count });
+        let (places, distinct) = share_places(&with_stranger, 8);
+        assert_eq!(
+            (places.as_slice(), distinct),
+            ([0, 1, 0, 2, 3, 4, 1, 0].as_slice(), 5)
+        );
         // Without duplicates there are no places.
         assert_eq!(share_places(&pieces[1..2], 2), (Vec::new(), 2));
     }

@@ -8,17 +8,18 @@ use std::{
 };
 
 use service::{door::Peer, telemetry::steps::Cause};
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     batcher::Batcher,
     cache::Evaluations,
-    job::{Answer, Asked, Caller, ClientId, Draft, Evaluation, ReplyTo},
+    job::{Answer, Asked, Caller, ClientId, Draft, Evaluation, Priority, ReplyTo},
     library::Library,
     metrics::Metrics,
     models::Named,
     refusal::Refusal,
+    unread::{Charge, FREE_BYTES, Ledger},
     validate,
 };
 
@@ -36,8 +37,10 @@ pub struct Intake {
     pub batcher: Arc<Batcher>,
     /// What is known already.
     pub cache: Option<Arc<Evaluations>>,
-    /// Positions that a request may hold.
+    /// Positions that a request may hold; no more than may wait.
     pub max_request: usize,
+    /// Memory of answers that wait to be read.
+    pub unread: Ledger,
     /// Told what becomes of requests.
     pub metrics: Arc<Metrics>,
     /// Cancelled when the process is asked to stop: nothing new is taken then.
@@ -57,9 +60,10 @@ impl Intake {
     ) -> Arc<Self> {
         Arc::new(Self {
             library,
+            max_request: max_request.min(batcher.most_of(Priority::Play)),
+            unread: Ledger::new(metrics.unread.clone()),
             batcher,
             cache,
-            max_request,
             metrics,
             stopping,
             hasher: RandomState::new(),
@@ -77,27 +81,34 @@ impl Intake {
         }
     }
 
-    /// Answers one request. Dropping the future takes it out of the queue.
+    /// Answers one request, at its deadline at the latest. Dropping the future takes it out of the queue. What it is refused
+    /// with is not counted: that is for who says so to the client, in the words of its protocol.
     ///
     /// # Errors
     /// [`Refusal`].
     pub async fn evaluate(&self, caller: Caller, model: &str, asked: Asked) -> Answer {
-        let client = caller.client;
-        let (sender, answer) = oneshot::channel();
+        let (client, deadline) = (caller.client, asked.deadline);
+        let (sender, mut answer) = oneshot::channel();
         let reply_to = ReplyTo::call(sender);
-        let queued = match self.find(model) {
-            Ok(named) => self.queue(caller, named, asked, reply_to),
-            Err(Refusal::NotLoaded(_)) => match self.library.get(model).await {
-                Ok(named) => self.queue(caller, named, asked, reply_to),
-                Err(refusal) => Err(refusal),
-            },
-            Err(refusal) => Err(refusal),
-        };
-        queued.inspect_err(|refusal| self.metrics.refused(refusal))?;
+        match self.find(model) {
+            Ok(named) => self.queue(caller, named, asked, reply_to)?,
+            Err(Refusal::NotLoaded(_)) => {
+                let named = self.library.get(model).await?;
+                self.queue(caller, named, asked, reply_to)?;
+            }
+            Err(refusal) => return Err(refusal),
+        }
         let mut cancelled = Cancelled(Some((&self.batcher, client)));
-        let answered = answer.await.map_err(|_| Refusal::Stopping)?;
+        let answered = match deadline {
+            None => answer.await,
+            // What the device has begun may be finished in vain; what still waits is taken out.
+            Some(deadline) => match timeout_at(deadline, &mut answer).await {
+                Ok(answered) => answered,
+                Err(_) => return Err(Refusal::Late),
+            },
+        };
         cancelled.0 = None;
-        answered
+        answered.map_err(|_| Refusal::Stopping)?
     }
 
     /// Queues a request, to be answered to `reply_to`, with a refusal too. Where its model is to be loaded first, the
@@ -115,12 +126,12 @@ impl Intake {
                 Some(async move {
                     match intake.library.get(&name).await {
                         Ok(named) => intake.queue_or_refuse(caller, named, asked, reply_to),
-                        Err(refusal) => intake.refuse(refusal, &reply_to),
+                        Err(refusal) => reply_to.send(Err(refusal)),
                     }
                 })
             }
             Err(refusal) => {
-                self.refuse(refusal, &reply_to);
+                reply_to.send(Err(refusal));
                 None
             }
             Ok(named) => {
@@ -128,6 +139,15 @@ impl Intake {
                 None
             }
         }
+    }
+
+    /// Waits until a call's connection may hold so many bytes more, to be given back when this is dropped.
+    pub(crate) async fn charge(&self, caller: &Caller, bytes: usize) -> Option<Charge> {
+        // Looking for the account would cost more than the small ones are worth.
+        if bytes < FREE_BYTES {
+            return None;
+        }
+        self.unread.account(caller.client).charge(bytes).await
     }
 
     fn find(&self, model: &str) -> Result<Named, Refusal> {
@@ -139,14 +159,13 @@ impl Intake {
 
     fn queue_or_refuse(&self, mut caller: Caller, named: Named, asked: Asked, reply_to: ReplyTo) {
         match self.check(named, asked) {
-            Err(refusal) => self.refuse(refusal, &reply_to),
+            Err(refusal) => reply_to.send(Err(refusal)),
             Ok(draft) if draft.is_known() => reply_to.send(Ok(self.known(draft))),
             Ok(draft) => {
                 let peer = caller.peer.take();
                 let job = Arc::new(draft.into_job(caller, reply_to));
                 if let Err(refusal) = self.batcher.push(job.clone()) {
-                    hold_back(peer, &refusal);
-                    self.metrics.refused(&refusal);
+                    hold_back(peer, job.priority(), &refusal);
                     job.refuse(refusal);
                 }
             }
@@ -166,17 +185,20 @@ impl Intake {
             return Ok(());
         }
         let peer = caller.peer.take();
-        let pushed = self.batcher.push(Arc::new(draft.into_job(caller, reply_to)));
-        pushed.inspect_err(|refusal| hold_back(peer, refusal))
+        let job = Arc::new(draft.into_job(caller, reply_to));
+        let priority = job.priority();
+        let pushed = self.batcher.push(job);
+        pushed.inspect_err(|refusal| hold_back(peer, priority, refusal))
     }
 
     fn check(&self, named: Named, asked: Asked) -> Result<Draft, Refusal> {
-        validate::check(&asked, &named.model.info.layout, self.max_request)?;
+        let most = self.max_request.min(self.batcher.most_of(asked.priority));
+        validate::check(&asked, &named.model.info.layout, most)?;
         let mut draft = Draft::new(named, asked);
         if let Some(cache) = &self.cache {
             let (hits, misses) = cache.look_up(&mut draft);
             match draft.slot() {
-                Some(slot) => slot.cache_use.count(hits, misses),
+                Some(slot) => slot.count_cache_use(hits, misses, &self.metrics),
                 None => self.metrics.exact_cache_use.count(hits, misses),
             }
         }
@@ -187,16 +209,15 @@ impl Intake {
         self.metrics.answered(draft.positions());
         draft.into_answer()
     }
-
-    fn refuse(&self, refusal: Refusal, reply_to: &ReplyTo) {
-        self.metrics.refused(&refusal);
-        reply_to.send(Err(refusal));
-    }
 }
 
 /// Leaves a client's connection unread for a moment where the queue is full. Far less than the queue takes to empty, so that
-/// the device always has something.
-fn hold_back(peer: Option<Peer>, refusal: &Refusal) {
+/// the device always has something. Not where somebody waits for the answer: there is less of that than of anything else,
+/// and it should come in as soon as there is room.
+fn hold_back(peer: Option<Peer>, priority: Priority, refusal: &Refusal) {
+    if priority == Priority::Play {
+        return;
+    }
     if let (Some(peer), &Refusal::QueueFull { retry_after_ms, .. }) = (peer, refusal) {
         let share = Duration::from_millis(retry_after_ms) / PAUSE_SHARE;
         peer.pause(share.min(MOST_PAUSE));

@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use service::telemetry::steps::Cause;
 use tokio::time::Instant;
 
-pub use answer::{Answer, Evaluation, Policy, ReplyTo};
+pub use answer::{Answer, Evaluation, Policy, Reply, ReplyTo};
 pub use asked::{Asked, Caller, ClientId, Priority, Wants};
 pub use draft::Draft;
 
@@ -140,6 +140,11 @@ impl Piece {
     /// A position's legal actions.
     pub fn legal(&self, position: usize) -> &[u32] {
         self.job.starts.legal(&self.job.asked, position)
+    }
+
+    /// Whether its positions' questions have hashes.
+    pub fn is_hashed(&self) -> bool {
+        !self.job.hashes.is_empty()
     }
 
     /// The hash of a position's question, where there is a cache.

@@ -13,7 +13,7 @@ pub mod tensor;
 
 use std::{pin::Pin, sync::Arc};
 
-use futures::{StreamExt as _, future::ready};
+use futures::{StreamExt as _, future::ready, stream};
 use proto::inference::{
     ModelConfigRequest, ModelConfigResponse, ModelInferRequest, ModelInferResponse, ModelMetadataRequest,
     ModelMetadataResponse, ModelReadyRequest, ModelReadyResponse, ModelStreamInferResponse,
@@ -23,16 +23,19 @@ use proto::inference::{
     grpc_inference_service_server::GrpcInferenceService, repository_index_response::ModelIndex,
 };
 use service::door::Peer;
+use tokio::time::Instant;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::{
+    deadline,
     intake::Intake,
     job::{Caller, Wants},
     metrics::Metrics,
     model::Model,
     refusal::Refusal,
-    stream::MAX_IN_FLIGHT,
+    stream::{End, MAX_IN_FLIGHT, last},
+    unread::{Charge, Unread},
 };
 use describe::{DENSE, Face};
 use fault::Fault;
@@ -122,19 +125,59 @@ async fn find(intake: &Arc<Intake>, name: &str, version: &str) -> Result<Found, 
     })
 }
 
-/// Answers one request. Where this is dropped, its place in the queue is freed.
+/// A request that was read, and is charged with what it takes until its answer is sent.
+struct Prepared {
+    question: Question,
+    /// The model's name as the server knows it.
+    name: String,
+    charge: Option<Charge>,
+}
+
+/// Reads a request, and waits until its answer may be held.
+async fn prepare(
+    intake: &Arc<Intake>,
+    caller: &Caller,
+    request: ModelInferRequest,
+) -> Result<Prepared, Fault> {
+    let found = find(intake, &request.model_name, &request.model_version).await?;
+    let question = read(&found.model, request, intake.max_request)?;
+    let bytes = question.asked.bytes(found.model.info.layout.actions as usize);
+    let charging = intake.charge(caller, bytes);
+    let charge = intake.stopping.run_until_cancelled(charging).await;
+    Ok(Prepared {
+        question,
+        name: found.name,
+        charge: charge.ok_or(Refusal::Stopping)?,
+    })
+}
+
+/// Answers one request, by `deadline`. Where this is dropped, its place in the queue is freed.
 async fn infer(
     intake: &Arc<Intake>,
     caller: Caller,
-    request: ModelInferRequest,
-) -> Result<ModelInferResponse, Fault> {
-    let found = find(intake, &request.model_name, &request.model_version).await;
-    let read = found.and_then(|found| Ok((read(&found.model, request, intake.max_request)?, found)));
-    // What comes after is counted where every door's requests are.
-    let (question, found) = read.inspect_err(|fault| intake.metrics.refused_with(fault.code()))?;
-    // The name may point at another version by then, but never at another layout.
-    let evaluation = intake.evaluate(caller, &found.name, question.asked).await?;
-    Ok(question.form.fill(evaluation))
+    prepared: Result<Prepared, Fault>,
+    deadline: Option<Instant>,
+) -> Result<(ModelInferResponse, Option<Charge>), Fault> {
+    let answering = async {
+        let Prepared {
+            mut question,
+            name,
+            charge,
+        } = prepared?;
+        let own = question.asked.deadline;
+        question.asked.end_by(deadline);
+        // The name may point at another version by now, but never at another layout.
+        let evaluated = intake.evaluate(caller, &name, question.asked).await;
+        let evaluation = evaluated.map_err(|refusal| match refusal {
+            Refusal::Late if deadline.is_some_and(|deadline| own.is_none_or(|own| deadline < own)) => {
+                Fault::Expired
+            }
+            other => Fault::Refused(other),
+        })?;
+        Ok((question.form.fill(evaluation), charge))
+    };
+    let answered = answering.await;
+    answered.inspect_err(|fault: &Fault| intake.metrics.refused(fault.code()))
 }
 
 fn read(model: &Model, request: ModelInferRequest, max_request: usize) -> Result<Question, Fault> {
@@ -152,26 +195,32 @@ fn read(model: &Model, request: ModelInferRequest, max_request: usize) -> Result
     Ok(question)
 }
 
-/// As [`infer`], for a stream: the answer says itself what went wrong.
+/// As [`infer`], for a stream: the answer to the request `id` says itself what went wrong.
 async fn infer_in_band(
     intake: Arc<Intake>,
     caller: Caller,
-    request: ModelInferRequest,
-) -> ModelStreamInferResponse {
-    let (id, model_name) = (request.id.clone(), request.model_name.clone());
-    match infer(&intake, caller, request).await {
-        Ok(response) => ModelStreamInferResponse {
-            error_message: String::new(),
-            infer_response: Some(response),
-        },
-        Err(fault) => ModelStreamInferResponse {
-            error_message: Status::from(fault).message().to_owned(),
-            infer_response: Some(ModelInferResponse {
-                id,
-                model_name,
-                ..ModelInferResponse::default()
-            }),
-        },
+    (id, model_name): (String, String),
+    prepared: Result<Prepared, Fault>,
+) -> (ModelStreamInferResponse, Option<Charge>) {
+    match infer(&intake, caller, prepared, None).await {
+        Ok((response, charge)) => {
+            let response = ModelStreamInferResponse {
+                error_message: String::new(),
+                infer_response: Some(response),
+            };
+            (response, charge)
+        }
+        Err(fault) => {
+            let response = ModelStreamInferResponse {
+                error_message: Status::from(fault).message().to_owned(),
+                infer_response: Some(ModelInferResponse {
+                    id,
+                    model_name,
+                    ..ModelInferResponse::default()
+                }),
+            };
+            (response, None)
+        }
     }
 }
 
@@ -260,7 +309,9 @@ impl GrpcInferenceService for KserveService {
         request: Request<ModelInferRequest>,
     ) -> Result<Response<ModelInferResponse>, Status> {
         let caller = self.intake.caller(Peer::of(&request));
-        let response = infer(&self.intake, caller, request.into_inner()).await?;
+        let deadline = deadline::of(&request);
+        let prepared = prepare(&self.intake, &caller, request.into_inner()).await;
+        let (response, _charge) = infer(&self.intake, caller, prepared, deadline).await?;
         Ok(Response::new(response))
     }
 
@@ -273,20 +324,38 @@ impl GrpcInferenceService for KserveService {
             return Err(Refusal::Stopping.into());
         }
         let caller = intake.caller(Peer::of(&request));
-        let stopping = intake.stopping.clone();
         let open = Open::new(intake.metrics.clone());
-        // What cannot be read ends the stream; a request that is refused does not. No more are read while as many as may
-        // be are on their way.
-        let answers = request
+        let end = End::default();
+        let requests = request
             .into_inner()
-            .take_until(stopping.cancelled_owned())
-            .scan((), |(), request| ready(request.ok()))
-            .map(move |request| infer_in_band(intake.clone(), caller.clone(), request))
-            .buffer_unordered(MAX_IN_FLIGHT)
-            .map(move |answer| {
-                let _counted = &open;
-                Ok(answer)
+            .take_until(intake.stopping.clone().cancelled_owned())
+            .scan(end.clone(), |end, request: Result<ModelInferRequest, Status>| {
+                // What cannot be read ends the stream; a request that is refused does not.
+                ready(request.map_err(|status| *end.lock() = Some(status)).ok())
             });
+        // One after the other: the next is read when this one's answer may be held.
+        let prepared = requests.then({
+            let (intake, caller) = (intake.clone(), caller.clone());
+            move |request| {
+                let (intake, caller) = (intake.clone(), caller.clone());
+                let said = (request.id.clone(), request.model_name.clone());
+                async move { (said, prepare(&intake, &caller, request).await) }
+            }
+        });
+        // No more are read while as many as may be are on their way.
+        let answers = prepared
+            .map({
+                let intake = intake.clone();
+                move |(said, prepared)| infer_in_band(intake.clone(), caller.clone(), said, prepared)
+            })
+            .buffer_unordered(MAX_IN_FLIGHT)
+            .map(|(response, charge)| (Ok(response), charge));
+        let ended = stream::once(async move {
+            let _counted = open;
+            last(&intake, &end)
+        });
+        let ended = ended.filter_map(|status| ready(status.map(|status| (Err(status), None))));
+        let answers = Unread::new(answers.chain(ended).boxed());
         Ok(Response::new(Box::pin(answers)))
     }
 

@@ -7,6 +7,8 @@
 //! | [`service`] | the gRPC service |
 //! | [`kserve`] | the gRPC service that clients of the Open Inference Protocol know |
 //! | [`stream`] | an actor's stream, with its own back-pressure |
+//! | [`unread`] | memory of answers that wait to be read |
+//! | [`deadline`] | how long a call's client waits |
 //! | [`intake`] | where requests of every protocol come in: finds their model, validates, queues |
 //! | [`validate`] | every number is checked against the model's own layout |
 //! | [`refusal`] | why a request is not answered |
@@ -48,6 +50,7 @@ pub mod buckets;
 pub mod cache;
 pub mod canary;
 pub mod clans;
+pub mod deadline;
 pub mod executor;
 pub mod follow;
 pub mod intake;
@@ -75,6 +78,7 @@ mod span;
 pub mod stream;
 #[cfg(test)]
 mod testing;
+pub mod unread;
 pub mod validate;
 
 pub use server::{run, serve};

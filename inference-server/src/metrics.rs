@@ -9,20 +9,27 @@ use metrics::{
 };
 use tonic::Code;
 
-use crate::{model::ModelInfo, queue::Dropped, refusal::Refusal};
+use crate::{model::ModelInfo, queue::Dropped};
+
+/// The codes that requests are refused with.
+const REFUSALS: [Code; 7] = [
+    Code::InvalidArgument,
+    Code::Unavailable,
+    Code::NotFound,
+    Code::ResourceExhausted,
+    Code::FailedPrecondition,
+    Code::DeadlineExceeded,
+    Code::Internal,
+];
 
 /// The server's metrics.
 #[derive(Debug)]
 pub struct Metrics {
     requests: Counter,
     positions: Counter,
-    invalid: Counter,
-    unavailable: Counter,
-    unknown_model: Counter,
-    queue_full: Counter,
-    internal: Counter,
+    refused: [(Code, Counter); REFUSALS.len()],
     cancelled: Counter,
-    late: Counter,
+    pub(crate) unread: Gauge,
     duplicates: Counter,
     cache_entries: Gauge,
     cache_bytes: Gauge,
@@ -55,17 +62,13 @@ impl Metrics {
         Self {
             requests: counter!("minuet_inference_requests_total"),
             positions: counter!("minuet_inference_positions_total"),
-            invalid: refused(Code::InvalidArgument),
-            unavailable: refused(Code::Unavailable),
-            unknown_model: refused(Code::NotFound),
-            queue_full: refused(Code::ResourceExhausted),
-            internal: refused(Code::Internal),
+            refused: REFUSALS.map(|code| (code, refused(code))),
             cancelled: counter!("minuet_inference_cancelled_total"),
             duplicates: counter!("minuet_inference_duplicate_positions_total"),
             cache_entries: gauge!("minuet_inference_cache_entries"),
             cache_bytes: gauge!("minuet_inference_cache_bytes"),
             exact_cache_use: CacheUse::new("by version"),
-            late: refused(Code::DeadlineExceeded),
+            unread: gauge!("minuet_inference_unread_bytes"),
             unloads: counter!("minuet_inference_model_unloads_total"),
             models: gauge!("minuet_inference_models"),
             models_bytes: gauge!("minuet_inference_models_bytes"),
@@ -106,32 +109,20 @@ impl Metrics {
         self.positions.increment(positions as u64);
     }
 
-    /// A request was refused before it was queued.
-    pub(crate) fn refused(&self, refusal: &Refusal) {
-        self.refused_with(refusal.code());
-    }
-
-    /// The same, with this code.
-    pub(crate) fn refused_with(&self, code: Code) {
-        let counter = match code {
-            Code::InvalidArgument => &self.invalid,
-            Code::Unavailable => &self.unavailable,
-            Code::NotFound => &self.unknown_model,
-            Code::ResourceExhausted => &self.queue_full,
-            _ => &self.internal,
-        };
-        counter.increment(1);
-    }
-
-    /// A request was answered with an error of the device.
-    pub(crate) fn failed(&self) {
-        self.internal.increment(1);
+    /// A client was told, with this code, that its request is refused.
+    pub(crate) fn refused(&self, code: Code) {
+        let known = self.refused.iter().find(|(known, _)| *known == code);
+        if let Some((_, counter)) = known {
+            counter.increment(1);
+        } else {
+            // No refusal has another one; should one come to have it, it is counted even so.
+            counter!("minuet_inference_refused_total", "code" => format!("{code:?}")).increment(1);
+        }
     }
 
     /// A model gave what is not finite.
     pub(crate) fn not_finite(&self) {
         self.not_finite.increment(1);
-        self.internal.increment(1);
     }
 
     /// The device did not compute a batch.
@@ -141,9 +132,9 @@ impl Metrics {
 
     /// Requests were dropped before they were computed.
     pub(crate) fn dropped(&self, dropped: Dropped) {
-        if dropped != Dropped::default() {
+        // What was late is counted where its client is told so.
+        if dropped.cancelled > 0 {
             self.cancelled.increment(dropped.cancelled);
-            self.late.increment(dropped.late);
         }
     }
 
@@ -297,6 +288,11 @@ fn describe() {
             "Positions that wait.",
         ),
         ("minuet_inference_streams", Unit::Count, "Streams that are open."),
+        (
+            "minuet_inference_unread_bytes",
+            Unit::Bytes,
+            "Memory of large requests whose answers have not been read.",
+        ),
         ("minuet_inference_models", Unit::Count, "Names that are served."),
         (
             "minuet_inference_models_bytes",

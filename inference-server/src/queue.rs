@@ -19,8 +19,19 @@ use crate::{
     refusal::Refusal,
 };
 
+/// This part of the queue is for play alone, so that self-play that fills the rest cannot keep it out.
+const FOR_PLAY: usize = 8;
+
 /// After so many batches without self-play, though some waits, one begins with it.
 const MOST_WITHOUT_SELF_PLAY: u32 = 7;
+
+/// Positions that may wait when a request of this priority has come in, of `limit` for all.
+pub fn limit_of(priority: Priority, limit: usize) -> usize {
+    match priority {
+        Priority::Play => limit,
+        Priority::SelfPlay => limit - limit / FOR_PLAY,
+    }
+}
 
 /// The pieces of one batch, all to be answered by one model.
 #[derive(Debug)]
@@ -141,8 +152,8 @@ impl Queue {
         std::mem::take(&mut self.dropped)
     }
 
-    /// Adds a request at the end of its client's line. A request is taken whole or not at all; and once the queue is half
-    /// full, nobody may hold more than a fair share of it.
+    /// Adds a request at the end of its client's line. A request is taken whole or not at all; once the queue is half full,
+    /// nobody may hold more than a fair share of it; and the last of it is for play.
     ///
     /// # Errors
     /// [`Refusal::QueueFull`], without a hint when to try again.
@@ -155,11 +166,12 @@ impl Queue {
             Priority::SelfPlay => &mut self.self_play,
         };
         let own = round.lines.get(&job.client).map_or(0, |line| line.waiting);
+        let limit = limit_of(job.priority(), self.limit);
         let is_greedy = 2 * waiting > self.limit && own > 0 && own + positions > self.limit / clients.max(1);
-        if waiting > self.limit || is_greedy {
+        if waiting > limit || is_greedy {
             return Err(Refusal::QueueFull {
                 waiting: self.waiting.positions,
-                most: self.limit,
+                most: limit,
                 retry_after_ms: 0,
             });
         }

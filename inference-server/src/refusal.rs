@@ -206,12 +206,14 @@ impl Refusal {
 impl From<Refusal> for Status {
     /// The status, with a `google.rpc.RetryInfo` where it is known when to ask again.
     fn from(refusal: Refusal) -> Self {
-        let (code, message) = (refusal.code(), refusal.to_string());
-        match refusal.retry_after() {
-            Some(after) => {
-                Self::with_error_details(code, message, ErrorDetails::with_retry_info(Some(after)))
-            }
-            None => Self::new(code, message),
-        }
+        status(refusal.code(), refusal.to_string(), refusal.retry_after())
+    }
+}
+
+/// A status, with a `google.rpc.RetryInfo` where it is known when to ask again.
+pub(crate) fn status(code: Code, message: String, retry_after: Option<Duration>) -> Status {
+    match retry_after {
+        Some(after) => Status::with_error_details(code, message, ErrorDetails::with_retry_info(Some(after))),
+        None => Status::new(code, message),
     }
 }

@@ -45,7 +45,6 @@ fn answer(batch: Finished, scratch: &mut Scratch, cache: Option<&Evaluations>, m
         Err(error) => {
             for piece in pieces {
                 piece.job.refuse(Refusal::Device(error.0.clone()));
-                metrics.failed();
             }
             return;
         }

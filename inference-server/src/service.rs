@@ -9,7 +9,7 @@ use service::door::Peer;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::{intake::Intake, refusal::Refusal, stream};
+use crate::{deadline, intake::Intake, job::Asked, refusal::Refusal, stream};
 
 /// The service.
 #[derive(Clone, Debug)]
@@ -42,9 +42,15 @@ impl Evaluator for EvaluatorService {
 
     async fn evaluate(&self, request: Request<EvaluateRequest>) -> Result<Response<EvaluateReply>, Status> {
         let caller = self.intake.caller(Peer::of(&request));
+        let deadline = deadline::of(&request);
         let mut request = request.into_inner();
         let (id, model) = (request.id, std::mem::take(&mut request.model));
-        let evaluation = self.intake.evaluate(caller, &model, request.into()).await?;
+        let mut asked = Asked::from(request);
+        asked.end_by(deadline);
+        // Its answer has no logits, so the number of actions does not matter.
+        let _charge = self.intake.charge(&caller, asked.bytes(0)).await;
+        let answered = self.intake.evaluate(caller, &model, asked).await;
+        let evaluation = answered.inspect_err(|refusal| self.intake.metrics.refused(refusal.code()))?;
         Ok(Response::new(evaluation.into_reply(id)))
     }
 

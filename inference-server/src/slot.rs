@@ -8,7 +8,11 @@ use std::sync::{
 use parking_lot::{Mutex, RwLock};
 use tokio::task::AbortHandle;
 
-use crate::{metrics::CacheUse, model::Model, names::ModelName};
+use crate::{
+    metrics::{CacheUse, Metrics},
+    model::Model,
+    names::ModelName,
+};
 
 /// A name that is served. It changes between batches: requests that wait are answered by what it points at when their
 /// turn comes.
@@ -20,8 +24,8 @@ pub struct Slot {
     pub text: String,
     /// Never unloaded to make room for others.
     pub is_pinned: bool,
-    /// How often the cache knew what it was asked.
-    pub(crate) cache_use: CacheUse,
+    /// How often the cache knew what it was asked; `None` for a version, since there are ever new ones.
+    cache_use: Option<CacheUse>,
     current: RwLock<Option<Arc<Model>>>,
     /// The number of the last use, over all slots: the least is the longest ago.
     used: AtomicU64,
@@ -33,7 +37,7 @@ impl Slot {
     pub fn new(name: ModelName, is_pinned: bool) -> Self {
         let text = name.to_string();
         Self {
-            cache_use: CacheUse::new(&text),
+            cache_use: (!name.is_exact()).then(|| CacheUse::new(&text)),
             text,
             name,
             is_pinned,
@@ -51,6 +55,12 @@ impl Slot {
     /// Points at `model` from the next batch on, and gives what it pointed at until now.
     pub fn replace(&self, model: Option<Arc<Model>>) -> Option<Arc<Model>> {
         std::mem::replace(&mut *self.current.write(), model)
+    }
+
+    /// The cache knew the answers to so many positions, and not those to others.
+    pub(crate) fn count_cache_use(&self, hits: u64, misses: u64, metrics: &Metrics) {
+        let own = self.cache_use.as_ref();
+        own.unwrap_or(&metrics.exact_cache_use).count(hits, misses);
     }
 
     /// Used just now, as the `number`th use of any slot.

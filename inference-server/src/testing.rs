@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use crate::{
     batcher::Policy,
     buckets::Buckets,
-    job::{Answer, Asked, ClientId, Draft, Job, ReplyTo},
+    job::{Asked, ClientId, Draft, Job, Reply, ReplyTo},
     model::{Model, ModelInfo},
     models::Named,
     names::{ModelName, Pointer},
@@ -141,7 +141,7 @@ pub(crate) fn asked(positions: usize, mark: u32) -> Asked {
     }
 }
 
-type Answers = mpsc::UnboundedReceiver<(u64, Answer)>;
+type Answers = mpsc::UnboundedReceiver<Reply>;
 
 /// A job of a client, to be answered by what `slot` points at, and its answers.
 pub(crate) fn job_of(slot: &Arc<Slot>, client: u64, id: u64, positions: usize) -> (Arc<Job>, Answers) {
@@ -156,12 +156,12 @@ pub(crate) fn job_asking(
     client: u64,
     id: u64,
     asked: Asked,
-    sender: &mpsc::UnboundedSender<(u64, Answer)>,
+    sender: &mpsc::UnboundedSender<Reply>,
 ) -> Arc<Job> {
     let named = Named {
         model: slot.current().unwrap(),
         slot: Some(slot.clone()),
     };
-    let reply_to = ReplyTo::Stream(id, sender.clone());
+    let reply_to = ReplyTo::stream(id, sender.clone(), None);
     Arc::new(Draft::new(named, asked).into_job(ClientId(client), reply_to))
 }

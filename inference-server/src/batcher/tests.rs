@@ -4,7 +4,7 @@ use tokio::sync::mpsc::{self, error::TryRecvError};
 
 use super::*;
 use crate::{
-    job::Answer,
+    job::Reply,
     slot::Slot,
     testing::{job_of, model, policy, slot},
 };
@@ -15,7 +15,7 @@ struct Rig {
     slot: Arc<Slot>,
     device: mpsc::Receiver<Formed>,
     stop: CancellationToken,
-    answers: Vec<mpsc::UnboundedReceiver<(u64, Answer)>>,
+    answers: Vec<mpsc::UnboundedReceiver<Reply>>,
 }
 
 impl Rig {
@@ -194,11 +194,11 @@ async fn a_full_queue_refuses_and_recovers() {
     assert_eq!(rig.take().await, Some(8));
     rig.push(1, 8);
     rig.settle().await;
-    rig.push(2, 32);
+    rig.push(2, 28);
     let (job, _answers) = job_of(&rig.slot, 3, 99, 1);
     let Err(Refusal::QueueFull {
-        waiting: 32,
-        most: 32,
+        waiting: 28,
+        most: 28,
         retry_after_ms,
     }) = rig.batcher.push(job.clone())
     else {
@@ -233,6 +233,7 @@ async fn what_waits_when_the_server_stops_is_refused() {
     rig.push(2, 3);
     rig.stop.cancel();
     rig.settle().await;
-    assert_eq!(rig.answers[1].try_recv().unwrap(), (1, Err(Refusal::Stopping)));
+    let reply = rig.answers[1].try_recv().unwrap();
+    assert_eq!((reply.id, reply.answer), (1, Err(Refusal::Stopping)));
     assert!(matches!(rig.device.try_recv(), Err(TryRecvError::Disconnected)));
 }

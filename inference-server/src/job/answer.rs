@@ -7,7 +7,7 @@ use proto::v1::EvaluateReply;
 use tokio::sync::{mpsc, oneshot};
 
 use super::asked::Wants;
-use crate::refusal::Refusal;
+use crate::{refusal::Refusal, unread::Charge};
 
 /// What a model says of a request's policy.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,16 +51,32 @@ impl Evaluation {
 /// What becomes of a request.
 pub type Answer = Result<Evaluation, Refusal>;
 
+/// An answer on its way to its stream.
+#[derive(Debug)]
+pub struct Reply {
+    /// The request's id.
+    pub id: u64,
+    /// The answer.
+    pub answer: Answer,
+    /// What it is charged with until it has been sent.
+    pub charge: Option<Charge>,
+}
+
 /// Where an answer goes.
 #[derive(Debug)]
 pub enum ReplyTo {
-    /// A stream; the answer carries the request's id.
-    Stream(u64, mpsc::UnboundedSender<(u64, Answer)>),
+    /// A stream; the answer carries the request's id, and what it is charged with.
+    Stream(u64, mpsc::UnboundedSender<Reply>, Mutex<Option<Charge>>),
     /// One call.
     Call(Mutex<Option<oneshot::Sender<Answer>>>),
 }
 
 impl ReplyTo {
+    /// For a stream's request `id`, charged with `charge`.
+    pub fn stream(id: u64, sender: mpsc::UnboundedSender<Reply>, charge: Option<Charge>) -> Self {
+        Self::Stream(id, sender, Mutex::new(charge))
+    }
+
     /// For one call.
     pub fn call(sender: oneshot::Sender<Answer>) -> Self {
         Self::Call(Mutex::new(Some(sender)))
@@ -68,7 +84,7 @@ impl ReplyTo {
 
     pub(super) fn is_gone(&self) -> bool {
         match self {
-            Self::Stream(_, sender) => sender.is_closed(),
+            Self::Stream(_, sender, _) => sender.is_closed(),
             Self::Call(sender) => sender.lock().as_ref().is_none_or(oneshot::Sender::is_closed),
         }
     }
@@ -76,7 +92,14 @@ impl ReplyTo {
     pub(crate) fn send(&self, answer: Answer) {
         // Who asked may be gone: nobody is left to tell then.
         match self {
-            Self::Stream(id, sender) => drop(sender.send((*id, answer))),
+            Self::Stream(id, sender, charge) => {
+                let charge = charge.lock().take();
+                drop(sender.send(Reply {
+                    id: *id,
+                    answer,
+                    charge,
+                }));
+            }
             Self::Call(sender) => {
                 if let Some(sender) = sender.lock().take() {
                     drop(sender.send(answer));

@@ -70,6 +70,29 @@ pub struct Asked {
     pub deadline: Option<Instant>,
 }
 
+impl Asked {
+    /// What the request and its answer take, in bytes, where a model has so many `actions`. What does not add up is not
+    /// looked at: such a request is refused.
+    pub fn bytes(&self, actions: usize) -> usize {
+        let (positions, legal) = (self.legal_counts.len(), self.legal_actions.len());
+        let policy = match self.wants {
+            Wants::HalfPriors => 2 * legal,
+            Wants::Priors => size_of::<f32>() * legal,
+            Wants::Logits => positions.saturating_mul(size_of::<f32>() * actions),
+        };
+        let given = self.indices.len() + self.row_lengths.len() + legal + positions;
+        policy.saturating_add(size_of::<f32>() * positions + size_of::<u32>() * given)
+    }
+
+    /// Ends at `deadline` if that is earlier.
+    pub fn end_by(&mut self, deadline: Option<Instant>) {
+        self.deadline = match (self.deadline, deadline) {
+            (Some(own), Some(other)) => Some(own.min(other)),
+            (own, other) => own.or(other),
+        };
+    }
+}
+
 impl From<EvaluateRequest> for Asked {
     fn from(request: EvaluateRequest) -> Self {
         let timeout = std::time::Duration::from_millis(request.timeout_ms.into());

@@ -3,7 +3,7 @@
 
 use tonic::{Code, Status};
 
-use crate::refusal::Refusal;
+use crate::refusal::{self, Refusal};
 
 /// Why a request is not answered.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -38,6 +38,16 @@ pub enum Fault {
         model: String,
         /// What there is.
         known: &'static str,
+    },
+    /// More inputs or outputs than there are names for.
+    #[error("{found} {what} in one request, there are at most {most}")]
+    TooMany {
+        /// `inputs` or `outputs`.
+        what: &'static str,
+        /// How many there were.
+        found: usize,
+        /// How many there may be.
+        most: usize,
     },
     /// A tensor that is named twice.
     #[error("input '{0}' is given twice")]
@@ -95,6 +105,9 @@ pub enum Fault {
     /// Logits were asked for together with legal actions.
     #[error("with an input 'legal_actions' the policy is given as 'priors', not as 'policy_logits'")]
     LogitsOfSome,
+    /// The call's own deadline passed. (That of a request's parameter is a [`Refusal::Late`].)
+    #[error("the call's deadline passed before it was this request's turn")]
+    Expired,
     /// What the other door refuses too.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -109,6 +122,14 @@ fn version_words(version: &str) -> String {
 }
 
 impl Fault {
+    /// That there are no more of something than there may be.
+    pub(super) fn check_number(what: &'static str, found: usize, most: usize) -> Result<(), Self> {
+        if found > most {
+            return Err(Self::TooMany { what, found, most });
+        }
+        Ok(())
+    }
+
     /// The gRPC status code.
     pub fn code(&self) -> Code {
         match self {
@@ -116,18 +137,24 @@ impl Fault {
             // UNAVAILABLE is what such clients try again.
             Self::Refused(Refusal::QueueFull { .. } | Refusal::Late) => Code::Unavailable,
             Self::Refused(refusal) => refusal.code(),
+            Self::Expired => Code::DeadlineExceeded,
             _ => Code::InvalidArgument,
         }
     }
 }
 
 impl From<Fault> for Status {
+    /// The status, with a `google.rpc.RetryInfo` where it is known when to ask again.
     fn from(fault: Fault) -> Self {
         let message = match &fault {
             Fault::Refused(Refusal::QueueFull { .. }) => format!("Exceeds maximum queue size: {fault}"),
             Fault::Refused(Refusal::Late) => format!("Request timeout expired: {fault}"),
             _ => fault.to_string(),
         };
-        Self::new(fault.code(), message)
+        let retry_after = match &fault {
+            Fault::Refused(refusal) => refusal.retry_after(),
+            _ => None,
+        };
+        refusal::status(fault.code(), message, retry_after)
     }
 }

@@ -39,6 +39,9 @@ pub const LEGAL: &str = "legal_actions";
 /// Name of the output that gives them.
 pub const PRIORS: &str = "priors";
 
+/// Outputs that one request can be answered with.
+const MOST_OUTPUTS: usize = 2;
+
 /// Triton's parameter by which a client asks to be told which response to a request is the last; here each is.
 const ASKS_FINAL: &str = "triton_enable_empty_final_response";
 /// The parameter of a response that tells it.
@@ -285,6 +288,7 @@ fn outputs(request: &ModelInferRequest, policy: &Policy) -> Result<Vec<Output>, 
     if request.outputs.is_empty() {
         return Ok(vec![Output::Policy, Output::Value]);
     }
+    Fault::check_number("outputs", request.outputs.len(), MOST_OUTPUTS)?;
     let has_legal = matches!(policy, Policy::Priors { .. });
     let mut outputs = Vec::with_capacity(request.outputs.len());
     for asked in &request.outputs {

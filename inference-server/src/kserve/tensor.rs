@@ -5,6 +5,9 @@ use proto::inference::{ModelInferRequest, model_infer_request::InferInputTensor}
 
 use super::fault::Fault;
 
+/// Inputs that there are names for.
+pub const MOST_INPUTS: usize = 3;
+
 /// An input's name, shape and contents, not yet read.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
@@ -12,12 +15,14 @@ pub struct Input<'a> {
     raw: Option<&'a Bytes>,
 }
 
-/// The inputs of a request, each named once, with their contents beside them.
+/// The inputs of a request, at most [`MOST_INPUTS`], each named once, with their contents beside them.
 ///
 /// # Errors
-/// [`Fault::Raw`] where typed and raw contents are mixed or do not pair up, [`Fault::Twice`].
+/// [`Fault::TooMany`], [`Fault::Raw`] where typed and raw contents are mixed or do not pair up, [`Fault::Twice`].
 pub fn inputs(request: &ModelInferRequest) -> Result<Vec<Input<'_>>, Fault> {
     let (tensors, raw) = (&request.inputs, &request.raw_input_contents);
+    // First: a message has room for millions.
+    Fault::check_number("inputs", tensors.len(), MOST_INPUTS)?;
     if !raw.is_empty() {
         if raw.len() != tensors.len() {
             return Err(Fault::Raw(format!(
@@ -258,5 +263,20 @@ mod tests {
         let mut twice = request(tensor("FP32", &[1]), &[]);
         twice.inputs.push(tensor("FP32", &[1]));
         assert_eq!(inputs(&twice).unwrap_err(), Fault::Twice("x".into()));
+    }
+
+    #[test]
+    fn how_many_there_are_is_looked_at_before_their_names_and_contents() {
+        let mut many = request(tensor("FP32", &[1]), &[&[0; 4]]);
+        many.inputs.extend((0..100_000).map(|number| InferInputTensor {
+            name: number.to_string(),
+            ..InferInputTensor::default()
+        }));
+        many.inputs.push(tensor("FP32", &[1]));
+        let refused = inputs(&many).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "100002 inputs in one request, there are at most 3"
+        );
     }
 }

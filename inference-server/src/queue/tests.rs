@@ -5,12 +5,12 @@ use tokio::sync::mpsc;
 
 use super::*;
 use crate::{
-    job::{Answer, Asked},
+    job::{Asked, Reply},
     slot::Slot,
     testing::{asked, job_asking, model, slot},
 };
 
-type Answers = mpsc::UnboundedReceiver<(u64, Answer)>;
+type Answers = mpsc::UnboundedReceiver<Reply>;
 
 /// Jobs are answered by a model with batches of 8.
 struct Rig {
@@ -205,20 +205,41 @@ fn play_comes_first_and_self_play_is_never_left_out() {
 
 #[test]
 fn the_limit_counts_positions_and_takes_requests_whole() {
-    let mut rig = Rig::new(10);
-    rig.push(1, 7).unwrap();
+    let mut rig = Rig::new(16);
+    rig.push(1, 11).unwrap();
     assert!(matches!(
         rig.push(2, 4),
         Err(Refusal::QueueFull {
-            waiting: 7,
-            most: 10,
+            waiting: 11,
+            most: 14,
             ..
         })
     ));
     rig.push(2, 3).unwrap();
-    assert!(rig.take().is_some());
-    assert!(rig.take().is_some());
-    rig.push(2, 10).unwrap();
+    while rig.take().is_some() {}
+    rig.push(2, limit_of(Priority::SelfPlay, 16)).unwrap();
+}
+
+#[test]
+fn self_play_that_fills_the_queue_leaves_room_for_play() {
+    let play = |positions| Asked {
+        priority: Priority::Play,
+        ..asked(positions, 0)
+    };
+    let mut rig = Rig::new(80);
+    // So many clients that none of them is greedy.
+    let filled = (0..).take_while(|&client| rig.push(client, 1).is_ok()).count();
+    assert_eq!(filled, 70);
+    for client in 100..110 {
+        rig.ask(client, play(1)).unwrap();
+    }
+    let full = |refused, limit| matches!(refused, Err(Refusal::QueueFull { waiting: 80, most, .. }) if most == limit);
+    assert!(full(rig.ask(110, play(1)), 80));
+    assert!(full(rig.push(111, 1), 70));
+    // Play is computed first; what it leaves free is not for self-play.
+    assert_eq!(rig.take().unwrap().positions, 8);
+    assert!(rig.push(111, 1).is_err());
+    rig.ask(110, play(1)).unwrap();
 }
 
 #[test]
@@ -238,7 +259,7 @@ fn nobody_fills_the_queue_alone() {
     }
     assert!(rig.push(2, 1).is_err());
     // Who comes new is let in until nothing fits.
-    rig.push(6, 30).unwrap();
+    rig.push(6, 19).unwrap();
 }
 
 #[test]
@@ -302,7 +323,8 @@ async fn nobody_computes_what_is_late() {
         (Waiting::default(), dropped)
     );
     for (id, answers) in rig.answers.iter_mut().enumerate().skip(1) {
-        assert_eq!(answers.try_recv().unwrap(), (id as u64, Err(Refusal::Late)));
+        let reply = answers.try_recv().unwrap();
+        assert_eq!((reply.id, reply.answer), (id as u64, Err(Refusal::Late)));
     }
 }
 
