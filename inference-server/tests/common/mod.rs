@@ -1,6 +1,7 @@
 //! A server in this process on port 0, a model repository in a temporary folder, small networks.
 #![allow(dead_code, missing_docs, unused_imports)]
 
+pub mod held;
 pub mod served;
 
 use std::time::Duration;
@@ -251,14 +252,7 @@ impl Server {
 
     /// Opens a stream.
     pub async fn stream(&self) -> Stream {
-        let (requests, receiver) = mpsc::channel(256);
-        let replies = self
-            .client()
-            .evaluate_stream(ReceiverStream::new(receiver))
-            .await
-            .unwrap()
-            .into_inner();
-        Stream { requests, replies }
+        Stream::open(&self.address).await
     }
 
     /// One call.
@@ -287,6 +281,15 @@ pub struct Stream {
 }
 
 impl Stream {
+    /// On a connection of its own.
+    pub async fn open(address: &str) -> Self {
+        let (requests, receiver) = mpsc::channel(256);
+        let mut client = EvaluatorClient::new(service::connect::channel(address).unwrap());
+        let opened = client.evaluate_stream(ReceiverStream::new(receiver)).await;
+        let replies = opened.unwrap().into_inner();
+        Self { requests, replies }
+    }
+
     pub async fn send(&self, request: EvaluateRequest) {
         self.requests.send(request).await.unwrap();
     }

@@ -4,9 +4,11 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod figures;
 mod kserve;
 mod process;
 mod rights;
 mod rogue;
+mod signal;
 mod soak;
 mod spans;

@@ -90,9 +90,21 @@ impl Process {
         tokio::time::timeout(PATIENCE, ready).await.unwrap();
     }
 
+    /// Sends it SIGTERM.
+    pub fn terminate(&self) {
+        let mut kill = Command::new("kill");
+        kill.arg("-TERM").arg(self.child.id().to_string());
+        assert!(kill.status().unwrap().success());
+    }
+
     /// Asks it to stop, and waits until it has.
     pub async fn stop(mut self) {
         drop(self.child.stdin.take());
+        self.end().await;
+    }
+
+    /// Waits until it has ended, as it should.
+    pub async fn end(mut self) {
         let ended = tokio::task::spawn_blocking(move || self.child.wait().unwrap());
         assert!(ended.await.unwrap().success());
     }

@@ -41,7 +41,7 @@ impl Rogue {
     /// Misbehaves `times` times. Nothing that becomes of it is an error: it did not deserve better.
     pub async fn misbehave(mut self, times: usize) {
         for _ in 0..times {
-            match self.generator.random_range(0..8) {
+            match self.generator.random_range(0..9) {
                 0 => self.rubbish(b"").await,
                 1 => self.rubbish(GREETING).await,
                 2 => self.stall().await,
@@ -49,6 +49,7 @@ impl Rogue {
                 4 => self.wrong_tensor().await,
                 5 => self.call_and_cancel().await,
                 6 => self.stream_and_vanish(false).await,
+                7 => self.never_read().await,
                 _ => self.stream_and_vanish(true).await,
             }
         }
@@ -139,6 +140,28 @@ impl Rogue {
         let mut client = EvaluatorClient::new(self.channel());
         let patience = self.soon();
         let _ = timeout(patience, client.evaluate(asked)).await;
+    }
+
+    /// Asks for as many logits as there are, again and again, and reads none of them.
+    async fn never_read(&mut self) {
+        let positions = 256;
+        let rows = request(&self.layout, self.generator.next_u64(), positions, 1).indices;
+        let asked = ModelInferRequest {
+            model_name: "latest".into(),
+            inputs: vec![InferInputTensor {
+                name: "indices".into(),
+                datatype: "UINT32".into(),
+                shape: vec![positions as i64, (rows.len() / positions) as i64],
+                ..InferInputTensor::default()
+            }],
+            raw_input_contents: vec![rows.iter().flat_map(|number| number.to_le_bytes()).collect()],
+            ..ModelInferRequest::default()
+        };
+        let mut client = GrpcInferenceServiceClient::new(self.channel());
+        let asked = tokio_stream::iter(std::iter::repeat_n(asked, 64));
+        let opened = timeout(Duration::from_secs(5), client.model_stream_infer(asked)).await;
+        tokio::time::sleep(self.soon()).await;
+        drop(opened);
     }
 
     /// Asks many things on a stream, reads some answers or none, and is gone.

@@ -4,6 +4,9 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod many_models;
+mod memory;
+mod messages;
+mod waiting;
 
 use std::time::Duration;
 
@@ -11,6 +14,7 @@ use common::{PATIENCE, Served, Server, Store, agrees, code, file, request, small
 use games::RowLayout;
 use onnx::Input;
 use proto::v1::DescribeModelRequest;
+use tokio::sync::watch;
 use tonic::Code;
 use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
@@ -203,18 +207,23 @@ async fn swaps_under_load_fail_no_request_and_mix_no_versions() {
     server.wait_for(&first).await;
 
     let last = tokio_util::sync::CancellationToken::new();
-    let mut clients = Vec::new();
+    let (mut clients, mut seen) = (Vec::new(), Vec::new());
     for client in 0..3_u64 {
         let mut stream = server.stream().await;
         let (layout, towers, last) = (layout.clone(), towers.clone(), last.clone());
+        let (says, sees) = watch::channel(String::new());
+        seen.push(sees);
         clients.push(tokio::spawn(async move {
             let ask = |id: u64| request(&layout, id, 1 + (id % 7) as usize, 1 + (id % 9) as u32);
-            let (mut sent, mut newest, mut checked) = (0, String::new(), 0);
+            let (mut sent, mut newest) = (0, String::new());
             let mut answered = 0;
             while !last.is_cancelled() || answered < sent {
                 while sent - answered < 8 && !last.is_cancelled() {
                     stream.send(ask(1000 * client + sent)).await;
                     sent += 1;
+                }
+                if answered == sent {
+                    continue;
                 }
                 let reply = stream.reply().await;
                 answered += 1;
@@ -228,26 +237,27 @@ async fn swaps_under_load_fail_no_request_and_mix_no_versions() {
                         "{}",
                         reply.version
                     );
-                    checked += 1;
                 }
                 newest = reply.version;
+                says.send_replace(newest.clone());
             }
-            assert!(checked >= 2);
-            newest
         }));
     }
     let mut version = first;
-    for step in 1..VERSIONS {
-        let file = file(&towers[step as usize], &layout, Input::Rows);
-        version = store.publish_latest(file, &layout, step).await;
-        server.wait_for(&version).await;
-        tokio::time::sleep(Duration::from_millis(20)).await;
+    for step in 0..VERSIONS {
+        if step > 0 {
+            let file = file(&towers[step as usize], &layout, Input::Rows);
+            version = store.publish_latest(file, &layout, step).await;
+        }
+        // The next comes when every client was answered by this one.
+        for sees in &mut seen {
+            let seeing = sees.wait_for(|newest| newest == version.as_str());
+            tokio::time::timeout(PATIENCE, seeing).await.unwrap().unwrap();
+        }
     }
-    // One more answer each, by the last version.
-    tokio::time::sleep(Duration::from_millis(20)).await;
     last.cancel();
     for client in clients {
-        assert_eq!(client.await.unwrap(), version.as_str());
+        client.await.unwrap();
     }
     server.stop().await;
 }
@@ -320,22 +330,6 @@ async fn a_bad_checkpoint_keeps_the_old_model() {
 }
 
 #[tokio::test]
-async fn a_full_queue_refuses_at_once_and_others_are_served() {
-    let Served { layout, server, .. } = Served::start_with(|config| {
-        config.inference.max_queue = 40;
-        config.inference.max_request = 64;
-    })
-    .await;
-    // Never fits, however empty the queue is.
-    assert_eq!(
-        code(server.evaluate(request(&layout, 1, 41, 1)).await),
-        Code::ResourceExhausted
-    );
-    assert!(server.evaluate(request(&layout, 1, 40, 1)).await.is_ok());
-    server.stop().await;
-}
-
-#[tokio::test]
 async fn a_client_that_vanishes_leaves_the_server_healthy() {
     let Served {
         layout,
@@ -393,34 +387,6 @@ async fn a_client_that_reads_late_gets_every_answer_once() {
             .unwrap()
             .is_none()
     );
-    server.stop().await;
-}
-
-#[tokio::test]
-async fn draining_answers_what_is_in_flight_and_ends_the_streams() {
-    let Served { layout, server, .. } = Served::start().await;
-    let mut stream = server.stream().await;
-    for id in 0..5 {
-        stream.send(request(&layout, id, 16, 2)).await;
-    }
-    // The server has taken at least one.
-    let mut answered = u64::from(stream.reply().await.error.is_none());
-    server.shutdown.cancel();
-    let ended = loop {
-        match tokio::time::timeout(PATIENCE, stream.replies.message())
-            .await
-            .unwrap()
-        {
-            Ok(Some(reply)) => {
-                assert_eq!(reply.error, None);
-                answered += 1;
-            }
-            Ok(None) => panic!("the stream must say why it ended"),
-            Err(status) => break status,
-        }
-    };
-    assert!(answered >= 1);
-    assert_eq!(ended.code(), Code::Unavailable);
     server.stop().await;
 }
 

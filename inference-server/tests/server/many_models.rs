@@ -1,20 +1,8 @@
-//! Many models at once: labels, versions, other stores, files made elsewhere; a budget of memory.
+//! Many models at once: labels, versions, other stores, files made elsewhere.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
+use std::time::Duration;
 
-use checkpoints::Version;
 use games::{Game as _, RowLayout, othello::Othello};
-use inference_server::{
-    backend::Backend,
-    buckets::Buckets,
-    library::{Library, Listed, Parts},
-    loader::Loader,
-    metrics::Metrics,
-    models::Models,
-    names::{ModelName, Pointer},
-    refusal::Refusal,
-    source::Source,
-};
 use onnx::{
     Input,
     proto::{
@@ -27,13 +15,13 @@ use onnx::{
     },
 };
 use prost::Message as _;
-use proto::v1::{DescribeModelRequest, EvaluateRequest};
-use tonic::Code;
-use tonic_types::StatusExt as _;
-
-use crate::common::{
-    PATIENCE, Served, Server, Store, agrees, code, file, othello_like, request, small, tower,
+use proto::{
+    inference::{RepositoryModelLoadRequest, grpc_inference_service_client::GrpcInferenceServiceClient},
+    v1::{DescribeModelRequest, EvaluateRequest},
 };
+use tonic::Code;
+
+use crate::common::{PATIENCE, Server, Store, agrees, code, file, othello_like, request, small, tower};
 
 fn named(layout: &RowLayout, model: &str) -> EvaluateRequest {
     EvaluateRequest {
@@ -148,126 +136,6 @@ async fn what_was_said_once_is_said_again_and_never_by_a_new_model() {
     assert_eq!(reply.version, second.as_str());
     assert!(agrees(&reply, &towers[1], &layout, &mixed));
     server.stop().await;
-}
-
-#[tokio::test]
-async fn a_full_queue_says_when_to_come_again() {
-    let Served { layout, server, .. } = Served::start_with(|config| config.inference.max_queue = 40).await;
-    let refused = server.evaluate(request(&layout, 1, 41, 1)).await.unwrap_err();
-    assert_eq!(refused.code(), Code::ResourceExhausted);
-    let retry = refused.get_error_details().retry_info().cloned().unwrap();
-    assert!(retry.retry_delay.unwrap() >= Duration::from_millis(1));
-    let mut stream = server.stream().await;
-    stream.send(request(&layout, 2, 41, 1)).await;
-    assert!(stream.reply().await.error.unwrap().retry_after_ms.unwrap() >= 1);
-    drop(stream);
-    server.stop().await;
-}
-
-/// A library over a store, for so many of its models.
-async fn library(store: &Store, budget: u64) -> Arc<Library> {
-    let environment = onnx_runtime::load(Path::new("")).unwrap();
-    let loader = Loader::new(environment, 1, Buckets::new(&[], 8), Some(Backend::Cpu)).unwrap();
-    let default = ModelName {
-        source: String::new(),
-        pointer: Pointer::Label("latest".into()),
-    };
-    let library = Library::new(Parts {
-        models: Arc::new(Models::new(default, [])),
-        sources: BTreeMap::from([(String::new(), Source::Store(store.repository.clone()))]),
-        loader: Arc::new(loader),
-        game: ("paco-sako".into(), 0),
-        poll: Duration::from_millis(5),
-        budget,
-        on_demand: true,
-        metrics: Arc::new(Metrics::new()),
-    });
-    library.start();
-    tokio::time::timeout(PATIENCE, library.first_model())
-        .await
-        .unwrap();
-    library
-}
-
-#[tokio::test]
-async fn what_was_used_longest_ago_makes_room_and_what_is_in_flight_ends_first() {
-    let (store, layout) = (Store::new(), small());
-    let mut versions: Vec<Version> = Vec::new();
-    let mut bytes = 0;
-    for seed in 0..4 {
-        let file = file(&tower(&layout, seed), &layout, Input::Rows);
-        bytes = file.len() as u64;
-        versions.push(store.publish(file, &layout, seed).await);
-    }
-    store.repository.set_label("latest", &versions[0]).await.unwrap();
-    let library = library(&store, 3 * bytes).await;
-    let name = |number: usize| versions[number].as_str();
-    let loaded = || {
-        // Finding one by its name would be a use of it.
-        let is_loaded = |number: &usize| library.models().loaded("", name(*number)).is_some();
-        (0..4).filter(is_loaded).collect::<Vec<_>>()
-    };
-    library.get(name(1)).await.unwrap();
-    let in_flight = library.get(name(2)).await.unwrap();
-    // It was found to be loaded, which is a use.
-    library.get(name(1)).await.unwrap();
-    let waits = tokio::spawn({
-        let (library, name) = (library.clone(), name(3).to_owned());
-        async move { library.get(&name).await }
-    });
-    let unloaded = async {
-        while loaded().contains(&2) {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, unloaded).await.unwrap();
-    // It takes memory until what it was given is answered, and nothing else is unloaded in its place.
-    tokio::time::sleep(Duration::from_millis(60)).await;
-    assert_eq!(loaded(), [0, 1]);
-    drop(in_flight);
-    let third = tokio::time::timeout(PATIENCE, waits)
-        .await
-        .unwrap()
-        .unwrap()
-        .unwrap();
-    assert_eq!(third.model.info.version, name(3));
-    assert_eq!(loaded(), [0, 1, 3]);
-    drop(third);
-
-    // Asked for by name, whatever was used when; the default stays.
-    library.unload(name(3)).await.unwrap();
-    assert_eq!(loaded(), [0, 1]);
-    assert!(matches!(library.unload("latest").await, Err(Refusal::Pinned(_))));
-    assert!(matches!(
-        library.unload(name(3)).await,
-        Err(Refusal::UnknownModel(_))
-    ));
-    library.load(name(3)).await.unwrap();
-    let index = library.index().await.unwrap();
-    let entry = |name: &str| index.iter().find(|entry| entry.name == name).unwrap().clone();
-    let latest = Listed {
-        name: "latest".into(),
-        version: name(0).into(),
-        is_loaded: true,
-        reason: String::new(),
-    };
-    assert_eq!(entry("latest"), latest);
-    assert!(entry(name(3)).is_loaded);
-}
-
-#[tokio::test]
-async fn a_model_that_never_fits_is_refused() {
-    let (store, layout) = (Store::new(), small());
-    let bytes = |seed| file(&tower(&layout, seed), &layout, Input::Rows);
-    store.publish_latest(bytes(1), &layout, 1).await;
-    let other = store.publish(bytes(2), &layout, 2).await;
-    let library = library(&store, bytes(1).len() as u64 * 3 / 2).await;
-    let refused = library.get(other.as_str()).await.unwrap_err();
-    assert_eq!(refused.code(), Code::ResourceExhausted);
-    assert!(
-        refused.to_string().contains("raise inference.memory_mib"),
-        "{refused}"
-    );
 }
 
 /// A network as others write them: dense input, their own names, an old opset, probabilities of a win, a draw and a loss.
@@ -440,5 +308,55 @@ async fn models_made_elsewhere_are_served_by_their_descriptions() {
         assert_eq!(refused.code(), Code::FailedPrecondition);
         assert!(refused.message().contains(words), "{refused}");
     }
+    server.stop().await;
+}
+
+/// What a model says depends on its description as well as on its file, and so does what is remembered of it.
+#[tokio::test]
+async fn two_descriptions_of_one_file_are_two_models_and_a_corrected_one_is_another() {
+    let (store, layout) = (Store::new(), Othello::encoding(0).map(Othello::layout).unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("net.onnx"), made_elsewhere(&layout, 13)).unwrap();
+    let describe = |name: &str, kind: &str| {
+        let text =
+            format!("game='othello'\nfile='net.onnx'\npolicy='moves'\nvalue='outcome'\nvalue_kind='{kind}'");
+        std::fs::write(folder.path().join(format!("{name}.toml")), text).unwrap();
+    };
+    describe("one", "win-draw-loss");
+    describe("other", "win-draw-loss-logits");
+    let server = Server::start(&store, |config| {
+        config.inference.models = folder.path().into();
+        config.inference.cache_mib = 1;
+    })
+    .await;
+    let ask = async |model: &str| {
+        let asked = EvaluateRequest {
+            legal_actions: vec![64, 0, 7],
+            legal_counts: vec![3],
+            indices: onnx::random::rows(&layout, 1, 0.8, 1),
+            model: model.into(),
+            ..EvaluateRequest::default()
+        };
+        let reply = server.evaluate(asked).await.unwrap();
+        (reply.version, reply.values[0])
+    };
+    let (one, other) = (ask("one").await, ask("other").await);
+    assert!(one.0 != other.0 && one.1 != other.1, "{one:?} and {other:?}");
+    // Once more, from the cache.
+    assert_eq!(
+        (ask("one").await, ask("other").await),
+        (one.clone(), other.clone())
+    );
+
+    describe("one", "win-draw-loss-logits");
+    let mut administrator =
+        GrpcInferenceServiceClient::new(service::connect::channel(&server.address).unwrap());
+    let again = RepositoryModelLoadRequest {
+        model_name: "one".into(),
+        ..RepositoryModelLoadRequest::default()
+    };
+    administrator.repository_model_load(again).await.unwrap();
+    assert_eq!(ask("one").await, other);
+    drop(administrator);
     server.stop().await;
 }

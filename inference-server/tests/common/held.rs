@@ -1,0 +1,225 @@
+//! A server whose device is in the test's hand: it computes a batch when it is told to.
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{Arc, Condvar, Mutex},
+    time::Duration,
+};
+
+use games::RowLayout;
+use inference_server::{
+    backend::Backend,
+    batcher::{Batcher, Policy},
+    buckets::Buckets,
+    executor::Executor,
+    intake::Intake,
+    kserve::KserveService,
+    library::{Library, Parts},
+    loader::Loader,
+    metrics::Metrics,
+    model::{Model, ModelInfo},
+    models::Models,
+    names::{ModelName, Pointer},
+    reply,
+    rights::right,
+    runner::{Batch, Outputs, RunError, Runner},
+    service::EvaluatorService,
+};
+use proto::{
+    inference::grpc_inference_service_server::GrpcInferenceServiceServer,
+    v1::evaluator_server::EvaluatorServer,
+};
+use service::{
+    config::SecurityConfig,
+    door::Door,
+    serve::{self, Drained, ServeError},
+};
+use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+use super::{PATIENCE, small};
+
+/// Batches that the device is given.
+pub const BATCH: usize = 16;
+/// Positions that may wait.
+pub const QUEUE: usize = 64;
+
+/// What holds the device back.
+#[derive(Default)]
+pub struct Gate {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    came: usize,
+    may_pass: usize,
+}
+
+impl Gate {
+    /// Lets so many batches more be computed.
+    pub fn pass(&self, batches: usize) {
+        let mut state = self.state.lock().unwrap();
+        state.may_pass = state.may_pass.saturating_add(batches);
+        self.changed.notify_all();
+    }
+
+    /// Lets all batches be computed from now on.
+    pub fn open(&self) {
+        self.pass(usize::MAX);
+    }
+
+    /// Batches that the device was given so far.
+    pub fn came(&self) -> usize {
+        self.state.lock().unwrap().came
+    }
+
+    fn wait(&self) {
+        let mut state = self.state.lock().unwrap();
+        state.came += 1;
+        let own = state.came;
+        let passed = self.changed.wait_while(state, |state| state.may_pass < own);
+        drop(passed.unwrap());
+    }
+}
+
+struct GatedRunner {
+    gate: Arc<Gate>,
+    layout: RowLayout,
+}
+
+struct GatedOutputs {
+    logits: Vec<f32>,
+    values: Vec<f32>,
+}
+
+impl Outputs for GatedOutputs {
+    fn logits(&self) -> &[f32] {
+        &self.logits
+    }
+
+    fn values(&self) -> &[f32] {
+        &self.values
+    }
+}
+
+impl Runner for GatedRunner {
+    fn run(&mut self, batch: Batch) -> Result<Box<dyn Outputs>, RunError> {
+        self.gate.wait();
+        Ok(Box::new(GatedOutputs {
+            logits: vec![0.0; batch.size() * self.layout.actions as usize],
+            values: vec![0.5; batch.size()],
+        }))
+    }
+}
+
+/// The server.
+pub struct Held {
+    pub address: String,
+    pub layout: RowLayout,
+    pub gate: Arc<Gate>,
+    pub batcher: Arc<Batcher>,
+    pub shutdown: CancellationToken,
+    serving: JoinHandle<Result<Drained, ServeError>>,
+}
+
+impl Held {
+    /// Batches of at most [`BATCH`], a queue of [`QUEUE`], no cache.
+    pub async fn start() -> Self {
+        let (layout, gate) = (small(), Arc::<Gate>::default());
+        let default = ModelName {
+            source: String::new(),
+            pointer: Pointer::Label("latest".into()),
+        };
+        let models = Arc::new(Models::new(default, []));
+        let info = ModelInfo {
+            source: String::new(),
+            version: "held".into(),
+            digest: String::new(),
+            id: evaluation_cache::VersionId(0),
+            step: 0,
+            layout: layout.clone(),
+            provider: "held",
+            bytes: 0,
+        };
+        let runner = GatedRunner {
+            gate: gate.clone(),
+            layout: layout.clone(),
+        };
+        let buckets = Buckets::new(&[], BATCH);
+        models.serve(Arc::new(Model::new(info, buckets.clone(), Box::new(runner))));
+        let metrics = Arc::new(Metrics::new());
+        let environment = onnx_runtime::load(Path::new("")).unwrap();
+        let library = Library::new(Parts {
+            models,
+            sources: BTreeMap::new(),
+            loader: Arc::new(Loader::new(environment, 1, buckets, Some(Backend::Cpu)).unwrap()),
+            game: (layout.game.clone(), layout.options),
+            poll: Duration::from_secs(3600),
+            budget: 1 << 30,
+            on_demand: false,
+            metrics: metrics.clone(),
+        });
+        let policy = Policy {
+            max_batch: BATCH,
+            preferred: Vec::new(),
+            max_wait: Duration::ZERO,
+            max_queue: QUEUE,
+        };
+        let batcher = Batcher::new(policy, metrics.clone());
+        let executor = Executor::start(batcher.clone(), metrics.clone()).unwrap();
+        let shutdown = CancellationToken::new();
+        let intake = Intake::new(
+            library,
+            batcher.clone(),
+            None,
+            1000,
+            metrics.clone(),
+            shutdown.clone(),
+        );
+        let (routes, health) = serve::standard_routes(&[], &[]).await.unwrap();
+        let routes = routes
+            .add_service(EvaluatorServer::new(EvaluatorService::new(intake.clone())))
+            .add_service(GrpcInferenceServiceServer::new(KserveService::new(intake, 0)));
+        let forming = batcher.clone();
+        tokio::spawn(async move { forming.run(executor.batches, CancellationToken::new()).await });
+        tokio::spawn(async move { reply::run(executor.finished, None, &metrics).await });
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let door = Door::new(&SecurityConfig::default(), right).unwrap();
+        let serving = serve::serve_behind(door, routes, listener, health, shutdown.clone(), PATIENCE);
+        Self {
+            address,
+            layout,
+            gate,
+            batcher,
+            shutdown,
+            serving: tokio::spawn(serving),
+        }
+    }
+
+    /// Waits until the device was given so many batches and so many positions wait.
+    pub async fn until(&self, came: usize, waiting: usize) {
+        let reached = async {
+            while (self.gate.came(), self.batcher.waiting().positions) != (came, waiting) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        if tokio::time::timeout(PATIENCE, reached).await.is_err() {
+            panic!(
+                "{came} batches and {waiting} positions expected, {} and {:?} found",
+                self.gate.came(),
+                self.batcher.waiting()
+            );
+        }
+    }
+
+    /// Asks it to stop, and waits until it has: everything must have ended by itself.
+    pub async fn stop(self) {
+        self.shutdown.cancel();
+        let ended = tokio::time::timeout(PATIENCE, self.serving).await.unwrap();
+        assert_eq!(ended.unwrap().unwrap(), Drained::Completely);
+    }
+}

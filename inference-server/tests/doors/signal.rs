@@ -1,0 +1,61 @@
+//! SIGTERM: the server as a process, with requests on their way.
+
+use onnx::{Input, TowerShape, TowerWeights};
+use proto::v1::EvaluateRequest;
+use tonic::Code;
+
+use crate::{
+    common::{PATIENCE, Store, Stream, file, request, small},
+    process::Process,
+};
+
+/// Requests of a round, each of a whole batch; fewer than may wait.
+const REQUESTS: u64 = 24;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_taken_before_sigterm_is_answered() {
+    let (store, layout) = (Store::new(), small());
+    // One that takes its time.
+    let weights = TowerWeights::random(&layout, &TowerShape::new(&layout, 10, 64), 1);
+    store
+        .publish_latest(file(&weights, &layout, Input::Rows), &layout, 5)
+        .await;
+    let server = Process::start(&store, &[]);
+    server.ready().await;
+    let mut stream = Stream::open(&server.address).await;
+    let (mut sent, mut answered) = (0, 0);
+    // Again where all of them were answered before the signal could be sent.
+    while answered == sent {
+        for _ in 0..REQUESTS {
+            stream.send(request(&layout, sent, 16, 3)).await;
+            sent += 1;
+        }
+        // It is refused as soon as it is read, so all before it have been read by then.
+        let nothing = EvaluateRequest {
+            id: u64::MAX,
+            ..EvaluateRequest::default()
+        };
+        stream.send(nothing).await;
+        loop {
+            let reply = stream.reply().await;
+            if reply.id == u64::MAX {
+                assert_eq!(reply.error.unwrap().code, Code::InvalidArgument as i32);
+                break;
+            }
+            assert_eq!(reply.error, None);
+            answered += 1;
+        }
+    }
+    server.terminate();
+    println!("{} of {sent} requests on their way", sent - answered);
+    while answered < sent {
+        assert_eq!(stream.reply().await.error, None, "after {answered} of {sent}");
+        answered += 1;
+    }
+    let ended = tokio::time::timeout(PATIENCE, stream.replies.message())
+        .await
+        .unwrap();
+    assert_eq!(ended.unwrap_err().code(), Code::Unavailable);
+    drop(stream);
+    server.end().await;
+}

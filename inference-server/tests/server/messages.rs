@@ -1,0 +1,144 @@
+//! Messages that are too large, or none at all: who sends them is told, and what came before is answered.
+
+use bytes::{Buf as _, BufMut as _, Bytes};
+use proto::{
+    inference::{ModelInferRequest, grpc_inference_service_client::GrpcInferenceServiceClient},
+    v1::{EvaluateRequest, evaluator_client::EvaluatorClient},
+};
+use service::connect;
+use tokio::time::timeout;
+use tonic::{
+    Code, Request, Status,
+    client::Grpc,
+    codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
+    codegen::http::uri::PathAndQuery,
+};
+
+use crate::common::{PATIENCE, Served, request};
+
+const LIMIT_MIB: usize = 1;
+
+/// Bytes as they are, in place of messages.
+#[derive(Clone, Copy, Default)]
+struct Raw;
+
+impl Codec for Raw {
+    type Encode = Bytes;
+    type Decode = Bytes;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        *self
+    }
+
+    fn decoder(&mut self) -> Self {
+        *self
+    }
+}
+
+impl Encoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn encode(&mut self, item: Bytes, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        buffer.put(item);
+        Ok(())
+    }
+}
+
+impl Decoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(Some(buffer.copy_to_bytes(buffer.remaining())))
+    }
+}
+
+async fn served() -> Served {
+    Served::start_with(|config| config.inference.max_message_mib = LIMIT_MIB).await
+}
+
+/// Longer than the limit, and otherwise nothing.
+fn too_long() -> String {
+    "x".repeat(LIMIT_MIB << 20)
+}
+
+#[tokio::test]
+async fn a_message_above_the_limit_ends_a_stream_with_the_reason() {
+    let Served { layout, server, .. } = served().await;
+    let mut stream = server.stream().await;
+    stream.send(request(&layout, 7, 2, 3)).await;
+    let large = EvaluateRequest {
+        model: too_long(),
+        ..EvaluateRequest::default()
+    };
+    stream.send(large.clone()).await;
+    let reply = stream.reply().await;
+    assert_eq!((reply.id, reply.error), (7, None));
+    let ended = timeout(PATIENCE, stream.replies.message()).await.unwrap();
+    assert_eq!(ended.unwrap_err().code(), Code::OutOfRange);
+    let refused = server.evaluate(large).await.unwrap_err();
+    assert_eq!(refused.code(), Code::OutOfRange, "{refused:?}");
+
+    let mut standard = GrpcInferenceServiceClient::new(connect::channel(&server.address).unwrap());
+    let unknown = ModelInferRequest {
+        model_name: "nobody".into(),
+        ..ModelInferRequest::default()
+    };
+    let large = ModelInferRequest {
+        model_name: too_long(),
+        ..ModelInferRequest::default()
+    };
+    let asked = tokio_stream::iter([unknown, large.clone()]);
+    let mut replies = standard.model_stream_infer(asked).await.unwrap().into_inner();
+    let reply = timeout(PATIENCE, replies.message())
+        .await
+        .unwrap()
+        .unwrap()
+        .unwrap();
+    assert!(
+        reply.error_message.contains("'nobody'"),
+        "{}",
+        reply.error_message
+    );
+    let ended = timeout(PATIENCE, replies.message()).await.unwrap();
+    assert_eq!(ended.unwrap_err().code(), Code::OutOfRange);
+    let refused = standard.model_infer(large).await.unwrap_err();
+    assert_eq!(refused.code(), Code::OutOfRange, "{refused:?}");
+    // Others are served.
+    assert!(server.evaluate(request(&layout, 8, 2, 3)).await.is_ok());
+    drop((stream, replies, standard));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_no_message_ends_a_stream_with_the_reason() {
+    let Served { server, .. } = served().await;
+    for path in [
+        "/minuet.v1.Evaluator/EvaluateStream",
+        "/inference.GRPCInferenceService/ModelStreamInfer",
+    ] {
+        let mut grpc = Grpc::new(connect::channel(&server.address).unwrap());
+        grpc.ready().await.unwrap();
+        // Field 1 as a fixed64 that is cut short.
+        let rubbish = tokio_stream::iter([Bytes::from_static(&[0x09, 1, 2])]);
+        let path = PathAndQuery::from_static(path);
+        let asked = grpc.streaming(Request::new(rubbish), path.clone(), Raw).await;
+        // The status may come in place of the stream.
+        let ended = match asked {
+            Err(status) => status,
+            Ok(replies) => {
+                let mut replies = replies.into_inner();
+                timeout(PATIENCE, replies.message()).await.unwrap().unwrap_err()
+            }
+        };
+        assert_eq!(ended.code(), Code::Internal, "{path}: {ended:?}");
+    }
+    let mut client = EvaluatorClient::new(connect::channel(&server.address).unwrap());
+    let refused = client.evaluate(EvaluateRequest::default()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument, "{refused:?}");
+    drop(client);
+    server.stop().await;
+}
