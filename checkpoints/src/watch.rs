@@ -24,7 +24,8 @@ impl Repository {
     /// Each is yielded once; of several that came while the consumer was busy only the newest. A label that does not exist
     /// yet is waited for. A label that is moved back yields the old version again. Failures of the store, and versions
     /// that cannot be read, are logged and tried again, with longer pauses the longer they last.
-    /// Nothing runs while the consumer does not ask, and dropping the stream ends the watch.
+    /// Nothing runs while the consumer does not ask, and dropping the stream ends the watch. Waiting for the next one may be
+    /// given up and begun again: no version is lost by it. Who cannot use a version now must keep it to try again.
     pub fn watch(&self, label: &str, poll: Duration) -> BoxStream<'static, Manifest> {
         let watch = Watch {
             repository: self.clone(),

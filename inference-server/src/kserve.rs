@@ -5,6 +5,7 @@
 //! beside the name or in it; a name with `_dense` at its end is the same model, described with planes as its input
 //! ([`describe`]).
 
+mod answer;
 pub mod dense;
 pub mod describe;
 pub mod fault;
@@ -23,23 +24,18 @@ use proto::inference::{
     grpc_inference_service_server::GrpcInferenceService, repository_index_response::ModelIndex,
 };
 use service::door::Peer;
-use tokio::time::Instant;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::{
     deadline,
     intake::Intake,
-    job::{Caller, Wants},
-    metrics::Metrics,
-    model::Model,
     refusal::Refusal,
     stream::{End, MAX_IN_FLIGHT, last},
-    unread::{Charge, Unread},
+    unread::Unread,
 };
-use describe::{DENSE, Face};
+use answer::{Found, Open, find, infer, infer_in_band, plain_name, prepare};
 use fault::Fault;
-use question::Question;
 
 /// Extensions of the protocol that are served.
 const EXTENSIONS: [&str; 4] = [
@@ -48,9 +44,6 @@ const EXTENSIONS: [&str; 4] = [
     "schedule_policy",
     "binary_tensor_data",
 ];
-
-/// Bytes of logits that one answer may hold; who wants more positions at once asks for priors.
-const MAX_LOGITS_BYTES: usize = 32 << 20;
 
 /// The service.
 #[derive(Clone, Debug)]
@@ -67,176 +60,6 @@ impl KserveService {
 
     async fn find(&self, name: &str, version: &str) -> Result<Found, Fault> {
         find(&self.intake, name, version).await
-    }
-}
-
-/// A model that a request named.
-struct Found {
-    model: Arc<Model>,
-    /// Its name as the server knows it.
-    name: String,
-    is_dense: bool,
-}
-
-impl Found {
-    fn face<'a>(&'a self, name: &'a str) -> Face<'a> {
-        Face {
-            name,
-            is_dense: self.is_dense,
-            version: &self.model.info.version,
-            layout: &self.model.info.layout,
-        }
-    }
-}
-
-/// A model's name as the server knows it, and whether it was asked for with planes.
-fn plain_name(name: &str, version: &str) -> Result<(String, bool), Fault> {
-    let plain = name.strip_suffix(DENSE);
-    let is_dense = plain.is_some();
-    let plain = plain.unwrap_or(name);
-    if plain.is_empty() {
-        return Err(Fault::Unnamed);
-    }
-    let whole = if version.is_empty() || version == plain {
-        plain.to_owned()
-    } else {
-        format!("{plain}/{version}")
-    };
-    Ok((whole, is_dense))
-}
-
-async fn find(intake: &Arc<Intake>, name: &str, version: &str) -> Result<Found, Fault> {
-    let (whole, is_dense) = plain_name(name, version)?;
-    let found = intake
-        .library
-        .get(&whole)
-        .await
-        .map_err(|refusal| match refusal {
-            Refusal::UnknownModel(_) => Fault::UnknownModel {
-                name: name.to_owned(),
-                version: version.to_owned(),
-            },
-            other => Fault::Refused(other),
-        })?;
-    Ok(Found {
-        model: found.model,
-        name: whole,
-        is_dense,
-    })
-}
-
-/// A request that was read, and is charged with what it takes until its answer is sent.
-struct Prepared {
-    question: Question,
-    /// The model's name as the server knows it.
-    name: String,
-    charge: Option<Charge>,
-}
-
-/// Reads a request, and waits until its answer may be held.
-async fn prepare(
-    intake: &Arc<Intake>,
-    caller: &Caller,
-    request: ModelInferRequest,
-) -> Result<Prepared, Fault> {
-    let found = find(intake, &request.model_name, &request.model_version).await?;
-    let question = read(&found.model, request, intake.max_request)?;
-    let bytes = question.asked.bytes(found.model.info.layout.actions as usize);
-    let charging = intake.charge(caller, bytes);
-    let charge = intake.stopping.run_until_cancelled(charging).await;
-    Ok(Prepared {
-        question,
-        name: found.name,
-        charge: charge.ok_or(Refusal::Stopping)?,
-    })
-}
-
-/// Answers one request, by `deadline`. Where this is dropped, its place in the queue is freed.
-async fn infer(
-    intake: &Arc<Intake>,
-    caller: Caller,
-    prepared: Result<Prepared, Fault>,
-    deadline: Option<Instant>,
-) -> Result<(ModelInferResponse, Option<Charge>), Fault> {
-    let answering = async {
-        let Prepared {
-            mut question,
-            name,
-            charge,
-        } = prepared?;
-        let own = question.asked.deadline;
-        question.asked.end_by(deadline);
-        // The name may point at another version by now, but never at another layout.
-        let evaluated = intake.evaluate(caller, &name, question.asked).await;
-        let evaluation = evaluated.map_err(|refusal| match refusal {
-            Refusal::Late if deadline.is_some_and(|deadline| own.is_none_or(|own| deadline < own)) => {
-                Fault::Expired
-            }
-            other => Fault::Refused(other),
-        })?;
-        Ok((question.form.fill(evaluation), charge))
-    };
-    let answered = answering.await;
-    answered.inspect_err(|fault: &Fault| intake.metrics.refused(fault.code()))
-}
-
-fn read(model: &Model, request: ModelInferRequest, max_request: usize) -> Result<Question, Fault> {
-    let layout = &model.info.layout;
-    let question = Question::read(request, layout, max_request)?;
-    let positions = question.asked.legal_counts.len();
-    let bytes = positions * layout.actions as usize * size_of::<f32>();
-    if question.asked.wants == Wants::Logits && bytes > MAX_LOGITS_BYTES {
-        return Err(Fault::Raw(format!(
-            "{positions} positions of {} logits are more than one answer may hold ({} MiB); send fewer, or legal_actions",
-            layout.actions,
-            MAX_LOGITS_BYTES >> 20
-        )));
-    }
-    Ok(question)
-}
-
-/// As [`infer`], for a stream: the answer to the request `id` says itself what went wrong.
-async fn infer_in_band(
-    intake: Arc<Intake>,
-    caller: Caller,
-    (id, model_name): (String, String),
-    prepared: Result<Prepared, Fault>,
-) -> (ModelStreamInferResponse, Option<Charge>) {
-    match infer(&intake, caller, prepared, None).await {
-        Ok((response, charge)) => {
-            let response = ModelStreamInferResponse {
-                error_message: String::new(),
-                infer_response: Some(response),
-            };
-            (response, charge)
-        }
-        Err(fault) => {
-            let response = ModelStreamInferResponse {
-                error_message: Status::from(fault).message().to_owned(),
-                infer_response: Some(ModelInferResponse {
-                    id,
-                    model_name,
-                    ..ModelInferResponse::default()
-                }),
-            };
-            (response, None)
-        }
-    }
-}
-
-/// Counts a stream for as long as it is open.
-struct Open(Arc<Metrics>);
-
-impl Open {
-    fn new(metrics: Arc<Metrics>) -> Self {
-        metrics.streams(1.0);
-        Self(metrics)
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.0.streams(-1.0);
     }
 }
 

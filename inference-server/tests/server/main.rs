@@ -8,12 +8,14 @@ mod memory;
 mod messages;
 mod waiting;
 
-use std::time::Duration;
-
 use common::{PATIENCE, Served, Server, Store, agrees, code, file, request, small, tower};
 use games::RowLayout;
 use onnx::Input;
-use proto::v1::DescribeModelRequest;
+use proto::{
+    inference::{RepositoryModelLoadRequest, grpc_inference_service_client::GrpcInferenceServiceClient},
+    v1::DescribeModelRequest,
+};
+use service::connect;
 use tokio::sync::watch;
 use tonic::Code;
 use tonic_health::pb::{
@@ -271,10 +273,16 @@ async fn a_bad_checkpoint_keeps_the_old_model() {
         .await;
     let server = Server::start(&store, |_| {}).await;
     server.wait_for(&good).await;
-    let still_good = async |what: &str| {
+    let mut administrator = GrpcInferenceServiceClient::new(connect::channel(&server.address).unwrap());
+    let mut still_good = async |what: &str| {
         let asked = request(&layout, 1, 2, 3);
-        // Long enough for a poll; a slower server is only tested less.
-        tokio::time::sleep(Duration::from_millis(150)).await;
+        // By order, so that it is known to have been looked at; whoever follows the label comes to the same.
+        let order = RepositoryModelLoadRequest {
+            model_name: "latest".into(),
+            ..RepositoryModelLoadRequest::default()
+        };
+        let refused = administrator.repository_model_load(order).await.unwrap_err();
+        assert_eq!(refused.code(), Code::FailedPrecondition, "{what}: {refused:?}");
         let reply = server.evaluate(asked.clone()).await.unwrap();
         assert_eq!(reply.version, good.as_str(), "after {what}");
         assert!(agrees(&reply, &weights, &layout, &asked));
@@ -326,6 +334,7 @@ async fn a_bad_checkpoint_keeps_the_old_model() {
         .publish_latest(file(&tower(&layout, 6), &layout, Input::Rows), &layout, 6)
         .await;
     server.wait_for(&better).await;
+    drop(administrator);
     server.stop().await;
 }
 

@@ -4,6 +4,7 @@ mod accuracy;
 mod games;
 mod generator;
 mod inference;
+mod page;
 mod playouts;
 mod replay;
 mod report;

@@ -24,7 +24,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Streaming};
 
 use super::{
-    machine::{self, Measured},
+    machine::{self, Measured, Subject},
     positions::Positions,
 };
 
@@ -140,19 +140,19 @@ impl Clients {
         })
     }
 
-    /// What the process `pid` answers within so long; then the streams come to rest.
-    pub fn measure(&mut self, pid: u32, seconds: f64) -> anyhow::Result<Measured> {
-        self.run(Order::Closed, pid, seconds)
+    /// What the server answers within so long; then the streams come to rest.
+    pub fn measure(&mut self, subject: Subject, seconds: f64) -> anyhow::Result<Measured> {
+        self.run(Order::Closed, subject, seconds)
     }
 
     /// The same while so many positions a second are offered.
-    pub fn overload(&mut self, pid: u32, seconds: f64, per_second: f64) -> anyhow::Result<Overload> {
+    pub fn overload(&mut self, subject: Subject, seconds: f64, per_second: f64) -> anyhow::Result<Overload> {
         let each = (self.load.streams * self.load.rows) as f64 / per_second;
         let before = (
             self.count.sent.load(Ordering::Relaxed),
             self.count.refused.load(Ordering::Relaxed),
         );
-        let answered = self.run(Order::Open(Duration::from_secs_f64(each)), pid, seconds)?;
+        let answered = self.run(Order::Open(Duration::from_secs_f64(each)), subject, seconds)?;
         Ok(Overload {
             answered,
             offered: self.count.sent.load(Ordering::Relaxed) - before.0,
@@ -160,13 +160,13 @@ impl Clients {
         })
     }
 
-    fn run(&mut self, order: Order, pid: u32, seconds: f64) -> anyhow::Result<Measured> {
+    fn run(&mut self, order: Order, subject: Subject, seconds: f64) -> anyhow::Result<Measured> {
         // The first moments belong to the start.
         self.order.send_replace(order);
         std::thread::sleep(Duration::from_secs_f64(seconds / 10.0));
         self.count.latencies.lock().clear();
         let before = self.count.positions.load(Ordering::Relaxed);
-        let measured = machine::measure(pid, || {
+        let measured = machine::measure(subject, || {
             std::thread::sleep(Duration::from_secs_f64(seconds));
             Ok(self.count.positions.load(Ordering::Relaxed) - before)
         });

@@ -1,9 +1,14 @@
 //! Which core does what, and what was done in how much time.
 
-use std::time::{Duration, Instant};
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
 
 use anyhow::Context as _;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use super::super::page::page;
 
 /// One measurement.
 #[derive(Clone, Copy, Debug)]
@@ -16,10 +21,30 @@ pub struct Measured {
     pub cpu_seconds: f64,
     /// The part of it that was used by the thread called [`DEVICE`].
     pub device_seconds: f64,
+    /// How long the device was computing: that thread's time, or, where a metrics page says it, what that says.
+    pub busy_seconds: f64,
+}
+
+/// The process that is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject {
+    /// Its number.
+    pub pid: u32,
+    /// Its metrics page, where the device is none of its threads.
+    pub page: Option<SocketAddr>,
+}
+
+impl From<u32> for Subject {
+    /// A process whose device is one of its threads.
+    fn from(pid: u32) -> Self {
+        Self { pid, page: None }
+    }
 }
 
 /// The inference server's thread that runs the model.
 const DEVICE: &str = "device";
+/// What its metrics page says of the time that batches took.
+const DEVICE_SECONDS: &str = "minuet_inference_device_seconds_sum";
 
 impl Measured {
     /// Positions a second.
@@ -30,6 +55,11 @@ impl Measured {
     /// Positions for each second of processor time.
     pub fn per_cpu_second(&self) -> f64 {
         self.positions as f64 / self.cpu_seconds
+    }
+
+    /// Share of the time in which the device was computing, in [0, 1].
+    pub fn busy_share(&self) -> f64 {
+        (self.busy_seconds / self.time.as_secs_f64()).min(1.0)
     }
 
     /// Processor time outside of the device's thread, in microseconds for each position.
@@ -51,13 +81,18 @@ pub fn ratios(measured: &[Measured], baseline: &[Measured], figure: impl Fn(&Mea
         .collect()
 }
 
-/// Times `work` (which says how many positions it evaluated), and the processor time of the process `pid` meanwhile.
-pub fn measure(pid: u32, work: impl FnOnce() -> anyhow::Result<u64>) -> anyhow::Result<Measured> {
-    let (before, began) = (used(pid)?, Instant::now());
+/// Times `work` (which says how many positions it evaluated), and the processor time of a process meanwhile.
+pub fn measure(
+    subject: impl Into<Subject>,
+    work: impl FnOnce() -> anyhow::Result<u64>,
+) -> anyhow::Result<Measured> {
+    let subject = subject.into();
+    let (before, began) = (used(subject)?, Instant::now());
     let positions = work()?;
     let time = began.elapsed();
-    let after = used(pid)?;
+    let after = used(subject)?;
     Ok(Measured {
+        busy_seconds: after.busy - before.busy,
         positions,
         time,
         cpu_seconds: after.all - before.all,
@@ -69,13 +104,15 @@ pub fn measure(pid: u32, work: impl FnOnce() -> anyhow::Result<u64>) -> anyhow::
 struct Used {
     all: f64,
     device: f64,
+    busy: f64,
 }
 
 /// What `/proc` counts in nanoseconds for each thread. Threads that have ended are not counted: none should end meanwhile.
-fn used(pid: u32) -> anyhow::Result<Used> {
+fn used(Subject { pid, page: address }: Subject) -> anyhow::Result<Used> {
     let mut used = Used {
         all: 0.0,
         device: 0.0,
+        busy: 0.0,
     };
     let threads =
         std::fs::read_dir(format!("/proc/{pid}/task")).with_context(|| format!("process {pid} is gone"))?;
@@ -92,6 +129,10 @@ fn used(pid: u32) -> anyhow::Result<Used> {
             used.device += nanoseconds * 1e-9;
         }
     }
+    used.busy = match address {
+        None => used.device,
+        Some(address) => page(address)?.sum(DEVICE_SECONDS),
+    };
     Ok(used)
 }
 

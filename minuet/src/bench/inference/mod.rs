@@ -19,11 +19,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
 use games::catalogue;
+use inference_server::backend::Backend;
 
 use self::{
     direct::Direct,
     load::{Clients, Load},
-    machine::{Cores, Measured, each, ratios},
+    machine::{Cores, Measured, Subject, each, ratios},
     network::Network,
     positions::Positions,
     report::{Figures, Goodput, Report},
@@ -132,19 +133,19 @@ fn measure(
     let mut figures = Vec::new();
     for &load in &arguments.loads {
         let mut clients = Clients::connect(&runtime, served.address(), load, positions)?;
-        clients.measure(served.pid(), 0.3)?;
+        clients.measure(served.subject(), 0.3)?;
         clients.forget_latencies();
         let (mut directs, mut serveds) = (Vec::new(), Vec::new());
         for _ in 0..arguments.rounds {
             directs.push(direct.measure(arguments.seconds)?);
-            serveds.push(clients.measure(served.pid(), arguments.seconds)?);
+            serveds.push(clients.measure(served.subject(), arguments.seconds)?);
         }
         let (p50_ms, p99_ms) = clients.latencies();
         let direct_per_cpu = median(&each(&directs, Measured::per_cpu_second));
         let cpu_ratio = median(&ratios(&serveds, &directs, Measured::per_cpu_second));
         let peak = median(&each(&serveds, Measured::per_second));
         let overload = if arguments.overload > 0.0 {
-            Some(overload(arguments, &mut clients, served.pid(), peak)?)
+            Some(overload(arguments, &mut clients, served.subject(), peak)?)
         } else {
             None
         };
@@ -161,6 +162,7 @@ fn measure(
             cpu_ratio,
             overhead_us_per_position: (1.0 / cpu_ratio - 1.0) / direct_per_cpu * 1e6,
             other_threads_us_per_position: median(&each(&serveds, Measured::other_threads_us)),
+            device_busy_share: busy_share(&serveds, &chosen, served.subject()),
             p50_ms,
             p99_ms,
             overload,
@@ -170,13 +172,18 @@ fn measure(
 }
 
 /// Offers more than the server can do, and in turn as much as it can.
-fn overload(arguments: &Arguments, clients: &mut Clients, pid: u32, peak: f64) -> anyhow::Result<Goodput> {
+fn overload(
+    arguments: &Arguments,
+    clients: &mut Clients,
+    subject: Subject,
+    peak: f64,
+) -> anyhow::Result<Goodput> {
     let (mut peaks, mut goods, mut offered, mut refused) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut latencies = (Vec::new(), Vec::new());
     for _ in 0..arguments.rounds {
-        peaks.push(clients.measure(pid, arguments.seconds)?);
+        peaks.push(clients.measure(subject, arguments.seconds)?);
         clients.forget_latencies();
-        let found = clients.overload(pid, arguments.seconds, arguments.overload * peak)?;
+        let found = clients.overload(subject, arguments.seconds, arguments.overload * peak)?;
         let (p50, p99) = clients.latencies();
         latencies.0.push(p50);
         latencies.1.push(p99);
@@ -194,4 +201,16 @@ fn overload(arguments: &Arguments, clients: &mut Clients, pid: u32, peak: f64) -
         p50_ms: median(&latencies.0),
         p99_ms: median(&latencies.1),
     })
+}
+
+/// Share of the time in which the server's device was computing. Not known where a GPU was chosen that nobody had asked for:
+/// the server has no metrics page then.
+fn busy_share(measured: &[Measured], chosen: &str, subject: Subject) -> Option<f64> {
+    let is_known = subject.page.is_some() || !is_gpu(chosen);
+    is_known.then(|| median(&each(measured, Measured::busy_share)))
+}
+
+/// Whether a provider's name, in a configuration or a reply, is that of a GPU's.
+fn is_gpu(provider: &str) -> bool {
+    provider.starts_with(Backend::Cuda.name()) || provider.starts_with(Backend::Tensorrt.name())
 }

@@ -45,6 +45,9 @@ pub struct Figures {
     pub overhead_us_per_position: f64,
     /// Processor time of all threads but the one that runs the model, in microseconds for each position.
     pub other_threads_us_per_position: f64,
+    /// Share of the time in which the device (the GPU, or the thread that runs the model) was computing, in [0, 1]; `None`
+    /// where it is not known.
+    pub device_busy_share: Option<f64>,
     pub p50_ms: f64,
     pub p99_ms: f64,
     /// What became of more than the server can do.
@@ -85,7 +88,7 @@ pub fn text(report: &Report) -> String {
     );
     let _ = writeln!(
         text,
-        "{:<8} {:<14} {:<7} {:>9} {:>9} {:>6} {:>9} {:>9} {:>8} {:>8}   {:>9} {:>9}",
+        "{:<8} {:<14} {:<7} {:>9} {:>9} {:>6} {:>9} {:>9} {:>6} {:>8} {:>8}   {:>9} {:>9}",
         "network",
         "provider",
         "load",
@@ -94,15 +97,19 @@ pub fn text(report: &Report) -> String {
         "ratio",
         "cpu ratio",
         "other µs",
+        "busy",
         "p50 ms",
         "p99 ms",
         "goodput",
         "p99 ms"
     );
     for figures in &report.figures {
+        let busy = figures
+            .device_busy_share
+            .map_or_else(|| "-".into(), |share| format!("{:.0} %", 100.0 * share));
         let _ = write!(
             text,
-            "{:<8} {:<14} {:<7} {:>9.0} {:>9.0} {:>6.3} {:>9.3} {:>9.2} {:>8.2} {:>8.2}",
+            "{:<8} {:<14} {:<7} {:>9.0} {:>9.0} {:>6.3} {:>9.3} {:>9.2} {:>6} {:>8.2} {:>8.2}",
             figures.network,
             figures.provider,
             figures.load,
@@ -111,6 +118,7 @@ pub fn text(report: &Report) -> String {
             figures.ratio,
             figures.cpu_ratio,
             figures.other_threads_us_per_position,
+            busy,
             figures.p50_ms,
             figures.p99_ms
         );
@@ -120,4 +128,52 @@ pub fn text(report: &Report) -> String {
         text.push('\n');
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_busy_share_has_a_column_and_a_field() {
+        let figures = |device_busy_share| Figures {
+            network: "6x64".into(),
+            load: "4x64".into(),
+            asked_for: "cuda".into(),
+            provider: "cuda".into(),
+            direct: 2.0,
+            served: 1.0,
+            direct_per_cpu_second: 2.0,
+            served_per_cpu_second: 1.0,
+            ratio: 0.5,
+            cpu_ratio: 0.5,
+            overhead_us_per_position: 1.0,
+            other_threads_us_per_position: 1.0,
+            device_busy_share,
+            p50_ms: 1.0,
+            p99_ms: 2.0,
+            overload: None,
+        };
+        let report = Report {
+            bench: "inference",
+            game: "chess".into(),
+            batch: 64,
+            rounds: 1,
+            is_pinned: true,
+            request_bytes_per_position: 1.0,
+            reply_bytes_per_position: 1.0,
+            chess_evaluation_bytes: 2,
+            figures: vec![figures(Some(0.934)), figures(None)],
+        };
+        let text = text(&report);
+        let lines: Vec<Vec<&str>> = text
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        assert!(lines[2].contains(&"busy"), "{text}");
+        assert_eq!(lines[3][8..10], ["93", "%"], "{text}");
+        assert_eq!(lines[4][8], "-", "{text}");
+        let json = serde_json::to_value(&report).unwrap();
+        assert_eq!(json["figures"][0]["device_busy_share"], 0.934);
+    }
 }

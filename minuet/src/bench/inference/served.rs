@@ -1,7 +1,7 @@
 //! The server as a process.
 
 use std::{
-    net::TcpListener,
+    net::{SocketAddr, TcpListener},
     path::Path,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -13,7 +13,7 @@ use proto::v1::{DescribeModelRequest, evaluator_client::EvaluatorClient};
 use service::role::Role;
 use tokio::runtime::Runtime;
 
-use super::{Arguments, positions::Positions};
+use super::{Arguments, is_gpu, machine::Subject, positions::Positions};
 
 /// How long the server may take to load the model.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -22,6 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Served {
     child: Child,
     address: String,
+    /// Its metrics page: only where a GPU computes, since what the page costs would be measured too.
+    page: Option<SocketAddr>,
 }
 
 impl Served {
@@ -35,7 +37,8 @@ impl Served {
     ) -> anyhow::Result<Self> {
         let store = folder.join("checkpoints").display().to_string();
         publish(&store, model, positions)?;
-        let address = free_address()?;
+        let address = free_address()?.to_string();
+        let page = is_gpu(provider).then(free_address).transpose()?;
         let program = std::env::current_exe()?.with_file_name(Role::InferenceServer.binary());
         let layout = &positions.layout;
         let settings = [
@@ -50,7 +53,8 @@ impl Served {
             "inference.cache_mib=0".into(),
         ];
         let mut command = Command::new(&program);
-        for setting in settings {
+        let page_setting = page.map(|page| format!("inference.metrics={page}"));
+        for setting in settings.into_iter().chain(page_setting) {
             command.arg("--set").arg(setting);
         }
         let child = command
@@ -62,7 +66,7 @@ impl Served {
             )
             .spawn()
             .with_context(|| format!("cannot start {}", program.display()))?;
-        Ok(Self { child, address })
+        Ok(Self { child, address, page })
     }
 
     /// Waits until it answers; gives the provider it has chosen.
@@ -75,9 +79,12 @@ impl Served {
         &self.address
     }
 
-    /// Its process.
-    pub fn pid(&self) -> u32 {
-        self.child.id()
+    /// What is measured.
+    pub fn subject(&self) -> Subject {
+        Subject {
+            pid: self.child.id(),
+            page: self.page,
+        }
     }
 
     async fn wait_until_ready(&mut self) -> anyhow::Result<String> {
@@ -128,7 +135,7 @@ fn publish(store: &str, model: &[u8], positions: &Positions) -> anyhow::Result<(
     })
 }
 
-fn free_address() -> anyhow::Result<String> {
+fn free_address() -> anyhow::Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
-    Ok(listener.local_addr()?.to_string())
+    Ok(listener.local_addr()?)
 }

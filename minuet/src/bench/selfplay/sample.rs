@@ -1,8 +1,6 @@
 //! The processes' own counters at a moment, from their metrics pages.
 
 use std::{
-    io::{Read as _, Write as _},
-    net::{SocketAddr, TcpStream},
     thread,
     time::{Duration, Instant},
 };
@@ -13,7 +11,10 @@ use service::{
     role::Role,
 };
 
-use super::team::Team;
+use super::{
+    super::page::{Page, page},
+    team::Team,
+};
 
 pub const VISITS: &str = "minuet_actor_visits_total";
 
@@ -69,50 +70,5 @@ impl Sample {
     fn of(&self, role: Role) -> Option<(&Page, &Usage)> {
         let found = self.pages.iter().find(|(own, _, _)| *own == role);
         found.map(|(_, page, usage)| (page, usage))
-    }
-}
-
-/// A metrics page.
-pub struct Page(String);
-
-impl Page {
-    /// The sum of all samples of this name, whatever their labels.
-    pub fn sum(&self, name: &str) -> f64 {
-        self.0
-            .lines()
-            .filter_map(|line| {
-                let rest = line.strip_prefix(name)?;
-                rest.starts_with(['{', ' ']).then_some(())?;
-                rest.rsplit(' ').next()?.parse::<f64>().ok()
-            })
-            .sum()
-    }
-}
-
-/// Fetches the page at `address`.
-pub fn page(address: SocketAddr) -> anyhow::Result<Page> {
-    let fetch = || {
-        let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n")?;
-        let mut text = String::new();
-        stream.read_to_string(&mut text)?;
-        Ok::<_, std::io::Error>(Page(text))
-    };
-    fetch().with_context(|| format!("no metrics page answers at {address}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn samples_of_one_name_are_added_up() {
-        let page = Page(
-            "HTTP/1.0 200 OK\r\n\r\n# TYPE a_total counter\na_total 3\na_total{b=\"c d\"} 4.5\na_total_more 9\n"
-                .into(),
-        );
-        assert_eq!(page.sum("a_total"), 7.5);
-        assert_eq!(page.sum("b"), 0.0);
     }
 }
