@@ -19,7 +19,7 @@ use service::{
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use super::{Arguments, network, sample};
+use super::{super::page::page, Arguments, network, sample};
 
 /// The provider may be chosen by measurement before the first answer.
 const READY_WITHIN: Duration = Duration::from_secs(180);
@@ -125,7 +125,7 @@ impl Team {
     fn wait_for_visits(&mut self) -> anyhow::Result<()> {
         let metrics = self.member(Role::Actor)?.metrics;
         self.wait("the actor plays nothing", || {
-            let page = sample::page(metrics).ok()?;
+            let page = page(metrics).ok()?;
             (page.sum(sample::VISITS) > 0.0).then_some(())
         })
     }
