@@ -1,21 +1,43 @@
 //! Removing what is no longer needed: old checkpoints, and what interrupted publishes left.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs, io,
     path::Path,
     time::{Duration, SystemTime},
 };
 
-use object_store::{Error as StoreError, ObjectStoreExt as _};
+use futures::TryStreamExt as _;
+use object_store::{Error as StoreError, ObjectStore as _, ObjectStoreExt as _};
+use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use crate::{
-    Error, Repository, Version,
-    repository::{age, age_order},
+    Error, Manifest, Repository, Version,
+    repository::{MANIFEST, VERSIONS, age, age_order},
 };
 
 /// Files without a manifest that are older than this belong to nobody.
 const LEFTOVER_AGE: Duration = Duration::from_secs(3600);
+/// How long leftovers are not looked for after the last look, which goes over every object of the store.
+const LEFTOVER_PAUSE: Duration = LEFTOVER_AGE;
+
+/// A checkpoint's place in the order of training: token, step, time of publishing.
+type Place = (u64, u64, u64);
+
+/// What this process has read of a store already: a manifest never changes, so pruning reads each of them once.
+#[derive(Default)]
+pub(crate) struct Memory {
+    /// Of checkpoints that were there at the last look.
+    places: Mutex<BTreeMap<Version, Place>>,
+    /// When leftovers were looked for.
+    looked: Mutex<Option<Instant>>,
+}
+
+fn place(manifest: &Manifest) -> Place {
+    let (token, step, created_at_ms, _) = age_order(manifest);
+    (token, step, created_at_ms)
+}
 
 /// What [`Repository::prune`] removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,24 +55,48 @@ impl Repository {
     /// read (damaged, or of another schema) is not touched. A checkpoint vanishes manifest first, so that a reader
     /// sees it whole or not at all; who is reading its files at this moment gets [`Error::NotFound`].
     ///
+    /// What was read is remembered, and leftovers are looked for by the first call and then once an hour, so that a call after each
+    /// publish costs the same however many checkpoints there are (but for listing their names, where some are to go).
+    ///
     /// # Errors
     /// [`Error::Store`], [`Error::Io`]; [`Error::Damaged`] or [`Error::Schema`] where a label cannot be read. Nothing is half removed
     /// then that a reader could see, and the next call goes on.
     pub async fn prune(&self, keep: usize) -> Result<Pruned, Error> {
-        self.prune_older(keep, LEFTOVER_AGE).await
+        let looked = *self.memory.looked.lock();
+        let is_due = looked.is_none_or(|looked| looked.elapsed() >= LEFTOVER_PAUSE);
+        let pruned = self.prune_older(keep, is_due.then_some(LEFTOVER_AGE)).await?;
+        if is_due {
+            *self.memory.looked.lock() = Some(Instant::now());
+        }
+        Ok(pruned)
     }
 
-    pub(crate) async fn prune_older(&self, keep: usize, leftover_age: Duration) -> Result<Pruned, Error> {
+    /// `leftover_age`: how old a leftover must be; `None`: none are looked for.
+    pub(crate) async fn prune_older(
+        &self,
+        keep: usize,
+        leftover_age: Option<Duration>,
+    ) -> Result<Pruned, Error> {
         let mut pruned = Pruned::default();
-        for version in self.versions_to_prune(keep).await? {
+        for (version, remembered) in self.versions_to_prune(keep).await? {
             // A label may have moved here since the last look.
             if self.labelled().await?.contains(&version) {
                 continue;
             }
+            self.memory.places.lock().remove(&version);
+            // Somebody may have removed it and published it again, or it may be damaged by now.
+            match self.find_manifest(&version).await {
+                Ok(now) if now.as_ref().is_none_or(|now| place(now) == remembered) => {}
+                Err(error) if error.is_transient() => return Err(error),
+                Ok(_) | Err(_) => continue,
+            }
             self.remove(&version).await?;
             pruned.checkpoints.push(version);
         }
-        for version in self.version_folders().await? {
+        let Some(leftover_age) = leftover_age else {
+            return Ok(pruned);
+        };
+        for version in self.without_manifest().await? {
             if self.is_leftover(&version, leftover_age).await? {
                 self.remove(&version).await?;
                 pruned.leftovers.push(version);
@@ -62,17 +108,57 @@ impl Repository {
         Ok(pruned)
     }
 
-    async fn versions_to_prune(&self, keep: usize) -> Result<Vec<Version>, Error> {
+    /// All but the `keep` newest, newest first.
+    async fn versions_to_prune(&self, keep: usize) -> Result<Vec<(Version, Place)>, Error> {
         if keep == 0 {
             return Ok(Vec::new());
         }
-        let mut manifests = self.list().await?;
-        manifests.sort_by(|left, right| age_order(right).cmp(&age_order(left)));
-        Ok(manifests
-            .into_iter()
-            .skip(keep)
-            .map(|manifest| manifest.version)
-            .collect())
+        let listed = self.version_folders().await?;
+        let unknown: Vec<Version> = {
+            let mut places = self.memory.places.lock();
+            places.retain(|version, _| listed.binary_search(version).is_ok());
+            let unknown = listed.into_iter().filter(|version| !places.contains_key(version));
+            unknown.collect()
+        };
+        for version in unknown {
+            match self.find_manifest(&version).await {
+                Ok(Some(manifest)) => {
+                    self.memory.places.lock().insert(version, place(&manifest));
+                }
+                Ok(None) => {}
+                Err(error) if error.is_transient() => return Err(error),
+                Err(error) => tracing::warn!(%version, %error, "left out a checkpoint that cannot be read"),
+            }
+        }
+        let mut newest: Vec<(Version, Place)> = {
+            let places = self.memory.places.lock();
+            places
+                .iter()
+                .map(|(version, &place)| (version.clone(), place))
+                .collect()
+        };
+        newest.sort_by(|(left, of_left), (right, of_right)| (of_right, right).cmp(&(of_left, left)));
+        Ok(newest.split_off(keep.min(newest.len())))
+    }
+
+    /// Names with a folder in which no manifest lies, by one listing of the whole store.
+    async fn without_manifest(&self) -> Result<BTreeSet<Version>, Error> {
+        // The folders first: a checkpoint that is published meanwhile has its manifest when the objects are listed.
+        let mut without: BTreeSet<Version> = self.version_folders().await?.into_iter().collect();
+        let versions = self.below(VERSIONS);
+        let mut objects = self.store.list(Some(&versions));
+        while let Some(object) = objects.try_next().await? {
+            let Some(mut parts) = object.location.prefix_match(&versions) else {
+                continue;
+            };
+            if let (Some(version), Some(file)) = (parts.next(), parts.next())
+                && file.as_ref() == MANIFEST
+                && let Ok(version) = version.as_ref().parse::<Version>()
+            {
+                without.remove(&version);
+            }
+        }
+        Ok(without)
     }
 
     async fn labelled(&self) -> Result<BTreeSet<Version>, Error> {
@@ -192,10 +278,13 @@ mod tests {
         fs::write(&staged, "half").unwrap();
 
         let hour = Duration::from_secs(3600);
-        assert_eq!(repository.prune_older(1, hour).await.unwrap(), Pruned::default());
+        assert_eq!(
+            repository.prune_older(1, Some(hour)).await.unwrap(),
+            Pruned::default()
+        );
         assert!(dead.join(MODEL).exists() && staged.exists());
 
-        let pruned = repository.prune_older(1, Duration::ZERO).await.unwrap();
+        let pruned = repository.prune_older(1, Some(Duration::ZERO)).await.unwrap();
         assert_eq!(pruned.checkpoints, []);
         assert_eq!(pruned.leftovers.len(), 2);
         assert!(!dead.exists() && !empty.exists() && !staged.exists());

@@ -12,23 +12,25 @@ use serde::de::DeserializeOwned;
 use crate::{
     Error, LATEST, Manifest, Version,
     manifest::{self, Label, SCHEMA, now_ms},
+    prune::Memory,
     version::{check_name, sha256_hex},
 };
 
 pub(crate) const MANIFEST: &str = "manifest.json";
-const VERSIONS: &str = "versions";
+pub(crate) const VERSIONS: &str = "versions";
 const LABELS: &str = "labels";
 /// Largest manifest or label that is read.
 const MAX_TEXT_BYTES: u64 = 1 << 20;
 /// So often somebody else may be faster before moving a label is given up.
 const MAX_SWAPS: u32 = 32;
 
-/// A store of checkpoints. Cloning shares the connection.
+/// A store of checkpoints. Cloning shares the connection, and what pruning remembers.
 #[derive(Clone)]
 pub struct Repository {
     pub(crate) store: Arc<dyn ObjectStore>,
     prefix: StorePath,
     pub(crate) folder: Option<PathBuf>,
+    pub(crate) memory: Arc<Memory>,
 }
 
 impl Repository {
@@ -57,6 +59,7 @@ impl Repository {
             store: opened.store,
             prefix: opened.prefix,
             folder: opened.folder,
+            memory: Arc::default(),
         })
     }
 
@@ -66,6 +69,7 @@ impl Repository {
             store,
             prefix,
             folder: None,
+            memory: Arc::default(),
         }
     }
 

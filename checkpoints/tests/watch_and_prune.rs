@@ -94,6 +94,39 @@ async fn pruning_keeps_the_newest_the_labelled_and_what_training_resumes_from() 
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn pruning_asks_for_no_more_however_many_checkpoints_there_are() {
+    for keep in [0, 3, 1000] {
+        let store = Faulty::new(InMemory::new());
+        let repository = Repository::with_store(store.clone(), Path::default());
+        let prune = async || {
+            let before = (
+                store.reads.load(Ordering::SeqCst),
+                store.listings.load(Ordering::SeqCst),
+            );
+            repository.prune(keep).await.unwrap();
+            let reads = store.reads.load(Ordering::SeqCst) - before.0;
+            (reads, store.listings.load(Ordering::SeqCst) - before.1)
+        };
+        let mut asked = Vec::new();
+        for step in 0..40 {
+            publish(&repository, step).await;
+            asked.push(prune().await);
+        }
+        assert_eq!(asked[39], asked[5], "keep {keep}: {asked:?}");
+        if keep == 0 {
+            assert_eq!(asked[39], (0, 0), "nothing is to go");
+        }
+        let left = repository.list().await.unwrap().len();
+        assert_eq!(left, if keep == 3 { 3 } else { 40 });
+        // What interrupted publishes left is looked for by the first call, and again after an hour.
+        assert_eq!(asked[0].1, 1, "keep {keep}: {asked:?}");
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        assert_eq!(prune().await.1, 1);
+        assert_eq!(prune().await.1, 0);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_label_is_swapped_by_one_of_many_only_and_only_from_where_it_was() {
     let home = tempfile::tempdir().unwrap();

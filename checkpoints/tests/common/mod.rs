@@ -30,6 +30,8 @@ pub struct Faulty<S> {
     /// Every read fails while this is set.
     pub is_down: AtomicBool,
     pub reads: AtomicUsize,
+    /// Listings of all objects.
+    pub listings: AtomicUsize,
     /// Conditional puts are done without looking at the condition.
     pub ignores_conditions: AtomicBool,
     /// Conditional puts are refused.
@@ -43,6 +45,7 @@ impl<S> Faulty<S> {
             puts_left: AtomicUsize::new(usize::MAX),
             is_down: AtomicBool::new(false),
             reads: AtomicUsize::new(0),
+            listings: AtomicUsize::new(0),
             ignores_conditions: AtomicBool::new(false),
             has_no_conditions: AtomicBool::new(false),
         })
@@ -110,6 +113,7 @@ impl<S: ObjectStore> ObjectStore for Faulty<S> {
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.listings.fetch_add(1, Ordering::SeqCst);
         self.inner.list(prefix)
     }
 
