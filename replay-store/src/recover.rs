@@ -9,6 +9,7 @@
 //! numbers that an unacknowledged batch left behind must not be given out again. A log has seen all of its file when it is open.
 
 use std::{
+    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -16,12 +17,12 @@ use std::{
 use crate::{
     error::OpenError,
     files::Files,
-    frame::Id,
+    frame::{self, Id},
     held_out::HeldOut,
     ledger::Ledger,
     record,
     salvage::Salvage,
-    volume::{Commit, Engine, Entry, Volume, VolumeError, engine_of},
+    volume::{Commit, Engine, Entry, Volume, VolumeError, engine_of, log},
 };
 
 /// Bytes of one batch while a volume is built anew.
@@ -130,10 +131,17 @@ pub fn open(
                         (Volume::Log(log), None) => log.end(),
                         (Volume::Database(_), None) => 0,
                     };
-                    return as_it_is(volume, survey, end.is_none().then_some(seen), ledger);
+                    return as_it_is(ground, volume, survey, end.is_none().then_some(seen), ledger);
                 }
                 Some(trouble) => format!("game {} is {}", trouble.sequence, trouble.reason),
             }
+        }
+        // That is no damage, and to build it anew would take more room still.
+        Err(source @ VolumeError::Full) => {
+            return Err(OpenError::Volume {
+                folder: folder.into(),
+                source,
+            });
         }
         Err(error) => error.to_string(),
     };
@@ -150,9 +158,10 @@ pub fn open(
 }
 
 /// Takes a volume without trouble. What an unacknowledged batch left in its files, up to the number `seen`, is passed
-/// over; `None` where the volume is sealed.
+/// over; `None` where the volume is sealed. Saying so in the volume takes a little room: where there is none, what was left is cut off instead.
 fn as_it_is(
-    volume: Volume,
+    ground: Ground<'_>,
+    mut volume: Volume,
     survey: Survey,
     seen: Option<u64>,
     mut ledger: Ledger,
@@ -161,17 +170,30 @@ fn as_it_is(
         let gaps: Vec<(u64, Option<Id>)> = (ledger.next_sequence..seen)
             .map(|sequence| (sequence, None))
             .collect();
-        ledger.next_sequence = seen;
+        let beyond = Ledger {
+            next_sequence: seen,
+            ..ledger
+        };
         let commit = Commit {
             entries: &[],
             lost: &gaps,
             deleted: &[],
-            ledger: &ledger,
+            ledger: &beyond,
         };
-        volume.commit(commit).map_err(|source| OpenError::Volume {
-            folder: volume.folder().into(),
+        let failed = |source| OpenError::Volume {
+            folder: ground.folder.into(),
             source,
-        })?;
+        };
+        match volume.commit(commit) {
+            Ok(()) => ledger = beyond,
+            Err(VolumeError::Full) => {
+                let first = volume.first();
+                drop(volume);
+                cut_off(ground, ledger.next_sequence).map_err(OpenError::io(ground.folder))?;
+                volume = Volume::open(ground.files, ground.folder, first, ground.engine).map_err(failed)?;
+            }
+            Err(source) => return Err(failed(source)),
+        }
     }
     Ok(Recovered {
         volume,
@@ -181,6 +203,31 @@ fn as_it_is(
         rebuilt: None,
         ledger,
     })
+}
+
+/// Cuts a log off, durably, where the first frame of a game stands that was never acknowledged: one numbered `next` or higher. Whoever wrote it was
+/// interrupted in that batch, so nothing behind it was acknowledged either.
+fn cut_off(ground: Ground<'_>, next: u64) -> io::Result<()> {
+    let path = ground.folder.join(log::FILE);
+    let bytes = ground.files.read(&path)?;
+    let mut done = 0;
+    for at in memchr::memmem::find_iter(&bytes, b"Mn") {
+        let rest = &bytes[at..];
+        let (sequence, length) = match (frame::part(rest), frame::named(rest)) {
+            // What lies inside a whole frame is no frame.
+            _ if at < done => continue,
+            (Some((part, length)), _) => (part.sequence, length),
+            (None, Some((sequence, _))) => (sequence, frame::NAME_BYTES),
+            (None, None) => continue,
+        };
+        if sequence >= next {
+            let file = ground.files.open(&path, false)?;
+            file.set_len(at as u64)?;
+            return file.sync();
+        }
+        done = at + length;
+    }
+    Ok(())
 }
 
 /// The numbers of a volume: those from `acknowledged` on may stand for games that nobody was told of.

@@ -1,14 +1,16 @@
 //! The role: opens the store, serves it, and closes it in order.
 
 use std::{
+    fs,
     net::{Ipv4Addr, SocketAddr, TcpStream},
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
 use anyhow::Context as _;
 use service::{
+    backoff::Backoff,
     config::{RunConfig, SecurityConfig},
     door::Door,
     role::Work,
@@ -54,7 +56,7 @@ pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
 
 /// Where the store in `folder` is served; `None` where nobody answers there.
 pub fn address(folder: &Path) -> Option<SocketAddr> {
-    let text = std::fs::read_to_string(folder.join(ADDRESS)).ok()?;
+    let text = fs::read_to_string(folder.join(ADDRESS)).ok()?;
     let mut address: SocketAddr = text.trim().parse().ok()?;
     if address.ip().is_unspecified() {
         address.set_ip(Ipv4Addr::LOCALHOST.into());
@@ -104,8 +106,18 @@ async fn serve_behind(
     announce(&store, address);
 
     let address_file = store.settings().folder.join(ADDRESS);
-    std::fs::write(&address_file, address.to_string())
-        .with_context(|| format!("cannot write {}", address_file.display()))?;
+    let telling = match fs::write(&address_file, address.to_string()) {
+        Ok(()) => None,
+        Err(error) => {
+            tracing::warn!(
+                file = %address_file.display(),
+                %error,
+                "cannot write down where the store is served: `minuet games` does not find it; trying again"
+            );
+            let telling = tell(address_file.clone(), address, shutdown.clone());
+            Some(tokio::spawn(telling))
+        }
+    };
 
     let (routes, health) = standard_routes(&[SERVICE], &[proto::DESCRIPTORS]).await?;
     let stopping = shutdown.child_token();
@@ -134,11 +146,21 @@ async fn serve_behind(
     if let Ok(Drained::Cut) = drained {
         tracing::warn!("streams were still open when the time to drain was up");
     }
+    if let Some(telling) = telling {
+        telling.abort();
+    }
     // A file that stays behind is noticed by who finds nobody there.
-    let _ = std::fs::remove_file(&address_file);
+    let _ = fs::remove_file(&address_file);
     let closed = tokio::task::spawn_blocking(move || store.close()).await?;
     drained?;
     closed.map_err(anyhow::Error::from)
+}
+
+/// Writes down where the store is served, for commands on this machine. Nothing else rests on it, so a disk that is full keeps no store from
+/// serving: it is tried until it is done.
+async fn tell(file: PathBuf, address: SocketAddr, shutdown: CancellationToken) {
+    let mut backoff = Backoff::for_connections();
+    while backoff.wait(&shutdown).await && fs::write(&file, address.to_string()).is_err() {}
 }
 
 fn announce(store: &Store, address: SocketAddr) {
@@ -168,5 +190,45 @@ fn announce(store: &Store, address: SocketAddr) {
             limit_mib = settings.max_disk_bytes >> 20,
             "a full window will not fit replay.max_disk_mib: games will be refused then"
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proto::v1::{StatsRequest, replay_store_client::ReplayStoreClient};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_store_serves_although_its_address_cannot_be_written_down_yet() {
+        let home = tempfile::tempdir().unwrap();
+        let mut config = RunConfig::default();
+        config.replay.folder = home.path().join("replay");
+        let settings = Settings::from_config(&config);
+        let folder = settings.folder.clone();
+        let made = settings.clone();
+        let made = tokio::task::spawn_blocking(move || Store::open(made).unwrap().close());
+        made.await.unwrap().unwrap();
+        // In the way of the file, as no room for it would be.
+        let file = folder.join(ADDRESS);
+        fs::create_dir(&file).unwrap();
+
+        let listener = listen("127.0.0.1:0").await.unwrap();
+        let at = listener.local_addr().unwrap();
+        let shutdown = CancellationToken::new();
+        let serving = tokio::spawn(serve(listener, settings, shutdown.clone()));
+        let mut client = ReplayStoreClient::connect(format!("http://{at}")).await.unwrap();
+        client.stats(StatsRequest::default()).await.unwrap();
+        assert_eq!(address(&folder), None);
+        fs::remove_dir(&file).unwrap();
+        while fs::read_to_string(&file).unwrap_or_default() != at.to_string() {
+            assert!(!serving.is_finished());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(address(&folder), Some(at));
+        drop(client);
+        shutdown.cancel();
+        serving.await.unwrap().unwrap();
+        assert!(!file.exists());
     }
 }

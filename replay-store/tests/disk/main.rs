@@ -7,6 +7,7 @@ mod simulated;
 
 mod errors;
 mod full;
+mod full_start;
 mod power;
 
 use std::{
