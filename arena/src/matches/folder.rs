@@ -57,6 +57,8 @@ pub enum FolderError {
 pub struct MatchFolder {
     path: PathBuf,
     games: File,
+    /// Bytes of whole lines.
+    length: u64,
     records: BTreeMap<u64, GameRecord>,
     _lock: File,
 }
@@ -101,10 +103,11 @@ impl MatchFolder {
             .create(true)
             .open(&games_file)
             .map_err(io(&games_file))?;
-        let records = read_games::<G>(&mut games, &games_file, plan, rules)?;
+        let (records, length) = read_games::<G>(&mut games, &games_file, plan, rules)?;
         Ok(Self {
             path: path.into(),
             games,
+            length,
             records,
             _lock: lock,
         })
@@ -123,7 +126,7 @@ impl MatchFolder {
     /// Keeps a game; one whose number is known already is not counted again.
     ///
     /// # Errors
-    /// [`FolderError::Io`]
+    /// [`FolderError::Io`]; the game is not kept then, and others may be.
     pub fn add(&mut self, record: GameRecord) -> Result<(), FolderError> {
         if self.records.contains_key(&record.game) {
             return Ok(());
@@ -134,8 +137,11 @@ impl MatchFolder {
         };
         let mut line = serde_json::to_vec(&record).map_err(|error| io(error.into()))?;
         line.push(b'\n');
+        // What was written of a line when the disk was full must not begin the next one.
+        self.games.set_len(self.length).map_err(io)?;
         // One call: nothing of it is there, or all of it, unless the process is killed within the call.
         self.games.write_all(&line).map_err(io)?;
+        self.length += line.len() as u64;
         self.records.insert(record.game, record);
         Ok(())
     }
@@ -195,7 +201,7 @@ fn read_games<G: Game>(
     path: &Path,
     plan: &Plan,
     rules: &G::Rules,
-) -> Result<BTreeMap<u64, GameRecord>, FolderError> {
+) -> Result<(BTreeMap<u64, GameRecord>, u64), FolderError> {
     let io = |source| FolderError::Io {
         path: path.into(),
         source,
@@ -228,5 +234,5 @@ fn read_games<G: Game>(
         record.replay::<G>(rules).map_err(damaged)?;
         records.insert(record.game, record);
     }
-    Ok(records)
+    Ok((records, whole as u64))
 }

@@ -123,7 +123,7 @@ pub fn folder_prefix(first: &str, second: &str) -> String {
 
 impl Duel<'_> {
     /// Plays what is missing of the match, until the test decides, `[rating]`'s most games are over, or `stop` is set. `told` hears
-    /// how it stands, a few times a second.
+    /// how it stands: at the beginning, with what was played before, and then a few times a second.
     ///
     /// # Errors
     /// [`RatingError`]; what was played is kept.
@@ -225,6 +225,7 @@ impl Visitor for Playing<'_, '_> {
             stop: self.stop,
         };
         let told = self.told;
+        told(&live(&plan, &folder, &duel.sprt).0);
         let mut last: Option<Instant> = None;
         let ended = play(&plan, &rules, &players, &mut folder, conduct, &mut |progress| {
             // What is told is counted anew from all games.

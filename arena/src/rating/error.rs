@@ -6,7 +6,7 @@ use games::catalogue::UnknownGame;
 use service::config::ConfigError;
 
 use crate::{
-    matches::{MatchError, OpeningError, PlanError},
+    matches::{FolderError, MatchError, OpeningError, PlanError},
     network::NetworkError,
     player::PlayerError,
     statistics::sprt::SprtError,
@@ -65,16 +65,35 @@ impl RatingError {
         Self::Config(ConfigError::Game(format!("`game.name`: {error}")))
     }
 
-    /// Whether it may be over by itself: the model store or the inference server is away, or a checkpoint was removed
-    /// just when it was to be read.
+    /// Whether it may be over by itself: the model store or the inference server is away, a checkpoint was removed
+    /// just when it was to be read, or the disk is full or fails.
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Store(error) => passes(error),
             Self::Player { source, .. } => is_passing(source),
             Self::Match(MatchError::Player { source, .. }) => is_passing(source),
+            Self::Io { source, .. } | Self::Match(MatchError::Folder(FolderError::Io { source, .. })) => {
+                mends_itself(source)
+            }
             _ => false,
         }
     }
+}
+
+/// All but what a person has to put right.
+fn mends_itself(error: &io::Error) -> bool {
+    use io::ErrorKind;
+
+    !matches!(
+        error.kind(),
+        ErrorKind::PermissionDenied
+            | ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::NotADirectory
+            | ErrorKind::IsADirectory
+            | ErrorKind::AlreadyExists
+            | ErrorKind::InvalidFilename
+            | ErrorKind::Unsupported
+    )
 }
 
 fn passes(error: &checkpoints::Error) -> bool {
@@ -107,4 +126,37 @@ fn is_away(code: tonic::Code) -> bool {
             | Code::Internal
             | Code::Unknown
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_passes_and_a_folder_that_may_not_be_used_does_not() {
+        let path = || PathBuf::from("rating");
+        for (kind, passes) in [
+            (io::ErrorKind::StorageFull, true),
+            (io::ErrorKind::QuotaExceeded, true),
+            (io::ErrorKind::Other, true),
+            (io::ErrorKind::PermissionDenied, false),
+            (io::ErrorKind::NotADirectory, false),
+        ] {
+            let own = RatingError::Io {
+                path: path(),
+                source: kind.into(),
+            };
+            let of_match = FolderError::Io {
+                path: path(),
+                source: kind.into(),
+            };
+            let of_match = RatingError::Match(of_match.into());
+            assert_eq!(
+                (own.is_passing(), of_match.is_passing()),
+                (passes, passes),
+                "{kind}"
+            );
+        }
+        assert!(!RatingError::Taken(path()).is_passing());
+    }
 }

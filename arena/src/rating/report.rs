@@ -2,12 +2,15 @@
 //!
 //! | metric | what it is |
 //! |---|---|
-//! | `minuet_rating_elo`, `minuet_rating_elo_low`, `minuet_rating_elo_high` | rating above the first checkpoint, ends of its 95 % interval; label `checkpoint`: `best`, or `latest` (the newest that was rated, or is being rated) |
+//! | `minuet_rating_elo`, `minuet_rating_elo_low`, `minuet_rating_elo_high` | rating above the first checkpoint, ends of its 95 % interval; label `checkpoint`: `best`, or `latest` (the newest that was rated, or is being rated); NaN: it has none |
 //! | `minuet_rating_step` | training steps behind it; the same label |
 //! | `minuet_rating_log_likelihood_ratio` | of the match that is played, or was played last |
 //! | `minuet_rating_games_total`, `minuet_rating_matches_total`, `minuet_rating_promotions_total` | since the process was started |
 
-use std::{io, path::Path};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use checkpoints::Version;
 use service::figures::EventFile;
@@ -47,15 +50,18 @@ pub fn register() {
     }
 }
 
-/// Tells a checkpoint's rating, if it has one.
+/// Tells a checkpoint's rating. Where it has none, none is told: not that of the checkpoint before.
 pub fn rated(whose: Whose, version: &Version, rated: Option<Rated>) {
     let label = whose.label();
     metrics::gauge!("minuet_rating_step", "checkpoint" => label).set(version.step() as f64);
-    if let Some(Rated { elo, low, high }) = rated {
-        metrics::gauge!("minuet_rating_elo", "checkpoint" => label).set(elo);
-        metrics::gauge!("minuet_rating_elo_low", "checkpoint" => label).set(low);
-        metrics::gauge!("minuet_rating_elo_high", "checkpoint" => label).set(high);
-    }
+    let Rated { elo, low, high } = rated.unwrap_or(Rated {
+        elo: f64::NAN,
+        low: f64::NAN,
+        high: f64::NAN,
+    });
+    metrics::gauge!("minuet_rating_elo", "checkpoint" => label).set(elo);
+    metrics::gauge!("minuet_rating_elo_low", "checkpoint" => label).set(low);
+    metrics::gauge!("minuet_rating_elo_high", "checkpoint" => label).set(high);
 }
 
 /// Tells how far a match is.
@@ -67,18 +73,18 @@ pub fn playing(more_games: u64, log_likelihood_ratio: f64) {
 /// Tells of matches that are over.
 #[derive(Debug)]
 pub struct Reporter {
-    events: EventFile,
+    folder: PathBuf,
+    /// Begun with the first match that is over while there is room for it.
+    events: Option<EventFile>,
 }
 
 impl Reporter {
-    /// Begins an event file in `folder`.
-    ///
-    /// # Errors
-    /// What the file system says.
-    pub fn open(folder: &Path) -> io::Result<Self> {
-        Ok(Self {
-            events: EventFile::create(&folder.join(EVENTS))?,
-        })
+    /// With TensorBoard's files in `folder`.
+    pub fn new(folder: &Path) -> Self {
+        Self {
+            folder: folder.join(EVENTS),
+            events: None,
+        }
     }
 
     /// A match is over. A disk that is full costs the scalars, not the rating.
@@ -110,8 +116,16 @@ impl Reporter {
         if let (Some(elo), Some([low, high])) = (line.best_elo, line.best_elo_interval) {
             scalars.extend([("elo/best", elo), ("elo/best_low", low), ("elo/best_high", high)]);
         }
-        if let Err(error) = self.events.scalars(line.step, &scalars) {
+        if let Err(error) = self.write(line.step, &scalars) {
             tracing::warn!(%error, "cannot write TensorBoard's scalars");
         }
+    }
+
+    fn write(&mut self, step: u64, scalars: &[(&str, f64)]) -> io::Result<()> {
+        let events = match &mut self.events {
+            Some(events) => events,
+            None => self.events.insert(EventFile::create(&self.folder)?),
+        };
+        events.scalars(step, scalars)
     }
 }

@@ -1,7 +1,9 @@
 //! Every rated match, one line of `metrics.jsonl` each: what the ratings are computed from, and what a person plots.
+//!
+//! A promotion is two steps, a label that moves and a line that is written, and a process may end between them. So the line
+//! is written down before the label moves ([`Results::intend`]), and whoever finds it there brings the promotion to its end.
 
 use std::{
-    collections::HashMap,
     fs::{self, File, OpenOptions},
     io::{self, Write as _},
     path::{Path, PathBuf},
@@ -11,11 +13,13 @@ use std::{
 use checkpoints::Version;
 use serde::{Deserialize, Serialize};
 
-use super::{RatingError, duel::Live};
-use crate::statistics::{Encounter, Ladder, Pentanomial, Rated};
+use super::{RatingError, duel::Live, ratings::Ratings};
+use crate::statistics::{Pentanomial, Rated};
 
 /// The file's name in the rating folder.
 const FILE: &str = "metrics.jsonl";
+/// The line of a promotion that has begun.
+const PROMOTION: &str = "promotion.json";
 
 /// What became of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +33,8 @@ pub enum Outcome {
     Undecided,
     /// Somebody else moved `best` meanwhile.
     Overtaken,
+    /// It was the best one already, by somebody's word, and was played to have a rating.
+    Placed,
 }
 
 /// A rated match. Elo differences are the candidate's above its opponent; other Elo is above the first checkpoint of all.
@@ -40,7 +46,7 @@ pub struct Line {
     pub candidate: Version,
     /// Training steps behind it.
     pub step: u64,
-    /// The best checkpoint until then.
+    /// The best checkpoint until then; one that has a rating, where the candidate was to be placed.
     pub opponent: Version,
     /// What became of it.
     pub outcome: Outcome,
@@ -100,9 +106,21 @@ impl Line {
     /// The best checkpoint once the match was over.
     pub fn best(&self) -> &Version {
         match self.outcome {
-            Outcome::Promoted => &self.candidate,
-            _ => &self.opponent,
+            Outcome::Promoted | Outcome::Placed => &self.candidate,
+            Outcome::Kept | Outcome::Undecided | Outcome::Overtaken => &self.opponent,
         }
+    }
+
+    /// The candidate's rating and the best checkpoint's after the match.
+    pub fn ratings(&self) -> [Option<Rated>; 2] {
+        let rated = |elo: Option<f64>, interval: Option<[f64; 2]>| {
+            let [low, high] = interval?;
+            Some(Rated { elo: elo?, low, high })
+        };
+        [
+            rated(self.elo, self.elo_interval),
+            rated(self.best_elo, self.best_elo_interval),
+        ]
     }
 }
 
@@ -111,7 +129,10 @@ impl Line {
 pub struct Results {
     path: PathBuf,
     file: File,
+    /// Bytes of whole lines.
+    length: u64,
     lines: Vec<Line>,
+    promotion: PathBuf,
 }
 
 impl Results {
@@ -150,7 +171,13 @@ impl Results {
                 }
             }
         }
-        Ok(Self { path, file, lines })
+        Ok(Self {
+            path,
+            file,
+            length: bytes.len() as u64,
+            lines,
+            promotion: folder.join(PROMOTION),
+        })
     }
 
     /// The matches, oldest first.
@@ -165,10 +192,10 @@ impl Results {
         self.lines.iter().rev().find(is_it).is_some()
     }
 
-    /// Rates a match, and keeps it so that a loss of power does not undo it.
+    /// Rates a match, and keeps it so that a loss of power does not undo it. A promotion that had begun is concluded by it.
     ///
     /// # Errors
-    /// [`RatingError::Io`].
+    /// [`RatingError::Io`]; nothing is kept then, and it may be tried again.
     pub fn add(&mut self, mut line: Line) -> Result<&Line, RatingError> {
         let best = line.best().clone();
         self.lines.push(line.clone());
@@ -181,65 +208,83 @@ impl Results {
         line.best_elo_interval = best.map(interval);
         let mut text = serde_json::to_vec(&line).unwrap_or_default();
         text.push(b'\n');
-        let written = self.file.write_all(&text).and_then(|()| self.file.sync_all());
         self.lines.pop();
-        written.map_err(|source| RatingError::Io {
-            path: self.path.clone(),
-            source,
-        })?;
+        self.append(&text).map_err(io(&self.path))?;
         self.lines.push(line);
+        self.forget()?;
         Ok(&self.lines[self.lines.len() - 1])
     }
-}
 
-/// The checkpoints of a run on one scale; the first opponent of all is worth 0.
-#[derive(Debug)]
-pub struct Ratings<'a> {
-    numbers: HashMap<&'a Version, usize>,
-    ladder: Ladder,
-}
-
-impl<'a> Ratings<'a> {
-    /// From finished matches, and one that is being played (candidate, opponent, pairs).
-    pub fn of(lines: &'a [Line], live: Option<(&'a Version, &'a Version, Pentanomial)>) -> Self {
-        let finished = lines
-            .iter()
-            .map(|line| (&line.candidate, &line.opponent, line.pairs));
-        let mut numbers = HashMap::new();
-        let mut encounters = Vec::new();
-        for (candidate, opponent, pairs) in finished.chain(live) {
-            let mut number = |version| {
-                let next = numbers.len();
-                *numbers.entry(version).or_insert(next)
-            };
-            let opponent = number(opponent);
-            encounters.push(Encounter {
-                players: [number(candidate), opponent],
-                pairs,
-            });
-        }
-        Self {
-            ladder: Ladder::new(numbers.len(), &encounters),
-            numbers,
-        }
+    fn append(&mut self, text: &[u8]) -> io::Result<()> {
+        // What an attempt that failed has left.
+        self.file.set_len(self.length)?;
+        self.file.write_all(text)?;
+        self.file.sync_all()?;
+        self.length += text.len() as u64;
+        Ok(())
     }
 
-    /// A checkpoint's rating; `None` where nothing connects it with the first one.
-    pub fn rated(&self, version: &Version) -> Option<Rated> {
-        self.ladder.rated(*self.numbers.get(version)?)
+    /// Writes down, so that a loss of power does not undo it, that the line's candidate is about to be promoted.
+    ///
+    /// # Errors
+    /// [`RatingError::Io`]; then nothing has begun.
+    pub fn intend(&self, line: &Line) -> Result<(), RatingError> {
+        let draft = self.promotion.with_extension("draft");
+        let write = || -> io::Result<()> {
+            let mut file = File::create(&draft)?;
+            file.write_all(&serde_json::to_vec(line)?)?;
+            file.sync_all()?;
+            fs::rename(&draft, &self.promotion)?;
+            File::open(self.promotion.parent().unwrap_or(Path::new(".")))?.sync_all()
+        };
+        write().map_err(io(&self.promotion))
     }
+
+    /// The promotion that has begun and is not concluded, if there is one. What cannot be read is forgotten with a warning.
+    ///
+    /// # Errors
+    /// [`RatingError::Io`].
+    pub fn intended(&self) -> Result<Option<Line>, RatingError> {
+        let bytes = match fs::read(&self.promotion) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(io(&self.promotion)(error)),
+        };
+        match serde_json::from_slice::<Line>(&bytes) {
+            Ok(line) if !self.has(&line.candidate, &line.opponent) => return Ok(Some(line)),
+            Ok(_) => {}
+            Err(error) => {
+                tracing::warn!(path = %self.promotion.display(), %error, "forgetting a promotion that cannot be read");
+            }
+        }
+        self.forget().map(|()| None)
+    }
+
+    fn forget(&self) -> Result<(), RatingError> {
+        match fs::remove_file(&self.promotion) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io(&self.promotion)(error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn io(path: &Path) -> impl FnOnce(io::Error) -> RatingError {
+    let path = path.to_owned();
+    move |source| RatingError::Io { path, source }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::{matches::standing::PairingStanding, statistics::Estimate};
 
-    fn version(step: u64) -> Version {
+    /// The version of a step.
+    pub fn version(step: u64) -> Version {
         format!("{step:012}-{step:08x}").parse().unwrap()
     }
 
-    fn live(pairs: [u64; 5]) -> Live {
+    /// A match with these pairs of games.
+    pub fn live(pairs: [u64; 5]) -> Live {
         let pentanomial = Pentanomial(pairs);
         Live {
             standing: PairingStanding {
@@ -293,17 +338,41 @@ mod tests {
         let results = Results::open(home.path()).unwrap();
         assert_eq!(gist(&results), kept);
         assert_eq!(fs::read_to_string(&path).unwrap(), whole);
+        // So is what an attempt that failed half-way has left.
+        let mut results = results;
+        fs::write(&path, format!("{whole}{{\"candidate\":\"0000")).unwrap();
+        let three = version(3);
+        let third = Line::new(&three, &one, Outcome::Kept, &live([1, 0, 1, 0, 1]));
+        results.add(third).unwrap();
+        drop(results);
+        let longer = fs::read_to_string(&path).unwrap();
+        assert!(
+            longer.starts_with(&whole) && longer.lines().count() == 3,
+            "{longer}"
+        );
         // A line that is none is passed over.
         fs::write(&path, format!("nonsense\n{whole}")).unwrap();
         assert_eq!(gist(&Results::open(home.path()).unwrap()), kept);
     }
 
     #[test]
-    fn a_match_that_is_being_played_counts_and_nothing_played_is_no_rating() {
+    fn a_promotion_is_known_from_its_beginning_to_its_end() {
+        let home = tempfile::tempdir().unwrap();
+        let mut results = Results::open(home.path()).unwrap();
         let (zero, one) = (version(0), version(1));
-        assert_eq!(Ratings::of(&[], None).rated(&zero), None);
-        let ratings = Ratings::of(&[], Some((&one, &zero, Pentanomial([1, 0, 2, 0, 4]))));
-        assert_eq!(ratings.rated(&zero), Some(Rated::default()));
-        assert!(ratings.rated(&one).unwrap().elo > 0.0);
+        assert_eq!(results.intended().unwrap(), None);
+        let line = Line::new(&one, &zero, Outcome::Promoted, &live([0, 0, 10, 0, 30]));
+        results.intend(&line).unwrap();
+        // Killed here: the next process finds it.
+        let found = Results::open(home.path()).unwrap().intended().unwrap().unwrap();
+        assert_eq!(found, line);
+        results.add(found).unwrap();
+        assert_eq!(results.intended().unwrap(), None);
+        // Killed between the line and this.
+        results.intend(&line).unwrap();
+        assert_eq!(results.intended().unwrap(), None);
+        assert!(!home.path().join(PROMOTION).exists());
+        fs::write(home.path().join(PROMOTION), "{").unwrap();
+        assert_eq!(results.intended().unwrap(), None);
     }
 }

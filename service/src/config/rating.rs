@@ -40,6 +40,8 @@ pub struct RatingConfig {
     pub remote: bool,
     /// Memory for what each network has said, in MiB; 0 switches it off.
     pub cache_mib: usize,
+    /// Matches whose games are kept, the last ones; 0 keeps all. Ratings need none of them.
+    pub keep_matches: usize,
     /// Folder of the matches and the ratings; relative to the run's folder.
     pub folder: PathBuf,
     /// Address of the Prometheus metrics page; empty: none.
@@ -75,6 +77,7 @@ impl Default for RatingConfig {
             provider: Provider::Auto,
             remote: false,
             cache_mib: 32,
+            keep_matches: 100,
             folder: "rating".into(),
             metrics: String::new(),
             health: String::new(),

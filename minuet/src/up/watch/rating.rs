@@ -46,7 +46,11 @@ pub fn rating(observation: &Observation) -> Option<Rating> {
 }
 
 fn elo(page: &Page, whose: &str) -> Option<Elo> {
-    let of = |name| page.sum_with(name, "checkpoint", whose);
+    let of = |name| {
+        page.sum_with(name, "checkpoint", whose)
+            // One that was never played has no rating.
+            .filter(|value| value.is_finite())
+    };
     Some(Elo {
         step: of(names::RATING_STEP)? as u64,
         elo: of(names::RATING_ELO)?,
