@@ -1,6 +1,9 @@
 //! `minuet up` as a process, with roles that crash on demand: supervision, stopping, and what it tells programs.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+#[path = "support/disk.rs"]
+mod disk;
 
 use std::{
     fs,
@@ -12,6 +15,7 @@ use std::{
     time::Duration,
 };
 
+use disk::Small;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use service::{process, role::Role};
@@ -26,6 +30,7 @@ const ROLES: [Role; 4] = [
 /// A folder with the roles' binaries (all the fake one), and a run's folder.
 struct Place {
     folder: tempfile::TempDir,
+    run: PathBuf,
 }
 
 impl Place {
@@ -41,11 +46,22 @@ impl Place {
         for role in ROLES {
             symlink(&fake, folder.path().join("bin").join(role.binary())).unwrap();
         }
-        Self { folder }
+        Self {
+            run: folder.path().join("run"),
+            folder,
+        }
+    }
+
+    /// With the run's folder on a disk of its own.
+    fn on(disk: &Small) -> Self {
+        Self {
+            run: disk.path().join("run"),
+            ..Self::new()
+        }
     }
 
     fn run(&self) -> PathBuf {
-        self.folder.path().join("run")
+        self.run.clone()
     }
 
     fn behave(&self, process: &str, behaviour: &str) {
@@ -208,6 +224,68 @@ fn a_process_that_dies_is_started_again_and_quoted() {
     let (_, code, said) = up.end();
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(place.order().len(), 4);
+}
+
+#[test]
+fn processes_that_cannot_be_written_down_run_all_the_same() {
+    let place = Place::new();
+    let mut up = place.up(&[]);
+    up.until_ready(4);
+    let processes = known_processes(&place.run());
+    // In the way of the file, as no room for it would be.
+    let file = place.run().join("processes.json");
+    fs::remove_file(&file).unwrap();
+    fs::create_dir_all(file.join("in the way")).unwrap();
+    let (pid, _) = processes[0];
+    kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), Signal::KILL).unwrap();
+    up.next("role-exited").unwrap();
+    let warning = up.next("warning").unwrap();
+    let text = warning["text"].as_str().unwrap();
+    assert!(text.contains("cannot write down"), "{text}");
+    up.next("role-ready").unwrap();
+    up.send(Signal::TERM);
+    let (events, code, said) = up.end();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(of_kind(&events, "role-failed").is_empty());
+    assert_eq!(events.last().unwrap()["event"], "stopped");
+}
+
+#[test]
+fn a_full_disk_ends_no_run_however_often_a_role_fails_on_it() {
+    let Some(disk) = Small::mount(8) else {
+        println!("no file system may be mounted here: the disk is not filled");
+        return;
+    };
+    let place = Place::on(&disk);
+    let mut up = place.up(&[]);
+    up.until_ready(4);
+    // It fails for as long as the disk is full, and says so before its log cannot take any more.
+    place.behave("learner", "crash");
+    disk.fill();
+    let known = known_processes(&place.run());
+    for (pid, _) in &known {
+        kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), Signal::KILL).unwrap();
+    }
+    let mut learners = 0;
+    let mut others = 0;
+    // More often than one that fails at once is started again where there is room.
+    while learners < 7 {
+        let line = up.lines.next().expect("the run goes on").unwrap();
+        let event = event(&line);
+        assert_ne!(event["event"], "role-failed", "{event}");
+        if event["event"] == "role-exited" {
+            learners += u32::from(event["name"] == "learner");
+            others += u32::from(event["name"] != "learner");
+        }
+    }
+    assert_eq!(others, 3, "they were killed once, and run");
+    fs::remove_file(place.run().join("behaviour/learner")).unwrap();
+    disk.make_room();
+    up.next("role-started").unwrap();
+    while up.next("role-ready").unwrap()["name"] != "learner" {}
+    up.send(Signal::TERM);
+    let (_, code, said) = up.end();
+    assert_eq!(code, Some(0), "{said}");
 }
 
 /// Kills a process and waits until it runs again.

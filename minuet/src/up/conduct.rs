@@ -97,9 +97,11 @@ pub async fn conduct(arguments: Arguments) -> anyhow::Result<()> {
         kept = show.until_all_stopped(&mut team, &folder, &observer, &repository) => kept,
         name = signals.next() => bail!("{name} again: stopped at once"),
     };
-    team.ended()
-        .await
-        .context("cannot write down that all processes ended")?;
+    if let Err(error) = team.ended().await {
+        // The next start finds out by itself that they are gone.
+        let text = format!("cannot write down that all processes ended: {error}");
+        let _ = screen.event(&Event::Warning { text });
+    }
     screen.close();
     let _ = screen.event(&kept);
     match reason {

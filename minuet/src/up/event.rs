@@ -71,6 +71,11 @@ pub enum Event {
         /// The last lines of the log.
         last_lines: Vec<String>,
     },
+    /// Something went wrong that the run can do without.
+    Warning {
+        /// What it is.
+        text: String,
+    },
     /// The first game of the run is stored.
     FirstGame {
         /// Since `minuet up` was started.

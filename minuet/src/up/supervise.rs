@@ -3,7 +3,13 @@
 //! A process stops when its standard input closes. That is how it is asked to, and it is also what happens when
 //! `minuet up` itself is killed: no role outlives it.
 
-use std::{path::PathBuf, process::Stdio, sync::Arc, time::Duration};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    process::Stdio,
+    sync::Arc,
+    time::Duration,
+};
 
 use service::backoff::Backoff;
 use tokio::{
@@ -25,6 +31,8 @@ const FIRST_DELAY: Duration = Duration::from_millis(400);
 const LONGEST_DELAY: Duration = Duration::from_secs(30);
 /// Lines of a dead process's log that are shown.
 const QUOTED_LINES: usize = 8;
+/// A disk with less room than this is full, in bytes: whoever cannot work on it may when there is room again.
+const ROOM: u64 = 1 << 20;
 
 /// Where a process runs.
 #[derive(Clone, Debug)]
@@ -53,7 +61,16 @@ enum Ended {
     Alone { status: String, code: Option<i32> },
 }
 
+/// A process that could not be started.
+struct NotStarted {
+    reason: String,
+    /// Trying again would not help.
+    is_hopeless: bool,
+}
+
 /// Keeps `member` running until `stop` is cancelled or it is given up. True if it had to be killed.
+///
+/// It is given up when it fails at once again and again, but not while the disk with its log is full: then it is tried until there is room.
 pub async fn supervise(member: Member, place: Place, stop: CancellationToken) -> bool {
     let mut backoff = Backoff::new(FIRST_DELAY, LONGEST_DELAY, u64::from(std::process::id()));
     let mut failures = 0;
@@ -70,9 +87,9 @@ pub async fn supervise(member: Member, place: Place, stop: CancellationToken) ->
                     alone => alone,
                 }
             }
-            Err(reason) => Ended::Alone {
+            Err(NotStarted { reason, is_hopeless }) => Ended::Alone {
                 status: reason,
-                code: Some(UNUSABLE),
+                code: is_hopeless.then_some(UNUSABLE),
             },
         };
         let Ended::Alone { status, code } = ended else {
@@ -83,7 +100,9 @@ pub async fn supervise(member: Member, place: Place, stop: CancellationToken) ->
             failures = 0;
             backoff.reset();
         }
-        failures += 1;
+        if !is_full(&place.log) {
+            failures += 1;
+        }
         let last_lines = if lived < AT_ONCE {
             logs::tail(&place.log, begins_at, QUOTED_LINES)
         } else {
@@ -122,11 +141,19 @@ pub async fn supervise(member: Member, place: Place, stop: CancellationToken) ->
     }
 }
 
-async fn start(member: &Member, place: &Place) -> Result<Running, String> {
+/// Whether the disk that a file is to lie on is full. What cannot be asked is not.
+fn is_full(file: &Path) -> bool {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    rustix::fs::statvfs(folder).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < ROOM)
+}
+
+async fn start(member: &Member, place: &Place) -> Result<Running, NotStarted> {
     let binary = place.binaries.join(member.role.binary());
-    let failed = |what: &str, error: std::io::Error| format!("cannot {what}: {error}");
-    let log = logs::open(&place.log).map_err(|error| failed("open its log", error))?;
-    let log_too = log.try_clone().map_err(|error| failed("open its log", error))?;
+    let log = logs::open(&place.log).and_then(|log| Ok((log.try_clone()?, log)));
+    let (log_too, log) = log.map_err(|error| NotStarted {
+        reason: format!("cannot open its log: {error}"),
+        is_hopeless: false,
+    })?;
     let mut child = Command::new(&binary)
         .args(&member.arguments)
         .envs(
@@ -143,12 +170,23 @@ async fn start(member: &Member, place: &Place) -> Result<Running, String> {
         .process_group(0)
         .kill_on_drop(true)
         .spawn()
-        .map_err(|error| failed(&format!("start {}", binary.display()), error))?;
+        .map_err(|error| NotStarted {
+            reason: format!("cannot start {}: {error}", binary.display()),
+            is_hopeless: matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied
+            ),
+        })?;
     if let Some(pid) = child.id() {
-        let mut census = place.census.lock().await;
-        census
-            .started(&member.name, pid)
-            .map_err(|error| failed("write down the process", error))?;
+        let written = place.census.lock().await.started(&member.name, pid);
+        if let Err(error) = written {
+            // Only a start after this one was killed would miss it, and the roles end by themselves then.
+            let text = format!(
+                "cannot write down that {} runs as process {pid}: {error}",
+                member.name
+            );
+            tell(place, Event::Warning { text }).await;
+        }
     }
     let stdin = child.stdin.take();
     Ok(Running { child, stdin })

@@ -46,6 +46,7 @@ pub fn lines(event: &Event) -> Vec<String> {
             format!("{name} is given up: {reason}; its log is {log}"),
             last_lines,
         ),
+        Event::Warning { text } => vec![format!("warning: {text}")],
         Event::FirstGame { after_seconds } => {
             vec![format!("first game stored after {}", age(*after_seconds))]
         }
