@@ -47,7 +47,8 @@ fn ids(folder: &Path, arguments: &[&str]) -> BTreeSet<String> {
 fn stored_games_can_be_listed_checked_carried_and_deleted() {
     let folder = tempfile::tempdir().unwrap();
     let here = folder.path().join("here");
-    let mut run = Run::start(&here, &tiny_run());
+    // A search can be repeated only while its checkpoint is kept.
+    let mut run = Run::start(&here, &[&tiny_run()[..], &["checkpoints.keep=1000"]].concat());
     run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
     // A game that the untrained network, step 0, had no part in.
     run.wait_for_game(|game| {
@@ -95,7 +96,9 @@ fn stored_games_can_be_listed_checked_carried_and_deleted() {
     let exported = lines(&here, &["export", archive]).pop().unwrap();
     assert_eq!(exported["games"], all.len());
     let there = folder.path().join("there");
-    let mut other = Run::start(&there, &[&tiny_run()[..], &["run.seed=2"]].concat());
+    // Where positions must be used before more games come in, an import is not held up by a learner that does not run.
+    let held = ["run.seed=2", "replay.min_uses=1", "replay.uses_slack=0"];
+    let mut other = Run::start(&there, &[&tiny_run()[..], &held].concat());
     let own = {
         other.wait_for_game(|_| true);
         other.stop();

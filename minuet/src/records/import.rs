@@ -1,33 +1,32 @@
 //! `minuet games import`: the games of archives go into the stores of a run.
 
 use std::{
-    collections::HashSet,
     fs::File,
     io::{Cursor, Read},
     path::PathBuf,
+    pin::pin,
+    sync::Arc,
+    time::Duration,
 };
 
-use anyhow::Context as _;
-use bytes::Bytes;
-use futures::future::try_join_all;
-use proto::v1::{AppendAck, Game, KnownGamesRequest};
+use anyhow::{Context as _, bail};
 use replay_store::{
     exchange::archive::Reader,
     vault::{ObjectPath, Vault},
 };
 use serde_json::json;
 use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     hex,
-    source::{Source, Where, said},
+    send::{self, Tally, WINDOW},
+    source::{Source, Where},
 };
+use crate::up::conduct::Signals;
 
-/// Games on their way.
-const WINDOW: usize = 64;
-/// Refusals that are told one by one.
-const TOLD: usize = 10;
+/// How often it is said how far the import is.
+const SAY: Duration = Duration::from_secs(5);
 
 /// Arguments of `minuet games import`.
 #[derive(clap::Args)]
@@ -35,7 +34,8 @@ const TOLD: usize = 10;
 Examples:
   minuet games import games.minuet --run runs/paco-sako
   minuet games import s3://bucket/games --run runs/paco-sako
-Games that the stores have already, or had, are passed over.")]
+Games that the stores have already, or had, are passed over. What a store cannot take for now (its disk is full, say) is sent again
+until it can; Ctrl-C stops, and the same command goes on with what is missing.")]
 pub struct Arguments {
     /// The archive, as `minuet games export` writes it; or the folder or URL of a replay.archive, of which all are taken.
     #[arg(value_name = "FILE|FOLDER|URL")]
@@ -49,44 +49,75 @@ pub struct Arguments {
 
 /// Imports games; an error where not all of them could be taken.
 pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let mut signals = Signals::new()?;
     let archives = archives(&arguments.from).await?;
     let mut source = arguments.place.open().await?;
-    let mut all = Told::default();
-    let mut damaged = None;
-    for archive in archives {
-        let name = archive.name();
-        let Outcome { told, read } = take(&mut source, archive).await?;
-        all.add(told);
-        // What came before the damage is taken; the archives after it are not looked at.
-        if let Err(error) = read {
-            damaged = Some(error.context(name));
-            break;
+    let tally = Arc::new(Tally::default());
+    let stop = CancellationToken::new();
+    let mut stopped_by = None;
+    let ended = {
+        let mut taking = pin!(take_all(&mut source, archives, &tally, &stop));
+        let mut says = tokio::time::interval_at(tokio::time::Instant::now() + SAY, SAY);
+        loop {
+            tokio::select! {
+                ended = &mut taking => break ended,
+                _ = says.tick() => eprintln!("{}", tally.told()),
+                name = signals.next() => {
+                    if stopped_by.replace(name).is_some() {
+                        bail!("{name} again: stopped at once");
+                    }
+                    eprintln!("{name}: stopping when the games that are on their way are stored (once more stops at once)");
+                    stop.cancel();
+                }
+            }
         }
-    }
+    };
     source.close().await?;
-    let Told {
-        stored,
-        duplicates,
-        refused,
-    } = all;
+    let counts = tally.counts();
     if arguments.json {
         println!(
             "{}",
-            json!({ "stored": stored, "duplicates": duplicates, "refused": refused.len() })
+            json!({
+                "stored": counts.stored,
+                "duplicates": counts.duplicates,
+                "refused": counts.refused,
+                "stopped": stopped_by.is_some(),
+            })
         );
     } else {
         println!(
-            "{stored} games stored, {duplicates} were there already, {} refused",
-            refused.len()
+            "{} games stored, {} were there already, {} refused",
+            counts.stored, counts.duplicates, counts.refused
         );
     }
-    for ack in refused.iter().take(TOLD) {
+    for ack in &counts.refusals {
         eprintln!("game {} is refused: {}", hex(&ack.id), ack.refused);
     }
-    if let Some(error) = damaged {
-        return Err(error);
+    ended?;
+    if let Some(name) = stopped_by {
+        bail!("stopped by {name}: the same command goes on with the games that are missing");
     }
-    anyhow::ensure!(refused.is_empty(), "{} games were refused", refused.len());
+    anyhow::ensure!(counts.refused == 0, "{} games were refused", counts.refused);
+    Ok(())
+}
+
+/// Sends the games of all archives. What comes before a damage is taken; archives after it are not looked at.
+async fn take_all(
+    source: &mut Source,
+    archives: Vec<Archive>,
+    tally: &Arc<Tally>,
+    stop: &CancellationToken,
+) -> anyhow::Result<()> {
+    let _awaited = send::await_positions(&source.clients).await;
+    for archive in archives {
+        if stop.is_cancelled() {
+            break;
+        }
+        let name = archive.name();
+        take(source, archive, tally, stop)
+            .await
+            .with_context(|| name.clone())?;
+    }
     Ok(())
 }
 
@@ -125,115 +156,24 @@ async fn archives(from: &str) -> anyhow::Result<Vec<Archive>> {
     Ok(archives.collect())
 }
 
-/// What became of an archive.
-struct Outcome {
-    told: Told,
-    /// Whether all of it could be read.
-    read: anyhow::Result<()>,
-}
-
 /// Sends an archive's games to the stores.
-async fn take(source: &mut Source, archive: Archive) -> anyhow::Result<Outcome> {
-    let name = archive.name();
-    let reader = archive
-        .open()
-        .await
-        .map_err(|error| error.context(name.clone()))?;
+async fn take(
+    source: &mut Source,
+    archive: Archive,
+    tally: &Arc<Tally>,
+    stop: &CancellationToken,
+) -> anyhow::Result<()> {
+    let reader = archive.open().await?;
     let (games, read_games) = mpsc::channel(WINDOW);
     let reading = tokio::task::spawn_blocking(move || {
         for game in Reader::new(reader)? {
-            // The stores have gone: that is told below.
+            // The stores have gone, or it was stopped: that is told below.
             if games.blocking_send(game?).is_err() {
                 break;
             }
         }
         anyhow::Ok(())
     });
-    let told = put(source, read_games).await?;
-    Ok(Outcome {
-        told,
-        read: reading.await?,
-    })
-}
-
-/// What the stores said to games.
-#[derive(Default)]
-struct Told {
-    stored: u64,
-    duplicates: u64,
-    refused: Vec<AppendAck>,
-}
-
-impl Told {
-    fn add(&mut self, more: Self) {
-        self.stored += more.stored;
-        self.duplicates += more.duplicates;
-        self.refused.extend(more.refused);
-    }
-}
-
-/// Sends games to the stores that they belong to; what any store has already is a duplicate.
-async fn put(source: &mut Source, games: mpsc::Receiver<Game>) -> anyhow::Result<Told> {
-    let (mut lanes, mut streams) = (Vec::new(), Vec::new());
-    for client in &source.clients {
-        let (lane, outbound) = mpsc::channel(WINDOW);
-        lanes.push(lane);
-        let mut client = client.clone();
-        streams.push(async move {
-            let mut acks = client
-                .append(ReceiverStream::new(outbound))
-                .await
-                .map_err(said)?
-                .into_inner();
-            let mut told = Told::default();
-            while let Some(ack) = acks.message().await.map_err(said)? {
-                if !ack.refused.is_empty() {
-                    told.refused.push(ack);
-                } else if ack.duplicate {
-                    told.duplicates += 1;
-                } else {
-                    told.stored += 1;
-                }
-            }
-            anyhow::Ok(told)
-        });
-    }
-    let dividing = divide(source, games, lanes);
-    let (told, duplicates) = tokio::try_join!(try_join_all(streams), dividing)?;
-    let mut all = Told {
-        duplicates,
-        ..Told::default()
-    };
-    told.into_iter().for_each(|told| all.add(told));
-    Ok(all)
-}
-
-/// Gives each game to its lane, but for those that some store has: their number is the answer.
-async fn divide(
-    source: &mut Source,
-    mut games: mpsc::Receiver<Game>,
-    lanes: Vec<mpsc::Sender<Game>>,
-) -> anyhow::Result<u64> {
-    let mut duplicates = 0;
-    let mut group = Vec::new();
-    while games.recv_many(&mut group, WINDOW).await > 0 {
-        let mut known: HashSet<Bytes> = HashSet::new();
-        // One store knows by itself.
-        if source.clients.len() > 1 {
-            let ids: Vec<Bytes> = group.iter().map(|game| game.id.clone()).collect();
-            for client in &mut source.clients {
-                let request = KnownGamesRequest { ids: ids.clone() };
-                known.extend(client.known_games(request).await.map_err(said)?.into_inner().ids);
-            }
-        }
-        for game in group.drain(..) {
-            if known.contains(&game.id) {
-                duplicates += 1;
-            } else if lanes[source.shards.of(&game.id)].send(game).await.is_err() {
-                // Its store has gone, and says so itself.
-                return Ok(duplicates);
-            }
-        }
-    }
-    Ok(duplicates)
+    send::put(source, read_games, tally, stop).await?;
+    reading.await?
 }

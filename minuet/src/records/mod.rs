@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`source`] | reaching the store: one that runs, or the run's folder |
 //! | [`list`], [`show`] | what there is; [`choice`]: which games are meant |
-//! | [`export`], [`import`], [`delete`] | games out of a store, into one, and away |
+//! | [`export`], [`import`], [`delete`] | games out of a store, into one, and away; [`send`]: games on their way |
 //! | [`check`] | games replayed from their records; [`network`]: their networks, asked again |
 
 mod check;
@@ -14,6 +14,7 @@ mod export;
 mod import;
 mod list;
 mod network;
+mod send;
 mod show;
 mod source;
 
