@@ -62,7 +62,10 @@ Examples:
   minuet grow --run runs/chess
       goes on with it
   minuet grow --run runs/chess --abort
-      throws it away; the run is as it was")]
+      throws it away; the run is as it was
+It works on a run's folder. For a run in a cluster: make a folder with the cluster's run.toml, without its folders and addresses but with its
+checkpoints.store; carry the games there (minuet games export --store HOST:PORT, minuet games import --run DIR); grow there. It takes over in the
+cluster's model store; then put the new [model] into the cluster's run.toml and start its learner again. README.md has it step by step.")]
 pub struct Arguments {
     /// The run's folder.
     #[arg(long, value_name = "DIR")]
