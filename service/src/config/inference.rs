@@ -41,9 +41,10 @@ pub struct InferenceConfig {
     pub batch_sizes: Vec<usize>,
     /// Sizes, ascending, at which a batch is cut where less than `max_batch` waits; empty: all that waits.
     pub preferred_batches: Vec<usize>,
-    /// Positions that may wait, at least max_batch; beyond it requests are refused (RESOURCE_EXHAUSTED).
+    /// Positions that may wait, at least max_batch; beyond it requests are refused (RESOURCE_EXHAUSTED). An eighth of them is for play
+    /// alone.
     pub max_queue: usize,
-    /// Positions a single request may hold. At least 1.
+    /// Positions a single request may hold, at least 1; one that could never wait is refused as well (INVALID_ARGUMENT).
     pub max_request: usize,
     /// The label that answers a request which names no model.
     pub default_model: String,
