@@ -2,6 +2,7 @@
 //!
 //! Nothing outside this crate knows how a message is laid out in bytes.
 
+pub mod bounded;
 pub mod priors;
 
 /// `minuet.v1`: the evaluation service and the replay store.

@@ -2,7 +2,11 @@
 
 use bytes::{Buf as _, BufMut as _, Bytes};
 use proto::{
-    inference::{ModelInferRequest, grpc_inference_service_client::GrpcInferenceServiceClient},
+    bounded::MOST_FIELDS,
+    inference::{
+        ModelInferRequest, grpc_inference_service_client::GrpcInferenceServiceClient,
+        model_infer_request::InferInputTensor,
+    },
     v1::{EvaluateRequest, evaluator_client::EvaluatorClient},
 };
 use service::connect;
@@ -107,6 +111,23 @@ async fn a_message_above_the_limit_ends_a_stream_with_the_reason() {
     assert_eq!(ended.unwrap_err().code(), Code::OutOfRange);
     let refused = standard.model_infer(large).await.unwrap_err();
     assert_eq!(refused.code(), Code::OutOfRange, "{refused:?}");
+    // Two bytes each on the wire, and hundreds in memory.
+    let many = ModelInferRequest {
+        inputs: vec![InferInputTensor::default(); MOST_FIELDS + 1],
+        ..ModelInferRequest::default()
+    };
+    let refused = standard.model_infer(many.clone()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument, "{refused:?}");
+    assert!(refused.message().contains("fields"), "{refused:?}");
+    let asked = tokio_stream::iter([many]);
+    let ended = match standard.model_stream_infer(asked).await {
+        Err(status) => status,
+        Ok(replies) => {
+            let mut replies = replies.into_inner();
+            timeout(PATIENCE, replies.message()).await.unwrap().unwrap_err()
+        }
+    };
+    assert_eq!(ended.code(), Code::InvalidArgument, "{ended:?}");
     // Others are served.
     assert!(server.evaluate(request(&layout, 8, 2, 3)).await.is_ok());
     drop((stream, replies, standard));

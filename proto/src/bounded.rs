@@ -1,0 +1,121 @@
+//! A codec for messages from anybody: one that has more fields than any sensible one is refused before it is unpacked.
+//!
+//! An empty tensor takes two bytes on the wire and three hundred in memory, so that the limit on a message's bytes alone would
+//! let a client of the Open Inference Protocol claim gigabytes.
+
+use prost::{
+    Message,
+    encoding::{DecodeContext, decode_key, skip_field},
+};
+use tonic::{
+    Status,
+    codec::{Codec, DecodeBuf, Decoder},
+};
+use tonic_prost::{ProstCodec, ProstDecoder, ProstEncoder};
+
+/// Fields that a message may have, each time that a repeated one comes counted. An index of as many models is possible.
+pub const MOST_FIELDS: usize = 65_536;
+
+/// prost's codec, with [`MOST_FIELDS`] as a limit for what is received.
+#[derive(Clone, Debug)]
+pub struct BoundedCodec<T, U>(ProstCodec<T, U>);
+
+impl<T, U> Default for BoundedCodec<T, U> {
+    fn default() -> Self {
+        Self(ProstCodec::default())
+    }
+}
+
+impl<T, U> Codec for BoundedCodec<T, U>
+where
+    T: Message + Send + 'static,
+    U: Message + Default + Send + 'static,
+{
+    type Encode = T;
+    type Decode = U;
+    type Encoder = ProstEncoder<T>;
+    type Decoder = BoundedDecoder<U>;
+
+    fn encoder(&mut self) -> Self::Encoder {
+        self.0.encoder()
+    }
+
+    fn decoder(&mut self) -> Self::Decoder {
+        BoundedDecoder(self.0.decoder())
+    }
+}
+
+/// See [`BoundedCodec`].
+#[derive(Debug)]
+pub struct BoundedDecoder<U>(ProstDecoder<U>);
+
+impl<U: Message + Default> Decoder for BoundedDecoder<U> {
+    type Item = U;
+    type Error = Status;
+
+    fn decode(&mut self, source: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
+        use bytes::Buf as _;
+
+        // A message lies in one piece.
+        if has_more_fields(source.chunk(), MOST_FIELDS) {
+            return Err(Status::invalid_argument(format!(
+                "a message of more than {MOST_FIELDS} fields"
+            )));
+        }
+        self.0.decode(source)
+    }
+}
+
+/// Whether a message's bytes hold more than `most` fields, those of messages within it not counted. What cannot be read is left
+/// to the decoder, which says why.
+fn has_more_fields(mut bytes: &[u8], most: usize) -> bool {
+    for _ in 0..=most {
+        if bytes.is_empty() {
+            return false;
+        }
+        let skipped = decode_key(&mut bytes)
+            .and_then(|(tag, wire)| skip_field(wire, tag, &mut bytes, DecodeContext::default()));
+        if skipped.is_err() {
+            return false;
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::inference::{ModelInferRequest, model_infer_request::InferInputTensor};
+
+    #[test]
+    fn every_occurrence_of_a_repeated_field_counts() {
+        let request = ModelInferRequest {
+            model_name: "latest".into(),
+            inputs: vec![InferInputTensor::default(); 5],
+            raw_input_contents: vec![vec![1; 300].into(); 2],
+            ..ModelInferRequest::default()
+        };
+        let bytes = request.encode_to_vec();
+        assert!(has_more_fields(&bytes, 7));
+        assert!(!has_more_fields(&bytes, 8));
+        // What is inside does not.
+        let large = InferInputTensor {
+            shape: (0..100).collect(),
+            ..InferInputTensor::default()
+        };
+        assert!(!has_more_fields(&large.encode_to_vec(), 1));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_comes_is_looked_through(bytes: Vec<u8>, most in 0usize..20) {
+            // More fields than bytes there are none.
+            prop_assert!(!has_more_fields(&bytes, bytes.len()));
+            if !has_more_fields(&bytes, most) {
+                prop_assert!(!has_more_fields(&bytes, most + 1));
+            }
+        }
+    }
+}
