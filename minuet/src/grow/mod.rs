@@ -109,7 +109,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     }
     let run = arguments.run.canonicalize()?;
     if arguments.abort {
-        let found = Nursery::abort(&run)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("cannot start the runtime")?;
+        let found = runtime.block_on(Nursery::abort(&run))?;
         return Ok(Said::Aborted { found }.print(arguments.json)?);
     }
     // Before any thread is started: on Linux a thread inherits what its creator had.
@@ -125,6 +129,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
 async fn grow(arguments: &Arguments, run: &Path) -> anyhow::Result<()> {
     let mut signals = Signals::new()?;
     let nursery = Nursery::open(run, &arguments.overrides)?;
+    nursery.no_left_overs().await;
     if let Some(version) = takeover::recover(run).await? {
         let said = Said::TakenOver {
             version: version.to_string(),

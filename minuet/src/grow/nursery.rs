@@ -19,7 +19,10 @@ use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 use service::config::Override;
 
-use crate::{up::folder::write_whole, usage::BadUsage};
+use crate::{
+    up::{census::Census, folder::write_whole},
+    usage::BadUsage,
+};
 
 const FOLDER: &str = "learner-grown";
 const WISHES: &str = "grow.json";
@@ -75,11 +78,16 @@ impl Nursery {
         })
     }
 
-    /// Removes the folder and everything in it; says whether there was any.
+    /// Waits for processes of a `minuet grow` that was killed: they write here until they see that it is gone.
+    pub async fn no_left_overs(&self) {
+        no_left_overs(&self.path).await;
+    }
+
+    /// Removes the folder and everything in it, once no process is left over in it; says whether there was any.
     ///
     /// # Errors
     /// Where a process works in it, or it takes over already.
-    pub fn abort(run: &Path) -> anyhow::Result<bool> {
+    pub async fn abort(run: &Path) -> anyhow::Result<bool> {
         let path = run.join(FOLDER);
         if !path.exists() {
             return Ok(false);
@@ -90,6 +98,7 @@ impl Nursery {
                 "the larger network was about to take over; run the command without --abort to bring that to its end"
             );
         }
+        no_left_overs(&path).await;
         fs::remove_dir_all(&path).with_context(|| format!("cannot remove {}", path.display()))?;
         Ok(true)
     }
@@ -135,6 +144,10 @@ impl Nursery {
     }
 }
 
+async fn no_left_overs(folder: &Path) {
+    Census::open(folder).wait_for_left_overs(|_| {}).await;
+}
+
 /// The file that is there while a larger network takes over the run in this folder.
 pub fn takeover_file(run: &Path) -> PathBuf {
     run.join(FOLDER).join("takeover.json")
@@ -176,8 +189,8 @@ fn read_wishes(folder: &Path) -> anyhow::Result<Option<Vec<Override>>> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn what_grows_is_gone_on_with_and_nothing_else() {
+    #[tokio::test]
+    async fn what_grows_is_gone_on_with_and_nothing_else() {
         let run = tempfile::tempdir().unwrap();
         let wishes =
             |texts: &[&str]| -> Vec<Override> { texts.iter().map(|text| text.parse().unwrap()).collect() };
@@ -186,7 +199,7 @@ mod tests {
             assert!(said.contains(words), "{said}");
         };
         says(Nursery::open(run.path(), &[]), "--set is missing");
-        assert!(!Nursery::abort(run.path()).unwrap(), "there was nothing");
+        assert!(!Nursery::abort(run.path()).await.unwrap(), "there was nothing");
 
         let larger = wishes(&["model.blocks=6", "model.filters=96"]);
         let first = Nursery::open(run.path(), &larger).unwrap();
@@ -196,7 +209,7 @@ mod tests {
             Nursery::open(run.path(), &larger),
             "another `minuet grow` works in",
         );
-        assert!(Nursery::abort(run.path()).is_err(), "it is at work");
+        assert!(Nursery::abort(run.path()).await.is_err(), "it is at work");
         drop(first);
 
         let again = Nursery::open(run.path(), &[]).unwrap();
@@ -209,12 +222,28 @@ mod tests {
         fs::write(takeover_file(run.path()), "{}").unwrap();
         assert!(
             Nursery::abort(run.path())
+                .await
                 .unwrap_err()
                 .to_string()
                 .contains("take over")
         );
         fs::remove_file(takeover_file(run.path())).unwrap();
-        assert!(Nursery::abort(run.path()).unwrap());
+        assert!(Nursery::abort(run.path()).await.unwrap());
         assert!(!run.path().join(FOLDER).exists());
+    }
+
+    #[tokio::test]
+    async fn nothing_is_removed_under_a_process_that_is_left_over() {
+        let run = tempfile::tempdir().unwrap();
+        let larger: Override = "model.blocks=6".parse().unwrap();
+        drop(Nursery::open(run.path(), &[larger]).unwrap());
+        let folder = run.path().join(FOLDER);
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        Census::open(&folder).started("learner", child.id()).unwrap();
+        let mut aborting = Box::pin(Nursery::abort(run.path()));
+        assert!(futures::poll!(&mut aborting).is_pending() && folder.exists());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(aborting.await.unwrap() && !folder.exists());
     }
 }
