@@ -74,15 +74,16 @@ impl Where {
         }
     }
 
-    /// Reaches the stores: as `[security]` of the run says, or, where there is no folder of it, of the run that
-    /// `MINUET_CONFIG` names.
+    /// Reaches the stores: those of the run's folder as its `[security]` says, a store that is named by its address as that of
+    /// the run which `MINUET_CONFIG` names, and where that is not set as the folder's.
     pub async fn open(&self) -> anyhow::Result<Source> {
         let config = self.config()?;
         if let Some(list) = &self.store {
-            let security = match &config {
-                Some(config) => config.security.clone(),
-                None => config::security_from_environment()?,
-            };
+            // A run may lie where this command looks for one, and have nothing to do with that store.
+            let own = || config.as_ref().map(|config| config.security.clone());
+            let security = config::security_from_environment()?
+                .or_else(own)
+                .unwrap_or_default();
             let shards = Shards::parse(list).context("--store")?;
             return Source::at(shards, config, Vec::new(), |_| security.clone());
         }

@@ -81,14 +81,14 @@ pub fn load_with(path: Option<&Path>, overrides: &[Override]) -> Result<RunConfi
 }
 
 /// `[security]` of the run that the environment variable `MINUET_CONFIG` names, for tools that are given an address alone;
-/// the default where it is not set.
+/// `None` where it is not set.
 ///
 /// # Errors
 /// [`ConfigError`], naming the key.
-pub fn security_from_environment() -> Result<SecurityConfig, ConfigError> {
+pub fn security_from_environment() -> Result<Option<SecurityConfig>, ConfigError> {
     match std::env::var_os("MINUET_CONFIG") {
-        Some(path) if !path.is_empty() => Ok(load(Path::new(&path))?.security),
-        _ => Ok(SecurityConfig::default()),
+        Some(path) if !path.is_empty() => Ok(Some(load(Path::new(&path))?.security)),
+        _ => Ok(None),
     }
 }
 
