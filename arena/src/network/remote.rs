@@ -68,7 +68,7 @@ impl RemoteNetwork {
     /// # Errors
     /// [`ConnectError`].
     pub fn connect(address: &str, model: &str) -> Result<Self, ConnectError> {
-        Self::connect_with(address, model, &security_from_environment()?)
+        Self::connect_with(address, model, &security_from_environment()?.unwrap_or_default())
     }
 
     /// As [`RemoteNetwork::connect`], as `security` says.
