@@ -10,8 +10,12 @@ use bytes::Bytes;
 use checkpoints::{Draft, LATEST, MODEL, Repository, Version};
 use games::{ConstantPlane, PlaneStack, RowForm, RowLayout};
 use onnx::{Input, Metadata, TowerShape, TowerWeights};
-use proto::v1::{
-    DescribeModelRequest, EvaluateReply, EvaluateRequest, ModelDescription, evaluator_client::EvaluatorClient,
+use proto::{
+    inference::{ModelInferRequest, model_infer_request::InferInputTensor},
+    v1::{
+        DescribeModelRequest, EvaluateReply, EvaluateRequest, ModelDescription,
+        evaluator_client::EvaluatorClient,
+    },
 };
 use service::config::{Provider, RunConfig};
 use tempfile::TempDir;
@@ -115,6 +119,22 @@ pub fn request(layout: &RowLayout, id: u64, positions: usize, legal: u32) -> Eva
         legal_actions: (0..legal).rev().collect::<Vec<_>>().repeat(positions),
         legal_counts: vec![legal; positions],
         ..EvaluateRequest::default()
+    }
+}
+
+/// The same rows as a question of the Open Inference Protocol, in raw contents: whoever asks so gets logits.
+pub fn question(layout: &RowLayout, model: &str, id: u64, positions: usize) -> ModelInferRequest {
+    let rows = onnx::random::rows(layout, positions, 0.8, id);
+    ModelInferRequest {
+        model_name: model.into(),
+        inputs: vec![InferInputTensor {
+            name: "indices".into(),
+            datatype: "UINT32".into(),
+            shape: vec![positions as i64, (rows.len() / positions) as i64],
+            ..InferInputTensor::default()
+        }],
+        raw_input_contents: vec![rows.iter().flat_map(|number| number.to_le_bytes()).collect()],
+        ..ModelInferRequest::default()
     }
 }
 

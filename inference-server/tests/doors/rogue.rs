@@ -17,7 +17,7 @@ use tokio::{io::AsyncWriteExt as _, net::TcpStream, sync::mpsc, time::timeout};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Channel;
 
-use crate::common::request;
+use crate::common::{question, request};
 
 /// HTTP/2's greeting, and an empty SETTINGS frame.
 const GREETING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
@@ -144,19 +144,7 @@ impl Rogue {
 
     /// Asks for as many logits as there are, again and again, and reads none of them.
     async fn never_read(&mut self) {
-        let positions = 256;
-        let rows = request(&self.layout, self.generator.next_u64(), positions, 1).indices;
-        let asked = ModelInferRequest {
-            model_name: "latest".into(),
-            inputs: vec![InferInputTensor {
-                name: "indices".into(),
-                datatype: "UINT32".into(),
-                shape: vec![positions as i64, (rows.len() / positions) as i64],
-                ..InferInputTensor::default()
-            }],
-            raw_input_contents: vec![rows.iter().flat_map(|number| number.to_le_bytes()).collect()],
-            ..ModelInferRequest::default()
-        };
+        let asked = question(&self.layout, "latest", self.generator.next_u64(), 256);
         let mut client = GrpcInferenceServiceClient::new(self.channel());
         let asked = tokio_stream::iter(std::iter::repeat_n(asked, 64));
         let opened = timeout(Duration::from_secs(5), client.model_stream_infer(asked)).await;

@@ -15,17 +15,14 @@ use games::RowLayout;
 use inference_server::unread::CONNECTION_BYTES;
 use onnx::{Input, TowerWeights};
 use proto::{
-    inference::{
-        ModelInferRequest, ModelStreamInferResponse,
-        grpc_inference_service_client::GrpcInferenceServiceClient, model_infer_request::InferInputTensor,
-    },
+    inference::{ModelStreamInferResponse, grpc_inference_service_client::GrpcInferenceServiceClient},
     v1::evaluator_client::EvaluatorClient,
 };
 use service::connect;
 use tokio::task::JoinSet;
 
 use crate::{
-    common::{PATIENCE, Store, agrees, chess_like, file, request, served::published, tower},
+    common::{PATIENCE, Store, agrees, chess_like, file, question, request, served::published, tower},
     process::Process,
     rogue::Rogue,
 };
@@ -156,19 +153,7 @@ async fn two_hundred_clients_that_misbehave_leave_no_trace() {
 /// Asks for half a gigabyte of logits on one connection and reads none of them. What it asks is less than HTTP/2's window, so
 /// all of it is sent, and dropping the stream is seen at the other end.
 async fn never_reads(address: &str, layout: &RowLayout) -> tonic::Streaming<ModelStreamInferResponse> {
-    let positions = 400;
-    let rows = request(layout, 1, positions, 1).indices;
-    let asked = ModelInferRequest {
-        model_name: "chess".into(),
-        inputs: vec![InferInputTensor {
-            name: "indices".into(),
-            datatype: "UINT32".into(),
-            shape: vec![positions as i64, (rows.len() / positions) as i64],
-            ..InferInputTensor::default()
-        }],
-        raw_input_contents: vec![rows.iter().flat_map(|number| number.to_le_bytes()).collect()],
-        ..ModelInferRequest::default()
-    };
+    let asked = question(layout, "chess", 1, 400);
     let mut client = GrpcInferenceServiceClient::new(connect::channel(address).unwrap());
     let asked = tokio_stream::iter(std::iter::repeat_n(asked, 64));
     client.model_stream_infer(asked).await.unwrap().into_inner()

@@ -6,7 +6,7 @@ use std::time::Duration;
 use proto::{
     inference::{
         InferParameter, ModelInferRequest, grpc_inference_service_client::GrpcInferenceServiceClient,
-        infer_parameter::ParameterChoice, model_infer_request::InferInputTensor,
+        infer_parameter::ParameterChoice,
     },
     v1::{EvaluateReply, EvaluateRequest, Priority, evaluator_client::EvaluatorClient},
 };
@@ -19,7 +19,7 @@ use tonic_types::StatusExt as _;
 use crate::common::{
     PATIENCE, Stream,
     held::{BATCH, Held, QUEUE},
-    request,
+    question, request,
 };
 
 fn asked(held: &Held, id: u64, positions: usize) -> EvaluateRequest {
@@ -49,18 +49,7 @@ fn kserve(held: &Held) -> GrpcInferenceServiceClient<tonic::transport::Channel> 
 }
 
 fn infer(held: &Held, positions: usize) -> ModelInferRequest {
-    let rows = asked(held, 0, positions).indices;
-    ModelInferRequest {
-        model_name: "latest".into(),
-        inputs: vec![InferInputTensor {
-            name: "indices".into(),
-            datatype: "UINT32".into(),
-            shape: vec![positions as i64, (rows.len() / positions) as i64],
-            ..InferInputTensor::default()
-        }],
-        raw_input_contents: vec![rows.iter().flat_map(|number| number.to_le_bytes()).collect()],
-        ..ModelInferRequest::default()
-    }
+    question(&held.layout, "latest", 0, positions)
 }
 
 fn retry_delay(status: &Status) -> Option<Duration> {
