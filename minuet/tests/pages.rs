@@ -1,0 +1,195 @@
+//! The pages against the program: generated references are current, links lead somewhere, paths exist.
+//!
+//! `make pages` writes the generated pages anew.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// Folder of the workspace.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+/// Every Markdown page of the book, relative to `docs/`.
+fn book_pages() -> BTreeSet<PathBuf> {
+    fn visit(folder: &Path, pages: &mut BTreeSet<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                visit(&path, pages);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                pages.insert(path);
+            }
+        }
+    }
+    let docs = root().join("docs");
+    let mut pages = BTreeSet::new();
+    visit(&docs, &mut pages);
+    pages
+        .into_iter()
+        .map(|page| page.strip_prefix(&docs).unwrap().to_owned())
+        .collect()
+}
+
+/// Targets of the Markdown links in `text`, outside code blocks.
+fn links(text: &str) -> Vec<String> {
+    let mut targets = Vec::new();
+    let mut in_code = false;
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            in_code = !in_code;
+        }
+        if in_code {
+            continue;
+        }
+        let mut rest = line;
+        while let Some(at) = rest.find("](") {
+            rest = &rest[at + 2..];
+            if let Some(end) = rest.find(')') {
+                targets.push(rest[..end].to_owned());
+            }
+        }
+    }
+    targets
+}
+
+/// The standard output of `minuet` with these arguments.
+fn minuet(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_minuet"))
+        .args(arguments)
+        .env_remove("MINUET_CONFIG")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "minuet {arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The commands that a help text lists, without `help` itself.
+fn subcommands(help: &str) -> Vec<String> {
+    help.lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Appends the help of a command and of all commands below it.
+fn write_help(words: &[&str], page: &mut String) {
+    let help = minuet(&[words, &["--help"]].concat());
+    let title = [&["minuet"], words].concat().join(" ");
+    let help: Vec<&str> = help.lines().map(str::trim_end).collect();
+    page.push_str(&format!("\n## `{title}`\n\n```text\n{}\n```\n", help.join("\n")));
+    for name in subcommands(&help.join("\n")) {
+        write_help(&[words, &[&name]].concat(), page);
+    }
+}
+
+/// Compares a generated page with the file, or writes it where `MINUET_WRITE_PAGES` is set.
+fn expect_page(name: &str, expected: &str) {
+    let path = root().join("docs/reference").join(name);
+    if std::env::var_os("MINUET_WRITE_PAGES").is_some() {
+        fs::write(path, expected).unwrap();
+        return;
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        found == expected,
+        "docs/reference/{name} is not what the program says; `make pages` writes it anew"
+    );
+}
+
+#[test]
+fn configuration_reference_is_the_template() {
+    let mut page = String::from("# run.toml\n\nEvery key with its default. `minuet config` prints this file.\n\n```toml\n");
+    page.push_str(&minuet(&["config"]));
+    page.push_str("```\n");
+    expect_page("run-toml.md", &page);
+}
+
+#[test]
+fn command_reference_is_the_help() {
+    let mut page = String::from("# Commands\n\nThe text that each command prints for `--help`.\n");
+    write_help(&[], &mut page);
+    expect_page("commands.md", &page);
+}
+
+#[test]
+fn every_command_shows_an_example() {
+    fn check(words: &[&str], missing: &mut Vec<String>) {
+        let help = minuet(&[words, &["--help"]].concat());
+        let below = subcommands(&help);
+        if below.is_empty() && !help.contains("Example") {
+            missing.push(words.join(" "));
+        }
+        for name in below {
+            check(&[words, &[&name]].concat(), missing);
+        }
+    }
+    let mut missing = Vec::new();
+    check(&[], &mut missing);
+    assert!(missing.is_empty(), "no example in the help of: {missing:?}");
+}
+
+#[test]
+fn summary_lists_every_page_once() {
+    let summary = fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
+    let listed: Vec<PathBuf> = links(&summary).into_iter().map(PathBuf::from).collect();
+    let once: BTreeSet<PathBuf> = listed.iter().cloned().collect();
+    assert_eq!(once.len(), listed.len(), "SUMMARY.md lists a page twice");
+    let mut pages = book_pages();
+    pages.remove(Path::new("SUMMARY.md"));
+    assert_eq!(once, pages);
+}
+
+#[test]
+fn links_between_pages_lead_to_files() {
+    let mut pages: Vec<PathBuf> = book_pages().iter().map(|page| root().join("docs").join(page)).collect();
+    for name in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "deploy/README.md"] {
+        pages.push(root().join(name));
+    }
+    let mut dead = Vec::new();
+    for page in pages {
+        for target in links(&fs::read_to_string(&page).unwrap()) {
+            let path = target.split('#').next().unwrap();
+            if path.is_empty() || path.contains("://") || path.starts_with("mailto:") {
+                continue;
+            }
+            if !page.parent().unwrap().join(path).exists() {
+                dead.push(format!("{}: {target}", page.strip_prefix(root()).unwrap().display()));
+            }
+        }
+    }
+    assert!(dead.is_empty(), "dead links: {dead:#?}");
+}
+
+#[test]
+fn paths_in_the_architecture_page_exist() {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let mut found = 0;
+    let mut dead = Vec::new();
+    for word in page.split('`').skip(1).step_by(2) {
+        let is_path = word.contains('/') && !word.contains([' ', '<', '*', ':', '=']) && !word.starts_with('/');
+        if is_path {
+            found += 1;
+            if !root().join(word).exists() {
+                dead.push(word);
+            }
+        }
+    }
+    assert!(found > 40, "only {found} paths were found in ARCHITECTURE.md");
+    assert!(dead.is_empty(), "ARCHITECTURE.md names paths that do not exist: {dead:#?}");
+}
+
+#[test]
+fn readme_is_short() {
+    let page = fs::read_to_string(root().join("README.md")).unwrap();
+    assert!(page.lines().count() <= 120, "README.md has {} lines", page.lines().count());
+}
