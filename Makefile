@@ -12,7 +12,7 @@ CARGO_BUILD = cargo build --release --locked --workspace --bins --example featur
 MINUET = target/release/minuet
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-docker test-clients bench soak chaos lint format build setup check-tools clean images compose-up compose-down
+.PHONY: help up picture pages test test-docker test-clients bench soak chaos lint format build setup check-tools clean images compose-up compose-down
 
 help: ## what there is to type
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -36,6 +36,14 @@ soak: setup ## 200 clients that misbehave, for SECONDS: the inference server sta
 chaos: setup ## random faults for SECONDS while a small run goes on: nothing acknowledged is lost
 	MINUET_CHAOS_SECONDS=$(SECONDS) cargo test --release --locked --workspace --test chaos -- --nocapture
 
+picture: build ## draw the picture of the README from a minute of the real program
+	@rm -rf target/picture-run
+	@$$(python3 scripts/python_env.py picture) scripts/terminal_picture.py --seconds 60 --output docs/pictures/make-up.svg -- \
+		$(MINUET) up --game connect-four --run target/picture-run
+
+pages: build ## write the generated pages of docs/reference anew
+	MINUET_WRITE_PAGES=1 cargo test --release --locked --workspace --test pages -- reference
+
 lint: setup ## formatting and clippy, warnings denied
 	cargo fmt --all --check
 	cargo clippy --release --locked --workspace --all-targets -- -D warnings
@@ -52,7 +60,7 @@ setup: check-tools ## the two native libraries, fetched once into the user's cac
 # Other people's programs that tests drive ours with, fetched once into the user's cache; a test whose program cannot be had
 # says that it was skipped.
 test-clients:
-	@for name in $(basename $(notdir $(filter-out %/torch.txt,$(wildcard scripts/python/*.txt)))); do python3 scripts/python_env.py $$name > /dev/null || true; done
+	@for name in $(basename $(notdir $(filter-out %/torch.txt %/picture.txt,$(wildcard scripts/python/*.txt)))); do python3 scripts/python_env.py $$name > /dev/null || true; done
 	@python3 scripts/perf_analyzer.py > /dev/null || true
 
 check-tools:

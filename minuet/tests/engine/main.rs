@@ -1,8 +1,8 @@
-//! `minuet uci` driven by python-chess, `minuet play` and `minuet query` through a pipe, README.md's Python client.
+//! `minuet uci` driven by python-chess, `minuet play` and `minuet query` through a pipe, the Python client of the guide.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod readme;
+mod guide;
 
 use std::{
     io::Write as _,

@@ -1,4 +1,4 @@
-//! README.md's client of the Open Inference Protocol, run as it stands there against a served model. Only the address is
+//! docs/guide/programs.md's client of the Open Inference Protocol, run as it stands there against a served model. Only the address is
 //! another, since a test takes a free one.
 
 use std::{
@@ -13,17 +13,17 @@ use service::config::{Provider, RunConfig};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-/// The address in README.md.
+/// The address in docs/guide/programs.md.
 const ADDRESS: &str = "127.0.0.1:50051";
 
-/// The only block of Python in README.md.
+/// The only block of Python in docs/guide/programs.md.
 fn example(root: &Path) -> String {
-    let page = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let page = std::fs::read_to_string(root.join("docs/guide/programs.md")).unwrap();
     let mut blocks = page.split("```python\n").skip(1);
-    let block = blocks.next().expect("README.md has no block of Python");
+    let block = blocks.next().expect("docs/guide/programs.md has no block of Python");
     assert!(
         blocks.next().is_none(),
-        "README.md has another block of Python; which one is meant?"
+        "docs/guide/programs.md has another block of Python; which one is meant?"
     );
     block.split("```").next().unwrap().to_owned()
 }
@@ -111,7 +111,7 @@ async fn the_readmes_client_runs_as_it_is_written() {
         assert_eq!(
             script.matches(written).count(),
             1,
-            "{written} in README.md's example"
+            "{written} in docs/guide/programs.md's example"
         );
         script = script.replace(written, here);
     }
