@@ -6,7 +6,7 @@ use anyhow::{Context as _, bail};
 use arena::{
     ModelName,
     evaluator::Source,
-    player::{NetworkOptions, Networks},
+    players::{NetworkOptions, Networks},
 };
 use games::{
     Action, Game,
