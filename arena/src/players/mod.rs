@@ -8,6 +8,7 @@
 //! | [`many`] | many positions searched at once, each by itself |
 //! | [`seat`] | a player in one game |
 //! | [`solo`] | a player who plays one game alone, not in a match |
+//! | [`solver`] | problems of the generator game, solved side by side |
 //! | [`random`], [`perfect`], [`uci`] | those who do not search here |
 
 pub mod many;
@@ -16,6 +17,7 @@ pub mod perfect;
 pub mod random;
 pub mod seat;
 pub mod solo;
+pub mod solver;
 pub mod spec;
 pub mod thinker;
 pub mod uci;
