@@ -8,7 +8,7 @@ use super::{
     plan::Plan,
     record::{GameRecord, Result as GameResult},
 };
-use crate::statistics::{Estimate, Pentanomial, Sprt, Verdict, ratings::ratings};
+use crate::statistics::{BradleyTerry, Encounter, Estimate, Pentanomial, Sprt, Verdict};
 
 /// A match as far as it was played. Only whole pairs count for estimates; games whose pair is not complete are counted apart.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -95,7 +95,11 @@ impl Standing {
             games[second][first] += 1;
             *endings.entry(record.ending.clone()).or_default() += 1;
         }
-        let rated = ratings(&points);
+        let encounters: Vec<Encounter> = (0..count)
+            .flat_map(|one| (0..one).map(move |other| [one, other]))
+            .map(|[one, other]| Encounter::of_points([one, other], [points[one][other], points[other][one]]))
+            .collect();
+        let ratings = BradleyTerry::fit(count, &encounters).centred();
         let players = plan
             .players
             .iter()
@@ -104,7 +108,7 @@ impl Standing {
                 name: player.name.clone(),
                 points: points[number].iter().sum(),
                 games: games[number].iter().sum(),
-                rating: rated[number],
+                rating: ratings[number],
                 against: points[number]
                     .iter()
                     .zip(&games[number])

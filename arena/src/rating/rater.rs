@@ -28,7 +28,7 @@ use crate::{
     matches::conduct::Ended,
     model_name::ModelName,
     players::Networks,
-    statistics::{Rated, Sprt, Verdict},
+    statistics::{Rating, Sprt, Verdict},
 };
 
 /// How often the ratings are computed while a match is played.
@@ -202,7 +202,7 @@ impl Rater {
             .of_results({
                 let best = best.clone();
                 move |results| {
-                    let rated = Ratings::of(results.lines(), None).rated(&best);
+                    let rated = Ratings::of(results.lines(), None).rating(&best);
                     let members = ratings::members(results.lines()).into_iter().cloned();
                     (rated, members.collect::<Vec<_>>())
                 }
@@ -210,7 +210,7 @@ impl Rater {
             .await?;
         if members.is_empty() || members.contains(best) {
             // Before any match the best one is the first one.
-            let first = members.is_empty().then(Rated::default);
+            let first = members.is_empty().then(Rating::default);
             report::rated(Whose::Best, best, rated.or(first));
             return Ok(None);
         }
@@ -238,7 +238,7 @@ impl Rater {
             "`best` was moved to a checkpoint that was never played, and none that was played is left in the model store: \
              the ratings begin anew, above this one"
         );
-        report::rated(Whose::Best, best, Some(Rated::default()));
+        report::rated(Whose::Best, best, Some(Rating::default()));
         Ok(None)
     }
 
@@ -322,7 +322,7 @@ impl Rater {
         let rated = self.of_results(move |results| {
             let live = (&playing.candidate, &playing.opponent, live.standing.pentanomial);
             let ratings = Ratings::of(results.lines(), Some(live));
-            [&best, &playing.candidate].map(|version| ratings.rated(version))
+            [&best, &playing.candidate].map(|version| ratings.rating(version))
         });
         // Where it panicked, so will what counts.
         if let Ok([best, candidate]) = rated.await {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use checkpoints::Version;
 
 use super::results::Line;
-use crate::statistics::{Encounter, Ladder, Pentanomial, Rated};
+use crate::statistics::{BradleyTerry, Encounter, Pentanomial, Rating};
 
 /// A match: candidate, opponent, pairs of games as the candidate sees them.
 type Played<'a> = (&'a Version, &'a Version, Pentanomial);
@@ -17,7 +17,7 @@ type Played<'a> = (&'a Version, &'a Version, Pentanomial);
 #[derive(Debug)]
 pub struct Ratings<'a> {
     numbers: HashMap<&'a Version, usize>,
-    ladder: Ladder,
+    model: BradleyTerry,
 }
 
 impl<'a> Ratings<'a> {
@@ -32,20 +32,17 @@ impl<'a> Ratings<'a> {
                 *numbers.entry(version).or_insert(next)
             };
             let opponent = number(opponent);
-            encounters.push(Encounter {
-                players: [number(candidate), opponent],
-                pairs,
-            });
+            encounters.push(Encounter::of_pairs([number(candidate), opponent], &pairs));
         }
         Self {
-            ladder: Ladder::new(numbers.len(), &encounters),
+            model: BradleyTerry::fit(numbers.len(), &encounters),
             numbers,
         }
     }
 
     /// A checkpoint's rating; `None` where nothing connects it with the first one.
-    pub fn rated(&self, version: &Version) -> Option<Rated> {
-        self.ladder.rated(*self.numbers.get(version)?)
+    pub fn rating(&self, version: &Version) -> Option<Rating> {
+        self.model.rating(*self.numbers.get(version)?)
     }
 }
 
@@ -92,10 +89,10 @@ mod tests {
     #[test]
     fn a_match_that_is_being_played_counts_and_nothing_played_is_no_rating() {
         let (zero, one) = (version(0), version(1));
-        assert_eq!(Ratings::of(&[], None).rated(&zero), None);
+        assert_eq!(Ratings::of(&[], None).rating(&zero), None);
         let ratings = Ratings::of(&[], Some((&one, &zero, Pentanomial([1, 0, 2, 0, 4]))));
-        assert_eq!(ratings.rated(&zero), Some(Rated::default()));
-        assert!(ratings.rated(&one).unwrap().elo > 0.0);
+        assert_eq!(ratings.rating(&zero), Some(Rating::default()));
+        assert!(ratings.rating(&one).unwrap().elo > 0.0);
     }
 
     #[test]
@@ -104,18 +101,18 @@ mod tests {
         let mut lines = vec![line(1, 0, [0, 0, 1, 0, 4]), line(8, 7, [0; 5]), line(2, 1, even)];
         assert_eq!(members(&lines), [2, 1, 0].map(version).each_ref());
         let ratings = Ratings::of(&lines, None);
-        assert_eq!(ratings.rated(&version(0)), Some(Rated::default()));
-        assert!(ratings.rated(&version(2)).unwrap().elo > 100.0);
-        assert_eq!(ratings.rated(&version(7)), None);
+        assert_eq!(ratings.rating(&version(0)), Some(Rating::default()));
+        assert!(ratings.rating(&version(2)).unwrap().elo > 100.0);
+        assert_eq!(ratings.rating(&version(7)), None);
 
         lines.push(line(6, 5, [0, 0, 1, 0, 4]));
         assert_eq!(members(&lines), [6, 5].map(version).each_ref());
         let ratings = Ratings::of(&lines, None);
-        assert_eq!(ratings.rated(&version(5)), Some(Rated::default()));
-        assert_eq!(ratings.rated(&version(2)), None);
+        assert_eq!(ratings.rating(&version(5)), Some(Rating::default()));
+        assert_eq!(ratings.rating(&version(2)), None);
         // Whoever met one of them comes along, whichever side it was on.
         lines.push(line(5, 3, even));
         assert_eq!(members(&lines), [5, 3, 6].map(version).each_ref());
-        assert!(Ratings::of(&lines, None).rated(&version(3)).is_some());
+        assert!(Ratings::of(&lines, None).rating(&version(3)).is_some());
     }
 }

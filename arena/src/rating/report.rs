@@ -16,7 +16,7 @@ use checkpoints::Version;
 use service::figures::EventFile;
 
 use super::results::{Line, Outcome};
-use crate::statistics::Rated;
+use crate::statistics::Rating;
 
 /// Folder of TensorBoard's files in the rating folder.
 const EVENTS: &str = "tensorboard";
@@ -51,10 +51,10 @@ pub fn register() {
 }
 
 /// Tells a checkpoint's rating. Where it has none, none is told: not that of the checkpoint before.
-pub fn rated(whose: Whose, version: &Version, rated: Option<Rated>) {
+pub fn rated(whose: Whose, version: &Version, rated: Option<Rating>) {
     let label = whose.label();
     metrics::gauge!("minuet_rating_step", "checkpoint" => label).set(version.step() as f64);
-    let Rated { elo, low, high } = rated.unwrap_or(Rated {
+    let Rating { elo, low, high } = rated.unwrap_or(Rating {
         elo: f64::NAN,
         low: f64::NAN,
         high: f64::NAN,

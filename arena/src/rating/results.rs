@@ -14,7 +14,7 @@ use checkpoints::Version;
 use serde::{Deserialize, Serialize};
 
 use super::{RatingError, duel::Live, ratings::Ratings};
-use crate::statistics::{Pentanomial, Rated};
+use crate::statistics::{Pentanomial, Rating};
 
 /// The file's name in the rating folder.
 const FILE: &str = "metrics.jsonl";
@@ -112,10 +112,10 @@ impl Line {
     }
 
     /// The candidate's rating and the best checkpoint's after the match.
-    pub fn ratings(&self) -> [Option<Rated>; 2] {
+    pub fn ratings(&self) -> [Option<Rating>; 2] {
         let rated = |elo: Option<f64>, interval: Option<[f64; 2]>| {
             let [low, high] = interval?;
-            Some(Rated { elo: elo?, low, high })
+            Some(Rating { elo: elo?, low, high })
         };
         [
             rated(self.elo, self.elo_interval),
@@ -200,8 +200,8 @@ impl Results {
         let best = line.best().clone();
         self.lines.push(line.clone());
         let ratings = Ratings::of(&self.lines, None);
-        let interval = |rated: Rated| [rated.low, rated.high];
-        let (candidate, best) = (ratings.rated(&line.candidate), ratings.rated(&best));
+        let interval = |rated: Rating| [rated.low, rated.high];
+        let (candidate, best) = (ratings.rating(&line.candidate), ratings.rated(&best));
         line.elo = candidate.map(|rated| rated.elo);
         line.elo_interval = candidate.map(interval);
         line.best_elo = best.map(|rated| rated.elo);
