@@ -8,16 +8,16 @@ use service::config::LearnerConfig;
 use tch::{Device, Kind, Tensor};
 
 use crate::{
-    average::Average,
-    batches::HostBatch,
-    inputs::Feeder,
-    loss::losses,
+    data::{batches::HostBatch, inputs::Feeder, targets::Targets},
     network::{Mode, Network, NetworkShape, Pass},
-    optimizer::{self, Optimizer, Rule, schedule::learning_rate},
-    precision::Precision,
-    targets::Targets,
     torch::{TorchError, to_host},
-    validation::Fit,
+    training::{
+        average::Average,
+        loss::losses,
+        optimizer::{self, Optimizer, Rule, schedule::learning_rate},
+        precision::Precision,
+        validation::Fit,
+    },
 };
 
 /// Share of a batch's statistics in the running ones, once enough batches were seen.
@@ -42,7 +42,7 @@ pub struct Progress {
     /// Where there are several stores, each one's own count when it was last seen, by its name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stores: BTreeMap<String, u64>,
-    /// Times that training has diverged; see [`crate::divergences`].
+    /// Times that training has diverged; see [`crate::training::divergences`].
     pub rollbacks: u64,
     /// The precision that was measured to be best, kept so that a restart trains on exactly.
     #[serde(default)]

@@ -8,7 +8,7 @@ use std::{
 use proto::v1::Batch;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use crate::batches::{BatchError, HostBatch, Packer};
+use crate::data::batches::{BatchError, HostBatch, Packer};
 
 /// What was counted when a batch came.
 #[derive(Clone, Debug)]

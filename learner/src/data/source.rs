@@ -1,4 +1,4 @@
-//! Batches from the replay store, or from several ([`crate::stores`]), fetched ahead of training: asks for what the ledger
+//! Batches from the replay store, or from several ([`crate::data::stores`]), fetched ahead of training: asks for what the ledger
 //! allows and the queue can hold, checks and packs what comes, and survives the stores' restarts.
 
 use std::{
@@ -20,12 +20,13 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    batches::{BatchError, HostBatch, Packer},
-    ledger::{Ledger, Waiting},
-    loaders::{Counted, Loaders, Packed},
-    stores::{Stores, merged},
-    train::Progress,
-    validation::Measured,
+    data::{
+        batches::{BatchError, HostBatch, Packer},
+        ledger::{Ledger, Waiting},
+        loaders::{Counted, Loaders, Packed},
+        stores::{Stores, merged},
+    },
+    training::{train::Progress, validation::Measured},
 };
 
 /// Batches that are held ready, checked and packed. A limit in time as well: a batch is drawn from the window of its moment.

@@ -5,9 +5,11 @@ use games::{RowForm, RowLayout};
 use tch::{Device, Tensor};
 
 use crate::{
-    batches::HostBatch,
-    clans::{self, ClanTensors},
-    expansion::Expansion,
+    data::{
+        batches::HostBatch,
+        clans::{self, ClanTensors},
+        expansion::Expansion,
+    },
     torch::{TorchError, from_host},
 };
 

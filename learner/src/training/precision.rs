@@ -10,8 +10,8 @@ use service::config;
 use tch::Kind;
 
 use crate::{
-    batches::HostBatch,
-    train::{TrainError, Trainer},
+    data::batches::HostBatch,
+    training::train::{TrainError, Trainer},
 };
 
 /// bf16 must be this much faster to be taken.

@@ -16,8 +16,7 @@ use ort::{
 use tch::{Device, Kind};
 
 use crate::{
-    clans,
-    inputs::Feeder,
+    data::{clans, inputs::Feeder},
     network::{Network, Pass, ValueLogits},
     torch::{TorchError, to_host},
 };

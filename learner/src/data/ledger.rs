@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::train::Progress;
+use crate::training::train::Progress;
 
 /// Counts samples against positions.
 #[derive(Clone, Debug, PartialEq)]

@@ -12,7 +12,10 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use service::config::ValueHead;
 
-use crate::{clans::ClanSamples, network::NetworkShape, packing::Packing, policies::Policies};
+use crate::{
+    data::{clans::ClanSamples, packing::Packing, policies::Policies},
+    network::NetworkShape,
+};
 
 /// A batch on the host, every number checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +45,7 @@ pub struct HostBatch {
     pub positions_inserted: u64,
     /// Positions ever inserted, also into earlier stores of the run: what samples are counted against.
     pub inserted: u64,
-    /// Samples that were allowed and will not be drawn ([`crate::ledger`]).
+    /// Samples that were allowed and will not be drawn ([`crate::data::ledger`]).
     pub forgone: u64,
     /// Positions in the store's window.
     pub window_positions: u64,

@@ -18,7 +18,7 @@ use games::{
 use tch::{Device, Kind, Tensor};
 
 use crate::{
-    expansion::channels_last,
+    data::expansion::channels_last,
     torch::{TorchError, from_host},
 };
 

@@ -4,8 +4,8 @@
 use serde::Serialize;
 
 use crate::{
-    batches::HostBatch,
-    train::{TrainError, Trainer},
+    data::batches::HostBatch,
+    training::train::{TrainError, Trainer},
 };
 
 /// Positions to measure a network by.

@@ -3,8 +3,7 @@
 use tch::{Device, Tensor};
 
 use crate::{
-    batches::HostBatch,
-    policies::Policies,
+    data::{batches::HostBatch, policies::Policies},
     torch::{TorchError, from_host},
 };
 
@@ -36,7 +35,7 @@ pub struct PolicyTargets {
     pub samples: usize,
 }
 
-/// The choices of [`crate::clans::ClanSamples`] on the training device.
+/// The choices of [`crate::data::clans::ClanSamples`] on the training device.
 #[derive(Debug)]
 pub struct ChoiceTensors {
     /// i64 `[choices]`: places in the flattened logits.

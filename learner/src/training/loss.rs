@@ -14,8 +14,8 @@ use service::config::LearnerConfig;
 use tch::{Kind, Reduction, Tensor};
 
 use crate::{
+    data::targets::{ChoiceTensors, PolicyTargets, Targets},
     network::{Outputs, ValueLogits, heads::MOVES_LEFT_UNIT},
-    targets::{ChoiceTensors, PolicyTargets, Targets},
     torch::TorchError,
 };
 

@@ -18,12 +18,13 @@ use serde::Serialize;
 use service::config::{self, Override, RunConfig};
 
 use crate::{
-    batches::{HostBatch, Packer},
-    device,
-    game::TrainingGame,
+    data::{
+        batches::{HostBatch, Packer},
+        game::TrainingGame,
+    },
     network::NetworkShape,
-    precision::Precision,
-    train::Trainer,
+    torch::device,
+    training::{precision::Precision, train::Trainer},
 };
 
 /// The first argument that asks for this.

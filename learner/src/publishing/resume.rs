@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     network::NetworkShape,
-    snapshot::{LearnerState, Snapshot, SnapshotError, check_network},
+    publishing::snapshot::{LearnerState, Snapshot, SnapshotError, check_network},
 };
 
 /// A checkpoint to go on from.

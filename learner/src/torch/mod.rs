@@ -1,5 +1,8 @@
 //! What is needed to use libtorch with care: errors of bounded length, numbers to and from the host.
 
+pub mod device;
+pub mod tensor_files;
+
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Longest message kept of a torch error: torch prints whole tensors and C++ stacks into its messages.

@@ -10,10 +10,12 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    export::{ExportError, export},
-    proof::{ProofError, Prover},
-    snapshot::{Snapshot, SnapshotError},
-    train::Trainer,
+    publishing::{
+        export::{ExportError, export},
+        proof::{ProofError, Prover},
+        snapshot::{Snapshot, SnapshotError},
+    },
+    training::train::Trainer,
 };
 
 /// Why there is no checkpoint.

@@ -11,7 +11,7 @@ use std::{
 use serde::Serialize;
 use service::figures::{EventFile, Lines};
 
-use crate::{divergences::Divergences, train::StepReport, validation::Validation};
+use crate::training::{divergences::Divergences, train::StepReport, validation::Validation};
 
 /// How often a line is written.
 const INTERVAL: Duration = Duration::from_secs(10);

@@ -9,8 +9,10 @@ use tch::Device;
 
 use crate::{
     network::{Network, NetworkShape, Variables},
-    tensors::{HostTensor, TensorsError},
-    torch::TorchError,
+    torch::{
+        TorchError,
+        tensor_files::{HostTensor, TensorsError},
+    },
 };
 
 /// What the averages are called beside the optimiser's moments: `average/<variable>`.

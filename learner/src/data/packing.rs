@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use games::{RowForm, RowLayout, RowSymmetries, Symmetry};
 use proto::v1;
 
-use crate::{
+use crate::data::{
     batches::{BatchError, HostBatch, Packer, check_length},
     clans::{Choices, ClanPacker},
     outcomes,

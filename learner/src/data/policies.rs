@@ -1,12 +1,12 @@
 //! Sparse policies: visits of the searched actions, as they come from the wire and as shares to be trained towards.
 
-use crate::batches::{BatchError, check_length};
+use crate::data::batches::{BatchError, check_length};
 
 /// The policies of a batch on the host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Policies {
     /// For each searched action of each sample its place: `sample · actions + policy index`, over clans
-    /// `sample · width + place` ([`crate::clans::ClanSamples`]).
+    /// `sample · width + place` ([`crate::data::clans::ClanSamples`]).
     pub at: Vec<i64>,
     /// For each of these its share of the sample's visits.
     pub share: Vec<f32>,

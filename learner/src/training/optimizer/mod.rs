@@ -19,8 +19,11 @@ use tch::Tensor;
 
 use crate::{
     network::{Variables, variables::Run},
-    tensors::{HostTensor, TensorsError},
-    torch::{TorchError, from_host, to_host},
+    torch::{
+        TorchError, from_host,
+        tensor_files::{HostTensor, TensorsError},
+        to_host,
+    },
 };
 pub use rules::Rule;
 

@@ -27,7 +27,7 @@ use tokio::{
 };
 use tonic::Status;
 
-use crate::source::{first_batch, in_time};
+use crate::data::source::{first_batch, in_time};
 
 /// Between two looks at a store.
 const LOOK: Duration = Duration::from_secs(1);

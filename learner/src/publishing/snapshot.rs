@@ -4,11 +4,13 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    average,
     network::NetworkShape,
-    optimizer::OptimizerState,
-    tensors::{self, TensorsError},
-    train::{Progress, Trainer},
+    torch::tensor_files::{self, TensorsError},
+    training::{
+        average,
+        optimizer::OptimizerState,
+        train::{Progress, Trainer},
+    },
 };
 
 /// Everything that training needs to go on as if it had not stopped.
@@ -63,13 +65,13 @@ impl Snapshot {
     /// [`SnapshotError::File`] where torch refuses.
     pub fn take(trainer: &Trainer, seed: u64) -> Result<Self, SnapshotError> {
         let variables = trainer.network.variables();
-        let weights = || tensors::write(&variables.to_host()?);
+        let weights = || tensor_files::write(&variables.to_host()?);
         let optimizer = || {
             let mut state = trainer.optimizer.to_host(variables)?;
             if let Some(average) = &trainer.average {
                 state.extend(average.to_host()?);
             }
-            tensors::write(&state)
+            tensor_files::write(&state)
         };
         Ok(Self {
             weights: weights().map_err(in_file(checkpoints::WEIGHTS))?.into(),
@@ -87,13 +89,13 @@ impl Snapshot {
     /// # Errors
     /// [`SnapshotError::File`] naming the first tensor that does not fit.
     pub fn restore(&self, trainer: &mut Trainer) -> Result<(), SnapshotError> {
-        let weights = tensors::read(&self.weights).map_err(in_file(checkpoints::WEIGHTS))?;
+        let weights = tensor_files::read(&self.weights).map_err(in_file(checkpoints::WEIGHTS))?;
         trainer
             .network
             .variables_mut()
             .load(&weights)
             .map_err(in_file(checkpoints::WEIGHTS))?;
-        let state = tensors::read(&self.optimizer).map_err(in_file(checkpoints::OPTIMIZER))?;
+        let state = tensor_files::read(&self.optimizer).map_err(in_file(checkpoints::OPTIMIZER))?;
         let (moments, averages) = average::part(state);
         match &mut trainer.average {
             Some(average) if averages.is_empty() => {
