@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use checkpoints::{LATEST, Lease, LeaseTimes, Repository};
+use checkpoints::{Lease, LeaseTimes, Repository};
 use service::backoff::Backoff;
 use tokio_util::sync::CancellationToken;
 
@@ -99,12 +99,13 @@ fn name_in(file: &mut File) -> io::Result<String> {
     Ok(name)
 }
 
-/// Waits for the lease of `latest`, while the store is away as well; `None` where `shutdown` ends that.
+/// Waits for the lease of the line's label, also while the store is away; `None` where `shutdown` ends that.
 ///
 /// # Errors
 /// Where the store cannot keep two learners apart, or refuses.
 pub async fn lease(
     repository: &Repository,
+    line: &str,
     folder: &Folder,
     shutdown: &CancellationToken,
 ) -> Result<Option<Lease>, checkpoints::Error> {
@@ -112,7 +113,7 @@ pub async fn lease(
     let mut backoff = Backoff::for_connections();
     loop {
         let taken = tokio::select! {
-            taken = repository.lease(LATEST, folder.holder(), LeaseTimes::default()) => taken,
+            taken = repository.lease(line, folder.holder(), LeaseTimes::default()) => taken,
             () = shutdown.cancelled() => return Ok(None),
         };
         match taken {
