@@ -150,6 +150,7 @@ mod tests {
                 games_seen: games,
                 files: BTreeMap::from([("model.onnx".to_owned(), FileEntry { sha256: digest, bytes: step })]),
                 parent: (step % 2 == 0).then_some(version),
+                line: if step % 3 == 0 { "grown".into() } else { LATEST.into() },
                 token: games,
                 created_at_ms: 1,
                 learner_state: serde_json::Value::Null,
