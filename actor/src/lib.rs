@@ -34,4 +34,4 @@ pub mod versions;
 pub mod worker;
 
 pub use actor::{Actor, ActorError, run};
-pub use evaluation_cache as cache;
+pub use network::cache;

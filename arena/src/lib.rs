@@ -5,9 +5,6 @@
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | [`model_name`] | how a person names a network: a file, a checkpoint's folder, a run, a server |
-//! | [`model_file`] | finds and verifies what a name stands for |
-//! | [`network`] | a network that answers: in this process, or through an inference server |
 //! | [`evaluator`] | the leaves of many searches travel together; what is known already is not asked |
 //! | [`many`] | many positions searched at once, each by itself |
 //! | [`thinker`] | one search that can be stopped, prolonged and looked into at any time |
@@ -20,9 +17,6 @@
 pub mod evaluator;
 pub mod many;
 pub mod matches;
-pub mod model_file;
-pub mod model_name;
-pub mod network;
 pub mod player;
 pub mod rating;
 pub mod spec;
@@ -30,9 +24,6 @@ pub mod statistics;
 pub mod thinker;
 
 pub use evaluator::Evaluator;
-pub use model_file::{ModelError, ModelFile};
-pub use model_name::ModelName;
-pub use network::{LocalNetwork, Network, NetworkError, RemoteNetwork};
 pub use player::{Player, PlayerError, Seat};
 pub use spec::{SearchSpec, Spec, SpecError};
 pub use thinker::{Limits, Thinker};

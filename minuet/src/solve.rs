@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use arena::{
-    ModelName,
     evaluator::Source,
     player::{NetworkOptions, Networks},
 };
@@ -12,6 +11,7 @@ use games::{
     Action, Game,
     generator::{GeneratorGame, Problem, Rules, task::Task},
 };
+use network::ModelName;
 use serde_json::{Value, json};
 
 use crate::generator::{

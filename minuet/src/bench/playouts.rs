@@ -12,25 +12,26 @@ use std::{
     time::{Duration, Instant},
 };
 
-use actor::cache::Cache;
 use anyhow::{Context as _, ensure};
 use arena::{
-    Evaluator, ModelFile, ModelName,
+    Evaluator,
     evaluator::{Counts, Source},
-    network::{NetworkError, local::Opener},
 };
 use games::{Game, catalogue};
-use inference_server::{
-    backend::Backend,
+use network::{
+    ModelFile, ModelName, NetworkError,
+    batch::Batch,
     buckets::Buckets,
+    cache::Cache,
+    client::local::Opener,
     loader::{File, Loader},
     model::Model,
-    runner::Batch,
+    provider::Provider,
 };
 use onnx::Metadata;
 use search::{ApplyError, Counters, GameKey, Search, Settings};
 use serde::Serialize;
-use service::config::Provider;
+use service::config;
 
 use super::{
     inference::{machine::Cores, positions::Positions},
@@ -202,7 +203,7 @@ impl Arguments {
     fn measure<G: Game>(&self, file: &ModelFile, asked_for: Provider) -> anyhow::Result<Measured> {
         let largest = self.games * self.leaves as usize;
         let network = Opener::new(Path::new(""), asked_for, 1, largest)?.open(file)?;
-        let name = arena::Network::description(&network).provider.clone();
+        let name = network::Network::description(&network).provider.clone();
         let source = Source::Network {
             network: Arc::new(network),
             cache: Cache::new(self.cache << 20).map(Arc::new),
@@ -490,7 +491,7 @@ struct Plain {
 
 impl Plain {
     fn load(game: &str, file: &ModelFile, provider: Provider) -> anyhow::Result<Self> {
-        let environment = onnx_runtime::load(Path::new(""))?;
+        let environment = network::runtime::load(Path::new(""))?;
         let loader = Loader::new(
             environment,
             1,
