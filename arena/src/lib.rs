@@ -12,6 +12,7 @@
 //! | [`player`] | players, opened and ready to choose |
 //! | [`matches`] | games between players, at once, counted in pairs, kept as they end |
 //! | [`statistics`] | what results say of strength |
+//! | [`solver`] | problems of the generator game, solved side by side |
 //! | [`rating`] | the rating role: new checkpoints against the best one |
 
 pub mod evaluator;
@@ -19,6 +20,7 @@ pub mod many;
 pub mod matches;
 pub mod player;
 pub mod rating;
+pub mod solver;
 pub mod spec;
 pub mod statistics;
 pub mod thinker;

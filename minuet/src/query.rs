@@ -13,6 +13,7 @@ use arena::{
     thinker::{Limits, ThinkError},
 };
 use games::Game;
+use launcher::up::addresses::Addresses;
 use network::{Description, ModelName, NetworkError, file::encoding_of};
 use search::{Decision, GameKey, Settings};
 use serde::Serialize;
@@ -23,7 +24,6 @@ use crate::{
     play::table::{self, GameAt, Table, TableVisitor},
     provider,
     rules::face::Face,
-    up::addresses::Addresses,
     usage::BadUsage,
 };
 

@@ -10,7 +10,7 @@ use games::{Game, catalogue};
 use network::{model::Model, provider::Provider};
 use proto::v1;
 use serde_json::json;
-use service::config::Provider;
+use service::config;
 
 use super::{
     hex,
@@ -165,7 +165,7 @@ fn tell(game: &v1::Game, problems: &[Problem], search: &Search, is_sound: bool, 
 
 /// Providers by their names.
 fn parse_provider(name: &str) -> anyhow::Result<Provider> {
-    let provider: Option<Provider> = serde_json::from_value(name.into()).ok();
+    let provider: Option<config::Provider> = serde_json::from_value(name.into()).ok();
     provider.and_then(Provider::asked_for).ok_or_else(|| {
         let known: Vec<&str> = Provider::ALL.into_iter().map(Provider::name).collect();
         anyhow::anyhow!("--provider {name}: there are {}", known.join(", "))

@@ -16,10 +16,10 @@ mod served;
 
 use std::path::{Path, PathBuf};
 
+use ::network::provider::Provider;
 use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
 use games::catalogue;
-use network::provider::Provider;
 
 use self::{
     direct::Direct,

@@ -74,7 +74,7 @@ pub struct Arguments {
     cache: usize,
     /// What runs the network: auto takes the fastest that agrees with f32, as `minuet up` does.
     #[arg(long, default_value = "auto", value_parser = provider::read)]
-    provider: Provider,
+    provider: config::Provider,
     /// Seconds of each measurement.
     #[arg(long, default_value_t = 5.0)]
     seconds: f64,
@@ -150,8 +150,8 @@ impl catalogue::Visitor for Arguments {
     fn visit<G: Game>(self) -> anyhow::Result<Report> {
         let (file, network) = self.network::<G>()?;
         let mut measured = vec![self.measure::<G>(&file, self.provider)?];
-        if measured[0].provider != Backend::Cpu.name() {
-            measured.push(self.measure::<G>(&file, Provider::Cpu)?);
+        if measured[0].provider != Provider::Cpu.name() {
+            measured.push(self.measure::<G>(&file, config::Provider::Cpu)?);
         }
         let default = measured.last().map_or(1.0, |cpu| cpu.plain_per_cpu_second);
         for one in &mut measured {
@@ -200,7 +200,7 @@ impl Arguments {
         Ok((file, format!("random {}x{}", self.blocks, self.filters)))
     }
 
-    fn measure<G: Game>(&self, file: &ModelFile, asked_for: Provider) -> anyhow::Result<Measured> {
+    fn measure<G: Game>(&self, file: &ModelFile, asked_for: config::Provider) -> anyhow::Result<Measured> {
         let largest = self.games * self.leaves as usize;
         let network = Opener::new(Path::new(""), asked_for, 1, largest)?.open(file)?;
         let name = network::Network::description(&network).provider.clone();
@@ -490,13 +490,13 @@ struct Plain {
 }
 
 impl Plain {
-    fn load(game: &str, file: &ModelFile, provider: Provider) -> anyhow::Result<Self> {
+    fn load(game: &str, file: &ModelFile, provider: config::Provider) -> anyhow::Result<Self> {
         let environment = network::runtime::load(Path::new(""))?;
         let loader = Loader::new(
             environment,
             1,
             Buckets::new(&[1], 1),
-            Backend::asked_for(provider),
+            Provider::asked_for(provider),
         )?;
         let model = loader.load(File {
             bytes: &file.bytes,
@@ -582,7 +582,7 @@ mod tests {
             games: 3,
             leaves: 2,
             cache: 1,
-            provider: Provider::Cpu,
+            provider: config::Provider::Cpu,
             seconds: 0.05,
             rounds: 1,
             json: false,
