@@ -244,12 +244,7 @@ impl Actor {
                 outage: Arc::clone(&outage),
             };
             tasks.spawn(async move { evaluator.run().await.map_err(ActorError::from) });
-            let worker = Worker::new(
-                Arc::clone(&shared),
-                request_sender,
-                evaluations,
-                finished.clone(),
-            );
+            let worker = Worker::new(Arc::clone(&shared), request_sender, evaluations, finished.clone());
             let thread = thread::Builder::new()
                 .name(format!("worker-{number}"))
                 .spawn(move || worker.run())?;

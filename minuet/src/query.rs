@@ -7,15 +7,16 @@ use std::{path::Path, sync::atomic::AtomicBool};
 
 use anyhow::{Context as _, bail};
 use arena::{
-    Evaluator, ModelName, Thinker,
-    evaluator::Source,
-    model_file::encoding_of,
-    network::{Description, NetworkError},
-    players::thinker::{Limits, ThinkError},
-    players::{NetworkOptions, Networks},
+    Thinker,
+    players::{
+        NetworkOptions, Networks,
+        thinker::{Limits, ThinkError},
+    },
 };
 use games::Game;
 use launcher::up::addresses::Addresses;
+use network::batched::{BatchedEvaluator, EvaluationSource};
+use network::{Description, ModelName, NetworkError, file::encoding_of};
 use search::{Decision, GameKey, Settings};
 use serde::Serialize;
 use serde_json::Value;
@@ -181,7 +182,7 @@ fn is_host_and_port(text: &str) -> bool {
 }
 
 struct Asking<'a> {
-    source: Source,
+    source: EvaluationSource,
     description: Description,
     server: Option<String>,
     arguments: &'a Arguments,
@@ -210,7 +211,7 @@ impl TableVisitor for Asking<'_> {
             ..Settings::default()
         };
         let key = GameKey { run_seed: 0, game: 0 };
-        let evaluator = Evaluator::<GameAt<T>>::new(self.source, encoding);
+        let evaluator = BatchedEvaluator::<GameAt<T>>::new(self.source, encoding);
         let mut thinker = Thinker::new(state, settings, key, evaluator);
         // One visit is the least a search does; its own evaluation of the position is what is wanted.
         thinker.think(

@@ -358,7 +358,10 @@ impl Connection {
         let metrics = Arc::clone(&self.evaluator.metrics);
         let Some(pending) = self.pending.get(reply.id).cloned() else {
             metrics.malformed_replies.add(1);
-            tracing::warn!(id = reply.id, "the inference server replied to an unknown request");
+            tracing::warn!(
+                id = reply.id,
+                "the inference server replied to an unknown request"
+            );
             return Ok(Continue(()));
         };
         if let Some(error) = &reply.error {

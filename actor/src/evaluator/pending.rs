@@ -143,7 +143,10 @@ mod tests {
         tokio::time::advance(Duration::from_secs(2)).await;
         assert_eq!(pending.remove(1), Some(Duration::from_secs(2)));
         let again = pending.restart(after(60));
-        assert_eq!(again.iter().map(|request| request.request.id).collect::<Vec<_>>(), [2]);
+        assert_eq!(
+            again.iter().map(|request| request.request.id).collect::<Vec<_>>(),
+            [2]
+        );
         assert_eq!(pending.next_due(), Some((after(50), Due::SendAgain(3))));
         pending.send_again(3, after(70));
         assert_eq!(pending.next_due(), Some((after(60), Due::TooLate)));

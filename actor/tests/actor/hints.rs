@@ -47,12 +47,12 @@ async fn comes_again_after(hint: Duration) -> Duration {
     });
     let mut client = Client::over(link_to(&server), LONG);
     let began = Instant::now();
-    client.ask(0).await;
-    client.ask(1).await;
+    client.send(0).await;
+    client.send(1).await;
     // Nobody else waits for the one that was put off.
-    assert_eq!(client.answers.recv().await.unwrap().id, 1);
+    assert_eq!(client.evaluations.recv().await.unwrap().id, 1);
     assert!(began.elapsed() < SLACK, "{:?}", began.elapsed());
-    assert_eq!(client.answers.recv().await.unwrap().id, 0);
+    assert_eq!(client.evaluations.recv().await.unwrap().id, 0);
     assert_eq!(client.metrics.request_retries.get(), 1);
     assert_eq!(client.metrics.reconnects.get(), 0);
     let arrivals = server.arrivals.lock();

@@ -31,14 +31,14 @@ async fn an_old_stream_is_replaced_when_everything_on_it_is_answered() {
         _ => Fate::Answer,
     });
     let mut client = Client::renewing(link_to(&server), LONG, Duration::from_secs(10));
-    client.converse(0..1).await;
+    client.exchange(0..1).await;
     // This one is put off beyond the stream's end, and comes on the next one when it was told to.
-    client.ask(1).await;
-    let answer = in_time(client.answers.recv()).await.unwrap();
+    client.send(1).await;
+    let answer = in_time(client.evaluations.recv()).await.unwrap();
     assert_eq!(answer.id, 1);
     for first in 2..40 {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        client.converse(first..first + 1).await;
+        client.exchange(first..first + 1).await;
     }
     // More than 45 seconds of streams that live for five to ten.
     let streams = server.streams.load(Ordering::SeqCst);
@@ -85,19 +85,19 @@ async fn a_server_that_joins_is_asked_too() {
     let book = Arc::new(Book::default());
     book.0.lock().push(one.address().parse().unwrap());
     let mut client = Client::renewing(link(&book), LONG, Duration::from_millis(20));
-    client.converse(0..3).await;
+    client.exchange(0..3).await;
     book.0.lock().push(other.address().parse().unwrap());
     let asked = |server: &Arc<Server>| server.requests.load(Ordering::SeqCst);
     let mut next = 3;
     let both = async {
         while asked(&second) == 0 {
-            client.converse(next..next + 3).await;
+            client.exchange(next..next + 3).await;
             next += 3;
         }
         // And the first one is not forgotten.
         let so_far = asked(&first);
         while asked(&first) == so_far {
-            client.converse(next..next + 3).await;
+            client.exchange(next..next + 3).await;
             next += 3;
         }
     };

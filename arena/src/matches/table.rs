@@ -6,6 +6,7 @@
 use std::time::Instant;
 
 use games::{Action, Game, Player as Side};
+use network::batched::BatchedEvaluator;
 use search::{Evaluation, LeafId};
 
 use super::{
@@ -13,10 +14,7 @@ use super::{
     plan::{Plan, Slot, seat_key},
     record::{GameRecord, Result as GameResult},
 };
-use crate::{
-    evaluator::Evaluator,
-    players::{Player, PlayerError, Progress, Seat, uci::UciError},
-};
+use crate::players::{Player, PlayerError, Progress, Seat, uci::UciError};
 
 /// A game in progress.
 struct Playing<G: Game> {
@@ -36,7 +34,7 @@ pub(super) struct Table<'a, G: Game> {
     rules: &'a G::Rules,
     players: &'a [Player<G>],
     /// Those of players who share a network are one.
-    evaluators: Vec<Evaluator<G>>,
+    evaluators: Vec<BatchedEvaluator<G>>,
     /// Which of them a player asks.
     evaluator_of: Vec<usize>,
     places: Vec<Option<Playing<G>>>,
@@ -58,7 +56,7 @@ impl<'a, G: Game> Table<'a, G> {
         thread: usize,
         places: usize,
     ) -> Self {
-        let mut evaluators: Vec<Evaluator<G>> = Vec::new();
+        let mut evaluators: Vec<BatchedEvaluator<G>> = Vec::new();
         let mut evaluator_of = Vec::new();
         for (number, player) in players.iter().enumerate() {
             let shared =
@@ -218,7 +216,7 @@ impl<G: Game> Playing<G> {
         &mut self,
         place: usize,
         side: usize,
-        evaluator: Option<&mut Evaluator<G>>,
+        evaluator: Option<&mut BatchedEvaluator<G>>,
     ) -> Result<Option<Action>, PlayerError> {
         match (&mut self.seats[side], evaluator) {
             (Seat::Search { search, temperature }, Some(evaluator)) => loop {
@@ -231,8 +229,8 @@ impl<G: Game> Playing<G> {
                 if search.is_waiting() {
                     return Ok(None);
                 }
-                search.gather(|leaf| evaluator.ask(place, &leaf));
-                evaluator.hand_out_known(|_, leaf, evaluation| search.apply(leaf, evaluation))?;
+                search.gather(|leaf| evaluator.add(place, &leaf));
+                evaluator.take_known(|_, leaf, evaluation| search.apply(leaf, evaluation))?;
             },
             (Seat::Search { .. }, None) => Err(PlayerError::NoChoice("a search without evaluator".into())),
             (Seat::Chooser(chooser), _) => chooser

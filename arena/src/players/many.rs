@@ -1,10 +1,10 @@
 //! Many positions searched at once, each by itself: what measurements of play need.
 
 use games::Game;
+use network::batched::BatchedEvaluator;
 use search::{Decision, GameKey, Search, Settings};
 
 use super::PlayerError;
-use crate::evaluator::Evaluator;
 
 /// Searches in progress at once.
 const AT_ONCE: usize = 64;
@@ -17,7 +17,7 @@ pub fn decide_all<G: Game>(
     states: &[G],
     settings: &Settings,
     seed: u64,
-    evaluator: &mut Evaluator<G>,
+    evaluator: &mut BatchedEvaluator<G>,
 ) -> Result<Vec<Decision>, PlayerError> {
     let mut decisions = Vec::with_capacity(states.len());
     for (block, states) in states.chunks(AT_ONCE).enumerate() {
@@ -34,9 +34,8 @@ pub fn decide_all<G: Game>(
             for slot in 0..searches.len() {
                 // Until it waits: what is known already needs no batch.
                 while !searches[slot].is_decided() && !searches[slot].is_waiting() {
-                    searches[slot].gather(|leaf| evaluator.ask(slot, &leaf));
-                    evaluator
-                        .hand_out_known(|slot, leaf, evaluation| searches[slot].apply(leaf, evaluation))?;
+                    searches[slot].gather(|leaf| evaluator.add(slot, &leaf));
+                    evaluator.take_known(|slot, leaf, evaluation| searches[slot].apply(leaf, evaluation))?;
                 }
             }
             if searches.iter().all(Search::is_decided) {

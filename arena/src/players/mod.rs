@@ -25,17 +25,18 @@ pub mod uci;
 use std::{any::TypeId, sync::Arc};
 
 use games::{Game, chess::Chess, connect_four::ConnectFour};
+use network::batched::{BatchedEvaluator, EvaluationSource};
 use search::{GameKey, Search, Settings};
 
 pub use networks::{NetworkOptions, Networks, OpenedNetwork};
 pub use seat::{Chooser, Progress, Seat};
 pub use solo::Solo;
 
-use crate::{
-    evaluator::{Evaluator, Source},
-    model_file::{self, ModelError},
-    network::{NetworkError, local::OpenError, remote::ConnectError},
+use network::{
+    ModelError, NetworkError,
+    client::{local::OpenError, remote::ConnectError},
 };
+
 use perfect::Solvers;
 use spec::{Kind, Spec};
 use thinker::ThinkError;
@@ -112,7 +113,7 @@ impl<G: Game> Player<G> {
             Kind::Model(name, search) => {
                 let network = networks.open(name)?;
                 let encoding =
-                    model_file::encoding_of::<G>(&network.description().layout, &name.to_string())?;
+                    network::file::encoding_of::<G>(&network.description().layout, &name.to_string())?;
                 Mind::Search {
                     settings: search.settings(network.search()),
                     temperature: search.temperature,
@@ -152,7 +153,7 @@ impl<G: Game> Player<G> {
         settings: Settings,
     ) -> Result<Self, PlayerError> {
         let description = network.description();
-        let encoding = model_file::encoding_of::<G>(&description.layout, &description.version)?;
+        let encoding = network::file::encoding_of::<G>(&description.layout, &description.version)?;
         Ok(Self {
             name,
             mind: Mind::Search {
@@ -191,7 +192,7 @@ impl<G: Game> Player<G> {
     }
 
     /// An evaluator for its searches; `thread` says which of the network's copies answers. `None` where it does not search.
-    pub fn evaluator(&self, thread: usize) -> Option<Evaluator<G>> {
+    pub fn evaluator(&self, thread: usize) -> Option<BatchedEvaluator<G>> {
         let Mind::Search {
             network, encoding, ..
         } = &self.mind
@@ -200,8 +201,8 @@ impl<G: Game> Player<G> {
         };
         let source = network
             .as_ref()
-            .map_or(Source::Uniform, |network| network.source(thread));
-        Some(Evaluator::new(source, *encoding))
+            .map_or(EvaluationSource::Uniform, |network| network.source(thread));
+        Some(BatchedEvaluator::new(source, *encoding))
     }
 
     /// The player in a game that begins at `start`. All its draws belong to `key`.

@@ -2,16 +2,13 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use actor::cache::Cache;
+use network::batched::EvaluationSource;
+use network::{
+    Description, ModelFile, ModelName, Network, RemoteNetwork, cache::Cache, client::local::Opener,
+};
 use service::config::{Provider, SearchConfig, SecurityConfig};
 
 use super::PlayerError;
-use crate::{
-    evaluator::Source,
-    model_file::ModelFile,
-    model_name::ModelName,
-    network::{Description, Network, RemoteNetwork, local::Opener},
-};
 
 /// How networks are opened.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -172,8 +169,8 @@ impl OpenedNetwork {
     }
 
     /// Who answers the questions of one thread.
-    pub fn source(&self, thread: usize) -> Source {
-        Source::Network {
+    pub fn source(&self, thread: usize) -> EvaluationSource {
+        EvaluationSource::Network {
             network: Arc::clone(&self.copies[thread % self.copies.len()]),
             cache: self.cache.clone(),
         }

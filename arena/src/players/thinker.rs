@@ -13,12 +13,10 @@ use std::{
 };
 
 use games::{Action, Game, IllegalAction};
+use network::batched::{BatchedEvaluator, EvaluationCounts};
 use search::{ApplyError, Counters, Decision, Depths, GameKey, Search, Settings};
 
-use crate::{
-    evaluator::{Counts, Evaluator},
-    network::NetworkError,
-};
+use network::NetworkError;
 
 /// Traversals between two looks at the clock, at most: gray and terminal ones need no network.
 const SLICE: u32 = 512;
@@ -58,12 +56,12 @@ pub enum Ended {
 #[derive(Debug)]
 pub struct Thinker<G: Game> {
     search: Search<G>,
-    evaluator: Evaluator<G>,
+    evaluator: BatchedEvaluator<G>,
 }
 
 impl<G: Game> Thinker<G> {
     /// Begins at `state`. The settings' number of traversals does not matter: [`Limits`] say when to end.
-    pub fn new(state: G, settings: Settings, key: GameKey, evaluator: Evaluator<G>) -> Self {
+    pub fn new(state: G, settings: Settings, key: GameKey, evaluator: BatchedEvaluator<G>) -> Self {
         Self {
             search: Search::new(state, settings, key),
             evaluator,
@@ -94,7 +92,7 @@ impl<G: Game> Thinker<G> {
                 return Ok(Ended::Visits);
             }
             if let Err(error) = self.step() {
-                self.evaluator.drop_questions();
+                self.evaluator.clear();
                 self.search.abandon();
                 return Err(error);
             }
@@ -115,8 +113,8 @@ impl<G: Game> Thinker<G> {
     /// One batch.
     fn step(&mut self) -> Result<(), ThinkError> {
         let Self { search, evaluator } = self;
-        search.gather(|leaf| evaluator.ask(0, &leaf));
-        evaluator.hand_out_known(|_, leaf, evaluation| search.apply(leaf, evaluation))?;
+        search.gather(|leaf| evaluator.add(0, &leaf));
+        evaluator.take_known(|_, leaf, evaluation| search.apply(leaf, evaluation))?;
         evaluator.flush(|_, leaf, evaluation| search.apply(leaf, evaluation).map_err(ThinkError::from))
     }
 
@@ -164,12 +162,12 @@ impl<G: Game> Thinker<G> {
     }
 
     /// How its evaluations were answered.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> EvaluationCounts {
         self.evaluator.counts()
     }
 
     /// Ends this search and gives its evaluator to another.
-    pub fn into_evaluator(self) -> Evaluator<G> {
+    pub fn into_evaluator(self) -> BatchedEvaluator<G> {
         self.evaluator
     }
 }

@@ -14,7 +14,6 @@ use std::{
 
 use anyhow::Context as _;
 use arena::{
-    ModelName,
     matches::conduct::Ended,
     players::Networks,
     rating::{
@@ -24,6 +23,7 @@ use arena::{
     statistics::{EloModel, Sprt, SprtSettings, Verdict},
 };
 use checkpoints::{CANDIDATE, LATEST, Repository, Version};
+use network::ModelName;
 use parking_lot::Mutex;
 use service::config::RunConfig;
 use tokio::task::JoinHandle;

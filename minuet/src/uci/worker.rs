@@ -11,12 +11,12 @@ use std::{
 };
 
 use arena::{
-    Evaluator, Thinker,
-    evaluator::Source,
+    Thinker,
     players::NetworkOptions,
     players::thinker::{Limits as ThinkLimits, ThinkError},
 };
 use games::{Action, chess::Chess};
+use network::batched::{BatchedEvaluator, EvaluationSource};
 use parking_lot::Mutex;
 use search::{GameKey, Reuse, Settings};
 
@@ -120,7 +120,7 @@ pub fn run(jobs: &Receiver<Job>, events: &SyncSender<Event>) {
 
 #[derive(Default)]
 struct Worker {
-    source: Option<Source>,
+    source: Option<EvaluationSource>,
     /// Why there is no network.
     failure: Option<String>,
     tree: Option<Tree>,
@@ -208,7 +208,7 @@ impl Worker {
             run_seed: task.began.elapsed().as_nanos() as u64,
             game: task.id,
         };
-        let evaluator = Evaluator::new(source, ());
+        let evaluator = BatchedEvaluator::new(source, ());
         Ok(Tree {
             thinker: Thinker::new(Rooted::new(root, &task.only), settings.clone(), key, evaluator),
             setup: task.setup.clone(),

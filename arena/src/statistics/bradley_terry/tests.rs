@@ -44,7 +44,10 @@ fn minorisation(points: &[Vec<f64>]) -> Vec<f64> {
             }
         }
     }
-    let elo: Vec<f64> = strengths.iter().map(|strength| 400.0 * strength.log10()).collect();
+    let elo: Vec<f64> = strengths
+        .iter()
+        .map(|strength| 400.0 * strength.log10())
+        .collect();
     let mean = elo.iter().sum::<f64>() / count as f64;
     elo.iter().map(|elo| elo - mean).collect()
 }
@@ -86,7 +89,9 @@ fn intervals_contain_the_truth_in_95_percent_of_cases() {
 #[test]
 fn two_players_get_the_estimate_of_their_match() {
     let pairs = [40, 120, 300, 180, 90];
-    let rating = BradleyTerry::fit(2, &[encounter([1, 0], pairs)]).rating(1).unwrap();
+    let rating = BradleyTerry::fit(2, &[encounter([1, 0], pairs)])
+        .rating(1)
+        .unwrap();
     let estimate = Estimate::of(&Pentanomial(pairs)).unwrap();
     assert!((rating.elo - estimate.elo.unwrap()).abs() < 0.5);
     let [Some(low), Some(high)] = estimate.elo_interval else {
