@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use arena::{
     evaluator::Source,
-    player::{NetworkOptions, Networks},
+    players::{NetworkOptions, Networks},
 };
 use games::Game;
 use network::{ModelName, file::encoding_of};

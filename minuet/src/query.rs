@@ -9,8 +9,10 @@ use anyhow::{Context as _, bail};
 use arena::{
     Evaluator, Thinker,
     evaluator::Source,
-    player::{NetworkOptions, Networks},
-    thinker::{Limits, ThinkError},
+    players::{
+        NetworkOptions, Networks,
+        thinker::{Limits, ThinkError},
+    },
 };
 use games::Game;
 use launcher::up::addresses::Addresses;

@@ -26,8 +26,7 @@ use crate::{
         play,
         standing::{PairingStanding, Tested},
     },
-    player::{NetworkOptions, Networks},
-    spec::SearchSpec,
+    players::{NetworkOptions, Networks, spec::SearchSpec},
     statistics::{EloModel, Sprt, SprtSettings, Verdict},
 };
 

@@ -9,7 +9,7 @@ use network::NetworkError;
 
 use crate::{
     matches::{FolderError, MatchError, OpeningError, PlanError},
-    player::PlayerError,
+    players::PlayerError,
     statistics::sprt::SprtError,
 };
 

@@ -28,7 +28,7 @@ use network::ModelName;
 
 use crate::{
     matches::conduct::Ended,
-    player::Networks,
+    players::Networks,
     statistics::{Rated, Sprt, Verdict},
 };
 

@@ -15,7 +15,7 @@ use std::{
 use anyhow::Context as _;
 use arena::{
     matches::conduct::Ended,
-    player::Networks,
+    players::Networks,
     rating::{
         MATCHES, RatingError,
         duel::{self, Contender, Duel, Finished},
