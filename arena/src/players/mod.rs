@@ -34,7 +34,6 @@ pub use solo::Solo;
 use network::{
     ModelError, NetworkError,
     client::{local::OpenError, remote::ConnectError},
-    file,
 };
 
 use crate::evaluator::{Evaluator, Source};
