@@ -1,13 +1,13 @@
 //! Steps: they learn, they repeat, they go on exactly where they stopped, and they refuse what is not finite.
 
 use crate::common::{all_heads, batch, batch_for, layout, model, settings, trainer};
+use config::{LearnerConfig, ModelConfig, Optimizer};
 use learner::{
     snapshot::{Snapshot, SnapshotError},
     tensors,
     train::{TrainError, Trainer},
     validation::{Measured, Validation},
 };
-use service::config::{LearnerConfig, ModelConfig, Optimizer};
 
 fn train(trainer: &mut Trainer, numbers: std::ops::Range<u64>) {
     for number in numbers {
