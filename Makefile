@@ -36,8 +36,9 @@ soak: setup ## 200 clients that misbehave, for SECONDS: the inference server sta
 chaos: setup ## random faults for SECONDS while a small run goes on: nothing acknowledged is lost
 	MINUET_CHAOS_SECONDS=$(SECONDS) cargo test --release --locked --workspace --test chaos -- --nocapture
 
-lint: setup ## formatting and clippy, warnings denied
+lint: setup ## formatting, clippy with warnings denied, openings of doc comments
 	cargo fmt --all --check
+	@python3 scripts/check_comments.py
 	cargo clippy --release --locked --workspace --all-targets -- -D warnings
 
 format: ## format the code
