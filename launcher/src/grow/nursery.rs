@@ -20,8 +20,8 @@ use config::Override;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    BadUsage,
     up::{census::Census, folder::write_whole},
-    usage::BadUsage,
 };
 
 const FOLDER: &str = "learner-grown";
