@@ -6,10 +6,12 @@ use crate::common::{batch, batch_for, layout, model, settings, trainer};
 use config::{LearnerConfig, ModelConfig, ValueHead};
 use games::RowLayout;
 use learner::{
-    export::export,
     network::{Folded, NetworkShape},
-    proof::{ProofError, Prover},
-    train::Trainer,
+    publishing::{
+        export::export,
+        proof::{ProofError, Prover},
+    },
+    training::train::Trainer,
 };
 use onnx::{Input, Metadata, PolicyHead, TowerWeights, proto::ModelProto};
 use proptest::prelude::*;

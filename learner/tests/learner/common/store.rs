@@ -12,7 +12,7 @@ use std::{
 use config::GameConfig;
 use futures::Stream;
 use games::RowLayout;
-use learner::game::TrainingGame;
+use learner::data::game::TrainingGame;
 use parking_lot::Mutex;
 use proto::v1::{
     self,
