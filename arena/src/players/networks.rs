@@ -2,10 +2,10 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use config::{Provider, SearchConfig, SecurityConfig};
 use network::{
     Description, ModelFile, ModelName, Network, RemoteNetwork, cache::Cache, client::local::Opener,
 };
-use service::config::{Provider, SearchConfig, SecurityConfig};
 
 use super::PlayerError;
 use crate::evaluator::Source;
