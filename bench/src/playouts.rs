@@ -28,7 +28,6 @@ use network::{
 use onnx::Metadata;
 use search::{ApplyError, Counters, GameKey, Search, Settings};
 use serde::Serialize;
-use service::config;
 
 use super::{
     inference::{machine::Cores, positions::Positions},

@@ -2,11 +2,11 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use config::{Provider, SearchConfig, SecurityConfig};
 use network::batched::EvaluationSource;
 use network::{
     Description, ModelFile, ModelName, Network, RemoteNetwork, cache::Cache, client::local::Opener,
 };
-use service::config::{Provider, SearchConfig, SecurityConfig};
 
 use super::PlayerError;
 

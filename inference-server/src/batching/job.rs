@@ -37,15 +37,15 @@ pub struct Job {
     pub cause: Option<Cause>,
     /// When it was queued.
     pub queued: Instant,
-    named: Named,
-    asked: Asked,
-    starts: Starts,
+    pub(super) named: Named,
+    pub(super) asked: Asked,
+    pub(super) starts: Starts,
     /// The positions to be computed, where others are known already; empty: all.
-    todo: Vec<u32>,
+    pub(super) todo: Vec<u32>,
     /// Hashes of all positions' questions; empty where there is no cache.
-    hashes: Vec<u64>,
-    reply_to: ReplyTo,
-    answer: Mutex<Partial>,
+    pub(super) hashes: Vec<u64>,
+    pub(super) reply_to: ReplyTo,
+    pub(super) answer: Mutex<Partial>,
 }
 
 /// Some positions of a job: all that are to be computed, unless the job is larger than a batch.

@@ -10,7 +10,6 @@ use games::{Game, catalogue};
 use network::{model::Model, provider::Provider};
 use proto::v1;
 use serde_json::json;
-use service::config;
 
 use super::{
     hex,

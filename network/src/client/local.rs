@@ -10,7 +10,6 @@ use crate::{
     provider::Provider,
     softmax::softmax,
 };
-use service::config;
 
 use super::{Description, Network, NetworkError, PositionBatch, Predictions};
 use crate::file::ModelFile;

@@ -32,7 +32,7 @@ use tokio::time::Instant;
 use crate::requests::{
     refusal::Refusal,
     request::{Asked, Priority, Wants},
-    response::{Evaluation, Policy},
+    response::{self, Evaluation},
 };
 
 /// Name of the input that says of which actions priors are wanted.
@@ -335,9 +335,9 @@ impl Form {
             policy,
         } = evaluation;
         let policy = match policy {
-            Policy::Priors(numbers) | Policy::Logits(numbers) => numbers,
+            response::Policy::Priors(numbers) | response::Policy::Logits(numbers) => numbers,
             // Half precision is not what was wanted.
-            Policy::HalfPriors(_) => Vec::new(),
+            response::Policy::HalfPriors(_) => Vec::new(),
         };
         let (name, width, policy) = match self.policy {
             Policy::Logits(width) => (POLICY, width, policy),
