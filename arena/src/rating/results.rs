@@ -201,7 +201,7 @@ impl Results {
         self.lines.push(line.clone());
         let ratings = Ratings::of(&self.lines, None);
         let interval = |rated: Rating| [rated.low, rated.high];
-        let (candidate, best) = (ratings.rating(&line.candidate), ratings.rated(&best));
+        let (candidate, best) = (ratings.rating(&line.candidate), ratings.rating(&best));
         line.elo = candidate.map(|rated| rated.elo);
         line.elo_interval = candidate.map(interval);
         line.best_elo = best.map(|rated| rated.elo);
