@@ -10,13 +10,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ::network::batched::{BatchedEvaluator, EvaluationSource};
 use arena::{
     Thinker,
     players::NetworkOptions,
     players::thinker::{Limits as ThinkLimits, ThinkError},
 };
 use games::{Action, chess::Chess};
-use network::batched::{BatchedEvaluator, EvaluationSource};
 use parking_lot::Mutex;
 use search::{GameKey, Reuse, Settings};
 
