@@ -1,7 +1,7 @@
-//! One thread's games, evaluated together.
+//! The games of one thread, evaluated together.
 //!
-//! Every game goes on until a search of it waits for a network; then all that wait for the same network are evaluated in one
-//! batch. A game has one player thinking at a time, so its number at the table says who is answered.
+//! Every game continues until its search waits for a network. Then all positions that wait for the same network are evaluated in
+//! one batch. In each game one player thinks at a time, so the game's place in the table identifies the waiting search.
 
 use std::time::Instant;
 
@@ -33,18 +33,18 @@ pub(super) struct Table<'a, G: Game> {
     plan: &'a Plan,
     rules: &'a G::Rules,
     players: &'a [Player<G>],
-    /// Those of players who share a network are one.
+    /// One evaluator for each network. Players with the same network share one.
     evaluators: Vec<BatchedEvaluator<G>>,
-    /// Which of them a player asks.
+    /// Index of each player's evaluator; `usize::MAX` for a player that does not search.
     evaluator_of: Vec<usize>,
     places: Vec<Option<Playing<G>>>,
 }
 
-/// What became of a game when it went on.
-enum Went {
-    /// It waits for a network.
+/// State of a game after it was continued.
+enum Advanced {
+    /// The game waits for a network.
     Waiting,
-    /// It is over.
+    /// The game is over.
     Over(GameRecord),
 }
 
@@ -72,7 +72,7 @@ impl<'a, G: Game> Table<'a, G> {
                     evaluators.push(evaluator);
                     evaluators.len() - 1
                 }
-                // It does not search.
+                // The player does not search.
                 (None, None) => usize::MAX,
             };
             evaluator_of.push(place);
@@ -87,12 +87,12 @@ impl<'a, G: Game> Table<'a, G> {
         }
     }
 
-    /// Whether a game can be begun.
+    /// True if another game can begin.
     pub(super) fn has_room(&self) -> bool {
         self.places.iter().any(Option::is_none)
     }
 
-    /// Whether no game is played.
+    /// True if no game is in progress.
     pub(super) fn is_empty(&self) -> bool {
         self.places.iter().all(Option::is_none)
     }
@@ -112,7 +112,7 @@ impl<'a, G: Game> Table<'a, G> {
             let key = seat_key(self.plan.seed, slot.game, side);
             let mut seat = player
                 .seat(&start, key)
-                .map_err(|source| self.trouble(slot, side, source))?;
+                .map_err(|source| self.player_error(slot, side, source))?;
             for &action in &opening.actions {
                 seat.played(action).map_err(|error| fault(error.to_string()))?;
             }
@@ -135,11 +135,11 @@ impl<'a, G: Game> Table<'a, G> {
         Ok(())
     }
 
-    /// Takes every game as far as it goes without a network; gives those that are over.
+    /// Continues every game until it waits for a network. Returns the games that are over.
     pub(super) fn advance(&mut self) -> Result<Vec<GameRecord>, MatchError> {
         let mut over = Vec::new();
         for place in 0..self.places.len() {
-            if let Went::Over(record) = self.advance_one(place)? {
+            if let Advanced::Over(record) = self.advance_one(place)? {
                 self.places[place] = None;
                 over.push(record);
             }
@@ -147,35 +147,35 @@ impl<'a, G: Game> Table<'a, G> {
         Ok(over)
     }
 
-    fn advance_one(&mut self, place: usize) -> Result<Went, MatchError> {
+    fn advance_one(&mut self, place: usize) -> Result<Advanced, MatchError> {
         let Some(playing) = self.places[place].as_mut() else {
-            return Ok(Went::Waiting);
+            return Ok(Advanced::Waiting);
         };
         let slot = playing.slot;
         loop {
             if let Some(record) = playing.finished(self.plan) {
-                return Ok(Went::Over(record));
+                return Ok(Advanced::Over(record));
             }
             let side = playing.state.to_move().index();
             let player = slot.players[side];
             let chosen = playing.think(place, side, self.evaluators.get_mut(self.evaluator_of[player]));
             let action = match chosen {
                 Ok(Some(action)) => action,
-                Ok(None) => return Ok(Went::Waiting),
+                Ok(None) => return Ok(Advanced::Waiting),
                 Err(PlayerError::Uci(error @ UciError::Illegal { .. })) => {
                     tracing::warn!(game = slot.game, "{error}: the game is lost");
-                    return Ok(Went::Over(playing.lost_by(side, self.plan)));
+                    return Ok(Advanced::Over(playing.lost_by(side, self.plan)));
                 }
-                Err(source) => return Err(self.trouble(slot, side, source)),
+                Err(source) => return Err(self.player_error(slot, side, source)),
             };
             if let Err(error) = playing.play(action) {
                 let source = PlayerError::NoChoice(format!("{}: {error}", self.players[player].name()));
-                return Err(self.trouble(slot, side, source));
+                return Err(self.player_error(slot, side, source));
             }
         }
     }
 
-    /// Evaluates everything that waits, and hands out the answers.
+    /// Evaluates all waiting positions and passes the evaluations to their searches.
     pub(super) fn evaluate(&mut self) -> Result<(), MatchError> {
         let Self {
             evaluators,
@@ -187,7 +187,7 @@ impl<'a, G: Game> Table<'a, G> {
         for (number, evaluator) in evaluators.iter_mut().enumerate() {
             let answered: Result<(), PlayerError> = evaluator.flush(|place, leaf, evaluation| {
                 match places.get_mut(place).and_then(Option::as_mut) {
-                    Some(playing) => playing.answer(leaf, evaluation),
+                    Some(playing) => playing.apply(leaf, evaluation),
                     None => Ok(()),
                 }
             });
@@ -202,7 +202,7 @@ impl<'a, G: Game> Table<'a, G> {
         Ok(())
     }
 
-    fn trouble(&self, slot: Slot, side: usize, source: PlayerError) -> MatchError {
+    fn player_error(&self, slot: Slot, side: usize, source: PlayerError) -> MatchError {
         MatchError::Player {
             player: self.players[slot.players[side]].name().into(),
             source: Box::new(source),
@@ -211,7 +211,7 @@ impl<'a, G: Game> Table<'a, G> {
 }
 
 impl<G: Game> Playing<G> {
-    /// The action of whoever is to act, once there is one.
+    /// The action of the player to act; `None` while its search waits for a network.
     fn think(
         &mut self,
         place: usize,
@@ -243,7 +243,7 @@ impl<G: Game> Playing<G> {
         }
     }
 
-    fn answer(&mut self, leaf: LeafId, evaluation: Evaluation<'_>) -> Result<(), PlayerError> {
+    fn apply(&mut self, leaf: LeafId, evaluation: Evaluation<'_>) -> Result<(), PlayerError> {
         match &mut self.seats[self.state.to_move().index()] {
             Seat::Search { search, .. } => Ok(search.apply(leaf, evaluation)?),
             Seat::Chooser(_) => Ok(()),

@@ -269,7 +269,7 @@ fn search(tree: &mut Tree, task: &Task, events: &SyncSender<Event>) -> Result<Be
     if let Err(error) = ended {
         return Err(match error {
             ThinkError::Network(error) => error.to_string(),
-            ThinkError::Answer(error) => error.to_string(),
+            ThinkError::Apply(error) => error.to_string(),
         });
     }
     watch.show(&tree.thinker);
