@@ -2,7 +2,7 @@
 
 use actor::check::{
     rules,
-    search::{Answer, Followed, Question, follow},
+    search::{Followed, LeafInput, LeafOutput, follow},
 };
 use config::Reuse;
 use games::Game as _;
@@ -16,31 +16,22 @@ use crate::{
 };
 
 /// What the test's inference server says, without the server.
-fn network(questions: &[Question]) -> Result<Vec<Answer>, String> {
+fn network(inputs: &[LeafInput]) -> Result<Vec<LeafOutput>, String> {
     let request = EvaluateRequest {
-        indices: questions
-            .iter()
-            .flat_map(|question| question.row.clone())
-            .collect(),
-        legal_actions: questions
-            .iter()
-            .flat_map(|question| question.legal.clone())
-            .collect(),
-        legal_counts: questions
-            .iter()
-            .map(|question| question.legal.len() as u32)
-            .collect(),
+        indices: inputs.iter().flat_map(|input| input.row.clone()).collect(),
+        legal_actions: inputs.iter().flat_map(|input| input.legal.clone()).collect(),
+        legal_counts: inputs.iter().map(|input| input.legal.len() as u32).collect(),
         ..EvaluateRequest::default()
     };
     let reply = answer(&request, &TicTacToe::layout(()), "first".into());
     let mut priors = Vec::new();
     proto::priors::decode(&reply.priors, request.legal_actions.len(), &mut priors).unwrap();
     let mut priors = priors.into_iter();
-    Ok(questions
+    Ok(inputs
         .iter()
         .zip(reply.values)
-        .map(|(question, value)| Answer {
-            priors: priors.by_ref().take(question.legal.len()).collect(),
+        .map(|(input, value)| LeafOutput {
+            priors: priors.by_ref().take(input.legal.len()).collect(),
             value,
         })
         .collect())

@@ -1,4 +1,4 @@
-//! Solves problems of the generator game: many searches side by side, whose leaves are evaluated in one batch.
+//! Solves problems of the generator game by many searches at once, whose leaves are evaluated in one batch.
 
 use games::{
     Action, Game, IllegalAction,
