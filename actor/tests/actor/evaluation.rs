@@ -1,4 +1,4 @@
-//! The stream to the inference server, and what ends it.
+//! The stream to the inference server: retries, new streams, and errors that end it.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -112,14 +112,14 @@ impl Client {
 pub const LONG: Duration = Duration::from_secs(30);
 
 #[tokio::test]
-async fn what_passes_is_tried_again_until_it_has_passed() {
+async fn temporary_errors_are_retried_until_the_request_succeeds() {
     let server = Server::new(|nth| match nth {
         0 | 4 => Fate::Error(Code::Unavailable),
         1 => Fate::Error(Code::ResourceExhausted),
-        2 => Fate::Nonsense,
+        2 => Fate::Malformed,
         3 => Fate::Error(Code::NotFound),
         5 | 9 => Fate::Break,
-        _ => Fate::Answer,
+        _ => Fate::Evaluate,
     });
     let process = Process::start(server.routes()).await;
     let mut client = Client::start(&process.address(), LONG);
@@ -134,8 +134,8 @@ async fn what_passes_is_tried_again_until_it_has_passed() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_silent_is_left_for_a_new_stream() {
-    let server = Server::new(|nth| if nth < 2 { Fate::Silence } else { Fate::Answer });
+async fn a_silent_stream_is_replaced_by_a_new_one() {
+    let server = Server::new(|nth| if nth < 2 { Fate::Silence } else { Fate::Evaluate });
     let process = Process::start(server.routes()).await;
     let mut client = Client::start(&process.address(), Duration::from_millis(300));
     client.exchange(0..2).await;
@@ -143,8 +143,8 @@ async fn a_server_that_is_silent_is_left_for_a_new_stream() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_killed_and_started_again_answers_what_was_asked_before() {
-    let server = Server::new(|nth| if nth < 2 { Fate::Silence } else { Fate::Answer });
+async fn requests_are_sent_again_to_a_server_that_was_killed_and_restarted() {
+    let server = Server::new(|nth| if nth < 2 { Fate::Silence } else { Fate::Evaluate });
     let process = Process::start(server.routes()).await;
     let mut client = Client::start(&process.address(), LONG);
     client.send(0).await;
@@ -164,8 +164,8 @@ async fn a_server_that_is_killed_and_started_again_answers_what_was_asked_before
 }
 
 #[tokio::test]
-async fn nonsense_without_end_is_an_error() {
-    let server = Server::new(|_| Fate::Nonsense);
+async fn too_many_malformed_replies_are_an_error() {
+    let server = Server::new(|_| Fate::Malformed);
     let process = Process::start(server.routes()).await;
     let client = Client::start(&process.address(), LONG);
     client.send(0).await;
@@ -176,12 +176,12 @@ async fn nonsense_without_end_is_an_error() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_refused_request_stops_the_actor_with_the_servers_words() {
+async fn a_refused_request_stops_the_actor_with_the_message_of_the_server() {
     let server = Server::new(|nth| {
         if nth == 5 {
             Fate::Error(Code::InvalidArgument)
         } else {
-            Fate::Answer
+            Fate::Evaluate
         }
     });
     let store = Store::good();
@@ -231,7 +231,7 @@ async fn a_model_of_another_game_stops_the_actor_before_and_during_play() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_service_of_another_kind_is_an_error_at_once() {
+async fn another_kind_of_service_is_an_error_at_once() {
     let store = Store::good();
     let folder = tempfile::tempdir().unwrap();
     let process = Process::start(store.routes()).await;
