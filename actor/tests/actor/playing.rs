@@ -111,7 +111,7 @@ async fn temporary_failures_of_the_server_change_no_game() {
     let moody = Server::new(|nth| match nth % 40 {
         7 => Fate::Error(tonic::Code::Unavailable),
         13 => Fate::Error(tonic::Code::ResourceExhausted),
-        19 => Fate::Nonsense,
+        19 => Fate::Malformed,
         31 => Fate::Break,
         _ => Fate::Evaluate,
     });
