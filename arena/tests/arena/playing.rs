@@ -182,7 +182,7 @@ fn an_interrupted_match_continues_and_counts_no_game_twice() {
     fs::write(path.join("games.jsonl"), damaged).unwrap();
     let said = longer.folder(&path).unwrap_err().to_string();
     assert!(
-        said.contains("games.jsonl, line 1: its opening is longer"),
+        said.contains("games.jsonl, line 1: the opening is longer"),
         "{said}"
     );
 }
