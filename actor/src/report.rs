@@ -1,4 +1,4 @@
-//! What the actor says about itself: metrics every second, a line in the log every ten.
+//! Publishes the metrics every second and logs a line about progress every ten seconds.
 
 use std::{
     sync::Arc,
@@ -9,29 +9,33 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     cache::Cache,
-    counters::{Snapshot, Totals},
+    metrics::{Metrics, Snapshot},
     spool::Spool,
 };
 
-const PUBLISH: Duration = Duration::from_secs(1);
-const LOG: Duration = Duration::from_secs(10);
+const PUBLISH_INTERVAL: Duration = Duration::from_secs(1);
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Publishes the counters until `stop`, and once more then.
-pub async fn run(totals: Arc<Totals>, cache: Option<Arc<Cache>>, spool: Arc<Spool>, stop: CancellationToken) {
-    Totals::describe();
-    let mut last = (Instant::now(), totals.snapshot());
-    let mut ticks = tokio::time::interval(PUBLISH);
+/// Publishes the metrics until `shutdown`, and once more at the end.
+pub async fn run(
+    metrics: Arc<Metrics>,
+    cache: Option<Arc<Cache>>,
+    spool: Arc<Spool>,
+    shutdown: CancellationToken,
+) {
+    let mut last = (Instant::now(), metrics.snapshot());
+    let mut ticks = tokio::time::interval(PUBLISH_INTERVAL);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         let stopped = tokio::select! {
             _ = ticks.tick() => false,
-            () = stop.cancelled() => true,
+            () = shutdown.cancelled() => true,
         };
-        look(&totals, cache.as_deref(), &spool);
-        totals.publish();
+        measure_levels(&metrics, cache.as_deref(), &spool);
+        metrics.publish();
         let passed = last.0.elapsed();
-        if passed >= LOG || stopped {
-            let now = totals.snapshot();
+        if passed >= LOG_INTERVAL || stopped {
+            let now = metrics.snapshot();
             log(&now.since(&last.1), passed);
             last = (Instant::now(), now);
         }
@@ -41,16 +45,16 @@ pub async fn run(totals: Arc<Totals>, cache: Option<Arc<Cache>>, spool: Arc<Spoo
     }
 }
 
-/// Levels are looked at, not counted.
-fn look(totals: &Totals, cache: Option<&Cache>, spool: &Spool) {
+/// Sets the levels of the cache and of the spool.
+fn measure_levels(metrics: &Metrics, cache: Option<&Cache>, spool: &Spool) {
     if let Some(cache) = cache {
         let contents = cache.contents();
-        totals.cache_entries.set(contents.entries);
-        totals.cache_bytes.set(contents.bytes);
+        metrics.cache_entries.set(contents.entries);
+        metrics.cache_bytes.set(contents.bytes);
     }
     let size = spool.size();
-    totals.spool_games.set(size.games);
-    totals.spool_bytes.set(size.bytes);
+    metrics.spool_games.set(size.games);
+    metrics.spool_bytes.set(size.bytes);
 }
 
 fn log(counted: &Snapshot, passed: Duration) {
@@ -67,7 +71,7 @@ fn log(counted: &Snapshot, passed: Duration) {
         actions_per_s = rate(counted.actions),
         games = counted.games,
         spool_games = counted.spool_games,
-        // Near 100: this process is the bottleneck. Low: the inference server is.
+        // Share of time in which the threads had work. Near 100: this process is the bottleneck. Low: the inference server is.
         busy_percent = (100.0 * counted.busy_us as f64 / threads_had).round() as u64,
         "self-play"
     );

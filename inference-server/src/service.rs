@@ -5,11 +5,14 @@ use std::{pin::Pin, sync::Arc};
 use proto::v1::{
     DescribeModelRequest, EvaluateReply, EvaluateRequest, ModelDescription, evaluator_server::Evaluator,
 };
-use service::door::Peer;
+use service::listener::Peer;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::{deadline, intake::Intake, job::Asked, refusal::Refusal, stream};
+use crate::{
+    intake::{Intake, deadline, stream},
+    requests::{refusal::Refusal, request::Asked},
+};
 
 /// The service.
 #[derive(Clone, Debug)]

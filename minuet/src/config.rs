@@ -6,9 +6,9 @@ use std::{
 };
 
 use clap::Args;
-use service::config::{self, Override};
+use config::{self, Override};
 
-use crate::up;
+use launcher::up;
 
 /// `minuet config`
 #[derive(Args)]

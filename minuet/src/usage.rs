@@ -1,13 +1,11 @@
 //! Arguments that cannot be used: the process exits with 2 then, and with 1 where something else went wrong.
 
-use arena::{SpecError, model_name::NoModelName};
+use arena::SpecError;
+use config::ConfigError;
 use games::{StartError, catalogue::UnknownGame};
-use service::config::ConfigError;
+use network::name::NoModelName;
 
-/// What is wrong with an argument, for the person who typed it.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct BadUsage(pub String);
+pub use launcher::BadUsage;
 
 /// Whether an error is about what was typed, or written in a configuration.
 pub fn is_bad_usage(error: &anyhow::Error) -> bool {

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use arena::player::{NetworkOptions, Networks};
+use arena::players::{NetworkOptions, Networks};
 use bytes::Bytes;
 use checkpoints::{Draft, LATEST, MODEL, Repository, Version};
+use config::{Provider, RunConfig, template};
 use games::Game;
 use onnx::{Input, Metadata, TowerShape, TowerWeights};
-use service::config::{Provider, RunConfig, template};
 
 /// The file of a network for `G`.
 pub fn file<G: Game>(seed: u64) -> Vec<u8> {
@@ -52,7 +52,7 @@ pub fn publish<G: Game>(store: &Path, seed: u64) -> Version {
         })
 }
 
-/// Networks on the plain CPU provider, whose answers never differ.
+/// Networks on the plain CPU provider, whose outputs are deterministic.
 pub fn networks() -> Networks {
     Networks::new(NetworkOptions {
         provider: Provider::Cpu,

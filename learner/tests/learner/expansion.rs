@@ -1,16 +1,18 @@
 //! The vectorised expansion equals the reference, and packing refuses what makes no sense.
 
 use crate::common::{layout, packer, row, stack, wire_batch};
+use config::GameConfig;
 use games::{PlaneStack, RowForm, RowLayout};
 use learner::{
-    batches::{BatchError, Packer},
-    expansion::Expansion,
-    game::TrainingGame,
+    data::{
+        batches::{BatchError, Packer},
+        expansion::Expansion,
+        game::TrainingGame,
+    },
     torch::{from_host, to_host},
 };
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha20Rng;
-use service::config::GameConfig;
 use tch::Device;
 
 fn check(layout: &RowLayout, rows: &[u32]) {

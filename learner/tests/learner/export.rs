@@ -3,17 +3,19 @@
 use std::path::Path;
 
 use crate::common::{batch, batch_for, layout, model, settings, trainer};
+use config::{LearnerConfig, ModelConfig, ValueHead};
 use games::RowLayout;
 use learner::{
-    export::export,
     network::{Folded, NetworkShape},
-    proof::{ProofError, Prover},
-    train::Trainer,
+    publishing::{
+        export::export,
+        proof::{ProofError, Prover},
+    },
+    training::train::Trainer,
 };
 use onnx::{Input, Metadata, PolicyHead, TowerWeights, proto::ModelProto};
 use proptest::prelude::*;
 use prost::Message as _;
-use service::config::{LearnerConfig, ModelConfig, ValueHead};
 
 /// Some steps, so that no normalisation is the identity and no block is empty.
 fn trained(layout: &RowLayout, model: &ModelConfig) -> Trainer {

@@ -1,4 +1,4 @@
-//! From the arguments to players and a plan.
+//! Opens the players and makes the plan of a match from the arguments.
 
 use std::{path::PathBuf, thread};
 
@@ -9,18 +9,18 @@ use arena::{
         Plan, openings,
         plan::{Entrant, SCHEMA},
     },
-    player::{NetworkOptions, Networks},
+    players::{NetworkOptions, Networks},
 };
 use games::Game;
 
 use super::Arguments;
 
-/// Games at once on a thread, where nothing else is said.
+/// Default number of games at once on a thread.
 const GAMES_AT_ONCE: u64 = 32;
 /// Largest batch that a network in this process is warmed for.
 const LARGEST_BATCH: usize = 256;
 
-/// A match that can begin.
+/// A match that is ready to begin.
 pub struct Setup<G: Game> {
     pub plan: Plan,
     pub rules: G::Rules,
@@ -103,7 +103,7 @@ impl<G: Game> Setup<G> {
 }
 
 fn leaves(spec: &arena::Spec) -> u32 {
-    use arena::spec::Kind;
+    use arena::players::spec::Kind;
     match &spec.kind {
         Kind::Model(_, search) => search.leaves.unwrap_or(1),
         _ => 1,

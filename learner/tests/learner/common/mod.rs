@@ -5,16 +5,16 @@ pub mod clans;
 pub mod run;
 pub mod store;
 
+use config::{LearnerConfig, ModelConfig, ValueHead};
 use games::{OtherSide, PlaneStack, RowForm, RowLayout, RowSymmetries, layout::ConstantPlane};
 use learner::{
-    batches::{HostBatch, Packer},
+    data::batches::{HostBatch, Packer},
     network::NetworkShape,
-    train::Trainer,
+    training::train::Trainer,
 };
 use proto::v1;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;
-use service::config::{LearnerConfig, ModelConfig, ValueHead};
 use tch::Device;
 
 /// Sparse planes, constant planes and a plane of ones, not in the tensor's order.
@@ -165,7 +165,7 @@ pub fn settings() -> LearnerConfig {
 }
 
 pub fn trainer(layout: &RowLayout, model: &ModelConfig, settings: &LearnerConfig, seed: u64) -> Trainer {
-    learner::device::set_threads(1);
+    learner::torch::device::set_threads(1);
     let shape = NetworkShape::new(model, settings, layout).unwrap();
     Trainer::new(&shape, layout, settings, seed, Device::Cpu).unwrap()
 }

@@ -1,0 +1,307 @@
+//! Builds the record of a game while it is played: everything needed to replay it, to check it and to train on it.
+
+use std::{
+    sync::OnceLock,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use games::{Action, Drawn, Game, IllegalAction, MoverValue, Outcome, Symmetry};
+use proto::v1::{self, GameResult, VisitTotals};
+use search::{Decision, Search};
+use sha2::{Digest as _, Sha256};
+
+use super::setup::Setup;
+use crate::{
+    GameId,
+    evaluator::{VersionId, Versions},
+};
+
+/// Reason for the end of a game.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum End {
+    /// The rules of the game, with this outcome.
+    Rules(Outcome),
+    /// The player to act has no legal action and the rules give no outcome: a draw (a score of 0 with one player).
+    NoAction,
+    /// The game has reached the run's limit of actions: a draw (a score of 0 with one player).
+    MaxActions,
+}
+
+/// The record of a game in progress.
+#[derive(Debug)]
+pub struct Record {
+    id: GameId,
+    message: v1::Game,
+    movers: Vec<u8>,
+    row_lengths: Vec<u32>,
+    /// The record's `model_versions`, in the order of their first evaluation.
+    versions: Vec<VersionId>,
+    /// Index of the newest version in `versions`.
+    newest: usize,
+}
+
+impl Record {
+    /// Begins the record of a game from the position `start` (empty for the usual one).
+    pub fn new(id: GameId, number: u64, start: String) -> Self {
+        let message = v1::Game {
+            id: id.0.to_vec().into(),
+            game_number: number,
+            start,
+            ..v1::Game::default()
+        };
+        Self {
+            id,
+            message,
+            movers: Vec::new(),
+            row_lengths: Vec::new(),
+            versions: Vec::new(),
+            newest: 0,
+        }
+    }
+
+    /// The game's id.
+    pub fn id(&self) -> GameId {
+        self.id
+    }
+
+    /// Number of actions played so far.
+    pub fn actions(&self) -> usize {
+        self.message.actions.len()
+    }
+
+    /// Actions played so far.
+    pub fn played(&self) -> &[Action] {
+        &self.message.actions
+    }
+
+    /// Notes the version of the model that made an evaluation of this game, fresh or cached.
+    pub fn evaluated_by(&mut self, version: VersionId) {
+        // The version is nearly always the newest one.
+        if self.versions.get(self.newest) == Some(&version) || self.versions.contains(&version) {
+            return;
+        }
+        let is_newest = self
+            .versions
+            .get(self.newest)
+            .is_none_or(|&newest| version > newest);
+        if is_newest {
+            self.newest = self.versions.len();
+        }
+        self.versions.push(version);
+    }
+
+    /// Adds a position: its row, the decision of the search, and the action played.
+    pub fn add<G: Game>(&mut self, state: &G, encoding: G::Encoding, decision: &Decision, action: Action) {
+        let game = &mut self.message;
+        game.actions.push(action);
+        self.movers.push(decision.mover.index() as u8);
+        let start = game.rows.len();
+        state.write_row(encoding, Symmetry::IDENTITY, &mut game.rows);
+        self.row_lengths.push((game.rows.len() - start) as u32);
+        let before = game.visits.len();
+        let index = |action| state.policy_index(encoding, Symmetry::IDENTITY, action);
+        // Once a solution is known, its next action is the policy to learn, whatever the visits are.
+        if let Some(solution) = decision.solution {
+            game.visit_actions.push(index(solution));
+            game.visits.push(decision.visits.iter().sum::<u32>().max(1));
+        } else {
+            for (&legal, &visits) in decision.actions.iter().zip(&decision.visits) {
+                if visits > 0 {
+                    game.visit_actions.push(index(legal));
+                    game.visits.push(visits);
+                }
+            }
+        }
+        game.visit_counts.push((game.visits.len() - before) as u32);
+        game.policy_surprises.push(surprise(decision));
+        game.root_values.push(decision.value.get());
+        game.model_of_position.push(self.newest as u32);
+    }
+
+    /// Completes the record.
+    pub fn finish<G: Game>(
+        self,
+        search: &Search<G>,
+        end: End,
+        evaluations: EvaluationTotals,
+        setup: &Setup<G>,
+        versions: &Versions,
+    ) -> v1::Game {
+        let outcome = match end {
+            End::Rules(outcome) => outcome,
+            End::NoAction | End::MaxActions if G::PLAYERS == 1 => Outcome::Scored(0.0),
+            End::NoAction | End::MaxActions => Outcome::Draw,
+        };
+        let result = result_of(outcome);
+        let ending = match end {
+            End::Rules(_) => search.state().ending().unwrap_or_default(),
+            End::NoAction => "no-action",
+            End::MaxActions => "max-actions",
+        };
+        let rows_vary = self
+            .row_lengths
+            .iter()
+            .any(|&length| Some(length as usize) != setup.row_len);
+        let counters = search.counters();
+        v1::Game {
+            game: G::NAME.into(),
+            options: setup.options,
+            movers: self.movers.into(),
+            rules_json: setup.rules_json.clone(),
+            row_lengths: if rows_vary { self.row_lengths } else { Vec::new() },
+            result: result.into(),
+            score: outcome.value().get(),
+            discount: discount(setup),
+            ending: ending.into(),
+            model_versions: self
+                .versions
+                .iter()
+                .map(|&version| versions.name(version).to_string())
+                .collect(),
+            run_seed: setup.run_seed,
+            search_json: setup.search_json.clone(),
+            actor: setup.actor.clone(),
+            build: build().into(),
+            tree_bytes: setup.settings.tree_bytes as u64,
+            model_providers: self
+                .versions
+                .iter()
+                .map(|&version| versions.provider(version))
+                .collect(),
+            finished_at_ms: now_ms(),
+            totals: Some(VisitTotals {
+                visits: counters.visits,
+                fresh_evaluations: evaluations.fresh,
+                cache_hits: evaluations.cache_hits,
+                terminal_visits: counters.terminal_visits,
+                duplicates_in_flight: evaluations.duplicates,
+                gray_visits: counters.gray_visits,
+            }),
+            ..self.message
+        }
+    }
+}
+
+/// Returns the record of a known solution that was not played. Every action of the solution is the policy to learn.
+///
+/// # Errors
+/// [`IllegalAction`] if the solution contains an action that the rules forbid.
+pub fn of_solution<G: Game>(
+    drawn: &Drawn<G>,
+    provenance: &str,
+    (number, id): (u64, GameId),
+    setup: &Setup<G>,
+) -> Result<v1::Game, IllegalAction> {
+    let mut record = Record::new(id, number, drawn.start.position());
+    let mut state = drawn.start.clone();
+    let length = drawn.solution.len() as i32;
+    for (&action, left) in drawn.solution.iter().zip((1..=length).rev()) {
+        let decision = Decision {
+            mover: state.to_move(),
+            actions: Vec::new(),
+            visits: Vec::new(),
+            priors: Vec::new(),
+            searched_priors: Vec::new(),
+            values: Vec::new(),
+            evaluation: MoverValue::default(),
+            value: MoverValue::new(setup.settings.discount.powi(left)),
+            solution: Some(action),
+        };
+        record.add(&state, setup.encoding, &decision, action);
+        state.play(action)?;
+    }
+    let outcome = state.outcome().unwrap_or(Outcome::Draw);
+    Ok(v1::Game {
+        game: G::NAME.into(),
+        options: setup.options,
+        movers: record.movers.into(),
+        rules_json: setup.rules_json.clone(),
+        row_lengths: if setup.row_len.is_none() {
+            record.row_lengths
+        } else {
+            Vec::new()
+        },
+        result: result_of(outcome).into(),
+        score: outcome.value().get(),
+        discount: discount(setup),
+        ending: state.ending().unwrap_or_default().into(),
+        // No network took part.
+        model_of_position: Vec::new(),
+        run_seed: setup.run_seed,
+        search_json: setup.search_json.clone(),
+        actor: setup.actor.clone(),
+        build: build().into(),
+        finished_at_ms: now_ms(),
+        provenance: provenance.into(),
+        ..record.message
+    })
+}
+
+fn result_of(outcome: Outcome) -> GameResult {
+    match outcome {
+        Outcome::Won(games::Player::First) => GameResult::FirstWon,
+        Outcome::Won(games::Player::Second) => GameResult::SecondWon,
+        Outcome::Draw => GameResult::Draw,
+        Outcome::Scored(_) => GameResult::Scored,
+    }
+}
+
+fn discount<G: Game>(setup: &Setup<G>) -> f32 {
+    if G::PLAYERS == 1 {
+        setup.settings.discount
+    } else {
+        0.0
+    }
+}
+
+fn now_ms() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_millis() as u64)
+}
+
+/// Identifies this program: its version and the first six bytes of the SHA-256 of its file.
+pub fn build() -> &'static str {
+    static BUILD: OnceLock<String> = OnceLock::new();
+    BUILD.get_or_init(|| {
+        let version = env!("CARGO_PKG_VERSION");
+        // The link of the process leads to the running program even if its file was replaced since.
+        match std::fs::read("/proc/self/exe") {
+            Ok(program) => {
+                let digest = Sha256::digest(&program);
+                let digits: String = digest[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+                format!("{version}+{digits}")
+            }
+            Err(_) => version.to_owned(),
+        }
+    })
+}
+
+/// KataGo's policy surprise: the Kullback-Leibler divergence of the visits from the network's priors, in nats, rounded to eight
+/// bits of mantissa.
+fn surprise(decision: &Decision) -> f32 {
+    let visits: f64 = decision.visits.iter().map(|&visits| f64::from(visits)).sum();
+    let divergence: f64 = decision
+        .visits
+        .iter()
+        .zip(&decision.priors)
+        .filter(|&(&visits, _)| visits > 0)
+        .map(|(&count, &prior)| {
+            let share = f64::from(count) / visits;
+            // The lower bound keeps the result finite where half precision has rounded a prior to 0.
+            share * (share / f64::from(prior).max(1e-7)).ln()
+        })
+        .sum();
+    f32::from_bits((divergence.max(0.0) as f32).to_bits() & 0xffff_0000)
+}
+
+/// Numbers of a game's evaluations, by where they came from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EvaluationTotals {
+    /// Evaluations by the network.
+    pub fresh: u64,
+    /// Evaluations from the cache.
+    pub cache_hits: u64,
+    /// Evaluations shared with an equal position that was in a batch already.
+    pub duplicates: u64,
+}

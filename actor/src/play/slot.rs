@@ -1,0 +1,172 @@
+//! One game in progress: a state machine that gathers leaves, takes evaluations, and plays moves.
+
+use games::{Drawn, Game, IllegalAction};
+use network::batched::Lookup;
+use proto::v1;
+use search::{ApplyError, Evaluation, LeafId, LeafRequest, Search};
+
+use super::{
+    record::{End, EvaluationTotals, Record},
+    setup::Setup,
+};
+use crate::{
+    GameId,
+    evaluator::{VersionId, Versions},
+    metrics::Snapshot,
+    settings::temperature,
+};
+
+/// Error: the search and the rules contradict each other. No reply of a server can cause this.
+#[derive(Debug, thiserror::Error)]
+pub enum SlotError {
+    /// The search refuses an evaluation that was checked.
+    #[error("a checked evaluation does not fit its leaf: {0}")]
+    Apply(#[from] ApplyError),
+    /// The search chose an action that the rules forbid.
+    #[error("the search chose an illegal action: {0}")]
+    Illegal(#[from] IllegalAction),
+    /// The search has no action to choose although the game is not over.
+    #[error("the search has no action to choose from after {0} actions")]
+    Nothing(usize),
+    /// The solution of a problem contains an illegal action.
+    #[error("the solution of a problem is invalid: {0}")]
+    Solution(IllegalAction),
+    /// Every game waits for an evaluation, but no request is in flight.
+    #[error("every game waits for an evaluation, but no request is in flight")]
+    Stuck,
+}
+
+/// A game in progress.
+#[derive(Debug)]
+pub(super) struct Slot<G: Game> {
+    search: Search<G>,
+    start: G,
+    /// Level of the problem. `None` for a game from its usual start.
+    level: Option<u32>,
+    record: Record,
+    evaluations: EvaluationTotals,
+    /// Sum of the results of [`Slot::uncounted`] so far.
+    counted: Snapshot,
+}
+
+impl<G: Game> Slot<G> {
+    /// Begins a game from its usual start, or from `problem` (its start and its level).
+    pub(super) fn new(setup: &Setup<G>, number: u64, id: GameId, problem: Option<(G, u32)>) -> Self {
+        let position = problem.as_ref().map(|(start, _)| start.position());
+        let level = problem.as_ref().map(|&(_, level)| level);
+        let start = problem.map_or_else(|| setup.start.clone(), |(start, _)| start);
+        let search = Search::new(start.clone(), setup.settings.clone(), id.key(setup.run_seed));
+        Self {
+            search,
+            start,
+            level,
+            record: Record::new(id, number, position.unwrap_or_default()),
+            evaluations: EvaluationTotals::default(),
+            counted: Snapshot::default(),
+        }
+    }
+
+    pub(super) fn id(&self) -> GameId {
+        self.record.id()
+    }
+
+    /// Level of the problem, and true if it is solved. `None` for a game from its usual start.
+    pub(super) fn problem(&self) -> Option<(u32, bool)> {
+        let value = self
+            .search
+            .state()
+            .outcome()
+            .map_or(0.0, |outcome| outcome.value().get());
+        Some((self.level?, value > 0.0))
+    }
+
+    /// The problem that the actions of this game do solve, with its solution (hindsight).
+    pub(super) fn in_hindsight(&self) -> Option<Drawn<G>> {
+        self.start.in_hindsight(self.record.played())
+    }
+
+    /// Number of visits since the last call, by where their evaluations came from.
+    pub(super) fn uncounted(&mut self) -> Snapshot {
+        let counters = self.search.counters();
+        let now = Snapshot {
+            visits: counters.visits,
+            gray_visits: counters.gray_visits,
+            terminal_visits: counters.terminal_visits,
+            fresh_evaluations: self.evaluations.fresh,
+            cache_hits: self.evaluations.cache_hits,
+            duplicates_in_flight: self.evaluations.duplicates,
+            ..Snapshot::default()
+        };
+        let new = now.since(&self.counted);
+        self.counted = now;
+        new
+    }
+
+    /// True if evaluations are outstanding.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.search.is_waiting()
+    }
+
+    /// True if the search of the present move is complete.
+    pub(super) fn is_decided(&self) -> bool {
+        self.search.is_decided()
+    }
+
+    /// Gathers leaves. `add` receives every leaf that needs an evaluation.
+    pub(super) fn gather(&mut self, mut add: impl FnMut(&LeafRequest<'_, G>) -> Lookup) {
+        let evaluations = &mut self.evaluations;
+        self.search.gather(|leaf| {
+            let count = match add(&leaf) {
+                Lookup::Fresh => &mut evaluations.fresh,
+                Lookup::Cached => &mut evaluations.cache_hits,
+                Lookup::Duplicate => &mut evaluations.duplicates,
+            };
+            *count += 1;
+        });
+    }
+
+    /// Applies the evaluation of one leaf.
+    pub(super) fn apply(
+        &mut self,
+        leaf: LeafId,
+        evaluation: Evaluation<'_>,
+        version: VersionId,
+    ) -> Result<(), SlotError> {
+        self.record.evaluated_by(version);
+        Ok(self.search.apply(leaf, evaluation)?)
+    }
+
+    /// Plays the move that the search has decided on. Returns the reason if that ends the game.
+    pub(super) fn play(&mut self, setup: &Setup<G>) -> Result<Option<End>, SlotError> {
+        let played = self.record.actions();
+        let temperature = temperature(&setup.temperature, played);
+        let action = self
+            .search
+            .choose(temperature)
+            .ok_or(SlotError::Nothing(played))?;
+        let decision = self.search.decision();
+        self.record
+            .add(self.search.state(), setup.encoding, &decision, action);
+        self.search.advance(action)?;
+        Ok(self.end(setup))
+    }
+
+    /// Reason for the end of the game, if it is over.
+    fn end(&self, setup: &Setup<G>) -> Option<End> {
+        if let Some(outcome) = self.search.state().outcome() {
+            return Some(End::Rules(outcome));
+        }
+        if self.record.actions() >= setup.max_actions {
+            return Some(End::MaxActions);
+        }
+        // Without an outcome, a search is complete before its first visit only if there is no legal action.
+        let has_no_action = self.search.is_decided() && self.search.decision().actions.is_empty();
+        has_no_action.then_some(End::NoAction)
+    }
+
+    /// The record of the finished game.
+    pub(super) fn finish(self, end: End, setup: &Setup<G>, versions: &Versions) -> v1::Game {
+        self.record
+            .finish(&self.search, end, self.evaluations, setup, versions)
+    }
+}

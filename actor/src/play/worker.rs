@@ -1,0 +1,361 @@
+//! A worker thread: plays many games at once with several requests in flight.
+//!
+//! The thread takes one game that can continue, lets its search gather leaves, and adds these to the open batch. A full batch
+//! is sent as a request. A partial batch is sent only when every game waits for an evaluation. The thread blocks only then, or
+//! when the largest number of requests is in flight and another batch is full.
+
+use std::{
+    collections::VecDeque,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use games::{Drawn, Game};
+use network::batched::Batcher;
+use prost::Message as _;
+use proto::v1::EvaluateRequest;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    curriculum::{self, Curriculum},
+    naming::Naming,
+    record::{self, End},
+    setup::Setup,
+    slot::{Slot, SlotError},
+};
+use crate::{
+    GameId,
+    cache::Cache,
+    evaluator::{EvaluatedRequest, StampedRequest, Versions},
+    log_throttle::LogThrottle,
+    metrics::Metrics,
+    spool::{Finished, FinishedGames},
+};
+
+/// Delay before another attempt to reserve game numbers on a disk that failed.
+const NAMING_RETRY: Duration = Duration::from_millis(500);
+/// Shortest time between two log lines about such failures.
+pub(crate) const NAMING_LOG_INTERVAL: Duration = Duration::from_secs(30);
+
+/// Data that all worker threads share.
+pub struct Shared<G: Game> {
+    /// Settings that all games have in common.
+    pub setup: Setup<G>,
+    /// Names new games.
+    pub naming: Naming,
+    /// Level of the problems.
+    pub curriculum: Curriculum,
+    /// Evaluation cache. `None`: the cache is off.
+    pub cache: Option<Arc<Cache>>,
+    /// Model versions.
+    pub versions: Arc<Versions>,
+    /// Metrics.
+    pub metrics: Arc<Metrics>,
+    /// Label or version of the model that evaluates.
+    pub model: String,
+    /// Number of games in progress on each thread.
+    pub games_per_thread: usize,
+    /// Number of rows in a full request.
+    pub rows_per_request: usize,
+    /// Largest number of requests of one thread in flight.
+    pub requests_in_flight: usize,
+    /// Log throttle for failures to reserve game numbers, shared by all threads.
+    pub(crate) naming_errors: LogThrottle,
+    /// Ends self-play. Games in progress are dropped: their numbers are not used again.
+    pub shutdown: CancellationToken,
+}
+
+/// The games of one thread.
+pub struct Worker<G: Game> {
+    shared: Arc<Shared<G>>,
+    slots: Vec<Option<Slot<G>>>,
+    /// Slots whose game can continue.
+    ready: VecDeque<usize>,
+    batcher: Batcher,
+    requests: mpsc::Sender<StampedRequest>,
+    evaluations: mpsc::Receiver<EvaluatedRequest>,
+    finished: FinishedGames,
+    /// End of the last wait, or the start of the thread.
+    busy_since: Instant,
+}
+
+/// Next action of the thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    Continue,
+    Stop,
+}
+
+impl<G: Game> Worker<G> {
+    /// Returns a worker that sends `requests`, receives their `evaluations`, and hands `finished` games to the spool.
+    pub fn new(
+        shared: Arc<Shared<G>>,
+        requests: mpsc::Sender<StampedRequest>,
+        evaluations: mpsc::Receiver<EvaluatedRequest>,
+        finished: FinishedGames,
+    ) -> Self {
+        let batcher = Batcher::new(shared.cache.clone(), shared.rows_per_request);
+        Self {
+            slots: (0..shared.games_per_thread).map(|_| None).collect(),
+            ready: (0..shared.games_per_thread).collect(),
+            batcher,
+            requests,
+            evaluations,
+            finished,
+            busy_since: Instant::now(),
+            shared,
+        }
+    }
+
+    /// Plays until the shutdown or until the channel of evaluations is closed.
+    ///
+    /// # Errors
+    /// [`SlotError`] if the search and the rules contradict each other.
+    pub fn run(mut self) -> Result<(), SlotError> {
+        self.busy_since = Instant::now();
+        while !self.shared.shutdown.is_cancelled() {
+            while let Ok(evaluated) = self.evaluations.try_recv() {
+                self.apply(&evaluated)?;
+            }
+            self.send();
+            let slot = if self.batcher.has_full() {
+                None
+            } else {
+                self.ready.pop_front()
+            };
+            let next = match slot {
+                Some(slot) => self.advance(slot)?,
+                None => self.wait()?,
+            };
+            if next == Next::Stop {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends full batches. Sends a partial batch only if no game can add to it before an evaluation arrives.
+    fn send(&mut self) {
+        let shared = &self.shared;
+        while self.batcher.in_flight() < shared.requests_in_flight {
+            let Some((id, positions)) = self.batcher.next_batch(self.ready.is_empty()) else {
+                return;
+            };
+            let request = EvaluateRequest {
+                id,
+                model: shared.model.clone(),
+                ..positions.to_request(0..positions.len(), shared.setup.row_len)
+            };
+            let request = StampedRequest {
+                request: Arc::new(request),
+                stamp: shared.versions.stamp(),
+            };
+            // The channel has room for all requests in flight. If it is closed, so is the channel of evaluations.
+            if self.requests.try_send(request).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Blocks until evaluations arrive.
+    fn wait(&mut self) -> Result<Next, SlotError> {
+        if self.batcher.in_flight() == 0 {
+            return Err(SlotError::Stuck);
+        }
+        let began = Instant::now();
+        let evaluated = self.evaluations.blocking_recv();
+        let ended = Instant::now();
+        let metrics = &self.shared.metrics;
+        metrics.waiting_us.add((ended - began).as_micros() as u64);
+        metrics.busy_us.add((began - self.busy_since).as_micros() as u64);
+        self.busy_since = ended;
+        match evaluated {
+            Some(evaluated) => {
+                self.apply(&evaluated)?;
+                Ok(Next::Continue)
+            }
+            None => Ok(Next::Stop),
+        }
+    }
+
+    /// Passes the evaluations of a request to the games that wait for them.
+    fn apply(&mut self, evaluated: &EvaluatedRequest) -> Result<(), SlotError> {
+        let Self {
+            batcher,
+            slots,
+            ready,
+            ..
+        } = self;
+        let EvaluatedRequest {
+            id,
+            version,
+            ref predictions,
+        } = *evaluated;
+        batcher.complete(id, version, predictions, |waiter, evaluation| {
+            let Some(slot) = slots.get_mut(waiter.slot).and_then(Option::as_mut) else {
+                return Ok(());
+            };
+            slot.apply(waiter.leaf, evaluation, version)?;
+            if !slot.is_waiting() {
+                ready.push_back(waiter.slot);
+            }
+            Ok(())
+        })
+    }
+
+    /// Takes a game one step further: begins it, plays a move, or gathers leaves once.
+    fn advance(&mut self, index: usize) -> Result<Next, SlotError> {
+        let Some(slot) = self.slots.get_mut(index) else {
+            return Ok(Next::Continue);
+        };
+        let slot = match slot {
+            Some(slot) => slot,
+            empty => match begin(&self.shared)? {
+                None => return Ok(Next::Stop),
+                Some(Begun::Game(new)) => empty.insert(*new),
+                Some(Begun::Recorded(finished)) => {
+                    self.ready.push_back(index);
+                    self.shared.metrics.games_recorded.add(1);
+                    return Ok(self.keep(finished));
+                }
+            },
+        };
+        if slot.is_decided() {
+            return self.play(index);
+        }
+        let batcher = &mut self.batcher;
+        let (encoding, current) = (self.shared.setup.encoding, self.shared.versions.current());
+        slot.gather(|leaf| batcher.add(index, leaf, encoding, current));
+        batcher.take_known(|waiter, evaluation, version| slot.apply(waiter.leaf, evaluation, version))?;
+        if !slot.is_waiting() {
+            // To the end of the queue, so that a game whose positions are all cached does not hold up the others.
+            self.ready.push_back(index);
+        }
+        Ok(Next::Continue)
+    }
+
+    /// Plays the move that a search has decided on. A finished game goes to the spool.
+    fn play(&mut self, index: usize) -> Result<Next, SlotError> {
+        self.ready.push_back(index);
+        let Some(slot) = self.slots.get_mut(index) else {
+            return Ok(Next::Continue);
+        };
+        let Some(mut playing) = slot.take() else {
+            return Ok(Next::Continue);
+        };
+        let end = playing.play(&self.shared.setup)?;
+        let metrics = &self.shared.metrics;
+        metrics.actions.add(1);
+        metrics.add(&playing.uncounted());
+        let Some(end) = end else {
+            *slot = Some(playing);
+            return Ok(Next::Continue);
+        };
+        if end == End::MaxActions {
+            metrics.games_cut.add(1);
+        }
+        let second = self.note_problem(&playing)?;
+        let id = playing.id();
+        let game = playing.finish(end, &self.shared.setup, &self.shared.versions);
+        let finished = Finished {
+            id,
+            bytes: game.encode_to_vec(),
+        };
+        let next = self.keep(finished);
+        match second.filter(|_| next == Next::Continue) {
+            Some(second) => Ok(self.keep(second)),
+            None => Ok(next),
+        }
+    }
+
+    /// Counts the result of a problem. For an unsolved problem, returns the record of the problem that the play did solve.
+    fn note_problem(&self, playing: &Slot<G>) -> Result<Option<Finished>, SlotError> {
+        let Shared {
+            curriculum, metrics, ..
+        } = &*self.shared;
+        let Some((level, is_solved)) = playing.problem() else {
+            return Ok(None);
+        };
+        metrics.problems_played.add(1);
+        metrics.problems_solved.add(u64::from(is_solved));
+        match curriculum.note(level, is_solved) {
+            Ok(None) => {}
+            Ok(Some(level)) => tracing::info!(level, "the level of problems is raised"),
+            Err(error) => tracing::error!(%error, "the new level of problems cannot be saved"),
+        }
+        metrics.problem_level.set(curriculum.level().into());
+        if is_solved || !curriculum.hindsight() {
+            return Ok(None);
+        }
+        let Some(drawn) = playing.in_hindsight() else {
+            return Ok(None);
+        };
+        // Without a number the second record is omitted.
+        let Ok(named) = self.shared.naming.next_game() else {
+            return Ok(None);
+        };
+        metrics.games_recorded.add(1);
+        recorded(&drawn, "hindsight", named, &self.shared.setup).map(Some)
+    }
+
+    /// Hands a finished game to the spool. Blocks while self-play is paused. Stops the thread if the spool's writer has ended;
+    /// the writer reports the reason.
+    fn keep(&self, finished: Finished) -> Next {
+        match self.finished.send(finished) {
+            Ok(()) => Next::Continue,
+            Err(_) => Next::Stop,
+        }
+    }
+}
+
+/// The next game.
+enum Begun<G: Game> {
+    /// A game that is played.
+    Game(Box<Slot<G>>),
+    /// A problem with a known solution, recorded without being played.
+    Recorded(Finished),
+}
+
+/// Begins the next game. Returns `None` at shutdown.
+fn begin<G: Game>(shared: &Shared<G>) -> Result<Option<Begun<G>>, SlotError> {
+    loop {
+        match shared.naming.next_game() {
+            Ok((number, id)) => {
+                let setup = &shared.setup;
+                let new = |problem| Begun::Game(Box::new(Slot::new(setup, number, id, problem)));
+                let key = id.key(setup.run_seed);
+                return Ok(Some(match shared.curriculum.next(&setup.rules, key) {
+                    curriculum::Next::Usual => new(None),
+                    curriculum::Next::Problem(start, level) => new(Some((start, level))),
+                    curriculum::Next::Known(drawn) => {
+                        Begun::Recorded(recorded(&drawn, "known-solution", (number, id), setup)?)
+                    }
+                }));
+            }
+            Err(error) if shared.naming_errors.allows() => {
+                tracing::error!(%error, "no game number can be reserved, trying again");
+            }
+            Err(_) => {}
+        }
+        if shared.shutdown.is_cancelled() {
+            return Ok(None);
+        }
+        thread::sleep(NAMING_RETRY);
+    }
+}
+
+/// Returns the record of a known solution as a finished game.
+fn recorded<G: Game>(
+    drawn: &Drawn<G>,
+    provenance: &str,
+    named: (u64, GameId),
+    setup: &Setup<G>,
+) -> Result<Finished, SlotError> {
+    let game = record::of_solution(drawn, provenance, named, setup).map_err(SlotError::Solution)?;
+    Ok(Finished {
+        id: named.1,
+        bytes: game.encode_to_vec(),
+    })
+}

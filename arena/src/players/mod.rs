@@ -1,0 +1,249 @@
+//! Descriptions of players, and players that are ready to choose.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`spec`] | the text that describes a player |
+//! | [`networks`] | the networks of all players, each opened once |
+//! | [`thinker`] | one search that can be stopped, prolonged and inspected at any time |
+//! | [`many`] | many positions searched at once, each by itself |
+//! | [`seat`] | a player in one game |
+//! | [`solo`] | a player who plays one game alone, not in a match |
+//! | [`solver`] | problems of the generator game, solved side by side |
+//! | [`random`], [`perfect`], [`uci`] | players that do not search in this process |
+
+pub mod many;
+pub mod networks;
+pub mod perfect;
+pub mod random;
+pub mod seat;
+pub mod solo;
+pub mod solver;
+pub mod spec;
+pub mod thinker;
+pub mod uci;
+
+use std::{any::TypeId, sync::Arc};
+
+use games::{Game, chess::Chess, connect_four::ConnectFour};
+use network::batched::{BatchedEvaluator, EvaluationSource};
+use search::{GameKey, Search, Settings};
+
+pub use networks::{NetworkOptions, Networks, OpenedNetwork};
+pub use seat::{Chooser, Progress, Seat};
+pub use solo::Solo;
+
+use network::{
+    ModelError, NetworkError,
+    client::{local::OpenError, remote::ConnectError},
+};
+
+use perfect::Solvers;
+use spec::{Kind, Spec};
+use thinker::ThinkError;
+use uci::{Engines, UciError};
+
+/// Error: a player cannot be opened or cannot continue.
+#[derive(Debug, thiserror::Error)]
+pub enum PlayerError {
+    /// The network's file cannot be found or verified.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The network cannot be loaded in this process.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The inference server cannot be used.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The network returned no evaluations.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    /// A search failed.
+    #[error(transparent)]
+    Think(#[from] ThinkError),
+    /// The search refused an evaluation.
+    #[error("an evaluation does not fit its leaf: {0}")]
+    Apply(#[from] search::ApplyError),
+    /// A UCI engine failed.
+    #[error(transparent)]
+    Uci(#[from] UciError),
+    /// The player cannot play this game.
+    #[error("{player} plays {plays} only, not {game}")]
+    Game {
+        /// Kind of the player.
+        player: &'static str,
+        /// Games that it plays.
+        plays: &'static str,
+        /// The game that was asked for.
+        game: &'static str,
+    },
+    /// A player chose no action although the game is not over.
+    #[error("{0} chose no action")]
+    NoChoice(String),
+}
+
+/// A player that is ready to play. Threads may share one.
+#[derive(Debug)]
+pub struct Player<G: Game> {
+    name: String,
+    method: Method<G>,
+}
+
+/// The way in which a player chooses its actions.
+#[derive(Debug)]
+enum Method<G: Game> {
+    Search {
+        settings: Settings,
+        temperature: f32,
+        /// `None`: uniform evaluations.
+        network: Option<Arc<OpenedNetwork>>,
+        encoding: G::Encoding,
+    },
+    Random,
+    Perfect(Solvers),
+    Uci(Arc<Engines>),
+}
+
+impl<G: Game> Player<G> {
+    /// Opens a player. Networks are opened once for all players that share `networks`.
+    ///
+    /// # Errors
+    /// [`PlayerError`] if the network is missing, damaged or for another game, or if the engine does not start.
+    pub fn open(spec: &Spec, networks: &mut Networks) -> Result<Self, PlayerError> {
+        let method = match &spec.kind {
+            Kind::Model(name, search) => {
+                let network = networks.open(name)?;
+                let encoding =
+                    network::file::encoding_of::<G>(&network.description().layout, &name.to_string())?;
+                Method::Search {
+                    settings: search.settings(network.search()),
+                    temperature: search.temperature,
+                    network: Some(network),
+                    encoding,
+                }
+            }
+            Kind::Uct(search) => Method::Search {
+                settings: search.settings(None),
+                temperature: search.temperature,
+                network: None,
+                encoding: uniform_encoding::<G>()?,
+            },
+            Kind::Random => Method::Random,
+            Kind::Perfect => {
+                only::<G, ConnectFour>("a perfect player")?;
+                Method::Perfect(Solvers::default())
+            }
+            Kind::Uci(engine) => {
+                only::<G, Chess>("a UCI engine")?;
+                Method::Uci(Arc::new(Engines::start(engine)?))
+            }
+        };
+        Ok(Self {
+            name: spec.name.clone(),
+            method,
+        })
+    }
+
+    /// Returns a player that searches with a network that is open already.
+    ///
+    /// # Errors
+    /// [`PlayerError::Model`] if the network is for another game.
+    pub fn searching(
+        name: String,
+        network: Arc<OpenedNetwork>,
+        settings: Settings,
+    ) -> Result<Self, PlayerError> {
+        let description = network.description();
+        let encoding = network::file::encoding_of::<G>(&description.layout, &description.version)?;
+        Ok(Self {
+            name,
+            method: Method::Search {
+                settings,
+                temperature: 0.0,
+                network: Some(network),
+                encoding,
+            },
+        })
+    }
+
+    /// Name of the player.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The player's network, if it has one.
+    pub fn network(&self) -> Option<&Arc<OpenedNetwork>> {
+        match &self.method {
+            Method::Search { network, .. } => network.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The player's search settings, if it searches.
+    pub fn settings(&self) -> Option<&Settings> {
+        match &self.method {
+            Method::Search { settings, .. } => Some(settings),
+            _ => None,
+        }
+    }
+
+    /// True if choosing an action blocks the thread, so that several games at once bring no speed.
+    pub fn is_blocking(&self) -> bool {
+        matches!(self.method, Method::Uci(_))
+    }
+
+    /// Returns an evaluator for the player's searches; `thread` selects the copy of the network. `None` if the player does not search.
+    pub fn evaluator(&self, thread: usize) -> Option<BatchedEvaluator<G>> {
+        let Method::Search {
+            network, encoding, ..
+        } = &self.method
+        else {
+            return None;
+        };
+        let source = network
+            .as_ref()
+            .map_or(EvaluationSource::Uniform, |network| network.source(thread));
+        Some(BatchedEvaluator::new(source, *encoding))
+    }
+
+    /// Returns the player's seat in a game that begins at `start`. `key` determines all random draws.
+    ///
+    /// # Errors
+    /// [`PlayerError`] if an engine does not start.
+    pub fn seat(&self, start: &G, key: GameKey) -> Result<Seat<G>, PlayerError> {
+        Ok(match &self.method {
+            Method::Search {
+                settings,
+                temperature,
+                ..
+            } => Seat::Search {
+                search: Box::new(Search::new(start.clone(), settings.clone(), key)),
+                temperature: *temperature,
+            },
+            Method::Random => Seat::Chooser(Box::new(random::Random::new(key))),
+            Method::Perfect(solvers) => Seat::Chooser(Box::new(perfect::Perfect::new(solvers.clone(), key))),
+            Method::Uci(engines) => Seat::Chooser(Box::new(uci::UciPlayer::new(Arc::clone(engines))?)),
+        })
+    }
+}
+
+/// Returns any representation of the game, for uniform evaluations, which ignore it.
+fn uniform_encoding<G: Game>() -> Result<G::Encoding, PlayerError> {
+    (0..8)
+        .find_map(|options| G::encoding(options).ok())
+        .ok_or(PlayerError::Game {
+            player: "uniform UCT",
+            plays: "games with a representation",
+            game: G::NAME,
+        })
+}
+
+fn only<G: Game, Other: Game>(player: &'static str) -> Result<(), PlayerError> {
+    if TypeId::of::<G>() == TypeId::of::<Other>() {
+        return Ok(());
+    }
+    Err(PlayerError::Game {
+        player,
+        plays: Other::NAME,
+        game: G::NAME,
+    })
+}

@@ -1,0 +1,178 @@
+//! The networks of all players, each opened once: [`Networks`].
+
+use std::{path::PathBuf, sync::Arc};
+
+use config::{Provider, SearchConfig, SecurityConfig};
+use network::batched::EvaluationSource;
+use network::{
+    Description, ModelFile, ModelName, Network, RemoteNetwork, cache::Cache, client::local::Opener,
+};
+
+use super::PlayerError;
+
+/// Settings for opening networks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NetworkOptions {
+    /// Execution provider for networks in this process.
+    pub provider: Provider,
+    /// Number of copies of each network in this process: one for each thread that evaluates, so that no thread waits.
+    pub copies: usize,
+    /// Number of threads that compute one batch.
+    pub threads: usize,
+    /// Number of positions in the largest batch.
+    pub batch: usize,
+    /// Size of the evaluation cache of each network in MiB; 0: no cache.
+    pub cache_mib: usize,
+}
+
+impl Default for NetworkOptions {
+    fn default() -> Self {
+        Self {
+            provider: Provider::Auto,
+            copies: 1,
+            threads: 1,
+            batch: 64,
+            cache_mib: 64,
+        }
+    }
+}
+
+/// Opens networks, each once.
+#[derive(Debug)]
+pub struct Networks {
+    options: NetworkOptions,
+    /// Path of the ONNX Runtime library; empty: the usual search.
+    runtime: PathBuf,
+    /// `None`: the `[security]` of the run that the environment names.
+    security: Option<SecurityConfig>,
+    opener: Option<Opener>,
+    opened: Vec<(ModelName, Arc<OpenedNetwork>)>,
+}
+
+impl Networks {
+    /// Returns an opener without open networks.
+    pub fn new(options: NetworkOptions) -> Self {
+        Self {
+            options,
+            runtime: PathBuf::new(),
+            security: None,
+            opener: None,
+            opened: Vec::new(),
+        }
+    }
+
+    /// Sets the ONNX Runtime library and the `[security]` of a run.
+    #[must_use]
+    pub fn of_run(mut self, runtime: PathBuf, security: SecurityConfig) -> Self {
+        self.runtime = runtime;
+        self.security = Some(security);
+        self
+    }
+
+    /// Forgets all open networks; players keep the networks that they hold. The measured choice of the provider stays.
+    pub fn forget(&mut self) {
+        self.opened.clear();
+    }
+
+    /// Opens the network that `name` stands for. Equal names, and names for the same file, give the same network.
+    ///
+    /// # Errors
+    /// [`PlayerError`] if the network cannot be found or loaded, or its server cannot be used.
+    pub fn open(&mut self, name: &ModelName) -> Result<Arc<OpenedNetwork>, PlayerError> {
+        if let Some((_, network)) = self.opened.iter().find(|(known, _)| known == name) {
+            return Ok(Arc::clone(network));
+        }
+        let network = match name {
+            ModelName::Server { address, model } => {
+                let model = model.as_deref().unwrap_or_default();
+                let network = match &self.security {
+                    Some(security) => RemoteNetwork::connect_with(address, model, security)?,
+                    None => RemoteNetwork::connect(address, model)?,
+                };
+                Arc::new(OpenedNetwork {
+                    cache: self.cache(),
+                    copies: vec![Arc::new(network)],
+                    digest: String::new(),
+                    search: None,
+                })
+            }
+            _ => self.open_file(ModelFile::find(name)?)?,
+        };
+        self.opened.push((name.clone(), Arc::clone(&network)));
+        Ok(network)
+    }
+
+    fn open_file(&mut self, file: ModelFile) -> Result<Arc<OpenedNetwork>, PlayerError> {
+        let digest = checkpoints::version::sha256_hex(&file.bytes);
+        if let Some((_, network)) = self
+            .opened
+            .iter()
+            .find(|(_, network)| network.digest == digest && network.search == file.search)
+        {
+            return Ok(Arc::clone(network));
+        }
+        let opener = match &self.opener {
+            Some(opener) => opener.clone(),
+            None => {
+                let NetworkOptions {
+                    provider,
+                    threads,
+                    batch,
+                    ..
+                } = self.options;
+                let opener = Opener::new(&self.runtime, provider, threads, batch)?;
+                self.opener.insert(opener).clone()
+            }
+        };
+        let mut copies: Vec<Arc<dyn Network>> = Vec::new();
+        for _ in 0..self.options.copies.max(1) {
+            copies.push(Arc::new(opener.open(&file)?));
+        }
+        Ok(Arc::new(OpenedNetwork {
+            cache: self.cache(),
+            copies,
+            digest,
+            search: file.search,
+        }))
+    }
+
+    fn cache(&self) -> Option<Arc<Cache>> {
+        Cache::new(self.options.cache_mib << 20).map(Arc::new)
+    }
+}
+
+/// An open network.
+#[derive(Debug)]
+pub struct OpenedNetwork {
+    /// Copies of the network, at least one.
+    copies: Vec<Arc<dyn Network>>,
+    cache: Option<Arc<Cache>>,
+    /// SHA-256 of the file; empty for a network behind a server.
+    digest: String,
+    search: Option<SearchConfig>,
+}
+
+impl OpenedNetwork {
+    /// Description of the network.
+    pub fn description(&self) -> &Description {
+        self.copies[0].description()
+    }
+
+    /// Search settings of the run that the network belongs to.
+    pub fn search(&self) -> Option<&SearchConfig> {
+        self.search.as_ref()
+    }
+
+    /// SHA-256 of the file; empty for a network behind a server.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// Returns the source of evaluations for one thread.
+    pub fn source(&self, thread: usize) -> EvaluationSource {
+        EvaluationSource::Network {
+            network: Arc::clone(&self.copies[thread % self.copies.len()]),
+            cache: self.cache.clone(),
+        }
+    }
+}

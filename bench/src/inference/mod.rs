@@ -1,0 +1,216 @@
+//! `minuet bench inference`: the inference server through gRPC, against the same model, provider and batch size called
+//! directly in one process.
+//!
+//! The server is the real process, pinned to one core; the clients are this process, pinned to another. A second child runs
+//! batches directly on the server's core. They are measured in turn, several rounds each, the others at rest meanwhile, and
+//! the median of the ratios is given: by wall clock, and per second of processor time of the server, which other work on
+//! the machine disturbs less. The server remembers nothing here, so that every position is evaluated.
+
+mod direct;
+mod load;
+pub(super) mod machine;
+mod network;
+pub mod positions;
+mod report;
+mod served;
+
+use std::path::{Path, PathBuf};
+
+use ::network::provider::Provider;
+use anyhow::Context as _;
+use clap::builder::PossibleValuesParser;
+use games::catalogue;
+
+use self::{
+    direct::Direct,
+    load::{Clients, Load},
+    machine::{Cores, Measured, Subject, each, ratios},
+    network::Network,
+    positions::Positions,
+    report::{Figures, Goodput, Report},
+    served::Served,
+};
+use super::report::{median, print};
+
+/// Arguments of `minuet bench inference`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  minuet bench inference --json
+  minuet bench inference --networks 6x64 --loads 4x64 --providers cpu
+  minuet bench inference --providers cuda --batch 512 --networks 6x64,20x256 --loads 16x256,64x16 --json   (on a GPU)")]
+pub struct Arguments {
+    /// The game whose positions are evaluated.
+    #[arg(long, default_value = "paco-sako", value_parser = PossibleValuesParser::new(catalogue::NAMES))]
+    game: String,
+    /// Networks of random weights, as blocks x filters.
+    #[arg(long, value_delimiter = ',', default_value = "2x32,6x64")]
+    networks: Vec<Network>,
+    /// Loads, as streams x positions in a request; each stream has a connection of its own and one request at a time.
+    #[arg(long, value_delimiter = ',', default_value = "4x64,64x1")]
+    loads: Vec<Load>,
+    /// Largest batch, and the batch size of the direct calls.
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    batch: u16,
+    /// Providers to measure, as in `inference.provider`.
+    #[arg(long, value_delimiter = ',', default_value = "cpu,auto")]
+    providers: Vec<String>,
+    /// Rounds, of which the median is given.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
+    rounds: u8,
+    /// Seconds of each measurement.
+    #[arg(long, default_value_t = 1.0)]
+    seconds: f64,
+    /// So many times what the server can do is offered in the end; 0: not measured.
+    #[arg(long, default_value_t = 3.0)]
+    overload: f64,
+    /// Positions that may wait in the server.
+    #[arg(long, default_value_t = 1024)]
+    queue: u32,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// (For the benchmark itself:) call this model directly, as standard input says.
+    #[arg(long, hide = true)]
+    direct: Option<PathBuf>,
+}
+
+/// Measures and prints.
+pub fn run(arguments: Arguments) -> anyhow::Result<()> {
+    if let Some(model) = &arguments.direct {
+        return direct::work(model, &arguments);
+    }
+    let positions = Positions::play(&arguments.game)?;
+    let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let cores = Cores::find()?;
+    let mut figures = Vec::new();
+    for &network in &arguments.networks {
+        for provider in &arguments.providers {
+            let folder = folder.path().join(format!("{network}-{provider}"));
+            std::fs::create_dir_all(&folder)?;
+            figures.extend(measure(
+                &arguments, network, provider, &positions, &folder, &cores,
+            )?);
+        }
+    }
+    let (chess_request, chess_reply) = Positions::play("chess")?.bytes(1);
+    let (request, reply) = positions.bytes(64);
+    let found = Report {
+        bench: "inference",
+        game: arguments.game,
+        batch: arguments.batch,
+        rounds: arguments.rounds,
+        is_pinned: cores.are_two(),
+        request_bytes_per_position: request as f64 / 64.0,
+        reply_bytes_per_position: reply as f64 / 64.0,
+        chess_evaluation_bytes: chess_request + chess_reply,
+        figures,
+    };
+    print(&found, arguments.json, report::text)
+}
+
+/// One network on one provider, under all loads.
+fn measure(
+    arguments: &Arguments,
+    network: Network,
+    provider: &str,
+    positions: &Positions,
+    folder: &Path,
+    cores: &Cores,
+) -> anyhow::Result<Vec<Figures>> {
+    let model = positions.random_model(network.blocks, network.filters)?;
+    cores.use_first()?;
+    let mut direct = Direct::start(arguments, provider, folder, &model)?;
+    let mut served = Served::start(arguments, provider, folder, &model, positions)?;
+    cores.use_second()?;
+    // Made after this thread was pinned: the runtime's threads run where it does.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()?;
+    let chosen = served.wait(&runtime)?;
+    direct.measure(0.3)?;
+    let mut figures = Vec::new();
+    for &load in &arguments.loads {
+        let mut clients = Clients::connect(&runtime, served.address(), load, positions)?;
+        clients.measure(served.subject(), 0.3)?;
+        clients.forget_latencies();
+        let (mut directs, mut serveds) = (Vec::new(), Vec::new());
+        for _ in 0..arguments.rounds {
+            directs.push(direct.measure(arguments.seconds)?);
+            serveds.push(clients.measure(served.subject(), arguments.seconds)?);
+        }
+        let (p50_ms, p99_ms) = clients.latencies();
+        let direct_per_cpu = median(&each(&directs, Measured::per_cpu_second));
+        let cpu_ratio = median(&ratios(&serveds, &directs, Measured::per_cpu_second));
+        let peak = median(&each(&serveds, Measured::per_second));
+        let overload = if arguments.overload > 0.0 {
+            Some(overload(arguments, &mut clients, served.subject(), peak)?)
+        } else {
+            None
+        };
+        figures.push(Figures {
+            network: network.to_string(),
+            load: load.to_string(),
+            asked_for: provider.to_owned(),
+            provider: chosen.clone(),
+            direct: median(&each(&directs, Measured::per_second)),
+            served: peak,
+            direct_per_cpu_second: direct_per_cpu,
+            served_per_cpu_second: median(&each(&serveds, Measured::per_cpu_second)),
+            ratio: median(&ratios(&serveds, &directs, Measured::per_second)),
+            cpu_ratio,
+            overhead_us_per_position: (1.0 / cpu_ratio - 1.0) / direct_per_cpu * 1e6,
+            other_threads_us_per_position: median(&each(&serveds, Measured::other_threads_us)),
+            device_busy_share: busy_share(&serveds, &chosen, served.subject()),
+            p50_ms,
+            p99_ms,
+            overload,
+        });
+    }
+    Ok(figures)
+}
+
+/// Offers more than the server can do, and in turn as much as it can.
+fn overload(
+    arguments: &Arguments,
+    clients: &mut Clients,
+    subject: Subject,
+    peak: f64,
+) -> anyhow::Result<Goodput> {
+    let (mut peaks, mut goods, mut offered, mut refused) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut latencies = (Vec::new(), Vec::new());
+    for _ in 0..arguments.rounds {
+        peaks.push(clients.measure(subject, arguments.seconds)?);
+        clients.forget_latencies();
+        let found = clients.overload(subject, arguments.seconds, arguments.overload * peak)?;
+        let (p50, p99) = clients.latencies();
+        latencies.0.push(p50);
+        latencies.1.push(p99);
+        // Offered for a tenth longer than it is measured.
+        offered.push(found.offered as f64 / 1.1 / found.answered.time.as_secs_f64());
+        refused.push(found.refused as f64 / found.offered.max(1) as f64);
+        goods.push(found.answered);
+    }
+    Ok(Goodput {
+        offered: median(&offered),
+        answered: median(&each(&goods, Measured::per_second)),
+        refused_share: median(&refused),
+        ratio: median(&ratios(&goods, &peaks, Measured::per_second)),
+        cpu_ratio: median(&ratios(&goods, &peaks, Measured::per_cpu_second)),
+        p50_ms: median(&latencies.0),
+        p99_ms: median(&latencies.1),
+    })
+}
+
+/// Share of the time in which the server's device was computing. Not known where a GPU was chosen that nobody had asked for:
+/// the server has no metrics page then.
+fn busy_share(measured: &[Measured], chosen: &str, subject: Subject) -> Option<f64> {
+    let is_known = subject.page.is_some() || !is_gpu(chosen);
+    is_known.then(|| median(&each(measured, Measured::busy_share)))
+}
+
+/// Whether a provider's name, in a configuration or a reply, is that of a GPU's.
+fn is_gpu(provider: &str) -> bool {
+    provider.starts_with(Provider::Cuda.name()) || provider.starts_with(Provider::Tensorrt.name())
+}

@@ -1,0 +1,218 @@
+//! `minuet bench selfplay`: the whole system on this machine but the learner.
+//!
+//! A network of random weights is published to an empty model repository; inference server, replay store and actor are
+//! started as `minuet up` starts them, each a process of its own, over real gRPC. After a warm-up the figures are the
+//! growth of their own counters, so nothing is counted twice or estimated. Visits are never given alone:
+//! beside them stands how each was answered.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`network`] | publishes the network |
+//! | [`team`] | starts and stops the processes |
+//! | [`sample`] | reads their counters at a moment |
+
+mod network;
+mod sample;
+mod team;
+
+use std::{thread, time::Duration};
+
+use anyhow::ensure;
+use config::{Override, RunConfig};
+use serde::Serialize;
+use service::role::Role;
+
+use super::report;
+use sample::Sample;
+use team::Team;
+
+/// Arguments of `minuet bench selfplay`.
+#[derive(clap::Args)]
+#[command(after_help = "Example: minuet bench selfplay --blocks 4 --filters 64 --seconds 30 --json")]
+pub struct Arguments {
+    /// The game.
+    #[arg(long, default_value = "paco-sako")]
+    game: String,
+    /// Seconds that are measured.
+    #[arg(long, default_value_t = 20)]
+    seconds: u64,
+    /// Seconds before that, from the first visit on.
+    #[arg(long, default_value_t = 10)]
+    warm_up: u64,
+    /// Residual blocks of the network.
+    #[arg(long, default_value_t = 4)]
+    blocks: usize,
+    /// Filters of the network.
+    #[arg(long, default_value_t = 64)]
+    filters: usize,
+    /// Traversals for each move.
+    #[arg(long, default_value_t = RunConfig::default().search.visits)]
+    visits: u32,
+    /// Any other value of the run's configuration, e.g. --set actor.games_per_thread=128. May be given often.
+    #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
+    overrides: Vec<Override>,
+    /// Show what the processes log.
+    #[arg(long)]
+    logs: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was measured.
+#[derive(Debug, Serialize)]
+struct Report {
+    /// Always `selfplay`.
+    bench: &'static str,
+    game: String,
+    /// Blocks and filters.
+    network: String,
+    /// What ran the network.
+    provider: String,
+    cores: usize,
+    actor_threads: usize,
+    games_in_progress: usize,
+    visits_per_move: u32,
+    leaves: u32,
+    cache_mib: usize,
+    /// What was measured, after the warm-up.
+    seconds: f64,
+    visits_per_second: f64,
+    /// How the visits were answered.
+    fresh_evaluations_per_second: f64,
+    cache_hits_per_second: f64,
+    duplicates_in_flight_per_second: f64,
+    gray_visits_per_second: f64,
+    terminal_visits_per_second: f64,
+    /// Actions played, each a position in the replay store.
+    positions_per_second: f64,
+    /// Games that ended while it was measured. All begin at the same time, so a short run has seen few.
+    games: u64,
+    games_per_hour: f64,
+    /// Share of the device's batches that positions filled, and positions in one.
+    batch_fill: f64,
+    positions_per_batch: f64,
+    rows_per_request: f64,
+    /// Share of the time in which the device computed.
+    device_busy: f64,
+    /// Share of their time that worker threads had work.
+    worker_busy: f64,
+    /// Processor time, in cores, and of the actor for each visit, in microseconds.
+    actor_cores: f64,
+    inference_cores: f64,
+    replay_cores: f64,
+    actor_us_per_visit: f64,
+    actor_memory_mib: u64,
+    inference_memory_mib: u64,
+}
+
+/// Runs it.
+pub fn run(arguments: Arguments) -> anyhow::Result<()> {
+    ensure!(arguments.seconds >= 1, "--seconds must be at least 1");
+    let report = measure(&arguments)?;
+    report::print(&report, arguments.json, text)
+}
+
+fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
+    let team = Team::start(arguments)?;
+    eprintln!(
+        "{} is served by {}; warming up for {} s",
+        team.model.version, team.model.provider, arguments.warm_up
+    );
+    thread::sleep(Duration::from_secs(arguments.warm_up));
+    let before = Sample::take(&team)?;
+    thread::sleep(Duration::from_secs(arguments.seconds));
+    let after = Sample::take(&team)?;
+    let seconds = (after.at - before.at).as_secs_f64();
+    let grown = |role, counter| after.counter(role, counter) - before.counter(role, counter);
+    let actor = |counter| grown(Role::Actor, counter);
+    let server = |counter| grown(Role::InferenceServer, counter);
+    let rate = |counter| actor(counter) / seconds;
+    let cores = |role| (after.cpu_seconds(role) - before.cpu_seconds(role)) / seconds;
+    let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+    let memory = |role| after.memory(role) >> 20;
+    let visits = actor("minuet_actor_visits_total");
+    ensure!(visits > 0.0, "nothing was played; run it with --logs to see why");
+    let (busy, waiting) = (
+        actor("minuet_actor_worker_busy_seconds_total"),
+        actor("minuet_actor_worker_waiting_seconds_total"),
+    );
+    let batch_positions = server("minuet_inference_batch_positions_total");
+    let games = actor("minuet_actor_games_total");
+    Ok(Report {
+        bench: "selfplay",
+        game: arguments.game.clone(),
+        network: format!("{}x{}", arguments.blocks, arguments.filters),
+        provider: team.model.provider.clone(),
+        cores: thread::available_parallelism().map_or(1, |cores| cores.get()),
+        actor_threads: team.actor_threads(),
+        games_in_progress: team.actor_threads() * team.config.actor.games_per_thread,
+        visits_per_move: team.config.search.visits,
+        leaves: team.config.search.leaves,
+        cache_mib: team.config.actor.cache_mib,
+        seconds,
+        visits_per_second: visits / seconds,
+        fresh_evaluations_per_second: rate("minuet_actor_fresh_evaluations_total"),
+        cache_hits_per_second: rate("minuet_actor_cache_hits_total"),
+        duplicates_in_flight_per_second: rate("minuet_actor_duplicates_in_flight_total"),
+        gray_visits_per_second: rate("minuet_actor_gray_visits_total"),
+        terminal_visits_per_second: rate("minuet_actor_terminal_visits_total"),
+        positions_per_second: rate("minuet_actor_actions_total"),
+        games: games as u64,
+        games_per_hour: games / seconds * 3600.0,
+        batch_fill: share(batch_positions, server("minuet_inference_batch_slots_total")),
+        positions_per_batch: share(batch_positions, server("minuet_inference_batches_total")),
+        rows_per_request: share(
+            actor("minuet_actor_fresh_evaluations_total"),
+            actor("minuet_actor_requests_total"),
+        ),
+        device_busy: server("minuet_inference_device_seconds_sum") / seconds,
+        worker_busy: share(busy, busy + waiting),
+        actor_cores: cores(Role::Actor),
+        inference_cores: cores(Role::InferenceServer),
+        replay_cores: cores(Role::ReplayStore),
+        actor_us_per_visit: cores(Role::Actor) * seconds * 1e6 / visits,
+        actor_memory_mib: memory(Role::Actor),
+        inference_memory_mib: memory(Role::InferenceServer),
+    })
+}
+
+fn text(report: &Report) -> String {
+    let rows = [
+        ("visits", report.visits_per_second),
+        ("  fresh evaluations", report.fresh_evaluations_per_second),
+        ("  cache hits", report.cache_hits_per_second),
+        ("  duplicates in flight", report.duplicates_in_flight_per_second),
+        ("  gray (kept in the tree)", report.gray_visits_per_second),
+        ("  terminal", report.terminal_visits_per_second),
+        ("positions", report.positions_per_second),
+    ];
+    let rows: String = rows
+        .iter()
+        .map(|(what, rate)| format!("{what:26}{rate:>10.0} /s\n"))
+        .collect();
+    format!(
+        "{} with a {} network on {} ({} cores, {} games, {} visits a move, {:.0} s)\n{rows}\
+         games                     {:>10.0} /h  ({} in this time)\n\
+         batches                   {:>10.1} positions, {:.0} % full, device busy {:.0} %\n\
+         processor                 {:>10.2} cores for play ({:.1} us a visit, threads busy {:.0} %), \
+         {:.2} for inference, {:.2} for the store\n",
+        report.game,
+        report.network,
+        report.provider,
+        report.cores,
+        report.games_in_progress,
+        report.visits_per_move,
+        report.seconds,
+        report.games_per_hour,
+        report.games,
+        report.positions_per_batch,
+        100.0 * report.batch_fill,
+        100.0 * report.device_busy,
+        report.actor_cores,
+        report.actor_us_per_visit,
+        100.0 * report.worker_busy,
+        report.inference_cores,
+        report.replay_cores,
+    )
+}

@@ -1,0 +1,182 @@
+//! One `minuet up` from its start to its end: what is known of the run, and what is told about it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use checkpoints::Manifest;
+use config::RunConfig;
+use tokio::time::Instant;
+
+use super::{
+    event::{Event, Kept},
+    watch::{self, Beginning, Checkpoint, History, Observation, Summary},
+};
+
+/// What is known of the run.
+pub struct Session {
+    config: RunConfig,
+    began: Instant,
+    /// When `minuet up` was started, in milliseconds since the Unix epoch.
+    began_ms: u64,
+    started: BTreeMap<String, (u32, Instant)>,
+    ready: BTreeSet<String>,
+    history: History,
+    beginning: Option<Beginning>,
+    checkpoint: Option<Manifest>,
+    serving: Option<String>,
+    best: Option<String>,
+    games: Option<u64>,
+    positions: Option<u64>,
+}
+
+impl Session {
+    /// Nothing is known yet.
+    pub fn new(config: RunConfig) -> Self {
+        Self {
+            config,
+            began: Instant::now(),
+            began_ms: unix_ms(),
+            started: BTreeMap::new(),
+            ready: BTreeSet::new(),
+            history: watch::new_history(),
+            beginning: None,
+            checkpoint: None,
+            serving: None,
+            best: None,
+            games: None,
+            positions: None,
+        }
+    }
+
+    /// The processes that run now, and their numbers.
+    pub fn pids(&self) -> BTreeMap<String, u32> {
+        let started = self.started.iter();
+        started.map(|(name, (pid, _))| (name.clone(), *pid)).collect()
+    }
+
+    /// Takes what the supervisors say into account.
+    pub fn note(&mut self, event: &Event) {
+        match event {
+            Event::RoleStarted { name, pid } => {
+                self.started.insert(name.clone(), (*pid, Instant::now()));
+            }
+            Event::RoleExited { name, .. }
+            | Event::RoleFailed { name, .. }
+            | Event::RoleStopped { name, .. } => {
+                self.started.remove(name);
+                self.ready.remove(name);
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes a look into account: the events it makes, and the figures.
+    pub fn observe(&mut self, observation: &Observation) -> (Vec<Event>, Summary) {
+        let mut events = self.newly_ready(observation);
+        self.history.push(observation);
+        if let Some(stats) = &observation.stats {
+            let beginning = *self.beginning.get_or_insert(Beginning {
+                after_seconds: self.seconds(),
+                games: stats.games_inserted,
+                positions: stats.positions_inserted,
+            });
+            if stats.games_inserted > 0 && self.games.unwrap_or(beginning.games) == 0 {
+                events.push(Event::FirstGame {
+                    after_seconds: self.seconds(),
+                });
+            }
+            self.games = Some(stats.games_inserted);
+            self.positions = Some(stats.positions_inserted);
+        }
+        let checkpoint = self.checkpoint.as_ref().map(|manifest| Checkpoint {
+            version: manifest.version.to_string(),
+            step: manifest.step,
+            age_seconds: unix_ms().saturating_sub(manifest.created_at_ms) as f64 / 1e3,
+        });
+        let summary = Summary::new(
+            self.seconds(),
+            observation,
+            &self.history,
+            self.beginning,
+            checkpoint,
+            &self.config,
+        );
+        let version = summary.inference.version.clone();
+        if let Some(version) = version.filter(|version| self.serving.as_ref() != Some(version)) {
+            self.serving = Some(version.clone());
+            events.push(Event::Serving {
+                version,
+                after_seconds: self.seconds(),
+            });
+        }
+        (events, summary)
+    }
+
+    fn newly_ready(&mut self, observation: &Observation) -> Vec<Event> {
+        let mut events = Vec::new();
+        for (name, (pid, since)) in &self.started {
+            let answers = observation
+                .processes
+                .get(name)
+                .is_some_and(|process| process.ready && process.pid == Some(*pid));
+            if answers && self.ready.insert(name.clone()) {
+                events.push(Event::RoleReady {
+                    name: name.clone(),
+                    after_seconds: since.elapsed().as_secs_f64(),
+                });
+            }
+        }
+        events
+    }
+
+    /// A label points at a checkpoint. One that was there before this start is no event.
+    pub fn published(&mut self, manifest: Manifest) -> Option<Event> {
+        let is_new = manifest.created_at_ms >= self.began_ms;
+        let event = Event::Checkpoint {
+            version: manifest.version.to_string(),
+            step: manifest.step,
+            positions_seen: manifest.positions_seen,
+            after_seconds: self.seconds(),
+        };
+        self.checkpoint = Some(manifest);
+        is_new.then_some(event)
+    }
+
+    /// The label `best` points at a checkpoint. What it pointed at before this start is no event.
+    pub fn promoted(&mut self, manifest: &Manifest) -> Option<Event> {
+        let version = manifest.version.to_string();
+        let before = self.best.replace(version.clone());
+        (before.is_some_and(|before| before != version)).then(|| Event::Promoted {
+            version,
+            step: manifest.step,
+            after_seconds: self.seconds(),
+        })
+    }
+
+    /// What the run has now. `stats`: what the store said last of all.
+    pub fn kept(&self, run: String, stats: Option<(u64, u64)>, killed: Vec<String>) -> Kept {
+        Kept {
+            run,
+            after_seconds: self.seconds(),
+            games: stats.map(|(games, _)| games).or(self.games),
+            positions: stats.map(|(_, positions)| positions).or(self.positions),
+            checkpoint: self
+                .checkpoint
+                .as_ref()
+                .map(|manifest| manifest.version.to_string()),
+            killed,
+        }
+    }
+
+    /// Since `minuet up` was started.
+    pub fn seconds(&self) -> f64 {
+        self.began.elapsed().as_secs_f64()
+    }
+}
+
+fn unix_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.unwrap_or(Duration::ZERO).as_millis() as u64
+}

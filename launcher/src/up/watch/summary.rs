@@ -1,0 +1,276 @@
+//! The run's figures at one moment, stage by stage in the order that a position travels.
+
+use config::RunConfig;
+use serde::Serialize;
+use service::role::Role;
+
+use super::{
+    history::History,
+    limit, names,
+    observe::Observation,
+    rating::{self, Rating},
+};
+
+/// The run's figures. What is not known (yet) is absent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Summary {
+    /// Since `minuet up` was started.
+    pub after_seconds: f64,
+    /// Self-play.
+    pub actor: Actor,
+    /// Evaluation.
+    pub inference: Inference,
+    /// The stored games.
+    pub replay: Replay,
+    /// Training.
+    pub learner: Learner,
+    /// The newest checkpoint.
+    pub checkpoint: Option<Checkpoint>,
+    /// How strong the checkpoints are; absent where nobody rates them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rating: Option<Rating>,
+    /// The processes.
+    pub processes: Vec<Process>,
+    /// Resident memory of all processes together, in bytes.
+    pub memory_bytes: u64,
+    /// What limits the run now, in words.
+    pub limit: String,
+}
+
+/// Self-play, over all actors.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Actor {
+    /// Visits of search trees, however they were answered.
+    pub visits_per_second: Option<f64>,
+    /// Visits answered by the network.
+    pub fresh_evaluations_per_second: Option<f64>,
+    /// Visits answered by the cache.
+    pub cache_hits_per_second: Option<f64>,
+    /// Share of the cache's answers among its own and the network's.
+    pub cache_hit_ratio: Option<f64>,
+    /// Share of the worker threads' time in which they had work.
+    pub busy_ratio: Option<f64>,
+    /// Finished games that the store has not acknowledged yet.
+    pub spooled_games: Option<u64>,
+    /// Self-play pauses because finished games cannot be kept.
+    pub paused: bool,
+}
+
+/// The inference server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Inference {
+    /// Positions answered.
+    pub positions_per_second: Option<f64>,
+    /// Positions in a batch, on average.
+    pub batch_size: Option<f64>,
+    /// Share of the largest batch that an average batch fills.
+    pub batch_fill_ratio: Option<f64>,
+    /// Share of the computed slots that were padding.
+    pub padding_ratio: Option<f64>,
+    /// How long a request waits for the device, on average.
+    pub queue_seconds: Option<f64>,
+    /// Positions that wait now.
+    pub queued_positions: Option<u64>,
+    /// Share of the time in which the device computes.
+    pub busy_ratio: Option<f64>,
+    /// The version that answers.
+    pub version: Option<String>,
+    /// What runs it.
+    pub provider: Option<String>,
+}
+
+/// The replay store.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Replay {
+    /// Stored games.
+    pub games: Option<u64>,
+    /// Games ever stored.
+    pub games_inserted: Option<u64>,
+    /// Positions that are sampled from.
+    pub window_positions: Option<u64>,
+    /// Positions ever stored.
+    pub positions_inserted: Option<u64>,
+    /// Positions ever handed to the learner.
+    pub positions_sampled: Option<u64>,
+    /// Games stored in an hour, at the rate since `minuet up` was started.
+    pub games_per_hour: Option<f64>,
+    /// Positions stored in a second, at the rate since `minuet up` was started.
+    pub positions_per_second: Option<f64>,
+    /// Bytes on disk.
+    pub disk_bytes: Option<u64>,
+}
+
+/// The learner.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Learner {
+    /// Training steps done.
+    pub step: Option<u64>,
+    /// Steps in a second.
+    pub steps_per_second: Option<f64>,
+    /// Loss of the policy head.
+    pub policy_loss: Option<f64>,
+    /// Loss of the value head.
+    pub value_loss: Option<f64>,
+    /// Samples trained on for each position inserted.
+    pub samples_per_position: Option<f64>,
+    /// It waits for positions.
+    pub waiting: bool,
+}
+
+/// The newest checkpoint.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Checkpoint {
+    /// Its version.
+    pub version: String,
+    /// Training steps behind it.
+    pub step: u64,
+    /// Since it was published.
+    pub age_seconds: f64,
+}
+
+/// A process of the run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Process {
+    /// Its name.
+    pub name: String,
+    /// Its number, while it runs.
+    pub pid: Option<u32>,
+    /// It answers; a server serves.
+    pub ready: bool,
+    /// Resident memory.
+    pub memory_bytes: Option<u64>,
+    /// Cores it keeps busy.
+    pub cores: Option<f64>,
+}
+
+/// What the store held when it first answered this `minuet up`.
+#[derive(Clone, Copy, Debug)]
+pub struct Beginning {
+    /// Seconds since `minuet up` was started.
+    pub after_seconds: f64,
+    /// Games ever stored.
+    pub games: u64,
+    /// Positions ever stored.
+    pub positions: u64,
+}
+
+impl Summary {
+    /// The figures at the last look of `history`, which is `observation`.
+    pub fn new(
+        after_seconds: f64,
+        observation: &Observation,
+        history: &History,
+        beginning: Option<Beginning>,
+        checkpoint: Option<Checkpoint>,
+        config: &RunConfig,
+    ) -> Self {
+        let mut summary = Self {
+            after_seconds,
+            actor: actor(observation, history),
+            inference: inference(observation, history, config),
+            replay: replay(after_seconds, observation, beginning),
+            learner: learner(observation, history),
+            checkpoint,
+            rating: rating::rating(observation),
+            processes: processes(observation, history),
+            memory_bytes: 0,
+            limit: String::new(),
+        };
+        let roles = summary
+            .processes
+            .iter()
+            .filter_map(|process| process.memory_bytes);
+        summary.memory_bytes = roles.sum::<u64>() + observation.own_usage.map_or(0, |own| own.resident_bytes);
+        summary.limit = limit::sentence(&summary, config);
+        summary
+    }
+}
+
+fn actor(observation: &Observation, history: &History) -> Actor {
+    let rate = |counter| history.rate(Role::Actor, counter);
+    let share = |part: Option<f64>, rest: Option<f64>| {
+        let (part, rest) = (part?, rest?);
+        (part + rest > 0.0).then(|| part / (part + rest))
+    };
+    Actor {
+        visits_per_second: rate(names::VISITS),
+        fresh_evaluations_per_second: rate(names::FRESH),
+        cache_hits_per_second: rate(names::CACHE_HITS),
+        cache_hit_ratio: share(rate(names::CACHE_HITS), rate(names::FRESH)),
+        busy_ratio: share(rate(names::WORKER_BUSY), rate(names::WORKER_WAITING)),
+        spooled_games: observation
+            .sum(Role::Actor, names::SPOOL_GAMES)
+            .map(|games| games as u64),
+        paused: observation
+            .sum(Role::Actor, names::ACTOR_PAUSED)
+            .is_some_and(|paused| paused > 0.0),
+    }
+}
+
+fn inference(observation: &Observation, history: &History, config: &RunConfig) -> Inference {
+    let role = Role::InferenceServer;
+    let batch_size = history.per(role, names::BATCH_POSITIONS, names::BATCHES);
+    Inference {
+        positions_per_second: history.rate(role, names::EVALUATED),
+        batch_size,
+        batch_fill_ratio: batch_size.map(|size| size / config.inference.max_batch as f64),
+        padding_ratio: history
+            .per(role, names::BATCH_POSITIONS, names::BATCH_SLOTS)
+            .map(|filled| 1.0 - filled),
+        queue_seconds: history.per(role, names::QUEUE_SECONDS_SUM, names::QUEUE_SECONDS_COUNT),
+        queued_positions: observation
+            .sum(role, names::QUEUED_POSITIONS)
+            .map(|positions| positions as u64),
+        busy_ratio: history.rate(role, names::DEVICE_BUSY).map(|ratio| ratio.min(1.0)),
+        version: observation.model.as_ref().map(|model| model.version.clone()),
+        provider: observation.model.as_ref().map(|model| model.provider.clone()),
+    }
+}
+
+fn replay(after_seconds: f64, observation: &Observation, beginning: Option<Beginning>) -> Replay {
+    let Some(stats) = &observation.stats else {
+        return Replay::default();
+    };
+    let rate = |now: u64, then: fn(&Beginning) -> u64| {
+        let beginning = beginning?;
+        let seconds = after_seconds - beginning.after_seconds;
+        (seconds > 0.0).then(|| now.saturating_sub(then(&beginning)) as f64 / seconds)
+    };
+    Replay {
+        games: Some(stats.games),
+        games_inserted: Some(stats.games_inserted),
+        window_positions: Some(stats.window_positions),
+        positions_inserted: Some(stats.positions_inserted),
+        positions_sampled: Some(stats.positions_sampled),
+        games_per_hour: rate(stats.games_inserted, |then| then.games).map(|rate| rate * 3600.0),
+        positions_per_second: rate(stats.positions_inserted, |then| then.positions),
+        disk_bytes: Some(stats.disk_bytes),
+    }
+}
+
+fn learner(observation: &Observation, history: &History) -> Learner {
+    let sum = |metric| observation.sum(Role::Learner, metric);
+    let page = observation.pages(Role::Learner).next();
+    let loss = |head| page.and_then(|page| page.sum_with(names::LOSS, "head", head));
+    Learner {
+        step: sum(names::STEP).map(|step| step as u64),
+        steps_per_second: history.rate(Role::Learner, names::STEPS),
+        policy_loss: loss("policy"),
+        value_loss: loss("value"),
+        samples_per_position: sum(names::SAMPLES_PER_POSITION),
+        waiting: sum(names::LEARNER_WAITING).is_some_and(|waiting| waiting > 0.0),
+    }
+}
+
+fn processes(observation: &Observation, history: &History) -> Vec<Process> {
+    let processes = observation.processes.iter();
+    processes
+        .map(|(name, process)| Process {
+            name: name.clone(),
+            pid: process.pid,
+            ready: process.ready,
+            memory_bytes: process.usage.map(|usage| usage.resident_bytes),
+            cores: history.cores(name),
+        })
+        .collect()
+}

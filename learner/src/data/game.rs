@@ -1,0 +1,161 @@
+//! What the learner knows of the game: its rows' layout, and some positions to prove the first export on.
+
+use config::GameConfig;
+use games::{
+    Game, OtherSide, RowLayout, RowSymmetries, StartError, Symmetry,
+    catalogue::{self, UnknownGame, Visitor},
+};
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha20Rng;
+
+/// Longest random game that positions are taken from, in actions.
+const LONGEST: usize = 200;
+/// Highest level of the problems that it begins at.
+const HARDEST: u32 = 16;
+
+/// The game of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrainingGame {
+    /// What its rows mean.
+    pub layout: RowLayout,
+    /// How its rows and policies may be turned.
+    pub symmetries: RowSymmetries,
+    /// How the other player's policies are seen from one's own side.
+    pub other_side: OtherSide,
+    /// Rows of the start position and of random play, back to back.
+    pub rows: Vec<u32>,
+}
+
+/// A game that cannot be trained.
+#[derive(Debug, thiserror::Error)]
+pub enum GameError {
+    /// No such game.
+    #[error("`game.name`: {0}")]
+    Name(#[from] UnknownGame),
+    /// No such rules.
+    #[error("`game.rules`: {0}")]
+    Rules(#[from] serde_json::Error),
+    /// No such representation, or no start position.
+    #[error("`game.options`: {0}")]
+    Start(#[from] StartError),
+    /// The game's own layout is broken.
+    #[error("the layout of {game}: {reason}")]
+    Layout {
+        /// The game.
+        game: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl TrainingGame {
+    /// The game of a configuration, with `positions` rows from random play drawn by `seed`.
+    ///
+    /// # Errors
+    /// [`GameError`] naming the key of the configuration.
+    pub fn new(config: &GameConfig, positions: usize, seed: u64) -> Result<Self, GameError> {
+        let maker = Maker {
+            config,
+            positions,
+            seed,
+        };
+        catalogue::visit(&config.name, maker)?
+    }
+}
+
+struct Maker<'a> {
+    config: &'a GameConfig,
+    positions: usize,
+    seed: u64,
+}
+
+impl Visitor for Maker<'_> {
+    type Output = Result<TrainingGame, GameError>;
+
+    fn visit<G: Game>(self) -> Self::Output {
+        let rules: G::Rules = serde_json::from_value(serde_json::to_value(&self.config.rules)?)?;
+        let encoding = G::encoding(self.config.options)?;
+        let layout = G::layout(encoding);
+        layout.check().map_err(|error| GameError::Layout {
+            game: G::NAME,
+            reason: error.to_string(),
+        })?;
+        let mut draw = ChaCha20Rng::seed_from_u64(self.seed);
+        let mut rows = Vec::with_capacity(self.positions * layout.row_lengths().start());
+        let mut legal = Vec::new();
+        let mut written = 0;
+        while written < self.positions {
+            let mut state = start::<G>(&rules, &mut draw)?;
+            for _ in 0..LONGEST {
+                if written == self.positions || state.outcome().is_some() {
+                    break;
+                }
+                state.write_row(encoding, Symmetry::IDENTITY, &mut rows);
+                written += 1;
+                state.legal_actions(&mut legal);
+                if legal.is_empty() {
+                    break;
+                }
+                state.play_legal(legal[draw.random_range(0..legal.len())]);
+            }
+        }
+        Ok(TrainingGame {
+            layout,
+            symmetries: G::row_symmetries(encoding),
+            other_side: G::other_side(encoding),
+            rows,
+        })
+    }
+}
+
+/// Where random play begins: at the usual start, or at a problem where the game is about problems.
+fn start<G: Game>(rules: &G::Rules, draw: &mut ChaCha20Rng) -> Result<G, StartError> {
+    let usual = G::start(rules, None)?;
+    if G::LEVELS == 0 {
+        return Ok(usual);
+    }
+    let level = draw.random_range(1..=G::LEVELS.min(HARDEST));
+    let drawn = G::draw_start(rules, level, &mut |below| draw.random_range(0..below.max(1)));
+    Ok(drawn.map_or(usual, |drawn| drawn.start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_play_gives_valid_and_different_rows() {
+        for &name in catalogue::NAMES {
+            let config = GameConfig {
+                name: name.into(),
+                options: if name == "generator" { 0 } else { 1 },
+                ..GameConfig::default()
+            };
+            let Ok(game) = TrainingGame::new(&config, 64, 1) else {
+                // Not every game has the default's options.
+                continue;
+            };
+            assert_eq!(game, TrainingGame::new(&config, 64, 1).unwrap());
+            let rows: std::collections::HashSet<&[u32]> = game.layout.split(&game.rows).collect();
+            assert!(rows.len() > 16, "{name}: {} different rows", rows.len());
+            for row in rows {
+                game.layout.validate(row).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_trained_names_the_key() {
+        let fault = |change: fn(&mut GameConfig)| {
+            let mut config = GameConfig::default();
+            change(&mut config);
+            TrainingGame::new(&config, 1, 1).unwrap_err().to_string()
+        };
+        assert!(fault(|config| config.name = "paco-saco".into()).starts_with("`game.name`"));
+        assert!(fault(|config| config.options = 99).starts_with("`game.options`"));
+        let rules = |config: &mut GameConfig| {
+            config.rules.insert("no_such_rule".into(), 1.into());
+        };
+        assert!(fault(rules).starts_with("`game.rules`"));
+    }
+}
