@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use search::{Draws, GameKey, Purpose};
 use serde::{Deserialize, Serialize};
 
-use crate::durable;
+use crate::spool::durable;
 
 const FILE: &str = "curriculum.json";
 
