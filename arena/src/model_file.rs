@@ -32,7 +32,7 @@ pub struct ModelFile {
     /// What its rows mean.
     pub layout: RowLayout,
     /// The search settings of the run that it was found in, where it was found in one.
-    pub search: Option<config::SearchConfig>,
+    pub search: Option<search::Settings>,
 }
 
 /// A network that cannot be found or used.

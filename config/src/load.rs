@@ -47,6 +47,9 @@ pub enum ConfigError {
     /// `replay.address` names no stores.
     #[error("`replay.address`: {0}")]
     Stores(#[from] ShardsError),
+    /// A value of `[search]` out of its range.
+    #[error("`search.{}` {}", .0.setting, .0.must)]
+    Search(search::SettingsError),
     /// A value out of its range.
     #[error("`{key}` {reason}")]
     Value {
@@ -55,6 +58,12 @@ pub enum ConfigError {
         /// What it must be.
         reason: &'static str,
     },
+}
+
+impl From<search::SettingsError> for ConfigError {
+    fn from(error: search::SettingsError) -> Self {
+        Self::Search(error)
+    }
 }
 
 /// Reads and checks a configuration; relative paths in it become relative to the file's folder.
@@ -126,14 +135,14 @@ pub fn parse_with(text: &str, overrides: &[Override]) -> Result<RunConfig, Confi
     Ok(config)
 }
 
-fn syntax(error: impl Display) -> ConfigError {
+pub(super) fn syntax(error: impl Display) -> ConfigError {
     ConfigError::Syntax(error.to_string())
 }
 
 /// A game's rules table is checked by the game; everything else is known here.
 const FREE_TABLES: [&str; 1] = ["game.rules"];
 
-fn refuse_unknown_keys(table: &toml::Table, valid: &toml::Table, path: &str) -> Result<(), ConfigError> {
+pub(super) fn refuse_unknown_keys(table: &toml::Table, valid: &toml::Table, path: &str) -> Result<(), ConfigError> {
     for (key, value) in table {
         let whole = if path.is_empty() {
             key.clone()

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ActorConfig, ConfigError, InferenceConfig, LearnerConfig, ModelConfig, ProblemsConfig, RatingConfig,
-    SearchConfig, SecurityConfig,
+    SecurityConfig,
 };
 use crate::shards::Shards;
 
@@ -22,7 +22,7 @@ pub struct RunConfig {
     /// The network that is trained: a residual tower with a policy and a value head.
     pub model: ModelConfig,
     /// How an actor searches (UCT) and chooses moves.
-    pub search: SearchConfig,
+    pub search: search::Settings,
     /// What self-play is asked to solve, in games that are about problems.
     pub problems: ProblemsConfig,
     /// Self-play.

@@ -5,7 +5,7 @@ use documented::DocumentedFields;
 
 use super::{
     ActorConfig, CheckpointConfig, GameConfig, InferenceConfig, LearnerConfig, ModelConfig, ProblemsConfig,
-    RatingConfig, ReplayConfig, RunConfig, RunSection, SearchConfig, SecurityConfig,
+    RatingConfig, ReplayConfig, RunConfig, RunSection, SecurityConfig,
 };
 
 const HEAD: &str = "\
@@ -56,7 +56,7 @@ fn comment(section: &str, key: &str) -> Option<&'static str> {
         "run" => RunSection::get_field_docs(key),
         "game" => GameConfig::get_field_docs(key),
         "model" => ModelConfig::get_field_docs(key),
-        "search" => SearchConfig::get_field_docs(key),
+        "search" => search::Settings::get_field_docs(key),
         "problems" => ProblemsConfig::get_field_docs(key),
         "actor" => ActorConfig::get_field_docs(key),
         "inference" => InferenceConfig::get_field_docs(key),
@@ -90,7 +90,9 @@ fn shortest(value: toml::Value) -> toml::Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Provider, TemperatureStep, parse};
+    use search::TemperatureStep;
+
+    use super::super::{Provider, parse};
     use super::*;
 
     #[test]

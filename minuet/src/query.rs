@@ -204,7 +204,7 @@ impl TableVisitor for Asking<'_> {
             bail!("there is nothing to evaluate at {}: {result}", state.position());
         }
         let settings = Settings {
-            noise: None,
+            noise_fraction: 0.0,
             random_symmetry: false,
             leaves: if self.arguments.visits > 0 { 8 } else { 1 },
             ..Settings::default()

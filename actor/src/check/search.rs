@@ -9,7 +9,6 @@ use proto::v1;
 use search::{Evaluation, LeafId, LeafRequest, Search};
 
 use super::{Position, Premises, Problem, Unplayable, positions};
-use crate::settings::temperature;
 
 /// Root values may differ by this much: sums of the network's values, in single precision.
 const VALUE_TOLERANCE: f32 = 1e-5;
@@ -95,7 +94,7 @@ pub fn follow<G: Game, E>(
                 .collect(),
         };
         let difference = (decision.value.get() - position.root_value).abs();
-        let chosen = search.choose(temperature(&premises.config.temperature, position.ply));
+        let chosen = search.choose(premises.settings.temperature_after(position.ply));
         let problem = compare(&position, &visited, decision.value, chosen);
         // NaN is not larger than anything.
         if difference > followed.value_difference {

@@ -1,6 +1,6 @@
 //! What all games of an actor have in common, worked out once from the run's configuration.
 
-use config::{RunConfig, TemperatureStep};
+use config::RunConfig;
 use games::{Game, StartError};
 use search::{Settings, SettingsError};
 
@@ -25,8 +25,6 @@ pub struct Setup<G: Game> {
     pub settings: Settings,
     /// The same, as configured, for the record.
     pub search_json: String,
-    /// How moves are drawn.
-    pub temperature: Vec<TemperatureStep>,
     /// Longer games end as draws.
     pub max_actions: usize,
     /// The run's seed.
@@ -93,7 +91,6 @@ impl<G: Game> Setup<G> {
             row_len: G::layout(encoding).row_len(),
             settings: search_settings(&config.search, games)?,
             search_json: serde_json::to_string(&config.search)?,
-            temperature: config.search.temperature.clone(),
             max_actions: config.search.max_actions as usize,
             run_seed: config.run.seed,
             actor: actor.into(),

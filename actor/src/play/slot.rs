@@ -12,7 +12,6 @@ use crate::{
     GameId,
     evaluator::{VersionId, Versions},
     metrics::Snapshot,
-    settings::temperature,
 };
 
 /// Something in the search or the rules contradicts itself; no answer of a server can lead here.
@@ -149,7 +148,7 @@ impl<G: Game> Slot<G> {
     /// Plays the move that was decided on; says whether that ended the game.
     pub(super) fn play(&mut self, setup: &Setup<G>) -> Result<Option<End>, SlotError> {
         let played = self.record.actions();
-        let temperature = temperature(&setup.temperature, played);
+        let temperature = setup.settings.temperature_after(played);
         let action = self
             .search
             .choose(temperature)

@@ -4,7 +4,7 @@ use actor::check::{
     rules,
     search::{Answer, Followed, Question, follow},
 };
-use config::Reuse;
+use search::Reuse;
 use games::Game as _;
 use prost::bytes::Bytes;
 use proto::v1::{EvaluateRequest, Game};

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use actor::cache::Cache;
-use config::{Provider, SearchConfig, SecurityConfig};
+use config::{Provider, SecurityConfig};
 
 use super::PlayerError;
 use crate::{
@@ -152,7 +152,7 @@ pub struct OpenedNetwork {
     cache: Option<Arc<Cache>>,
     /// Of its file; empty for one behind a server.
     digest: String,
-    search: Option<SearchConfig>,
+    search: Option<search::Settings>,
 }
 
 impl OpenedNetwork {
@@ -162,7 +162,7 @@ impl OpenedNetwork {
     }
 
     /// The search settings of the run that it was found in.
-    pub fn search(&self) -> Option<&SearchConfig> {
+    pub fn search(&self) -> Option<&search::Settings> {
         self.search.as_ref()
     }
 

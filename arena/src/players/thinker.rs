@@ -86,10 +86,10 @@ impl<G: Game> Thinker<G> {
         stop: &AtomicBool,
         mut look: impl FnMut(&Self),
     ) -> Result<Ended, ThinkError> {
-        let most = limits.visits.unwrap_or(Settings::MAX_TRAVERSALS);
+        let most = limits.visits.unwrap_or(Settings::MAX_VISITS);
         loop {
-            let done = self.search.done();
-            self.search.set_traversals(most.min(done.saturating_add(SLICE)));
+            let done = self.search.visits_done();
+            self.search.set_visits(most.min(done.saturating_add(SLICE)));
             if self.search.is_decided() {
                 return Ok(Ended::Visits);
             }
@@ -100,7 +100,7 @@ impl<G: Game> Thinker<G> {
             }
             look(self);
             // The first batch is the decision node's own evaluation, which says nothing about actions but their priors.
-            if self.search.done() == 0 {
+            if self.search.visits_done() == 0 {
                 continue;
             }
             if stop.load(Ordering::Relaxed) {
@@ -127,7 +127,7 @@ impl<G: Game> Thinker<G> {
 
     /// Traversals of this decision.
     pub fn visits(&self) -> u32 {
-        self.search.done()
+        self.search.visits_done()
     }
 
     /// How far this decision's traversals have gone.
@@ -148,6 +148,11 @@ impl<G: Game> Thinker<G> {
     /// An action drawn in proportion to `visits^(1/temperature)`.
     pub fn draw(&self, temperature: f32) -> Option<Action> {
         self.search.choose(temperature)
+    }
+
+    /// Limits this decision to some of the legal actions; see [`Search::restrict_root`].
+    pub fn restrict_root(&mut self, allowed: &[Action]) {
+        self.search.restrict_root(allowed);
     }
 
     /// Plays an action, whoever's it is, and keeps what is known below it.

@@ -149,10 +149,7 @@ impl Duel<'_> {
         contender: &Contender,
         networks: &mut Networks,
     ) -> Result<Player<G>, RatingError> {
-        let spec = SearchSpec {
-            visits: Some(self.config.rating.visits),
-            ..SearchSpec::default()
-        };
+        let spec = SearchSpec::with_visits(self.config.rating.visits)?;
         let settings = spec.settings(Some(&self.config.search));
         networks
             .open(&contender.network)
