@@ -28,7 +28,10 @@ mod tests {
     #[test]
     fn each_tree_gets_its_share_of_the_memory() {
         let share = |games| search_settings(&Settings::default(), games).unwrap().tree_bytes;
-        assert_eq!([share(1), share(64), share(100_000)], [256 << 20, 16 << 20, 1 << 20]);
+        assert_eq!(
+            [share(1), share(64), share(100_000)],
+            [256 << 20, 16 << 20, 1 << 20]
+        );
     }
 
     #[test]

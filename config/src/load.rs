@@ -142,7 +142,11 @@ pub(super) fn syntax(error: impl Display) -> ConfigError {
 /// A game's rules table is checked by the game; everything else is known here.
 const FREE_TABLES: [&str; 1] = ["game.rules"];
 
-pub(super) fn refuse_unknown_keys(table: &toml::Table, valid: &toml::Table, path: &str) -> Result<(), ConfigError> {
+pub(super) fn refuse_unknown_keys(
+    table: &toml::Table,
+    valid: &toml::Table,
+    path: &str,
+) -> Result<(), ConfigError> {
     for (key, value) in table {
         let whole = if path.is_empty() {
             key.clone()

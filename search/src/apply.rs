@@ -56,7 +56,10 @@ impl<G: Game> Search<G> {
         if !self.is_waiting() || leaf.gather != self.gathers {
             return Err(ApplyError::UnknownLeaf);
         }
-        let waiting = self.pending.get_mut(leaf.index()).ok_or(ApplyError::UnknownLeaf)?;
+        let waiting = self
+            .pending
+            .get_mut(leaf.index())
+            .ok_or(ApplyError::UnknownLeaf)?;
         if waiting.value.is_some() {
             return Err(ApplyError::AlreadyEvaluated);
         }

@@ -99,7 +99,8 @@ impl Selector {
             _ if sum == 0 => argmax(scores, priors.iter().map(|&prior| f32::from_bits(prior))),
             _ if !edges.best.is_empty() => {
                 let unvisited = unvisited_value(&edges, priors, first, reduction.unwrap_or(0.0));
-                let mixed = scores_with_max_share(&edges, priors, (first, unvisited), scale, lowest, max_share);
+                let mixed =
+                    scores_with_max_share(&edges, priors, (first, unvisited), scale, lowest, max_share);
                 argmax(scores, mixed)
             }
             Some(reduction) => {

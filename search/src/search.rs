@@ -208,7 +208,9 @@ impl<G: Game> Search<G> {
         let node = match outcome_or_legal_actions(&self.state, &mut self.legal) {
             Some(outcome) => self.tree.push_terminal(outcome.value()),
             None => {
-                if let Some(allowed) = allowed.filter(|allowed| self.legal.iter().any(|legal| allowed.contains(legal))) {
+                if let Some(allowed) =
+                    allowed.filter(|allowed| self.legal.iter().any(|legal| allowed.contains(legal)))
+                {
                     self.legal.retain(|legal| allowed.contains(legal));
                 }
                 self.tree

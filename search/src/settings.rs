@@ -246,10 +246,7 @@ mod tests {
         assert_eq!(wrong(|s| s.max_share = 1.5), Err("max_share"));
         assert_eq!(wrong(|s| s.max_actions = 0), Err("max_actions"));
         assert_eq!(wrong(|s| s.temperature.reverse()), Err("temperature"));
-        assert_eq!(
-            wrong(|s| s.temperature[0].temperature = -1.0),
-            Err("temperature")
-        );
+        assert_eq!(wrong(|s| s.temperature[0].temperature = -1.0), Err("temperature"));
     }
 
     #[test]

@@ -7,9 +7,9 @@ use std::{
 };
 
 use config::RunConfig;
-use search::Reuse;
 use games::{Game as _, Outcome, Player, Symmetry, paco_sako::PacoSako};
 use proto::v1::{Game, GameResult};
+use search::Reuse;
 use tokio_util::sync::CancellationToken;
 
 use crate::{

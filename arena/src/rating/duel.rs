@@ -149,7 +149,7 @@ impl Duel<'_> {
         contender: &Contender,
         networks: &mut Networks,
     ) -> Result<Player<G>, RatingError> {
-        let spec = SearchSpec::with_visits(self.config.rating.visits)?;
+        let spec = SearchSpec::with_visits(self.config.rating.visits).map_err(RatingError::Config)?;
         let settings = spec.settings(Some(&self.config.search));
         networks
             .open(&contender.network)

@@ -2,9 +2,7 @@
 //! so that a slip is found here and not by four roles.
 
 use arena::rating::RatingError;
-use config::{
-    ConfigError, GameConfig, LearnerConfig, ModelConfig, ProblemsConfig, RunConfig,
-};
+use config::{ConfigError, GameConfig, LearnerConfig, ModelConfig, ProblemsConfig, RunConfig};
 use games::{
     Game,
     catalogue::{self, Visitor},

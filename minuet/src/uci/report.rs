@@ -5,9 +5,7 @@ use std::{fmt::Write as _, time::Duration};
 use arena::Thinker;
 use games::{Action, Game as _, chess::Chess};
 
-use super::{
-    score::{centipawns, win_draw_loss},
-};
+use super::score::{centipawns, win_draw_loss};
 
 /// A search at one moment.
 pub struct Snapshot<'a> {

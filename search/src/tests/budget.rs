@@ -157,10 +157,26 @@ fn decide_returns_the_error_of_a_bad_evaluator_and_can_be_repeated() {
 
 #[test]
 fn a_restricted_root_has_the_allowed_actions_until_the_next_decision() {
-    let mut search = Search::new(TreeGame::<2>::of(&SHAPE), Settings::default(), KEY);
+    let wide = |seed| {
+        TreeGame::<2>::of(&Shape {
+            seed,
+            branching: 12,
+            ends: 0,
+            ..SHAPE
+        })
+    };
+    let legal_actions = |state: &TreeGame<2>| {
+        let mut legal = Vec::new();
+        games::Game::legal_actions(state, &mut legal);
+        legal
+    };
+    let start = (0..)
+        .map(wide)
+        .find(|state| legal_actions(state).len() > 2)
+        .unwrap();
+    let all = legal_actions(&start);
+    let mut search = Search::new(start, Settings::default(), KEY);
     search.decide(evaluate).unwrap();
-    let all = search.decision().actions;
-    assert!(all.len() > 2, "{all:?}");
     let uniform = |request: &crate::LeafRequest<'_, TreeGame<2>>, priors: &mut Vec<f32>| {
         priors.extend(request.legal.iter().map(|_| 1.0 / request.legal.len() as f32));
         MoverValue::new(0.0)
@@ -173,9 +189,8 @@ fn a_restricted_root_has_the_allowed_actions_until_the_next_decision() {
     assert_eq!(decision.actions, [all[0], all[2]]);
     assert_eq!(decision.visits.iter().sum::<u32>(), Settings::default().visits);
 
-    let mut legal = Vec::new();
     search.advance(all[0]).unwrap();
-    games::Game::legal_actions(search.state(), &mut legal);
+    let legal = legal_actions(search.state());
     search.decide(uniform).unwrap();
     assert_eq!(search.decision().actions, legal);
 
