@@ -22,6 +22,9 @@ use config::SecurityConfig;
 /// Once its age is reached, a connection's open streams get this long to end.
 const AGE_GRACE: Duration = Duration::from_secs(30);
 
+/// Time that requests in flight get when a process is asked to stop.
+pub const DRAIN: Duration = Duration::from_secs(10);
+
 /// Why a service stopped serving.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {

@@ -44,6 +44,8 @@ use peer::Pause;
 const GREETING_TIME: Duration = Duration::from_secs(10);
 /// Length of HTTP/2's greeting (RFC 9113, 3.4) and of the head of the frame after it.
 const GREETING_BYTES: usize = 24 + 9;
+/// Calls and streams that one connection may have open at the same time.
+const MAX_STREAMS: u32 = 256;
 /// How often certificates and tokens are read again.
 const RENEWAL: Duration = Duration::from_secs(30);
 /// Connections that are ready and not yet taken.
@@ -101,7 +103,7 @@ impl Door {
             },
             plaintext: config.plaintext,
             max_connections: config.max_connections,
-            max_streams: config.max_streams,
+            max_streams: MAX_STREAMS,
             max_connection_age: (config.max_connection_age_seconds > 0)
                 .then(|| Duration::from_secs(config.max_connection_age_seconds)),
             keep_alive: Duration::from_secs(config.keep_alive_seconds),
@@ -121,7 +123,7 @@ impl Door {
             },
             plaintext: Plaintext::Anywhere,
             max_connections: config.max_connections,
-            max_streams: config.max_streams,
+            max_streams: MAX_STREAMS,
             max_connection_age: None,
             keep_alive: Duration::from_secs(config.keep_alive_seconds),
             greeting_time: GREETING_TIME,
