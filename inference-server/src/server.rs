@@ -15,7 +15,7 @@ use proto::{
 };
 use service::{
     connect::MAX_MESSAGE_BYTES,
-    listener::Door,
+    listener::ConnectionPolicy,
     role::Work,
     serve::{self, Drained},
 };
@@ -64,8 +64,8 @@ pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
 pub fn serve(listener: TcpListener, config: RunConfig, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
         let inference = &config.inference;
-        let door = Door::new(&config.security, right)?;
-        door.check(listener.local_addr()?)?;
+        let connection_policy = ConnectionPolicy::new(&config.security, right)?;
+        connection_policy.check(listener.local_addr()?)?;
         let metrics = Arc::new(Metrics::new());
         let library = library(&config, &metrics).await?;
         let policy = Policy {
@@ -138,7 +138,7 @@ pub fn serve(listener: TcpListener, config: RunConfig, shutdown: CancellationTok
         // On one of the runtime's workers, where the connections are served that the answers go to.
         let mut answering = tokio::spawn(async move { reply::run(executor.finished, cache, &metrics).await });
         let serving = async {
-            let ended = serve::serve_behind(door, routes, listener, health, shutdown, serve::DRAIN).await?;
+            let ended = serve::serve_with(connection_policy, routes, listener, health, shutdown, serve::DRAIN).await?;
             if ended == Drained::Cut {
                 tracing::warn!(after = ?serve::DRAIN, "some streams were cut");
             }
