@@ -23,7 +23,7 @@ pub use learner::{Device, LearnerConfig, ModelConfig, Optimizer, Precision, Valu
 pub use load::{ConfigError, load, load_with, parse, parse_with, security_from_environment};
 pub use overrides::{Override, override_search};
 pub use problems::ProblemsConfig;
-pub use rating::{RatingConfig};
+pub use rating::RatingConfig;
 pub use run::{CheckpointConfig, GameConfig, ReplayConfig, ReplayEngine, RunConfig, RunSection};
 pub use security::{Plaintext, SecurityConfig};
 pub use template::template;

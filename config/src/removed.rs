@@ -19,8 +19,7 @@ const fn removed(section: &'static str, name: &'static str, replacement: &'stati
     }
 }
 
-const NO_COOLDOWN: &str =
-    "the learning rate stays constant after the warm-up, and learner.average_decay smooths the published weights";
+const NO_COOLDOWN: &str = "the learning rate stays constant after the warm-up, and learner.average_decay smooths the published weights";
 
 /// All removed keys.
 const REMOVED: [RemovedKey; 12] = [
@@ -44,14 +43,22 @@ const REMOVED: [RemovedKey; 12] = [
     removed("learner", "cooldown_steps", NO_COOLDOWN),
     removed("learner", "last_learning_rate", NO_COOLDOWN),
     removed("learner", "loaders", "two threads pack batches ahead of training"),
-    removed("rating", "cache_mib", "each network has an evaluation cache of 32 MiB"),
+    removed(
+        "rating",
+        "cache_mib",
+        "each network has an evaluation cache of 32 MiB",
+    ),
     removed("rating", "scale", "rating.elo0 and rating.elo1 are logistic Elo"),
     removed(
         "replay",
         "remembered_games",
         "the store remembers the ids of at least a million games",
     ),
-    removed("security", "max_streams", "a connection has at most 256 calls and streams open at the same time"),
+    removed(
+        "security",
+        "max_streams",
+        "a connection has at most 256 calls and streams open at the same time",
+    ),
 ];
 
 /// Takes the removed keys out of a configuration and returns a warning for each.
@@ -75,7 +82,8 @@ mod tests {
 
     #[test]
     fn a_removed_key_is_ignored_with_a_warning_that_names_its_replacement() {
-        let text = "[inference]\npreferred_batches = [64]\nmax_batch = 64\n\n[learner]\ncooldown = \"linear\"\n";
+        let text =
+            "[inference]\npreferred_batches = [64]\nmax_batch = 64\n\n[learner]\ncooldown = \"linear\"\n";
         let run = parse(text).unwrap();
         assert_eq!(run.inference.max_batch, 64);
         let mut table = toml::from_str(text).unwrap();
@@ -101,18 +109,31 @@ mod tests {
     fn every_replacement_names_existing_keys_only() {
         let valid = toml::Table::try_from(RunConfig::default()).unwrap();
         for key in &REMOVED {
-            assert!(valid[key.section].get(key.name).is_none(), "{}.{} exists", key.section, key.name);
+            assert!(
+                valid[key.section].get(key.name).is_none(),
+                "{}.{} exists",
+                key.section,
+                key.name
+            );
             let words = key.replacement.split([' ', ',', ';']);
             for (section, name) in words.filter_map(|word| word.split_once('.')) {
-                assert!(valid[section].get(name).is_some(), "{section}.{name} does not exist");
+                assert!(
+                    valid[section].get(name).is_some(),
+                    "{section}.{name} does not exist"
+                );
             }
         }
     }
 
     #[test]
     fn a_run_with_removed_keys_is_still_checked() {
-        let message = parse("[rating]\nscale = \"logistic\"\nvisit = 3\n").unwrap_err().to_string();
-        assert_eq!(message, "unknown key `rating.visit`; did you mean `rating.visits`?");
+        let message = parse("[rating]\nscale = \"logistic\"\nvisit = 3\n")
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            message,
+            "unknown key `rating.visit`; did you mean `rating.visits`?"
+        );
         assert!(parse("[rating]\nscale = \"logistic\"\nvisits = \"many\"\n").is_err());
     }
 }

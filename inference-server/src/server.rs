@@ -138,7 +138,15 @@ pub fn serve(listener: TcpListener, config: RunConfig, shutdown: CancellationTok
         // On one of the runtime's workers, where the connections are served that the answers go to.
         let mut answering = tokio::spawn(async move { reply::run(executor.finished, cache, &metrics).await });
         let serving = async {
-            let ended = serve::serve_with(connection_policy, routes, listener, health, shutdown, serve::DRAIN).await?;
+            let ended = serve::serve_with(
+                connection_policy,
+                routes,
+                listener,
+                health,
+                shutdown,
+                serve::DRAIN,
+            )
+            .await?;
             if ended == Drained::Cut {
                 tracing::warn!(after = ?serve::DRAIN, "some streams were cut");
             }

@@ -141,7 +141,8 @@ async fn serve_with(
         }
     };
     let watch = tokio::spawn(failed);
-    let drained = service::serve::serve_with(connection_policy, routes, listener, health, stopping, DRAIN).await;
+    let drained =
+        service::serve::serve_with(connection_policy, routes, listener, health, stopping, DRAIN).await;
     watch.abort();
     if let Ok(Drained::Cut) = drained {
         tracing::warn!("streams were still open when the time to drain was up");

@@ -232,7 +232,15 @@ pub fn serve_health_beside(
         let routes = health.alone.clone();
         tokio::spawn(async move {
             let drain = Duration::from_secs(1);
-            let served = serve_with(ConnectionPolicy::plaintext(), routes, listener, health, shutdown, drain).await;
+            let served = serve_with(
+                ConnectionPolicy::plaintext(),
+                routes,
+                listener,
+                health,
+                shutdown,
+                drain,
+            )
+            .await;
             if let Err(error) = served {
                 tracing::error!(%error, "the health service ended");
             }

@@ -189,7 +189,14 @@ impl Held {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let connection_policy = ConnectionPolicy::new(&SecurityConfig::default(), right).unwrap();
-        let serving = serve::serve_with(connection_policy, routes, listener, health, shutdown.clone(), PATIENCE);
+        let serving = serve::serve_with(
+            connection_policy,
+            routes,
+            listener,
+            health,
+            shutdown.clone(),
+            PATIENCE,
+        );
         Self {
             address,
             layout,

@@ -14,7 +14,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{NAME, PATIENCE, behind, serve_with_policy, check};
+use crate::{NAME, PATIENCE, behind, check, serve_with_policy};
 
 /// Whether the server closes a connection, without a word from the client but `greeting`.
 async fn is_closed(address: &str, greeting: &[u8]) -> bool {
