@@ -8,7 +8,7 @@ use std::{
 
 use serde::Deserialize;
 
-use super::{Override, RunConfig, SecurityConfig};
+use super::{Override, RunConfig, SecurityConfig, removed::take_removed_keys};
 use crate::shards::ShardsError;
 
 /// A configuration that cannot be used.
@@ -123,11 +123,20 @@ pub fn parse(text: &str) -> Result<RunConfig, ConfigError> {
 pub fn parse_with(text: &str, overrides: &[Override]) -> Result<RunConfig, ConfigError> {
     let mut table: toml::Table = toml::from_str(text).map_err(syntax)?;
     let valid = toml::Table::try_from(RunConfig::default()).map_err(syntax)?;
+    let warnings = take_removed_keys(&mut table);
     refuse_unknown_keys(&table, &valid, "")?;
-    // From the text first, so that errors of type point at the line.
-    let mut config: RunConfig = toml::from_str(text).map_err(syntax)?;
+    // An error of type points at its line if the configuration is read from the text.
+    let mut config: RunConfig = if warnings.is_empty() {
+        toml::from_str(text).map_err(syntax)?
+    } else {
+        RunConfig::deserialize(table.clone()).map_err(syntax)?
+    };
+    warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     for single in overrides {
         single.apply(&mut table, &valid)?;
+        for warning in take_removed_keys(&mut table) {
+            tracing::warn!("{warning}");
+        }
         refuse_unknown_keys(&table, &valid, "")?;
         config = RunConfig::deserialize(table.clone()).map_err(|error| single.refused(&error))?;
     }

@@ -164,7 +164,7 @@ mod tests {
                 "replay.address=127.0.0.1:9",
                 "inference.address=\"[::1]:9\"",
                 "inference.provider=cpu",
-                "inference.batch_sizes=[32, 128]",
+                "inference.sources=[\"chess=a\", \"othello=b\"]",
                 "search.random_symmetry=false",
                 "learner.learning_rate=2",
                 "game.rules.dead_end=forbid",
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(config.replay.address, "127.0.0.1:9");
         assert_eq!(config.inference.address, "[::1]:9");
         assert_eq!(config.inference.provider, Provider::Cpu);
-        assert_eq!(config.inference.batch_sizes, [32, 128]);
+        assert_eq!(config.inference.sources, ["chess=a", "othello=b"]);
         assert!(!config.search.random_symmetry);
         assert_eq!(config.learner.learning_rate, 2.0);
         assert_eq!(config.game.rules["dead_end"].as_str(), Some("forbid"));

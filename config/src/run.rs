@@ -128,8 +128,6 @@ pub struct ReplayConfig {
     /// part of the store is written there before it is removed from the disk; while that cannot be done nothing is removed, and
     /// once max_disk_mib is reached games are refused. Empty: games that leave the window are gone.
     pub archive: String,
-    /// Ids of at least this many games are remembered, retired ones included, so that a game sent again is known.
-    pub remembered_games: u64,
 }
 
 /// How games are kept.
@@ -165,7 +163,6 @@ impl Default for ReplayConfig {
             max_disk_mib: 16 * 1024,
             min_free_mib: 256,
             archive: String::new(),
-            remembered_games: 1_000_000,
         }
     }
 }

@@ -112,7 +112,7 @@ mod tests {
             temperature: 0.7,
         }];
         other.inference.provider = Provider::OpenvinoBf16;
-        other.inference.batch_sizes = vec![16, 128];
+        other.inference.sources = vec!["chess=../chess".into()];
         other.learner.learning_rate = 3.3e-4;
         other.actor.name = "a \"quoted\" name\nwith a second line".into();
         assert_eq!(parse(&template(&other)).unwrap(), other);

@@ -7,7 +7,7 @@ use std::{
 };
 
 use checkpoints::version::sha256_hex;
-use config::{RatingConfig, RatingScale, RunConfig};
+use config::{RatingConfig, RunConfig};
 use games::{
     Game,
     catalogue::{self, Visitor},
@@ -96,12 +96,12 @@ pub fn sprt(config: &RatingConfig) -> Result<Sprt, RatingError> {
         elo1: config.elo1,
         alpha: config.alpha,
         beta: config.beta,
-        model: match config.scale {
-            RatingScale::Logistic => EloModel::Logistic,
-            RatingScale::Normalized => EloModel::Normalized,
-        },
+        model: EloModel::Logistic,
     })?)
 }
+
+/// Evaluation cache of each network, in MiB.
+const CACHE_MIB: usize = 32;
 
 /// Networks as the duels of a run open them.
 pub fn networks(config: &RunConfig) -> Networks {
@@ -111,7 +111,7 @@ pub fn networks(config: &RunConfig) -> Networks {
         copies: rating.threads,
         threads: 1,
         batch: rating.games_per_thread.clamp(1, LARGEST_BATCH),
-        cache_mib: rating.cache_mib,
+        cache_mib: CACHE_MIB,
     };
     Networks::new(options).of_run(config.inference.runtime.clone(), config.security.clone())
 }

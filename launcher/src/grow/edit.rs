@@ -120,7 +120,7 @@ mod tests {
                 &format!("model.blocks={blocks}"),
                 &format!("model.filters={filters}"),
                 &format!("learner.learning_rate={rate}"),
-                "learner.cooldown=cosine",
+                "learner.optimizer=sgd",
             ]);
             let edited = changed(&text, &changes).unwrap();
             prop_assert_eq!(config::parse(&edited).unwrap(), config::parse_with(&text, &changes).unwrap());

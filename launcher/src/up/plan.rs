@@ -198,7 +198,7 @@ fn member(
     let seconds = match role {
         Role::Actor | Role::Rating => 20,
         Role::Learner => 60,
-        Role::InferenceServer => config.inference.drain_seconds.saturating_add(5),
+        Role::InferenceServer => service::serve::DRAIN.as_secs() + 5,
         Role::ReplayStore => 30,
     };
     Ok(Member {

@@ -29,6 +29,8 @@ use crate::{
     training::{train::Progress, validation::Measured},
 };
 
+/// Threads that check and pack batches ahead of training.
+const LOADERS: usize = 2;
 /// Batches that are held ready, checked and packed. A limit in time as well: a batch is drawn from the window of its moment.
 pub const PREFETCHED: usize = 8;
 
@@ -171,7 +173,7 @@ impl Source {
         };
         Self {
             from,
-            loaders: Loaders::new(Arc::clone(&packer), config.loaders),
+            loaders: Loaders::new(Arc::clone(&packer), LOADERS),
             packer,
             batch_size: config.batch_size,
             min_positions: config.min_positions,
