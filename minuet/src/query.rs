@@ -15,7 +15,7 @@ use arena::{
     players::{NetworkOptions, Networks},
 };
 use games::Game;
-use launcher::up::addresses::Addresses;
+use launcher::run::addresses::Addresses;
 use search::{Decision, GameKey, Settings};
 use serde::Serialize;
 use serde_json::Value;
