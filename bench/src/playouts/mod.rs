@@ -19,11 +19,11 @@ use std::{path::Path, sync::Arc, time::Duration};
 use actor::cache::Cache;
 use anyhow::ensure;
 use arena::{ModelFile, ModelName, evaluator::Source, network::local::Opener};
+use config::Provider;
 use games::{Game, catalogue};
 use inference_server::backend::Backend;
 use onnx::Metadata;
 use serde::Serialize;
-use service::config::Provider;
 
 use self::{
     plain::Plain,

@@ -6,6 +6,7 @@ use std::{
 };
 
 use arena::ModelFile;
+use config::Provider;
 use inference_server::{
     backend::Backend,
     buckets::Buckets,
@@ -13,7 +14,6 @@ use inference_server::{
     model::Model,
     runner::Batch,
 };
-use service::config::Provider;
 
 use crate::harness::positions::Positions;
 

@@ -18,11 +18,9 @@ mod system;
 use std::{thread, time::Duration};
 
 use anyhow::ensure;
+use config::{Override, RunConfig};
 use serde::Serialize;
-use service::{
-    config::{Override, RunConfig},
-    role::Role,
-};
+use service::role::Role;
 
 use crate::harness::report;
 use sample::Sample;

@@ -3,11 +3,9 @@
 use std::{fs, net::SocketAddr, num::NonZero, path::Path, thread, time::Duration};
 
 use anyhow::{Context as _, ensure};
+use config::{RunConfig, load_with, template};
 use proto::v1::{DescribeModelRequest, ModelDescription, evaluator_client::EvaluatorClient};
-use service::{
-    config::{RunConfig, load_with, template},
-    role::Role,
-};
+use service::role::Role;
 use tempfile::TempDir;
 
 use super::{Arguments, network, sample};

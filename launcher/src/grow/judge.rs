@@ -22,7 +22,7 @@ use arena::{
     statistics::{EloModel, Sprt, SprtSettings, Verdict},
 };
 use checkpoints::{LATEST, Repository, Version};
-use service::config::RunConfig;
+use config::RunConfig;
 use tokio::task::JoinHandle;
 
 use super::{CANDIDATE_LABEL, event::GrowEvent};

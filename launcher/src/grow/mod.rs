@@ -25,8 +25,8 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use checkpoints::{Repository, Version};
+use config::{self, Override, RunConfig};
 use futures::StreamExt as _;
-use service::config::{self, Override, RunConfig};
 
 use self::{
     event::GrowEvent,

@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-use service::{
-    config::{Override, RunConfig},
-    role::Role,
-};
+use config::{Override, RunConfig};
+use service::role::Role;
 use tokio::sync::mpsc;
 
 use super::LINE;

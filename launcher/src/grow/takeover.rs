@@ -12,8 +12,8 @@ use std::{fs, path::Path};
 
 use anyhow::{Context as _, bail};
 use checkpoints::{Draft, LATEST, LeaseTimes, MODEL, Manifest, OPTIMIZER, Repository, Version, WEIGHTS};
+use config::{self, Override};
 use serde_json::Value;
-use service::config::{self, Override};
 
 use super::{LINE, PACE, workspace};
 use crate::run::{

@@ -15,7 +15,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use checkpoints::Repository;
-use service::config::Override;
+use config::Override;
 
 use super::{CANDIDATE_LABEL, LINE};
 use crate::{BadUsage, processes::list::ProcessList, run::folder::write_whole};

@@ -17,10 +17,8 @@ use std::{
     time::Duration,
 };
 
-use service::{
-    config::{Override, RunConfig},
-    role::Role,
-};
+use config::{Override, RunConfig};
+use service::role::Role;
 
 use crate::run::{
     folder::{CONFIG, FolderError, RunFolder},
@@ -311,7 +309,7 @@ mod tests {
             .filter(|argument| *argument != "--set")
             .map(|text| text.parse().unwrap())
             .collect();
-        service::config::load_with(Some(&parent.path().join("run.toml")), &overrides).unwrap()
+        config::load_with(Some(&parent.path().join("run.toml")), &overrides).unwrap()
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Changes single values of a `run.toml`; comments, order and all other text stay.
 
-use service::config::{self, ConfigError, Override};
+use config::{self, ConfigError, Override};
 use toml_edit::{DocumentMut, Item, TomlError, Value, table};
 
 /// Error: a value in a `run.toml` cannot be changed.
@@ -49,8 +49,8 @@ pub fn with_values(text: &str, changes: &[Override]) -> Result<String, EditError
 
 #[cfg(test)]
 mod tests {
+    use config::RunConfig;
     use proptest::prelude::*;
-    use service::config::RunConfig;
 
     use super::*;
 

@@ -11,7 +11,7 @@ mod session;
 use std::{path::PathBuf, time::Duration};
 
 use anyhow::Context;
-use service::config::{GameConfig, Override};
+use config::{GameConfig, Override};
 
 /// Arguments of `minuet up`.
 #[derive(clap::Args)]
