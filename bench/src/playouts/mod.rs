@@ -16,12 +16,11 @@ mod player;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use actor::cache::Cache;
 use anyhow::ensure;
-use arena::{ModelFile, ModelName, evaluator::Source, network::local::Opener};
-use config::Provider;
 use games::{Game, catalogue};
-use inference_server::backend::Backend;
+use network::{
+    ModelFile, ModelName, batched::EvaluationSource, cache::Cache, client::local::Opener, provider::Provider,
+};
 use onnx::Metadata;
 use serde::Serialize;
 
@@ -64,7 +63,7 @@ pub struct Arguments {
     cache: usize,
     /// What runs the network: auto takes the fastest that agrees with f32, as `minuet up` does.
     #[arg(long, default_value = "auto", value_parser = provider::read)]
-    provider: Provider,
+    provider: config::Provider,
     /// Seconds of each measurement.
     #[arg(long, default_value_t = 5.0)]
     seconds: f64,
@@ -140,8 +139,8 @@ impl catalogue::Visitor for Arguments {
     fn visit<G: Game>(self) -> anyhow::Result<Report> {
         let (file, network) = self.network::<G>()?;
         let mut measured = vec![self.measure::<G>(&file, self.provider)?];
-        if measured[0].provider != Backend::Cpu.name() {
-            measured.push(self.measure::<G>(&file, Provider::Cpu)?);
+        if measured[0].provider != Provider::Cpu.name() {
+            measured.push(self.measure::<G>(&file, config::Provider::Cpu)?);
         }
         let default = measured.last().map_or(1.0, |cpu| cpu.plain_per_cpu_second);
         for one in &mut measured {
@@ -190,11 +189,11 @@ impl Arguments {
         Ok((file, format!("random {}x{}", self.blocks, self.filters)))
     }
 
-    fn measure<G: Game>(&self, file: &ModelFile, asked_for: Provider) -> anyhow::Result<Measured> {
+    fn measure<G: Game>(&self, file: &ModelFile, asked_for: config::Provider) -> anyhow::Result<Measured> {
         let largest = self.games * self.leaves as usize;
         let network = Opener::new(Path::new(""), asked_for, 1, largest)?.open(file)?;
-        let name = arena::Network::description(&network).provider.clone();
-        let source = Source::Network {
+        let name = network::Network::description(&network).provider.clone();
+        let source = EvaluationSource::Network {
             network: Arc::new(network),
             cache: Cache::new(self.cache << 20).map(Arc::new),
         };
@@ -323,7 +322,7 @@ mod tests {
             games: 3,
             leaves: 2,
             cache: 1,
-            provider: Provider::Cpu,
+            provider: config::Provider::Cpu,
             seconds: 0.05,
             rounds: 1,
             json: false,

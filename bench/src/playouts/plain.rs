@@ -5,14 +5,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use arena::ModelFile;
-use config::Provider;
-use inference_server::{
-    backend::Backend,
+use network::{
+    ModelFile,
+    batch::Batch,
     buckets::Buckets,
     loader::{File, Loader},
     model::Model,
-    runner::Batch,
+    provider::Provider,
 };
 
 use crate::harness::positions::Positions;
@@ -25,13 +24,13 @@ pub struct Plain {
 }
 
 impl Plain {
-    pub fn load(game: &str, file: &ModelFile, provider: Provider) -> anyhow::Result<Self> {
-        let environment = onnx_runtime::load(Path::new(""))?;
+    pub fn load(game: &str, file: &ModelFile, provider: config::Provider) -> anyhow::Result<Self> {
+        let environment = network::runtime::load(Path::new(""))?;
         let loader = Loader::new(
             environment,
             1,
             Buckets::new(&[1], 1),
-            Backend::asked_for(provider),
+            Provider::asked_for(provider),
         )?;
         let model = loader.load(File {
             bytes: &file.bytes,

@@ -2,12 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use arena::{
-    Evaluator,
-    evaluator::{Counts, Source},
-    network::NetworkError,
-};
 use games::Game;
+use network::{
+    NetworkError,
+    batched::{BatchedEvaluator, EvaluationCounts, EvaluationSource},
+};
 use search::{ApplyError, Counters, GameKey, Search, Settings};
 
 use super::Arguments;
@@ -21,7 +20,7 @@ const QUICK_VISITS: u32 = 16;
 #[derive(Clone, Copy, Default)]
 pub struct Totals {
     pub search: Counters,
-    pub answers: Counts,
+    pub answers: EvaluationCounts,
 }
 
 impl Totals {
@@ -35,7 +34,7 @@ impl Totals {
                 terminal_visits: with(self.search.terminal_visits, other.search.terminal_visits),
                 ..Counters::default()
             },
-            answers: Counts {
+            answers: EvaluationCounts {
                 fresh: with(self.answers.fresh, other.answers.fresh),
                 cached: with(self.answers.cached, other.answers.cached),
                 duplicates: with(self.answers.duplicates, other.answers.duplicates),
@@ -63,7 +62,7 @@ struct Slot<G: Game> {
 pub struct Player<G: Game> {
     settings: Settings,
     slots: Vec<Slot<G>>,
-    evaluator: Evaluator<G>,
+    evaluator: BatchedEvaluator<G>,
     /// Counters of games that are over.
     past: Totals,
     games: u64,
@@ -80,7 +79,7 @@ enum PlayError {
 }
 
 impl<G: Game> Player<G> {
-    pub fn new(arguments: &Arguments, source: Source) -> anyhow::Result<Self> {
+    pub fn new(arguments: &Arguments, source: EvaluationSource) -> anyhow::Result<Self> {
         let settings = Settings {
             traversals: arguments.visits,
             leaves: arguments.leaves,
@@ -92,7 +91,7 @@ impl<G: Game> Player<G> {
         let mut player = Self {
             settings,
             slots: Vec::new(),
-            evaluator: Evaluator::new(source, G::encoding(0)?),
+            evaluator: BatchedEvaluator::new(source, G::encoding(0)?),
             past: Totals::default(),
             games: 0,
             moves: 0,
@@ -170,8 +169,8 @@ impl<G: Game> Player<G> {
                 }
                 continue;
             }
-            search.gather(|leaf| evaluator.ask(number, &leaf));
-            evaluator.hand_out_known(|_, leaf, evaluation| search.apply(leaf, evaluation))?;
+            search.gather(|leaf| evaluator.add(number, &leaf));
+            evaluator.take_known(|_, leaf, evaluation| search.apply(leaf, evaluation))?;
             if search.is_waiting() {
                 return Ok(());
             }

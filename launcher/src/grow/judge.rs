@@ -13,7 +13,6 @@ use std::{
 
 use anyhow::Context as _;
 use arena::{
-    ModelName,
     matches::conduct::Ended,
     rating::{
         MATCHES, RatingError,
@@ -23,6 +22,7 @@ use arena::{
 };
 use checkpoints::{LATEST, Repository, Version};
 use config::RunConfig;
+use network::ModelName;
 use tokio::task::JoinHandle;
 
 use super::{CANDIDATE_LABEL, event::GrowEvent};
@@ -184,7 +184,7 @@ impl Judge {
                 opponent,
                 finished,
             })),
-            Err(error) if error.is_passing() => Ok(None),
+            Err(error) if error.is_temporary() => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
