@@ -106,8 +106,8 @@ fn training_goes_on_bit_for_bit_where_it_stopped() {
             "{optimizer:?}: the weights or the optimiser differ"
         );
         assert_ne!(half.weights, after.weights);
-        assert_eq!(after.state.progress.samples, 320);
-        assert_eq!(after.state.progress.next_batch, 10);
+        assert_eq!(after.state.progress.draws.samples, 320);
+        assert_eq!(after.state.progress.draws.next_batch, 10);
     }
 }
 
