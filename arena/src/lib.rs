@@ -15,6 +15,7 @@
 //! | [`player`] | players, opened and ready to choose |
 //! | [`matches`] | games between players, at once, counted in pairs, kept as they end |
 //! | [`statistics`] | what results say of strength |
+//! | [`solver`] | problems of the generator game, solved side by side |
 //! | [`rating`] | the rating role: new checkpoints against the best one |
 
 pub mod evaluator;
@@ -25,6 +26,7 @@ pub mod model_name;
 pub mod network;
 pub mod player;
 pub mod rating;
+pub mod solver;
 pub mod spec;
 pub mod statistics;
 pub mod thinker;

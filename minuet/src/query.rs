@@ -15,6 +15,7 @@ use arena::{
     thinker::{Limits, ThinkError},
 };
 use games::Game;
+use launcher::up::addresses::Addresses;
 use search::{Decision, GameKey, Settings};
 use serde::Serialize;
 use serde_json::Value;
@@ -24,7 +25,6 @@ use crate::{
     play::table::{self, GameAt, Table, TableVisitor},
     provider,
     rules::face::Face,
-    up::addresses::Addresses,
     usage::BadUsage,
 };
 

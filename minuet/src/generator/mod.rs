@@ -1,9 +1,7 @@
-//! What the commands about the generator game share.
+//! Parts that the commands about the generator game share.
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
-//! | [`solver`] | many problems solved side by side with one evaluator |
 //! | [`paint`] | grids in colour |
 
 pub mod paint;
-pub mod solver;

@@ -1,32 +1,88 @@
-//! Problems solved side by side: many searches, whose leaves travel to the network together.
+//! Solves problems of the generator game: many searches side by side, whose leaves are evaluated in one batch.
 
-use anyhow::Context as _;
-use arena::{Evaluator, evaluator::Source};
 use games::{
-    Action, Game,
+    Action, Game, IllegalAction,
     generator::{End, GeneratorGame},
 };
-use search::{FirstPlay, GameKey, Reuse, Search, Settings};
+use search::{ApplyError, FirstPlay, GameKey, Reuse, Search, Settings};
 
-/// What came of a problem.
+use crate::{
+    Evaluator, ModelName, NetworkError, PlayerError,
+    evaluator::Source,
+    model_name::NoModelName,
+    player::{NetworkOptions, Networks},
+};
+
+/// Error: problems cannot be solved with a network.
+#[derive(Debug, thiserror::Error)]
+pub enum SolveError {
+    /// The name is not the name of a network.
+    #[error(transparent)]
+    Name(#[from] NoModelName),
+    /// The network cannot be opened.
+    #[error(transparent)]
+    Open(#[from] PlayerError),
+    /// The network evaluates positions of another game.
+    #[error("{model} is a network for {game}, not for {}", GeneratorGame::NAME)]
+    Game {
+        /// Name of the network.
+        model: String,
+        /// Game of the network.
+        game: String,
+    },
+    /// The network did not answer.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    /// An evaluation does not fit its leaf.
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
+    /// The search chose an action that the rules refuse.
+    #[error(transparent)]
+    Action(#[from] IllegalAction),
+    /// A search without any visited action has no choice.
+    #[error("the search has visited no action to choose from")]
+    NoChoice,
+}
+
+/// Opens the network called `model`. `uniform` is a search without a network.
+///
+/// # Errors
+/// [`SolveError`] if there is no such network, or if it is of another game.
+pub fn open(model: &str) -> Result<Source, SolveError> {
+    if model == "uniform" {
+        return Ok(Source::Uniform);
+    }
+    let name: ModelName = model.parse()?;
+    let network = Networks::new(NetworkOptions::default()).open(&name)?;
+    let layout = &network.description().layout;
+    if *layout != GeneratorGame::layout(()) {
+        return Err(SolveError::Game {
+            model: model.to_owned(),
+            game: layout.game.clone(),
+        });
+    }
+    Ok(network.source(0))
+}
+
+/// Result of one problem.
 #[derive(Clone, Debug)]
 pub struct Attempt {
-    /// The state at the end.
+    /// Final state.
     pub state: GeneratorGame,
-    /// Everything that was played, the marks included.
+    /// All actions played, marks included.
     pub actions: Vec<Action>,
-    /// Traversals of all its decisions.
+    /// Visits summed over all decisions.
     pub visits: u64,
 }
 
 impl Attempt {
-    /// Whether the problem is solved.
+    /// True if the problem is solved.
     pub fn is_solved(&self) -> bool {
         self.state.end() == Some(End::Solved)
     }
 }
 
-/// How problems are searched: as in training, without noise.
+/// Search settings for `visits` visits per action: those of training, without noise.
 pub fn settings(visits: u32) -> Settings {
     Settings {
         traversals: visits,
@@ -43,17 +99,17 @@ pub fn settings(visits: u32) -> Settings {
     }
 }
 
-/// Plays every problem to its end with one search for each move; `at_once` of them side by side.
+/// Plays every problem to its end with one search for each action; `at_once` problems run side by side.
 ///
 /// # Errors
-/// Where the network does not answer.
+/// [`SolveError`] if the network does not answer.
 pub fn solve(
     source: &Source,
     starts: &[GeneratorGame],
     settings: &Settings,
     seed: u64,
     at_once: usize,
-) -> anyhow::Result<Vec<Attempt>> {
+) -> Result<Vec<Attempt>, SolveError> {
     let mut evaluator = Evaluator::<GeneratorGame>::new(source.clone(), ());
     let mut attempts = Vec::with_capacity(starts.len());
     for (group, starts) in starts.chunks(at_once.max(1)).enumerate() {
@@ -71,7 +127,7 @@ pub fn solve(
                 .hand_out_known(|slot, leaf, evaluation| running[slot].search.apply(leaf, evaluation))?;
             evaluator.flush(|slot, leaf, evaluation| {
                 let applied = running[slot].search.apply(leaf, evaluation);
-                applied.map_err(anyhow::Error::from)
+                applied.map_err(SolveError::from)
             })?;
         }
         attempts.extend(running.into_iter().map(Running::finish));
@@ -100,13 +156,10 @@ impl Running {
         self.search.state().outcome().is_some()
     }
 
-    /// Plays as long as it is known what to play.
-    fn play_decided(&mut self) -> anyhow::Result<()> {
+    /// Plays actions while the search has decided on one.
+    fn play_decided(&mut self) -> Result<(), SolveError> {
         while !self.is_over() && self.search.is_decided() {
-            let action = self
-                .search
-                .choose(0.0)
-                .context("there is nothing to choose from")?;
+            let action = self.search.choose(0.0).ok_or(SolveError::NoChoice)?;
             self.search.advance(action)?;
             self.actions.push(action);
         }
@@ -129,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn easy_problems_are_solved_without_a_network_however_many_run_at_once() {
+    fn easy_problems_are_solved_without_a_network_one_or_three_at_once() {
         let narrow = Clan::start().after(1, Move(20)).unwrap();
         let red = narrow.after(3, Move(27)).unwrap();
         let starts: Vec<GeneratorGame> = [Clan::start(), narrow, red]

@@ -36,14 +36,7 @@ impl Direct {
         std::fs::write(&file, model)?;
         let program = std::env::current_exe().context("cannot find this program")?;
         let mut child = Command::new(program)
-            .args([
-                "bench",
-                "inference",
-                "--game",
-                &arguments.game,
-                "--providers",
-                provider,
-            ])
+            .args(["inference", "--game", &arguments.game, "--providers", provider])
             .args(["--batch", &arguments.batch.to_string()])
             .arg("--direct")
             .arg(&file)

@@ -8,7 +8,7 @@ use std::{
 use anyhow::Context as _;
 use service::role::Role;
 
-use crate::bench::inference::machine::{self, Measured};
+use crate::inference::machine::{self, Measured};
 
 /// The process, which ends with this.
 pub struct Trainer {

@@ -38,8 +38,8 @@ use self::{
     said::Said,
 };
 use crate::{
+    BadUsage,
     up::{self, conduct::Signals, event::Event, folder::CONFIG},
-    usage::BadUsage,
 };
 
 pub use takeover::recover;

@@ -7,13 +7,14 @@ use std::fmt::Write;
 use anyhow::ensure;
 use clap::builder::PossibleValuesParser;
 use games::{
-    Game, catalogue,
+    Game,
+    catalogue::{self, Visitor},
+    paco_sako::{self, PacoSako},
     perft::{perft, perft_played},
 };
 use serde::Serialize;
 
 use super::report;
-use crate::rules::face::{self, Face, FaceVisitor};
 
 /// Arguments of `minuet bench games`.
 #[derive(clap::Args)]
@@ -132,7 +133,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         .iter()
         .filter(|(game, _)| arguments.game.as_deref().is_none_or(|wanted| wanted == *game))
         .map(|&(game, known)| {
-            face::visit(
+            catalogue::visit(
                 game,
                 Measuring {
                     known,
@@ -165,20 +166,21 @@ struct Measuring {
     rounds: u8,
 }
 
-impl FaceVisitor for Measuring {
+impl Visitor for Measuring {
     type Output = anyhow::Result<Rates>;
 
-    fn visit<F: Face>(self) -> Self::Output {
+    fn visit<G: Game>(self) -> Self::Output {
+        let rules = rules::<G>()?;
         let starts = self
             .known
             .iter()
-            .map(|known| F::Game::start(&F::rules(), known.position))
+            .map(|known| G::start(&rules, known.position))
             .collect::<Result<Vec<_>, _>>()?;
         let rounds = usize::from(self.rounds);
         let nodes_per_second = rate(&starts, self.known, rounds, perft)?;
         let played_nodes_per_second = rate(&starts, self.known, rounds, perft_played)?;
         Ok(Rates {
-            game: F::Game::NAME,
+            game: G::NAME,
             positions: starts.len(),
             nodes: self.known.iter().flat_map(|known| known.counts).sum(),
             rounds: self.rounds,
@@ -186,6 +188,15 @@ impl FaceVisitor for Measuring {
             played_nodes_per_second,
         })
     }
+}
+
+/// The rules that the known numbers belong to: Paco Ŝako's of the original engine, other games' defaults.
+fn rules<G: Game>() -> anyhow::Result<G::Rules> {
+    if G::NAME != PacoSako::NAME {
+        return Ok(G::Rules::default());
+    }
+    let rules = serde_json::to_value(paco_sako::Rules::compatibility())?;
+    Ok(serde_json::from_value(rules)?)
 }
 
 /// Median nodes per second of a perft function over all positions.

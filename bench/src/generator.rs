@@ -7,6 +7,7 @@
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
+use arena::solver::{self, Attempt};
 use games::{
     Game,
     generator::{GeneratorGame, Rules},
@@ -14,11 +15,7 @@ use games::{
 use search::{Draws, GameKey, Purpose};
 use serde::Serialize;
 
-use super::report;
-use crate::{
-    generator::solver::{self, Attempt},
-    solve,
-};
+use crate::report;
 
 /// Problems that are solved side by side.
 const AT_ONCE: usize = 32;
@@ -94,7 +91,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     players.extend(arguments.model.clone());
     let mut results = Vec::new();
     for player in &players {
-        let source = solve::source(player)?;
+        let source = solver::open(player)?;
         for &depth in &arguments.depths {
             let problems = draw(depth, arguments.problems, arguments.seed)?;
             let starts: Vec<GeneratorGame> = problems.iter().map(|problem| problem.0.clone()).collect();
@@ -217,7 +214,7 @@ mod tests {
         let solved = |depth, visits| {
             let problems = draw(depth, 20, 7).unwrap();
             let starts: Vec<GeneratorGame> = problems.iter().map(|problem| problem.0.clone()).collect();
-            let source = solve::source("uniform").unwrap();
+            let source = solver::open("uniform").unwrap();
             let attempts = solver::solve(&source, &starts, &solver::settings(visits), 7, 8).unwrap();
             let known = problems.iter().map(|problem| problem.1);
             let one = measured("uniform", (depth, visits), &attempts, known, 1.0);

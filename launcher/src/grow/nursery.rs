@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 use service::config::Override;
 
 use crate::{
+    BadUsage,
     up::{census::Census, folder::write_whole},
-    usage::BadUsage,
 };
 
 const FOLDER: &str = "learner-grown";

@@ -51,7 +51,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// What runs networks: auto, cpu, openvino-f32, openvino-bf16, cuda.
-    #[arg(long, default_value = "auto", value_parser = crate::arena::provider)]
+    #[arg(long, default_value = "auto", value_parser = crate::provider::read)]
     provider: Provider,
     /// Print one JSON object.
     #[arg(long)]
