@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use replay_store::{
     exchange::archive::Reader,
-    vault::{ObjectPath, Vault},
+    exchange::vault::{ObjectPath, Vault},
 };
 use serde_json::json;
 use tokio::sync::mpsc;

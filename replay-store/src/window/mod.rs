@@ -7,9 +7,14 @@
 //! Positions have offsets that only grow: a game's begin where its elder's end. A uniform draw over
 //! positions is a number below the window's span, looked up by binary search.
 
+pub mod cache;
+pub mod held_out;
+pub mod sampler;
+pub mod uses_bound;
+
 use std::collections::{HashSet, VecDeque};
 
-use crate::held_out::Uses;
+use crate::window::held_out::Uses;
 
 /// A game in the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

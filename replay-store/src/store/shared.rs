@@ -14,8 +14,8 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, watch};
 
 use crate::{
-    cache::Cache, error::StoreFailed, files::Files, gate::Gate, known::Known, ledger::Keeper, metrics,
-    settings::Settings, shelf::Shelf, window::Window,
+    error::StoreFailed, log::files::Files, log::known_ids::Known, log::ledger::Keeper, log::volumes::Shelf,
+    metrics, settings::Settings, window::Window, window::cache::Cache, window::uses_bound::Gate,
 };
 
 /// Whether the store works.

@@ -13,8 +13,8 @@
 use std::{io, path::Path};
 
 use crate::{
-    files::{Files, OpenFile},
-    frame::checksum,
+    log::files::{Files, OpenFile},
+    log::frame::checksum,
 };
 
 /// The durable counts.
@@ -28,7 +28,7 @@ pub struct Ledger {
     pub positions_inserted: u64,
     /// Positions ever sampled, with what is reserved.
     pub positions_sampled: u64,
-    /// What counts against [`crate::gate::Bounds::max_uses`]: positions sampled, and uses that were allowed of positions
+    /// What counts against [`crate::window::uses_bound::Bounds::max_uses`]: positions sampled, and uses that were allowed of positions
     /// and not made while these were in the window; with what is reserved.
     pub positions_used: u64,
     /// Games that were sent again after they had been stored.
@@ -310,7 +310,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::files::Real;
+    use crate::log::files::Real;
 
     fn any_ledger() -> impl Strategy<Value = Ledger> {
         any::<([u64; 5], [u32; 2])>().prop_map(|(numbers, small)| Ledger {

@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use super::*;
-use crate::files::Real;
+use crate::log::files::Real;
 
 const ENGINES: [Engine; 2] = [Engine::Log, Engine::Sled];
 
@@ -84,7 +84,9 @@ fn a_damaged_value_costs_only_its_game() {
         // A byte of game 17, found by its frame.
         let path = file(folder.path(), engine);
         let bytes = fs::read(&path).unwrap();
-        let frame = crate::frame::split(17, &entries[16].record).unwrap().remove(0);
+        let frame = crate::log::frame::split(17, &entries[16].record)
+            .unwrap()
+            .remove(0);
         let at = memchr::memmem::find(&bytes, &frame).unwrap();
         let open_file = Real.open(&path, false).unwrap();
         open_file

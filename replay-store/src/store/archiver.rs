@@ -2,7 +2,7 @@
 //!
 //! That a volume is there is remembered in `archived/<first sequence number>`, which names the archive: with another one
 //! everything is written again. A crash between the two writes the same file once more. While the archive is away
-//! this is tried again and again, and no volume is removed; the disk's limit bounds that ([`crate::disk`]).
+//! this is tried again and again, and no volume is removed; the disk's limit bounds that ([`crate::log::disk`]).
 
 use std::{
     io,
@@ -18,12 +18,12 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
     exchange::archive::{ArchiveError, Header, Writer},
-    files::Files,
+    exchange::vault::Vault,
+    log::files::Files,
+    log::volume::Volume,
     metrics, record,
-    shared::Shared,
-    vault::Vault,
-    volume::Volume,
-    writer::Command,
+    store::shared::Shared,
+    store::writer::Command,
 };
 
 /// The thread that writes to the archive.

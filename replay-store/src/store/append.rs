@@ -4,7 +4,7 @@ use bytes::Bytes;
 use proto::v1::AppendAck;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::{frame::Id, validate::Checked};
+use crate::{log::frame::Id, record::validate::Checked};
 
 /// What became of a game.
 #[derive(Clone, Debug, PartialEq, Eq)]

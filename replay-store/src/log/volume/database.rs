@@ -29,14 +29,14 @@ use service::contain::contain;
 
 use super::{Commit, ReadError, VolumeError};
 use crate::{
-    frame::{self, Id},
-    ledger::Ledger,
+    log::frame::{self, Id},
+    log::ledger::Ledger,
 };
 
 /// sled's segment: small volumes stay small, and a leaf of [`frame::PART_BYTES`] parts stays inside.
 const SEGMENT_BYTES: usize = 512 * 1024;
 
-/// sled's own page cache, for each volume. Decoded games have a better one ([`crate::cache`]).
+/// sled's own page cache, for each volume. Decoded games have a better one ([`crate::window::cache`]).
 const PAGE_CACHE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// How long a database that this process has just closed may take to let go of its lock.

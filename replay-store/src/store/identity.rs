@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     error::OpenError,
-    files::{Files, Held},
+    log::files::{Files, Held},
 };
 
 /// The folder's format.
@@ -139,7 +139,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::files::Real;
+    use crate::log::files::Real;
 
     fn claim(folder: &Path, game: &str, options: u32) -> Result<(Claim, Identity), OpenError> {
         super::claim(&Real, folder, game, options)

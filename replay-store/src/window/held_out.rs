@@ -4,7 +4,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::frame::Id;
+use crate::log::frame::Id;
 
 /// How many games are held out.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -13,7 +13,7 @@ pub mod log;
 
 use std::{io, path::Path, sync::Arc};
 
-use crate::{files::Files, frame::Id, ledger::Ledger};
+use crate::{log::files::Files, log::frame::Id, log::ledger::Ledger};
 use database::Database;
 use log::Log;
 
@@ -38,7 +38,7 @@ pub enum VolumeError {
 
 impl VolumeError {
     pub(crate) fn io(error: io::Error) -> Self {
-        if crate::files::is_full(&error) {
+        if crate::log::files::is_full(&error) {
             Self::Full
         } else {
             Self::Broken(error.to_string())

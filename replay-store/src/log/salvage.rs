@@ -8,8 +8,8 @@
 use std::{collections::BTreeMap, io, path::Path};
 
 use crate::{
-    files::{Files, OpenFile},
-    frame::{self, Id},
+    log::files::{Files, OpenFile},
+    log::frame::{self, Id},
 };
 
 /// Files are read in pieces of this size.
@@ -140,9 +140,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        files::Real,
-        ledger::Ledger,
-        volume::{Commit, Engine, Entry, Volume},
+        log::files::Real,
+        log::ledger::Ledger,
+        log::volume::{Commit, Engine, Entry, Volume},
     };
 
     #[test]

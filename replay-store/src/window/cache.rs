@@ -11,7 +11,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use crate::decoded::Decoded;
+use crate::record::decoded::Decoded;
 
 /// The cache; shared by all samplers.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ impl Inner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{sampler::Surprise, synthetic};
+    use crate::{synthetic, window::sampler::Surprise};
 
     #[test]
     fn stays_within_its_bytes_and_keeps_the_latest() {

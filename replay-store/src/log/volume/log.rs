@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! file    = commit …
-//! commit  = (part … name)… lost … deleted … ledger · seal     frames: [`crate::frame`]
+//! commit  = (part … name)… lost … deleted … ledger · seal     frames: [`crate::log::frame`]
 //! ledger  = [`Ledger::pack`]
 //! ```
 //!
@@ -23,9 +23,9 @@ use parking_lot::{Mutex, RwLock};
 
 use super::{Commit, ReadError, VolumeError};
 use crate::{
-    files::{Files, OpenFile},
-    frame::{self, Id},
-    ledger::{LEDGER_BYTES, Ledger},
+    log::files::{Files, OpenFile},
+    log::frame::{self, Id},
+    log::ledger::{LEDGER_BYTES, Ledger},
 };
 
 /// The log's name in its volume's folder.

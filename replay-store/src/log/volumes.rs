@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-use crate::volume::{ReadError, Volume};
+use crate::log::volume::{ReadError, Volume};
 
 /// The open volumes. Readers hold on to a volume while they use it, so removing one disturbs nobody.
 #[derive(Debug, Default)]

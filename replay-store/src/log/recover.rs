@@ -1,7 +1,7 @@
 //! Opening a volume that may have been through anything: what is whole is kept, what is lost is named.
 //!
 //! Every game is read once. Where all are there, that is all. Where one is missing or damaged, or the
-//! database fails, the raw files are searched ([`crate::salvage`]) and the volume is built anew beside
+//! database fails, the raw files are searched ([`crate::log::salvage`]) and the volume is built anew beside
 //! the old one from all that is whole; the losses are written into it, so that they are reported once. The old
 //! folder is kept under `damaged/`, the last one only.
 //!
@@ -16,13 +16,13 @@ use std::{
 
 use crate::{
     error::OpenError,
-    files::Files,
-    frame::{self, Id},
-    held_out::HeldOut,
-    ledger::Ledger,
+    log::files::Files,
+    log::frame::{self, Id},
+    log::ledger::Ledger,
+    log::salvage::Salvage,
+    log::volume::{Commit, Engine, Entry, Volume, VolumeError, engine_of, log},
     record,
-    salvage::Salvage,
-    volume::{Commit, Engine, Entry, Volume, VolumeError, engine_of, log},
+    window::held_out::HeldOut,
 };
 
 /// Bytes of one batch while a volume is built anew.

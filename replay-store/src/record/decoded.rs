@@ -2,7 +2,7 @@
 
 use proto::v1::{Batch, Game};
 
-use crate::sampler::Surprise;
+use crate::window::sampler::Surprise;
 
 /// Numbers that take two bytes each where all of them fit.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ pub struct Decoded {
 }
 
 impl Decoded {
-    /// Takes what is needed from a whole game; its columns have the lengths that [`crate::validate`] checks.
+    /// Takes what is needed from a whole game; its columns have the lengths that [`crate::record::validate`] checks.
     pub fn new(game: &Game, surprise: &Surprise) -> Self {
         let fixed = game.rows.len() / game.actions.len().max(1);
         let mut positions = Vec::new();

@@ -15,19 +15,20 @@ use std::{
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    append::{Pending, Verdict},
-    archiver,
-    disk::Room,
     error::StoreFailed,
-    files,
-    frame::Id,
-    held_out::Uses,
-    identity::{Claim, Identity},
-    ledger::Ledger,
-    metrics, open, record,
+    log::disk::Room,
+    log::files,
+    log::frame::Id,
+    log::ledger::Ledger,
+    log::volume::{Commit, Entry, Volume, VolumeError},
+    metrics, record,
     settings::{MAX_COMMIT_BYTES, MAX_COMMIT_GAMES, MAX_VOLUME_BYTES},
-    shared::{Shared, volume_folder},
-    volume::{Commit, Entry, Volume, VolumeError},
+    store::append::{Pending, Verdict},
+    store::archiver,
+    store::identity::{Claim, Identity},
+    store::open,
+    store::shared::{Shared, volume_folder},
+    window::held_out::Uses,
 };
 
 /// What the writer is asked to do.

@@ -18,8 +18,8 @@ use std::{
 };
 
 use crate::{
-    files::Files,
-    frame::{Id, checksum},
+    log::files::Files,
+    log::frame::{Id, checksum},
 };
 
 const MAGIC: [u8; 4] = *b"MnR1";
@@ -173,7 +173,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::files::Real;
+    use crate::log::files::Real;
 
     fn open(folder: &Path, remember: u64) -> (Known, Vec<PathBuf>) {
         let files: Arc<dyn Files> = Arc::new(Real);

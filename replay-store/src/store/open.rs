@@ -11,21 +11,21 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, watch};
 
 use crate::{
-    cache::Cache,
     error::OpenError,
-    files::Files,
-    gate::Gate,
-    identity::{self, Claim, Identity},
-    known::Known,
-    ledger::{Found, Keeper, Ledger, LedgerFile},
+    exchange::vault::Vault,
+    log::files::Files,
+    log::known_ids::Known,
+    log::ledger::{Found, Keeper, Ledger, LedgerFile},
+    log::recover::{self, Ground, Loss, Recovered},
+    log::volumes::Shelf,
     metrics,
-    recover::{self, Ground, Loss, Recovered},
     settings::Settings,
-    shared::{Shared, State, volume_folder, volumes_folder},
-    shelf::Shelf,
-    vault::Vault,
+    store::identity::{self, Claim, Identity},
+    store::shared::{Shared, State, volume_folder, volumes_folder},
+    store::writer::Fill,
     window::Window,
-    writer::Fill,
+    window::cache::Cache,
+    window::uses_bound::Gate,
 };
 
 /// An opened store, before anything runs.

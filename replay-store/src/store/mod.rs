@@ -1,5 +1,12 @@
 //! [`Store`]: the store without its wire. Games go in, batches come out, from any number of threads.
 
+pub mod append;
+pub mod archiver;
+pub mod identity;
+pub mod open;
+pub mod shared;
+pub mod writer;
+
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
@@ -12,24 +19,24 @@ use service::contain::contain;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use crate::{
-    append::{Pending, Reply, Verdict},
-    archiver::{Archiver, Archiving},
-    decoded::Decoded,
-    disk::{self, FileSystem, Probe, Room},
     error::{OpenError, StoreFailed},
-    files::{self, Files, Real},
-    filter::Filter,
-    frame::Id,
-    gate::Gate,
-    ledger::Ledger,
-    metrics, open, record,
-    recover::Loss,
-    sampler::{self, Measured, Pick, Sampling},
+    log::disk::{self, FileSystem, Probe, Room},
+    log::files::{self, Files, Real},
+    log::frame::Id,
+    log::ledger::Ledger,
+    log::recover::Loss,
+    log::volume::{ReadError, VolumeError},
+    metrics, record,
+    record::decoded::Decoded,
+    record::filter::Filter,
+    record::validate::Checked,
     settings::{MAX_COMMIT_GAMES, MAX_QUEUED_KIB, MAX_RECORD_BYTES, Settings},
-    shared::{Shared, State},
-    validate::Checked,
-    volume::{ReadError, VolumeError},
-    writer::{Command, Deleted, Writer},
+    store::append::{Pending, Reply, Verdict},
+    store::archiver::{Archiver, Archiving},
+    store::shared::{Shared, State},
+    store::writer::{Command, Deleted, Writer},
+    window::sampler::{self, Measured, Pick, Sampling},
+    window::uses_bound::Gate,
 };
 
 /// How often a batch is drawn anew because a game of it could not be read.
@@ -218,11 +225,14 @@ impl Store {
     /// # Errors
     /// [`StoreFailed`] where the store has stopped.
     pub async fn put(&self, game: &Game) -> Result<Verdict, StoreFailed> {
-        let checked =
-            match crate::validate::check(game, &self.shared.settings.game, self.shared.settings.options) {
-                Ok(checked) => checked,
-                Err(refusal) => return Ok(Verdict::refused(refusal)),
-            };
+        let checked = match crate::record::validate::check(
+            game,
+            &self.shared.settings.game,
+            self.shared.settings.options,
+        ) {
+            Ok(checked) => checked,
+            Err(refusal) => return Ok(Verdict::refused(refusal)),
+        };
         let record = record::encode(game.clone()).map_err(|error| StoreFailed {
             reason: format!("packing a game: {error}"),
         })?;

@@ -22,7 +22,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use crate::ledger::Ledger;
+use crate::log::ledger::Ledger;
 
 /// How long a word of somebody who waits elsewhere holds; they say it again.
 const ELSEWHERE: Duration = Duration::from_secs(2);

@@ -8,7 +8,7 @@
 //! seal = "MnC1" · length u64 · crc32 of so many bytes before it u32 · crc32 u32
 //! ```
 //! All numbers little-endian; the crc is over everything else after the magic. A frame says by itself
-//! what it is, so [`crate::salvage`] can find it in a database file that can no longer be opened.
+//! what it is, so [`crate::log::salvage`] can find it in a database file that can no longer be opened.
 
 /// A game's id.
 pub type Id = [u8; 16];

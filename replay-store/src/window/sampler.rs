@@ -15,7 +15,7 @@ use proto::v1::Batch;
 use rand::{RngCore as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use crate::{decoded::Decoded, window::Window};
+use crate::{record::decoded::Decoded, window::Window};
 
 /// Keeps the draws to measure by apart from others by the same seed.
 const MEASURING_DRAWS: u64 = 0x7661_6c69_6461_7465;
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn held_out_positions_are_drawn_apart() {
-        use crate::held_out::Uses;
+        use crate::window::held_out::Uses;
 
         let mut window = Window::new(1000);
         for sequence in 1..=60u64 {
