@@ -11,8 +11,8 @@ use arena::{
     evaluator::Source,
     model_file::encoding_of,
     network::{Description, NetworkError},
-    player::{NetworkOptions, Networks},
-    thinker::{Limits, ThinkError},
+    players::thinker::{Limits, ThinkError},
+    players::{NetworkOptions, Networks},
 };
 use games::Game;
 use launcher::up::addresses::Addresses;

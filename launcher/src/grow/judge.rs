@@ -16,7 +16,7 @@ use anyhow::Context as _;
 use arena::{
     ModelName,
     matches::conduct::Ended,
-    player::Networks,
+    players::Networks,
     rating::{
         MATCHES, RatingError,
         duel::{self, Contender, Duel, Finished},

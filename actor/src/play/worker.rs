@@ -3,14 +3,11 @@
 //! | module | what it is for |
 //! |---|---|
 //! | [`slot`] | one game in progress, a state machine |
-//! | [`desk`] | where questions become requests, and answers find those who asked |
+//! | [`batcher`] | where questions become requests, and answers find those who asked |
 //!
 //! The thread takes one game that can go on, lets it descend, and puts what it asks into the request that is
 //! being filled. A request goes out when it is full, and a partial one when no game can go on without
 //! an answer. The thread blocks only then, or when as many requests are in flight as may be and another is full.
-
-mod desk;
-mod slot;
 
 use std::{
     collections::VecDeque,
@@ -24,22 +21,22 @@ use prost::Message as _;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    cache::Cache,
-    counters::Totals,
+use super::{
+    batcher::RequestBatcher,
     curriculum::{self, Curriculum},
-    evaluator::{Answer, Ask},
-    hush::Hush,
-    naming::{GameId, Naming},
+    naming::Naming,
     record::{self, End},
     setup::Setup,
-    spool::{Finished, FinishedGames},
-    versions::Versions,
+    slot::{Slot, SlotError},
 };
-use desk::Desk;
-use slot::Slot;
-
-pub use slot::SlotError;
+use crate::{
+    GameId,
+    cache::Cache,
+    evaluator::{Answer, Ask, Versions},
+    log_throttle::LogThrottle,
+    metrics::Metrics,
+    spool::{Finished, FinishedGames},
+};
 
 /// How long a disk that takes no reservation of game numbers is left alone.
 const NAMING_RETRY: Duration = Duration::from_millis(500);
@@ -59,7 +56,7 @@ pub struct Shared<G: Game> {
     /// Model versions.
     pub versions: Arc<Versions>,
     /// Counters.
-    pub totals: Arc<Totals>,
+    pub metrics: Arc<Metrics>,
     /// The model that is asked.
     pub model: String,
     /// Games in progress on each thread.
@@ -69,7 +66,7 @@ pub struct Shared<G: Game> {
     /// Requests of one thread that may wait for an answer.
     pub requests_in_flight: usize,
     /// That a disk takes no reservation of numbers is said once for all threads.
-    pub(crate) trouble: Hush,
+    pub(crate) trouble: LogThrottle,
     /// Ends self-play. Games in progress are dropped: their numbers are not used again.
     pub stop: CancellationToken,
 }
@@ -80,7 +77,7 @@ pub struct Worker<G: Game> {
     slots: Vec<Option<Slot<G>>>,
     /// Slots that can go on.
     ready: VecDeque<usize>,
-    desk: Desk,
+    batcher: RequestBatcher,
     asks: mpsc::Sender<Ask>,
     answers: mpsc::Receiver<Answer>,
     finished: FinishedGames,
@@ -103,7 +100,7 @@ impl<G: Game> Worker<G> {
         answers: mpsc::Receiver<Answer>,
         finished: FinishedGames,
     ) -> Self {
-        let desk = Desk::new(
+        let batcher = RequestBatcher::new(
             shared.cache.clone(),
             Arc::clone(&shared.versions),
             shared.model.clone(),
@@ -113,7 +110,7 @@ impl<G: Game> Worker<G> {
         Self {
             slots: (0..shared.games_per_thread).map(|_| None).collect(),
             ready: (0..shared.games_per_thread).collect(),
-            desk,
+            batcher,
             asks,
             answers,
             finished,
@@ -133,7 +130,7 @@ impl<G: Game> Worker<G> {
                 self.take(&answer)?;
             }
             self.send();
-            let slot = if self.desk.has_full() {
+            let slot = if self.batcher.has_full() {
                 None
             } else {
                 self.ready.pop_front()
@@ -151,8 +148,8 @@ impl<G: Game> Worker<G> {
 
     /// Sends what is full; what is not, only if nothing can be added to it before an answer comes.
     fn send(&mut self) {
-        while self.desk.in_flight() < self.shared.requests_in_flight {
-            let Some(ask) = self.desk.next_request(self.ready.is_empty()) else {
+        while self.batcher.in_flight() < self.shared.requests_in_flight {
+            let Some(ask) = self.batcher.next_request(self.ready.is_empty()) else {
                 return;
             };
             // The channel has room for all requests in flight. If it is closed, waiting for an answer will say so.
@@ -164,15 +161,15 @@ impl<G: Game> Worker<G> {
 
     /// Blocks until an answer comes.
     fn wait(&mut self) -> Result<Next, SlotError> {
-        if self.desk.in_flight() == 0 {
+        if self.batcher.in_flight() == 0 {
             return Err(SlotError::Stuck);
         }
         let began = Instant::now();
         let answer = self.answers.blocking_recv();
         let ended = Instant::now();
-        let totals = &self.shared.totals;
-        totals.waiting_us.add((ended - began).as_micros() as u64);
-        totals.busy_us.add((began - self.busy_since).as_micros() as u64);
+        let metrics = &self.shared.metrics;
+        metrics.waiting_us.add((ended - began).as_micros() as u64);
+        metrics.busy_us.add((began - self.busy_since).as_micros() as u64);
         self.busy_since = ended;
         match answer {
             Some(answer) => {
@@ -186,9 +183,12 @@ impl<G: Game> Worker<G> {
     /// Hands an answer to the games that wait for it.
     fn take(&mut self, answer: &Answer) -> Result<(), SlotError> {
         let Self {
-            desk, slots, ready, ..
+            batcher,
+            slots,
+            ready,
+            ..
         } = self;
-        desk.answered(answer, |waiter, evaluation| {
+        batcher.answered(answer, |waiter, evaluation| {
             let Some(slot) = slots.get_mut(waiter.slot).and_then(Option::as_mut) else {
                 return Ok(());
             };
@@ -212,7 +212,7 @@ impl<G: Game> Worker<G> {
                 Some(Begun::Game(new)) => empty.insert(*new),
                 Some(Begun::Recorded(finished)) => {
                     self.ready.push_back(index);
-                    self.shared.totals.games_recorded.add(1);
+                    self.shared.metrics.games_recorded.add(1);
                     return Ok(self.keep(finished));
                 }
             },
@@ -220,10 +220,10 @@ impl<G: Game> Worker<G> {
         if slot.is_decided() {
             return self.play(index);
         }
-        let desk = &mut self.desk;
+        let batcher = &mut self.batcher;
         let encoding = self.shared.setup.encoding;
-        slot.gather(|leaf| desk.ask(index, leaf, encoding));
-        desk.take_hits(|leaf, evaluation, version| slot.apply(leaf, evaluation, version))?;
+        slot.gather(|leaf| batcher.ask(index, leaf, encoding));
+        batcher.take_hits(|leaf, evaluation, version| slot.apply(leaf, evaluation, version))?;
         if !slot.is_waiting() {
             // At the end of the line, so that no well-known game keeps others from asking.
             self.ready.push_back(index);
@@ -241,15 +241,15 @@ impl<G: Game> Worker<G> {
             return Ok(Next::GoOn);
         };
         let end = playing.play(&self.shared.setup)?;
-        let totals = &self.shared.totals;
-        totals.actions.add(1);
-        totals.add(&playing.uncounted());
+        let metrics = &self.shared.metrics;
+        metrics.actions.add(1);
+        metrics.add(&playing.uncounted());
         let Some(end) = end else {
             *slot = Some(playing);
             return Ok(Next::GoOn);
         };
         if end == End::MaxActions {
-            totals.games_cut.add(1);
+            metrics.games_cut.add(1);
         }
         let second = self.note_problem(&playing)?;
         let id = playing.id();
@@ -268,19 +268,19 @@ impl<G: Game> Worker<G> {
     /// Takes note of how a problem ended; what an unsolved one has solved instead is a second record.
     fn note_problem(&self, playing: &Slot<G>) -> Result<Option<Finished>, SlotError> {
         let Shared {
-            curriculum, totals, ..
+            curriculum, metrics, ..
         } = &*self.shared;
         let Some((level, is_solved)) = playing.problem() else {
             return Ok(None);
         };
-        totals.problems_played.add(1);
-        totals.problems_solved.add(u64::from(is_solved));
+        metrics.problems_played.add(1);
+        metrics.problems_solved.add(u64::from(is_solved));
         match curriculum.note(level, is_solved) {
             Ok(None) => {}
             Ok(Some(level)) => tracing::info!(level, "problems are harder from now on"),
             Err(error) => tracing::error!(%error, "the new level of problems is not kept"),
         }
-        totals.problem_level.set(curriculum.level().into());
+        metrics.problem_level.set(curriculum.level().into());
         if is_solved || !curriculum.hindsight() {
             return Ok(None);
         }
@@ -291,7 +291,7 @@ impl<G: Game> Worker<G> {
         let Ok(named) = self.shared.naming.next_game() else {
             return Ok(None);
         };
-        totals.games_recorded.add(1);
+        metrics.games_recorded.add(1);
         recorded(&drawn, "hindsight", named, &self.shared.setup).map(Some)
     }
 
@@ -327,7 +327,7 @@ fn begin<G: Game>(shared: &Shared<G>) -> Result<Option<Begun<G>>, SlotError> {
                     }
                 }));
             }
-            Err(error) if shared.trouble.may_speak() => {
+            Err(error) if shared.trouble.allows() => {
                 tracing::error!(%error, "no game can be begun, trying again");
             }
             Err(_) => {}

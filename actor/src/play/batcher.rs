@@ -1,7 +1,7 @@
 //! Where questions become requests, and answers find those who asked.
 //!
 //! A leaf's row is written straight into the request that is being filled. If the cache knows it, or the very
-//! same question is on its way already, it is taken out again. The desk keeps the requests in flight, for they say what an
+//! same question is on its way already, it is taken out again. The batcher keeps the requests in flight, for they say what an
 //! answer is the answer to.
 
 use std::{
@@ -17,8 +17,7 @@ use search::{Evaluation, LeafId, LeafRequest};
 use super::slot::Asked;
 use crate::{
     cache::{Cache, Known, Question},
-    evaluator::{Answer, Ask},
-    versions::{VersionId, Versions},
+    evaluator::{Answer, Ask, VersionId, Versions},
 };
 
 /// Who waits for an evaluation.
@@ -49,7 +48,7 @@ struct Batch {
 
 /// Questions and answers of one worker.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct RequestBatcher {
     cache: Option<Arc<Cache>>,
     versions: Arc<Versions>,
     model: String,
@@ -70,7 +69,7 @@ pub(super) struct Desk {
     spare: Vec<Batch>,
 }
 
-impl Desk {
+impl RequestBatcher {
     pub(super) fn new(
         cache: Option<Arc<Cache>>,
         versions: Arc<Versions>,
@@ -78,7 +77,7 @@ impl Desk {
         row_len: Option<usize>,
         rows_per_request: usize,
     ) -> Self {
-        let mut desk = Self {
+        let mut batcher = Self {
             cache,
             versions,
             model,
@@ -93,11 +92,11 @@ impl Desk {
             hit_priors: Vec::new(),
             spare: Vec::new(),
         };
-        desk.open = desk.new_batch();
-        desk
+        batcher.open = batcher.new_batch();
+        batcher
     }
 
-    /// Takes a question. Where the cache knows the answer, it is handed out by [`Desk::take_hits`].
+    /// Takes a question. Where the cache knows the answer, it is handed out by [`RequestBatcher::take_hits`].
     pub(super) fn ask<G: Game>(
         &mut self,
         slot: usize,

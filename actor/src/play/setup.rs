@@ -78,7 +78,7 @@ impl<G: Game> Setup<G> {
         let encoding = G::encoding(config.game.options)?;
         let start = G::start(&rules, None)?;
         // Worked out once, before anything is played.
-        crate::record::build();
+        super::record::build();
         let mut actions = Vec::new();
         start.legal_actions(&mut actions);
         if start.outcome().is_some() || actions.is_empty() {

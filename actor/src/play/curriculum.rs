@@ -15,7 +15,7 @@ use search::{Draws, GameKey, Purpose};
 use serde::{Deserialize, Serialize};
 use service::config::ProblemsConfig;
 
-use crate::durable;
+use crate::spool::durable;
 
 const FILE: &str = "curriculum.json";
 

@@ -4,13 +4,15 @@ use games::{Drawn, Game, IllegalAction};
 use proto::v1;
 use search::{ApplyError, Evaluation, LeafId, LeafRequest, Search};
 
-use crate::{
-    counters::Snapshot,
-    naming::GameId,
+use super::{
     record::{Answered, End, Record},
-    settings::temperature,
     setup::Setup,
-    versions::{VersionId, Versions},
+};
+use crate::{
+    GameId,
+    evaluator::{VersionId, Versions},
+    metrics::Snapshot,
+    settings::temperature,
 };
 
 /// Something in the search or the rules contradicts itself; no answer of a server can lead here.

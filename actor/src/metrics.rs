@@ -28,11 +28,11 @@ impl Count {
     }
 }
 
-macro_rules! totals {
+macro_rules! metrics {
     ($($(#[doc = $doc:literal])+ $name:ident: $metric:literal, $kind:ident;)+) => {
         /// Everything an actor counts. Visits are never given as one number alone: how each was answered stands beside it.
         #[derive(Debug, Default)]
-        pub struct Totals {
+        pub struct Metrics {
             $($(#[doc = $doc])+ pub $name: Count,)+
         }
 
@@ -46,14 +46,14 @@ macro_rules! totals {
             /// What has been counted since `earlier`; levels (of the spool, of the cache) are the present ones.
             #[must_use]
             pub fn since(&self, earlier: &Self) -> Self {
-                Self { $($name: totals!(@since $kind, self.$name, earlier.$name),)+ }
+                Self { $($name: metrics!(@since $kind, self.$name, earlier.$name),)+ }
             }
         }
 
-        impl Totals {
+        impl Metrics {
             /// Adds what one game has counted.
             pub fn add(&self, counted: &Snapshot) {
-                $(totals!(@add $kind, self.$name, counted.$name);)+
+                $(metrics!(@add $kind, self.$name, counted.$name);)+
             }
 
             /// The counts now.
@@ -63,12 +63,12 @@ macro_rules! totals {
 
             /// Hands the counts to the metrics page.
             pub fn publish(&self) {
-                $(totals!(@publish $kind, $metric, self.$name.get());)+
+                $(metrics!(@publish $kind, $metric, self.$name.get());)+
             }
 
             /// Tells the metrics page what they mean.
             pub fn describe() {
-                $(totals!(@describe $kind, $metric, concat!($($doc),+).trim());)+
+                $(metrics!(@describe $kind, $metric, concat!($($doc),+).trim());)+
             }
         }
     };
@@ -84,7 +84,7 @@ macro_rules! totals {
     (@describe gauge, $metric:literal, $text:expr) => { metrics::describe_gauge!($metric, $text) };
 }
 
-totals! {
+metrics! {
     /// Traversals of search trees, however they ended.
     visits: "minuet_actor_visits_total", counter;
     /// Visits answered by the network.

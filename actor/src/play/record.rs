@@ -10,10 +10,10 @@ use proto::v1::{self, GameResult, VisitTotals};
 use search::{Decision, Search};
 use sha2::{Digest as _, Sha256};
 
+use super::setup::Setup;
 use crate::{
-    naming::GameId,
-    setup::Setup,
-    versions::{VersionId, Versions},
+    GameId,
+    evaluator::{VersionId, Versions},
 };
 
 /// Why a game is over.

@@ -2,16 +2,24 @@
 //!
 //! | module | what it is for |
 //! |---|---|
+//! | [`spec`] | the text that describes a player |
 //! | [`networks`] | the networks of all players, each opened once |
+//! | [`thinker`] | one search that can be stopped, prolonged and inspected at any time |
+//! | [`many`] | many positions searched at once, each by itself |
 //! | [`seat`] | a player in one game |
 //! | [`solo`] | a player who plays one game alone, not in a match |
+//! | [`solver`] | problems of the generator game, solved side by side |
 //! | [`random`], [`perfect`], [`uci`] | those who do not search here |
 
+pub mod many;
 pub mod networks;
 pub mod perfect;
 pub mod random;
 pub mod seat;
 pub mod solo;
+pub mod solver;
+pub mod spec;
+pub mod thinker;
 pub mod uci;
 
 use std::{any::TypeId, sync::Arc};
@@ -27,10 +35,10 @@ use crate::{
     evaluator::{Evaluator, Source},
     model_file::{self, ModelError},
     network::{NetworkError, local::OpenError, remote::ConnectError},
-    spec::{Kind, Spec},
-    thinker::ThinkError,
 };
 use perfect::Solvers;
+use spec::{Kind, Spec};
+use thinker::ThinkError;
 use uci::{Engines, UciError};
 
 /// A player that cannot be had, or cannot go on.

@@ -22,9 +22,9 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, Streaming};
 
 use crate::{
-    counters::Totals,
-    hush::Hush,
-    naming::GameId,
+    GameId,
+    log_throttle::LogThrottle,
+    metrics::Metrics,
     spool::{Position, Spool, SpoolError},
 };
 
@@ -78,12 +78,12 @@ pub struct Sender {
     /// What is sent.
     pub spool: Arc<Spool>,
     /// Counters.
-    pub totals: Arc<Totals>,
+    pub metrics: Arc<Metrics>,
     /// How long to wait.
     pub patience: Patience,
     /// Nothing is added to the spool any more: send what is there, for a while, and end.
     pub drain: CancellationToken,
-    trouble: Hush,
+    trouble: LogThrottle,
 }
 
 enum End {
@@ -99,7 +99,7 @@ impl Sender {
         channel: Link,
         (store, name): (usize, String),
         spool: Arc<Spool>,
-        totals: Arc<Totals>,
+        metrics: Arc<Metrics>,
         patience: Patience,
         drain: CancellationToken,
     ) -> Self {
@@ -108,10 +108,10 @@ impl Sender {
             store,
             name,
             spool,
-            totals,
+            metrics,
             patience,
             drain,
-            trouble: Hush::new(Duration::from_secs(10)),
+            trouble: LogThrottle::new(Duration::from_secs(10)),
         }
     }
 
@@ -149,7 +149,7 @@ impl Sender {
                     message: status.message().into(),
                 });
             }
-            if self.trouble.may_speak() {
+            if self.trouble.allows() {
                 tracing::warn!(
                     code = ?status.code(),
                     reason = status.message(),
@@ -288,7 +288,7 @@ impl Sender {
         let (spool, text) = (Arc::clone(&self.spool), reason.clone());
         match on_disk(move || spool.refuse(id, &text)).await {
             Ok(path) => {
-                self.totals.games_refused.add(1);
+                self.metrics.games_refused.add(1);
                 tracing::error!(game = %id, reason, kept = %path.display(), "a game is refused");
                 true
             }
@@ -300,7 +300,7 @@ impl Sender {
     }
 
     async fn acknowledged(&self, id: GameId, is_duplicate: bool) -> Taken {
-        if !settle(&self.spool, &self.totals, id, is_duplicate).await {
+        if !settle(&self.spool, &self.metrics, id, is_duplicate).await {
             // Acknowledged twice.
             return Taken::Nonsense;
         }
@@ -321,16 +321,16 @@ impl Sender {
 }
 
 /// A store has a game: it leaves the spool. False where it had left it before.
-pub(crate) async fn settle(spool: &Arc<Spool>, totals: &Totals, id: GameId, is_duplicate: bool) -> bool {
+pub(crate) async fn settle(spool: &Arc<Spool>, metrics: &Metrics, id: GameId, is_duplicate: bool) -> bool {
     let spool = Arc::clone(spool);
     match on_disk(move || spool.acknowledge(id)).await {
         Ok(false) => return false,
         Ok(true) => {}
         Err(error) => tracing::warn!(%error, "an acknowledged game cannot be removed"),
     }
-    totals.games_acknowledged.add(1);
+    metrics.games_acknowledged.add(1);
     if is_duplicate {
-        totals.games_duplicate.add(1);
+        metrics.games_duplicate.add(1);
     }
     true
 }

@@ -16,7 +16,7 @@ use games::{Action, Game, chess::Chess};
 use parking_lot::Mutex;
 
 use super::{Chooser, PlayerError, Progress};
-use crate::spec::{Go, UciSpec};
+use crate::players::spec::{Go, UciSpec};
 
 /// Longest time to get ready.
 const READY: Duration = Duration::from_secs(60);

@@ -7,14 +7,14 @@ use std::{
 
 /// One subject, which several threads may have something to say about.
 #[derive(Debug)]
-pub(crate) struct Hush {
+pub(crate) struct LogThrottle {
     began: Instant,
     pause_ms: u64,
     /// Milliseconds since `began` before which nothing more is said; 0: nothing was said yet.
     quiet_until_ms: AtomicU64,
 }
 
-impl Hush {
+impl LogThrottle {
     /// At most one line in each `pause`.
     pub(crate) fn new(pause: Duration) -> Self {
         Self {
@@ -25,7 +25,7 @@ impl Hush {
     }
 
     /// Whether it may be said now; then it is quiet for a while.
-    pub(crate) fn may_speak(&self) -> bool {
+    pub(crate) fn allows(&self) -> bool {
         let now = self.began.elapsed().as_millis() as u64;
         let until = self.quiet_until_ms.load(Ordering::Relaxed);
         until <= now
@@ -48,14 +48,14 @@ mod tests {
 
     #[test]
     fn the_first_speaks_and_is_told_apart_from_silence() {
-        let hush = Hush::new(Duration::from_secs(3600));
+        let hush = LogThrottle::new(Duration::from_secs(3600));
         assert!(!hush.settle());
-        assert!(hush.may_speak());
-        assert!(!hush.may_speak());
+        assert!(hush.allows());
+        assert!(!hush.allows());
         assert!(hush.settle());
         assert!(!hush.settle());
-        assert!(hush.may_speak());
-        let talkative = Hush::new(Duration::ZERO);
-        assert!(talkative.may_speak() && talkative.may_speak());
+        assert!(hush.allows());
+        let talkative = LogThrottle::new(Duration::ZERO);
+        assert!(talkative.allows() && talkative.allows());
     }
 }

@@ -6,7 +6,7 @@ use games::{Action, Game, IllegalAction};
 use search::{GameKey, Settings};
 
 use super::{Mind, Player, PlayerError, Progress, Seat, seat::Chooser};
-use crate::thinker::{Limits, Thinker};
+use crate::players::thinker::{Limits, Thinker};
 
 /// One player in one game, with everything it needs to choose.
 pub struct Solo<G: Game> {

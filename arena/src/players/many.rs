@@ -3,7 +3,8 @@
 use games::Game;
 use search::{Decision, GameKey, Search, Settings};
 
-use crate::{evaluator::Evaluator, player::PlayerError};
+use super::PlayerError;
+use crate::evaluator::Evaluator;
 
 /// Searches in progress at once.
 const AT_ONCE: usize = 64;

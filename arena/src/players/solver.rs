@@ -10,7 +10,7 @@ use crate::{
     Evaluator, ModelName, NetworkError, PlayerError,
     evaluator::Source,
     model_name::NoModelName,
-    player::{NetworkOptions, Networks},
+    players::{NetworkOptions, Networks},
 };
 
 /// Error: problems cannot be solved with a network.
