@@ -4,11 +4,11 @@
 //! by a random symmetry of its game (Silver et al., 2018): its row and its policy indices, drawn by the run's seed, the
 //! batch's number and the sample's place, so that a batch that is drawn again is turned alike.
 
+use config::ValueHead;
 use games::{OtherSide, RowLayout, RowSymmetries};
 use proto::v1;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use service::config::ValueHead;
 
 use crate::{
     data::{clans::ClanSamples, packing::Packing, policies::Policies},

@@ -1,8 +1,8 @@
 //! [`Trainer`]: network, optimiser and counters, and one training step.
 
+use config::LearnerConfig;
 use games::RowLayout;
 use serde::{Deserialize, Serialize};
-use service::config::LearnerConfig;
 use tch::{Device, Kind, Tensor};
 
 use crate::{
