@@ -6,10 +6,7 @@ use anyhow::Context as _;
 use checkpoints::{Lease, Repository};
 use config::RunConfig;
 use games::RowSymmetries;
-use service::{
-    connect::Connector,
-    role::Work,
-};
+use service::{connect::Connector, role::Work};
 use tokio::{
     runtime::Handle,
     sync::{mpsc, oneshot},
@@ -32,10 +29,7 @@ use crate::{
         resume::{self, Resumed},
     },
     torch::device,
-    training::{
-        report::Reporter,
-        train::Trainer,
-    },
+    training::{report::Reporter, train::Trainer},
     worker::{PROOF_POSITIONS, Parts, Worker},
 };
 

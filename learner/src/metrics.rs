@@ -146,7 +146,12 @@ impl Metrics {
     }
 
     /// Records the store's counts and the samples that will never be drawn.
-    pub(crate) fn set_store_counts(&self, positions_inserted: u64, window_positions: u64, samples_forgone: u64) {
+    pub(crate) fn set_store_counts(
+        &self,
+        positions_inserted: u64,
+        window_positions: u64,
+        samples_forgone: u64,
+    ) {
         self.positions_inserted.set(positions_inserted as f64);
         self.window_positions.set(window_positions as f64);
         self.samples_forgone.set(samples_forgone as f64);
@@ -257,5 +262,9 @@ fn describe() {
         Unit::Seconds,
         "Time that training waited for a batch"
     );
-    describe_histogram!("minuet_learner_step_seconds", Unit::Seconds, "Duration of a training step");
+    describe_histogram!(
+        "minuet_learner_step_seconds",
+        Unit::Seconds,
+        "Duration of a training step"
+    );
 }

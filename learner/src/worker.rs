@@ -8,8 +8,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    metrics::Metrics,
     data::{batches::HostBatch, store_view::StoreView},
+    metrics::Metrics,
     publishing::{
         publish::{PublishError, Publisher},
         resume::Resumed,

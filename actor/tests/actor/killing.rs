@@ -7,7 +7,6 @@ use std::{
 };
 
 use actor::spool::Spool;
-use config::shards::Shards;
 use games::{Game as _, paco_sako::PacoSako};
 
 use crate::{
@@ -82,7 +81,7 @@ async fn a_killed_actor_goes_on_under_its_name_and_no_game_comes_twice_or_under_
     assert!(ended.success(), "{ended}");
 
     // The store breaks off again and again, which ends the last sending too: what is left waits, whole, in the spool.
-    let (_left, recovered) = Spool::open(spool, 1 << 20, Shards::parse("store:1").unwrap()).unwrap();
+    let (_left, recovered) = Spool::open(spool, 1 << 20).unwrap();
     assert!(recovered.damage.is_empty(), "{:?}", recovered.damage);
     assert_eq!(store.conflicts.load(Ordering::SeqCst), 0);
     assert!(store.duplicates.load(Ordering::SeqCst) > 0);
