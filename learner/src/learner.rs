@@ -46,7 +46,8 @@ pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
         let repository = Repository::open(&config.checkpoints.store)?;
         let game = TrainingGame::new(&config.game, PROOF_POSITIONS, config.run.seed)?;
         let shape = NetworkShape::new(&config.model, &config.learner, &game.layout)?;
-        let Some(lease) = lease::acquire(&repository, &folder, &metrics, &shutdown)
+        let line = &config.checkpoints.line;
+        let Some(lease) = lease::acquire(&repository, line, &folder, &metrics, &shutdown)
             .await
             .context("cannot publish to the model store")?
         else {

@@ -109,7 +109,7 @@ fn configurations_can_be_used_and_listen_where_others_look() {
                 "inference-server",
             ),
             (
-                &config.replay.listen_address().unwrap(),
+                config.replay.listen_address().unwrap(),
                 &config.replay.address,
                 "replay-store",
             ),
