@@ -45,7 +45,7 @@ impl GrowProcesses {
             Some(addresses) => (None, addresses.replay),
             None => {
                 let held = RunFolder::open(run, None, &[])?;
-                let plan = Plan::new(&held, &[], 0, None)?;
+                let plan = Plan::new(&held, &[], 0)?;
                 let stores = plan.processes.into_iter();
                 processes.extend(stores.filter(|process| process.role == Role::ReplayStore));
                 (Some(held), plan.config.replay.address)

@@ -4,4 +4,4 @@ pub mod addresses;
 pub mod edit;
 pub mod folder;
 pub mod game;
-pub mod stores;
+pub mod second_store;

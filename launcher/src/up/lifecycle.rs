@@ -44,12 +44,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let folder = RunFolder::open(&arguments.folder(), arguments.game.as_deref(), &overrides)?;
     // A `minuet grow` may have been killed during its takeover.
     grow::recover(folder.path()).await?;
-    let plan = Plan::new(
-        &folder,
-        &overrides,
-        usize::from(arguments.actors),
-        arguments.replay_stores.map(usize::from),
-    )?;
+    let plan = Plan::new(&folder, &overrides, usize::from(arguments.actors))?;
     let repository = Repository::open(&plan.config.checkpoints.store)?;
     let observer = Observer::new(&plan)?;
     let mut session = Session::new(plan.config.clone());
