@@ -5,6 +5,7 @@ mod archives;
 mod common;
 mod contention;
 mod damage;
+mod index;
 mod kill;
 mod restart;
 #[path = "../../checkpoints/tests/common/server.rs"]

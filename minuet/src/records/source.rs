@@ -289,6 +289,7 @@ impl Page {
             limit,
             newest_first: true,
             filter,
+            ..ListGamesRequest::default()
         };
         let page = client.list_games(request).await.map_err(said)?.into_inner().games;
         self.last = page.last().map_or(self.last, |game| game.sequence);
