@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
-use arena::solver::{self, Attempt};
+use arena::players::solver::{self, Attempt};
 use games::{
     Game,
     generator::{GeneratorGame, Rules},

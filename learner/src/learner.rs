@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use checkpoints::{Lease, Repository};
+use config::RunConfig;
 use games::RowSymmetries;
 use service::{
-    config::RunConfig,
     connect::{AddressError, Connector},
     role::Work,
 };
@@ -49,7 +49,7 @@ pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
         let repository = Repository::open(&config.checkpoints.store)?;
         let game = TrainingGame::new(&config.game, PROOF_POSITIONS, config.run.seed)?;
         let shape = NetworkShape::new(&config.model, &config.learner, &game.layout)?;
-        let Some(lease) = lease::acquire(&repository, &folder, &shutdown)
+        let Some(lease) = lease::acquire(&repository, &config.checkpoints.line, &folder, &shutdown)
             .await
             .context("cannot publish to the model store")?
         else {

@@ -11,8 +11,8 @@ use arena::{
     evaluator::Source,
     model_file::encoding_of,
     network::{Description, NetworkError},
-    player::{NetworkOptions, Networks},
-    thinker::{Limits, ThinkError},
+    players::thinker::{Limits, ThinkError},
+    players::{NetworkOptions, Networks},
 };
 use games::Game;
 use launcher::up::addresses::Addresses;
@@ -49,7 +49,7 @@ pub struct Arguments {
     visits: u32,
     /// What runs a network in this process: auto, cpu, openvino-f32, openvino-bf16, cuda.
     #[arg(long, default_value = "auto", value_parser = provider::read)]
-    provider: service::config::Provider,
+    provider: config::Provider,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
-use arena::solver::{self, Attempt};
+use arena::players::solver::{self, Attempt};
 use games::{
     Action, Game,
     generator::{GeneratorGame, Problem, Rules, task::Task},

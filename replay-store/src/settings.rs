@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use service::config::RunConfig;
+use config::RunConfig;
 
 use crate::{
     window::held_out::HeldOut,

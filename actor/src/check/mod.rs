@@ -12,11 +12,11 @@ pub mod rules;
 pub mod search;
 
 use ::search::{GameKey, Settings, SettingsError};
+use config::SearchConfig;
 use games::{Game, StartError};
 use proto::v1;
-use service::config::SearchConfig;
 
-use crate::{naming::GameId, settings::search_settings};
+use crate::{GameId, settings::search_settings};
 
 /// What is wrong with a record.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]

@@ -3,11 +3,9 @@
 
 use std::{io, sync::Arc, time::Duration};
 
+use config::SecurityConfig;
 use hyper_util::rt::TokioIo;
-use service::{
-    config::SecurityConfig,
-    connect::{self, Link, credentials::Credentials},
-};
+use service::connect::{self, Link, credentials::Credentials};
 use tokio::time::Instant;
 use tokio_stream::StreamExt as _;
 use tonic::service::interceptor::InterceptedService;
@@ -53,8 +51,8 @@ async fn comes_again_after(hint: Duration) -> Duration {
     assert_eq!(client.answers.recv().await.unwrap().id, 1);
     assert!(began.elapsed() < SLACK, "{:?}", began.elapsed());
     assert_eq!(client.answers.recv().await.unwrap().id, 0);
-    assert_eq!(client.totals.request_retries.get(), 1);
-    assert_eq!(client.totals.reconnects.get(), 0);
+    assert_eq!(client.metrics.request_retries.get(), 1);
+    assert_eq!(client.metrics.reconnects.get(), 0);
     let arrivals = server.arrivals.lock();
     let [(0, first), (1, _), (0, again)] = arrivals[..] else {
         panic!("{arrivals:?}")

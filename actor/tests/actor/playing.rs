@@ -6,9 +6,9 @@ use std::{
     time::Duration,
 };
 
+use config::{Reuse, RunConfig};
 use games::{Game as _, Outcome, Player, Symmetry, paco_sako::PacoSako};
 use proto::v1::{Game, GameResult};
-use service::config::{Reuse, RunConfig};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -26,7 +26,7 @@ pub async fn first_games(
     count: u64,
     server: &Arc<Server>,
     change: impl FnOnce(&mut RunConfig),
-) -> (HashMap<u64, Game>, actor::counters::Snapshot) {
+) -> (HashMap<u64, Game>, actor::metrics::Snapshot) {
     let folder = tempfile::tempdir().unwrap();
     give_identity(folder.path());
     let store = Store::good();
@@ -37,7 +37,7 @@ pub async fn first_games(
     let mut config = config(folder.path(), &server.address(), &store_process.address());
     change(&mut config);
     let actor: Running = start(config);
-    let totals = Arc::clone(&actor.totals);
+    let metrics = Arc::clone(&actor.metrics);
     actor
         .until(|| {
             let games = store.by_number();
@@ -47,7 +47,7 @@ pub async fn first_games(
     actor.stop().await;
     let mut games = store.by_number();
     games.retain(|&number, _| number < count);
-    (games, totals.snapshot())
+    (games, metrics.snapshot())
 }
 
 /// What must not depend on who else plays, and when answers come.
@@ -153,7 +153,7 @@ fn check_record(game: &Game, reuse: Reuse) {
         (16, "test", "")
     );
     assert_eq!(game.rules_json, r#"{"nothing_to_play":false}"#);
-    let search: service::config::SearchConfig = serde_json::from_str(&game.search_json).unwrap();
+    let search: config::SearchConfig = serde_json::from_str(&game.search_json).unwrap();
     assert_eq!(search.visits, 24);
     assert_eq!(game.model_versions, ["first"]);
 
@@ -226,10 +226,10 @@ async fn a_new_model_answers_at_once_and_the_cache_does_not_answer_for_it() {
     let actor = start(config);
     // Everything that is ever asked is in the cache before long: the game is small.
     actor
-        .until(|| actor.totals.cache_hits.get() > 5_000 && store.count() > 30)
+        .until(|| actor.metrics.cache_hits.get() > 5_000 && store.count() > 30)
         .await;
     *server.version.lock() = "second".into();
-    let fresh = actor.totals.fresh_evaluations.get();
+    let fresh = actor.metrics.fresh_evaluations.get();
     actor
         .until(|| {
             let games = store.games.lock();
@@ -240,7 +240,7 @@ async fn a_new_model_answers_at_once_and_the_cache_does_not_answer_for_it() {
                 > 30
         })
         .await;
-    let asked_again = actor.totals.fresh_evaluations.get() - fresh;
+    let asked_again = actor.metrics.fresh_evaluations.get() - fresh;
     actor.stop().await;
     assert!(asked_again > 100, "{asked_again}");
     for game in store.games.lock().values() {

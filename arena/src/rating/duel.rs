@@ -7,11 +7,11 @@ use std::{
 };
 
 use checkpoints::version::sha256_hex;
+use config::{RatingConfig, RatingScale, RunConfig};
 use games::{
     Game,
     catalogue::{self, Visitor},
 };
-use service::config::{RatingConfig, RatingScale, RunConfig};
 
 use super::RatingError;
 use crate::{
@@ -25,8 +25,7 @@ use crate::{
         standing::{PairingStanding, Tested},
     },
     model_name::ModelName,
-    player::{NetworkOptions, Networks},
-    spec::SearchSpec,
+    players::{NetworkOptions, Networks, spec::SearchSpec},
     statistics::{EloModel, Sprt, SprtSettings, Verdict},
 };
 

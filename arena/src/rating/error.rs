@@ -2,13 +2,13 @@
 
 use std::{io, path::PathBuf};
 
+use config::ConfigError;
 use games::catalogue::UnknownGame;
-use service::config::ConfigError;
 
 use crate::{
     matches::{FolderError, MatchError, OpeningError, PlanError},
     network::NetworkError,
-    player::PlayerError,
+    players::PlayerError,
     statistics::sprt::SprtError,
 };
 

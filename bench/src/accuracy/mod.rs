@@ -15,15 +15,15 @@ use std::time::Instant;
 use anyhow::{Context as _, ensure};
 use arena::{
     Player, Spec,
-    many::decide_all,
-    player::{NetworkOptions, Networks},
-    spec::{Kind, SearchSpec},
+    players::many::decide_all,
+    players::spec::{Kind, SearchSpec},
+    players::{NetworkOptions, Networks},
 };
 use clap::builder::PossibleValuesParser;
+use config::Provider;
 use games::{Game, connect_four::ConnectFour};
 use search::{Decision, Settings};
 use serde::Serialize;
-use service::config::Provider;
 
 use self::positions::{PHASES, Position};
 use super::report;

@@ -174,7 +174,7 @@ impl Publisher {
     }
 
     async fn prune(&self) {
-        match self.lease.repository().prune(self.keep).await {
+        match self.lease.prune(self.keep).await {
             Ok(pruned) if pruned.leftovers.is_empty() => {}
             Ok(pruned) => tracing::info!(
                 leftovers = pruned.leftovers.len(),

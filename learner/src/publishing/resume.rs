@@ -1,6 +1,6 @@
 //! Finding the checkpoint to go on from.
 
-use checkpoints::{LATEST, Lease, Manifest, OPTIMIZER, Version, WEIGHTS};
+use checkpoints::{Lease, Manifest, OPTIMIZER, Version, WEIGHTS};
 use games::RowLayout;
 use service::backoff::Backoff;
 use tokio_util::sync::CancellationToken;
@@ -96,7 +96,7 @@ async fn try_newest(
     shape: &NetworkShape,
 ) -> Result<Option<Resumed>, ResumeError> {
     let repository = lease.repository();
-    let Some(manifest) = repository.newest().await? else {
+    let Some(manifest) = lease.newest().await? else {
         return Ok(None);
     };
     check(&manifest, layout, shape)?;
@@ -111,8 +111,8 @@ async fn try_newest(
         optimizer: repository.fetch(&manifest, OPTIMIZER).await?,
         state,
     };
-    if repository.label(LATEST).await?.as_ref() != Some(&version) {
-        tracing::info!(%version, "moving the label `latest` to the newest checkpoint");
+    if repository.label(lease.label()).await?.as_ref() != Some(&version) {
+        tracing::info!(%version, label = lease.label(), "moving the label to the newest checkpoint");
         lease.set_label(&version).await?;
     }
     Ok(Some(Resumed { version, snapshot }))

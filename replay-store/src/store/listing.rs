@@ -20,8 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Most candidates of one page, so that a filter that few games fit cannot hold a request for long.
 const MAX_CANDIDATES: usize = 20_000;
 
-/// Attempts at a page, if the index is found damaged and is rebuilt meanwhile.
-const ATTEMPTS: usize = 3;
+/// Attempts at a page, if the indexes of volumes are found damaged, one after the other, and are rebuilt meanwhile.
+const ATTEMPTS: usize = 32;
 
 /// A request for a page.
 #[derive(Clone, Copy, Debug)]

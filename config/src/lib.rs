@@ -1,0 +1,30 @@
+//! `run.toml`: one file describes a run, and every role reads its section of it.
+//!
+//! Every key has a default, so an empty file is a valid run. An unknown key is an error that names
+//! the key and the nearest valid one ([`load`]). Single values may be given apart from the file ([`Override`]).
+//! [`template`] writes a whole file with a comment on each key; the comments are the fields' own documentation.
+
+mod actor;
+mod inference;
+mod learner;
+mod load;
+mod overrides;
+mod problems;
+mod rating;
+mod run;
+mod search;
+mod security;
+pub mod shards;
+mod template;
+
+pub use actor::ActorConfig;
+pub use inference::{InferenceConfig, Provider};
+pub use learner::{Cooldown, Device, LearnerConfig, ModelConfig, Optimizer, Precision, ValueHead};
+pub use load::{ConfigError, load, load_with, parse, parse_with, security_from_environment};
+pub use overrides::Override;
+pub use problems::ProblemsConfig;
+pub use rating::{RatingConfig, RatingScale};
+pub use run::{CheckpointConfig, GameConfig, ReplayConfig, ReplayEngine, RunConfig, RunSection};
+pub use search::{FirstPlay, Reuse, SearchConfig, TemperatureStep};
+pub use security::{Plaintext, SecurityConfig};
+pub use template::template;

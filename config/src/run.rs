@@ -1,0 +1,331 @@
+//! The whole file, and the sections that several roles read.
+
+use std::path::{Path, PathBuf};
+
+use documented::DocumentedFields;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    ActorConfig, ConfigError, InferenceConfig, LearnerConfig, ModelConfig, ProblemsConfig, RatingConfig,
+    SearchConfig, SecurityConfig,
+};
+use crate::shards::Shards;
+
+/// A run: everything in `run.toml`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, DocumentedFields)]
+#[serde(default, deny_unknown_fields)]
+pub struct RunConfig {
+    /// What identifies the run.
+    pub run: RunSection,
+    /// What is played, under which rules, in which representation.
+    pub game: GameConfig,
+    /// The network that is trained: a residual tower with a policy and a value head.
+    pub model: ModelConfig,
+    /// How an actor searches (UCT) and chooses moves.
+    pub search: SearchConfig,
+    /// What self-play is asked to solve, in games that are about problems.
+    pub problems: ProblemsConfig,
+    /// Self-play.
+    pub actor: ActorConfig,
+    /// The inference server: evaluates positions for all actors.
+    pub inference: InferenceConfig,
+    /// The replay store: keeps finished games, hands out training batches.
+    pub replay: ReplayConfig,
+    /// Training.
+    pub learner: LearnerConfig,
+    /// The model repository.
+    pub checkpoints: CheckpointConfig,
+    /// Rating: new checkpoints play the best one, and the label 'best' moves to a better one.
+    pub rating: RatingConfig,
+    /// TLS, tokens and limits: who may talk to whom, and how much. 'minuet up' needs none of it: it stays on loopback.
+    pub security: SecurityConfig,
+}
+
+/// `[run]`: what identifies a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
+#[serde(default, deny_unknown_fields)]
+pub struct RunSection {
+    /// Every random draw of the run is derived from this number. 0 to 2^63-1.
+    pub seed: u64,
+}
+
+impl Default for RunSection {
+    fn default() -> Self {
+        Self { seed: 1 }
+    }
+}
+
+/// `[game]`: what is played, under which rules, in which representation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
+#[serde(default, deny_unknown_fields)]
+pub struct GameConfig {
+    /// The game's name, e.g. "paco-sako".
+    pub name: String,
+    /// The game's representation options, added up (Paco Ŝako: 1 relative perspective, 2 must lift, 4 must promote).
+    pub options: u32,
+    /// The game's own rules table; which keys it takes is the game's business.
+    pub rules: toml::Table,
+}
+
+impl Default for GameConfig {
+    fn default() -> Self {
+        Self {
+            name: "paco-sako".into(),
+            options: 1,
+            rules: toml::Table::new(),
+        }
+    }
+}
+
+/// `[replay]`: the replay store.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReplayConfig {
+    /// Where the other roles find the service, and the address it listens on. Several stores are listed with commas, each as
+    /// host:port or name=host:port: a game goes to the one that a hash of its id and the names chooses.
+    pub address: String,
+    /// Address it listens on where that is another one, e.g. "0.0.0.0:50052" in a container; empty: `address`, if that is one.
+    pub listen: String,
+    /// Address of the Prometheus metrics page; empty: none.
+    pub metrics: String,
+    /// Address of a health service in plaintext beside the service's own, for probes that know no TLS; empty: none.
+    pub health: String,
+    /// Folder of the database; relative to the run's folder.
+    pub folder: PathBuf,
+    /// How games are kept: `log` (a segment log) or `sled` (a sled database). What is there already is read as what it is.
+    pub engine: ReplayEngine,
+    /// Positions in the window that is sampled from; the oldest whole games beyond it are retired. At least 1. Of several stores
+    /// each has a window of this size, and what else is said here is said of each.
+    pub window_positions: u64,
+    /// Draw from the newest part of the window only, which grows by so many positions for each inserted one, at first
+    /// (KataGo: 0.4). 0 draws from the whole window; at most 1.
+    pub window_growth: f64,
+    /// With window_growth: 1 keeps growing so, less tapers off (KataGo: 0.65). Above 0, at most 1.
+    pub window_exponent: f64,
+    /// With window_growth: the newest part is at least so many positions. At least 1.
+    pub window_minimum: u64,
+    /// Share of a game's weight that goes to its positions by how far their search moved away from the network's priors, 0 to
+    /// 1 (KataGo: 0.5). The rest is spread evenly.
+    pub policy_surprise: f32,
+    /// Share that goes to positions by how far the result was from the root's value (KataGo: 0.1); both together at most 1.
+    pub value_surprise: f32,
+    /// Share of all games that are held out of training, by their ids, to validate on. 0 (none) to 0.5.
+    pub held_out: f64,
+    /// Games are held back while positions have been sampled less often than this on average; 0: never.
+    pub min_uses: f64,
+    /// Batches are held back that would sample positions more often than this on average; 0: never. Of positions that have left the
+    /// window no uses are left.
+    pub max_uses: f64,
+    /// Positions that may be inserted ahead of min_uses.
+    pub uses_slack: u64,
+    /// Memory for decoded games, in MiB; 0 switches it off.
+    pub cache_mib: u64,
+    /// Appends are refused while the database is larger than this, in MiB. At least 1.
+    pub max_disk_mib: u64,
+    /// Appends are refused while less than this is free on the database's disk, in MiB.
+    pub min_free_mib: u64,
+    /// Where games are kept for good: a folder (relative to the run's folder) or a URL such as `s3://bucket/prefix`. Each sealed
+    /// part of the store is written there before it is removed from the disk; while that cannot be done nothing is removed, and
+    /// once max_disk_mib is reached games are refused. Empty: games that leave the window are gone.
+    pub archive: String,
+    /// Ids of at least this many games are remembered, retired ones included, so that a game sent again is known.
+    pub remembered_games: u64,
+}
+
+/// How games are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReplayEngine {
+    /// A segment log.
+    Log,
+    /// A sled database.
+    Sled,
+}
+
+impl Default for ReplayConfig {
+    fn default() -> Self {
+        Self {
+            address: "127.0.0.1:50052".into(),
+            listen: String::new(),
+            metrics: String::new(),
+            health: String::new(),
+            folder: "replay".into(),
+            engine: ReplayEngine::Log,
+            window_positions: 500_000,
+            window_growth: 0.0,
+            window_exponent: 0.65,
+            window_minimum: 50_000,
+            policy_surprise: 0.0,
+            value_surprise: 0.0,
+            held_out: 0.02,
+            min_uses: 0.0,
+            max_uses: 0.0,
+            uses_slack: 20_000,
+            cache_mib: 256,
+            max_disk_mib: 16 * 1024,
+            min_free_mib: 256,
+            archive: String::new(),
+            remembered_games: 1_000_000,
+        }
+    }
+}
+
+impl ReplayConfig {
+    /// The stores of the run.
+    ///
+    /// # Errors
+    /// [`ConfigError::Stores`] where `address` names none; a configuration that was checked has some.
+    pub fn stores(&self) -> Result<Shards, ConfigError> {
+        Ok(Shards::parse(&self.address)?)
+    }
+
+    /// The address that a store listens on.
+    ///
+    /// # Errors
+    /// [`ConfigError`] where several stores are listed and nothing says which of them this one is.
+    pub fn listen_address(&self) -> Result<String, ConfigError> {
+        if !self.listen.is_empty() {
+            return Ok(self.listen.clone());
+        }
+        let stores = self.stores()?;
+        let only = stores.only().ok_or(ConfigError::Value {
+            key: "replay.listen",
+            reason: "must be given to a store where replay.address lists several",
+        })?;
+        Ok(only.address.clone())
+    }
+}
+
+/// `[checkpoints]`: the model repository.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
+#[serde(default, deny_unknown_fields)]
+pub struct CheckpointConfig {
+    /// A folder (relative to the run's folder) or a URL such as `file:///models` or `s3://bucket/prefix`.
+    pub store: String,
+    /// How often readers look for a new version, in milliseconds. At least 1.
+    pub poll_ms: u64,
+    /// Newest checkpoints kept; older ones are removed, but for those that carry a label. 0 keeps all.
+    pub keep: usize,
+    /// Label that the learner moves, and the line of checkpoints that it resumes from. A second learner in the same store
+    /// (`minuet grow`) has a line of its own.
+    pub line: String,
+}
+
+impl Default for CheckpointConfig {
+    fn default() -> Self {
+        Self {
+            store: "checkpoints".into(),
+            poll_ms: 500,
+            keep: 20,
+            line: "latest".into(),
+        }
+    }
+}
+
+impl ReplayConfig {
+    fn check(&self, learner: &LearnerConfig) -> Result<(), ConfigError> {
+        use super::load::require;
+
+        require(
+            (0.0..=1.0).contains(&self.window_growth),
+            "replay.window_growth",
+            "must be between 0 and 1",
+        )?;
+        require(
+            self.window_exponent > 0.0 && self.window_exponent <= 1.0,
+            "replay.window_exponent",
+            "must be above 0 and at most 1",
+        )?;
+        require(
+            self.window_minimum >= 1,
+            "replay.window_minimum",
+            "must be at least 1",
+        )?;
+        require(
+            self.policy_surprise >= 0.0
+                && self.value_surprise >= 0.0
+                && self.policy_surprise + self.value_surprise <= 1.0,
+            "replay.policy_surprise",
+            "and replay.value_surprise must not be negative, nor more than 1 together",
+        )?;
+        require(
+            (0.0..=0.5).contains(&self.held_out),
+            "replay.held_out",
+            "must be between 0 and 0.5",
+        )?;
+        require(
+            self.min_uses >= 0.0 && self.min_uses.is_finite(),
+            "replay.min_uses",
+            "must not be negative",
+        )?;
+        require(
+            self.max_uses == 0.0 || self.max_uses >= self.min_uses,
+            "replay.max_uses",
+            "must be 0, or at least replay.min_uses",
+        )?;
+        require(
+            self.max_uses == 0.0 || self.max_uses >= learner.samples_per_position,
+            "replay.max_uses",
+            "must be 0, or at least learner.samples_per_position, or training would stop for good",
+        )?;
+        require(
+            self.min_uses <= learner.samples_per_position,
+            "replay.min_uses",
+            "must be at most learner.samples_per_position, or self-play would stop for good",
+        )
+    }
+}
+
+impl RunConfig {
+    /// Checks what single types cannot: ranges, and values that must fit each other.
+    ///
+    /// # Errors
+    /// [`ConfigError::Value`] naming the first offending key.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.model.check()?;
+        self.search.check()?;
+        self.problems.check()?;
+        self.actor.check()?;
+        self.inference.check()?;
+        self.learner.check()?;
+        self.rating.check()?;
+        self.security.check()?;
+        let positive = [
+            ("replay.window_positions", self.replay.window_positions),
+            ("replay.max_disk_mib", self.replay.max_disk_mib),
+            ("checkpoints.poll_ms", self.checkpoints.poll_ms),
+        ];
+        super::load::require_positive(&positive)?;
+        self.replay.stores()?;
+        self.replay.check(&self.learner)?;
+        // Whole games are retired, so the window is seldom full to the last position.
+        super::load::require(
+            self.learner.min_positions <= self.replay.window_positions.div_ceil(2),
+            "learner.min_positions",
+            "must be at most half of replay.window_positions, or training would never begin",
+        )
+    }
+
+    /// Makes the relative paths absolute: they are relative to the run's folder.
+    pub fn resolve_paths(&mut self, folder: &Path) {
+        self.replay.folder = folder.join(&self.replay.folder);
+        if !self.replay.archive.is_empty() {
+            self.replay.archive = resolved(folder, &self.replay.archive);
+        }
+        self.actor.spool = folder.join(&self.actor.spool);
+        self.inference.resolve_paths(folder);
+        self.learner.folder = folder.join(&self.learner.folder);
+        self.rating.folder = folder.join(&self.rating.folder);
+        self.security.resolve_paths(folder);
+        self.checkpoints.store = resolved(folder, &self.checkpoints.store);
+    }
+}
+
+/// A location that may be a folder's relative path, or a URL.
+fn resolved(folder: &Path, location: &str) -> String {
+    if location.contains("://") {
+        location.to_owned()
+    } else {
+        folder.join(location).to_string_lossy().into_owned()
+    }
+}

@@ -1,0 +1,103 @@
+//! Limits of a door.
+
+use std::time::Duration;
+
+use config::{Plaintext, SecurityConfig};
+use service::{
+    connect,
+    listener::Door,
+    serve::{self, ServeError},
+};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{NAME, PATIENCE, behind, behind_door, check};
+
+/// Whether the server closes a connection, without a word from the client but `greeting`.
+async fn is_closed(address: &str, greeting: &[u8]) -> bool {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(greeting).await.unwrap();
+    let mut bytes = Vec::new();
+    // What came before the end (the server's settings) does not matter, nor whether it ends in order.
+    tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes))
+        .await
+        .is_ok()
+}
+
+#[tokio::test]
+async fn plaintext_for_other_machines_must_be_asked_for() {
+    let serve_with = async |plaintext| {
+        let security = SecurityConfig {
+            plaintext,
+            ..SecurityConfig::default()
+        };
+        let door = Door::new(&security, |_| None).unwrap();
+        let listener = serve::listen("0.0.0.0:0").await.unwrap();
+        let (routes, health) = serve::standard_routes(&[], &[]).await.unwrap();
+        let shutdown = CancellationToken::new();
+        shutdown.cancel();
+        serve::serve_behind(door, routes, listener, health, shutdown, Duration::ZERO).await
+    };
+    let refused = serve_with(Plaintext::Loopback).await.unwrap_err();
+    assert!(matches!(refused, ServeError::Security(_)), "{refused}");
+    assert!(refused.to_string().contains("security.certificate"), "{refused}");
+    assert!(serve_with(Plaintext::Anywhere).await.is_ok());
+}
+
+#[tokio::test]
+async fn who_says_nothing_or_only_half_a_greeting_is_cut() {
+    let door = Door::new(&SecurityConfig::default(), |_| None).unwrap();
+    let server = behind_door(door.with_greeting_time(Duration::from_millis(20)), NAME).await;
+    assert!(is_closed(&server.address, b"").await);
+    assert!(is_closed(&server.address, b"PRI * HTTP/2.0\r\n").await);
+    assert!(is_closed(&server.address, b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await);
+}
+
+#[tokio::test]
+async fn who_has_greeted_stays() {
+    let patience = Duration::from_secs(3);
+    let door = Door::new(&SecurityConfig::default(), |_| None).unwrap();
+    let server = behind_door(door.with_greeting_time(patience), NAME).await;
+    let mut stream = TcpStream::connect(&server.address).await.unwrap();
+    let greeting = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    stream.write_all(greeting).await.unwrap();
+    // The server's own settings, and then nothing more: it neither speaks nor hangs up.
+    let mut frame = [0; 9];
+    stream.read_exact(&mut frame).await.unwrap();
+    let mut rest = vec![0; 4096];
+    let quiet = async { while stream.read(&mut rest).await.unwrap() > 0 {} };
+    assert!(
+        tokio::time::timeout(patience + Duration::from_millis(300), quiet)
+            .await
+            .is_err()
+    );
+}
+
+#[tokio::test]
+async fn more_connections_than_may_be_are_closed_and_places_are_given_back() {
+    let security = SecurityConfig {
+        max_connections: 2,
+        ..SecurityConfig::default()
+    };
+    let server = behind(&security, NAME).await;
+    let first = TcpStream::connect(&server.address).await.unwrap();
+    let link = connect::link(&server.address, &SecurityConfig::default()).unwrap();
+    check(&link, NAME).await.unwrap();
+    let mut third = TcpStream::connect(&server.address).await.unwrap();
+    assert_eq!(third.read(&mut [0; 1]).await.unwrap(), 0);
+
+    drop(first);
+    let again = async {
+        loop {
+            let link = connect::link(&server.address, &SecurityConfig::default()).unwrap();
+            if check(&link, NAME).await.is_ok() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, again).await.unwrap();
+}
