@@ -8,6 +8,7 @@ mod damage;
 mod index;
 mod kill;
 mod restart;
+mod scale;
 #[path = "../../checkpoints/tests/common/server.rs"]
 mod server;
 mod size;

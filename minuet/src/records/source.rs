@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::list::Order;
 use anyhow::Context as _;
 use config::shards::Shards;
 use config::{self, RunConfig, SecurityConfig};
@@ -53,10 +54,19 @@ struct Opened {
     serving: JoinHandle<anyhow::Result<()>>,
 }
 
+/// A list of games.
+#[derive(Clone, Debug, Default)]
+pub struct Listing {
+    /// The games, in the order asked for.
+    pub games: Vec<GameSummary>,
+    /// Where the list goes on; empty at its end.
+    pub next_cursor: Vec<u8>,
+    /// Number of games that were left out because they cannot be read.
+    pub unreadable: u64,
+}
+
 /// A game in a list.
 pub struct Listed {
-    /// The store that has it, where there are several.
-    pub store: Option<String>,
     /// The game.
     pub game: GameSummary,
 }
@@ -220,6 +230,56 @@ impl Source {
         Err(said(status)).with_context(|| super::hex(id))
     }
 
+    /// Returns at most `count` games in an order, from after `cursor` on (empty: from the beginning).
+    pub async fn list(
+        &mut self,
+        order: Order,
+        filter: GameFilter,
+        count: u64,
+        cursor: Vec<u8>,
+    ) -> anyhow::Result<Listing> {
+        if self.clients.len() > 1 {
+            let newest = self.newest(count, Some(filter)).await?;
+            return Ok(Listing {
+                games: newest.into_iter().map(|listed| listed.game).collect(),
+                ..Listing::default()
+            });
+        }
+        let client = self.clients.first_mut().context("there is no store")?;
+        let mut listing = Listing {
+            next_cursor: cursor,
+            ..Listing::default()
+        };
+        loop {
+            let left = count.saturating_sub(listing.games.len() as u64);
+            let request = ListGamesRequest {
+                limit: left.min(u64::from(MAX_LISTED)) as u32,
+                newest_first: order.descending,
+                filter: Some(filter.clone()),
+                sort: order.sort.into(),
+                cursor: listing.next_cursor.into(),
+                ..ListGamesRequest::default()
+            };
+            let reply = client.list_games(request).await.map_err(said)?.into_inner();
+            listing.games.extend(reply.games);
+            listing.unreadable += u64::from(reply.unreadable);
+            listing.next_cursor = reply.next_cursor.to_vec();
+            if listing.next_cursor.is_empty() || listing.games.len() as u64 >= count {
+                return Ok(listing);
+            }
+        }
+    }
+
+    /// Returns the number of acknowledged games that the stores lost to damage.
+    pub async fn damaged_games(&mut self) -> anyhow::Result<u64> {
+        let mut damaged = 0;
+        for client in &mut self.clients {
+            let stats = client.stats(StatsRequest::default()).await.map_err(said)?;
+            damaged += stats.into_inner().damaged_games;
+        }
+        Ok(damaged)
+    }
+
     /// The newest games, newest first: by when they ended, as far as each store's own order has it so.
     pub async fn newest(&mut self, count: u64, filter: Option<GameFilter>) -> anyhow::Result<Vec<Listed>> {
         let mut pages = vec![Page::default(); self.clients.len()];
@@ -237,8 +297,7 @@ impl Source {
             let Some((_, number)) = newest else {
                 break;
             };
-            let store = (self.clients.len() > 1).then(|| self.shards.all()[number].name.clone());
-            games.extend(pages[number].games.pop_front().map(|game| Listed { store, game }));
+            games.extend(pages[number].games.pop_front().map(|game| Listed { game }));
         }
         Ok(games)
     }
