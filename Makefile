@@ -7,8 +7,15 @@ SECONDS ?= 600
 # More arguments for `minuet up` and `minuet bench`, e.g. make up ARGS="--actors 2"
 ARGS ?=
 
-# An example makes cargo choose the features that `make test` has, so that the two share every artefact; this one is empty.
-CARGO_BUILD = cargo build --release --locked --workspace --exclude bench --bins --example features
+# Features of the programs that `make up` builds: otlp (spans for an OpenTelemetry collector), s3 (stores on s3://).
+FEATURES ?=
+# Tests and images have all features.
+ALL_FEATURES = otlp,s3
+
+# The example is empty. With it, cargo gives the libraries of others the features that `make test` gives them, so that
+# both share them. `deploy` has tests only, which need more of object_store.
+CARGO_BUILD = cargo build --release --locked --workspace --exclude bench --exclude deploy --bins --example features --features '$(FEATURES)'
+CARGO_TEST = cargo test --release --locked --workspace --features $(ALL_FEATURES)
 MINUET = target/release/minuet
 
 .DEFAULT_GOAL := help
@@ -22,8 +29,9 @@ up: build ## train on this machine: make up GAME=paco-sako RUN=runs/my-run; Ctrl
 
 test: setup test-clients ## every test, the whole loop included (needs no network after the set-up)
 	@python3 -m unittest discover -q -s scripts/tests
-	cargo test --release --locked --workspace --no-fail-fast
+	$(CARGO_TEST) --no-fail-fast
 
+test-docker: FEATURES = $(ALL_FEATURES)
 test-docker: build ## the compose stack in containers: scaled, killed, cut off (six minutes)
 	@python3 -m unittest -v deploy/tests/test_compose.py
 
@@ -32,15 +40,15 @@ bench: build ## the benchmarks, one JSON object a line
 	@for what in games search inference playouts replay selfplay training; do $(MINUET) bench $$what --json $(ARGS) || exit 1; done
 
 soak: setup ## 200 clients that misbehave, for SECONDS: the inference server stays healthy
-	MINUET_SOAK_SECONDS=$(SECONDS) cargo test --release --locked --workspace --test doors two_hundred -- --nocapture
+	MINUET_SOAK_SECONDS=$(SECONDS) $(CARGO_TEST) --test doors two_hundred -- --nocapture
 
 chaos: setup ## random faults for SECONDS while a small run goes on: nothing acknowledged is lost
-	MINUET_CHAOS_SECONDS=$(SECONDS) cargo test --release --locked --workspace --test chaos -- --nocapture
+	MINUET_CHAOS_SECONDS=$(SECONDS) $(CARGO_TEST) --test chaos -- --nocapture
 
 lint: setup ## formatting, clippy with warnings denied, openings of doc comments
 	cargo fmt --all --check
 	@python3 scripts/check_comments.py
-	cargo clippy --release --locked --workspace --all-targets -- -D warnings
+	cargo clippy --release --locked --workspace --all-targets --features $(ALL_FEATURES) -- -D warnings
 
 format: ## format the code
 	cargo fmt --all

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Gathers what the role images are made of: stripped binaries, the two native libraries, CA certificates.
 #
-#   deploy/docker/dist.sh FOLDER      after `make build`; FOLDER is made anew
+#   deploy/docker/dist.sh FOLDER      after `make build FEATURES=otlp,s3`; FOLDER is made anew
 #
 # FOLDER/bin          one binary a role, and minuet
 # FOLDER/ort/lib      ONNX Runtime
@@ -21,7 +21,7 @@ rm -rf "${dist:?}"/*
 mkdir -p "$dist/bin" "$dist/ort" "$dist/torch" "$dist/ssl"
 for binary in minuet minuet-actor minuet-inference-server minuet-replay-store minuet-learner; do
     if [ ! -x "target/release/$binary" ]; then
-        echo "dist: there is no target/release/$binary; run \`make build\` first" >&2
+        echo "dist: there is no target/release/$binary; run \`make build FEATURES=otlp,s3\` first" >&2
         exit 1
     fi
     strip -o "$dist/bin/$binary" "target/release/$binary"

@@ -10,6 +10,7 @@ mod growing;
 mod metrics;
 #[path = "support/run.rs"]
 mod run;
+#[cfg(feature = "s3")]
 #[path = "../../checkpoints/tests/common/server.rs"]
 mod server;
 
@@ -185,6 +186,7 @@ fn games_are_divided_among_two_stores_and_the_run_goes_on_without_one() {
     again.stop();
 }
 
+#[cfg(feature = "s3")]
 #[test]
 fn checkpoints_in_an_object_store_are_trained_and_served() {
     let Some(python) = server::python() else { return };

@@ -80,7 +80,7 @@ fn open_s3(
     _: &Url,
     _: impl IntoIterator<Item = (String, String)>,
 ) -> Result<(Arc<dyn ObjectStore>, StorePath), String> {
-    Err("this program was built without the feature `s3`".into())
+    Err("this program was built without S3 support; build it with `make build FEATURES=s3` (cargo: --features s3)".into())
 }
 
 fn open_folder(folder: PathBuf) -> Result<Opened, String> {
