@@ -48,18 +48,18 @@ fn health_checks_are_understood_and_ask_the_health_port() {
         // Nobody listens there: it is understood, and the answer is no.
         let mut words = words[1..].to_vec();
         *words.last_mut().unwrap() = "127.0.0.1:1".into();
-        let asked = Command::new(program).args(&words).output().unwrap();
+        let output = Command::new(program).args(&words).output().unwrap();
         assert_eq!(asked.status.code(), Some(1), "{at}: {words:?}: {asked:?}");
     }
 }
 
 /// The command line understands these words, as far as it looks at them without doing anything.
 fn is_a_command(minuet: &Path, words: &[String], at: &str) {
-    let asked = Command::new(minuet).args(words).arg("--help").output().unwrap();
+    let output = Command::new(minuet).args(words).arg("--help").output().unwrap();
     let said = String::from_utf8_lossy(&asked.stdout);
     let usage = format!("Usage: minuet {} {}", words[0], words[1]);
     assert!(
-        asked.status.success() && said.contains(&usage),
+        output.status.success() && said.contains(&usage),
         "{at}: {words:?}: {asked:?}"
     );
 }
