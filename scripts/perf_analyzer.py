@@ -102,7 +102,7 @@ def launcher() -> Path:
         with tempfile.TemporaryDirectory() as scratch:
             fetch_wheels(Path(scratch), folder)
             fetch_debian(Path(scratch), folder)
-        # Written last: who finds it finds all.
+        # Written last: if the launcher exists, all other files do.
         text = '#!/bin/sh\nhere=$(dirname "$0")\nLD_LIBRARY_PATH="$here/lib" exec "$here/bin/perf_analyzer" "$@"\n'
         whole = folder / "launcher"
         whole.write_text(text)

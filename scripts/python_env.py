@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make a throw-away Python environment for tests that drive Minuet with other people's programs.
+"""Make a Python environment for tests that use programs of others as clients.
 
     python3 scripts/python_env.py chess      # prints the path of an interpreter that has scripts/python/chess.txt
 
