@@ -59,7 +59,7 @@ fn is_a_command(minuet: &Path, words: &[String], at: &str) {
     let stdout = String::from_utf8_lossy(&output.stdout);
     let usage = format!("Usage: minuet {} {}", words[0], words[1]);
     assert!(
-        output.status.success() && said.contains(&usage),
+        output.status.success() && stdout.contains(&usage),
         "{at}: {words:?}: {output:?}"
     );
 }
