@@ -55,8 +55,8 @@ def run(*command: str, folder: Path) -> None:
     except FileNotFoundError as error:
         raise Unreachable(f"there is no {command[0]} here") from error
     if done.returncode != 0:
-        said = done.stderr.strip().splitlines()
-        raise Unreachable(said[-1] if said else f"{command[0]} gave no message")
+        lines = done.stderr.strip().splitlines()
+        raise Unreachable(lines[-1] if lines else f"{command[0]} gave no message")
 
 
 def fetch_wheels(scratch: Path, folder: Path) -> None:
