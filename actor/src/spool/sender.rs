@@ -304,7 +304,7 @@ impl Sender {
             // Acknowledged twice.
             return Taken::Nonsense;
         }
-        if self.trouble.settle() {
+        if self.trouble.reset() {
             tracing::info!(store = self.name, "the replay store takes games");
         }
         Taken::Settled(id)
