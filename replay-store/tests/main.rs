@@ -9,6 +9,7 @@ mod index;
 mod kill;
 mod restart;
 mod scale;
+#[cfg(feature = "s3")]
 #[path = "../../checkpoints/tests/common/server.rs"]
 mod server;
 mod size;
