@@ -14,7 +14,7 @@ mod rating;
 mod removed;
 mod run;
 mod security;
-pub mod shards;
+mod store_address;
 mod template;
 
 pub use actor::ActorConfig;
@@ -24,6 +24,7 @@ pub use load::{ConfigError, load, load_with, parse, parse_with, security_from_en
 pub use overrides::{Override, override_search};
 pub use problems::ProblemsConfig;
 pub use rating::RatingConfig;
-pub use run::{CheckpointConfig, GameConfig, ReplayConfig, ReplayEngine, RunConfig, RunSection};
+pub use run::{CheckpointConfig, GameConfig, ReplayConfig, RunConfig, RunSection};
 pub use security::{Plaintext, SecurityConfig};
+pub use store_address::{StoreAddressError, store_address};
 pub use template::template;

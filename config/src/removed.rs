@@ -22,7 +22,7 @@ const fn removed(section: &'static str, name: &'static str, replacement: &'stati
 const NO_COOLDOWN: &str = "the learning rate stays constant after the warm-up, and learner.average_decay smooths the published weights";
 
 /// All removed keys.
-const REMOVED: [RemovedKey; 12] = [
+const REMOVED: [RemovedKey; 13] = [
     removed(
         "inference",
         "batch_sizes",
@@ -49,6 +49,11 @@ const REMOVED: [RemovedKey; 12] = [
         "each network has an evaluation cache of 32 MiB",
     ),
     removed("rating", "scale", "rating.elo0 and rating.elo1 are logistic Elo"),
+    removed(
+        "replay",
+        "engine",
+        "games are kept in a segment log; an older build can export those of a sled database",
+    ),
     removed(
         "replay",
         "remembered_games",

@@ -10,9 +10,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ::network::batched::{BatchedEvaluator, EvaluationSource};
 use arena::{
-    Evaluator, Thinker,
-    evaluator::Source,
+    Thinker,
     players::NetworkOptions,
     players::thinker::{Limits as ThinkLimits, ThinkError},
 };
@@ -119,7 +119,7 @@ pub fn run(jobs: &Receiver<Job>, events: &SyncSender<Event>) {
 
 #[derive(Default)]
 struct Worker {
-    source: Option<Source>,
+    source: Option<EvaluationSource>,
     /// Why there is no network.
     failure: Option<String>,
     tree: Option<Tree>,
@@ -207,7 +207,7 @@ impl Worker {
             run_seed: task.began.elapsed().as_nanos() as u64,
             game: task.id,
         };
-        let evaluator = Evaluator::new(source, ());
+        let evaluator = BatchedEvaluator::new(source, ());
         let mut thinker = Thinker::new(root, settings.clone(), key, evaluator);
         if !task.only.is_empty() {
             thinker.restrict_root(&task.only);
@@ -259,7 +259,7 @@ fn search(tree: &mut Tree, task: &Task, events: &SyncSender<Event>) -> Result<Be
     if let Err(error) = ended {
         return Err(match error {
             ThinkError::Network(error) => error.to_string(),
-            ThinkError::Answer(error) => error.to_string(),
+            ThinkError::Apply(error) => error.to_string(),
         });
     }
     watch.show(&tree.thinker);
