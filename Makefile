@@ -63,7 +63,7 @@ check-tools:
 # The compose plugin where there is one, docker-compose where there is not.
 COMPOSE = $(shell docker compose version >/dev/null 2>&1 && echo docker compose || echo docker-compose)
 # All of the file's: what belongs to a profile that is not named is not stopped.
-PROFILES = command object-store observe rating stores
+PROFILES = command object-store observe rating
 MINUET_REVISION = $(shell git rev-parse --short HEAD 2>/dev/null)
 
 images: ## the role images (CPU), named minuet-ROLE:local

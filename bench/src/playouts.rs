@@ -13,11 +13,8 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use arena::{
-    Evaluator,
-    evaluator::{Counts, Source},
-};
 use games::{Game, catalogue};
+use network::batched::{BatchedEvaluator, EvaluationCounts, EvaluationSource};
 use network::{
     ModelFile, ModelName, NetworkError,
     batch::Batch,
@@ -203,7 +200,7 @@ impl Arguments {
         let largest = self.games * self.leaves as usize;
         let network = Opener::new(Path::new(""), asked_for, 1, largest)?.open(file)?;
         let name = network::Network::description(&network).provider.clone();
-        let source = Source::Network {
+        let source = EvaluationSource::Network {
             network: Arc::new(network),
             cache: Cache::new(self.cache << 20).map(Arc::new),
         };
@@ -299,7 +296,7 @@ fn cpu_seconds() -> anyhow::Result<f64> {
 #[derive(Clone, Copy, Default)]
 struct Totals {
     search: Counters,
-    answers: Counts,
+    answers: EvaluationCounts,
 }
 
 impl Totals {
@@ -313,7 +310,7 @@ impl Totals {
                 terminal_visits: with(self.search.terminal_visits, other.search.terminal_visits),
                 ..Counters::default()
             },
-            answers: Counts {
+            answers: EvaluationCounts {
                 fresh: with(self.answers.fresh, other.answers.fresh),
                 cached: with(self.answers.cached, other.answers.cached),
                 duplicates: with(self.answers.duplicates, other.answers.duplicates),
@@ -341,7 +338,7 @@ struct Slot<G: Game> {
 struct Player<G: Game> {
     settings: Settings,
     slots: Vec<Slot<G>>,
-    evaluator: Evaluator<G>,
+    evaluator: BatchedEvaluator<G>,
     /// Counters of games that are over.
     past: Totals,
     games: u64,
@@ -358,7 +355,7 @@ enum PlayError {
 }
 
 impl<G: Game> Player<G> {
-    fn new(arguments: &Arguments, source: Source) -> anyhow::Result<Self> {
+    fn new(arguments: &Arguments, source: EvaluationSource) -> anyhow::Result<Self> {
         let settings = Settings {
             traversals: arguments.visits,
             leaves: arguments.leaves,
@@ -370,7 +367,7 @@ impl<G: Game> Player<G> {
         let mut player = Self {
             settings,
             slots: Vec::new(),
-            evaluator: Evaluator::new(source, G::encoding(0)?),
+            evaluator: BatchedEvaluator::new(source, G::encoding(0)?),
             past: Totals::default(),
             games: 0,
             moves: 0,
@@ -448,8 +445,8 @@ impl<G: Game> Player<G> {
                 }
                 continue;
             }
-            search.gather(|leaf| evaluator.ask(number, &leaf));
-            evaluator.hand_out_known(|_, leaf, evaluation| search.apply(leaf, evaluation))?;
+            search.gather(|leaf| evaluator.add(number, &leaf));
+            evaluator.take_known(|_, leaf, evaluation| search.apply(leaf, evaluation))?;
             if search.is_waiting() {
                 return Ok(());
             }

@@ -42,7 +42,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
         let door = Door::new(&config.security, right)?;
-        let listener = listen(&config.replay.listen_address()?).await?;
+        let listener = listen(config.replay.listen_address()?).await?;
         serve_behind(
             door,
             &config.replay.health,

@@ -48,25 +48,3 @@ fn compose_down_ends_every_profile() {
     let down = makefile.lines().find(|line| line.ends_with(" down")).unwrap();
     assert!(down.contains("$(addprefix --profile ,$(PROFILES))"), "{down}");
 }
-
-/// A command in another file takes the place of the whole one: with two stores, a learner that knows of one would train on half.
-#[test]
-fn whoever_uses_replay_stores_is_given_the_same_list_in_every_file() {
-    let mut found = 0;
-    for file in ["docker-compose.yml", "docker-compose.gpu.yml"] {
-        let compose = documents(&text(file)).remove(0);
-        for role in ["actor", "learner"] {
-            let command = &compose["services"][role]["command"];
-            if command.is_null() {
-                continue;
-            }
-            let list = "--set=replay.address=\"${MINUET_REPLAY_STORES:-replay-store:50052}\"";
-            assert!(
-                strings(command).iter().any(|word| word == list),
-                "{file}: {role}: {command:?}"
-            );
-            found += 1;
-        }
-    }
-    assert_eq!(found, 3);
-}

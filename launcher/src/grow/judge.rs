@@ -187,7 +187,7 @@ impl Judge {
                 opponent,
                 finished,
             })),
-            Err(error) if error.is_passing() => Ok(None),
+            Err(error) if error.is_temporary() => Ok(None),
             Err(error) => Err(error.into()),
         }
     }

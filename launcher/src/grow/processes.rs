@@ -86,7 +86,7 @@ impl Processes {
             Some(addresses) => (None, addresses.replay),
             None => {
                 let folder = RunFolder::open(run, None, &[])?;
-                let plan = Plan::new(&folder, &[], 0, None)?;
+                let plan = Plan::new(&folder, &[], 0)?;
                 let members = plan.members.into_iter();
                 for member in members.filter(|member| member.role == Role::ReplayStore) {
                     let place = place(&member.name);

@@ -49,12 +49,7 @@ pub async fn conduct(arguments: Arguments) -> anyhow::Result<()> {
     let folder = RunFolder::open(&arguments.folder(), arguments.game.as_deref(), &overrides)?;
     // A larger network may have been about to take over when its process ended.
     grow::recover(folder.path()).await?;
-    let plan = Plan::new(
-        &folder,
-        &overrides,
-        usize::from(arguments.actors),
-        arguments.replay_stores.map(usize::from),
-    )?;
+    let plan = Plan::new(&folder, &overrides, usize::from(arguments.actors))?;
     let repository = Repository::open(&plan.config.checkpoints.store)?;
     let observer = Observer::new(&plan)?;
     let mut session = Session::new(plan.config.clone());

@@ -8,7 +8,7 @@
 //! | `addresses.json` | where the roles are found while it runs | `minuet up` |
 //! | `logs/<process>.log` | what a role wrote, bounded; `.log.1` is the part before | each role |
 //! | `spool/<actor>/` | finished games that the store has not acknowledged yet | the actor |
-//! | `replay/`, `replay-2/` … | the stored games | each replay store |
+//! | `replay/` | the stored games | the replay store |
 //! | `learner/` | the learner's own files | the learner |
 //! | `checkpoints/` | the published networks | the learner |
 //! | `rating/` | matches between checkpoints, and their ratings | the rating |

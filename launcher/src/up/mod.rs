@@ -6,7 +6,7 @@
 //! | [`game`] | the game's own defaults, and a check of what `run.toml` says of it |
 //! | [`plan`] | which processes there are, and what each is started with ([`ports`]) |
 //! | [`supervise`] | one process kept running; [`team`]: all of them, and the order in which they stop |
-//! | [`stores`] | how many replay stores there are, and where |
+//! | [`second_store`] | refuses the games of a second replay store, which earlier releases had |
 //! | [`addresses`] | where the roles are found, for other commands |
 //! | [`census`] | processes that an earlier start left behind |
 //! | [`logs`] | the processes' logs |
@@ -24,8 +24,8 @@ mod logs;
 pub mod plan;
 mod ports;
 mod screen;
+pub mod second_store;
 mod session;
-pub mod stores;
 pub mod supervise;
 pub mod team;
 mod watch;
@@ -64,8 +64,8 @@ pub struct Arguments {
     /// Actor processes. Together they use every core but one, unless actor.threads says otherwise.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     actors: u16,
-    /// Replay stores, among which the games are divided; a run keeps the highest number it had. [default: what it has, or 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    /// Number of replay stores; only 1 is accepted.
+    #[arg(long, value_name = "N", hide = true, value_parser = second_store::parse_count)]
     replay_stores: Option<u16>,
     /// Rate checkpoints as they come: the label `best` follows, and so can actors (--set actor.model=best). The same as
     /// --set rating.enabled=true.

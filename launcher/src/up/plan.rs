@@ -15,7 +15,7 @@ use service::role::Role;
 use super::{
     folder::{FolderError, RunFolder},
     ports,
-    stores::{self, TooFew},
+    second_store::{self, SecondStore},
 };
 
 /// Niceness of the learner.
@@ -55,12 +55,9 @@ pub enum PlanError {
     /// The configuration cannot be used.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// The run has more stores.
+    /// The run has games of a second replay store.
     #[error(transparent)]
-    TooFew(#[from] TooFew),
-    /// The folders of the stores cannot be made.
-    #[error("cannot make the folders of the replay stores: {0}")]
-    Stores(io::Error),
+    SecondStore(#[from] SecondStore),
     /// There are no ports left.
     #[error("cannot find free ports: {0}")]
     Ports(#[from] io::Error),
@@ -75,37 +72,20 @@ pub enum PlanError {
 }
 
 impl Plan {
-    /// Plans the run's replay stores (or `replay_stores`, which are made), one inference server, one learner, `actors` actors, and the
-    /// rating where it is enabled.
+    /// Plans one replay store, one inference server, one learner, `actors` actors, and the rating if it is enabled.
     ///
     /// # Errors
     /// [`PlanError`].
-    pub fn new(
-        folder: &RunFolder,
-        overrides: &[Override],
-        actors: usize,
-        replay_stores: Option<usize>,
-    ) -> Result<Self, PlanError> {
+    pub fn new(folder: &RunFolder, overrides: &[Override], actors: usize) -> Result<Self, PlanError> {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         let overrides = &not_of_the_file(folder, overrides)?[..];
         let written = folder.load(overrides)?;
-        let store_count = stores::wanted(&written.replay.folder, replay_stores)?;
-        if store_count > 1 {
-            stores::keep(&written.replay.folder, store_count).map_err(PlanError::Stores)?;
-        }
-        let mut free = ports::free(folder.path(), 1 + 3 + 2 * store_count + actors)?.into_iter();
+        second_store::check(&written.replay.folder)?;
+        // Two services, four metrics pages, and one page for each actor.
+        let mut free = ports::free(folder.path(), 2 + 4 + actors)?.into_iter();
         let mut next = || free.next().map(|address| address.to_string()).unwrap_or_default();
 
-        let mut shared = vec![("inference.address", next())];
-        let store_addresses: Vec<String> = (0..store_count).map(|_| next()).collect();
-        let list: Vec<String> = (1..)
-            .zip(&store_addresses)
-            .map(|(number, address)| format!("{}={address}", stores::name(number)))
-            .collect();
-        shared.push(match store_addresses.as_slice() {
-            [only] => ("replay.address", only.clone()),
-            _ => ("replay.address", list.join(",")),
-        });
+        let mut shared = vec![("inference.address", next()), ("replay.address", next())];
         if written.actor.threads == 0 {
             shared.push(("actor.threads", actor_threads(cores, actors).to_string()));
         }
@@ -119,9 +99,8 @@ impl Plan {
         ] {
             let count = match role {
                 Role::Actor => actors,
-                Role::ReplayStore => store_count,
                 Role::Rating => usize::from(written.rating.enabled),
-                Role::InferenceServer | Role::Learner => 1,
+                Role::ReplayStore | Role::InferenceServer | Role::Learner => 1,
             };
             for number in 1..=count {
                 let mut own = shared.clone();
@@ -135,16 +114,6 @@ impl Plan {
                             written.actor.spool.join(&name).display().to_string(),
                         ));
                         name
-                    }
-                    Role::ReplayStore if store_count > 1 => {
-                        let own_folder = stores::folder(&written.replay.folder, number);
-                        own.push(("replay.folder", own_folder.display().to_string()));
-                        own.extend(
-                            store_addresses
-                                .get(number - 1)
-                                .map(|own| ("replay.listen", own.clone())),
-                        );
-                        stores::name(number)
                     }
                     _ => role.name().to_owned(),
                 };
@@ -263,7 +232,7 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let folder = RunFolder::open(parent.path(), None, &[]).unwrap();
         let overrides: Vec<Override> = overrides.iter().map(|text| text.parse().unwrap()).collect();
-        let plan = Plan::new(&folder, &overrides, actors, None).unwrap();
+        let plan = Plan::new(&folder, &overrides, actors).unwrap();
         (parent, plan)
     }
 
@@ -329,34 +298,14 @@ mod tests {
     }
 
     #[test]
-    fn several_stores_listen_where_all_others_look_and_keep_their_folders() {
+    fn the_games_of_a_second_store_are_not_left_out_silently() {
         let parent = tempfile::tempdir().unwrap();
         let folder = RunFolder::open(parent.path(), None, &[]).unwrap();
-        let first = Plan::new(&folder, &[], 1, Some(3)).unwrap();
-        // The next start has as many.
-        let plan = Plan::new(&folder, &[], 1, None).unwrap();
-        assert_eq!(plan.config.replay.address, first.config.replay.address);
+        std::fs::create_dir(folder.path().join("replay-2")).unwrap();
         assert!(matches!(
-            Plan::new(&folder, &[], 1, Some(2)),
-            Err(PlanError::TooFew(_))
+            Plan::new(&folder, &[], 1),
+            Err(PlanError::SecondStore(_))
         ));
-        let listed = plan.config.replay.stores().unwrap();
-        let members = plan
-            .members
-            .iter()
-            .filter(|member| member.role == Role::ReplayStore);
-        let mut folders = HashSet::new();
-        for (member, shard) in members.zip(listed.all()) {
-            let config = config_of(&parent, member);
-            assert_eq!(member.name, shard.name);
-            assert_eq!(config.replay.listen_address().unwrap(), shard.address);
-            assert_eq!(config.replay.stores().unwrap(), listed);
-            assert!(folders.insert(config.replay.folder));
-        }
-        let names = ["replay", "replay-2", "replay-3"].map(|name| folder.path().join(name));
-        assert_eq!(folders, names.into());
-        let actor = config_of(&parent, &plan.members[5]);
-        assert_eq!(actor.replay.stores().unwrap(), listed);
     }
 
     #[test]
@@ -381,7 +330,7 @@ mod tests {
             .into();
         let folder = RunFolder::open(parent.path(), None, &given).unwrap();
         let says_blocks = |overrides: &[Override]| {
-            let plan = Plan::new(&folder, overrides, 1, None).unwrap();
+            let plan = Plan::new(&folder, overrides, 1).unwrap();
             let mut arguments = plan.members.iter().flat_map(|member| &member.arguments);
             arguments.any(|argument| argument.starts_with("model."))
         };

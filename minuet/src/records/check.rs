@@ -66,7 +66,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
             .newest(count, None)
             .await?
             .iter()
-            .map(|listed| listed.game.id.to_vec())
+            .map(|listed| listed.id.to_vec())
             .collect(),
         None => arguments.ids.iter().map(|id| id.to_vec()).collect(),
     };

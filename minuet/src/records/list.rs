@@ -3,12 +3,7 @@
 use proto::v1::{GameResult, GameSummary};
 use serde_json::json;
 
-use super::{
-    choice::Choice,
-    hex,
-    source::{Listed, Where},
-    time,
-};
+use super::{choice::Choice, hex, source::Where, time};
 
 /// Arguments of `minuet games list`.
 #[derive(clap::Args)]
@@ -32,9 +27,9 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let games = source
         .newest(arguments.limit, Some(arguments.choice.filter()))
         .await?;
-    for Listed { store, game } in &games {
+    for game in &games {
         if arguments.json {
-            println!("{}", as_json(game, store.as_deref()));
+            println!("{}", as_json(game));
         } else {
             let result = result(game.result);
             let version = game.model_versions.last().map_or("-", String::as_str);
@@ -52,8 +47,8 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     source.close().await
 }
 
-fn as_json(game: &GameSummary, store: Option<&str>) -> serde_json::Value {
-    let mut line = json!({
+fn as_json(game: &GameSummary) -> serde_json::Value {
+    json!({
         "sequence": game.sequence,
         "id": hex(&game.id),
         "game": game.game,
@@ -64,12 +59,7 @@ fn as_json(game: &GameSummary, store: Option<&str>) -> serde_json::Value {
         "finished_at_ms": game.finished_at_ms,
         "actor": game.actor,
         "build": game.build,
-    });
-    // Sequence numbers are each store's own.
-    if let Some(store) = store {
-        line["store"] = store.into();
-    }
-    line
+    })
 }
 
 /// A result in a word.

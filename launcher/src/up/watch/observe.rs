@@ -2,14 +2,13 @@
 
 use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
-use config::shards::Shard;
-use futures::{StreamExt, future::join_all, stream::FuturesUnordered};
+use futures::{StreamExt, stream::FuturesUnordered};
 use proto::v1::{
     DescribeModelRequest, ModelDescription, StatsReply, StatsRequest, evaluator_client::EvaluatorClient,
     replay_store_client::ReplayStoreClient,
 };
 use service::{
-    connect::{self, AddressError, Link},
+    connect::{self, Link},
     process::{self, Usage},
     role::Role,
 };
@@ -31,7 +30,7 @@ pub struct Observation {
     pub at: Instant,
     /// The processes, by name.
     pub processes: BTreeMap<String, Process>,
-    /// What the replay stores say together; `None` while one gives no answer.
+    /// The replay store's counts; `None` while it does not answer.
     pub stats: Option<StatsReply>,
     /// The model that answers actors; `None` while there is none.
     pub model: Option<ModelDescription>,
@@ -77,8 +76,7 @@ impl Observation {
 pub struct Observer {
     members: Vec<(String, Role, SocketAddr)>,
     inference: Link,
-    /// The replay stores, by name.
-    stores: Vec<(String, Link)>,
+    store: Link,
     /// The label or version that actors ask.
     label: String,
 }
@@ -91,17 +89,12 @@ impl Observer {
     pub fn new(plan: &Plan) -> anyhow::Result<Self> {
         let members = plan.members.iter();
         let security = &plan.config.security;
-        let stores = plan.config.replay.stores()?;
-        let store = |shard: &Shard| {
-            let link = connect::link(&shard.address, security)?;
-            Ok::<_, AddressError>((shard.name.clone(), link))
-        };
         Ok(Self {
             members: members
                 .map(|member| (member.name.clone(), member.role, member.metrics))
                 .collect(),
             inference: connect::link(&plan.config.inference.address, security)?,
-            stores: stores.all().iter().map(store).collect::<Result<_, _>>()?,
+            store: connect::link(plan.config.replay.store_address()?, security)?,
             label: plan.config.actor.model.clone(),
         })
     }
@@ -113,7 +106,7 @@ impl Observer {
             .iter()
             .map(|(name, role, metrics)| async move {
                 let pid = pids.get(name).copied();
-                (name.clone(), self.process(name, *role, *metrics, pid).await)
+                (name.clone(), self.process(*role, *metrics, pid).await)
             })
             .collect();
         let (processes, stats, model) = tokio::join!(processes.collect(), self.stats(), self.model());
@@ -126,14 +119,11 @@ impl Observer {
         }
     }
 
-    async fn process(&self, name: &str, role: Role, metrics: SocketAddr, pid: Option<u32>) -> Process {
+    async fn process(&self, role: Role, metrics: SocketAddr, pid: Option<u32>) -> Process {
         let serving = async {
             match role {
                 Role::InferenceServer => serves(self.inference.clone()).await,
-                Role::ReplayStore => match self.store(name) {
-                    Some(link) => serves(link).await,
-                    None => false,
-                },
+                Role::ReplayStore => serves(self.store.clone()).await,
                 Role::Learner | Role::Actor | Role::Rating => true,
             }
         };
@@ -150,26 +140,11 @@ impl Observer {
         }
     }
 
-    /// The store that this process serves: the only one, or that of its name.
-    fn store(&self, process: &str) -> Option<Link> {
-        match self.stores.as_slice() {
-            [(_, only)] => Some(only.clone()),
-            stores => {
-                let found = stores.iter().find(|(name, _)| name == process);
-                found.map(|(_, link)| link.clone())
-            }
-        }
-    }
-
-    /// What the replay stores say now, together; `None` if one of them gives no answer.
+    /// Reads the replay store's counts; `None` if it does not answer.
     pub async fn stats(&self) -> Option<StatsReply> {
-        let asked = self.stores.iter().map(async |(_, link)| {
-            let mut client = ReplayStoreClient::new(link.clone());
-            let reply = tokio::time::timeout(PATIENCE, client.stats(StatsRequest::default())).await;
-            Some(reply.ok()?.ok()?.into_inner())
-        });
-        let replies: Option<Vec<StatsReply>> = join_all(asked).await.into_iter().collect();
-        replies?.into_iter().reduce(together)
+        let mut client = ReplayStoreClient::new(self.store.clone());
+        let reply = tokio::time::timeout(PATIENCE, client.stats(StatsRequest::default())).await;
+        Some(reply.ok()?.ok()?.into_inner())
     }
 
     async fn model(&self) -> Option<ModelDescription> {
@@ -179,27 +154,6 @@ impl Observer {
         };
         let reply = tokio::time::timeout(PATIENCE, client.describe_model(asked)).await;
         Some(reply.ok()?.ok()?.into_inner())
-    }
-}
-
-/// What two stores say, together. Sequence numbers are each one's own.
-fn together(one: StatsReply, other: StatsReply) -> StatsReply {
-    StatsReply {
-        games: one.games + other.games,
-        window_positions: one.window_positions + other.window_positions,
-        games_inserted: one.games_inserted + other.games_inserted,
-        positions_inserted: one.positions_inserted + other.positions_inserted,
-        positions_sampled: one.positions_sampled + other.positions_sampled,
-        duplicates: one.duplicates + other.duplicates,
-        damaged_games: one.damaged_games + other.damaged_games,
-        disk_bytes: one.disk_bytes + other.disk_bytes,
-        stored_bytes: one.stored_bytes + other.stored_bytes,
-        sampled_window_positions: one.sampled_window_positions + other.sampled_window_positions,
-        appends_held: one.appends_held || other.appends_held,
-        samples_held: one.samples_held || other.samples_held,
-        held_out_positions: one.held_out_positions + other.held_out_positions,
-        oldest_sequence: 0,
-        newest_sequence: 0,
     }
 }
 

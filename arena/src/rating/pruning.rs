@@ -1,4 +1,4 @@
-//! How many matches' folders are kept: ratings need no more than a line of each match, and games take room.
+//! Removes the folders of old matches. Ratings need only one line of each match, and the games take room.
 
 use std::{
     fs, io,
@@ -6,10 +6,10 @@ use std::{
     time::SystemTime,
 };
 
-/// Removes all match folders in `matches` but the `keep` that were played in last; 0 keeps all. Gives how many went.
+/// Removes all match folders in `matches` except the `keep` most recent ones; 0 keeps all. Returns the number of removed folders.
 ///
 /// # Errors
-/// What the file system says; folders may have been removed before that.
+/// The error of the file system. Some folders may have been removed before.
 pub fn keep_newest(matches: &Path, keep: usize) -> io::Result<usize> {
     if keep == 0 {
         return Ok(0);
@@ -21,7 +21,7 @@ pub fn keep_newest(matches: &Path, keep: usize) -> io::Result<usize> {
             .file_name()
             .is_some_and(|name| name.to_string_lossy().contains("-vs-"));
         if is_match && path.is_dir() {
-            // Without games: it was made and no game has ended.
+            // A match without a finished game has no file of games.
             let games = fs::metadata(path.join("games.jsonl")).or_else(|_| fs::metadata(&path));
             folders.push((games?.modified()?, path));
         }
@@ -41,9 +41,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_matches_stay_and_what_is_no_match_is_left_alone() {
+    fn the_newest_matches_and_other_folders_are_kept() {
         let home = tempfile::tempdir().unwrap();
-        // In another order than their names'.
+        // The times differ from the order of the names.
         for (second, name) in [(3, "1-vs-0-aa"), (1, "2-vs-1-aa"), (2, "3-vs-1-aa")] {
             let folder = home.path().join(name);
             fs::create_dir(&folder).unwrap();

@@ -1,10 +1,10 @@
-//! Which errors pass with time and which never will.
+//! Which errors are worth another attempt.
 
 use tonic::Code;
 
-/// Whether asking again is pointless: the request itself is wrong, or the server is no evaluator, or will not talk to us.
+/// True if another attempt cannot help: the request is invalid, the server is no evaluator, or it denies access.
 ///
-/// A model that is not found may still be published, so that passes.
+/// `NotFound` is not final, because a model that is missing may still be published.
 pub(super) fn is_final(code: Code) -> bool {
     matches!(
         code,
