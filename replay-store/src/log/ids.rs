@@ -34,7 +34,7 @@ struct Archive {
 
 /// The ids, and the files behind those that are retired.
 #[derive(Debug)]
-pub struct Known {
+pub struct KnownIds {
     sequences: HashMap<Id, u64>,
     archives: VecDeque<Archive>,
     files: Arc<dyn Files>,
@@ -42,7 +42,7 @@ pub struct Known {
     remember: u64,
 }
 
-impl Known {
+impl KnownIds {
     /// Reads the retired ids in `folder`, which is made where there is none. Files that cannot be read are
     /// named in the answer: they cost the memory of those ids and nothing else.
     ///
@@ -175,9 +175,9 @@ mod tests {
     use super::*;
     use crate::log::files::Real;
 
-    fn open(folder: &Path, remember: u64) -> (Known, Vec<PathBuf>) {
+    fn open(folder: &Path, remember: u64) -> (KnownIds, Vec<PathBuf>) {
         let files: Arc<dyn Files> = Arc::new(Real);
-        Known::open(&files, folder, remember).unwrap()
+        KnownIds::open(&files, folder, remember).unwrap()
     }
 
     fn id(number: u64) -> Id {
@@ -208,7 +208,7 @@ mod tests {
             }
             known.retire(volume * 10, &ids).unwrap();
         }
-        let check = |known: &Known| {
+        let check = |known: &KnownIds| {
             assert!((25..35).contains(&known.count()), "{}", known.count());
             assert_eq!(known.sequence(&id(99)), Some(99));
             assert_eq!(known.sequence(&id(75)), Some(75));
