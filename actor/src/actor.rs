@@ -11,7 +11,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use games::{Game, catalogue};
+use games::{Game, registry};
 use parking_lot::Mutex;
 use service::{
     config::{ConfigError, RunConfig},
@@ -49,7 +49,7 @@ pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
         let name = config.game.name.clone();
         let play = Play { config, shutdown };
-        let running = catalogue::visit(&name, play).context("game.name")?;
+        let running = registry::visit(&name, play).context("game.name")?;
         Ok(running.await?)
     })
 }
@@ -59,7 +59,7 @@ struct Play {
     shutdown: CancellationToken,
 }
 
-impl catalogue::Visitor for Play {
+impl registry::Visitor for Play {
     type Output = std::pin::Pin<Box<dyn Future<Output = Result<(), ActorError>> + Send>>;
 
     fn visit<G: Game>(self) -> Self::Output {

@@ -29,6 +29,34 @@ pub struct RowLayout {
     pub actions: u32,
     /// Whether actions are mirrored along with the board when the second player acts.
     pub mirrored_actions: bool,
+    /// Kind of policy head that suits the actions.
+    pub policy_head: PolicyHead,
+}
+
+/// Kind of policy head that a network over a game's rows should have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PolicyHead {
+    /// A linear layer with one output for each action. Suits any actions.
+    Dense,
+    /// Convolutions with one output plane for each 64 actions: action `64·plane + 8·rank + file` belongs to a square.
+    Planes,
+    /// The same layer for each part of a position that has actions of its own, e.g. for each imp of a clan.
+    PerPart,
+}
+
+impl PolicyHead {
+    /// Policy head of layouts that were written before they named one: convolutions where the actions are several whole
+    /// planes, as in chess.
+    pub fn usual(form: &RowForm, actions: u32) -> Self {
+        match form {
+            RowForm::Clan(_) => Self::PerPart,
+            RowForm::Planes(_) if actions > SQUARES as u32 && actions.is_multiple_of(SQUARES as u32) => {
+                Self::Planes
+            }
+            RowForm::Planes(_) => Self::Dense,
+        }
+    }
 }
 
 /// The kinds of rows.
@@ -172,7 +200,21 @@ impl RowLayout {
             return fault(format!("{} actions", self.actions));
         }
         match &self.form {
-            RowForm::Planes(stack) => stack.check(),
+            RowForm::Planes(stack) => {
+                let is_whole = self.actions.is_multiple_of(SQUARES as u32);
+                match self.policy_head {
+                    PolicyHead::Planes if !is_whole => {
+                        fault(format!("a policy head of planes for {} actions", self.actions))
+                    }
+                    PolicyHead::PerPart => {
+                        fault("a policy head for each part, but planes have no parts".into())
+                    }
+                    PolicyHead::Planes | PolicyHead::Dense => stack.check(),
+                }
+            }
+            RowForm::Clan(_) if self.policy_head != PolicyHead::PerPart => {
+                fault("rows with parts need a policy head for each part".into())
+            }
             RowForm::Clan(rows) if *rows != generator::row::form() => {
                 fault(format!("{rows:?}; this build knows {:?}", generator::row::form()))
             }
@@ -216,6 +258,9 @@ struct Flat {
     clan: Option<ClanRows>,
     actions: u32,
     mirrored_actions: bool,
+    /// Written only where it is not the usual one, as older programs refuse fields that they do not know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    policy_head: Option<PolicyHead>,
 }
 
 impl TryFrom<Flat> for RowLayout {
@@ -241,18 +286,21 @@ impl TryFrom<Flat> for RowLayout {
                 );
             }
         };
+        let usual = PolicyHead::usual(&form, flat.actions);
         Ok(Self {
             game: flat.game,
             options: flat.options,
             form,
             actions: flat.actions,
             mirrored_actions: flat.mirrored_actions,
+            policy_head: flat.policy_head.unwrap_or(usual),
         })
     }
 }
 
 impl From<RowLayout> for Flat {
     fn from(layout: RowLayout) -> Self {
+        let usual = PolicyHead::usual(&layout.form, layout.actions);
         let (stack, clan) = match layout.form {
             RowForm::Planes(stack) => (Some(stack), None),
             RowForm::Clan(clan) => (None, Some(clan)),
@@ -276,6 +324,7 @@ impl From<RowLayout> for Flat {
             clan,
             actions: layout.actions,
             mirrored_actions: layout.mirrored_actions,
+            policy_head: (layout.policy_head != usual).then_some(layout.policy_head),
         }
     }
 }
@@ -283,11 +332,11 @@ impl From<RowLayout> for Flat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Game, catalogue};
+    use crate::{Game, registry};
 
     struct Layout;
 
-    impl catalogue::Visitor for Layout {
+    impl registry::Visitor for Layout {
         type Output = RowLayout;
 
         fn visit<G: Game>(self) -> RowLayout {
@@ -298,8 +347,8 @@ mod tests {
 
     #[test]
     fn every_games_layout_is_consistent_and_comes_back_from_json() {
-        for &name in catalogue::NAMES {
-            let layout = catalogue::visit(name, Layout).unwrap();
+        for &name in registry::NAMES {
+            let layout = registry::visit(name, Layout).unwrap();
             assert_eq!(layout.check(), Ok(()), "{name}");
             let json = serde_json::to_string(&layout).unwrap();
             assert_eq!(serde_json::from_str::<RowLayout>(&json).unwrap(), layout);
@@ -309,7 +358,7 @@ mod tests {
 
     #[test]
     fn what_is_neither_planes_nor_a_clan_is_refused() {
-        let layout = catalogue::visit("generator", Layout).unwrap();
+        let layout = registry::visit("generator", Layout).unwrap();
         let mut json = serde_json::to_value(&layout).unwrap();
         json["planes"] = 4.into();
         let error = serde_json::from_value::<RowLayout>(json.clone()).unwrap_err();

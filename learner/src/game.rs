@@ -2,7 +2,7 @@
 
 use games::{
     Game, OtherSide, RowLayout, RowSymmetries, StartError, Symmetry,
-    catalogue::{self, UnknownGame, Visitor},
+    registry::{self, UnknownGame, Visitor},
 };
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;
@@ -59,7 +59,7 @@ impl TrainingGame {
             positions,
             seed,
         };
-        catalogue::visit(&config.name, maker)?
+        registry::visit(&config.name, maker)?
     }
 }
 
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn random_play_gives_valid_and_different_rows() {
-        for &name in catalogue::NAMES {
+        for &name in registry::NAMES {
             let config = GameConfig {
                 name: name.into(),
                 options: if name == "generator" { 0 } else { 1 },

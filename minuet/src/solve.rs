@@ -1,6 +1,9 @@
 //! `minuet solve`: a network (or a search without one) draws the grids of an ARC task, or of a problem that is given.
 
-use std::path::PathBuf;
+use std::{
+    io::{self, IsTerminal as _},
+    path::PathBuf,
+};
 
 use anyhow::{Context as _, bail};
 use arena::{
@@ -9,15 +12,13 @@ use arena::{
     player::{NetworkOptions, Networks},
 };
 use games::{
-    Action, Game,
+    Action, Face, Game,
     generator::{GeneratorGame, Problem, Rules, task::Task},
+    terminal::Style,
 };
 use serde_json::{Value, json};
 
-use crate::generator::{
-    paint,
-    solver::{self, Attempt},
-};
+use crate::generator::solver::{self, Attempt};
 
 /// Arguments of `minuet solve`.
 #[derive(clap::Args)]
@@ -172,19 +173,12 @@ fn as_text(name: &str, start: &GeneratorGame, attempt: &Attempt) -> String {
     };
     let count = attempt.actions.len();
     let mut text = format!("{name}: {verdict} in {count} moves, {} visits\n", attempt.visits);
-    let render = attempt.state.render();
-    let mut grids = Vec::new();
-    let titles = ["target", "second target"];
-    let targets = [start.problem().target(), start.problem().second_target()];
-    grids.extend(
-        titles
-            .into_iter()
-            .zip(targets)
-            .filter_map(|(title, grid)| Some((title, grid?))),
-    );
-    grids.push(("drawn", &render));
-    text += &paint::side_by_side(&grids, paint::is_wanted());
-    text += &format!("\n\n{}\n\n", attempt.state.clan().to_text());
+    let style = Style {
+        colour: io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+        ..Style::default()
+    };
+    text += &attempt.state.draw(style);
+    text.push('\n');
     for (number, &action) in (1..).zip(&attempt.actions) {
         let (imp, action) = GeneratorGame::imp_and_move(action);
         text += &format!("{number:>3}. {} of imp {imp}\n", action.name());

@@ -1,7 +1,7 @@
 //! Arguments that cannot be used: the process exits with 2 then, and with 1 where something else went wrong.
 
 use arena::{SpecError, model_name::NoModelName};
-use games::{StartError, catalogue::UnknownGame};
+use games::{StartError, registry::UnknownGame};
 use service::config::ConfigError;
 
 /// What is wrong with an argument, for the person who typed it.

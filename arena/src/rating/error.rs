@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use games::catalogue::UnknownGame;
+use games::registry::UnknownGame;
 use service::config::ConfigError;
 
 use crate::{

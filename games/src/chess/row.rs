@@ -58,6 +58,7 @@ pub(super) fn layout() -> RowLayout {
         }),
         actions: Chess::ACTIONS,
         mirrored_actions: true,
+        policy_head: crate::PolicyHead::Planes,
     }
 }
 

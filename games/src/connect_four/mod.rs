@@ -10,6 +10,7 @@
 //! Action `c` drops a disc into column `c`, 0 to 6. There is one symmetry beside the identity: left for right.
 
 mod board;
+mod people;
 mod row;
 pub mod solver;
 mod text;

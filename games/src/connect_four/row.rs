@@ -34,6 +34,7 @@ pub(super) fn layout() -> RowLayout {
         }),
         actions: ConnectFour::ACTIONS,
         mirrored_actions: false,
+        policy_head: crate::PolicyHead::Dense,
     }
 }
 

@@ -335,6 +335,7 @@ impl Game for GeneratorGame {
             form: RowForm::Clan(row::form()),
             actions: Self::ACTIONS,
             mirrored_actions: false,
+            policy_head: crate::PolicyHead::PerPart,
         }
     }
 

@@ -29,6 +29,8 @@ pub mod grid;
 mod legal;
 pub mod moves;
 pub mod packed;
+pub mod paint;
+mod people;
 pub mod problem;
 mod recoloring;
 pub mod render;

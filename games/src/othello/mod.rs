@@ -11,6 +11,7 @@
 //! hold.
 
 mod board;
+mod people;
 mod row;
 mod text;
 

@@ -32,6 +32,7 @@ pub(super) fn layout() -> RowLayout {
         }),
         actions: Othello::ACTIONS,
         mirrored_actions: false,
+        policy_head: crate::PolicyHead::Dense,
     }
 }
 

@@ -108,6 +108,7 @@ pub(super) fn layout(encoding: Encoding) -> RowLayout {
         }),
         actions: ACTIONS,
         mirrored_actions: encoding.is_relative(),
+        policy_head: crate::PolicyHead::Dense,
     }
 }
 

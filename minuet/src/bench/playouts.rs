@@ -19,7 +19,7 @@ use arena::{
     evaluator::{Counts, Source},
     network::{NetworkError, local::Opener},
 };
-use games::{Game, catalogue};
+use games::{Game, registry};
 use inference_server::{
     backend::Backend,
     buckets::Buckets,
@@ -139,11 +139,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     Cores::find()?.use_first()?;
     let game = arguments.game.clone();
     let json = arguments.json;
-    let report = catalogue::visit(&game, arguments)??;
+    let report = registry::visit(&game, arguments)??;
     report::print(&report, json, text)
 }
 
-impl catalogue::Visitor for Arguments {
+impl registry::Visitor for Arguments {
     type Output = anyhow::Result<Report>;
 
     fn visit<G: Game>(self) -> anyhow::Result<Report> {
@@ -586,7 +586,7 @@ mod tests {
             rounds: 1,
             json: false,
         };
-        let report = catalogue::visit("connect-four", arguments).unwrap().unwrap();
+        let report = registry::visit("connect-four", arguments).unwrap().unwrap();
         assert_eq!(report.measured.len(), 1);
         let one = &report.measured[0];
         assert_eq!(one.provider, "cpu");

@@ -3,7 +3,5 @@
 //! | module | what it is for |
 //! |---|---|
 //! | [`solver`] | many problems solved side by side with one evaluator |
-//! | [`paint`] | grids in colour |
 
-pub mod paint;
 pub mod solver;

@@ -6,7 +6,7 @@ use actor::check::{
     Problem, Unplayable, rules,
     search::{FollowError, Followed, follow},
 };
-use games::{Game, catalogue};
+use games::{Game, registry};
 use inference_server::{backend::Backend, model::Model};
 use proto::v1;
 use serde_json::json;
@@ -90,7 +90,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let (mut sound, mut reproduced) = (0, 0);
     for id in &ids {
         let game = source.game(id).await?;
-        let problems = catalogue::visit(&game.game, Rules(&game))?;
+        let problems = registry::visit(&game.game, Rules(&game))?;
         let search = if arguments.rules_only {
             Search::NotAsked
         } else {
@@ -230,7 +230,7 @@ impl Shelf {
             Ok(model) => model,
             Err(reason) => return Ok(Search::Unavailable(format!("checkpoint {version}: {reason}"))),
         };
-        match catalogue::visit(&game.game, Following { game, model: &model })? {
+        match registry::visit(&game.game, Following { game, model: &model })? {
             Ok(followed) => Ok(Search::Followed(followed)),
             Err(FollowError::Unplayable(error)) => Ok(Search::Unavailable(error.to_string())),
             Err(error) => Err(error.into()),
@@ -240,7 +240,7 @@ impl Shelf {
 
 struct Rules<'a>(&'a v1::Game);
 
-impl catalogue::Visitor for Rules<'_> {
+impl registry::Visitor for Rules<'_> {
     type Output = Vec<Problem>;
 
     fn visit<G: Game>(self) -> Vec<Problem> {
@@ -266,7 +266,7 @@ struct Following<'a> {
     model: &'a Model,
 }
 
-impl catalogue::Visitor for Following<'_> {
+impl registry::Visitor for Following<'_> {
     type Output = Result<Followed, FollowError<String>>;
 
     fn visit<G: Game>(self) -> Self::Output {
