@@ -8,7 +8,7 @@ SECONDS ?= 600
 ARGS ?=
 
 # An example makes cargo choose the features that `make test` has, so that the two share every artefact; this one is empty.
-CARGO_BUILD = cargo build --release --locked --workspace --bins --example features
+CARGO_BUILD = cargo build --release --locked --workspace --exclude bench --bins --example features
 MINUET = target/release/minuet
 
 .DEFAULT_GOAL := help
@@ -28,6 +28,7 @@ test-docker: build ## the compose stack in containers: scaled, killed, cut off (
 	@python3 -m unittest -v deploy/tests/test_compose.py
 
 bench: build ## the benchmarks, one JSON object a line
+	@cargo build --release --locked -p bench
 	@for what in games search inference playouts replay selfplay training; do $(MINUET) bench $$what --json $(ARGS) || exit 1; done
 
 soak: setup ## 200 clients that misbehave, for SECONDS: the inference server stays healthy
@@ -36,8 +37,9 @@ soak: setup ## 200 clients that misbehave, for SECONDS: the inference server sta
 chaos: setup ## random faults for SECONDS while a small run goes on: nothing acknowledged is lost
 	MINUET_CHAOS_SECONDS=$(SECONDS) cargo test --release --locked --workspace --test chaos -- --nocapture
 
-lint: setup ## formatting and clippy, warnings denied
+lint: setup ## formatting, clippy with warnings denied, openings of doc comments
 	cargo fmt --all --check
+	@python3 scripts/check_comments.py
 	cargo clippy --release --locked --workspace --all-targets -- -D warnings
 
 format: ## format the code

@@ -1,4 +1,4 @@
-//! Generates the wire types with protox (no protoc is needed).
+//! Generates the wire types. protox compiles the `.proto` files, so that building needs no protoc.
 
 use std::{error::Error, fs, path::PathBuf};
 

@@ -26,18 +26,23 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     cache::Cache,
-    counters::Totals,
-    curriculum::{Curriculum, CurriculumError},
-    evaluator::{self, Evaluator, EvaluatorError, Expected},
-    hush::Hush,
-    naming::{Naming, NamingError},
+    evaluator::{self, Evaluator, EvaluatorError, Expected, Versions},
+    log_throttle::LogThrottle,
+    metrics::Metrics,
+    play::{
+        SlotError,
+        curriculum::{Curriculum, CurriculumError},
+        naming::{Naming, NamingError},
+        setup::{Setup, SetupError},
+        worker::{self, Shared, Worker},
+    },
     report,
-    sender::{self, Sender, SenderError},
-    setup::{Setup, SetupError},
     sorting::Sorting,
-    spool::{Lost, Spool, SpoolError, start_writer},
-    versions::Versions,
-    worker::{self, Shared, SlotError, Worker},
+    spool::{
+        Lost, Spool, SpoolError,
+        sender::{self, Sender, SenderError},
+        start_writer,
+    },
 };
 
 /// Runs the actor that `config` describes until `shutdown`.
@@ -118,7 +123,7 @@ pub struct Actor {
     /// The run.
     pub config: RunConfig,
     /// What it counts.
-    pub totals: Arc<Totals>,
+    pub metrics: Arc<Metrics>,
     /// How long it waits for the inference server.
     pub evaluator_patience: evaluator::Patience,
     /// How long it waits for the replay store.
@@ -130,7 +135,7 @@ impl Actor {
     pub fn new(config: RunConfig) -> Self {
         Self {
             config,
-            totals: Arc::default(),
+            metrics: Arc::default(),
             evaluator_patience: evaluator::Patience::default(),
             sender_patience: sender::Patience::default(),
         }
@@ -149,7 +154,7 @@ impl Actor {
     async fn start<G: Game>(self, stop: &CancellationToken) -> Result<Parts, ActorError> {
         let Self {
             config,
-            totals,
+            metrics,
             evaluator_patience,
             sender_patience,
         } = self;
@@ -182,7 +187,7 @@ impl Actor {
         let naming = Naming::open(&config.actor.spool, &config.actor.name, config.run.seed)?;
         let setup = Setup::<G>::new(&config, naming.name(), threads * config.actor.games_per_thread)?;
         let curriculum = Curriculum::open(&config.actor.spool, &config.problems, G::LEVELS)?;
-        totals.problem_level.set(if G::LEVELS > 0 {
+        metrics.problem_level.set(if G::LEVELS > 0 {
             curriculum.level().into()
         } else {
             0
@@ -205,17 +210,21 @@ impl Actor {
             curriculum,
             cache: cache.clone(),
             versions: Arc::clone(&versions),
-            totals: Arc::clone(&totals),
+            metrics: Arc::clone(&metrics),
             model: config.actor.model.clone(),
             games_per_thread: config.actor.games_per_thread,
             rows_per_request: config.actor.rows_per_request,
             requests_in_flight: config.actor.requests_in_flight,
-            trouble: Hush::new(worker::REMINDER),
+            trouble: LogThrottle::new(worker::REMINDER),
             stop: stop.clone(),
         });
 
-        let (finished, writer) =
-            start_writer(Arc::clone(&spool), 2 * threads, Arc::clone(&totals), stop.clone())?;
+        let (finished, writer) = start_writer(
+            Arc::clone(&spool),
+            2 * threads,
+            Arc::clone(&metrics),
+            stop.clone(),
+        )?;
         let trouble = Arc::default();
         let mut tasks = JoinSet::new();
         let mut workers = Vec::with_capacity(threads);
@@ -226,7 +235,7 @@ impl Actor {
                 channel: server.clone(),
                 expected: Arc::clone(&expected),
                 versions: Arc::clone(&versions),
-                totals: Arc::clone(&totals),
+                metrics: Arc::clone(&metrics),
                 patience: evaluator_patience.clone(),
                 asks,
                 answers: answer,
@@ -247,12 +256,12 @@ impl Actor {
         let sender = tokio::spawn(send_all(
             stores,
             Arc::clone(&spool),
-            Arc::clone(&totals),
+            Arc::clone(&metrics),
             sender_patience,
             drain.clone(),
         ));
         let reported = CancellationToken::new();
-        let report = tokio::spawn(report::run(totals, cache, spool, reported.clone()));
+        let report = tokio::spawn(report::run(metrics, cache, spool, reported.clone()));
         Ok(Parts {
             tasks,
             workers,
@@ -269,18 +278,18 @@ impl Actor {
 async fn send_all(
     stores: Vec<(String, Link)>,
     spool: Arc<Spool>,
-    totals: Arc<Totals>,
+    metrics: Arc<Metrics>,
     patience: sender::Patience,
     drain: CancellationToken,
 ) -> Result<(), SenderError> {
     let senders = stores.iter().enumerate().map(|(number, (name, link))| {
         let whose = (number, name.clone());
-        let (spool, totals) = (Arc::clone(&spool), Arc::clone(&totals));
+        let (spool, metrics) = (Arc::clone(&spool), Arc::clone(&metrics));
         Sender::new(
             link.clone(),
             whose,
             spool,
-            totals,
+            metrics,
             patience.clone(),
             drain.clone(),
         )
@@ -290,7 +299,7 @@ async fn send_all(
     let sorting = Sorting {
         stores: stores.clone(),
         spool: Arc::clone(&spool),
-        totals: Arc::clone(&totals),
+        metrics: Arc::clone(&metrics),
         patience: patience.clone(),
         drain,
     };

@@ -1,37 +1,28 @@
-//! The actor: self-play on CPU threads, evaluated by an inference server, kept for the replay store.
+//! The actor role: self-play on CPU threads, evaluated by an inference server, with finished games kept for the replay store.
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
 //! | [`actor`](mod@actor) | starts all parts and stops them in order; [`run`] is the role |
-//! | [`setup`], [`settings`] | what all games have in common, from the configuration |
-//! | [`worker`] | a thread that plays many games at once |
-//! | [`cache`] | what the network said about a row before (a crate of its own) |
-//! | [`evaluator`] | a worker's stream to the inference server |
-//! | [`versions`] | which model versions have answered |
-//! | [`record`] | a game's record, built while it is played |
-//! | [`check`] | is a record what its game, its seed and its model say? |
-//! | [`naming`] | names of games that never collide |
-//! | [`spool`] | finished games, durable until the store has them |
-//! | [`sender`] | brings them to the stores; [`sorting`]: which have them already, where the list of stores changed |
-//! | [`counters`], [`report`] | what is counted, and how it is said |
+//! | [`play`] | the worker threads, their games and the records of these |
+//! | [`evaluator`] | the stream to the inference server, with retries and model versions |
+//! | [`cache`] | evaluations that are known already (a crate of its own) |
+//! | [`spool`] | finished games on disk, sent until the replay store has acknowledged them |
+//! | [`check`] | verifies a game record against its rules, its seed and its model |
+//! | [`settings`] | the search settings that a configuration describes |
+//! | [`metrics`], [`report`] | counters, the metrics page and the log line about progress |
 
 pub mod actor;
 pub mod check;
-pub mod counters;
-pub mod curriculum;
-mod durable;
 pub mod evaluator;
-mod hush;
-pub mod naming;
-pub mod record;
+mod game_id;
+mod log_throttle;
+pub mod metrics;
+pub mod play;
 pub mod report;
-pub mod sender;
 pub mod settings;
-pub mod setup;
 pub mod sorting;
 pub mod spool;
-pub mod versions;
-pub mod worker;
 
 pub use actor::{Actor, ActorError, run};
 pub use evaluation_cache as cache;
+pub use game_id::GameId;

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     cache::Cache,
-    counters::{Snapshot, Totals},
+    metrics::{Metrics, Snapshot},
     spool::Spool,
 };
 
@@ -17,9 +17,14 @@ const PUBLISH: Duration = Duration::from_secs(1);
 const LOG: Duration = Duration::from_secs(10);
 
 /// Publishes the counters until `stop`, and once more then.
-pub async fn run(totals: Arc<Totals>, cache: Option<Arc<Cache>>, spool: Arc<Spool>, stop: CancellationToken) {
-    Totals::describe();
-    let mut last = (Instant::now(), totals.snapshot());
+pub async fn run(
+    metrics: Arc<Metrics>,
+    cache: Option<Arc<Cache>>,
+    spool: Arc<Spool>,
+    stop: CancellationToken,
+) {
+    Metrics::describe();
+    let mut last = (Instant::now(), metrics.snapshot());
     let mut ticks = tokio::time::interval(PUBLISH);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -27,11 +32,11 @@ pub async fn run(totals: Arc<Totals>, cache: Option<Arc<Cache>>, spool: Arc<Spoo
             _ = ticks.tick() => false,
             () = stop.cancelled() => true,
         };
-        look(&totals, cache.as_deref(), &spool);
-        totals.publish();
+        look(&metrics, cache.as_deref(), &spool);
+        metrics.publish();
         let passed = last.0.elapsed();
         if passed >= LOG || stopped {
-            let now = totals.snapshot();
+            let now = metrics.snapshot();
             log(&now.since(&last.1), passed);
             last = (Instant::now(), now);
         }
@@ -42,15 +47,15 @@ pub async fn run(totals: Arc<Totals>, cache: Option<Arc<Cache>>, spool: Arc<Spoo
 }
 
 /// Levels are looked at, not counted.
-fn look(totals: &Totals, cache: Option<&Cache>, spool: &Spool) {
+fn look(metrics: &Metrics, cache: Option<&Cache>, spool: &Spool) {
     if let Some(cache) = cache {
         let contents = cache.contents();
-        totals.cache_entries.set(contents.entries);
-        totals.cache_bytes.set(contents.bytes);
+        metrics.cache_entries.set(contents.entries);
+        metrics.cache_bytes.set(contents.bytes);
     }
     let size = spool.size();
-    totals.spool_games.set(size.games);
-    totals.spool_bytes.set(size.bytes);
+    metrics.spool_games.set(size.games);
+    metrics.spool_bytes.set(size.bytes);
 }
 
 fn log(counted: &Snapshot, passed: Duration) {

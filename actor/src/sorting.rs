@@ -14,11 +14,13 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 use crate::{
-    counters::Totals,
-    hush::Hush,
-    naming::GameId,
-    sender::{Patience, SenderError, is_final, on_disk, settle},
-    spool::Spool,
+    GameId,
+    log_throttle::LogThrottle,
+    metrics::Metrics,
+    spool::{
+        Spool,
+        sender::{Patience, SenderError, is_final, on_disk, settle},
+    },
 };
 
 /// Games that are asked about at once.
@@ -31,7 +33,7 @@ pub struct Sorting {
     /// Where the games wait.
     pub spool: Arc<Spool>,
     /// Counters.
-    pub totals: Arc<Totals>,
+    pub metrics: Arc<Metrics>,
     /// How long an answer may take, and the pauses between attempts.
     pub patience: Patience,
     /// The actor stops: what is undecided waits for the next start.
@@ -66,7 +68,7 @@ impl Sorting {
             let (stored, unknown): (Vec<GameId>, Vec<GameId>) =
                 ids.into_iter().partition(|id| known.contains(id));
             for id in stored {
-                settle(&self.spool, &self.totals, id, true).await;
+                settle(&self.spool, &self.metrics, id, true).await;
             }
             self.spool.decide(&unknown);
         }
@@ -89,7 +91,7 @@ impl Sorting {
             ..
         } = self.patience;
         let mut backoff = Backoff::new(first_retry, longest_retry, rand::random());
-        let trouble = Hush::new(Duration::from_secs(10));
+        let trouble = LogThrottle::new(Duration::from_secs(10));
         let mut client = ReplayStoreClient::new(link.clone());
         loop {
             let request = KnownGamesRequest {
@@ -114,7 +116,7 @@ impl Sorting {
                     message: status.message().into(),
                 });
             }
-            if trouble.may_speak() {
+            if trouble.allows() {
                 tracing::warn!(
                     store = name,
                     code = ?status.code(),

@@ -8,7 +8,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use actor::{
     cache::{Cache, Question},
-    versions::VersionId,
+    evaluator::VersionId,
 };
 use games::{Game, MoverValue};
 use search::{Evaluation, LeafId, LeafRequest};

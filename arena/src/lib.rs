@@ -9,30 +9,26 @@
 //! | [`model_file`] | finds and verifies what a name stands for |
 //! | [`network`] | a network that answers: in this process, or through an inference server |
 //! | [`evaluator`] | the leaves of many searches travel together; what is known already is not asked |
-//! | [`many`] | many positions searched at once, each by itself |
-//! | [`thinker`] | one search that can be stopped, prolonged and looked into at any time |
-//! | [`spec`] | how a person writes a player |
-//! | [`player`] | players, opened and ready to choose |
+//! | [`players`] | players: their descriptions, opened and ready to choose |
 //! | [`matches`] | games between players, at once, counted in pairs, kept as they end |
 //! | [`statistics`] | what results say of strength |
 //! | [`rating`] | the rating role: new checkpoints against the best one |
 
 pub mod evaluator;
-pub mod many;
 pub mod matches;
 pub mod model_file;
 pub mod model_name;
 pub mod network;
-pub mod player;
+pub mod players;
 pub mod rating;
-pub mod spec;
 pub mod statistics;
-pub mod thinker;
 
 pub use evaluator::Evaluator;
 pub use model_file::{ModelError, ModelFile};
 pub use model_name::ModelName;
 pub use network::{LocalNetwork, Network, NetworkError, RemoteNetwork};
-pub use player::{Player, PlayerError, Seat};
-pub use spec::{SearchSpec, Spec, SpecError};
-pub use thinker::{Limits, Thinker};
+pub use players::{
+    Player, PlayerError, Seat,
+    spec::{SearchSpec, Spec, SpecError},
+    thinker::{Limits, Thinker},
+};

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use tokio::{sync::watch, task::JoinHandle, time::Instant};
 
 use crate::{
-    Draft, Error, Repository, Version,
+    Draft, Error, Manifest, Pruned, Repository, Version,
     manifest::{self, SCHEMA, now_ms},
     swap::Seen,
 };
@@ -191,6 +191,27 @@ impl Lease {
     /// The fencing token: higher than that of every holder before.
     pub fn token(&self) -> u64 {
         self.held.token
+    }
+
+    /// The label that this lease protects, which is also the name of the line of its checkpoints.
+    pub fn label(&self) -> &str {
+        &self.held.label
+    }
+
+    /// The newest checkpoint of the lease's line; see [`Repository::newest_of`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn newest(&self) -> Result<Option<Manifest>, Error> {
+        self.held.repository.newest_of(&self.held.label).await
+    }
+
+    /// Removes old checkpoints of the lease's line; see [`Repository::prune`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn prune(&self, keep: usize) -> Result<Pruned, Error> {
+        self.held.repository.prune_line(&self.held.label, keep).await
     }
 
     /// Where it is held.

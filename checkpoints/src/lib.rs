@@ -24,6 +24,11 @@
 //! ```
 //! A version is visible once its manifest is, and the manifest is put if absent after all files are there, so a reader
 //! never sees half a checkpoint. A visible version never changes. A label moves by one atomic, conditional overwrite after that.
+//!
+//! # Lines
+//! Several learners may share a store, each under a label of its own: the label's lease makes it the only publisher of that *line*.
+//! A manifest carries the name of its line. Resuming, pruning and listing look at one line only; a version's name and the files
+//! are found in one place whatever the line. The run's own line is [`LATEST`].
 
 pub mod error;
 pub mod lease;

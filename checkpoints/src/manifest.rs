@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{Error, Version};
+use crate::{Error, LATEST, Version};
 
 /// The schema that this program writes and reads. Fields may be added without a new number; a field that changes its
 /// meaning takes one.
@@ -35,6 +35,9 @@ pub struct Manifest {
     pub files: BTreeMap<String, FileEntry>,
     /// The checkpoint that training continued from.
     pub parent: Option<Version>,
+    /// Line of descent: the label under whose lease the checkpoint was published. Manifests of [`LATEST`] leave the field out.
+    #[serde(default = "latest", skip_serializing_if = "is_latest")]
+    pub line: String,
     /// The publisher's fencing token ([`crate::Lease`]): those of a later publisher are higher. 0: published without a lease.
     #[serde(default)]
     pub token: u64,
@@ -42,6 +45,14 @@ pub struct Manifest {
     pub created_at_ms: u64,
     /// What the learner needs to continue exactly, besides the files.
     pub learner_state: serde_json::Value,
+}
+
+fn latest() -> String {
+    LATEST.to_owned()
+}
+
+fn is_latest(line: &str) -> bool {
+    line == LATEST
 }
 
 /// A file of a checkpoint.
@@ -139,6 +150,7 @@ mod tests {
                 games_seen: games,
                 files: BTreeMap::from([("model.onnx".to_owned(), FileEntry { sha256: digest, bytes: step })]),
                 parent: (step % 2 == 0).then_some(version),
+                line: if step % 3 == 0 { "grown".into() } else { LATEST.into() },
                 token: games,
                 created_at_ms: 1,
                 learner_state: serde_json::Value::Null,

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::{
-    Error, Manifest, Repository, Version,
+    Error, LATEST, Manifest, Repository, Version,
     repository::{MANIFEST, VERSIONS, age, age_order},
 };
 
@@ -22,8 +22,12 @@ const LEFTOVER_AGE: Duration = Duration::from_secs(3600);
 /// How long leftovers are not looked for after the last look, which goes over every object of the store.
 const LEFTOVER_PAUSE: Duration = LEFTOVER_AGE;
 
-/// A checkpoint's place in the order of training: token, step, time of publishing.
-type Place = (u64, u64, u64);
+/// A checkpoint's line, and its place in the line's order of training: token, step, time of publishing.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    line: String,
+    order: (u64, u64, u64),
+}
 
 /// What this process has read of a store already: a manifest never changes, so pruning reads each of them once.
 #[derive(Default)]
@@ -36,7 +40,10 @@ pub(crate) struct Memory {
 
 fn place(manifest: &Manifest) -> Place {
     let (token, step, created_at_ms, _) = age_order(manifest);
-    (token, step, created_at_ms)
+    Place {
+        line: manifest.line.clone(),
+        order: (token, step, created_at_ms),
+    }
 }
 
 /// What [`Repository::prune`] removed.
@@ -49,7 +56,8 @@ pub struct Pruned {
 }
 
 impl Repository {
-    /// Removes all but the `keep` newest checkpoints (0 keeps all), and what interrupted publishes left more than an hour ago.
+    /// Removes all but the `keep` newest checkpoints of the line [`LATEST`] (0 keeps all), and what interrupted publishes left more
+    /// than an hour ago. Other lines are not touched.
     ///
     /// A checkpoint with a label stays, and so does the newest one, from which training resumes. One that cannot be
     /// read (damaged, or of another schema) is not touched. A checkpoint vanishes manifest first, so that a reader
@@ -62,9 +70,32 @@ impl Repository {
     /// [`Error::Store`], [`Error::Io`]; [`Error::Damaged`] or [`Error::Schema`] where a label cannot be read. Nothing is half removed
     /// then that a reader could see, and the next call goes on.
     pub async fn prune(&self, keep: usize) -> Result<Pruned, Error> {
+        self.prune_line(LATEST, keep).await
+    }
+
+    /// Removes a line: its label, and every checkpoint that no other label points at. Nobody may hold the line's lease. The
+    /// lease's file stays, so that the tokens of a later line with this name are higher.
+    ///
+    /// # Errors
+    /// [`Error::Name`], and as [`Repository::prune`]; the next call goes on.
+    pub async fn remove_line(&self, line: &str) -> Result<(), Error> {
+        self.delete(&self.label_path(line)?).await?;
+        let labelled = self.labelled().await?;
+        for manifest in self.list_line(line).await? {
+            if !labelled.contains(&manifest.version) {
+                self.memory.places.lock().remove(&manifest.version);
+                self.remove(&manifest.version).await?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn prune_line(&self, line: &str, keep: usize) -> Result<Pruned, Error> {
         let looked = *self.memory.looked.lock();
         let is_due = looked.is_none_or(|looked| looked.elapsed() >= LEFTOVER_PAUSE);
-        let pruned = self.prune_older(keep, is_due.then_some(LEFTOVER_AGE)).await?;
+        let pruned = self
+            .prune_older(line, keep, is_due.then_some(LEFTOVER_AGE))
+            .await?;
         if is_due {
             *self.memory.looked.lock() = Some(Instant::now());
         }
@@ -74,11 +105,12 @@ impl Repository {
     /// `leftover_age`: how old a leftover must be; `None`: none are looked for.
     pub(crate) async fn prune_older(
         &self,
+        line: &str,
         keep: usize,
         leftover_age: Option<Duration>,
     ) -> Result<Pruned, Error> {
         let mut pruned = Pruned::default();
-        for (version, remembered) in self.versions_to_prune(keep).await? {
+        for (version, remembered) in self.versions_to_prune(line, keep).await? {
             // A label may have moved here since the last look.
             if self.labelled().await?.contains(&version) {
                 continue;
@@ -108,8 +140,8 @@ impl Repository {
         Ok(pruned)
     }
 
-    /// All but the `keep` newest, newest first.
-    async fn versions_to_prune(&self, keep: usize) -> Result<Vec<(Version, Place)>, Error> {
+    /// All but the `keep` newest checkpoints of a line, newest first.
+    async fn versions_to_prune(&self, line: &str, keep: usize) -> Result<Vec<(Version, Place)>, Error> {
         if keep == 0 {
             return Ok(Vec::new());
         }
@@ -134,7 +166,8 @@ impl Repository {
             let places = self.memory.places.lock();
             places
                 .iter()
-                .map(|(version, &place)| (version.clone(), place))
+                .filter(|(_, place)| place.line == line)
+                .map(|(version, place)| (version.clone(), place.clone()))
                 .collect()
         };
         newest.sort_by(|(left, of_left), (right, of_right)| (of_right, right).cmp(&(of_left, left)));
@@ -279,12 +312,15 @@ mod tests {
 
         let hour = Duration::from_secs(3600);
         assert_eq!(
-            repository.prune_older(1, Some(hour)).await.unwrap(),
+            repository.prune_older(LATEST, 1, Some(hour)).await.unwrap(),
             Pruned::default()
         );
         assert!(dead.join(MODEL).exists() && staged.exists());
 
-        let pruned = repository.prune_older(1, Some(Duration::ZERO)).await.unwrap();
+        let pruned = repository
+            .prune_older(LATEST, 1, Some(Duration::ZERO))
+            .await
+            .unwrap();
         assert_eq!(pruned.checkpoints, []);
         assert_eq!(pruned.leftovers.len(), 2);
         assert!(!dead.exists() && !empty.exists() && !staged.exists());

@@ -10,7 +10,7 @@ use object_store::{
 use objects::upload::MULTIPART_BYTES;
 
 use crate::{
-    Draft, Error, FileEntry, Lease, MODEL, Manifest, Repository, Version,
+    Draft, Error, FileEntry, LATEST, Lease, MODEL, Manifest, Repository, Version,
     manifest::{SCHEMA, now_ms},
     repository::{MANIFEST, age, digest},
     version::check_name,
@@ -76,6 +76,7 @@ impl Repository {
             games_seen: draft.games_seen,
             files: entries,
             parent: draft.parent,
+            line: lease.map_or(LATEST, Lease::label).to_owned(),
             token: lease.map_or(0, Lease::token),
             created_at_ms: now_ms(),
             learner_state: draft.learner_state,

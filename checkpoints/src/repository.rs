@@ -261,16 +261,21 @@ impl Repository {
         Ok(bytes)
     }
 
-    /// Every published checkpoint, in the order of training. One that cannot be read (damaged, or of another schema) is left out
-    /// with a warning; what an interrupted publish left is no checkpoint.
+    /// Lists the published checkpoints of the line [`LATEST`] in the order of training. A checkpoint that cannot be read (damaged,
+    /// or of another schema) is left out with a warning, and so is what an interrupted publish left.
     ///
     /// # Errors
     /// [`Error::Store`].
     pub async fn list(&self) -> Result<Vec<Manifest>, Error> {
+        self.list_line(LATEST).await
+    }
+
+    /// Lists the published checkpoints of a line, as [`Repository::list`] does.
+    pub(crate) async fn list_line(&self, line: &str) -> Result<Vec<Manifest>, Error> {
         let mut manifests = Vec::new();
         for version in self.version_folders().await? {
             match self.find_manifest(&version).await {
-                Ok(manifest) => manifests.extend(manifest),
+                Ok(manifest) => manifests.extend(manifest.filter(|manifest| manifest.line == line)),
                 Err(error) if error.is_transient() => return Err(error),
                 Err(error) => tracing::warn!(%version, %error, "left out a checkpoint that cannot be read"),
             }
@@ -279,21 +284,30 @@ impl Repository {
         Ok(manifests)
     }
 
-    /// The published checkpoint with the highest step (the youngest of them) of the last publisher that made one, if there is
-    /// any: what training resumes from. What a publisher without a lease made visible after its successor had begun is passed over.
+    /// Finds the newest checkpoint of the line [`LATEST`]; see [`Repository::newest_of`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn newest(&self) -> Result<Option<Manifest>, Error> {
+        self.newest_of(LATEST).await
+    }
+
+    /// Finds the checkpoint that training of a line resumes from: of the last publisher's checkpoints the one with the highest step
+    /// (the youngest of several). A checkpoint that a publisher made visible after it had lost its lease does not count.
     ///
     /// # Errors
     /// As [`Repository::resolve`]: a newest checkpoint that cannot be read is an error, so that nobody silently resumes from an older one.
-    pub async fn newest(&self) -> Result<Option<Manifest>, Error> {
+    pub async fn newest_of(&self, line: &str) -> Result<Option<Manifest>, Error> {
         // Whoever publishes goes on from where the label was or later, so nothing below it is newer.
-        let labelled = self.label(LATEST).await?.map(|version| version.step());
+        let labelled = self.label(line).await?.map(|version| version.step());
         let mut newest: Option<Manifest> = None;
         for version in self.version_folders().await?.into_iter().rev() {
             let found = newest.as_ref().map(|newest| newest.step);
             if found.is_some_and(|found| version.step() < found.min(labelled.unwrap_or(0))) {
                 break;
             }
-            let Some(manifest) = self.find_manifest(&version).await? else {
+            let manifest = self.find_manifest(&version).await?;
+            let Some(manifest) = manifest.filter(|manifest| manifest.line == line) else {
                 continue;
             };
             if newest
@@ -355,7 +369,7 @@ impl Repository {
         self.version_path(version).join(file)
     }
 
-    fn label_path(&self, label: &str) -> Result<StorePath, Error> {
+    pub(crate) fn label_path(&self, label: &str) -> Result<StorePath, Error> {
         check_name("label", label)?;
         Ok(self.below(LABELS).join(format!("{label}.json")))
     }

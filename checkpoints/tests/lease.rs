@@ -3,7 +3,7 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
 use crate::common::{Faulty, draft, files, scenarios};
-use checkpoints::{Error, LATEST, LeaseTimes, Repository};
+use checkpoints::{Error, LATEST, LeaseTimes, Manifest, Repository};
 use object_store::{memory::InMemory, path::Path};
 use tokio::time::Instant;
 
@@ -186,4 +186,59 @@ async fn a_lease_can_be_seized_from_one_that_is_alive() {
     // Where nobody holds it, it is had as well.
     new.release().await.unwrap();
     assert!(repository.seize(LATEST, "three", TIMES).await.unwrap().token() > new.token());
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_lines_share_a_store_and_neither_sees_the_other() {
+    let repository = in_memory();
+    let run = repository.lease(LATEST, "one", TIMES).await.unwrap();
+    let second = repository.lease("grown", "two", TIMES).await.unwrap();
+    let mut of_run = Vec::new();
+    let mut of_second = Vec::new();
+    for step in [10, 20, 30] {
+        of_run.push(run.publish(draft(step), files(step as u8)).await.unwrap());
+        of_second.push(
+            second
+                .publish(draft(2 * step), files(100 + step as u8))
+                .await
+                .unwrap(),
+        );
+    }
+    run.set_label(&of_run[2]).await.unwrap();
+    second.set_label(&of_second[2]).await.unwrap();
+    let newest = |found: Option<Manifest>| found.unwrap().version;
+    assert_eq!(newest(repository.newest().await.unwrap()), of_run[2]);
+    assert_eq!(newest(second.newest().await.unwrap()), of_second[2]);
+    assert_eq!(second.newest().await.unwrap().unwrap().line, "grown");
+
+    // Each prunes its own line; a label of the other kind protects what it points at.
+    repository.set_label("best", &of_second[0]).await.unwrap();
+    assert_eq!(second.prune(1).await.unwrap().checkpoints, [of_second[1].clone()]);
+    assert_eq!(repository.list().await.unwrap().len(), 3);
+    assert_eq!(
+        repository.prune(2).await.unwrap().checkpoints,
+        [of_run[0].clone()]
+    );
+
+    // A removed line leaves what other labels point at, and its next publisher has a higher token.
+    let token = second.token();
+    second.release().await.unwrap();
+    repository.remove_line("grown").await.unwrap();
+    assert_eq!(repository.label("grown").await.unwrap(), None);
+    assert!(repository.manifest(&of_second[0]).await.is_ok());
+    assert!(repository.manifest(&of_second[2]).await.is_err());
+    assert_eq!(repository.list().await.unwrap().len(), 2);
+    assert!(repository.lease("grown", "three", TIMES).await.unwrap().token() > token);
+}
+
+#[tokio::test]
+async fn manifests_of_the_usual_line_are_written_as_before_lines_existed() {
+    let (home, repository) = folder();
+    let version = repository.publish(draft(10), files(1)).await.unwrap();
+    let path = home
+        .path()
+        .join(format!("store/versions/{version}/manifest.json"));
+    let text = std::fs::read_to_string(path).unwrap();
+    assert!(!text.contains("\"line\""), "{text}");
+    assert_eq!(repository.manifest(&version).await.unwrap().line, LATEST);
 }

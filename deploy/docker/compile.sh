@@ -13,5 +13,5 @@ fi
 apt-get update
 apt-get install --no-install-recommends -y g++ python3 python3-pip
 python3 scripts/fetch_libraries.py
-cargo build --release --locked --bins
+cargo build --release --locked --workspace --exclude bench --bins
 sh deploy/docker/dist.sh /dist

@@ -17,16 +17,22 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    batches::Packer,
-    device,
-    game::TrainingGame,
+    data::{
+        batches::Packer,
+        game::TrainingGame,
+        source::{PREFETCHED, Source, StoreView},
+    },
     network::NetworkShape,
-    publish::Publisher,
-    report::{self, Reporter},
-    resume::{self, Resumed},
-    source::{PREFETCHED, Source, StoreView},
-    tenure::{self, Folder},
-    train::{Progress, Trainer},
+    publishing::{
+        lease::{self, LearnerFolder},
+        publish::Publisher,
+        resume::{self, Resumed},
+    },
+    torch::device,
+    training::{
+        report::{self, Reporter},
+        train::{Progress, Trainer},
+    },
     worker::{PROOF_POSITIONS, Parts, Worker},
 };
 
@@ -39,11 +45,11 @@ use crate::{
 pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
         report::register();
-        let folder = Folder::take(&config.learner.folder)?;
+        let folder = LearnerFolder::lock(&config.learner.folder)?;
         let repository = Repository::open(&config.checkpoints.store)?;
         let game = TrainingGame::new(&config.game, PROOF_POSITIONS, config.run.seed)?;
         let shape = NetworkShape::new(&config.model, &config.learner, &game.layout)?;
-        let Some(lease) = tenure::lease(&repository, &folder, &shutdown)
+        let Some(lease) = lease::acquire(&repository, &config.checkpoints.line, &folder, &shutdown)
             .await
             .context("cannot publish to the model store")?
         else {
@@ -61,7 +67,7 @@ pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
         });
         let trained = train(config, game, shape, lease.clone(), stop).await;
         watching.abort();
-        tenure::release(&lease).await;
+        lease::release(&lease).await;
         match lease.is_lost() {
             Some(error) => Err(error).context("training ends"),
             None => trained,
@@ -132,7 +138,7 @@ struct Training {
     lease: Arc<Lease>,
     resumed: Option<Resumed>,
     view: Arc<StoreView>,
-    batches: mpsc::Receiver<crate::batches::HostBatch>,
+    batches: mpsc::Receiver<crate::data::batches::HostBatch>,
     runtime: Handle,
     shutdown: CancellationToken,
 }

@@ -8,16 +8,19 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    batches::HostBatch,
-    precision::{self, Precision},
-    publish::{PublishError, Publisher},
-    report::Reporter,
-    resume::Resumed,
-    snapshot::Snapshot,
-    source::StoreView,
+    data::{batches::HostBatch, source::StoreView},
+    publishing::{
+        publish::{PublishError, Publisher},
+        resume::Resumed,
+        snapshot::Snapshot,
+    },
     torch::TorchError,
-    train::{Progress, TrainError, Trainer},
-    validation::Validation,
+    training::{
+        precision::{self, Precision},
+        report::Reporter,
+        train::{Progress, TrainError, Trainer},
+        validation::Validation,
+    },
 };
 
 /// So many refused exports in a row mean that nothing trained would ever be played.

@@ -8,7 +8,7 @@ use std::{
 use clap::Args;
 use service::config::{self, Override};
 
-use crate::up;
+use launcher::up;
 
 /// `minuet config`
 #[derive(Args)]

@@ -3,8 +3,6 @@
 mod arena;
 mod bench;
 mod config;
-mod generator;
-mod grow;
 mod network;
 mod perft;
 mod play;
@@ -14,12 +12,12 @@ mod records;
 mod rules;
 mod solve;
 mod uci;
-mod up;
 mod usage;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use launcher::{grow, up};
 use service::role::{self, Role};
 
 /// Trains game-playing networks by self-play: actors, an inference server, a replay store and a learner.
@@ -56,7 +54,7 @@ enum Command {
     Rating(service::role::Arguments),
     /// Look at the stored games of a run, and check them.
     Games(records::Arguments),
-    /// Measure: every benchmark prints its figures, with --json as one object.
+    /// Run a benchmark and print its figures; --json prints one object.
     Bench(bench::Arguments),
 }
 

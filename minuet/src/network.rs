@@ -5,7 +5,7 @@ use arena::{
     ModelName,
     evaluator::Source,
     model_file::encoding_of,
-    player::{NetworkOptions, Networks},
+    players::{NetworkOptions, Networks},
 };
 use games::Game;
 

@@ -11,19 +11,20 @@ use arena::{
     evaluator::Source,
     model_file::encoding_of,
     network::{Description, NetworkError},
-    player::{NetworkOptions, Networks},
-    thinker::{Limits, ThinkError},
+    players::thinker::{Limits, ThinkError},
+    players::{NetworkOptions, Networks},
 };
 use games::{
     Face,
     registry::{self, Visitor},
 };
+use launcher::up::addresses::Addresses;
 use search::{Decision, GameKey, Settings};
 use serde::Serialize;
 use serde_json::Value;
 use tonic::Code;
 
-use crate::{provider, up::addresses::Addresses, usage::BadUsage};
+use crate::{provider, usage::BadUsage};
 
 /// Arguments of `minuet query`.
 #[derive(clap::Args)]

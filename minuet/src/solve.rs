@@ -6,19 +6,13 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use arena::{
-    ModelName,
-    evaluator::Source,
-    player::{NetworkOptions, Networks},
-};
+use arena::players::solver::{self, Attempt};
 use games::{
     Action, Face, Game,
     generator::{GeneratorGame, Problem, Rules, task::Task},
     terminal::Style,
 };
 use serde_json::{Value, json};
-
-use crate::generator::solver::{self, Attempt};
 
 /// Arguments of `minuet solve`.
 #[derive(clap::Args)]
@@ -65,7 +59,7 @@ struct Posed {
 /// Solves and prints. Problems that are not solved are no error of the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let posed = problems(&arguments)?;
-    let source = source(&arguments.model)?;
+    let source = solver::open(&arguments.model)?;
     let settings = solver::settings(arguments.visits);
     for Posed { name, start } in posed {
         let starts = std::slice::from_ref(&start);
@@ -78,27 +72,6 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Who answers for a network's name.
-///
-/// # Errors
-/// Where there is no such network, or it is of another game.
-pub fn source(model: &str) -> anyhow::Result<Source> {
-    if model == "uniform" {
-        return Ok(Source::Uniform);
-    }
-    let name: ModelName = model.parse()?;
-    let network = Networks::new(NetworkOptions::default()).open(&name)?;
-    let layout = &network.description().layout;
-    if *layout != GeneratorGame::layout(()) {
-        bail!(
-            "{model} is a network for {}, not for {}",
-            layout.game,
-            GeneratorGame::NAME
-        );
-    }
-    Ok(network.source(0))
 }
 
 fn problems(arguments: &Arguments) -> anyhow::Result<Vec<Posed>> {

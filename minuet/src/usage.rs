@@ -4,10 +4,7 @@ use arena::{SpecError, model_name::NoModelName};
 use games::{StartError, registry::UnknownGame};
 use service::config::ConfigError;
 
-/// What is wrong with an argument, for the person who typed it.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct BadUsage(pub String);
+pub use launcher::BadUsage;
 
 /// Whether an error is about what was typed, or written in a configuration.
 pub fn is_bad_usage(error: &anyhow::Error) -> bool {

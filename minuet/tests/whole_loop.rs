@@ -211,7 +211,7 @@ fn checkpoints_in_an_object_store_are_trained_and_served() {
     run.wait_for("checkpoint", |event| event["step"].as_u64() > Some(trained));
     // Sealed volumes of games come to the same server, and can be read back from there.
     let location = games.split_once('=').unwrap().1.trim_matches('"');
-    let vault = replay_store::vault::Vault::open_with(location, server::credentials()).unwrap();
+    let vault = replay_store::exchange::vault::Vault::open_with(location, server::credentials()).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

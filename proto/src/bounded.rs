@@ -1,7 +1,7 @@
-//! A codec for messages from anybody: one that has more fields than any sensible one is refused before it is unpacked.
+//! A prost codec that refuses messages with too many fields before it decodes them.
 //!
-//! An empty tensor takes two bytes on the wire and three hundred in memory, so that the limit on a message's bytes alone would
-//! let a client of the Open Inference Protocol claim gigabytes.
+//! An empty tensor of the Open Inference Protocol takes two bytes on the wire and 300 bytes in memory. A limit on the bytes
+//! of a message alone would let a client make the server allocate gigabytes.
 
 use prost::{
     Message,
@@ -13,10 +13,10 @@ use tonic::{
 };
 use tonic_prost::{ProstCodec, ProstDecoder, ProstEncoder};
 
-/// Fields that a message may have, each time that a repeated one comes counted. An index of as many models is possible.
+/// Largest number of fields in a message; every occurrence of a repeated field counts. An index of 65,536 models fits.
 pub const MOST_FIELDS: usize = 65_536;
 
-/// prost's codec, with [`MOST_FIELDS`] as a limit for what is received.
+/// Codec of prost which refuses received messages of more than [`MOST_FIELDS`] fields.
 #[derive(Clone, Debug)]
 pub struct BoundedCodec<T, U>(ProstCodec<T, U>);
 
@@ -45,7 +45,7 @@ where
     }
 }
 
-/// See [`BoundedCodec`].
+/// Decoder of [`BoundedCodec`].
 #[derive(Debug)]
 pub struct BoundedDecoder<U>(ProstDecoder<U>);
 
@@ -56,7 +56,7 @@ impl<U: Message + Default> Decoder for BoundedDecoder<U> {
     fn decode(&mut self, source: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
         use bytes::Buf as _;
 
-        // A message lies in one piece.
+        // tonic hands over a whole message in one contiguous buffer.
         if has_more_fields(source.chunk(), MOST_FIELDS) {
             return Err(Status::invalid_argument(format!(
                 "a message of more than {MOST_FIELDS} fields"
@@ -66,8 +66,8 @@ impl<U: Message + Default> Decoder for BoundedDecoder<U> {
     }
 }
 
-/// Whether a message's bytes hold more than `most` fields, those of messages within it not counted. What cannot be read is left
-/// to the decoder, which says why.
+/// True if a message has more than `most` fields; fields of nested messages do not count. False for malformed bytes: the
+/// decoder reports those with a reason.
 fn has_more_fields(mut bytes: &[u8], most: usize) -> bool {
     for _ in 0..=most {
         if bytes.is_empty() {
@@ -100,7 +100,7 @@ mod tests {
         let bytes = request.encode_to_vec();
         assert!(has_more_fields(&bytes, 7));
         assert!(!has_more_fields(&bytes, 8));
-        // What is inside does not.
+        // The entries of a nested message do not count.
         let large = InferInputTensor {
             shape: (0..100).collect(),
             ..InferInputTensor::default()
@@ -110,8 +110,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_comes_is_looked_through(bytes: Vec<u8>, most in 0usize..20) {
-            // More fields than bytes there are none.
+        fn any_bytes_are_counted_without_a_panic(bytes: Vec<u8>, most in 0usize..20) {
+            // A field takes at least one byte.
             prop_assert!(!has_more_fields(&bytes, bytes.len()));
             if !has_more_fields(&bytes, most) {
                 prop_assert!(!has_more_fields(&bytes, most + 1));

@@ -1,21 +1,49 @@
-//! Every wire contract of Minuet: the `.proto` files' generated types, and the few encodings they leave open.
+//! Every wire contract of Minuet: the types generated from the `.proto` files, and the few encodings which those leave open.
 //!
-//! Nothing outside this crate knows how a message is laid out in bytes.
+//! Invariant: no other crate knows how a message is laid out in bytes. The comments of the `.proto` files document each
+//! field with its shape, unit and range; they are also the documentation of the generated types in [`v1`].
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`v1`] | `minuet.v1`: the services `Evaluator` and `ReplayStore` |
+//! | [`inference`] | the Open Inference Protocol (KServe v2) |
+//! | [`priors`] | packing of priors in [`v1::EvaluateReply::priors`] |
+//! | [`bounded`] | a codec that limits the number of fields of a message |
 
 pub mod bounded;
 pub mod priors;
 
 /// `minuet.v1`: the evaluation service and the replay store.
+///
+/// A request for the evaluation of two positions whose rows have three entries each:
+///
+/// ```
+/// use prost::Message as _;
+/// use proto::v1::{EvaluateRequest, Priority};
+///
+/// let request = EvaluateRequest {
+///     id: 7,
+///     model: "latest".into(),
+///     indices: vec![4, 70, 130, 5, 70, 131],
+///     legal_actions: vec![0, 1, 2, 9],
+///     legal_counts: vec![3, 1],
+///     priority: Priority::Play.into(),
+///     ..EvaluateRequest::default()
+/// };
+/// let bytes = request.encode_to_vec();
+/// assert_eq!(EvaluateRequest::decode(&bytes[..])?, request);
+/// # Ok::<(), prost::DecodeError>(())
+/// ```
 #[allow(missing_docs, clippy::all, clippy::pedantic)]
 pub mod v1 {
     tonic::include_proto!("minuet.v1");
 }
 
-/// The Open Inference Protocol (KServe v2), as public clients speak it.
+/// `inference`: the Open Inference Protocol (KServe v2), for public clients.
 #[allow(missing_docs, clippy::all, clippy::pedantic)]
 pub mod inference {
     tonic::include_proto!("inference");
 }
 
-/// The file descriptor set of every service here, for gRPC reflection.
+/// File descriptor set of every service of this crate, serialised, for gRPC server reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

@@ -1,8 +1,8 @@
-//! What can go wrong with a store as a whole. (What is wrong with one game: [`crate::validate::Refusal`].)
+//! What can go wrong with a store as a whole. (What is wrong with one game: [`crate::record::validate::Refusal`].)
 
 use std::{io, path::PathBuf};
 
-use crate::volume::VolumeError;
+use crate::log::volume::VolumeError;
 
 /// A folder that cannot be opened as a replay store.
 #[derive(Debug, thiserror::Error)]

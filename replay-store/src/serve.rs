@@ -20,7 +20,7 @@ use service::{
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::{metrics, rpc::Rpc, settings::Settings, shared::State, store::Store};
+use crate::{metrics, rpc::Rpc, settings::Settings, store::Store, store::shared::State};
 
 /// Full name of the service, as health and reflection know it.
 pub const SERVICE: &str = "minuet.v1.ReplayStore";

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use service::config::RunConfig;
 
 use crate::{
-    gate::Bounds,
-    held_out::HeldOut,
-    sampler::{PowerLaw, Sampling, Surprise},
-    volume::Engine,
+    log::volume::Engine,
+    window::held_out::HeldOut,
+    window::sampler::{PowerLaw, Sampling, Surprise},
+    window::uses_bound::Bounds,
 };
 
 const MIB: u64 = 1 << 20;

@@ -10,7 +10,7 @@ use crate::common::{open, settings, synthetic};
 use proto::v1::Game;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use replay_store::{append::Verdict, settings::Settings, store::GetError, volume::Engine};
+use replay_store::{log::volume::Engine, settings::Settings, store::GetError, store::append::Verdict};
 
 fn id(game: &Game) -> [u8; 16] {
     game.id.as_ref().try_into().unwrap()

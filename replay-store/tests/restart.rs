@@ -12,11 +12,11 @@ use std::{
 use crate::common::{open, settings, synthetic};
 use proto::v1::Game;
 use replay_store::{
-    append::Verdict,
-    disk::{Probe, Space},
     error::OpenError,
-    files::Real,
-    filter::Filter,
+    log::disk::{Probe, Space},
+    log::files::Real,
+    record::filter::Filter,
+    store::append::Verdict,
     store::{GetError, SampleError, Store},
 };
 

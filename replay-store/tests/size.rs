@@ -6,7 +6,7 @@ use games::{Action, Game as _, Outcome, Player, Symmetry, paco_sako::PacoSako};
 use proto::v1::{Game, GameResult};
 use rand::{Rng as _, SeedableRng as _, seq::IndexedRandom as _};
 use rand_chacha::ChaCha8Rng;
-use replay_store::{append::Verdict, record};
+use replay_store::{record, store::append::Verdict};
 
 /// Bytes on disk for each position of the window that the store may take.
 const LIMIT: f64 = 120.0;

@@ -7,8 +7,8 @@ use proto::v1::{
     Batch, DeleteGamesRequest, ExportRequest, Game, GameFilter, GetGameRequest, KnownGamesRequest,
     ListGamesRequest, Purpose, SampleRequest, StatsRequest, replay_store_client::ReplayStoreClient,
 };
-use replay_store::held_out::HeldOut;
-use replay_store::{gate::Bounds, settings::Settings};
+use replay_store::window::held_out::HeldOut;
+use replay_store::{settings::Settings, window::uses_bound::Bounds};
 use tokio_stream::{StreamExt as _, iter, wrappers::ReceiverStream};
 use tonic::Code;
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};

@@ -16,7 +16,7 @@ use games::{Game, StartError};
 use proto::v1;
 use service::config::SearchConfig;
 
-use crate::{naming::GameId, settings::search_settings};
+use crate::{GameId, settings::search_settings};
 
 /// What is wrong with a record.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]

@@ -17,6 +17,7 @@ mod model;
 mod pending;
 mod reply;
 mod verdict;
+mod versions;
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,12 +28,10 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, Streaming};
 
-use crate::{
-    counters::Totals,
-    hush::Hush,
-    versions::{TooManyVersions, VersionId, Versions},
-};
+use crate::{log_throttle::LogThrottle, metrics::Metrics};
+
 use pending::{Due, Pending};
+pub use versions::{TooManyVersions, VersionId, Versions};
 
 pub use model::{Expected, WrongModel};
 
@@ -129,7 +128,7 @@ pub struct Evaluator {
     /// Model versions, shared by all workers.
     pub versions: Arc<Versions>,
     /// Counters, shared by all workers.
-    pub totals: Arc<Totals>,
+    pub metrics: Arc<Metrics>,
     /// How long to wait.
     pub patience: Patience,
     /// From the worker; when it is closed, the evaluator ends.
@@ -144,11 +143,11 @@ pub struct Evaluator {
 
 /// Says that the server does not answer, and that it does again.
 #[derive(Debug)]
-pub struct Trouble(Hush);
+pub struct Trouble(LogThrottle);
 
 impl Default for Trouble {
     fn default() -> Self {
-        Self(Hush::new(Duration::from_secs(10)))
+        Self(LogThrottle::new(Duration::from_secs(10)))
     }
 }
 
@@ -208,7 +207,7 @@ impl Connection {
             if verdict::is_final(status.code()) {
                 return Err(refused(status.code(), status.message()));
             }
-            if !self.evaluator.trouble.0.may_speak() {
+            if !self.evaluator.trouble.0.allows() {
                 // It was said a moment ago.
             } else if status.code() == Code::NotFound {
                 tracing::warn!(
@@ -224,7 +223,7 @@ impl Connection {
                     "no answers from the inference server, trying again"
                 );
             }
-            self.evaluator.totals.reconnects.add(1);
+            self.evaluator.metrics.reconnects.add(1);
             if !backoff.wait(&self.evaluator.shutdown).await {
                 return Ok(());
             }
@@ -243,10 +242,10 @@ impl Connection {
             Ok(opened) => opened,
             Err(status) => return Ok(End::Broken(status)),
         };
-        let totals = Arc::clone(&self.evaluator.totals);
-        totals.streams.add(1);
+        let metrics = Arc::clone(&self.evaluator.metrics);
+        metrics.streams.add(1);
         let end = self.exchange(requests, replies, backoff).await;
-        totals.streams.subtract(1);
+        metrics.streams.subtract(1);
         end
     }
 
@@ -269,7 +268,7 @@ impl Connection {
             .pending
             .restart(Instant::now() + self.evaluator.patience.answer);
         for ask in again {
-            self.evaluator.totals.request_retries.add(1);
+            self.evaluator.metrics.request_retries.add(1);
             // There is room for all of them: a worker has no more in flight than answers fit back.
             let _ = requests.try_send(EvaluateRequest::clone(&ask.request));
         }
@@ -341,7 +340,7 @@ impl Connection {
                         let Some(ask) = self.pending.send_again(id, deadline) else {
                             continue;
                         };
-                        self.evaluator.totals.request_retries.add(1);
+                        self.evaluator.metrics.request_retries.add(1);
                         let message = EvaluateRequest::clone(&ask.request);
                         if !sent(&requests, message).await {
                             return Ok(End::Broken(Status::unavailable("the stream was closed")));
@@ -355,9 +354,9 @@ impl Connection {
     /// Takes one reply. Breaks off when the worker is gone.
     async fn take(&mut self, reply: EvaluateReply) -> Result<std::ops::ControlFlow<()>, EvaluatorError> {
         use std::ops::ControlFlow::{Break, Continue};
-        let totals = Arc::clone(&self.evaluator.totals);
+        let metrics = Arc::clone(&self.evaluator.metrics);
         let Some(ask) = self.pending.get(reply.id).cloned() else {
-            totals.malformed_replies.add(1);
+            metrics.malformed_replies.add(1);
             tracing::warn!(id = reply.id, "an answer to nothing that was asked");
             return Ok(Continue(()));
         };
@@ -373,7 +372,7 @@ impl Connection {
         }
         let mut priors = Vec::with_capacity(ask.request.legal_actions.len());
         if let Err(malformed) = reply::check(&reply, &ask.request, &mut priors) {
-            totals.malformed_replies.add(1);
+            metrics.malformed_replies.add(1);
             tracing::error!(%malformed, version = reply.version, "an answer makes no sense, the request is sent again");
             let attempts = self.pending.count_malformed(reply.id);
             if attempts >= self.evaluator.patience.malformed {
@@ -392,7 +391,7 @@ impl Connection {
         if is_new {
             self.look_at(reply.version.clone());
         }
-        totals.requests.add(1);
+        metrics.requests.add(1);
         if let Some(took) = self.pending.remove(reply.id) {
             metrics::histogram!("minuet_actor_request_seconds").record(took.as_secs_f64());
             metrics::histogram!("minuet_actor_request_rows").record(reply.values.len() as f64);

@@ -15,10 +15,10 @@ use prost::Message as _;
 use proto::v1::Game;
 
 use super::{
-    SpoolError, frame,
+    SpoolError, durable, frame,
     index::{Index, Lane},
 };
-use crate::{durable, naming::GameId};
+use crate::GameId;
 
 const GAMES: &str = "games";
 const UNFINISHED: &str = "tmp";

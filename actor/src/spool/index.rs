@@ -6,7 +6,7 @@ use std::{
     ops::Range,
 };
 
-use crate::naming::GameId;
+use crate::GameId;
 
 /// Whose a game is: the number of its store, or of none while that is not known.
 pub(super) type Lane = Option<usize>;

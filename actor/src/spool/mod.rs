@@ -16,9 +16,11 @@
 //! | [`index`] | which games lie where, and which are acknowledged |
 //! | [`writer`] | the thread that takes finished games from the workers |
 
+pub(crate) mod durable;
 mod folder;
 mod frame;
 mod index;
+pub mod sender;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -36,7 +38,7 @@ use proto::v1::Game;
 use service::shards::Shards;
 use tokio::sync::Notify;
 
-use crate::naming::GameId;
+use crate::GameId;
 use folder::Folder;
 use index::{Index, Settled};
 

@@ -14,7 +14,7 @@ use std::{
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::counters::Totals;
+use crate::metrics::Metrics;
 
 fn game(number: u64) -> Finished {
     let mut id = [0; 16];
@@ -298,16 +298,16 @@ fn a_disk_that_takes_nothing_pauses_self_play_until_it_does() {
     let folder = parent.path().join("spool");
     let (spool, _) = open(&folder);
     let spool = Arc::new(spool);
-    let totals = Arc::new(Totals::default());
+    let metrics = Arc::new(Metrics::default());
     let stop = CancellationToken::new();
-    let (games, writer) = start_writer(Arc::clone(&spool), 2, Arc::clone(&totals), stop).unwrap();
+    let (games, writer) = start_writer(Arc::clone(&spool), 2, Arc::clone(&metrics), stop).unwrap();
     games.send(game(1)).unwrap();
     while spool.size().games < 1 {
         thread::yield_now();
     }
     fs::rename(&folder, parent.path().join("away")).unwrap();
     games.send(game(2)).unwrap();
-    while totals.paused.get() == 0 {
+    while metrics.paused.get() == 0 {
         thread::yield_now();
     }
     // The writer holds one, the queue two; then whoever finishes a game waits.
@@ -319,7 +319,7 @@ fn a_disk_that_takes_nothing_pauses_self_play_until_it_does() {
     drop(games);
     writer.join().unwrap().unwrap();
     assert_eq!(waiting(&spool), [1, 2, 3, 4, 5]);
-    assert_eq!((totals.paused.get(), totals.games.get()), (0, 5));
+    assert_eq!((metrics.paused.get(), metrics.games.get()), (0, 5));
 }
 
 #[test]
@@ -348,12 +348,12 @@ fn a_full_spool_takes_what_is_left_when_the_process_stops() {
             .unwrap()
             .0,
     );
-    let totals = Arc::new(Totals::default());
+    let metrics = Arc::new(Metrics::default());
     let stop = CancellationToken::new();
-    let (games, writer) = start_writer(Arc::clone(&spool), 8, Arc::clone(&totals), stop.clone()).unwrap();
+    let (games, writer) = start_writer(Arc::clone(&spool), 8, Arc::clone(&metrics), stop.clone()).unwrap();
     spool.append(&[game(0)]).unwrap();
     games.send(game(1)).unwrap();
-    while totals.paused.get() == 0 {
+    while metrics.paused.get() == 0 {
         thread::yield_now();
     }
     assert!(spool.is_full());

@@ -17,7 +17,7 @@ use std::{
 use tokio_util::sync::CancellationToken;
 
 use super::{Spool, SpoolError};
-use crate::{counters::Totals, naming::GameId};
+use crate::{GameId, metrics::Metrics};
 
 /// How long a disk that refused a write is left alone.
 const RETRY: Duration = Duration::from_millis(500);
@@ -55,13 +55,13 @@ pub struct Lost {
 pub fn start(
     spool: Arc<Spool>,
     queue: usize,
-    totals: Arc<Totals>,
+    metrics: Arc<Metrics>,
     shutdown: CancellationToken,
 ) -> io::Result<(FinishedGames, JoinHandle<Result<(), Lost>>)> {
     let (sender, receiver) = sync_channel(queue.max(1));
     let writer = Writer {
         spool,
-        totals,
+        metrics,
         shutdown,
     };
     let thread = thread::Builder::new()
@@ -72,7 +72,7 @@ pub fn start(
 
 struct Writer {
     spool: Arc<Spool>,
-    totals: Arc<Totals>,
+    metrics: Arc<Metrics>,
     shutdown: CancellationToken,
 }
 
@@ -86,7 +86,7 @@ impl Writer {
                 let count = games.len() + finished.iter().count();
                 return Err(Lost { count, source });
             }
-            self.totals.games.add(games.len() as u64);
+            self.metrics.games.add(games.len() as u64);
             self.pause_while_full();
         }
         Ok(())
@@ -100,16 +100,16 @@ impl Writer {
             match self.spool.append(games) {
                 Ok(()) => break,
                 Err(error) if is_last_try => {
-                    pause.end(&self.totals);
+                    pause.end(&self.metrics);
                     return Err(error);
                 }
-                Err(error) => pause.go_on(&self.totals, || {
+                Err(error) => pause.go_on(&self.metrics, || {
                     tracing::error!(%error, "finished games cannot be kept, self-play pauses until they can");
                 }),
             }
             self.spool.wait_for_room(RETRY);
         }
-        pause.end(&self.totals);
+        pause.end(&self.metrics);
         Ok(())
     }
 
@@ -117,7 +117,7 @@ impl Writer {
         let mut pause = Pause::default();
         while self.spool.is_full() && !self.shutdown.is_cancelled() {
             let size = self.spool.size();
-            pause.go_on(&self.totals, || {
+            pause.go_on(&self.metrics, || {
                 tracing::warn!(
                     games = size.games,
                     mib = size.bytes >> 20,
@@ -129,7 +129,7 @@ impl Writer {
             });
             self.spool.wait_for_room(RETRY);
         }
-        pause.end(&self.totals);
+        pause.end(&self.metrics);
     }
 }
 
@@ -140,17 +140,17 @@ struct Pause {
 }
 
 impl Pause {
-    fn go_on(&mut self, totals: &Totals, say: impl FnOnce()) {
-        totals.paused.set(1);
+    fn go_on(&mut self, metrics: &Metrics, say: impl FnOnce()) {
+        metrics.paused.set(1);
         if self.said.is_none_or(|said| said.elapsed() >= REMINDER) {
             say();
             self.said = Some(Instant::now());
         }
     }
 
-    fn end(self, totals: &Totals) {
+    fn end(self, metrics: &Metrics) {
         if self.said.is_some() {
-            totals.paused.set(0);
+            metrics.paused.set(0);
             tracing::info!("self-play goes on");
         }
     }

@@ -7,9 +7,8 @@ use std::{
 
 use actor::{
     ActorError,
-    counters::Totals,
-    evaluator::{Answer, Ask, Evaluator, EvaluatorError, Expected, Patience},
-    versions::Versions,
+    evaluator::{Answer, Ask, Evaluator, EvaluatorError, Expected, Patience, Versions},
+    metrics::Metrics,
 };
 use games::{Game as _, Symmetry};
 use proto::v1::EvaluateRequest;
@@ -32,7 +31,7 @@ pub struct Client {
     asks: mpsc::Sender<Ask>,
     pub answers: mpsc::Receiver<Answer>,
     versions: Arc<Versions>,
-    pub totals: Arc<Totals>,
+    pub metrics: Arc<Metrics>,
     running: tokio::task::JoinHandle<Result<(), EvaluatorError>>,
 }
 
@@ -49,12 +48,12 @@ impl Client {
     pub fn renewing(link: Link, answer_within: Duration, stream: Duration) -> Self {
         let (asks, asked) = mpsc::channel(4);
         let (answer, answers) = mpsc::channel(4);
-        let (versions, totals) = (Arc::new(Versions::default()), Arc::new(Totals::default()));
+        let (versions, metrics) = (Arc::new(Versions::default()), Arc::new(Metrics::default()));
         let evaluator = Evaluator {
             channel: link,
             expected: Arc::new(Expected::of::<TicTacToe>((), "latest")),
             versions: Arc::clone(&versions),
-            totals: Arc::clone(&totals),
+            metrics: Arc::clone(&metrics),
             patience: Patience {
                 answer: answer_within,
                 first_retry: Duration::from_millis(2),
@@ -72,7 +71,7 @@ impl Client {
             asks,
             answers,
             versions,
-            totals,
+            metrics,
             running: tokio::spawn(evaluator.run()),
         }
     }
@@ -125,10 +124,10 @@ async fn what_passes_is_tried_again_until_it_has_passed() {
     let mut client = Client::start(&process.address(), LONG);
     client.converse(0..3).await;
     client.converse(3..6).await;
-    assert_eq!(client.totals.malformed_replies.get(), 1);
-    assert!(client.totals.request_retries.get() >= 6);
-    assert!(client.totals.reconnects.get() >= 2);
-    assert_eq!(client.totals.requests.get(), 6);
+    assert_eq!(client.metrics.malformed_replies.get(), 1);
+    assert!(client.metrics.request_retries.get() >= 6);
+    assert!(client.metrics.reconnects.get() >= 2);
+    assert_eq!(client.metrics.requests.get(), 6);
     drop(client.asks);
     in_time(client.running).await.unwrap().unwrap();
 }
@@ -139,7 +138,7 @@ async fn a_server_that_is_silent_is_left_for_a_new_stream() {
     let process = Process::start(server.routes()).await;
     let mut client = Client::start(&process.address(), Duration::from_millis(300));
     client.converse(0..2).await;
-    assert!(client.totals.reconnects.get() >= 1);
+    assert!(client.metrics.reconnects.get() >= 1);
 }
 
 #[tokio::test]
@@ -172,7 +171,7 @@ async fn nonsense_without_end_is_an_error() {
     let error = in_time(client.running).await.unwrap().unwrap_err();
     assert!(matches!(error, EvaluatorError::Malformed(_)), "{error}");
     assert!(error.to_string().contains("0 values for 1 positions"), "{error}");
-    assert_eq!(client.totals.malformed_replies.get(), 4);
+    assert_eq!(client.metrics.malformed_replies.get(), 4);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -217,7 +216,7 @@ async fn a_model_of_another_game_stops_the_actor_before_and_during_play() {
         }
         let actor = start(config);
         if !is_there_from_the_start {
-            actor.until(|| actor.totals.requests.get() > 20).await;
+            actor.until(|| actor.metrics.requests.get() > 20).await;
             spoil();
         }
         let error = actor.end().await.to_string();

@@ -53,8 +53,8 @@ async fn comes_again_after(hint: Duration) -> Duration {
     assert_eq!(client.answers.recv().await.unwrap().id, 1);
     assert!(began.elapsed() < SLACK, "{:?}", began.elapsed());
     assert_eq!(client.answers.recv().await.unwrap().id, 0);
-    assert_eq!(client.totals.request_retries.get(), 1);
-    assert_eq!(client.totals.reconnects.get(), 0);
+    assert_eq!(client.metrics.request_retries.get(), 1);
+    assert_eq!(client.metrics.reconnects.get(), 0);
     let arrivals = server.arrivals.lock();
     let [(0, first), (1, _), (0, again)] = arrivals[..] else {
         panic!("{arrivals:?}")

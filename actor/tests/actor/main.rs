@@ -24,7 +24,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use actor::{Actor, ActorError, counters::Totals, evaluator, sender};
+use actor::{Actor, ActorError, evaluator, metrics::Metrics, spool::sender};
 use service::config::RunConfig;
 use tokio_util::sync::CancellationToken;
 
@@ -67,7 +67,7 @@ async fn in_time<T>(what: impl Future<Output = T>) -> T {
 
 /// An actor that runs in the background.
 struct Running {
-    totals: Arc<Totals>,
+    metrics: Arc<Metrics>,
     shutdown: CancellationToken,
     actor: tokio::task::JoinHandle<Result<(), ActorError>>,
 }
@@ -94,7 +94,7 @@ fn start_playing<G: games::Game>(config: RunConfig) -> Running {
     };
     let shutdown = CancellationToken::new();
     Running {
-        totals: Arc::clone(&actor.totals),
+        metrics: Arc::clone(&actor.metrics),
         shutdown: shutdown.clone(),
         actor: tokio::spawn(actor.run::<G>(shutdown)),
     }
@@ -119,7 +119,7 @@ impl Running {
             assert!(
                 began.elapsed() < FOR_EVER,
                 "it does not come: {:#?}",
-                self.totals.snapshot()
+                self.metrics.snapshot()
             );
             assert!(!self.actor.is_finished(), "the actor has ended");
             tokio::time::sleep(Duration::from_millis(5)).await;

@@ -26,7 +26,7 @@ pub async fn first_games(
     count: u64,
     server: &Arc<Server>,
     change: impl FnOnce(&mut RunConfig),
-) -> (HashMap<u64, Game>, actor::counters::Snapshot) {
+) -> (HashMap<u64, Game>, actor::metrics::Snapshot) {
     let folder = tempfile::tempdir().unwrap();
     give_identity(folder.path());
     let store = Store::good();
@@ -37,7 +37,7 @@ pub async fn first_games(
     let mut config = config(folder.path(), &server.address(), &store_process.address());
     change(&mut config);
     let actor: Running = start(config);
-    let totals = Arc::clone(&actor.totals);
+    let metrics = Arc::clone(&actor.metrics);
     actor
         .until(|| {
             let games = store.by_number();
@@ -47,7 +47,7 @@ pub async fn first_games(
     actor.stop().await;
     let mut games = store.by_number();
     games.retain(|&number, _| number < count);
-    (games, totals.snapshot())
+    (games, metrics.snapshot())
 }
 
 /// What must not depend on who else plays, and when answers come.
@@ -226,10 +226,10 @@ async fn a_new_model_answers_at_once_and_the_cache_does_not_answer_for_it() {
     let actor = start(config);
     // Everything that is ever asked is in the cache before long: the game is small.
     actor
-        .until(|| actor.totals.cache_hits.get() > 5_000 && store.count() > 30)
+        .until(|| actor.metrics.cache_hits.get() > 5_000 && store.count() > 30)
         .await;
     *server.version.lock() = "second".into();
-    let fresh = actor.totals.fresh_evaluations.get();
+    let fresh = actor.metrics.fresh_evaluations.get();
     actor
         .until(|| {
             let games = store.games.lock();
@@ -240,7 +240,7 @@ async fn a_new_model_answers_at_once_and_the_cache_does_not_answer_for_it() {
                 > 30
         })
         .await;
-    let asked_again = actor.totals.fresh_evaluations.get() - fresh;
+    let asked_again = actor.metrics.fresh_evaluations.get() - fresh;
     actor.stop().await;
     assert!(asked_again > 100, "{asked_again}");
     for game in store.games.lock().values() {

@@ -70,9 +70,9 @@ async fn problems_are_played_known_solutions_and_hindsight_recorded() {
     actor
         .until(|| of("").len() >= 20 && of("known-solution").len() >= 10 && of("hindsight").len() >= 5)
         .await;
-    let totals = Arc::clone(&actor.totals);
+    let metrics = Arc::clone(&actor.metrics);
     actor.stop().await;
-    let snapshot = totals.snapshot();
+    let snapshot = metrics.snapshot();
     assert!(
         snapshot.problems_played >= 20 && snapshot.games_recorded >= 15,
         "{snapshot:?}"

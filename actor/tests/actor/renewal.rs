@@ -44,9 +44,9 @@ async fn an_old_stream_is_replaced_when_everything_on_it_is_answered() {
     let streams = server.streams.load(Ordering::SeqCst);
     assert!((5..=10).contains(&streams), "{streams}");
     // Nobody was asked twice but for the one that was put off.
-    assert_eq!(client.totals.request_retries.get(), 1);
-    assert_eq!(client.totals.requests.get(), 40);
-    assert_eq!(client.totals.reconnects.get(), 0, "nothing was wrong");
+    assert_eq!(client.metrics.request_retries.get(), 1);
+    assert_eq!(client.metrics.requests.get(), 40);
+    assert_eq!(client.metrics.reconnects.get(), 0, "nothing was wrong");
 }
 
 /// What the name stands for now.
@@ -103,5 +103,5 @@ async fn a_server_that_joins_is_asked_too() {
     };
     in_time(both).await;
     assert_eq!(asked(&first) + asked(&second), next);
-    assert_eq!(client.totals.reconnects.get(), 0, "nothing was wrong");
+    assert_eq!(client.metrics.reconnects.get(), 0, "nothing was wrong");
 }

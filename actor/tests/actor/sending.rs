@@ -53,19 +53,19 @@ async fn every_game_arrives_once_whatever_the_store_does() {
         actor.until(|| store.count() >= killed_after).await;
         let address = store_process.kill().await;
         // Away for a while; games go on and wait.
-        let finished = actor.totals.games.get();
-        actor.until(|| actor.totals.games.get() > finished + 10).await;
+        let finished = actor.metrics.games.get();
+        actor.until(|| actor.metrics.games.get() > finished + 10).await;
         store_process = Process::start_at(address, store.routes()).await;
     }
     actor.until(|| store.count() >= 160).await;
-    let totals = Arc::clone(&actor.totals);
+    let metrics = Arc::clone(&actor.metrics);
     actor.stop().await;
 
     let games = store.games.lock();
-    let finished = totals.games.get();
+    let finished = metrics.games.get();
     assert_eq!(games.len() as u64, finished, "no finished game is missing");
     assert_eq!(
-        totals.games_acknowledged.get(),
+        metrics.games_acknowledged.get(),
         finished,
         "and each is acknowledged once"
     );
@@ -73,7 +73,7 @@ async fn every_game_arrives_once_whatever_the_store_does() {
         store.duplicates.load(Ordering::SeqCst) > 0,
         "some were sent twice"
     );
-    assert!(totals.games_duplicate.get() > 0);
+    assert!(metrics.games_duplicate.get() > 0);
     assert_eq!(store.conflicts.load(Ordering::SeqCst), 0);
     assert_eq!(spooled(folder.path()), Vec::<std::path::PathBuf>::new());
     let numbers: HashSet<u64> = games.values().map(|game| game.game_number).collect();
@@ -95,18 +95,18 @@ async fn games_wait_for_a_store_that_is_away_and_are_sent_after_a_restart() {
     );
 
     let first = start(config.clone());
-    first.until(|| first.totals.games.get() >= 20).await;
-    let totals = Arc::clone(&first.totals);
+    first.until(|| first.metrics.games.get() >= 20).await;
+    let metrics = Arc::clone(&first.metrics);
     first.stop().await;
-    let waiting = totals.games.get();
+    let waiting = metrics.games.get();
     assert_eq!(store.count(), 0);
 
     let _store_process = Process::start_at(store_address, store.routes()).await;
     let second = start(config);
-    second.until(|| second.totals.games.get() >= 20).await;
-    let totals = Arc::clone(&second.totals);
+    second.until(|| second.metrics.games.get() >= 20).await;
+    let metrics = Arc::clone(&second.metrics);
     second.stop().await;
-    assert_eq!(store.count() as u64, waiting + totals.games.get());
+    assert_eq!(store.count() as u64, waiting + metrics.games.get());
     // The oldest first.
     let games = store.games.lock();
     let seen = store.seen.lock();
@@ -145,11 +145,11 @@ async fn refused_games_are_set_aside_with_the_reason() {
         &server_process.address(),
         &store_process.address(),
     ));
-    actor.until(|| actor.totals.games_refused.get() >= 4).await;
-    let totals = Arc::clone(&actor.totals);
+    actor.until(|| actor.metrics.games_refused.get() >= 4).await;
+    let metrics = Arc::clone(&actor.metrics);
     actor.stop().await;
-    let refused = totals.games_refused.get();
-    assert_eq!(store.count() as u64 + refused, totals.games.get());
+    let refused = metrics.games_refused.get();
+    assert_eq!(store.count() as u64 + refused, metrics.games.get());
     let kept = spooled(&folder.path().join("refused"));
     assert_eq!(kept.len() as u64, refused);
     for path in kept {
@@ -180,12 +180,12 @@ async fn self_play_pauses_above_the_limit_and_goes_on_below_it() {
     );
     config.actor.max_spool_mib = 1;
     let actor = start(config);
-    actor.until(|| actor.totals.paused.get() == 1).await;
+    actor.until(|| actor.metrics.paused.get() == 1).await;
     // Whatever was on its way comes to rest.
-    let mut before = actor.totals.snapshot();
+    let mut before = actor.metrics.snapshot();
     loop {
         tokio::time::sleep(Duration::from_millis(100)).await;
-        let now = actor.totals.snapshot();
+        let now = actor.metrics.snapshot();
         if (now.visits, now.games) == (before.visits, before.games) {
             break;
         }
@@ -198,11 +198,13 @@ async fn self_play_pauses_above_the_limit_and_goes_on_below_it() {
     assert!(bytes > 1 << 20 && bytes < (1 << 20) + 64 * 4096, "{bytes}");
 
     let _store_process = Process::start_at(store_address, store.routes()).await;
-    actor.until(|| actor.totals.games.get() > before.games + 20).await;
-    let totals = Arc::clone(&actor.totals);
+    actor
+        .until(|| actor.metrics.games.get() > before.games + 20)
+        .await;
+    let metrics = Arc::clone(&actor.metrics);
     actor.stop().await;
-    assert_eq!(store.count() as u64, totals.games.get());
-    assert_eq!(totals.paused.get(), 0);
+    assert_eq!(store.count() as u64, metrics.games.get());
+    assert_eq!(metrics.paused.get(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -218,7 +220,7 @@ async fn a_store_that_is_silent_is_left_for_a_new_stream() {
     let mut actor = actor::Actor::new(config);
     actor.sender_patience.acknowledgement = Duration::from_millis(300);
     actor.sender_patience.drain = Duration::from_secs(30);
-    let totals = Arc::clone(&actor.totals);
+    let metrics = Arc::clone(&actor.metrics);
     let shutdown = tokio_util::sync::CancellationToken::new();
     let running = tokio::spawn(actor.run::<crate::tictactoe::TicTacToe>(shutdown.clone()));
     while store.count() < 10 {
@@ -227,7 +229,7 @@ async fn a_store_that_is_silent_is_left_for_a_new_stream() {
     }
     shutdown.cancel();
     running.await.unwrap().unwrap();
-    assert_eq!(store.count() as u64, totals.games.get());
+    assert_eq!(store.count() as u64, metrics.games.get());
 }
 
 /// Ids of all games; none may be in two stores.
@@ -272,15 +274,15 @@ async fn games_are_divided_among_stores_and_one_that_is_away_holds_up_its_own_on
         .await;
     assert!(stores[1].count() <= before[1] + 1, "nobody has served it");
     let _back = Process::start_at(away, stores[1].routes()).await;
-    let waiting = actor.totals.games.get() - actor.totals.games_acknowledged.get();
+    let waiting = actor.metrics.games.get() - actor.metrics.games_acknowledged.get();
     assert!(waiting > 0);
     actor
         .until(|| stores[1].count() as u64 >= before[1] as u64 + waiting / 2)
         .await;
-    let totals = Arc::clone(&actor.totals);
+    let metrics = Arc::clone(&actor.metrics);
     actor.stop().await;
     let all = ids_in(&[&stores[0], &stores[1], &stores[2]]);
-    assert_eq!(all.len() as u64, totals.games.get());
+    assert_eq!(all.len() as u64, metrics.games.get());
     for (number, store) in stores.iter().enumerate() {
         assert!(store.games.lock().keys().all(|id| owner(id) == number));
         assert_eq!(store.asked.load(Ordering::SeqCst), 0, "nothing was uncertain");
@@ -302,12 +304,12 @@ async fn a_new_list_of_stores_gets_no_game_that_one_of_them_has() {
     ));
     first.until(|| speechless.count() >= 12).await;
     let address = process.kill().await;
-    let finished = first.totals.games.get();
-    first.until(|| first.totals.games.get() >= finished + 12).await;
-    let totals = Arc::clone(&first.totals);
+    let finished = first.metrics.games.get();
+    first.until(|| first.metrics.games.get() >= finished + 12).await;
+    let metrics = Arc::clone(&first.metrics);
     first.stop().await;
-    let (old, stored) = (totals.games.get(), speechless.count() as u64);
-    assert_eq!(totals.games_acknowledged.get(), 0);
+    let (old, stored) = (metrics.games.get(), speechless.count() as u64);
+    assert_eq!(metrics.games_acknowledged.get(), 0);
     let identity: serde_json::Value =
         serde_json::from_slice(&std::fs::read(folder.path().join("identity.json")).unwrap()).unwrap();
     let first_new = identity["next_number"].as_u64().unwrap();
@@ -335,19 +337,19 @@ async fn a_new_list_of_stores_gets_no_game_that_one_of_them_has() {
     talkative.games.lock().clone_from(&speechless.games.lock());
     let _back = Process::start_at(address, talkative.routes()).await;
     second
-        .until(|| second.totals.games_duplicate.get() >= stored)
+        .until(|| second.metrics.games_duplicate.get() >= stored)
         .await;
-    let totals = Arc::clone(&second.totals);
+    let metrics = Arc::clone(&second.metrics);
     second.until(|| talkative.count() as u64 > stored).await;
     second.stop().await;
     let all = ids_in(&[&talkative, &others[0], &others[1]]);
     assert_eq!(
         all.len() as u64,
-        old + totals.games.get(),
+        old + metrics.games.get(),
         "every game is in one store"
     );
-    assert_eq!(totals.games_duplicate.get(), stored);
-    assert_eq!(totals.games_acknowledged.get(), old + totals.games.get());
+    assert_eq!(metrics.games_duplicate.get(), stored);
+    assert_eq!(metrics.games_acknowledged.get(), old + metrics.games.get());
     let shards = Shards::parse(&list).unwrap();
     for (name, store) in [("new-0", &others[0]), ("new-1", &others[1])] {
         let games = store.games.lock();
@@ -357,7 +359,7 @@ async fn a_new_list_of_stores_gets_no_game_that_one_of_them_has() {
     // The next start knows whose they are.
     let asked = talkative.asked.load(Ordering::SeqCst);
     let third = start(config(folder.path(), &server_process.address(), &list));
-    third.until(|| third.totals.games_acknowledged.get() >= 5).await;
+    third.until(|| third.metrics.games_acknowledged.get() >= 5).await;
     third.stop().await;
     assert_eq!(talkative.asked.load(Ordering::SeqCst), asked);
 }

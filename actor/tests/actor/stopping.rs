@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use actor::{ActorError, setup::SetupError, spool::SpoolError};
+use actor::{ActorError, play::setup::SetupError, spool::SpoolError};
 use tokio::time::timeout;
 
 use crate::{
@@ -26,13 +26,13 @@ async fn stops_while_nobody_answers() {
         .await
         .to_string();
     let actor = start(config(folder.path(), &nobody, &nobody));
-    actor.until(|| actor.totals.reconnects.get() > 3).await;
+    actor.until(|| actor.metrics.reconnects.get() > 3).await;
     timeout(SOON, actor.stop()).await.unwrap();
 
     // Somebody takes every request and says nothing.
     let silent = Process::start(Server::new(|_| Fate::Silence).routes()).await;
     let actor = start(config(folder.path(), &silent.address(), &nobody));
-    actor.until(|| actor.totals.streams.get() == 1).await;
+    actor.until(|| actor.metrics.streams.get() == 1).await;
     timeout(SOON, actor.stop()).await.unwrap();
 }
 
@@ -48,7 +48,7 @@ async fn waits_for_a_server_that_starts_later() {
         &address.to_string(),
         &store_process.address(),
     ));
-    actor.until(|| actor.totals.reconnects.get() > 3).await;
+    actor.until(|| actor.metrics.reconnects.get() > 3).await;
     let _server = Process::start_at(address, server.routes()).await;
     actor.until(|| store.count() > 3).await;
     timeout(SOON, actor.stop()).await.unwrap();

@@ -12,7 +12,7 @@ use super::{
     MatchError, folder::MatchFolder, plan::Plan, record::GameRecord, standing::Tested, table::Table,
 };
 use crate::{
-    player::Player,
+    players::Player,
     statistics::{Sprt, Verdict},
 };
 

@@ -27,7 +27,7 @@ pub use plan::{Plan, PlanError, Slot};
 pub use record::{GameRecord, Result};
 pub use standing::Standing;
 
-use crate::player::PlayerError;
+use crate::players::PlayerError;
 
 /// A match that cannot go on. What was played is kept.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,7 @@ use search::GameKey;
 use serde::{Deserialize, Serialize};
 
 use super::openings::Opening;
-use crate::player::Player;
+use crate::players::Player;
 
 /// The number of a plan's form; a match of another form is not gone on with.
 pub const SCHEMA: u32 = 1;

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     evaluator::Evaluator,
-    player::{Player, PlayerError, Progress, Seat, uci::UciError},
+    players::{Player, PlayerError, Progress, Seat, uci::UciError},
 };
 
 /// A game in progress.

@@ -25,8 +25,7 @@ use crate::{
         standing::{PairingStanding, Tested},
     },
     model_name::ModelName,
-    player::{NetworkOptions, Networks},
-    spec::SearchSpec,
+    players::{NetworkOptions, Networks, spec::SearchSpec},
     statistics::{EloModel, Sprt, SprtSettings, Verdict},
 };
 

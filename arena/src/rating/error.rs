@@ -8,7 +8,7 @@ use service::config::ConfigError;
 use crate::{
     matches::{FolderError, MatchError, OpeningError, PlanError},
     network::NetworkError,
-    player::PlayerError,
+    players::PlayerError,
     statistics::sprt::SprtError,
 };
 

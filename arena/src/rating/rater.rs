@@ -27,7 +27,7 @@ use super::{
 use crate::{
     matches::conduct::Ended,
     model_name::ModelName,
-    player::Networks,
+    players::Networks,
     statistics::{Rated, Sprt, Verdict},
 };
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use arena::player::{NetworkOptions, Networks};
+use arena::players::{NetworkOptions, Networks};
 use bytes::Bytes;
 use checkpoints::{Draft, LATEST, MODEL, Repository, Version};
 use games::Game;

@@ -15,7 +15,7 @@ use arena::{
         plan::{Entrant, SCHEMA},
         play,
     },
-    player::Networks,
+    players::Networks,
     statistics::{EloModel, Sprt, SprtSettings, Verdict},
 };
 use games::{

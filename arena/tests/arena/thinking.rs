@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use arena::{Limits, Player, Spec, Thinker, player::Networks, thinker::Ended};
+use arena::{Limits, Player, Spec, Thinker, players::Networks, players::thinker::Ended};
 use games::{Game, connect_four::ConnectFour, othello::Othello};
 use search::{Decision, GameKey};
 use service::config::{Provider, RunConfig};

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::Value;
 
 use crate::{
-    custom::{PrometheusRule, RuleFile},
+    custom_resources::{PrometheusRule, RuleFile},
     files::{EVERY_COMPONENT, all, documents, folder, rendered, succeeded, text},
     kubernetes::{resources, strictly},
 };

@@ -4,7 +4,7 @@ use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 
 use crate::{
     alerts::rules,
-    custom::ScaledObject,
+    custom_resources::ScaledObject,
     files::{documents, text},
     kubernetes::strictly,
 };

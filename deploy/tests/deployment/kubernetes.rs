@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use serde_yaml_ng::Value;
 
 use crate::{
-    custom::{PrometheusRule, ScaledObject, ServiceMonitor},
+    custom_resources::{PrometheusRule, ScaledObject, ServiceMonitor},
     files::{EVERY_COMPONENT, OVERLAYS, documents, folder, folders, rendered, text},
     programs::load,
 };

@@ -6,15 +6,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod alerts;
-mod arrows;
 mod autoscaling;
 mod commands;
 mod compose;
-mod custom;
+mod custom_resources;
 mod disks;
 mod files;
 mod images;
 mod kubernetes;
+mod network_policies;
 mod programs;
 mod services;
 mod variables;

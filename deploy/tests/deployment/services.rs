@@ -8,7 +8,7 @@ use k8s_openapi::{
 };
 
 use crate::{
-    custom::ServiceMonitor,
+    custom_resources::ServiceMonitor,
     files::{OVERLAYS, documents, folder, rendered, text},
     kubernetes::{resources, workloads},
     programs::{ROLES, load, port},

@@ -9,7 +9,7 @@ use super::{
     layers::{Conv, Linear, Source, gather},
 };
 use crate::{
-    clans::ClanTensors,
+    data::clans::ClanTensors,
     torch::{TorchError, to_host},
 };
 

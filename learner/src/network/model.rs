@@ -7,7 +7,7 @@ use super::{
     NetworkShape, Pass, Variables, declarations::declarations, fish_eye::FishEye, layers::Source,
     tower::Tower,
 };
-use crate::{inputs::Inputs, torch::TorchError};
+use crate::{data::inputs::Inputs, torch::TorchError};
 
 /// A network with its variables.
 #[derive(Debug)]

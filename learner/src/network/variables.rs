@@ -8,9 +8,10 @@ use std::collections::HashMap;
 use tch::{Device, Kind, Tensor};
 
 use super::declarations::{Declaration, Purpose};
-use crate::{
-    tensors::{HostTensor, TensorsError},
-    torch::{TorchError, from_host, to_host},
+use crate::torch::{
+    TorchError, from_host,
+    tensor_files::{HostTensor, TensorsError},
+    to_host,
 };
 
 /// Trainable variables that the optimiser treats alike, one after another in one tensor.

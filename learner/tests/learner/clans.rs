@@ -8,15 +8,18 @@ use games::{
     generator::{GeneratorGame, Position, moves::MOVES},
 };
 use learner::{
-    batches::{BatchError, Packer},
-    export::export,
-    inputs::Feeder,
+    data::{
+        batches::{BatchError, Packer},
+        inputs::Feeder,
+    },
     network::{Folded, Pass},
-    proof::{ProofError, Prover},
-    snapshot::Snapshot,
-    tensors,
-    torch::to_host,
-    train::Trainer,
+    publishing::{
+        export::export,
+        proof::{ProofError, Prover},
+        snapshot::Snapshot,
+    },
+    torch::{tensor_files, to_host},
+    training::train::Trainer,
 };
 use onnx::fish_eye::{self, recursive};
 use proto::v1;
@@ -117,8 +120,8 @@ fn gradients_reach_every_variable() {
     trainer.step(&clans::batch(64, 5, 0)).unwrap();
     let after = Snapshot::take(&trainer, 1).unwrap();
     let (before, after) = (
-        tensors::read(&before.weights).unwrap(),
-        tensors::read(&after.weights).unwrap(),
+        tensor_files::read(&before.weights).unwrap(),
+        tensor_files::read(&after.weights).unwrap(),
     );
     assert_eq!(before.len(), 1 + 2 * 14);
     for (before, after) in before.iter().zip(&after) {

@@ -3,9 +3,11 @@
 use crate::common::{layout, packer, row, stack, wire_batch};
 use games::{PlaneStack, RowForm, RowLayout};
 use learner::{
-    batches::{BatchError, Packer},
-    expansion::Expansion,
-    game::TrainingGame,
+    data::{
+        batches::{BatchError, Packer},
+        expansion::Expansion,
+        game::TrainingGame,
+    },
     torch::{from_host, to_host},
 };
 use rand::SeedableRng as _;

@@ -5,10 +5,12 @@ use std::path::Path;
 use crate::common::{batch, batch_for, layout, model, settings, trainer};
 use games::RowLayout;
 use learner::{
-    export::export,
     network::{Folded, NetworkShape},
-    proof::{ProofError, Prover},
-    train::Trainer,
+    publishing::{
+        export::export,
+        proof::{ProofError, Prover},
+    },
+    training::train::Trainer,
 };
 use onnx::{Input, Metadata, PolicyHead, TowerWeights, proto::ModelProto};
 use proptest::prelude::*;

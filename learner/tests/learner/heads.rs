@@ -8,13 +8,19 @@ use games::{
     paco_sako::PacoSako,
 };
 use learner::{
-    batches::{BatchError, Packer},
-    export::export,
+    data::{
+        batches::{BatchError, Packer},
+        policies::Policies,
+    },
     network::{Folded, NetworkShape},
-    policies::Policies,
-    precision::Precision,
-    proof::{ProofError, Prover},
-    train::{StepReport, Trainer},
+    publishing::{
+        export::export,
+        proof::{ProofError, Prover},
+    },
+    training::{
+        precision::Precision,
+        train::{StepReport, Trainer},
+    },
 };
 use onnx::{Input, Metadata};
 use proto::v1;

@@ -10,7 +10,7 @@ mod expansion;
 mod export;
 mod heads;
 mod killed;
+mod lease;
 mod optimizer;
 mod role;
-mod tenure;
 mod training;

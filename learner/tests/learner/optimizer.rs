@@ -1,8 +1,8 @@
 //! Our optimisers against torch's own, from the same weights along the same gradients.
 
 use learner::{
-    optimizer::rules::{Rule, Step},
     torch::to_host,
+    training::optimizer::rules::{Rule, Step},
 };
 use tch::{Device, Kind, Tensor, nn};
 

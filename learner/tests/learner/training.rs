@@ -2,10 +2,12 @@
 
 use crate::common::{all_heads, batch, batch_for, layout, model, settings, trainer};
 use learner::{
-    snapshot::{Snapshot, SnapshotError},
-    tensors,
-    train::{TrainError, Trainer},
-    validation::{Measured, Validation},
+    publishing::snapshot::{Snapshot, SnapshotError},
+    torch::tensor_files,
+    training::{
+        train::{TrainError, Trainer},
+        validation::{Measured, Validation},
+    },
 };
 use service::config::{LearnerConfig, ModelConfig, Optimizer};
 
@@ -122,14 +124,14 @@ fn a_snapshot_that_does_not_fit_changes_nothing() {
     assert!(matches!(error, SnapshotError::File { .. }), "{error}");
     assert!(error.to_string().contains("weights.safetensors"), "{error}");
     for change in ["missing", "unknown"] {
-        let mut named = tensors::read(&before.weights).unwrap();
+        let mut named = tensor_files::read(&before.weights).unwrap();
         if change == "missing" {
             named.pop();
         } else {
             named[0].name = "nobody".into();
         }
         let broken = Snapshot {
-            weights: tensors::write(&named).unwrap().into(),
+            weights: tensor_files::write(&named).unwrap().into(),
             ..before.clone()
         };
         assert!(broken.restore(&mut small).is_err());
@@ -168,7 +170,7 @@ fn a_step_that_is_not_finite_changes_no_weight() {
     assert_eq!(after.optimizer, before.optimizer);
     assert_eq!(after.state, before.state);
     let trained = |snapshot: &Snapshot| {
-        let mut list = tensors::read(&snapshot.weights).unwrap();
+        let mut list = tensor_files::read(&snapshot.weights).unwrap();
         list.retain(|tensor| !tensor.name.contains(".mean") && !tensor.name.contains(".variance"));
         list
     };
@@ -194,10 +196,10 @@ fn gradients_are_clipped_and_unsearched_samples_train_the_value_only() {
     assert_eq!((report.policy_loss, report.target_entropy), (0.0, 0.0));
     assert!(report.value_loss > 0.0 && report.gradient_norm > 1e-6);
     let after = Snapshot::take(&trainer, 1).unwrap();
-    let moved = tensors::read(&before.weights)
+    let moved = tensor_files::read(&before.weights)
         .unwrap()
         .into_iter()
-        .zip(tensors::read(&after.weights).unwrap())
+        .zip(tensor_files::read(&after.weights).unwrap())
         .filter(|(tensor, _)| !tensor.name.contains(".mean") && !tensor.name.contains(".variance"))
         .flat_map(|(before, after)| {
             assert_eq!(before.name, after.name);

@@ -9,7 +9,7 @@ use arena::{
         Plan, openings,
         plan::{Entrant, SCHEMA},
     },
-    player::{NetworkOptions, Networks},
+    players::{NetworkOptions, Networks},
 };
 use games::Face;
 
@@ -103,7 +103,7 @@ impl<G: Face> Setup<G> {
 }
 
 fn leaves(spec: &arena::Spec) -> u32 {
-    use arena::spec::Kind;
+    use arena::players::spec::Kind;
     match &spec.kind {
         Kind::Model(_, search) => search.leaves.unwrap_or(1),
         _ => 1,

@@ -20,7 +20,7 @@ use std::{
 use anyhow::Context as _;
 use arena::{
     Player as Opponent, Spec,
-    player::{NetworkOptions, Networks},
+    players::{NetworkOptions, Networks},
 };
 use games::{
     Face, Player,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use arena::{Player as Opponent, player::Solo};
+use arena::{Player as Opponent, players::Solo};
 use games::{Action, Face, Player, terminal::Style};
 use search::GameKey;
 

@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use replay_store::{
     exchange::archive::Reader,
-    vault::{ObjectPath, Vault},
+    exchange::vault::{ObjectPath, Vault},
 };
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -23,7 +23,7 @@ use super::{
     send::{self, Tally, WINDOW},
     source::{Source, Where},
 };
-use crate::up::conduct::Signals;
+use launcher::up::conduct::Signals;
 
 /// How often it is said how far the import is.
 const SAY: Duration = Duration::from_secs(5);

@@ -21,7 +21,7 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tonic::Code;
 
-use crate::up::stores;
+use launcher::up::stores;
 
 /// Where the games are.
 #[derive(Clone, Debug, clap::Args)]

@@ -13,8 +13,8 @@ use std::{
 use arena::{
     Evaluator, Thinker,
     evaluator::Source,
-    player::NetworkOptions,
-    thinker::{Limits as ThinkLimits, ThinkError},
+    players::NetworkOptions,
+    players::thinker::{Limits as ThinkLimits, ThinkError},
 };
 use games::{Action, chess::Chess};
 use parking_lot::Mutex;

@@ -14,7 +14,7 @@ use prost::Message as _;
 use proto::v1::Game;
 use serde::{Deserialize, Serialize};
 
-use crate::{frame::checksum, settings::MAX_GAME_BYTES};
+use crate::{log::frame::checksum, settings::MAX_GAME_BYTES};
 
 const MAGIC: &[u8; 12] = b"MinuetGames\x01";
 /// Longest header that is read.

@@ -9,3 +9,4 @@
 pub mod archive;
 pub mod npy;
 pub mod numpy;
+pub mod vault;

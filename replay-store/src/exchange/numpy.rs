@@ -78,7 +78,7 @@ impl Writer {
         })
     }
 
-    /// Adds a game whose columns have the lengths that [`crate::validate`] checks.
+    /// Adds a game whose columns have the lengths that [`crate::record::validate`] checks.
     ///
     /// # Errors
     /// What the file system reports.

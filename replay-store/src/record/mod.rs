@@ -12,14 +12,17 @@
 //! ```
 //!
 //! Numbers are LEB128 ([`reader`]) or byte planes ([`planes`]). A record says nothing of its own
-//! integrity: [`crate::frame`] carries checksums. Decoding is total all the same: any bytes give a game or
+//! integrity: [`crate::log::frame`] carries checksums. Decoding is total all the same: any bytes give a game or
 //! a [`DecodeError`]. A field that is added later needs a new version; old ones stay readable.
 
+pub mod decoded;
+pub mod filter;
 mod head;
 mod planes;
 mod reader;
 mod rows;
 mod section;
+pub mod validate;
 
 use proto::v1::Game;
 
@@ -63,7 +66,7 @@ pub enum DecodeError {
     Version(u8),
 }
 
-/// Packs a game that [`crate::validate::check`] has passed.
+/// Packs a game that [`crate::record::validate::check`] has passed.
 ///
 /// # Errors
 /// What zstd reports, which for memory buffers of sufficient size is only a lack of memory.

@@ -11,8 +11,8 @@ use tonic::{Status, Streaming};
 
 use super::stopping;
 use crate::{
-    append::Verdict, error::StoreFailed, metrics, record, settings::MAX_UNACKNOWLEDGED, shared::State,
-    store::Store, validate,
+    error::StoreFailed, metrics, record, record::validate, settings::MAX_UNACKNOWLEDGED, store::Store,
+    store::append::Verdict, store::shared::State,
 };
 
 /// Games above this many positions are packed on a blocking thread (a smaller one takes under a millisecond).

@@ -23,8 +23,8 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::{
-    filter::Filter,
-    frame::Id,
+    log::frame::Id,
+    record::filter::Filter,
     settings::{MAX_ASKED, MAX_GAME_BYTES, MAX_LISTED},
     store::{DeleteError, GetError, Store},
 };

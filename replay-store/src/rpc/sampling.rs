@@ -10,10 +10,10 @@ use tonic::Status;
 
 use super::stopping;
 use crate::{
-    sampler::Measured,
     settings::MAX_BATCH_POSITIONS,
-    shared::State,
+    store::shared::State,
     store::{SampleError, Store},
+    window::sampler::Measured,
 };
 
 /// Batches that are ready and wait for the client.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
 use proto::v1::{DeleteGamesRequest, Game, GameFilter};
-use replay_store::{exchange::archive::Reader, settings::Settings, store::Store, vault::Vault};
+use replay_store::{exchange::archive::Reader, exchange::vault::Vault, settings::Settings, store::Store};
 
 use crate::{
     common::{Served, append, is_stored, open, settings, synthetic},
@@ -72,7 +72,7 @@ async fn every_sealed_volume_is_in_the_archive_before_it_goes() {
     store.delete(vec![deleted]).await.unwrap();
     put_all(&store, &all[1..]).await;
     until(async || behind(folder.path()) == 0).await;
-    let here = store.list(0, 1000, false, &replay_store::filter::Filter::default());
+    let here = store.list(0, 1000, false, &replay_store::record::filter::Filter::default());
     let kept = archived(&vault).await;
     for game in &all {
         let is_deleted = game.id == all[0].id;
@@ -112,12 +112,12 @@ async fn every_sealed_volume_is_in_the_archive_before_it_goes() {
     close(store);
 }
 
-fn by_id(game: &Game) -> replay_store::filter::Filter {
+fn by_id(game: &Game) -> replay_store::record::filter::Filter {
     let filter = GameFilter {
         ids: vec![game.id.clone()],
         ..GameFilter::default()
     };
-    replay_store::filter::Filter::new(Some(filter)).unwrap()
+    replay_store::record::filter::Filter::new(Some(filter)).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,7 +7,8 @@ use std::{net::SocketAddr, path::Path};
 
 use proto::v1::{AppendAck, Game, StatsReply, StatsRequest, replay_store_client::ReplayStoreClient};
 use replay_store::{
-    gate::Bounds, held_out::HeldOut, sampler::Sampling, settings::Settings, store::Store, volume::Engine,
+    log::volume::Engine, settings::Settings, store::Store, window::held_out::HeldOut,
+    window::sampler::Sampling, window::uses_bound::Bounds,
 };
 use service::connect::{MAX_MESSAGE_BYTES, channel};
 use tokio::{net::TcpListener, task::JoinHandle};

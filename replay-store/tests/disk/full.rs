@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use replay_store::{append::Verdict, store::Store};
+use replay_store::{store::Store, store::append::Verdict};
 
 use crate::{
     Story, common, open, runtime,

@@ -19,10 +19,10 @@ use std::{
 
 use proto::v1::Game;
 use replay_store::{
-    append::Verdict,
-    disk::{Probe, Space},
     error::OpenError,
+    log::disk::{Probe, Space},
     settings::Settings,
+    store::append::Verdict,
     store::{SampleError, Store},
 };
 use simulated::Simulated;

@@ -17,7 +17,7 @@ use std::{
 use parking_lot::Mutex;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use replay_store::files::{Entry, Files, Held, OpenFile};
+use replay_store::log::files::{Entry, Files, Held, OpenFile};
 
 const SECTOR: usize = 512;
 

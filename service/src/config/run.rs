@@ -206,6 +206,9 @@ pub struct CheckpointConfig {
     pub poll_ms: u64,
     /// Newest checkpoints kept; older ones are removed, but for those that carry a label. 0 keeps all.
     pub keep: usize,
+    /// Label that the learner moves, and the line of checkpoints that it resumes from. A second learner in the same store
+    /// (`minuet grow`) has a line of its own.
+    pub line: String,
 }
 
 impl Default for CheckpointConfig {
@@ -214,6 +217,7 @@ impl Default for CheckpointConfig {
             store: "checkpoints".into(),
             poll_ms: 500,
             keep: 20,
+            line: "latest".into(),
         }
     }
 }

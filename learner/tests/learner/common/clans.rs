@@ -4,7 +4,7 @@ use games::{
     Game as _, RowSymmetries, Symmetry,
     generator::{GeneratorGame, Rules},
 };
-use learner::batches::{HostBatch, Packer};
+use learner::data::batches::{HostBatch, Packer};
 use proto::v1;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;

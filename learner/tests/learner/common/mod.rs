@@ -7,9 +7,9 @@ pub mod store;
 
 use games::{OtherSide, PlaneStack, RowForm, RowLayout, RowSymmetries, layout::ConstantPlane};
 use learner::{
-    batches::{HostBatch, Packer},
+    data::batches::{HostBatch, Packer},
     network::NetworkShape,
-    train::Trainer,
+    training::train::Trainer,
 };
 use proto::v1;
 use rand::{Rng as _, SeedableRng as _};
@@ -166,7 +166,7 @@ pub fn settings() -> LearnerConfig {
 }
 
 pub fn trainer(layout: &RowLayout, model: &ModelConfig, settings: &LearnerConfig, seed: u64) -> Trainer {
-    learner::device::set_threads(1);
+    learner::torch::device::set_threads(1);
     let shape = NetworkShape::new(model, settings, layout).unwrap();
     Trainer::new(&shape, layout, settings, seed, Device::Cpu).unwrap()
 }

@@ -11,7 +11,7 @@ use std::{
 
 use futures::Stream;
 use games::RowLayout;
-use learner::game::TrainingGame;
+use learner::data::game::TrainingGame;
 use parking_lot::Mutex;
 use proto::v1::{
     self,

@@ -1,0 +1,21 @@
+//! Self-play: the games that an actor plays and how each becomes a record.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`worker`] | a thread that plays many games at once |
+//! | [`slot`] | one game in progress, a state machine |
+//! | [`batcher`] | collects the rows of many games into requests and distributes the replies |
+//! | [`setup`] | what all games of an actor have in common, taken from the configuration |
+//! | [`record`] | the record of a game, built while the game is played |
+//! | [`curriculum`] | the difficulty of the next problem, for games that are about problems |
+//! | [`naming`] | unique game numbers and ids, reserved durably |
+
+mod batcher;
+pub mod curriculum;
+pub mod naming;
+pub mod record;
+pub mod setup;
+mod slot;
+pub mod worker;
+
+pub use slot::SlotError;

@@ -1,0 +1,252 @@
+//! Names that never collide: the actor's, and its games'.
+//!
+//! A game's id is ten bytes of SHA-256 over (run seed, actor name, incarnation), then the game's number in
+//! the actor, six bytes big-endian. The *incarnation* is 16 random bytes drawn when a spool folder is first used and
+//! kept in it, so neither two actors of the same name nor an actor that lost its folder can name two games
+//! alike. Numbers are reserved in durable blocks before the first of a block is used: an actor that is
+//! killed skips the rest of a block, but never plays two different games under one number.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::{GameId, spool::durable};
+
+/// Numbers reserved by one write.
+const BLOCK: u64 = 256;
+/// Six bytes of an id are the number.
+const NUMBERS: u64 = 1 << 48;
+const FILE: &str = "identity.json";
+
+/// The identity of the actor that owns a spool folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Identity {
+    /// Used when the configuration gives no name.
+    name: String,
+    /// 32 hexadecimal digits.
+    incarnation: String,
+    /// The first number that has not been reserved.
+    next_number: u64,
+}
+
+/// Why an actor cannot name its games.
+#[derive(Debug, thiserror::Error)]
+pub enum NamingError {
+    /// The file system.
+    #[error("cannot keep the actor's identity in {path}: {source}")]
+    Io {
+        /// The identity's file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file says something else.
+    #[error(
+        "{path} is no actor's identity ({reason}); if its games are all sent, remove it and a new one is made"
+    )]
+    Damaged {
+        /// The identity's file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// 2⁴⁸ games were played.
+    #[error("the numbers for games have run out; start with a new spool folder")]
+    Exhausted,
+}
+
+/// Names the games of one actor process.
+#[derive(Debug)]
+pub struct Naming {
+    path: PathBuf,
+    name: String,
+    prefix: [u8; 10],
+    numbers: Mutex<Numbers>,
+}
+
+#[derive(Debug)]
+struct Numbers {
+    next: u64,
+    identity: Identity,
+}
+
+impl Naming {
+    /// Opens the identity kept in `folder`, or makes one. `name` is the configured name, which may be empty.
+    ///
+    /// # Errors
+    /// [`NamingError`] where the folder cannot be written or holds something else.
+    pub fn open(folder: &Path, name: &str, run_seed: u64) -> Result<Self, NamingError> {
+        let path = folder.join(FILE);
+        let identity = match fs::read(&path) {
+            Ok(bytes) => parse(&path, &bytes)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let incarnation: u128 = rand::random();
+                Identity {
+                    name: format!("actor-{:08x}", incarnation as u32),
+                    incarnation: format!("{incarnation:032x}"),
+                    next_number: 0,
+                }
+            }
+            Err(source) => return Err(NamingError::Io { path, source }),
+        };
+        let name = if name.is_empty() { &identity.name } else { name };
+        let mut hash = Sha256::new();
+        hash.update(b"minuet game id\0");
+        hash.update(run_seed.to_le_bytes());
+        hash.update(name.as_bytes());
+        hash.update(b"\0");
+        hash.update(identity.incarnation.as_bytes());
+        let mut prefix = [0; 10];
+        prefix.copy_from_slice(&hash.finalize()[..10]);
+        let naming = Self {
+            path,
+            name: name.to_owned(),
+            prefix,
+            numbers: Mutex::new(Numbers {
+                next: identity.next_number,
+                identity,
+            }),
+        };
+        naming.reserve(&mut naming.numbers.lock())?;
+        Ok(naming)
+    }
+
+    /// The actor's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A number that no game of this actor has had, now or before a restart, and the id made of it.
+    ///
+    /// # Errors
+    /// [`NamingError`] where a new block has to be reserved and the disk does not take it; asking again later is fine.
+    pub fn next_game(&self) -> Result<(u64, GameId), NamingError> {
+        let mut numbers = self.numbers.lock();
+        if numbers.next == numbers.identity.next_number {
+            self.reserve(&mut numbers)?;
+        }
+        let number = numbers.next;
+        numbers.next += 1;
+        Ok((number, self.id(number)))
+    }
+
+    fn id(&self, number: u64) -> GameId {
+        let mut id = [0; 16];
+        id[..10].copy_from_slice(&self.prefix);
+        id[10..].copy_from_slice(&number.to_be_bytes()[2..]);
+        GameId(id)
+    }
+
+    fn reserve(&self, numbers: &mut Numbers) -> Result<(), NamingError> {
+        if numbers.identity.next_number > NUMBERS - BLOCK {
+            return Err(NamingError::Exhausted);
+        }
+        let mut identity = numbers.identity.clone();
+        identity.next_number += BLOCK;
+        let io = |source| NamingError::Io {
+            path: self.path.clone(),
+            source,
+        };
+        let bytes = serde_json::to_vec_pretty(&identity).map_err(|error| io(error.into()))?;
+        durable::write(&self.path, &bytes).map_err(io)?;
+        numbers.identity = identity;
+        Ok(())
+    }
+}
+
+fn parse(path: &Path, bytes: &[u8]) -> Result<Identity, NamingError> {
+    let damaged = |reason: String| NamingError::Damaged {
+        path: path.into(),
+        reason,
+    };
+    let identity: Identity = serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
+    let is_hex = identity.incarnation.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if identity.incarnation.len() != 32 || !is_hex {
+        return Err(damaged("the incarnation is not 32 hexadecimal digits".into()));
+    }
+    Ok(identity)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn a_restarted_actor_never_uses_an_id_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut seen = HashSet::new();
+        let mut names = HashSet::new();
+        for games in [0, 1, 255, 256, 257, 700] {
+            let naming = Naming::open(folder.path(), "", 7).unwrap();
+            names.insert(naming.name().to_owned());
+            for _ in 0..games {
+                assert!(seen.insert(naming.next_game().unwrap()));
+            }
+        }
+        assert_eq!(
+            names.len(),
+            1,
+            "an unnamed actor keeps the name that was made for it"
+        );
+    }
+
+    #[test]
+    fn two_actors_of_the_same_name_and_seed_do_not_collide() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let one = Naming::open(one.path(), "same", 7).unwrap();
+        let other = Naming::open(other.path(), "same", 7).unwrap();
+        let (number, id) = one.next_game().unwrap();
+        let (other_number, other_id) = other.next_game().unwrap();
+        assert_eq!(number, other_number);
+        assert_ne!(id, other_id);
+        assert_ne!(id.key(7), other_id.key(7));
+    }
+
+    #[test]
+    fn numbers_are_on_the_disk_before_they_are_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let naming = Naming::open(folder.path(), "a", 7).unwrap();
+        for _ in 0..1000 {
+            let (number, _) = naming.next_game().unwrap();
+            let kept = parse(
+                &folder.path().join(FILE),
+                &fs::read(folder.path().join(FILE)).unwrap(),
+            );
+            assert!(number < kept.unwrap().next_number);
+        }
+    }
+
+    #[test]
+    fn a_disk_that_takes_no_reservation_gives_no_number_until_it_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("spool");
+        fs::create_dir(&path).unwrap();
+        let naming = Naming::open(&path, "a", 7).unwrap();
+        for _ in 0..BLOCK {
+            naming.next_game().unwrap();
+        }
+        fs::rename(&path, folder.path().join("away")).unwrap();
+        assert!(matches!(naming.next_game(), Err(NamingError::Io { .. })));
+        fs::rename(folder.path().join("away"), &path).unwrap();
+        assert_eq!(naming.next_game().unwrap().0, BLOCK);
+    }
+
+    #[test]
+    fn a_damaged_identity_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        for text in ["", "{}", r#"{"name":"a","incarnation":"xy","next_number":0}"#] {
+            fs::write(&path, text).unwrap();
+            let error = Naming::open(folder.path(), "a", 7).unwrap_err();
+            assert!(matches!(error, NamingError::Damaged { .. }), "{error}");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! `minuet bench accuracy`: the share of moves that give nothing away, by phase of the game, against an exact solver.
+//!
+//! Positions are drawn by random play from the empty board; only those count in which a mistake is possible: where some
+//! legal move is worth less than the best one. A move is optimal where it keeps the position's value (won, drawn, lost), however long the
+//! win takes. So a player that draws moves at random gets the share that `random` shows.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`positions`] | positions and what the solver says of their moves |
+
+mod positions;
+
+use std::time::Instant;
+
+use anyhow::{Context as _, ensure};
+use arena::{
+    Player, Spec,
+    players::many::decide_all,
+    players::spec::{Kind, SearchSpec},
+    players::{NetworkOptions, Networks},
+};
+use clap::builder::PossibleValuesParser;
+use games::{Game, connect_four::ConnectFour};
+use search::{Decision, Settings};
+use serde::Serialize;
+use service::config::Provider;
+
+use self::positions::{PHASES, Position};
+use super::report;
+
+/// Arguments of `minuet bench accuracy`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  minuet bench accuracy --game connect-four --model runs/connect-four --json
+  minuet bench accuracy --game connect-four --model runs/a --model runs/b@best --visits 100 --visits 400 --positions 100")]
+pub struct Arguments {
+    /// The game: one that there is a solver for.
+    #[arg(long, default_value = ConnectFour::NAME, value_parser = PossibleValuesParser::new([ConnectFour::NAME]))]
+    game: String,
+    /// A checkpoint: a run's folder, runs/x@version, a checkpoint's folder, a model.onnx, http://host:port. May be given often.
+    #[arg(long = "model", value_name = "MODEL")]
+    models: Vec<Spec>,
+    /// Visits of the searches that are measured, beside the networks alone. May be given often.
+    #[arg(long = "visits", value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    visits: Vec<u32>,
+    /// Positions of each phase.
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    positions: u32,
+    /// The positions' seed.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// What runs networks: auto, cpu, openvino-f32, openvino-bf16, cuda.
+    #[arg(long, default_value = "auto", value_parser = crate::provider::read)]
+    provider: Provider,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was measured.
+#[derive(Serialize)]
+struct Report {
+    /// Always `accuracy`.
+    bench: &'static str,
+    game: String,
+    seed: u64,
+    /// Discs on the board at the phases' first and last positions, and positions in each.
+    phases: Vec<Phase>,
+    /// Time the solver took for all of them.
+    solver_seconds: f64,
+    players: Vec<Measured>,
+}
+
+#[derive(Serialize)]
+struct Phase {
+    name: &'static str,
+    discs: [u32; 2],
+    positions: usize,
+}
+
+/// One player's shares of optimal moves.
+#[derive(Serialize)]
+struct Measured {
+    player: String,
+    /// The network's version, where it has one.
+    version: Option<String>,
+    /// Traversals; 0: the network's greatest prior.
+    visits: u32,
+    /// In each phase.
+    optimal: Vec<f64>,
+    /// Over all positions.
+    all: f64,
+    /// Half of the 95 % interval of `all` (normal approximation).
+    margin: f64,
+}
+
+/// Runs it.
+pub fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let mut networks = Networks::new(NetworkOptions {
+        provider: arguments.provider,
+        ..NetworkOptions::default()
+    });
+    let players = arguments
+        .models
+        .iter()
+        .map(|spec| {
+            ensure!(
+                matches!(spec.kind, Kind::Model(..)),
+                "--model {}: not a checkpoint",
+                spec.name
+            );
+            Player::<ConnectFour>::open(spec, &mut networks).with_context(|| format!("--model {}", spec.name))
+        })
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let began = Instant::now();
+    let positions = positions::draw(arguments.seed, arguments.positions as usize);
+    let solver_seconds = began.elapsed().as_secs_f64();
+
+    let mut measured = vec![Measured::new(
+        "random",
+        None,
+        0,
+        &positions,
+        Position::share_of_optimal,
+    )];
+    let uct = Spec {
+        name: "uct".into(),
+        written: "uct".into(),
+        kind: Kind::Uct(SearchSpec::default()),
+    };
+    let uct = Player::open(&uct, &mut networks)?;
+    for player in players.iter().chain([&uct]) {
+        let version = player
+            .network()
+            .map(|network| network.description().version.as_str());
+        let none = version.map(|_| 0);
+        for &visits in none.iter().chain(&arguments.visits) {
+            let decisions = decide(player, visits, arguments.seed, &positions)?;
+            let mut chosen = decisions.iter().map(|decision| best(decision, visits));
+            let share = |position: &Position| {
+                let action = chosen.next().flatten();
+                f64::from(u8::from(action.is_some_and(|action| position.is_optimal(action))))
+            };
+            measured.push(Measured::new(player.name(), version, visits, &positions, share));
+        }
+    }
+    let report = Report {
+        bench: "accuracy",
+        game: arguments.game,
+        seed: arguments.seed,
+        phases: PHASES
+            .iter()
+            .zip(&positions)
+            .map(|(phase, positions)| Phase {
+                name: phase.name,
+                discs: phase.discs,
+                positions: positions.len(),
+            })
+            .collect(),
+        solver_seconds,
+        players: measured,
+    };
+    report::print(&report, arguments.json, text)
+}
+
+fn decide(
+    player: &Player<ConnectFour>,
+    visits: u32,
+    seed: u64,
+    positions: &[Vec<Position>],
+) -> anyhow::Result<Vec<Decision>> {
+    let states: Vec<ConnectFour> = positions
+        .iter()
+        .flatten()
+        .map(|position| position.state)
+        .collect();
+    let settings = player.settings().cloned().unwrap_or_default();
+    let settings = Settings {
+        traversals: visits.max(1),
+        leaves: 1,
+        // The network alone is asked without a turn of the board.
+        random_symmetry: settings.random_symmetry && visits > 0,
+        ..settings
+    };
+    let mut evaluator = player.evaluator(0).context("it does not search")?;
+    Ok(decide_all(&states, &settings, seed, &mut evaluator)?)
+}
+
+/// The most visited action, of equally visited ones that with the greatest prior; without visits the greatest prior.
+fn best(decision: &Decision, visits: u32) -> Option<u32> {
+    let key = |&place: &usize| {
+        let visited = if visits == 0 { 0 } else { decision.visits[place] };
+        (visited, decision.priors[place])
+    };
+    (0..decision.actions.len())
+        .max_by(|left, right| {
+            let (left, right) = (key(left), key(right));
+            left.0.cmp(&right.0).then(left.1.total_cmp(&right.1))
+        })
+        .map(|place| decision.actions[place])
+}
+
+impl Measured {
+    fn new(
+        player: &str,
+        version: Option<&str>,
+        visits: u32,
+        positions: &[Vec<Position>],
+        mut share: impl FnMut(&Position) -> f64,
+    ) -> Self {
+        let sums: Vec<f64> = positions
+            .iter()
+            .map(|phase| phase.iter().map(&mut share).sum())
+            .collect();
+        let count = positions.iter().map(Vec::len).sum::<usize>().max(1) as f64;
+        let all = sums.iter().sum::<f64>() / count;
+        Self {
+            player: player.into(),
+            version: version.map(String::from),
+            visits,
+            optimal: sums
+                .iter()
+                .zip(positions)
+                .map(|(sum, phase)| sum / phase.len().max(1) as f64)
+                .collect(),
+            all,
+            margin: 1.96 * (all * (1.0 - all) / count).sqrt(),
+        }
+    }
+}
+
+fn text(report: &Report) -> String {
+    let mut text = format!(
+        "optimal moves in random positions of {} in which a mistake is possible, seed {}; solved in {:.1} s\n\n",
+        report.game, report.seed, report.solver_seconds
+    );
+    text += &format!("{:40} {:>7}", "player", "visits");
+    for phase in &report.phases {
+        text += &format!(" {:>7}", format!("{}-{}", phase.discs[0], phase.discs[1]));
+    }
+    text += "      all\n";
+    for player in &report.players {
+        let name = match &player.version {
+            Some(version) => format!("{} {version}", player.player),
+            None => player.player.clone(),
+        };
+        text += &format!("{name:40} {:>7}", player.visits);
+        for share in &player.optimal {
+            text += &format!(" {:>6.1}%", 100.0 * share);
+        }
+        text += &format!("   {:>5.1}% ±{:.1}\n", 100.0 * player.all, 100.0 * player.margin);
+    }
+    text
+}

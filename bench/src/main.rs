@@ -1,0 +1,84 @@
+//! `minuet bench`: one module for each benchmark; [`report`] prints the figures of all.
+//!
+//! `minuet bench NAME …` starts this program as `minuet-bench NAME …`.
+
+mod accuracy;
+mod games;
+mod generator;
+mod inference;
+mod page;
+mod playouts;
+mod provider;
+mod replay;
+mod report;
+mod search;
+mod selfplay;
+mod training;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Runs a benchmark and prints its figures.
+#[derive(Parser)]
+#[command(
+    name = "minuet-bench",
+    bin_name = "minuet bench",
+    version,
+    after_help = "Example:\n  minuet bench search --game chess --json"
+)]
+enum Benchmark {
+    /// Networks and searches against an exact solver: the share of optimal moves, by phase.
+    Accuracy(accuracy::Arguments),
+    /// Rules engines: action-perft nodes per second, by game.
+    Games(games::Arguments),
+    /// Search with a uniform evaluator: traversals per second, by game.
+    Search(search::Arguments),
+    /// The generator game: problems solved by uniform UCT and by a network.
+    Generator(generator::Arguments),
+    /// The inference server through gRPC, against the same model called directly.
+    Inference(inference::Arguments),
+    /// A whole player with a network on one core, against the network alone.
+    Playouts(playouts::Arguments),
+    /// The replay store through gRPC: positions appended durably, positions sampled.
+    Replay(replay::Arguments),
+    /// Whole-system self-play: visits, fresh evaluations, cache hits and games per hour.
+    Selfplay(selfplay::Arguments),
+    /// Training steps in f32 and bf16, and of the same network in PyTorch.
+    Training(training::Arguments),
+}
+
+fn main() -> ExitCode {
+    match run(Benchmark::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("minuet bench: {error:#}");
+            ExitCode::from(if is_bad_usage(&error) { 2 } else { 1 })
+        }
+    }
+}
+
+/// True if the error lies in the arguments.
+fn is_bad_usage(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.is::<service::config::ConfigError>()
+            || cause.is::<::games::registry::UnknownGame>()
+            || cause.is::<::games::StartError>()
+            || cause.is::<arena::SpecError>()
+            || cause.is::<arena::model_name::NoModelName>()
+    })
+}
+
+fn run(benchmark: Benchmark) -> anyhow::Result<()> {
+    match benchmark {
+        Benchmark::Accuracy(arguments) => accuracy::run(arguments),
+        Benchmark::Games(arguments) => games::run(arguments),
+        Benchmark::Search(arguments) => search::run(arguments),
+        Benchmark::Generator(arguments) => generator::run(arguments),
+        Benchmark::Inference(arguments) => inference::run(arguments),
+        Benchmark::Playouts(arguments) => playouts::run(arguments),
+        Benchmark::Replay(arguments) => replay::run(arguments),
+        Benchmark::Selfplay(arguments) => selfplay::run(arguments),
+        Benchmark::Training(arguments) => training::run(arguments),
+    }
+}

@@ -1,0 +1,203 @@
+//! Training batches: checked and packed on the host where they arrive. Clans are expanded while packing.
+//!
+//! Packing is plain Rust, so that it can run beside training in other threads. It is also where each sample is turned
+//! by a random symmetry of its game (Silver et al., 2018): its row and its policy indices, drawn by the run's seed, the
+//! batch's number and the sample's place, so that a batch that is drawn again is turned alike.
+
+use std::collections::BTreeMap;
+
+use games::{OtherSide, RowLayout, RowSymmetries};
+use proto::v1;
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use service::config::ValueHead;
+
+use crate::{
+    data::{clans::ClanSamples, packing::Packing, policies::Policies},
+    network::NetworkShape,
+};
+
+/// A batch on the host, every number checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostBatch {
+    /// Its number in the run's sequence of draws.
+    pub number: u64,
+    /// Samples in it.
+    pub positions: usize,
+    /// Rows back to back; every number is below 2^31.
+    pub rows: Vec<u32>,
+    /// Where each row ends.
+    pub row_ends: Vec<usize>,
+    /// The same as the network takes them, where rows hold clans.
+    pub clans: Option<ClanSamples>,
+    /// What the policy is trained towards. Samples without one train the value only.
+    pub policy: Policies,
+    /// What the values are trained towards, results mixed with root values: in [-1, 1], the view of the player to act; over
+    /// clans discounted, in [0, 1].
+    pub results: Vec<f32>,
+    /// The same as probabilities of a win, a draw and a loss, for networks that tell them apart: `[positions, 3]`.
+    pub outcomes: Option<Vec<f32>>,
+    /// The other player's reply, for networks that predict it.
+    pub replies: Option<Policies>,
+    /// Actions left to the game's end, for networks that predict them.
+    pub moves_left: Option<Vec<f32>>,
+    /// Positions ever inserted into the store when this was drawn, by the store's own count.
+    pub positions_inserted: u64,
+    /// Positions ever inserted, also into earlier stores of the run: what samples are counted against.
+    pub inserted: u64,
+    /// Samples that were allowed and will not be drawn ([`crate::data::ledger`]).
+    pub forgone: u64,
+    /// Positions in the store's window.
+    pub window_positions: u64,
+    /// Where there are several stores, what each of them had counted when it last said so.
+    pub stores: BTreeMap<String, u64>,
+}
+
+/// A batch that cannot be trained on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BatchError {
+    /// The store holds games of another kind.
+    #[error("the replay store holds {found}, this run trains {expected}")]
+    Game {
+        /// Game and options in the store.
+        found: String,
+        /// Game and options of the run.
+        expected: String,
+    },
+    /// The thread that packed it ended.
+    #[error("packing failed: {0}")]
+    Packing(String),
+    /// A field contradicts the others.
+    #[error("{field} has {found} entries, {expected} expected")]
+    Length {
+        /// The field.
+        field: &'static str,
+        /// Entries there are.
+        found: usize,
+        /// Entries there must be.
+        expected: usize,
+    },
+    /// A sample makes no sense.
+    #[error("sample {sample} (game {game}, ply {ply}): {reason}")]
+    Sample {
+        /// Its place in the batch.
+        sample: usize,
+        /// The game's sequence number in the store.
+        game: u64,
+        /// The ply in the game.
+        ply: u32,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// Keeps the symmetries' draws apart from others by the same seed.
+const SYMMETRY_DRAWS: u64 = 0x7379_6d6d_6574_7279;
+
+/// Checks batches from the wire against the layout and packs them.
+#[derive(Clone, Debug)]
+pub struct Packer {
+    pub(crate) layout: RowLayout,
+    pub(crate) symmetries: RowSymmetries,
+    seed: u64,
+    pub(crate) root_value_share: f32,
+    pub(crate) has_outcomes: bool,
+    pub(crate) replies: Option<OtherSide>,
+    pub(crate) moves_left: bool,
+}
+
+impl Packer {
+    /// Packs batches of `layout`, each sample turned by one of `symmetries`, drawn by `seed`.
+    pub fn new(layout: RowLayout, symmetries: RowSymmetries, seed: u64) -> Self {
+        Self {
+            layout,
+            symmetries,
+            seed: seed ^ SYMMETRY_DRAWS,
+            root_value_share: 0.0,
+            has_outcomes: false,
+            replies: None,
+            moves_left: false,
+        }
+    }
+
+    /// The same with this share (0 to 1) of the search's root value in the value targets; the rest is the final result. A position
+    /// that was not searched has its result alone.
+    #[must_use]
+    pub fn with_root_values(self, share: f32) -> Self {
+        Self {
+            root_value_share: share,
+            ..self
+        }
+    }
+
+    /// The same with the targets of this network's heads. `other_side` is that of the rows' representation.
+    #[must_use]
+    pub fn for_network(self, shape: &NetworkShape, other_side: &OtherSide) -> Self {
+        let NetworkShape::Tower(tower) = shape else {
+            return self;
+        };
+        Self {
+            has_outcomes: tower.value_head == ValueHead::Wdl,
+            replies: tower.opponent_policy.then(|| other_side.clone()),
+            moves_left: tower.moves_left,
+            ..self
+        }
+    }
+
+    /// Whether it needs what a store sends only when it is asked for it (`SampleRequest.auxiliary`).
+    pub fn wants_auxiliary(&self) -> bool {
+        self.replies.is_some() || self.moves_left
+    }
+
+    /// Checks that a batch, or a part of one, is of the run's game.
+    ///
+    /// # Errors
+    /// [`BatchError::Game`].
+    pub fn check_game(&self, batch: &v1::Batch) -> Result<(), BatchError> {
+        check_game(batch, &self.layout)
+    }
+
+    /// Checks and packs a batch.
+    ///
+    /// # Errors
+    /// [`BatchError`] naming the first thing wrong.
+    pub fn pack(&self, batch: &v1::Batch) -> Result<HostBatch, BatchError> {
+        check_game(batch, &self.layout)?;
+        let mut draw = ChaCha8Rng::seed_from_u64(self.seed);
+        draw.set_stream(batch.number);
+        let positions = batch.positions as usize;
+        let mut packing = Packing::new(self, batch)?;
+        for sample in 0..positions {
+            packing
+                .push(sample, |count| draw.random_range(0..count))
+                .map_err(|reason| BatchError::Sample {
+                    sample,
+                    game: batch.game_sequences.get(sample).copied().unwrap_or_default(),
+                    ply: batch.plies.get(sample).copied().unwrap_or_default(),
+                    reason,
+                })?;
+        }
+        Ok(packing.finish())
+    }
+}
+
+pub(crate) fn check_length(field: &'static str, found: usize, expected: usize) -> Result<(), BatchError> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(BatchError::Length {
+        field,
+        found,
+        expected,
+    })
+}
+
+fn check_game(batch: &v1::Batch, layout: &RowLayout) -> Result<(), BatchError> {
+    if batch.game == layout.game && batch.options == layout.options {
+        return Ok(());
+    }
+    Err(BatchError::Game {
+        found: format!("{} with options {}", batch.game, batch.options),
+        expected: format!("{} with options {}", layout.game, layout.options),
+    })
+}

@@ -1,0 +1,127 @@
+//! Packing on several threads. Batches come out in the order in which they went in, so that training stays repeatable.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
+
+use proto::v1::Batch;
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use crate::data::batches::{BatchError, HostBatch, Packer};
+
+/// What was counted when a batch came.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// Positions ever inserted, also into earlier stores of the run.
+    pub inserted: u64,
+    /// Samples that were allowed and will not be drawn.
+    pub forgone: u64,
+    /// Where there are several stores, positions ever inserted into all of them, and into each.
+    pub stores: Option<(u64, BTreeMap<String, u64>)>,
+}
+
+/// A batch, or why it cannot be trained on.
+pub type Packed = Result<HostBatch, BatchError>;
+
+/// The threads, and what they are at.
+#[derive(Debug)]
+pub struct Loaders {
+    packer: Arc<Packer>,
+    most: usize,
+    packing: VecDeque<(Counted, JoinHandle<Packed>)>,
+}
+
+impl Loaders {
+    /// As many as `most` batches are packed at the same time, at least one.
+    pub fn new(packer: Arc<Packer>, most: usize) -> Self {
+        Self {
+            packer,
+            most: most.max(1),
+            packing: VecDeque::new(),
+        }
+    }
+
+    /// Whether one must come out before the next goes in.
+    pub fn are_busy(&self) -> bool {
+        self.packing.len() >= self.most
+    }
+
+    /// Begins to pack a batch. Call it within a runtime.
+    pub fn begin(&mut self, batch: Batch, counted: Counted) {
+        let packer = Arc::clone(&self.packer);
+        let packed = spawn_blocking(move || packer.pack(&batch));
+        self.packing.push_back((counted, packed));
+    }
+
+    /// The oldest batch, once it is packed; `None` where there is none. It stays where it is if this is given up.
+    pub async fn next(&mut self) -> Option<(Counted, Packed)> {
+        let (_, packing) = self.packing.front_mut()?;
+        let packed = packing.await;
+        let (counted, _) = self.packing.pop_front()?;
+        let packed = packed.unwrap_or_else(|error| Err(BatchError::Packing(error.to_string())));
+        Some((counted, packed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use games::{PlaneStack, RowForm, RowLayout, RowSymmetries};
+
+    use super::*;
+
+    /// Batches of very different sizes, so that the later ones are packed sooner.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn batches_come_out_in_the_order_in_which_they_went_in() {
+        let layout = RowLayout {
+            game: "small".into(),
+            options: 0,
+            form: RowForm::Planes(PlaneStack {
+                entries: 1,
+                planes: 2,
+                sparse: vec![0, 1],
+                constants: vec![],
+                ones: vec![],
+            }),
+            actions: 7,
+            mirrored_actions: false,
+            policy_head: games::PolicyHead::Dense,
+        };
+        let packer = Packer::new(layout, RowSymmetries::none(), 1);
+        let mut loaders = Loaders::new(Arc::new(packer), 4);
+        let (mut out, mut sizes) = (Vec::new(), Vec::new());
+        for number in 0..40u64 {
+            let positions = if number % 4 == 0 { 20_000 } else { number as usize };
+            sizes.push(positions);
+            let batch = Batch {
+                number,
+                positions: positions as u32,
+                rows: vec![5; positions],
+                visit_counts: vec![0; positions],
+                results: vec![0.5; positions],
+                root_values: vec![0.0; positions],
+                game: "small".into(),
+                ..Batch::default()
+            };
+            let counted = Counted {
+                inserted: 10 * number,
+                forgone: 0,
+                stores: None,
+            };
+            loaders.begin(batch, counted);
+            while loaders.are_busy() {
+                out.push(loaders.next().await.unwrap());
+            }
+            assert!(loaders.packing.len() < 4);
+        }
+        while let Some(packed) = loaders.next().await {
+            out.push(packed);
+        }
+        for (number, (counted, packed)) in (0..).zip(&out) {
+            let packed = packed.as_ref().unwrap();
+            assert_eq!((packed.number, counted.inserted), (number, 10 * number));
+            assert_eq!(packed.positions, sizes[number as usize]);
+        }
+        assert_eq!(out.len(), 40);
+    }
+}

@@ -1,0 +1,220 @@
+//! Packing one batch: each sample checked, turned and put beside the others.
+//!
+//! The other player's reply comes as that player saw it. It is put onto the board as the sample's row shows it
+//! ([`games::OtherSide`]), and turned as that is: so convolutions over this board find it where it happens.
+
+use std::collections::BTreeMap;
+
+use games::{RowForm, RowLayout, RowSymmetries, Symmetry};
+use proto::v1;
+
+use crate::data::{
+    batches::{BatchError, HostBatch, Packer, check_length},
+    clans::{Choices, ClanPacker},
+    outcomes,
+    policies::{Columns, Policies},
+};
+
+/// A batch that is being packed, sample by sample.
+pub(crate) struct Packing<'a> {
+    by: &'a Packer,
+    batch: &'a v1::Batch,
+    packed: HostBatch,
+    policy: Columns<'a>,
+    replies: Option<Columns<'a>>,
+    clans: Option<ClanPacker>,
+    /// For each policy target the sample that it belongs to.
+    samples: Vec<usize>,
+    /// The least value that a position can have.
+    least: f32,
+}
+
+impl<'a> Packing<'a> {
+    /// Begins with checking all lengths.
+    ///
+    /// # Errors
+    /// [`BatchError::Length`].
+    pub(crate) fn new(by: &'a Packer, batch: &'a v1::Batch) -> Result<Self, BatchError> {
+        let positions = batch.positions as usize;
+        let row_ends = row_ends(batch, &by.layout)?;
+        check_length(
+            "rows",
+            batch.rows.len(),
+            row_ends.last().copied().unwrap_or_default(),
+        )?;
+        let policy = Columns::new(
+            ["visit_counts", "visit_actions", "visits"],
+            [&batch.visit_counts, &batch.visit_actions, &batch.visits],
+            positions,
+        )?;
+        check_length("results", batch.results.len(), positions)?;
+        check_length("root_values", batch.root_values.len(), positions)?;
+        let replies = match &by.replies {
+            None => None,
+            Some(_) => Some(Columns::new(
+                ["reply_counts", "reply_actions", "reply_visits"],
+                [&batch.reply_counts, &batch.reply_actions, &batch.reply_visits],
+                positions,
+            )?),
+        };
+        if by.moves_left {
+            check_length("moves_left", batch.moves_left.len(), positions)?;
+        }
+        let has_clans = matches!(by.layout.form, RowForm::Clan(_));
+        let targets = policy.targets();
+        Ok(Self {
+            by,
+            batch,
+            packed: HostBatch {
+                number: batch.number,
+                positions,
+                rows: Vec::with_capacity(batch.rows.len()),
+                row_ends,
+                clans: None,
+                policy: Policies::with_capacity(targets),
+                results: Vec::with_capacity(positions),
+                outcomes: by.has_outcomes.then(|| Vec::with_capacity(3 * positions)),
+                replies: replies
+                    .as_ref()
+                    .map(|replies| Policies::with_capacity(replies.targets())),
+                moves_left: by.moves_left.then(|| Vec::with_capacity(positions)),
+                positions_inserted: batch.positions_inserted,
+                inserted: batch.positions_inserted,
+                forgone: 0,
+                window_positions: batch.window_positions,
+                stores: BTreeMap::new(),
+            },
+            policy,
+            replies,
+            clans: has_clans.then(ClanPacker::default),
+            samples: Vec::with_capacity(targets),
+            least: if has_clans { 0.0 } else { -1.0 },
+        })
+    }
+
+    /// Adds a sample. `draw` gives a number below its argument; it is asked once.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn push(&mut self, sample: usize, draw: impl FnOnce(u8) -> u8) -> Result<(), String> {
+        let Packer {
+            layout, symmetries, ..
+        } = self.by;
+        let packed = &mut self.packed;
+        let row = &self.batch.rows[packed.rows.len()..packed.row_ends[sample]];
+        layout.validate(row).map_err(|error| error.to_string())?;
+        let symmetry = Symmetry(draw(symmetries.count(row)));
+        let row = push_row(&mut packed.rows, row, symmetries, symmetry)?;
+        let choices = match &mut self.clans {
+            Some(clans) => Some(clans.push(row).map_err(|error| error.to_string())?),
+            None => None,
+        };
+        let visited = self.policy.take();
+        packed.policy.push(visited, |action| {
+            let turned = symmetries.turn_action(symmetry, action);
+            place(layout, choices.as_ref(), turned)
+        })?;
+        self.samples.resize(packed.policy.at.len(), sample);
+        if let (Some(columns), Some(replies), Some(other_side)) =
+            (&mut self.replies, &mut packed.replies, &self.by.replies)
+        {
+            let first = sample * layout.actions as usize;
+            let place = |action| {
+                let turned = symmetries.turn_action(symmetry, other_side.entry(action));
+                place(layout, None, turned).map(|place| first + place)
+            };
+            replies
+                .push(columns.take(), place)
+                .map_err(|reason| format!("the reply: {reason}"))?;
+        }
+        if let Some(moves_left) = &mut packed.moves_left {
+            moves_left.push(self.batch.moves_left[sample] as f32);
+        }
+        self.push_value(sample, !visited.0.is_empty())
+    }
+
+    fn push_value(&mut self, sample: usize, was_searched: bool) -> Result<(), String> {
+        let least = self.least;
+        let (result, root_value) = (self.batch.results[sample], self.batch.root_values[sample]);
+        for (what, value) in [("result", result), ("root value", root_value)] {
+            if !(least..=1.0).contains(&value) {
+                return Err(format!("the {what} is {value}, it must be in [{least}, 1]"));
+            }
+        }
+        let share = if was_searched {
+            self.by.root_value_share
+        } else {
+            0.0
+        };
+        self.packed.results.push(result + share * (root_value - result));
+        if let Some(targets) = &mut self.packed.outcomes {
+            let target = outcomes::mixed(result, root_value, share).ok_or_else(|| {
+                format!(
+                    "the result is {result}, which is no win, draw or loss: model.value_head must be \"scalar\" for such games"
+                )
+            })?;
+            targets.extend(target);
+        }
+        Ok(())
+    }
+
+    /// All samples are in.
+    pub(crate) fn finish(self) -> HostBatch {
+        let mut packed = self.packed;
+        packed.policy.finish();
+        if let Some(replies) = &mut packed.replies {
+            replies.finish();
+        }
+        packed.clans = self.clans.map(ClanPacker::finish);
+        let width = packed
+            .clans
+            .as_ref()
+            .map_or(self.by.layout.actions as usize, |clans| clans.width);
+        for (at, sample) in packed.policy.at.iter_mut().zip(self.samples) {
+            *at += (sample * width) as i64;
+        }
+        packed
+    }
+}
+
+/// Adds a row, turned, and gives it.
+fn push_row<'a>(
+    rows: &'a mut Vec<u32>,
+    row: &[u32],
+    symmetries: &RowSymmetries,
+    symmetry: Symmetry,
+) -> Result<&'a [u32], String> {
+    if let Some(value) = row.iter().find(|&&value| value > i32::MAX as u32) {
+        return Err(format!("the row holds {value}"));
+    }
+    let start = rows.len();
+    rows.extend_from_slice(row);
+    let added = &mut rows[start..];
+    symmetries.turn_row(symmetry, added);
+    Ok(added)
+}
+
+/// The place of an action among those that a sample's softmax is taken over.
+fn place(layout: &RowLayout, choices: Option<&Choices>, action: u32) -> Result<usize, String> {
+    match choices {
+        None if action < layout.actions => Ok(action as usize),
+        None => Err(format!("action {action} of {}", layout.actions)),
+        Some(choices) => choices
+            .place(action)
+            .ok_or_else(|| format!("action {action} is no move of any of its imps")),
+    }
+}
+
+/// Where the rows of a batch end, by what the batch or the layout says of their lengths.
+fn row_ends(batch: &v1::Batch, layout: &RowLayout) -> Result<Vec<usize>, BatchError> {
+    let positions = batch.positions as usize;
+    if let Some(row_len) = layout.row_len() {
+        return Ok((1..=positions).map(|number| number * row_len).collect());
+    }
+    check_length("row_lengths", batch.row_lengths.len(), positions)?;
+    let ends = batch.row_lengths.iter().scan(0_usize, |end, &length| {
+        *end = end.saturating_add(length as usize);
+        Some(*end)
+    });
+    Ok(ends.collect())
+}

@@ -1,0 +1,145 @@
+//! Lets one learner at a time run in a folder, and one learner at a time publish to a model store.
+//!
+//! The folder's lock file contains the name under which this learner holds the store's lease, so that a learner that was
+//! killed and restarted in its folder renews its lease at once. A learner with another folder, or with a copy of the first
+//! one's folder, waits until the lease is released or expires.
+
+use std::{
+    fs::{self, File, TryLockError},
+    io::{self, Read as _, Seek as _, Write as _},
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use checkpoints::{Lease, LeaseTimes, Repository};
+use service::backoff::Backoff;
+use tokio_util::sync::CancellationToken;
+
+const LOCK: &str = "learner.lock";
+/// Number of random hexadecimal digits at the beginning of a holder's name.
+const NAME_DIGITS: usize = 32;
+/// Longest wait for a store that does not answer while the process ends; after that the lease expires by itself.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Error: a learner's folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// Another process has locked the folder.
+    #[error("another learner runs in {0}; give each its own `learner.folder`, or stop the other one")]
+    Taken(PathBuf),
+    /// The file system failed.
+    #[error("cannot use {folder}: {source}")]
+    Io {
+        /// The folder.
+        folder: PathBuf,
+        /// Cause.
+        source: io::Error,
+    },
+}
+
+/// The learner's folder, locked by this process until the value is dropped.
+#[derive(Debug)]
+pub struct LearnerFolder {
+    _lock: File,
+    holder: String,
+}
+
+impl LearnerFolder {
+    /// Locks the folder, after creating it if it does not exist.
+    ///
+    /// # Errors
+    /// [`FolderError`].
+    pub fn lock(folder: &Path) -> Result<Self, FolderError> {
+        let io_error = |source| FolderError::Io {
+            folder: folder.to_owned(),
+            source,
+        };
+        fs::create_dir_all(folder).map_err(io_error)?;
+        let mut file = File::options()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(folder.join(LOCK))
+            .map_err(io_error)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(FolderError::Taken(folder.to_owned())),
+            Err(TryLockError::Error(error)) => return Err(io_error(error)),
+        }
+        let holder = read_or_create_name(&mut file).map_err(io_error)?;
+        Ok(Self { _lock: file, holder })
+    }
+
+    /// Name under which this folder's learner holds leases.
+    pub fn holder(&self) -> &str {
+        &self.holder
+    }
+}
+
+/// Reads the holder's name from the lock file. A name ends with the lock file's inode number. If the file has no complete name, or
+/// the inode of another file, a new name is written: two copies of a folder must not share a lease.
+fn read_or_create_name(file: &mut File) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    let own = format!("-{}", file.metadata()?.ino());
+    if let Ok(name) = String::from_utf8(bytes)
+        && let Some(random) = name.strip_suffix(&own)
+        && random.len() == NAME_DIGITS
+        && random.bytes().all(|digit| digit.is_ascii_hexdigit())
+    {
+        return Ok(name);
+    }
+    let name = format!("{:0NAME_DIGITS$x}{own}", rand::random::<u128>());
+    file.rewind()?;
+    file.set_len(0)?;
+    file.write_all(name.as_bytes())?;
+    file.sync_all()?;
+    Ok(name)
+}
+
+/// Acquires the lease of the label `line`. Waits while another learner holds the lease and while the store does not answer; returns
+/// `None` if `shutdown` ends the wait.
+///
+/// # Errors
+/// The store refuses, or it does not support leases.
+pub async fn acquire(
+    repository: &Repository,
+    line: &str,
+    folder: &LearnerFolder,
+    shutdown: &CancellationToken,
+) -> Result<Option<Lease>, checkpoints::Error> {
+    metrics::gauge!("minuet_learner_lease_token").set(0.0);
+    let mut backoff = Backoff::for_connections();
+    loop {
+        let acquired = tokio::select! {
+            acquired = repository.lease(line, folder.holder(), LeaseTimes::default()) => acquired,
+            () = shutdown.cancelled() => return Ok(None),
+        };
+        match acquired {
+            Ok(lease) => {
+                metrics::gauge!("minuet_learner_lease_token").set(lease.token() as f64);
+                return Ok(Some(lease));
+            }
+            Err(error) if error.is_transient() => {
+                if (backoff.attempts() + 1).is_power_of_two() {
+                    tracing::warn!(%error, "cannot acquire the lease of the model store; trying again");
+                }
+                if !backoff.wait(shutdown).await {
+                    return Ok(None);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Releases the lease if the store answers within five seconds.
+pub async fn release(lease: &Lease) {
+    match tokio::time::timeout(RELEASE_TIMEOUT, lease.release()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(%error, "cannot release the lease; it will expire by itself"),
+        Err(_) => tracing::warn!("the model store does not answer; the lease will expire by itself"),
+    }
+}

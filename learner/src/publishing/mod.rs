@@ -1,0 +1,17 @@
+//! Checkpoints: written, proven, published, and read again on a restart.
+//!
+//! | module | what it contains |
+//! |---|---|
+//! | [`lease`] | the lease that lets one learner at a time publish |
+//! | [`snapshot`] | the training state as files |
+//! | [`export`] | the network as an ONNX file |
+//! | [`proof`] | the check that ONNX Runtime and libtorch agree on the exported network |
+//! | [`publish`] | a checkpoint's way into the model repository |
+//! | [`resume`] | the checkpoint from which training goes on |
+
+pub mod export;
+pub mod lease;
+pub mod proof;
+pub mod publish;
+pub mod resume;
+pub mod snapshot;

@@ -1,0 +1,193 @@
+//! From a trainer to a checkpoint: snapshot, export, proof, upload, label, pruning.
+
+use std::{path::Path, sync::Arc};
+
+use bytes::Bytes;
+use checkpoints::{Draft, Lease, MODEL, OPTIMIZER, Version, WEIGHTS};
+use games::RowLayout;
+use service::backoff::Backoff;
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    publishing::{
+        export::{ExportError, export},
+        proof::{ProofError, Prover},
+        snapshot::{Snapshot, SnapshotError},
+    },
+    training::train::Trainer,
+};
+
+/// Why there is no checkpoint.
+#[derive(Debug, thiserror::Error)]
+pub enum PublishError {
+    /// The weights or the answers are infinite or not numbers.
+    #[error("the network is spoilt: {0}")]
+    Spoilt(String),
+    /// The export does not do what the network does.
+    #[error("the export was refused: {0}")]
+    Refused(String),
+    /// Taking the state failed.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    /// The model store refused (another learner may have taken over), or was away until the process was asked to stop.
+    #[error(transparent)]
+    Store(#[from] checkpoints::Error),
+}
+
+impl From<ExportError> for PublishError {
+    fn from(error: ExportError) -> Self {
+        if error.is_not_finite() {
+            Self::Spoilt(error.to_string())
+        } else {
+            Self::Refused(error.to_string())
+        }
+    }
+}
+
+impl From<ProofError> for PublishError {
+    fn from(error: ProofError) -> Self {
+        match error {
+            ProofError::NotFinite { by: "libtorch", .. } => Self::Spoilt(error.to_string()),
+            error => Self::Refused(error.to_string()),
+        }
+    }
+}
+
+/// Publishes checkpoints of one run.
+#[derive(Debug)]
+pub struct Publisher {
+    lease: Arc<Lease>,
+    layout: RowLayout,
+    seed: u64,
+    keep: usize,
+    parent: Option<Version>,
+    prover: Prover,
+    runtime: Handle,
+    shutdown: CancellationToken,
+}
+
+impl Publisher {
+    /// Publishes by the right of `lease`, keeping so many old checkpoints (0: all); `parent` is the checkpoint resumed from.
+    ///
+    /// # Errors
+    /// [`ProofError::Runtime`] where ONNX Runtime cannot be loaded: nothing could be proven, so nothing published.
+    pub fn new(
+        lease: Arc<Lease>,
+        layout: RowLayout,
+        seed: u64,
+        keep: usize,
+        onnx_runtime: &Path,
+        runtime: Handle,
+        shutdown: CancellationToken,
+    ) -> Result<Self, ProofError> {
+        Ok(Self {
+            lease,
+            layout,
+            seed,
+            keep,
+            parent: None,
+            prover: Prover::load(onnx_runtime)?,
+            runtime,
+            shutdown,
+        })
+    }
+
+    /// The checkpoint that training goes on from.
+    pub fn set_parent(&mut self, parent: Version) {
+        self.parent = Some(parent);
+    }
+
+    /// Publishes the trainer's state, proven on `rows` (back to back, at least one), and moves `latest` to it. Must be
+    /// called from outside the async runtime. While the store is away it is tried again and again.
+    ///
+    /// # Errors
+    /// [`PublishError`]; nothing is visible then, or the version is visible and the label will move with the next one.
+    pub fn publish(
+        &mut self,
+        trainer: &Trainer,
+        rows: &[u32],
+        games_seen: u64,
+    ) -> Result<(Version, Snapshot), PublishError> {
+        let step = trainer.progress.step;
+        let snapshot = Snapshot::take(trainer, self.seed)?;
+        let model = Bytes::from(export(trainer.published(), &self.layout, step)?);
+        let agreement = self
+            .prover
+            .prove(&model, trainer.published(), &self.layout, rows)?;
+        let draft = Draft {
+            game: self.layout.game.clone(),
+            layout: as_json(&self.layout),
+            actions: self.layout.actions,
+            network: as_json(trainer.network().shape()),
+            step,
+            positions_seen: trainer.progress.samples,
+            games_seen,
+            parent: self.parent.clone(),
+            learner_state: as_json(&snapshot.state),
+        };
+        let files = [
+            (MODEL, model),
+            (WEIGHTS, snapshot.weights.clone()),
+            (OPTIMIZER, snapshot.optimizer.clone()),
+        ];
+        let version = self.runtime.block_on(self.upload(&draft, &files))?;
+        tracing::info!(
+            %version,
+            policy_difference = f64::from(agreement.policy),
+            value_difference = f64::from(agreement.value),
+            positions = agreement.positions,
+            "published a checkpoint; ONNX Runtime agrees with libtorch"
+        );
+        self.parent = Some(version.clone());
+        Ok((version, snapshot))
+    }
+
+    async fn upload(&self, draft: &Draft, files: &[(&str, Bytes)]) -> Result<Version, checkpoints::Error> {
+        let mut backoff = Backoff::for_connections();
+        loop {
+            let error = match self.try_upload(draft, files).await {
+                Ok(version) => {
+                    self.prune().await;
+                    return Ok(version);
+                }
+                Err(error) if error.is_transient() => error,
+                Err(error) => return Err(error),
+            };
+            if (backoff.attempts() + 1).is_power_of_two() {
+                tracing::warn!(%error, "cannot publish; training waits and tries again");
+            }
+            if !backoff.wait(&self.shutdown).await {
+                return Err(error);
+            }
+        }
+    }
+
+    async fn try_upload(
+        &self,
+        draft: &Draft,
+        files: &[(&str, Bytes)],
+    ) -> Result<Version, checkpoints::Error> {
+        let version = self.lease.publish(draft.clone(), files.to_vec()).await?;
+        self.lease.set_label(&version).await?;
+        Ok(version)
+    }
+
+    async fn prune(&self) {
+        match self.lease.prune(self.keep).await {
+            Ok(pruned) if pruned.leftovers.is_empty() => {}
+            Ok(pruned) => tracing::info!(
+                leftovers = pruned.leftovers.len(),
+                "removed what interrupted publishes left"
+            ),
+            Err(error) => {
+                tracing::warn!(%error, "cannot remove old checkpoints; trying again after the next one")
+            }
+        }
+    }
+}
+
+/// JSON of plain data, which always has one.
+fn as_json<T: serde::Serialize>(value: &T) -> serde_json::Value {
+    serde_json::to_value(value).unwrap_or(serde_json::Value::Null)
+}

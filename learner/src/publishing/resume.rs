@@ -1,0 +1,146 @@
+//! Finding the checkpoint to go on from.
+
+use checkpoints::{Lease, Manifest, OPTIMIZER, Version, WEIGHTS};
+use games::RowLayout;
+use service::backoff::Backoff;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    network::NetworkShape,
+    publishing::snapshot::{LearnerState, Snapshot, SnapshotError, check_network},
+};
+
+/// A checkpoint to go on from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resumed {
+    /// Its name.
+    pub version: Version,
+    /// Its state.
+    pub snapshot: Snapshot,
+}
+
+/// A checkpoint that training cannot go on from. There is no silent fall-back to an older one.
+#[derive(Debug, thiserror::Error)]
+pub enum ResumeError {
+    /// The store failed, or holds something damaged.
+    #[error(
+        "cannot resume from the newest checkpoint: {0}; if it is damaged, remove its folder to resume from the one before"
+    )]
+    Store(#[from] checkpoints::Error),
+    /// The store belongs to another run.
+    #[error("checkpoint {version} is of {found}, this run trains {wanted}; use another `checkpoints.store`")]
+    Game {
+        /// The checkpoint.
+        version: Version,
+        /// Its game.
+        found: String,
+        /// The run's game.
+        wanted: String,
+    },
+    /// Rows mean something else now.
+    #[error("checkpoint {version} was trained on rows of another layout of {game}; begin a new run folder")]
+    Layout {
+        /// The checkpoint.
+        version: Version,
+        /// The game.
+        game: String,
+    },
+    /// The learner's state is not readable.
+    #[error("the learner's state in checkpoint {version} cannot be read: {source}")]
+    State {
+        /// The checkpoint.
+        version: Version,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// The network is another.
+    #[error("checkpoint {version}: {source}")]
+    Network {
+        /// The checkpoint.
+        version: Version,
+        /// What differs.
+        source: SnapshotError,
+    },
+}
+
+/// The newest checkpoint of the store, if there is any. Where a crash came between a checkpoint and its label, the
+/// label is moved now, by the right of `lease`. While the store is away it is tried again and again; `None` as well where `shutdown` ends that.
+///
+/// # Errors
+/// [`ResumeError`].
+pub async fn newest(
+    lease: &Lease,
+    layout: &RowLayout,
+    shape: &NetworkShape,
+    shutdown: &CancellationToken,
+) -> Result<Option<Resumed>, ResumeError> {
+    let mut backoff = Backoff::for_connections();
+    loop {
+        match try_newest(lease, layout, shape).await {
+            Err(ResumeError::Store(error)) if error.is_transient() => {
+                if (backoff.attempts() + 1).is_power_of_two() {
+                    tracing::warn!(%error, "cannot look for a checkpoint to resume from; trying again");
+                }
+                if !backoff.wait(shutdown).await {
+                    return Ok(None);
+                }
+            }
+            found => return found,
+        }
+    }
+}
+
+async fn try_newest(
+    lease: &Lease,
+    layout: &RowLayout,
+    shape: &NetworkShape,
+) -> Result<Option<Resumed>, ResumeError> {
+    let repository = lease.repository();
+    let Some(manifest) = lease.newest().await? else {
+        return Ok(None);
+    };
+    check(&manifest, layout, shape)?;
+    let version = manifest.version.clone();
+    let state: LearnerState =
+        serde_json::from_value(manifest.learner_state.clone()).map_err(|source| ResumeError::State {
+            version: version.clone(),
+            source,
+        })?;
+    let snapshot = Snapshot {
+        weights: repository.fetch(&manifest, WEIGHTS).await?,
+        optimizer: repository.fetch(&manifest, OPTIMIZER).await?,
+        state,
+    };
+    if repository.label(lease.label()).await?.as_ref() != Some(&version) {
+        tracing::info!(%version, label = lease.label(), "moving the label to the newest checkpoint");
+        lease.set_label(&version).await?;
+    }
+    Ok(Some(Resumed { version, snapshot }))
+}
+
+fn check(manifest: &Manifest, layout: &RowLayout, shape: &NetworkShape) -> Result<(), ResumeError> {
+    let version = || manifest.version.clone();
+    if manifest.game != layout.game {
+        return Err(ResumeError::Game {
+            version: version(),
+            found: manifest.game.clone(),
+            wanted: layout.game.clone(),
+        });
+    }
+    let found: Option<RowLayout> = serde_json::from_value(manifest.layout.clone()).ok();
+    if found.as_ref() != Some(layout) {
+        return Err(ResumeError::Layout {
+            version: version(),
+            game: layout.game.clone(),
+        });
+    }
+    let found: NetworkShape =
+        serde_json::from_value(manifest.network.clone()).map_err(|source| ResumeError::State {
+            version: version(),
+            source,
+        })?;
+    check_network(shape, &found).map_err(|source| ResumeError::Network {
+        version: version(),
+        source,
+    })
+}

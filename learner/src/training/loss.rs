@@ -1,0 +1,137 @@
+//! The loss, as in AlphaZero and dlchess: cross-entropy with the visit distribution, over all logits, plus the mean
+//! squared error of the value, or its cross-entropy where the value is made of the probabilities of a win, a draw and a loss.
+//! Weight decay is the optimiser's.
+//!
+//! Auxiliary heads add cross-entropy with the visits of the other player's reply (KataGo, Wu 2019) and the Huber loss of the
+//! actions left (Leela Chess Zero), each by its weight.
+//!
+//! Over clans the softmax is over the moves of all imps of the position, and the value, a sigmoid, is trained by binary
+//! cross-entropy. Both have the mean as their best answer, but most positions of problems that are not solved are worth
+//! 0, where a sigmoid is flat: by squared error a network that has learned to say 0 would learn next to nothing from the few
+//! positions that are worth something.
+
+use service::config::LearnerConfig;
+use tch::{Kind, Reduction, Tensor};
+
+use crate::{
+    data::targets::{ChoiceTensors, PolicyTargets, Targets},
+    network::{Outputs, ValueLogits, heads::MOVES_LEFT_UNIT},
+    torch::TorchError,
+};
+
+/// Where the Huber loss of the actions left turns from a parabola to a line: 10 actions, in its unit.
+const MOVES_LEFT_BEND: f64 = 10.0 / MOVES_LEFT_UNIT;
+
+/// The parts of a loss, scalars on the device.
+#[derive(Debug)]
+pub struct Losses {
+    /// Mean cross-entropy over the samples that have a policy target, in nats.
+    pub policy: Tensor,
+    /// Mean over all samples: squared error; cross-entropy in nats where values are made of probabilities.
+    pub value: Tensor,
+    /// Mean squared error of the value where `value` is a cross-entropy of wins, draws and losses. Not trained.
+    pub squared_error: Option<Tensor>,
+    /// Mean cross-entropy over the samples that have a reply, in nats.
+    pub opponent_policy: Option<Tensor>,
+    /// Mean Huber loss of the actions left, in units of [`MOVES_LEFT_UNIT`].
+    pub moves_left: Option<Tensor>,
+    /// The sum of all but `squared_error`, each with its weight.
+    pub total: Tensor,
+}
+
+/// The losses of a batch.
+///
+/// # Errors
+/// [`TorchError`], or that the batch lacks what a head of the network is trained towards.
+pub fn losses(outputs: &Outputs, targets: &Targets, weights: &LearnerConfig) -> Result<Losses, TorchError> {
+    let log_probabilities = match &targets.choices {
+        None => outputs.logits.f_log_softmax(-1, Kind::Float)?,
+        Some(choices) => among(&outputs.logits, choices)?,
+    };
+    let policy = cross_entropy(&log_probabilities, &targets.policy)?;
+    let (value, squared_error) = value_loss(outputs, targets)?;
+    let mut total = policy.f_add(&value.f_mul_scalar(weights.value_weight)?)?;
+    let opponent_policy = match &outputs.auxiliary.opponent_policy {
+        None => None,
+        Some(logits) => {
+            let replies = targets.replies.as_ref().ok_or_else(|| lacking("replies"))?;
+            let loss = cross_entropy(&logits.f_log_softmax(-1, Kind::Float)?, replies)?;
+            total = total.f_add(&loss.f_mul_scalar(weights.opponent_policy_weight)?)?;
+            Some(loss)
+        }
+    };
+    let moves_left = match &outputs.auxiliary.moves_left {
+        None => None,
+        Some(predicted) => {
+            let truth = targets.moves_left.as_ref().ok_or_else(|| lacking("moves left"))?;
+            let per_unit = 1.0 / MOVES_LEFT_UNIT;
+            let predicted = predicted.f_mul_scalar(per_unit)?;
+            let truth = truth.f_mul_scalar(per_unit)?;
+            let loss = predicted.f_huber_loss(&truth, Reduction::Mean, MOVES_LEFT_BEND)?;
+            total = total.f_add(&loss.f_mul_scalar(weights.moves_left_weight)?)?;
+            Some(loss)
+        }
+    };
+    Ok(Losses {
+        policy,
+        value,
+        squared_error,
+        opponent_policy,
+        moves_left,
+        total,
+    })
+}
+
+/// What is trained, and the squared error where that is something else.
+fn value_loss(outputs: &Outputs, targets: &Targets) -> Result<(Tensor, Option<Tensor>), TorchError> {
+    let squared_error = || outputs.values.f_mse_loss(&targets.results, Reduction::Mean);
+    Ok(match &outputs.value_logits {
+        None => (squared_error()?, None),
+        Some(ValueLogits::Sigmoid(logits)) => {
+            let loss = logits.f_binary_cross_entropy_with_logits(
+                &targets.results,
+                None::<&Tensor>,
+                None::<&Tensor>,
+                Reduction::Mean,
+            )?;
+            (loss, None)
+        }
+        Some(ValueLogits::Outcomes(logits)) => {
+            let truth = targets.outcomes.as_ref().ok_or_else(|| lacking("outcomes"))?;
+            let each = logits.f_log_softmax(1, Kind::Float)?.f_mul(truth)?;
+            let loss = each
+                .f_sum_dim_intlist([1i64].as_slice(), false, Kind::Float)?
+                .f_mean(Kind::Float)?
+                .f_neg()?;
+            (loss, Some(squared_error()?.f_detach()?))
+        }
+    })
+}
+
+fn lacking(what: &str) -> TorchError {
+    TorchError::new(&format!(
+        "the batch was packed without {what}, which the network is trained towards"
+    ))
+}
+
+/// Mean over the samples that have a target. Gathering the few searched actions costs less than a dense target (chess has
+/// 4,672 logits).
+fn cross_entropy(log_probabilities: &Tensor, targets: &PolicyTargets) -> Result<Tensor, TorchError> {
+    Ok(log_probabilities
+        .f_flatten(0, -1)?
+        .f_gather(0, &targets.at, false)?
+        .f_mul(&targets.share)?
+        .f_sum(Kind::Float)?
+        .f_mul_scalar(-1.0 / targets.samples.max(1) as f64)?)
+}
+
+/// Log-probabilities `[batch, width]` of each sample's choices; behind the last one of a sample there is nothing.
+fn among(logits: &Tensor, choices: &ChoiceTensors) -> Result<Tensor, TorchError> {
+    let own = logits.f_flatten(0, -1)?.f_gather(0, &choices.logits, false)?;
+    let [batch, width] = choices.sides;
+    let nothing = Tensor::f_full([batch * width], f64::NEG_INFINITY, (Kind::Float, logits.device()))?;
+    Ok(nothing
+        .f_scatter(0, &choices.places, &own)?
+        .f_view([batch, width])?
+        .f_log_softmax(-1, Kind::Float)?)
+}

@@ -1,0 +1,306 @@
+//! What training says of itself: metrics, and every few seconds a log line, a line of `metrics.jsonl` and scalars for
+//! TensorBoard.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    path::Path,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use serde::Serialize;
+use service::figures::{EventFile, Lines};
+
+use crate::training::{divergences::Divergences, train::StepReport, validation::Validation};
+
+/// How often a line is written.
+const INTERVAL: Duration = Duration::from_secs(10);
+/// Folder of TensorBoard's files beside `metrics.jsonl`.
+const EVENTS: &str = "tensorboard";
+
+/// Counters that an alert or a dashboard looks at are there from the start, so that the first event is seen as a rise.
+pub fn register() {
+    for counter in [
+        "minuet_learner_checkpoints_total",
+        "minuet_learner_refused_checkpoints_total",
+        "minuet_learner_samples_total",
+        "minuet_learner_steps_total",
+    ] {
+        metrics::counter!(counter).increment(0);
+    }
+    metrics::gauge!("minuet_learner_stores_away").set(0.0);
+    // Not measured yet.
+    for gauge in ["minuet_learner_validation_loss", "minuet_learner_validation_gap"] {
+        for head in ["policy", "value"] {
+            metrics::gauge!(gauge, "head" => head).set(f64::NAN);
+        }
+    }
+}
+
+/// What is reported only of networks that have it: its key in a line, its head's name in metrics, its scalar in TensorBoard.
+const PARTS: [(&str, &str, &str); 3] = [
+    (
+        "value_squared_error",
+        "value_squared_error",
+        "loss/value_squared_error",
+    ),
+    ("opponent_policy_loss", "opponent_policy", "loss/opponent_policy"),
+    ("moves_left_loss", "moves_left", "loss/moves_left"),
+];
+
+/// Means over the steps since the last line.
+#[derive(Clone, Debug, Default, Serialize)]
+struct Line {
+    time_ms: u64,
+    step: u64,
+    steps: u64,
+    policy_loss: f64,
+    value_loss: f64,
+    #[serde(flatten)]
+    parts: BTreeMap<&'static str, f64>,
+    loss: f64,
+    target_entropy: f64,
+    gradient_norm: f64,
+    learning_rate: f64,
+    samples: u64,
+    samples_per_second: f64,
+    samples_per_position: f64,
+    waiting_seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    validation: Option<Validation>,
+}
+
+/// Collects steps and says what they amounted to.
+#[derive(Debug)]
+pub struct Reporter {
+    lines: Lines,
+    events: EventFile,
+    line: Line,
+    busy: Duration,
+    waiting: Duration,
+    since: Instant,
+    /// How often training has diverged.
+    pub divergences: Divergences,
+}
+
+impl Reporter {
+    /// Appends to `metrics.jsonl` in `folder`, which is made, and begins an event file in its folder `tensorboard`.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn open(folder: &Path) -> io::Result<Self> {
+        Ok(Self {
+            lines: Lines::open(&folder.join("metrics.jsonl"))?,
+            events: EventFile::create(&folder.join(EVENTS))?,
+            line: Line::default(),
+            busy: Duration::ZERO,
+            waiting: Duration::ZERO,
+            since: Instant::now(),
+            divergences: Divergences::open(folder),
+        })
+    }
+
+    /// Training waited for a batch.
+    pub fn waited(&mut self, time: Duration) {
+        self.waiting += time;
+        metrics::histogram!("minuet_learner_wait_seconds").record(time.as_secs_f64());
+    }
+
+    /// A step was made, and took `time`.
+    pub fn stepped(&mut self, report: &StepReport, samples_per_position: f64, time: Duration) {
+        let line = &mut self.line;
+        line.step = report.step;
+        line.steps += 1;
+        line.samples += report.samples as u64;
+        line.policy_loss += report.policy_loss;
+        line.value_loss += report.value_loss;
+        for ((key, head, _), loss) in PARTS.into_iter().zip(parts(report)) {
+            let Some(loss) = loss else { continue };
+            *line.parts.entry(key).or_default() += loss;
+            metrics::gauge!("minuet_learner_loss", "head" => head).set(loss);
+        }
+        line.loss += report.loss;
+        line.target_entropy += report.target_entropy;
+        line.gradient_norm += report.gradient_norm;
+        line.learning_rate = report.learning_rate;
+        line.samples_per_position = samples_per_position;
+        self.busy += time;
+
+        metrics::gauge!("minuet_learner_step").set(report.step as f64);
+        metrics::gauge!("minuet_learner_loss", "head" => "policy").set(report.policy_loss);
+        metrics::gauge!("minuet_learner_loss", "head" => "value").set(report.value_loss);
+        metrics::gauge!("minuet_learner_gradient_norm").set(report.gradient_norm);
+        metrics::gauge!("minuet_learner_learning_rate").set(report.learning_rate);
+        metrics::gauge!("minuet_learner_samples_per_position_ratio").set(samples_per_position);
+        metrics::counter!("minuet_learner_steps_total").increment(1);
+        metrics::counter!("minuet_learner_samples_total").increment(report.samples as u64);
+        metrics::histogram!("minuet_learner_step_seconds").record(time.as_secs_f64());
+        if self.since.elapsed() >= INTERVAL {
+            self.write(None);
+        }
+    }
+
+    /// What the network of a step is worth on games that were not trained on. It stands in the line of its checkpoint.
+    pub fn validated(&mut self, step: u64, validation: &Validation) {
+        let gap = validation.gap();
+        let scalars = [
+            ("policy", validation.held_out.policy, gap.policy),
+            ("value", validation.held_out.value, gap.value),
+        ];
+        for (head, held_out, gap) in scalars {
+            metrics::gauge!("minuet_learner_validation_loss", "head" => head).set(held_out);
+            metrics::gauge!("minuet_learner_validation_gap", "head" => head).set(gap);
+        }
+        tracing::info!(
+            step,
+            policy = rounded(validation.held_out.policy),
+            value = rounded(validation.held_out.value),
+            policy_gap = rounded(gap.policy),
+            value_gap = rounded(gap.value),
+            "validated on held-out games"
+        );
+        let scalars = [
+            ("validation/policy_above_targets", validation.held_out.policy),
+            ("validation/value", validation.held_out.value),
+            ("validation/policy_gap", gap.policy),
+            ("validation/value_gap", gap.value),
+        ];
+        if let Err(error) = self.events.scalars(step, &scalars) {
+            tracing::warn!(%error, "cannot write TensorBoard's file");
+        }
+        self.line.validation = Some(*validation);
+    }
+
+    /// A checkpoint was published.
+    pub fn published(&mut self, version: &str, step: u64) {
+        metrics::counter!("minuet_learner_checkpoints_total").increment(1);
+        metrics::gauge!("minuet_learner_checkpoint_step").set(step as f64);
+        self.line.step = step;
+        self.write(Some(version.to_owned()));
+    }
+
+    /// Writes the means since the last line. A disk that is full costs the line, not the training.
+    fn write(&mut self, checkpoint: Option<String>) {
+        let mut line = std::mem::take(&mut self.line);
+        let steps = line.steps.max(1) as f64;
+        for sum in [
+            &mut line.policy_loss,
+            &mut line.value_loss,
+            &mut line.loss,
+            &mut line.target_entropy,
+            &mut line.gradient_norm,
+        ]
+        .into_iter()
+        .chain(line.parts.values_mut())
+        {
+            *sum /= steps;
+        }
+        line.samples_per_second = line.samples as f64 / self.busy.as_secs_f64().max(1e-9);
+        line.waiting_seconds = self.waiting.as_secs_f64();
+        line.checkpoint = checkpoint;
+        line.time_ms = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |age| age.as_millis() as u64);
+        if line.steps > 0 {
+            metrics::gauge!("minuet_learner_samples_per_second").set(line.samples_per_second);
+            tracing::info!(
+                step = line.step,
+                policy_loss = rounded(line.policy_loss),
+                value_loss = rounded(line.value_loss),
+                samples_per_second = line.samples_per_second.round(),
+                samples_per_position = rounded(line.samples_per_position),
+                "trained"
+            );
+        }
+        self.busy = Duration::ZERO;
+        self.waiting = Duration::ZERO;
+        self.since = Instant::now();
+        let written = self.lines.append(&line).and_then(|()| self.append_events(&line));
+        if let Err(error) = written {
+            tracing::warn!(%error, path = %self.lines.path().display(), "cannot write metrics");
+        }
+    }
+
+    fn append_events(&mut self, line: &Line) -> io::Result<()> {
+        if line.steps == 0 {
+            return Ok(());
+        }
+        let mut scalars = vec![
+            ("loss/policy", line.policy_loss),
+            (
+                "loss/policy_above_targets",
+                line.policy_loss - line.target_entropy,
+            ),
+            ("loss/value", line.value_loss),
+            ("loss/total", line.loss),
+            ("gradient_norm", line.gradient_norm),
+            ("learning_rate", line.learning_rate),
+            ("samples_per_second", line.samples_per_second),
+            ("samples_per_position", line.samples_per_position),
+            ("waiting_seconds", line.waiting_seconds),
+        ];
+        for (key, _, name) in PARTS {
+            scalars.extend(line.parts.get(key).map(|&loss| (name, loss)));
+        }
+        self.events.scalars(line.step, &scalars)
+    }
+}
+
+/// As in [`PARTS`].
+fn parts(report: &StepReport) -> [Option<f64>; 3] {
+    [
+        report.value_squared_error,
+        report.opponent_policy_loss,
+        report.moves_left_loss,
+    ]
+}
+
+fn rounded(number: f64) -> f64 {
+    (number * 1000.0).round() / 1000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_holds_the_means_since_the_last_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut reporter = Reporter::open(folder.path()).unwrap();
+        for (step, policy_loss) in [(1, 4.0), (2, 2.0)] {
+            let report = StepReport {
+                step,
+                policy_loss,
+                value_loss: 1.0,
+                value_squared_error: None,
+                opponent_policy_loss: Some(policy_loss / 2.0),
+                moves_left_loss: Some(0.25),
+                loss: policy_loss + 1.0,
+                target_entropy: 0.5,
+                gradient_norm: 1.0,
+                learning_rate: 0.1,
+                samples: 10,
+            };
+            reporter.stepped(&report, 0.5, Duration::from_millis(10));
+        }
+        reporter.published("000000000002-00000000", 2);
+        reporter.published("000000000002-00000000", 2);
+        let text = std::fs::read_to_string(folder.path().join("metrics.jsonl")).unwrap();
+        let lines: Vec<serde_json::Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(lines.len(), 2);
+        assert_eq!(lines[0]["policy_loss"], 3.0);
+        assert_eq!(lines[0]["opponent_policy_loss"], 1.5);
+        assert_eq!(lines[0]["moves_left_loss"], 0.25);
+        // What this network does not have is not there.
+        assert!(lines[0].get("value_squared_error").is_none());
+        assert_eq!(lines[0]["samples"], 20);
+        assert_eq!(lines[0]["samples_per_second"], 1000.0);
+        assert_eq!(lines[0]["checkpoint"], "000000000002-00000000");
+        assert_eq!(lines[1]["steps"], 0);
+    }
+}

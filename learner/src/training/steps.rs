@@ -1,0 +1,151 @@
+//! `minuet-learner bench-steps KEY=VALUE…`: training steps by order, for `minuet bench training`.
+//!
+//! It prints a line of JSON about the network, then reads lines with a number of seconds, trains that long each time, and prints how
+//! many samples it has trained on. The batches are positions of random play with random targets, packed before.
+
+use std::{
+    io::BufRead as _,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use anyhow::Context as _;
+use games::{RowForm, RowLayout, RowSymmetries};
+use proto::v1;
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha20Rng;
+use serde::Serialize;
+use service::config::{self, Override, RunConfig};
+
+use crate::{
+    data::{
+        batches::{HostBatch, Packer},
+        game::TrainingGame,
+    },
+    network::NetworkShape,
+    torch::device,
+    training::{precision::Precision, train::Trainer},
+};
+
+/// The first argument that asks for this.
+pub const COMMAND: &str = "bench-steps";
+/// Batches that are trained on in turn.
+const BATCHES: usize = 4;
+/// Policy targets of a sample.
+const TARGETS: u32 = 8;
+
+/// What another program must know to train the same network.
+#[derive(Serialize)]
+struct Description {
+    shape: NetworkShape,
+    parameters: usize,
+    batch: usize,
+    learning_rate: f64,
+    weight_decay: f64,
+    max_gradient_norm: f64,
+    value_weight: f64,
+    threads: i32,
+}
+
+/// Does it.
+pub fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
+    match work(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("minuet-learner {COMMAND}: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn work(arguments: impl Iterator<Item = String>) -> anyhow::Result<()> {
+    let overrides: Vec<Override> = arguments
+        .map(|argument| argument.parse())
+        .collect::<Result<_, _>>()?;
+    let config = config::load_with(None, &overrides)?;
+    let device = device::choose(config.learner.device)?;
+    device::set_threads(config.learner.threads);
+    let game = TrainingGame::new(&config.game, BATCHES * config.learner.batch_size, config.run.seed)?;
+    let shape = NetworkShape::new(&config.model, &config.learner, &game.layout)?;
+    let batches = batches(&config, &game, &shape)?;
+    let mut trainer = Trainer::new(&shape, &game.layout, &config.learner, config.run.seed, device)?;
+    let precision = Precision::configured(config.learner.precision)
+        .context("learner.precision must be f32 or bf16 here: each is measured by itself")?;
+    trainer.set_precision(precision);
+    for batch in &batches {
+        trainer.step(batch)?;
+    }
+    let description = Description {
+        parameters: trainer.network().variables().parameters(),
+        shape,
+        batch: config.learner.batch_size,
+        learning_rate: config.learner.learning_rate,
+        weight_decay: config.learner.weight_decay,
+        max_gradient_norm: config.learner.max_gradient_norm,
+        value_weight: config.learner.value_weight,
+        threads: tch::get_num_threads(),
+    };
+    println!("{}", serde_json::to_string(&description)?);
+    let mut next = 0;
+    for line in std::io::stdin().lock().lines() {
+        let time = Duration::from_secs_f64(line?.trim().parse().context("seconds are expected")?);
+        let (began, mut samples) = (Instant::now(), 0);
+        while began.elapsed() < time {
+            samples += trainer.step(&batches[next % BATCHES])?.samples;
+            next += 1;
+        }
+        println!("{samples}");
+    }
+    Ok(())
+}
+
+/// Batches of the game's own positions, with targets drawn by the run's seed.
+fn batches(config: &RunConfig, game: &TrainingGame, shape: &NetworkShape) -> anyhow::Result<Vec<HostBatch>> {
+    let size = config.learner.batch_size;
+    let RowForm::Planes(stack) = &game.layout.form else {
+        anyhow::bail!(
+            "{} has no planes; only towers over planes are measured",
+            game.layout.game
+        );
+    };
+    let row_len = stack.row_len();
+    let mut draw = ChaCha20Rng::seed_from_u64(config.run.seed);
+    let packer = Packer::new(game.layout.clone(), RowSymmetries::none(), config.run.seed)
+        .for_network(shape, &game.other_side);
+    (0..BATCHES)
+        .map(|number| {
+            let rows = game.rows.chunks(row_len).cycle().skip(number * size).take(size);
+            let batch = targets(&game.layout, rows.flatten().copied().collect(), size, &mut draw);
+            Ok(packer.pack(&batch)?)
+        })
+        .collect()
+}
+
+fn targets(layout: &RowLayout, rows: Vec<u32>, positions: usize, draw: &mut ChaCha20Rng) -> v1::Batch {
+    let count = TARGETS.min(layout.actions);
+    let mut batch = v1::Batch {
+        positions: positions as u32,
+        game: layout.game.clone(),
+        options: layout.options,
+        rows,
+        visit_counts: vec![count; positions],
+        root_values: vec![0.0; positions],
+        game_sequences: vec![1; positions],
+        plies: vec![0; positions],
+        ..v1::Batch::default()
+    };
+    for _ in 0..positions {
+        let first = draw.random_range(0..layout.actions);
+        batch
+            .visit_actions
+            .extend((0..count).map(|place| (first + place) % layout.actions));
+        batch.visits.extend((0..count).map(|_| draw.random_range(1..100)));
+        batch.results.push(f32::from(draw.random_range(-1i8..=1)));
+        batch.moves_left.push(draw.random_range(1..100));
+    }
+    // For auxiliary heads, where there are any.
+    batch.reply_counts.clone_from(&batch.visit_counts);
+    batch.reply_actions.clone_from(&batch.visit_actions);
+    batch.reply_visits.clone_from(&batch.visits);
+    batch
+}

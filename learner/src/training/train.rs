@@ -1,0 +1,296 @@
+//! [`Trainer`]: network, optimiser and counters, and one training step.
+
+use std::collections::BTreeMap;
+
+use games::RowLayout;
+use serde::{Deserialize, Serialize};
+use service::config::LearnerConfig;
+use tch::{Device, Kind, Tensor};
+
+use crate::{
+    data::{batches::HostBatch, inputs::Feeder, targets::Targets},
+    network::{Mode, Network, NetworkShape, Pass},
+    torch::{TorchError, to_host},
+    training::{
+        average::Average,
+        loss::losses,
+        optimizer::{self, Optimizer, Rule, schedule::learning_rate},
+        precision::Precision,
+        validation::Fit,
+    },
+};
+
+/// Share of a batch's statistics in the running ones, once enough batches were seen.
+const STATISTICS_MOMENTUM: f64 = 0.1;
+
+/// What training has done so far; stored with each checkpoint, so that training goes on exactly there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Training steps of the present weights.
+    pub step: u64,
+    /// Samples trained on.
+    pub samples: u64,
+    /// Number of the next batch to draw.
+    pub next_batch: u64,
+    /// Positions inserted into the store, as far as seen.
+    pub inserted: u64,
+    /// Samples that were allowed for positions and not drawn while these were in the window.
+    #[serde(default)]
+    pub forgone: u64,
+    /// The store's own count when it was last seen, of several stores the sum; a smaller one means another store.
+    pub store_inserted: u64,
+    /// Where there are several stores, each one's own count when it was last seen, by its name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub stores: BTreeMap<String, u64>,
+    /// Times that training has diverged; see [`crate::training::divergences`].
+    pub rollbacks: u64,
+    /// The precision that was measured to be best, kept so that a restart trains on exactly.
+    #[serde(default)]
+    pub precision: Option<Precision>,
+}
+
+/// One training step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepReport {
+    /// The step's number, counted from 1.
+    pub step: u64,
+    /// Cross-entropy of the policy, in nats.
+    pub policy_loss: f64,
+    /// Mean squared error of the value; its cross-entropy, in nats, where it is made of probabilities.
+    pub value_loss: f64,
+    /// Mean squared error of a value that is made of the probabilities of a win, a draw and a loss.
+    pub value_squared_error: Option<f64>,
+    /// Cross-entropy of the other player's reply, in nats, where a head predicts it.
+    pub opponent_policy_loss: Option<f64>,
+    /// Huber loss of the actions left, in units of 20 actions, where a head predicts them.
+    pub moves_left_loss: Option<f64>,
+    /// What was minimised.
+    pub loss: f64,
+    /// The policy loss that a perfect network would have.
+    pub target_entropy: f64,
+    /// Norm of the gradient before it was clipped.
+    pub gradient_norm: f64,
+    /// The step's learning rate.
+    pub learning_rate: f64,
+    /// Samples in it.
+    pub samples: usize,
+}
+
+/// Why a step did not happen.
+#[derive(Debug, thiserror::Error)]
+pub enum TrainError {
+    /// Loss or gradient is infinite or not a number. Nothing but running statistics has changed.
+    #[error("step {step} diverged: loss {loss}, gradient norm {gradient_norm}")]
+    Diverged {
+        /// The step that would have been made.
+        step: u64,
+        /// Its loss.
+        loss: f64,
+        /// Its gradient's norm.
+        gradient_norm: f64,
+    },
+    /// Torch refused.
+    #[error(transparent)]
+    Torch(#[from] TorchError),
+}
+
+/// Everything that changes in training.
+#[derive(Debug)]
+pub struct Trainer {
+    pub(crate) network: Network,
+    pub(crate) optimizer: Optimizer,
+    pub(crate) average: Option<Average>,
+    /// How far training has come.
+    pub progress: Progress,
+    feeder: Feeder,
+    config: LearnerConfig,
+    device: Device,
+    kind: Kind,
+}
+
+impl Trainer {
+    /// A new network and optimiser on `device`; `seed` decides the first weights.
+    ///
+    /// # Errors
+    /// [`TorchError`], e.g. where the device has no memory.
+    pub fn new(
+        shape: &NetworkShape,
+        layout: &RowLayout,
+        config: &LearnerConfig,
+        seed: u64,
+        device: Device,
+    ) -> Result<Self, TorchError> {
+        let network = Network::new(shape, seed, device)?;
+        let optimizer = Optimizer::new(Rule::from(config), config.weight_decay, network.variables())?;
+        let mut average = (config.average_decay > 0.0)
+            .then(|| Average::new(shape, config.average_decay, device))
+            .transpose()?;
+        if let Some(average) = &mut average {
+            average.update(network.variables(), 0)?;
+        }
+        Ok(Self {
+            network,
+            optimizer,
+            average,
+            progress: Progress::default(),
+            feeder: Feeder::new(layout, device)?,
+            config: config.clone(),
+            device,
+            kind: Kind::Float,
+        })
+    }
+
+    /// Computes the tower in this precision when training; see [`Pass::kind`].
+    pub fn set_precision(&mut self, precision: Precision) {
+        self.kind = precision.kind();
+    }
+
+    /// The network that is trained, as it is now.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// The network that is published: the averaged one, where weights are averaged.
+    pub fn published(&self) -> &Network {
+        self.average.as_ref().map_or(&self.network, Average::network)
+    }
+
+    /// The network, to be changed from outside.
+    pub fn network_mut(&mut self) -> &mut Network {
+        &mut self.network
+    }
+
+    /// One step on a batch.
+    ///
+    /// # Errors
+    /// [`TrainError::Diverged`] where loss or gradient is not finite; the weights have not changed then.
+    pub fn step(&mut self, batch: &HostBatch) -> Result<StepReport, TrainError> {
+        let losses = {
+            let targets = Targets::new(batch, self.device)?;
+            let inputs = self.feeder.batch(batch)?;
+            let outputs = self.network.forward(&inputs, self.pass())?;
+            losses(&outputs, &targets, &self.config)?
+        };
+        let mut gradients = self.gradients(&losses.total)?;
+        let norm = norm(&gradients)?;
+        let always = [&losses.total, &losses.policy, &losses.value, &norm];
+        let by_choice = [&losses.squared_error, &losses.opponent_policy, &losses.moves_left];
+        let all: Vec<&Tensor> = always
+            .into_iter()
+            .chain(by_choice.into_iter().flatten())
+            .collect();
+        // The only point where the host waits for the device.
+        let numbers = to_host(&Tensor::f_stack(&all, 0).map_err(TorchError::from)?)?;
+        let mut numbers = numbers.into_iter().map(f64::from);
+        let [loss, policy_loss, value_loss, gradient_norm] =
+            always.map(|_| numbers.next().unwrap_or(f64::NAN));
+        let [value_squared_error, opponent_policy_loss, moves_left_loss] =
+            by_choice.map(|part| part.as_ref().and_then(|_| numbers.next()));
+        if !loss.is_finite() || !gradient_norm.is_finite() {
+            return Err(TrainError::Diverged {
+                step: self.progress.step + 1,
+                loss,
+                gradient_norm,
+            });
+        }
+        let limit = self.config.max_gradient_norm;
+        if limit > 0.0 && gradient_norm > limit {
+            for gradient in &mut gradients {
+                let _ = gradient
+                    .f_mul_scalar_(limit / gradient_norm)
+                    .map_err(TorchError::from)?;
+            }
+        }
+        let learning_rate = learning_rate(&self.config, self.progress.step);
+        self.optimizer
+            .step(self.network.variables_mut(), gradients, learning_rate)?;
+        self.count(batch);
+        if let Some(average) = &mut self.average {
+            average.update(self.network.variables(), self.progress.step)?;
+        }
+        Ok(StepReport {
+            step: self.progress.step,
+            policy_loss,
+            value_loss,
+            value_squared_error,
+            opponent_policy_loss,
+            moves_left_loss,
+            loss,
+            target_entropy: batch.policy.entropy,
+            gradient_norm,
+            learning_rate,
+            samples: batch.positions,
+        })
+    }
+
+    /// What the network that is published makes of a batch. Nothing changes.
+    ///
+    /// # Errors
+    /// [`TrainError`] where torch fails, or an answer is not finite.
+    pub fn fit(&self, batch: &HostBatch) -> Result<Fit, TrainError> {
+        let _guard = tch::no_grad_guard();
+        let targets = Targets::new(batch, self.device)?;
+        let inputs = self.feeder.batch(batch)?;
+        let outputs = self.published().forward(&inputs, Pass::EVALUATE)?;
+        let losses = losses(&outputs, &targets, &self.config)?;
+        let both = Tensor::f_stack(&[losses.policy, losses.value], 0).map_err(TorchError::from)?;
+        let [policy, value] = to_host(&both)?[..] else {
+            return Err(TorchError::new("two losses are expected").into());
+        };
+        let fit = Fit {
+            policy: f64::from(policy) - batch.policy.entropy,
+            value: f64::from(value),
+        };
+        if !(fit.policy.is_finite() && fit.value.is_finite()) {
+            return Err(TorchError::new("the losses on held-out games are not finite").into());
+        }
+        Ok(fit)
+    }
+
+    /// Samples trained on for each position inserted.
+    pub fn samples_per_position(&self) -> f64 {
+        self.progress.samples as f64 / self.progress.inserted.max(1) as f64
+    }
+
+    /// A batch is used up, whether the step was made or not.
+    pub(crate) fn skip(&mut self, batch: &HostBatch) {
+        self.progress.samples += batch.positions as u64;
+        self.progress.next_batch = batch.number + 1;
+        self.progress.inserted = batch.inserted;
+        self.progress.forgone = batch.forgone;
+        self.progress.store_inserted = batch.positions_inserted;
+        self.progress.stores.clone_from(&batch.stores);
+    }
+
+    fn count(&mut self, batch: &HostBatch) {
+        self.progress.step += 1;
+        self.skip(batch);
+    }
+
+    fn pass(&self) -> Pass {
+        // At first the running statistics are the plain mean of what was seen, so that the first checkpoints
+        // are not normalised by what they began with.
+        let seen = self.progress.step as f64;
+        Pass {
+            mode: Mode::Train {
+                momentum: STATISTICS_MOMENTUM.max(1.0 / (seen + 1.0)),
+            },
+            kind: self.kind,
+        }
+    }
+
+    /// Gradients by the variables, flat and parallel to the runs.
+    fn gradients(&self, loss: &Tensor) -> Result<[Tensor; 2], TorchError> {
+        let [weights, others] = self.network.variables().runs();
+        let inputs: Vec<&Tensor> = weights.views.iter().chain(&others.views).collect();
+        let gradients = Tensor::f_run_backward(&[loss], &inputs, false, false)?;
+        let (of_weights, of_others) = gradients.split_at(weights.views.len());
+        Ok([optimizer::flatten(of_weights)?, optimizer::flatten(of_others)?])
+    }
+}
+
+/// The Euclidean norm over both runs, a scalar on the device.
+fn norm(gradients: &[Tensor; 2]) -> Result<Tensor, TorchError> {
+    let norms = [gradients[0].f_norm()?, gradients[1].f_norm()?];
+    Ok(Tensor::f_stack(&norms, 0)?.f_norm()?)
+}

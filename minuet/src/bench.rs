@@ -1,0 +1,36 @@
+//! `minuet bench`: starts the program `minuet-bench`, which stands beside this one and holds every benchmark.
+//!
+//! The benchmarks are a binary of their own, so that `make up` does not build them.
+
+use std::{ffi::OsString, io, os::unix::process::CommandExt as _, path::PathBuf, process::Command};
+
+use anyhow::Context as _;
+use clap::Args;
+
+const BINARY: &str = "minuet-bench";
+
+/// Arguments of `minuet bench`, which are passed on unread.
+#[derive(Args)]
+#[command(disable_help_flag = true)]
+pub struct Arguments {
+    /// Name of a benchmark and its arguments; `minuet bench --help` lists them.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "NAME")]
+    arguments: Vec<OsString>,
+}
+
+/// Error: the program with the benchmarks is not built.
+#[derive(Debug, thiserror::Error)]
+#[error("{} is not built; build it with `cargo build --release --locked -p bench`, or run `make bench`", .0.display())]
+struct NotBuilt(PathBuf);
+
+/// Replaces this process by `minuet-bench` with the same arguments. Returns only if that fails.
+pub fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let program = std::env::current_exe()
+        .context("cannot find the folder of this program")?
+        .with_file_name(BINARY);
+    let error = Command::new(&program).args(arguments.arguments).exec();
+    if error.kind() == io::ErrorKind::NotFound {
+        return Err(NotBuilt(program).into());
+    }
+    Err(error).with_context(|| format!("cannot start {}", program.display()))
+}

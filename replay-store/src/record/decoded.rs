@@ -1,0 +1,428 @@
+//! A game as batches are made from it: its trainable positions only, in flat arrays.
+
+use proto::v1::{Batch, Game};
+
+use crate::window::sampler::Surprise;
+
+/// Numbers that take two bytes each where all of them fit.
+#[derive(Debug)]
+enum Numbers {
+    Narrow(Box<[u16]>),
+    Wide(Box<[u32]>),
+}
+
+impl Numbers {
+    fn new(values: Vec<u32>) -> Self {
+        let narrow: Result<Box<[u16]>, _> = values.iter().map(|&value| u16::try_from(value)).collect();
+        narrow.map_or_else(|_| Self::Wide(values.into()), Self::Narrow)
+    }
+
+    fn append(&self, from: usize, to: usize, out: &mut Vec<u32>) {
+        match self {
+            Self::Narrow(values) => out.extend(
+                values
+                    .get(from..to)
+                    .unwrap_or_default()
+                    .iter()
+                    .map(|&value| u32::from(value)),
+            ),
+            Self::Wide(values) => out.extend_from_slice(values.get(from..to).unwrap_or_default()),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Narrow(values) => 2 * values.len(),
+            Self::Wide(values) => 4 * values.len(),
+        }
+    }
+}
+
+/// One trainable position.
+#[derive(Clone, Copy, Debug)]
+struct Position {
+    ply: u32,
+    row_end: u32,
+    visits_end: u32,
+    result: f32,
+    root_value: f32,
+    /// The number of the position in which the other player replied; 0, which is nobody's reply, where there is none.
+    reply: u32,
+}
+
+/// Where a position's numbers lie: from, to.
+type Span = (usize, usize);
+
+/// The trainable positions of a game, with values from the point of view of the player to act.
+#[derive(Debug)]
+pub struct Decoded {
+    positions: Box<[Position]>,
+    rows: Numbers,
+    visit_actions: Numbers,
+    visits: Numbers,
+    varying_rows: bool,
+    /// Actions of the whole game.
+    actions: u32,
+    /// For each position the sum of the weights up to and with it, ascending to 1; none where all weigh the same.
+    weights: Box<[f32]>,
+}
+
+impl Decoded {
+    /// Takes what is needed from a whole game; its columns have the lengths that [`crate::record::validate`] checks.
+    pub fn new(game: &Game, surprise: &Surprise) -> Self {
+        let fixed = game.rows.len() / game.actions.len().max(1);
+        let mut positions = Vec::new();
+        let mut rows = Vec::new();
+        let mut visit_actions = Vec::new();
+        let mut visits = Vec::new();
+        let (mut row_at, mut visit_at) = (0, 0);
+        let discount = if game.discount > 0.0 { game.discount } else { 1.0 };
+        for (ply, &count) in game.visit_counts.iter().enumerate() {
+            let length = game.row_lengths.get(ply).map_or(fixed, |&length| length as usize);
+            let (row, visit) = (row_at..row_at + length, visit_at..visit_at + count as usize);
+            (row_at, visit_at) = (row.end, visit.end);
+            if count == 0 {
+                continue;
+            }
+            rows.extend_from_slice(game.rows.get(row).unwrap_or_default());
+            visit_actions.extend_from_slice(game.visit_actions.get(visit.clone()).unwrap_or_default());
+            visits.extend_from_slice(game.visits.get(visit).unwrap_or_default());
+            let is_second = game.movers.get(ply) == Some(&1);
+            positions.push(Position {
+                ply: ply as u32,
+                row_end: rows.len() as u32,
+                visits_end: visits.len() as u32,
+                result: {
+                    let left = (game.actions.len() - ply) as i32;
+                    let score = game.score * discount.powi(left);
+                    if is_second { -score } else { score }
+                },
+                root_value: game.root_values.get(ply).copied().unwrap_or_default(),
+                reply: 0,
+            });
+        }
+        find_replies(game, &mut positions);
+        Self {
+            weights: weights(game, &positions, surprise),
+            positions: positions.into(),
+            rows: Numbers::new(rows),
+            visit_actions: Numbers::new(visit_actions),
+            visits: Numbers::new(visits),
+            varying_rows: !game.row_lengths.is_empty(),
+            actions: game.actions.len() as u32,
+        }
+    }
+
+    /// Number of trainable positions.
+    pub fn positions(&self) -> u32 {
+        self.positions.len() as u32
+    }
+
+    /// The position at a place in the game's own distribution; `None` where all its positions weigh the same.
+    pub fn choose(&self, within: u64) -> Option<u32> {
+        let place = within as f64 / 2f64.powi(64);
+        let last = self.weights.len().checked_sub(1)?;
+        let at = self.weights.partition_point(|&sum| f64::from(sum) <= place);
+        Some(at.min(last) as u32)
+    }
+
+    /// Memory that this takes.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + size_of_val(&*self.positions)
+            + size_of_val(&*self.weights)
+            + self.rows.bytes()
+            + self.visit_actions.bytes()
+            + self.visits.bytes()
+    }
+
+    /// Visit entries and row values of a position, to reserve room by.
+    pub fn sizes(&self, position: u32) -> (usize, usize) {
+        self.spans(position)
+            .map_or((0, 0), |(_, row, visits)| (row.1 - row.0, visits.1 - visits.0))
+    }
+
+    /// Appends a position to a batch; `false` where there is no such position.
+    #[must_use]
+    pub fn append(&self, position: u32, sequence: u64, batch: &mut Batch) -> bool {
+        let Some((found, row, visits)) = self.spans(position) else {
+            return false;
+        };
+        self.rows.append(row.0, row.1, &mut batch.rows);
+        if self.varying_rows {
+            batch.row_lengths.push((row.1 - row.0) as u32);
+        }
+        batch.visit_counts.push((visits.1 - visits.0) as u32);
+        self.visit_actions
+            .append(visits.0, visits.1, &mut batch.visit_actions);
+        self.visits.append(visits.0, visits.1, &mut batch.visits);
+        batch.results.push(found.result);
+        batch.root_values.push(found.root_value);
+        batch.game_sequences.push(sequence);
+        batch.plies.push(found.ply);
+        true
+    }
+
+    /// Appends what auxiliary heads are trained towards in a position: the visits of the other player's reply, and how
+    /// many actions are left. `false` where there is no such position.
+    #[must_use]
+    pub fn append_auxiliary(&self, position: u32, batch: &mut Batch) -> bool {
+        let Some(found) = self.positions.get(position as usize) else {
+            return false;
+        };
+        let reply = match found.reply {
+            0 => None,
+            reply => self.spans(reply),
+        };
+        let (from, to) = reply.map_or((0, 0), |(_, _, visits)| visits);
+        batch.reply_counts.push((to - from) as u32);
+        self.visit_actions.append(from, to, &mut batch.reply_actions);
+        self.visits.append(from, to, &mut batch.reply_visits);
+        batch.moves_left.push(self.actions.saturating_sub(found.ply));
+        true
+    }
+
+    fn spans(&self, position: u32) -> Option<(&Position, Span, Span)> {
+        let at = position as usize;
+        let found = self.positions.get(at)?;
+        let (row, visits) = match at.checked_sub(1).and_then(|before| self.positions.get(before)) {
+            Some(before) => (before.row_end, before.visits_end),
+            None => (0, 0),
+        };
+        Some((
+            found,
+            (row as usize, found.row_end as usize),
+            (visits as usize, found.visits_end as usize),
+        ))
+    }
+}
+
+/// A reply is the first later position in which the other player acts. Where that one is no training target there is none:
+/// what follows it answers something else.
+fn find_replies(game: &Game, positions: &mut [Position]) {
+    let mut left = positions.len();
+    let mut reply = 0;
+    // Of the ply after the one at hand: who acts, and the number of its position, 0 where it is no target. (Number 0
+    // itself has no target before it that it could be a reply to.)
+    let mut after: Option<(u8, u32)> = None;
+    for (ply, &mover) in game.movers.iter().enumerate().rev() {
+        if let Some((other, number)) = after
+            && other != mover
+        {
+            reply = number;
+        }
+        let target = left.checked_sub(1).and_then(|at| positions.get_mut(at));
+        let mut number = 0;
+        if let Some(position) = target.filter(|position| position.ply as usize == ply) {
+            position.reply = reply;
+            left -= 1;
+            number = left as u32;
+        }
+        after = Some((mover, number));
+    }
+}
+
+/// The game's own distribution over its trainable positions.
+fn weights(game: &Game, positions: &[Position], surprise: &Surprise) -> Box<[f32]> {
+    if surprise.is_off() || positions.is_empty() {
+        return Box::default();
+    }
+    let policy: Vec<f32> = positions
+        .iter()
+        .map(|position| {
+            game.policy_surprises
+                .get(position.ply as usize)
+                .copied()
+                .unwrap_or(0.0)
+        })
+        .collect();
+    let value: Vec<f32> = positions
+        .iter()
+        .map(|position| (position.result - position.root_value).abs())
+        .collect();
+    let mut weights = vec![0.0f64; positions.len()];
+    let mut rest = 1.0;
+    for (share, surprises) in [(surprise.policy, &policy), (surprise.value, &value)] {
+        let sum: f64 = surprises.iter().map(|&surprise| f64::from(surprise)).sum();
+        // Where nothing was a surprise, or nobody measured it, that share is spread evenly too.
+        if share > 0.0 && sum > 0.0 && sum.is_finite() {
+            rest -= f64::from(share);
+            for (weight, &surprise) in weights.iter_mut().zip(surprises) {
+                *weight += f64::from(share) * f64::from(surprise) / sum;
+            }
+        }
+    }
+    let mut sum = 0.0;
+    weights
+        .iter()
+        .map(|weight| {
+            sum += weight + rest.max(0.0) / positions.len() as f64;
+            sum as f32
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{Rng as _, SeedableRng as _};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+    use crate::synthetic;
+
+    #[test]
+    fn positions_are_the_games_own_and_values_the_movers() {
+        let mut game = synthetic::game(3, 30);
+        (game.result, game.score) = (1, 1.0);
+        // The third position was not searched fully.
+        let before: u32 = game.visit_counts[..2].iter().sum();
+        let dropped = before as usize..(before + game.visit_counts[2]) as usize;
+        game.visit_actions.drain(dropped.clone());
+        game.visits.drain(dropped);
+        game.visit_counts[2] = 0;
+
+        let decoded = Decoded::new(&game, &Surprise::default());
+        assert_eq!(decoded.positions(), 29);
+        let mut batch = Batch::default();
+        for position in 0..29 {
+            let (rows, visits) = decoded.sizes(position);
+            let before = (batch.rows.len(), batch.visits.len());
+            assert!(decoded.append(position, 77, &mut batch));
+            assert_eq!(
+                (batch.rows.len(), batch.visits.len()),
+                (before.0 + rows, before.1 + visits)
+            );
+        }
+        assert!(!decoded.append(29, 77, &mut batch));
+        let plies: Vec<u32> = (0..30).filter(|&ply| ply != 2).collect();
+        assert_eq!(batch.plies, plies);
+        assert_eq!(batch.game_sequences, vec![77; 29]);
+        let rows: Vec<u32> = plies
+            .iter()
+            .flat_map(|&ply| game.rows[ply as usize * 39..][..39].to_vec())
+            .collect();
+        assert_eq!(batch.rows, rows);
+        assert_eq!(batch.visit_actions, game.visit_actions);
+        assert_eq!(batch.visits, game.visits);
+        for (at, &ply) in plies.iter().enumerate() {
+            let sign = if game.movers[ply as usize] == 0 { 1.0 } else { -1.0 };
+            assert_eq!(batch.results[at], sign);
+            assert_eq!(batch.root_values[at], game.root_values[ply as usize]);
+        }
+    }
+
+    /// The weights are KataGo's: a share spread evenly, a share by policy surprise, a share by value surprise.
+    #[test]
+    fn surprising_positions_are_chosen_more_often() {
+        let mut game = synthetic::game(3, 20);
+        game.policy_surprises = (0..20).map(|ply| if ply % 5 == 0 { 2.0 } else { 0.5 }).collect();
+        let shares = Surprise {
+            policy: 0.5,
+            value: 0.1,
+        };
+        let decoded = Decoded::new(&game, &shares);
+        let draws = 40_000u64;
+        let mut counts = [0u32; 20];
+        for draw in 0..draws {
+            // Evenly over the whole range.
+            let within = (u128::from(draw) * (1 << 64) / u128::from(draws)) as u64;
+            counts[decoded.choose(within).unwrap() as usize] += 1;
+        }
+        let sum: f32 = game.policy_surprises.iter().sum();
+        let off: Vec<f32> = decoded
+            .positions
+            .iter()
+            .map(|position| (position.result - position.root_value).abs())
+            .collect();
+        let off_sum: f32 = off.iter().sum();
+        for (ply, &count) in counts.iter().enumerate() {
+            let expected = 0.4 / 20.0 + 0.5 * game.policy_surprises[ply] / sum + 0.1 * off[ply] / off_sum;
+            let found = count as f32 / draws as f32;
+            assert!(
+                (found - expected).abs() < 1e-3,
+                "{ply}: {found}, {expected} expected"
+            );
+        }
+        assert_eq!(decoded.choose(u64::MAX), Some(19));
+        // Without surprises recorded, that share is spread evenly.
+        game.policy_surprises.clear();
+        let only_policy = Surprise {
+            policy: 1.0,
+            value: 0.0,
+        };
+        let decoded = Decoded::new(&game, &only_policy);
+        assert_eq!(decoded.choose(u64::MAX / 40 * 19), Some(9));
+        assert_eq!(Decoded::new(&game, &Surprise::default()).choose(0), None);
+    }
+
+    /// The columns of some plies of a game, drawn anew: who acts, and whether the position is a target at all.
+    fn scattered(number: u64, plies: usize) -> Game {
+        let mut random = ChaCha8Rng::seed_from_u64(number);
+        let mut game = synthetic::game(number, plies);
+        game.movers = (0..plies).map(|_| u8::from(random.random_bool(0.4))).collect();
+        let (mut actions, mut visits) = (Vec::new(), Vec::new());
+        let mut at = 0;
+        for count in &mut game.visit_counts {
+            let own = at..at + *count as usize;
+            at = own.end;
+            if random.random_bool(0.3) {
+                *count = 0;
+            } else {
+                actions.extend_from_slice(&game.visit_actions[own.clone()]);
+                visits.extend_from_slice(&game.visits[own]);
+            }
+        }
+        (game.visit_actions, game.visits) = (actions, visits);
+        game
+    }
+
+    /// Walked forward from every position, ply by ply.
+    #[test]
+    fn replies_are_the_other_players_next_position() {
+        let (mut replied, mut alone) = (0, 0);
+        for number in 0..200 {
+            let plies = 1 + number as usize % 30;
+            let game = scattered(number, plies);
+            let ends: Vec<usize> = game
+                .visit_counts
+                .iter()
+                .scan(0, |end, &count| {
+                    *end += count as usize;
+                    Some(*end)
+                })
+                .collect();
+            let decoded = Decoded::new(&game, &Surprise::default());
+            let (mut batch, mut expected) = (Batch::default(), Batch::default());
+            let targets = (0..plies).filter(|&ply| game.visit_counts[ply] > 0);
+            for (position, ply) in targets.enumerate() {
+                assert!(decoded.append_auxiliary(position as u32, &mut batch));
+                let reply = (ply + 1..plies).find(|&later| game.movers[later] != game.movers[ply]);
+                let count = reply.map_or(0, |reply| game.visit_counts[reply]);
+                let end = reply.map_or(0, |reply| ends[reply]);
+                let own = end - count as usize..end;
+                expected.reply_counts.push(count);
+                expected
+                    .reply_actions
+                    .extend_from_slice(&game.visit_actions[own.clone()]);
+                expected.reply_visits.extend_from_slice(&game.visits[own]);
+                expected.moves_left.push((plies - ply) as u32);
+                *(if count > 0 { &mut replied } else { &mut alone }) += 1;
+            }
+            assert_eq!(batch, expected, "game {number}");
+            assert!(!decoded.append_auxiliary(decoded.positions(), &mut batch));
+        }
+        assert!(replied > 500 && alone > 500, "{replied}, {alone}");
+    }
+
+    #[test]
+    fn wide_values_and_varying_rows_come_through() {
+        let mut game = synthetic::game(3, 2);
+        game.rows = vec![1_000_000, 2, 3];
+        game.row_lengths = vec![1, 2];
+        let decoded = Decoded::new(&game, &Surprise::default());
+        let mut batch = Batch::default();
+        assert!(decoded.append(1, 5, &mut batch) && decoded.append(0, 5, &mut batch));
+        assert_eq!(batch.rows, [2, 3, 1_000_000]);
+        assert_eq!(batch.row_lengths, [2, 1]);
+    }
+}

@@ -1,0 +1,214 @@
+//! Sealed volumes on their way to the archive: one after the other, each written whole before it may be removed here.
+//!
+//! That a volume is there is remembered in `archived/<first sequence number>`, which names the archive: with another one
+//! everything is written again. A crash between the two writes the same file once more. While the archive is away
+//! this is tried again and again, and no volume is removed; the disk's limit bounds that ([`crate::log::disk`]).
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, atomic::Ordering},
+    thread::{self, JoinHandle},
+};
+
+use bytes::Bytes;
+use service::backoff::Backoff;
+use tokio::sync::mpsc;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::{
+    exchange::archive::{ArchiveError, Header, Writer},
+    exchange::vault::Vault,
+    log::files::Files,
+    log::volume::Volume,
+    metrics, record,
+    store::shared::Shared,
+    store::writer::Command,
+};
+
+/// The thread that writes to the archive.
+pub struct Archiver {
+    vault: Vault,
+    name: String,
+    shared: Arc<Shared>,
+    /// Weak, since the writer ends when nobody can send to it any more.
+    queue: mpsc::WeakSender<Command>,
+}
+
+/// The thread at work; dropped, it ends after what it is doing.
+#[derive(Debug)]
+pub struct Archiving {
+    stop: DropGuard,
+    thread: JoinHandle<()>,
+}
+
+impl Archiving {
+    /// Ends it, and waits for that.
+    pub fn end(self) {
+        drop(self.stop);
+        // A panic was said by the hook; what it had not written is written next time.
+        let _ = self.thread.join();
+    }
+}
+
+impl Archiver {
+    /// For the store that is called `name` in `vault`.
+    pub fn new(vault: Vault, name: String, shared: Arc<Shared>, queue: mpsc::WeakSender<Command>) -> Self {
+        Self {
+            vault,
+            name,
+            shared,
+            queue,
+        }
+    }
+
+    /// Starts it.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    pub fn start(self) -> io::Result<Archiving> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let stop = CancellationToken::new();
+        let thread = thread::Builder::new().name("replay-archiver".into()).spawn({
+            let stop = stop.clone();
+            move || {
+                runtime.block_on(async {
+                    tokio::select! {
+                        () = stop.cancelled() => {}
+                        () = self.run(&stop) => {}
+                    }
+                });
+            }
+        })?;
+        Ok(Archiving {
+            stop: stop.drop_guard(),
+            thread,
+        })
+    }
+
+    async fn run(&self, stop: &CancellationToken) {
+        loop {
+            let archived_to = self.shared.archived_to.load(Ordering::SeqCst);
+            metrics::unarchived(self.shared.unarchived());
+            let sealed = self.shared.shelf.sealed();
+            let Some((volume, end)) = sealed.into_iter().find(|(_, end)| *end > archived_to) else {
+                self.shared.sealed.notified().await;
+                continue;
+            };
+            if !self.is_there(volume.first()) && !self.archive(&volume, end, stop).await {
+                return;
+            }
+            self.shared.archived_to.store(end, Ordering::SeqCst);
+            if let Some(queue) = self.queue.upgrade() {
+                // A store that is closing looks itself when it is opened again.
+                let _ = queue.send(Command::Archived).await;
+            }
+        }
+    }
+
+    /// Writes a volume until that has gone well; false where the store is closed before.
+    async fn archive(&self, volume: &Volume, end: u64, stop: &CancellationToken) -> bool {
+        let (first, last) = (volume.first(), end.saturating_sub(1));
+        let mut backoff = Backoff::for_connections();
+        loop {
+            let written = match self.packed(volume, end) {
+                Ok((bytes, games)) => {
+                    let length = bytes.len();
+                    let put = self.vault.put(&self.name, first, last, bytes).await;
+                    put.map(|()| (length, games)).map_err(|error| error.to_string())
+                }
+                Err(error) => Err(error.to_string()),
+            };
+            let reason = match written {
+                Ok((bytes, games)) => {
+                    // A disk that is full is why the volume is to go.
+                    if let Err(error) = self.remember(first) {
+                        tracing::warn!(first, %error, "cannot remember that a volume is in the archive");
+                    }
+                    metrics::archived(bytes);
+                    tracing::info!(first, last, games, bytes, "a sealed volume is in the archive");
+                    return true;
+                }
+                Err(reason) => reason,
+            };
+            metrics::archive_failed();
+            // At 1, 2, 4, 8, … attempts: an outage of a day must not fill the disk with its own log.
+            if (backoff.attempts() + 1).is_power_of_two() {
+                tracing::warn!(
+                    archive = self.vault.location(),
+                    first,
+                    last,
+                    reason,
+                    waiting = self.shared.unarchived(),
+                    "a sealed volume cannot be archived; trying again, and nothing is removed until it is"
+                );
+            }
+            if !backoff.wait(stop).await {
+                return false;
+            }
+        }
+    }
+
+    /// A volume's games as an archive file, and their number. What cannot be read is left out, as in every export.
+    fn packed(&self, volume: &Volume, end: u64) -> Result<(Bytes, u64), ArchiveError> {
+        let settings = &self.shared.settings;
+        let header = Header {
+            game: settings.game.clone(),
+            options: settings.options,
+            written_by: format!("minuet {}", env!("CARGO_PKG_VERSION")),
+        };
+        // A volume is bounded (`settings::MAX_VOLUME_BYTES`), and so is this.
+        let mut writer = Writer::new(Vec::new(), &header)?;
+        for sequence in volume.first()..end {
+            if volume.deleted(sequence) || volume.lost(sequence).is_some() {
+                continue;
+            }
+            let game = volume
+                .read(sequence)
+                .map_err(|error| error.to_string())
+                .and_then(|record| record::decode(&record).map_err(|error| error.to_string()));
+            match game {
+                Ok(game) => writer.add(&game)?,
+                Err(reason) => self.shared.lose(sequence, &reason),
+            }
+        }
+        let (bytes, games) = writer.finish()?;
+        Ok((bytes.into(), games))
+    }
+
+    fn is_there(&self, first: u64) -> bool {
+        let marker = marker(&self.shared.settings.folder, first);
+        let found = self.shared.files.read(&marker);
+        found.is_ok_and(|location| location == self.vault.location().as_bytes())
+    }
+
+    fn remember(&self, first: u64) -> io::Result<()> {
+        let folder = &self.shared.settings.folder;
+        self.shared.files.create_folder(&folder.join(MARKERS))?;
+        let marker = marker(folder, first);
+        self.shared
+            .files
+            .replace(&marker, self.vault.location().as_bytes())
+    }
+}
+
+const MARKERS: &str = "archived";
+
+/// The file that says that a volume is in the archive.
+fn marker(folder: &Path, first: u64) -> PathBuf {
+    folder.join(MARKERS).join(format!("{first:020}"))
+}
+
+/// A volume is about to be removed, and with it goes what was remembered of it.
+///
+/// # Errors
+/// What the file system reports.
+pub fn forget(files: &dyn Files, folder: &Path, first: u64) -> io::Result<()> {
+    let marker = marker(folder, first);
+    if files.exists(&marker) {
+        files.remove_file(&marker)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,291 @@
+//! The window: which games are sampled from, and where each of their trainable positions lies.
+//!
+//! It is measured in trainable positions. The oldest game is retired once the younger ones alone hold
+//! as many as the window should, so a full window never falls short of its size and exceeds it by less than one game.
+//! A game without trainable positions weighs one, so that such games cannot pile up.
+//!
+//! Positions have offsets that only grow: a game's begin where its elder's end. A uniform draw over
+//! positions is a number below the window's span, looked up by binary search.
+
+pub mod cache;
+pub mod held_out;
+pub mod sampler;
+pub mod uses_bound;
+
+use std::collections::{HashSet, VecDeque};
+
+use crate::window::held_out::Uses;
+
+/// A game in the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// Its sequence number.
+    pub sequence: u64,
+    /// Its trainable positions; 0 too where it cannot be read any more.
+    pub trainable: u32,
+    /// Its positions to validate on, of a game that is held out of training.
+    pub held_out: u32,
+    /// Bytes of its record.
+    pub bytes: u32,
+    /// The offset one beyond its positions.
+    end: u64,
+    span: u32,
+}
+
+/// The games that are sampled from, oldest first.
+#[derive(Debug)]
+pub struct Window {
+    slots: VecDeque<Slot>,
+    limit: u64,
+    begin: u64,
+    positions: u64,
+    held_out: u64,
+    bytes: u64,
+}
+
+impl Window {
+    /// An empty window for `limit` trainable positions.
+    pub fn new(limit: u64) -> Self {
+        Self {
+            slots: VecDeque::new(),
+            limit,
+            begin: 0,
+            positions: 0,
+            held_out: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Adds the youngest game, and retires what is too old by then; the retired games are gone from the window.
+    pub fn push(&mut self, sequence: u64, uses: impl Into<Uses>, bytes: u32) -> Vec<Slot> {
+        let Uses { trainable, held_out } = uses.into();
+        let span = trainable.max(1);
+        let end = self.end() + u64::from(span);
+        self.slots.push_back(Slot {
+            sequence,
+            trainable,
+            held_out,
+            bytes,
+            end,
+            span,
+        });
+        self.positions += u64::from(trainable);
+        self.held_out += u64::from(held_out);
+        self.bytes += u64::from(bytes);
+        let mut retired = Vec::new();
+        while let Some(oldest) = self.slots.front()
+            && end - oldest.end >= self.limit
+        {
+            self.begin = oldest.end;
+            self.positions -= u64::from(oldest.trainable);
+            self.held_out -= u64::from(oldest.held_out);
+            self.bytes -= u64::from(oldest.bytes);
+            retired.extend(self.slots.pop_front());
+        }
+        retired
+    }
+
+    /// Takes a game that cannot be read out of all draws; `false` where it was not in the window or known to be lost.
+    pub fn lose(&mut self, sequence: u64) -> bool {
+        let Ok(at) = self.slots.binary_search_by_key(&sequence, |slot| slot.sequence) else {
+            return false;
+        };
+        match self.slots.get_mut(at) {
+            Some(slot) if slot.trainable > 0 || slot.held_out > 0 => {
+                self.positions -= u64::from(slot.trainable);
+                self.held_out -= u64::from(slot.held_out);
+                (slot.trainable, slot.held_out) = (0, 0);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes games out for good, as if they had never been there; gives those that were.
+    pub fn delete(&mut self, sequences: &HashSet<u64>) -> Vec<Slot> {
+        let (gone, kept): (Vec<Slot>, Vec<Slot>) = std::mem::take(&mut self.slots)
+            .into_iter()
+            .partition(|slot| sequences.contains(&slot.sequence));
+        self.begin = 0;
+        self.positions = 0;
+        self.held_out = 0;
+        self.bytes = 0;
+        for mut slot in kept {
+            slot.end = self.end() + u64::from(slot.span);
+            self.positions += u64::from(slot.trainable);
+            self.held_out += u64::from(slot.held_out);
+            self.bytes += u64::from(slot.bytes);
+            self.slots.push_back(slot);
+        }
+        gone
+    }
+
+    /// Trainable positions in the window.
+    pub fn positions(&self) -> u64 {
+        self.positions
+    }
+
+    /// Positions in the window to validate on.
+    pub fn held_out(&self) -> u64 {
+        self.held_out
+    }
+
+    /// Games in the window.
+    pub fn games(&self) -> u64 {
+        self.slots.len() as u64
+    }
+
+    /// Bytes of the window's records.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The numbers that [`Window::at`] takes are below this.
+    pub fn span(&self) -> u64 {
+        self.end() - self.begin
+    }
+
+    /// The game and the number of its trainable position that a draw below [`Window::span`] falls on;
+    /// `None` where it falls on a game that has none (draw again).
+    pub fn at(&self, draw: u64) -> Option<(Slot, u32)> {
+        let offset = self.begin + draw;
+        let slot = self
+            .slots
+            .get(self.slots.partition_point(|slot| slot.end <= offset))?;
+        let position = offset - (slot.end - u64::from(slot.span));
+        (position < u64::from(slot.trainable)).then_some((*slot, position as u32))
+    }
+
+    /// Whether any draw from `draw` on falls on a position.
+    pub fn has_positions_from(&self, draw: u64) -> bool {
+        let offset = self.begin + draw;
+        let first = self.slots.partition_point(|slot| slot.end <= offset);
+        self.slots.range(first..).enumerate().any(|(at, slot)| {
+            // Of the first game only the later positions may be meant.
+            let before = if at == 0 {
+                offset.saturating_sub(slot.end - u64::from(slot.span))
+            } else {
+                0
+            };
+            before < u64::from(slot.trainable)
+        })
+    }
+
+    /// The games with sequence numbers from `from` on, oldest first.
+    pub fn from(&self, from: u64) -> impl DoubleEndedIterator<Item = &Slot> {
+        let begin = self.slots.partition_point(|slot| slot.sequence < from);
+        self.slots.range(begin..)
+    }
+
+    /// Whether this game is in the window.
+    pub fn holds(&self, sequence: u64) -> bool {
+        self.slots
+            .binary_search_by_key(&sequence, |slot| slot.sequence)
+            .is_ok()
+    }
+
+    /// The oldest and the youngest sequence number; `None` where the window is empty.
+    pub fn range(&self) -> Option<(u64, u64)> {
+        Some((self.slots.front()?.sequence, self.slots.back()?.sequence))
+    }
+
+    fn end(&self) -> u64 {
+        self.slots.back().map_or(self.begin, |slot| slot.end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Push(u32),
+        PushHeldOut(u32),
+        Lose(prop::sample::Index),
+        Delete(prop::sample::Index),
+    }
+
+    proptest! {
+        /// The model: a plain list of all games, and the rule in words.
+        #[test]
+        fn agrees_with_a_plain_list(
+            limit in 1u64..60,
+            steps in prop::collection::vec(
+                prop_oneof![
+                    8 => (0u32..12).prop_map(Step::Push),
+                    2 => (0u32..12).prop_map(Step::PushHeldOut),
+                    2 => any::<prop::sample::Index>().prop_map(Step::Lose),
+                    1 => any::<prop::sample::Index>().prop_map(Step::Delete),
+                ],
+                1..80,
+            ),
+        ) {
+            let mut window = Window::new(limit);
+            let mut model: Vec<(u64, u32, u32, u32)> = Vec::new(); // sequence, weight, trainable, held out
+            let mut next = 1;
+            for step in steps {
+                match step {
+                    Step::Push(_) | Step::PushHeldOut(_) => {
+                        let (trainable, held_out) = match step {
+                            Step::Push(trainable) => (trainable, 0),
+                            Step::PushHeldOut(held_out) => (0, held_out),
+                            _ => unreachable!(),
+                        };
+                        let retired = window.push(next, Uses { trainable, held_out }, 10);
+                        model.push((next, trainable.max(1), trainable, held_out));
+                        next += 3;
+                        let mut gone = Vec::new();
+                        while model[1..].iter().map(|game| u64::from(game.1)).sum::<u64>() >= limit {
+                            gone.push(model.remove(0).0);
+                        }
+                        prop_assert_eq!(retired.iter().map(|slot| slot.sequence).collect::<Vec<_>>(), gone);
+                    }
+                    Step::Lose(which) if !model.is_empty() => {
+                        let at = which.index(model.len());
+                        let game = &mut model[at];
+                        let had = std::mem::take(&mut game.2) + std::mem::take(&mut game.3) > 0;
+                        prop_assert_eq!(window.lose(game.0), had);
+                    }
+                    Step::Lose(_) => prop_assert!(!window.lose(1)),
+                    Step::Delete(which) if !model.is_empty() => {
+                        let game = model.remove(which.index(model.len()));
+                        let gone = window.delete(&HashSet::from([game.0, 0]));
+                        prop_assert_eq!(gone.iter().map(|slot| slot.sequence).collect::<Vec<_>>(), [game.0]);
+                    }
+                    Step::Delete(_) => prop_assert!(window.delete(&HashSet::from([1])).is_empty()),
+                }
+                let mut expected: Vec<(u64, u32)> =
+                    model.iter().flat_map(|game| (0..game.2).map(|position| (game.0, position))).collect();
+                let mut drawn: Vec<(u64, u32)> =
+                    (0..window.span()).filter_map(|draw| window.at(draw)).map(|(slot, position)| (slot.sequence, position)).collect();
+                expected.sort_unstable();
+                drawn.sort_unstable();
+                prop_assert_eq!(&drawn, &expected);
+                prop_assert_eq!(window.positions(), expected.len() as u64);
+                let held_out: u64 = model.iter().map(|game| u64::from(game.3)).sum();
+                prop_assert_eq!(window.held_out(), held_out);
+                prop_assert_eq!(window.games(), model.len() as u64);
+                prop_assert_eq!(window.bytes(), 10 * model.len() as u64);
+                prop_assert_eq!(window.range(), model.first().map(|first| (first.0, model[model.len() - 1].0)));
+                for (sequence, ..) in &model {
+                    prop_assert!(window.holds(*sequence));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_window_holds_at_least_its_size() {
+        let mut window = Window::new(100);
+        for sequence in 0..1000 {
+            window.push(sequence, 7 + (sequence % 5) as u32, 1);
+            if sequence > 20 {
+                assert!((100..111).contains(&window.positions()));
+            }
+        }
+        assert_eq!(window.from(995).count(), 5);
+        assert_eq!(window.from(0).next_back().unwrap().sequence, 999);
+    }
+}

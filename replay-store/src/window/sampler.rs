@@ -1,0 +1,328 @@
+//! Drawing positions, and making batches of them.
+//!
+//! Positions are drawn uniformly from the window, or by option
+//!
+//! - from its newest part, which grows with a power of all that was ever inserted ([`PowerLaw`]: KataGo's window), and
+//! - within each game more often where the search or the result was a surprise ([`Surprise`]: KataGo's surprise weighting, which
+//!   leaves every game the weight of its positions).
+//!
+//! Batch `k` of a seed is drawn by ChaCha8 keyed by the seed, on stream `k`: one 64-bit word for each draw,
+//! scaled to the window's span. So a batch is determined by (seed, number, window), whoever asks and whenever.
+
+use std::sync::Arc;
+
+use proto::v1::Batch;
+use rand::{RngCore as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+use crate::{record::decoded::Decoded, window::Window};
+
+/// Keeps the draws to measure by apart from others by the same seed.
+const MEASURING_DRAWS: u64 = 0x7661_6c69_6461_7465;
+
+/// How positions are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sampling {
+    /// Draw from the newest part only; `None`: from the whole window.
+    pub window: Option<PowerLaw>,
+    /// Draw surprising positions more often.
+    pub surprise: Surprise,
+}
+
+/// A window of `minimum · (1 + growth · ((N / minimum)^exponent − 1) / exponent)` positions after `N` were ever inserted
+/// (KataGo: growth 0.4, exponent 0.65 to 0.75): its oldest position only ever moves forward.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PowerLaw {
+    /// The window never is smaller.
+    pub minimum: u64,
+    /// Positions that it grows by for each inserted one, at first.
+    pub growth: f64,
+    /// 1 keeps growing so, less tapers off.
+    pub exponent: f64,
+}
+
+impl PowerLaw {
+    /// The window's size when `inserted` positions were ever inserted.
+    pub fn positions(&self, inserted: u64) -> u64 {
+        let minimum = self.minimum.max(1) as f64;
+        let times = (inserted as f64 / minimum).max(1.0);
+        let size = minimum * (1.0 + self.growth * (times.powf(self.exponent) - 1.0) / self.exponent);
+        // Never more than there is to draw from, so that a rounded size cannot matter.
+        (size.round() as u64).max(self.minimum)
+    }
+}
+
+/// Shares of a game's weight that go to its positions in proportion to their surprise, 0 to 1 together; the rest is
+/// spread evenly.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Surprise {
+    /// By how far the search moved away from the network's priors (`policy_surprises` of a record).
+    pub policy: f32,
+    /// By how far the result was from the root's value.
+    pub value: f32,
+}
+
+impl Surprise {
+    /// Whether all positions of a game weigh the same.
+    pub fn is_off(&self) -> bool {
+        self.policy <= 0.0 && self.value <= 0.0
+    }
+}
+
+/// A drawn position: the game, and the number of the position among its trainable ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pick {
+    /// The game's sequence number.
+    pub sequence: u64,
+    /// Which of its trainable positions, where all of a game weigh the same.
+    pub position: u32,
+    /// Which of them otherwise: a place in the game's own distribution.
+    pub within: u64,
+}
+
+/// Draws `count` positions, with replacement, from the newest `newest` of the window; `None` from a window that has
+/// none. With `within`, a place in each game's own distribution is drawn too.
+pub fn draw(
+    window: &Window,
+    newest: u64,
+    within: bool,
+    seed: u64,
+    number: u64,
+    count: usize,
+) -> Option<Vec<Pick>> {
+    if window.positions() == 0 {
+        return None;
+    }
+    let mut span = newest.clamp(1, window.span());
+    let mut oldest = window.span() - span;
+    if !window.has_positions_from(oldest) {
+        (span, oldest) = (window.span(), 0);
+    }
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    random.set_stream(number);
+    let mut picks = Vec::with_capacity(count);
+    while picks.len() < count {
+        let scaled = (u128::from(random.next_u64()) * u128::from(span)) >> 64;
+        if let Some((slot, position)) = window.at(oldest + scaled as u64) {
+            picks.push(Pick {
+                sequence: slot.sequence,
+                position,
+                within: if within { random.next_u64() } else { 0 },
+            });
+        }
+    }
+    Some(picks)
+}
+
+/// Which positions a network is measured by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measured {
+    /// Those of games that are held out of training.
+    HeldOut,
+    /// Those that training draws from.
+    Trained,
+}
+
+/// Draws `count` positions, with replacement, from all of the window, each as likely as any other; `None` from a window
+/// that has none.
+pub fn draw_to_measure(
+    window: &Window,
+    of: Measured,
+    seed: u64,
+    number: u64,
+    count: usize,
+) -> Option<Vec<Pick>> {
+    let seed = seed ^ MEASURING_DRAWS;
+    match of {
+        Measured::HeldOut => draw_held_out(window, seed, number, count),
+        Measured::Trained => draw(window, u64::MAX, false, seed, number, count),
+    }
+}
+
+fn draw_held_out(window: &Window, seed: u64, number: u64, count: usize) -> Option<Vec<Pick>> {
+    let mut end = 0;
+    let games: Vec<(u64, u64, u32)> = window
+        .from(0)
+        .filter(|slot| slot.held_out > 0)
+        .map(|slot| {
+            end += u64::from(slot.held_out);
+            (end, slot.sequence, slot.held_out)
+        })
+        .collect();
+    if end == 0 {
+        return None;
+    }
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    random.set_stream(number);
+    let picks = (0..count).filter_map(|_| {
+        let drawn = ((u128::from(random.next_u64()) * u128::from(end)) >> 64) as u64;
+        let &(end, sequence, positions) = games.get(games.partition_point(|&(end, ..)| end <= drawn))?;
+        let begin = end - u64::from(positions);
+        Some(Pick {
+            sequence,
+            position: (drawn - begin) as u32,
+            within: 0,
+        })
+    });
+    Some(picks.collect())
+}
+
+/// Puts the drawn positions together, in the order of the draw, with what auxiliary heads are trained towards where that is
+/// asked for; `games` are the picks' games.
+///
+/// `None` where a game does not have the position that was drawn, which no whole record brings about.
+pub fn assemble(picks: &[Pick], games: &[Arc<Decoded>], auxiliary: bool) -> Option<Batch> {
+    let (mut rows, mut visits) = (0, 0);
+    for (pick, game) in picks.iter().zip(games) {
+        let sizes = game.sizes(pick.position);
+        rows += sizes.0;
+        visits += sizes.1;
+    }
+    let count = picks.len();
+    let mut batch = Batch {
+        positions: count as u32,
+        rows: Vec::with_capacity(rows),
+        visit_counts: Vec::with_capacity(count),
+        visit_actions: Vec::with_capacity(visits),
+        visits: Vec::with_capacity(visits),
+        results: Vec::with_capacity(count),
+        root_values: Vec::with_capacity(count),
+        game_sequences: Vec::with_capacity(count),
+        plies: Vec::with_capacity(count),
+        ..Batch::default()
+    };
+    picks
+        .iter()
+        .zip(games)
+        .all(|(pick, game)| {
+            game.append(pick.position, pick.sequence, &mut batch)
+                && (!auxiliary || game.append_auxiliary(pick.position, &mut batch))
+        })
+        .then_some(batch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draw(window: &Window, seed: u64, number: u64, count: usize) -> Option<Vec<Pick>> {
+        super::draw(window, u64::MAX, false, seed, number, count)
+    }
+
+    /// KataGo's numbers: at 250,000 rows the window holds all, and at a hundred times as many its formula gives this.
+    #[test]
+    fn the_window_grows_by_the_power_law() {
+        let law = PowerLaw {
+            minimum: 250_000,
+            growth: 0.4,
+            exponent: 0.65,
+        };
+        assert_eq!(law.positions(0), 250_000);
+        assert_eq!(law.positions(250_000), 250_000);
+        let expected = 250_000.0 * (1.0 + 0.4 * (100f64.powf(0.65) - 1.0) / 0.65);
+        assert_eq!(law.positions(25_000_000), expected.round() as u64);
+        // The oldest position in it never comes back once it has left.
+        let mut oldest = 0;
+        for inserted in (250_000u64..30_000_000).step_by(100_003) {
+            let now = inserted - law.positions(inserted).min(inserted);
+            assert!(now >= oldest);
+            oldest = now;
+        }
+    }
+
+    #[test]
+    fn only_the_newest_part_is_drawn_from() {
+        let mut window = Window::new(1000);
+        for sequence in 1..=100 {
+            window.push(sequence, 10, 1);
+        }
+        let picks = super::draw(&window, 95, false, 1, 1, 5_000).unwrap();
+        let seen: std::collections::BTreeSet<(u64, u32)> =
+            picks.iter().map(|pick| (pick.sequence, pick.position)).collect();
+        assert_eq!(seen.len(), 95);
+        assert_eq!(seen.first(), Some(&(91, 5)));
+        // If nothing can be read in that part, the rest must do.
+        for sequence in 91..=100 {
+            window.lose(sequence);
+        }
+        assert!(
+            super::draw(&window, 95, false, 1, 1, 50)
+                .unwrap()
+                .iter()
+                .all(|pick| pick.sequence < 91)
+        );
+    }
+
+    fn window() -> Window {
+        let mut window = Window::new(1000);
+        for sequence in 1..60 {
+            window.push(sequence, (sequence % 7 * 9) as u32, 1);
+        }
+        window.lose(50);
+        window
+    }
+
+    /// Pearson's χ² over every position of the window: 5-σ bounds of its normal approximation.
+    #[test]
+    fn draws_are_uniform_over_positions() {
+        let window = window();
+        let cells = window.positions() as usize;
+        let mut counts = std::collections::HashMap::new();
+        let draws = cells * 200;
+        for number in 0..20 {
+            for pick in draw(&window, 11, number, draws / 20).unwrap() {
+                *counts.entry((pick.sequence, pick.position)).or_insert(0u32) += 1;
+            }
+        }
+        assert_eq!(counts.len(), cells, "every position is drawn, and no other");
+        let expected = (draws / 20 * 20) as f64 / cells as f64;
+        let chi2: f64 = counts
+            .values()
+            .map(|&count| (f64::from(count) - expected).powi(2) / expected)
+            .sum();
+        let freedom = (cells - 1) as f64;
+        let deviation = (chi2 - freedom) / (2.0 * freedom).sqrt();
+        assert!(
+            deviation.abs() < 5.0,
+            "χ² = {chi2} at {freedom} degrees of freedom"
+        );
+    }
+
+    #[test]
+    fn held_out_positions_are_drawn_apart() {
+        use crate::window::held_out::Uses;
+
+        let mut window = Window::new(1000);
+        for sequence in 1..=60u64 {
+            let is_held_out = sequence % 5 == 0;
+            let (trainable, held_out) = if is_held_out { (0, 3) } else { (4, 0) };
+            window.push(sequence, Uses { trainable, held_out }, 1);
+        }
+        let picks = draw_held_out(&window, 1, 1, 2_000).unwrap();
+        let seen: std::collections::BTreeSet<(u64, u32)> =
+            picks.iter().map(|pick| (pick.sequence, pick.position)).collect();
+        let all = (1..=12).flat_map(|game| (0..3).map(move |position| (5 * game, position)));
+        assert!(seen.into_iter().eq(all));
+        assert_eq!(draw_held_out(&window, 1, 1, 50).unwrap(), picks[..50]);
+        // And are never trained on.
+        let trained = draw(&window, 1, 1, 5_000).unwrap();
+        assert!(trained.iter().all(|pick| pick.sequence % 5 > 0));
+        window.lose(5);
+        assert!(
+            draw_held_out(&window, 1, 2, 500)
+                .unwrap()
+                .iter()
+                .all(|pick| pick.sequence > 5)
+        );
+        assert_eq!(draw_held_out(&Window::new(5), 1, 1, 1), None);
+    }
+
+    #[test]
+    fn a_batch_is_determined_by_seed_number_and_window() {
+        let window = window();
+        assert_eq!(draw(&window, 1, 2, 100), draw(&window, 1, 2, 100));
+        assert_ne!(draw(&window, 1, 2, 100), draw(&window, 1, 3, 100));
+        assert_ne!(draw(&window, 1, 2, 100), draw(&window, 2, 2, 100));
+        assert_eq!(draw(&Window::new(5), 1, 2, 100), None);
+    }
+}
