@@ -11,10 +11,10 @@ use std::{
 };
 
 use anyhow::Context as _;
+use config::{ConfigError, RunConfig};
 use games::{Game, registry};
 use parking_lot::Mutex;
 use service::{
-    config::{ConfigError, RunConfig},
     connect::{AddressError, Link},
     role::Work,
 };

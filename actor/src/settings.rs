@@ -1,7 +1,7 @@
 //! From the run's configuration to what a search takes, and the temperature of each move.
 
+use config::{self, SearchConfig, TemperatureStep};
 use search::{Alpha, FirstPlay, Noise, Reuse, Settings, SettingsError};
-use service::config::{self, SearchConfig, TemperatureStep};
 
 /// Memory that all trees of a process may take together; each game gets its share of it.
 const ALL_TREES: usize = 1 << 30;

@@ -7,9 +7,9 @@ use std::{
 };
 
 use checkpoints::{LATEST, MODEL, Manifest, Repository, manifest::SCHEMA, version::sha256_hex};
+use config::ConfigError;
 use games::{Game, RowLayout};
 use onnx::model::{MetadataError, metadata_of};
-use service::config::ConfigError;
 
 use crate::model_name::ModelName;
 
@@ -32,7 +32,7 @@ pub struct ModelFile {
     /// What its rows mean.
     pub layout: RowLayout,
     /// The search settings of the run that it was found in, where it was found in one.
-    pub search: Option<service::config::SearchConfig>,
+    pub search: Option<config::SearchConfig>,
 }
 
 /// A network that cannot be found or used.
@@ -165,8 +165,7 @@ impl ModelFile {
         }
         let config = path.join(RUN_CONFIG);
         if config.is_file() {
-            let run =
-                service::config::load(&config).map_err(|source| ModelError::Run { path: config, source })?;
+            let run = config::load(&config).map_err(|source| ModelError::Run { path: config, source })?;
             let store = &run.checkpoints.store;
             // Opening a store makes its folder; asking for a network should not.
             if !store.contains("://") && !Path::new(store).is_dir() {

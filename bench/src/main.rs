@@ -61,7 +61,7 @@ fn main() -> ExitCode {
 /// True if the error lies in the arguments.
 fn is_bad_usage(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
-        cause.is::<service::config::ConfigError>()
+        cause.is::<config::ConfigError>()
             || cause.is::<::games::registry::UnknownGame>()
             || cause.is::<::games::StartError>()
             || cause.is::<arena::SpecError>()

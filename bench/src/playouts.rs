@@ -19,6 +19,7 @@ use arena::{
     evaluator::{Counts, Source},
     network::{NetworkError, local::Opener},
 };
+use config::Provider;
 use games::{Game, registry};
 use inference_server::{
     backend::Backend,
@@ -30,7 +31,6 @@ use inference_server::{
 use onnx::Metadata;
 use search::{ApplyError, Counters, GameKey, Search, Settings};
 use serde::Serialize;
-use service::config::Provider;
 
 use super::{
     inference::{machine::Cores, positions::Positions},

@@ -1,6 +1,6 @@
 //! Reads the name of an execution provider from an argument.
 
-use service::config::Provider;
+use config::Provider;
 
 /// Reads a provider's name as `inference.provider` in `run.toml` spells it.
 ///

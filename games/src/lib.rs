@@ -69,5 +69,7 @@ pub mod value;
 pub use face::Face;
 pub use game::{Action, Drawn, Game, IllegalAction, Outcome, Player, StartError, Symmetry};
 pub use layout::{ClanRows, ConstantPlane, PlaneStack, PolicyHead, RowError, RowForm, RowLayout};
+#[doc(hidden)]
+pub use registry as catalogue;
 pub use symmetries::{OtherSide, RowSymmetries};
 pub use value::{FirstValue, MoverValue};

@@ -2,6 +2,7 @@
 
 use std::{fmt, path::PathBuf};
 
+use config::{InferenceConfig, Provider};
 use onnx::{legal::LEGAL, model::ROWS};
 use ort::{
     environment::Environment,
@@ -11,7 +12,6 @@ use ort::{
     },
     session::{Session, builder::SessionBuilder},
 };
-use service::config::{InferenceConfig, Provider};
 
 /// Legal actions that few positions exceed.
 const USUAL_LEGAL: usize = 64;

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use service::{door::Peer, telemetry::steps::Cause};
+use service::{listener::Peer, telemetry::steps::Cause};
 use tokio::{sync::oneshot, time::timeout_at};
 use tokio_util::sync::CancellationToken;
 

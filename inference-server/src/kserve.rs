@@ -23,7 +23,7 @@ use proto::inference::{
     ServerMetadataRequest, ServerMetadataResponse, ServerReadyRequest, ServerReadyResponse,
     grpc_inference_service_server::GrpcInferenceService, repository_index_response::ModelIndex,
 };
-use service::door::Peer;
+use service::listener::Peer;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 

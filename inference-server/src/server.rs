@@ -8,14 +8,14 @@ use std::{
 
 use anyhow::Context as _;
 use checkpoints::Repository;
+use config::RunConfig;
 use proto::{
     inference::grpc_inference_service_server::GrpcInferenceServiceServer,
     v1::evaluator_server::EvaluatorServer,
 };
 use service::{
-    config::RunConfig,
     connect::MAX_MESSAGE_BYTES,
-    door::Door,
+    listener::Door,
     role::Work,
     serve::{self, Drained},
 };

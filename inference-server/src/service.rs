@@ -5,7 +5,7 @@ use std::{pin::Pin, sync::Arc};
 use proto::v1::{
     DescribeModelRequest, EvaluateReply, EvaluateRequest, ModelDescription, evaluator_server::Evaluator,
 };
-use service::door::Peer;
+use service::listener::Peer;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 

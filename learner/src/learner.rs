@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use checkpoints::{Lease, Repository};
+use config::RunConfig;
 use games::RowSymmetries;
 use service::{
-    config::RunConfig,
     connect::{AddressError, Connector},
     role::Work,
 };

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use anyhow::{Context as _, bail};
-use service::config::{self, RunConfig};
+use config::{self, RunConfig};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 

@@ -7,8 +7,8 @@
 
 use std::{fs, io::Write, path::Path, process::ExitCode, time::Duration};
 
+use config::{Override, RunConfig};
 use service::{
-    config::{Override, RunConfig},
     role::{self, Role},
     serve,
 };

@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::Args;
-use service::config::{self, Override};
+use config::{self, Override};
 
 use launcher::up;
 

@@ -1,6 +1,6 @@
 //! Names of providers (what runs a network) as people type them: those of `inference.provider` in `run.toml`.
 
-use service::config::Provider;
+use config::Provider;
 
 /// The names that are offered.
 pub const NAMES: [&str; 6] = ["auto", "cpu", "openvino-f32", "openvino-bf16", "cuda", "tensorrt"];

@@ -47,7 +47,7 @@ pub struct Arguments {
     visits: u32,
     /// What runs a network in this process: auto, cpu, openvino-f32, openvino-bf16, cuda.
     #[arg(long, default_value = "auto", value_parser = provider::read)]
-    provider: service::config::Provider,
+    provider: config::Provider,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,

@@ -1,8 +1,8 @@
 //! Arguments that cannot be used: the process exits with 2 then, and with 1 where something else went wrong.
 
 use arena::{SpecError, model_name::NoModelName};
+use config::ConfigError;
 use games::{StartError, registry::UnknownGame};
-use service::config::ConfigError;
 
 pub use launcher::BadUsage;
 

@@ -9,10 +9,10 @@ use std::{
 };
 
 use anyhow::Context as _;
+use config::{RunConfig, SecurityConfig};
 use service::{
     backoff::Backoff,
-    config::{RunConfig, SecurityConfig},
-    door::Door,
+    listener::Door,
     role::Work,
     security::tokens::Right,
     serve::{Drained, listen, serve_health_beside, standard_routes},

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use service::config::RunConfig;
+use config::RunConfig;
 
 use crate::{
     log::volume::Engine,

@@ -63,7 +63,7 @@ impl<G: Game> Search<G> {
         check(evaluation, waiting.legal as usize)?;
         waiting.value = Some(evaluation.value.of_first(waiting.mover));
         if let Some(node) = waiting.node {
-            self.arena.evaluate(node, evaluation.priors, evaluation.value);
+            self.tree.evaluate(node, evaluation.priors, evaluation.value);
         }
         self.unanswered -= 1;
         if self.unanswered == 0 {
@@ -76,7 +76,7 @@ impl<G: Game> Search<G> {
     /// for it: their nodes are gray.
     pub fn abandon(&mut self) {
         if self.is_waiting() && self.counts_losses() {
-            self.arena.take_back(&self.paths);
+            self.tree.take_back(&self.paths);
         }
         self.leaves.clear();
         self.paths.clear();
@@ -85,7 +85,7 @@ impl<G: Game> Search<G> {
 
     fn back_up_all(&mut self) {
         if self.counts_losses() {
-            self.arena.take_back(&self.paths);
+            self.tree.take_back(&self.paths);
         }
         let discount = self.discount();
         let mut begin = 0;
@@ -93,10 +93,10 @@ impl<G: Game> Search<G> {
             let path = &self.paths[begin..leaf.path_end];
             begin = leaf.path_end;
             if let Some(node) = leaf.node {
-                self.arena.activate(node, self.generation);
+                self.tree.activate(node, self.generation);
             }
             if let (false, Some(value)) = (path.is_empty(), leaf.value) {
-                self.arena.back_up(path, value, discount);
+                self.tree.back_up(path, value, discount);
                 self.done += 1;
                 self.depths.note(path.len());
                 self.counters.visits += 1;

@@ -1,17 +1,17 @@
 //! Reclaiming the nodes that a re-root dropped, in place, in one forward pass.
 //!
-//! A re-root itself only moves the decision node. Dropped nodes stay until the arena has grown to twice what the last
+//! A re-root itself only moves the decision node. Dropped nodes stay until the tree has grown to twice what the last
 //! pass left (and a little): so a pass over `n` words is paid for by at least `n / 2` words written since the last one,
-//! a game moves no more nodes than it creates, and between two passes the arena holds at most twice what it kept and
-//! what one decision adds. Beyond that, a decision that found the arena full is followed by one pass over it.
+//! a game moves no more nodes than it creates, and between two passes the tree holds at most twice what it kept and
+//! what one decision adds. Beyond that, a decision that found the tree full is followed by one pass over it.
 
-use crate::arena::{Arena, CHILD, HEADER, MARK, NO_CHILD, NodeId};
+use crate::tree::{CHILD, HEADER, MARK, NO_CHILD, NodeId, Tree};
 
 /// No pass is worth while below this many words.
 const SMALL: usize = 1 << 14;
 
-impl Arena {
-    /// The size, in words, from which the next re-root calls [`Arena::compact`] if the last pass left `kept` words.
+impl Tree {
+    /// The size, in words, from which the next re-root calls [`Tree::compact`] if the last pass left `kept` words.
     pub(crate) fn next_compaction(kept: usize) -> usize {
         2 * kept + SMALL
     }

@@ -3,9 +3,9 @@
 use games::{Action, Game, MoverValue, Player};
 
 use crate::{
-    arena::TOTAL,
     draws::{Draws, GameKey, Purpose},
     search::Search,
+    tree::TOTAL,
 };
 
 /// What is known of a decision: what a game record keeps. All lists are in the order of `actions`.
@@ -39,7 +39,7 @@ impl<G: Game> Search<G> {
         let mover = self.state.to_move();
         let root = self.root;
         if self.is_over() {
-            let value = self.arena.result(root).seen_by(mover);
+            let value = self.tree.result(root).seen_by(mover);
             return Decision {
                 mover,
                 actions: Vec::new(),
@@ -52,10 +52,10 @@ impl<G: Game> Search<G> {
                 solution: None,
             };
         }
-        let evaluation = self.arena.evaluation(root);
+        let evaluation = self.tree.evaluation(root);
         let first = self.selector.first_value(evaluation.get());
         let visits = self.root_visits().to_vec();
-        let totals: Vec<f32> = self.arena.floats(root, TOTAL).take(visits.len()).collect();
+        let totals: Vec<f32> = self.tree.floats(root, TOTAL).take(visits.len()).collect();
         let values = totals
             .iter()
             .zip(&visits)
@@ -66,8 +66,8 @@ impl<G: Game> Search<G> {
         let value = (f64::from(evaluation.get()) + all) / (1.0 + count);
         Decision {
             mover,
-            actions: self.arena.actions(root).collect(),
-            priors: self.arena.priors(root).take(visits.len()).collect(),
+            actions: self.tree.actions(root).collect(),
+            priors: self.tree.priors(root).take(visits.len()).collect(),
             searched_priors: self.root_priors.clone(),
             visits,
             values,
@@ -97,7 +97,7 @@ impl<G: Game> Search<G> {
             weights = self.root_priors.iter().map(|&prior| f64::from(prior)).collect();
         }
         let edge = drawn(&weights, temperature, self.key, self.ply)?;
-        self.arena.actions(self.root).nth(edge)
+        self.tree.actions(self.root).nth(edge)
     }
 }
 

@@ -3,9 +3,9 @@
 use games::{Action, FirstValue, Game, Player, Symmetry};
 
 use crate::{
-    arena::{Kind, MOST_OUT, NodeId, Step},
     leaf::{Gathered, LeafId, LeafRequest},
     search::{Search, end_of},
+    tree::{Kind, MOST_OUT, NodeId, Step},
 };
 
 /// A leaf that is out.
@@ -36,14 +36,14 @@ impl<G: Game> Search<G> {
         self.gather += 1;
         self.leaves.clear();
         self.paths.clear();
-        match self.arena.kind(self.root, self.generation) {
+        match self.tree.kind(self.root, self.generation) {
             Kind::Terminal => {}
             Kind::Empty => {
                 self.path.clear();
                 self.counters.root_evaluations += 1;
                 self.replay();
                 self.legal.clear();
-                self.legal.extend(self.arena.actions(self.root));
+                self.legal.extend(self.tree.actions(self.root));
                 self.send_out(Some(self.root), &mut give);
             }
             Kind::Gray | Kind::Active if self.solution.is_proven => {}
@@ -67,16 +67,16 @@ impl<G: Game> Search<G> {
     fn traverse(&mut self, give: &mut impl FnMut(LeafRequest<'_, G>)) -> bool {
         let Some(end) = self.descend() else {
             // Nobody has been there.
-            if self.arena.is_full() && self.is_out_unstored() {
+            if self.tree.is_full() && self.is_out_unstored() {
                 return false;
             }
             return self.grow(give);
         };
-        match self.arena.kind(end, self.generation) {
+        match self.tree.kind(end, self.generation) {
             Kind::Terminal => {
                 self.counters.terminal_visits += 1;
-                self.note_end(self.arena.result(end));
-                self.back_up_now(self.arena.result(end));
+                self.note_end(self.tree.result(end));
+                self.back_up_now(self.tree.result(end));
             }
             Kind::Empty => {
                 if self.leaves.iter().any(|leaf| leaf.node == Some(end)) {
@@ -84,13 +84,13 @@ impl<G: Game> Search<G> {
                 }
                 self.replay();
                 self.legal.clear();
-                self.legal.extend(self.arena.actions(end));
+                self.legal.extend(self.tree.actions(end));
                 self.send_out(Some(end), give);
             }
             Kind::Gray | Kind::Active => {
                 self.counters.gray_visits += 1;
-                self.arena.activate(end, self.generation);
-                self.back_up_now(self.arena.evaluation(end).of_first(self.arena.mover(end)));
+                self.tree.activate(end, self.generation);
+                self.back_up_now(self.tree.evaluation(end).of_first(self.tree.mover(end)));
             }
         }
         true
@@ -105,12 +105,12 @@ impl<G: Game> Search<G> {
         loop {
             let edge = self
                 .selector
-                .select(&self.arena, node, priors, any_out, &mut self.ties);
+                .select(&self.tree, node, priors, any_out, &mut self.ties);
             priors = &[];
             let step = Step { node, edge };
             self.path.push(step);
-            node = self.arena.child(step)?;
-            if self.arena.kind(node, self.generation) != Kind::Active {
+            node = self.tree.child(step)?;
+            if self.tree.kind(node, self.generation) != Kind::Active {
                 return Some(node);
             }
         }
@@ -121,7 +121,7 @@ impl<G: Game> Search<G> {
         self.replay();
         let node = match end_of(&self.scratch, &mut self.legal) {
             Some(outcome) => {
-                let node = self.arena.push_terminal(outcome.value());
+                let node = self.tree.push_terminal(outcome.value());
                 self.counters.terminal_visits += 1;
                 self.note_end(outcome.value());
                 self.back_up_now(outcome.value());
@@ -129,14 +129,14 @@ impl<G: Game> Search<G> {
             }
             None => {
                 let least = self.least_left();
-                let node = self.arena.push_empty(self.scratch.to_move(), &self.legal, least);
+                let node = self.tree.push_empty(self.scratch.to_move(), &self.legal, least);
                 self.counters.unstored += u64::from(node.is_none());
                 self.send_out(node, give);
                 node
             }
         };
         if let (Some(node), Some(&step)) = (node, self.path.last()) {
-            self.arena.set_child(step, node);
+            self.tree.set_child(step, node);
         }
         true
     }
@@ -152,12 +152,12 @@ impl<G: Game> Search<G> {
     fn replay(&mut self) {
         self.scratch.clone_from(&self.state);
         for &step in &self.path {
-            self.scratch.play_legal(self.arena.action(step));
+            self.scratch.play_legal(self.tree.action(step));
         }
     }
 
     fn back_up_now(&mut self, value: FirstValue) {
-        self.arena.back_up(&self.path, value, self.discount());
+        self.tree.back_up(&self.path, value, self.discount());
         self.done += 1;
         self.depths.note(self.path.len());
         self.counters.visits += 1;
@@ -166,7 +166,7 @@ impl<G: Game> Search<G> {
     /// The leaf at the end of the path goes out; its state is in `scratch`, its legal actions in `legal`.
     fn send_out(&mut self, node: Option<NodeId>, give: &mut impl FnMut(LeafRequest<'_, G>)) {
         if self.counts_losses() {
-            self.arena.send_out(&self.path);
+            self.tree.send_out(&self.path);
         }
         self.paths.extend_from_slice(&self.path);
         let id = LeafId {

@@ -15,15 +15,15 @@
 //! | [`leaf`] | what is asked and answered: [`LeafRequest`], [`Evaluation`], [`ApplyError`] |
 //! | [`drive`](mod@drive) | a decision in one call, for evaluators that answer at once |
 //! | [`decision`] | what the search found, and the choice of an action by temperature |
-//! | [`line`](mod@line) | the most visited line; prolonging a search |
+//! | [`principal_variation`] | the most visited line; prolonging a search |
 //! | [`draws`] | the seeded generator: nothing else is random |
 //! | [`noise`] | Dirichlet noise for the decision node |
 //! | [`counters`] | visits, fresh evaluations, gray and terminal visits, told apart |
-//! | `arena`, `compact`, `select` | nodes and edge statistics in memory, reclaiming them, choosing an edge |
+//! | `tree`, `compact`, `puct` | nodes and edge statistics in memory, reclaiming them, choosing an edge |
 
-mod arena;
 mod compact;
-mod select;
+mod puct;
+mod tree;
 
 pub mod apply;
 pub mod counters;
@@ -32,8 +32,8 @@ pub mod draws;
 pub mod drive;
 pub mod gather;
 pub mod leaf;
-pub mod line;
 pub mod noise;
+pub mod principal_variation;
 pub mod search;
 pub mod settings;
 pub mod solution;
@@ -43,7 +43,7 @@ pub use counters::Counters;
 pub use decision::Decision;
 pub use draws::{Draws, GameKey, Purpose};
 pub use leaf::{Evaluation, Gathered, LeafId, LeafRequest};
-pub use line::Depths;
+pub use principal_variation::Depths;
 pub use search::Search;
 pub use settings::{Alpha, FirstPlay, Noise, Reuse, Settings, SettingsError};
 

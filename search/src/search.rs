@@ -3,15 +3,15 @@
 use games::{Action, Game, IllegalAction, Outcome};
 
 use crate::{
-    arena::{Arena, Kind, MOST_ACTIONS, NodeId, Step, VISITS},
     counters::Counters,
     draws::{Draws, GameKey, Purpose},
     gather::Leaf,
-    line::Depths,
     noise,
-    select::Selector,
+    principal_variation::Depths,
+    puct::Selector,
     settings::{Reuse, Settings},
     solution::Solution,
+    tree::{Kind, MOST_ACTIONS, NodeId, Step, Tree, VISITS},
 };
 
 /// The search of one game, from its first state on.
@@ -26,7 +26,7 @@ pub struct Search<G: Game> {
     pub(crate) state: G,
     /// Where paths are replayed: nodes hold no states.
     pub(crate) scratch: G,
-    pub(crate) arena: Arena,
+    pub(crate) tree: Tree,
     pub(crate) root: NodeId,
     /// Which decision's statistics count. Never 0.
     pub(crate) generation: u32,
@@ -55,9 +55,9 @@ pub struct Search<G: Game> {
 impl<G: Game> Search<G> {
     /// Begins with a decision at `root`. Out-of-range settings are not refused here: see [`Settings::check`].
     pub fn new(root: G, settings: Settings, key: GameKey) -> Self {
-        const { assert!(G::ACTIONS <= MOST_ACTIONS, "the arena packs actions") };
+        const { assert!(G::ACTIONS <= MOST_ACTIONS, "the tree packs actions") };
         let mut search = Self {
-            arena: Arena::new(&settings, G::PLAYERS == 1 && settings.max_share > 0.0),
+            tree: Tree::new(&settings, G::PLAYERS == 1 && settings.max_share > 0.0),
             selector: Selector::new(&settings, G::LOWEST_VALUE),
             scratch: root.clone(),
             state: root,
@@ -79,7 +79,7 @@ impl<G: Game> Search<G> {
             path: Vec::new(),
             legal: Vec::new(),
             counters: Counters::default(),
-            next_compaction: Arena::next_compaction(0),
+            next_compaction: Tree::next_compaction(0),
             solution: Solution::default(),
         };
         search.plant();
@@ -117,9 +117,9 @@ impl<G: Game> Search<G> {
     /// What was done since the game began, and the tree's size.
     pub fn counters(&self) -> Counters {
         Counters {
-            nodes: u64::from(self.arena.nodes()),
-            bytes_used: 4 * self.arena.words() as u64,
-            bytes: self.arena.bytes() as u64,
+            nodes: u64::from(self.tree.nodes()),
+            bytes_used: 4 * self.tree.words() as u64,
+            bytes: self.tree.bytes() as u64,
             ..self.counters
         }
     }
@@ -139,10 +139,10 @@ impl<G: Game> Search<G> {
         {
             Some(child) => {
                 self.root = child;
-                if self.arena.words() >= self.next_compaction || self.arena.is_full() {
-                    self.root = self.arena.compact(child);
-                    self.counters.moved += u64::from(self.arena.nodes());
-                    self.next_compaction = Arena::next_compaction(self.arena.words());
+                if self.tree.words() >= self.next_compaction || self.tree.is_full() {
+                    self.root = self.tree.compact(child);
+                    self.counters.moved += u64::from(self.tree.nodes());
+                    self.next_compaction = Tree::next_compaction(self.tree.words());
                 }
             }
             None => self.plant(),
@@ -152,20 +152,20 @@ impl<G: Game> Search<G> {
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.arena.kind(self.root, self.generation) == Kind::Terminal
+        self.tree.kind(self.root, self.generation) == Kind::Terminal
     }
 
     /// Draws the decision node's priors, once it is evaluated, and opens it.
     pub(crate) fn open_root(&mut self) {
         if !matches!(
-            self.arena.kind(self.root, self.generation),
+            self.tree.kind(self.root, self.generation),
             Kind::Gray | Kind::Active
         ) {
             return;
         }
-        self.arena.activate(self.root, self.generation);
+        self.tree.activate(self.root, self.generation);
         self.root_priors.clear();
-        self.root_priors.extend(self.arena.priors(self.root));
+        self.root_priors.extend(self.tree.priors(self.root));
         if let Some(settings) = self.settings.noise {
             let mut draws = Draws::new(self.key, self.ply, Purpose::Noise);
             noise::mix(settings, &mut draws, &mut self.root_priors);
@@ -177,12 +177,12 @@ impl<G: Game> Search<G> {
 
     /// Starts an empty tree at the decision node's state.
     fn plant(&mut self) {
-        self.arena.clear();
-        self.next_compaction = Arena::next_compaction(0);
+        self.tree.clear();
+        self.next_compaction = Tree::next_compaction(0);
         let node = match end_of(&self.state, &mut self.legal) {
-            Some(outcome) => self.arena.push_terminal(outcome.value()),
+            Some(outcome) => self.tree.push_terminal(outcome.value()),
             None => self
-                .arena
+                .tree
                 .push_empty(self.state.to_move(), &self.legal, self.state.least_actions_left()),
         };
         self.root = node.unwrap_or(NodeId(0));
@@ -202,8 +202,8 @@ impl<G: Game> Search<G> {
     }
 
     fn child_by(&self, action: Action) -> Option<NodeId> {
-        let edge = self.arena.actions(self.root).position(|legal| legal == action)?;
-        self.arena.child(Step {
+        let edge = self.tree.actions(self.root).position(|legal| legal == action)?;
+        self.tree.child(Step {
             node: self.root,
             edge: edge as u32,
         })
@@ -214,7 +214,7 @@ impl<G: Game> Search<G> {
         if self.root_priors.is_empty() {
             &[]
         } else {
-            self.arena.column(self.root, VISITS)
+            self.tree.column(self.root, VISITS)
         }
     }
 }

@@ -113,7 +113,7 @@ pub struct SettingsError {
 
 impl Settings {
     /// The most leaves one gather can hand out.
-    pub const MAX_LEAVES: u32 = crate::arena::MOST_OUT;
+    pub const MAX_LEAVES: u32 = crate::tree::MOST_OUT;
     /// The most traversals of one decision: beyond, sums of values in single precision grow coarse.
     pub const MAX_TRAVERSALS: u32 = 1 << 22;
 

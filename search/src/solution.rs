@@ -7,8 +7,8 @@
 use games::{Action, FirstValue, Game};
 
 use crate::{
-    arena::{Kind, NodeId, Step},
     search::Search,
+    tree::{Kind, NodeId, Step},
 };
 
 /// The best outcome of a one-player game.
@@ -73,15 +73,12 @@ impl<G: Game> Search<G> {
             return;
         }
         let Self {
-            solution,
-            path,
-            arena,
-            ..
+            solution, path, tree, ..
         } = self;
         solution.actions.clear();
         solution
             .actions
-            .extend(path.iter().map(|&step| arena.action(step)));
+            .extend(path.iter().map(|&step| tree.action(step)));
         solution.next_proof = 0;
     }
 
@@ -100,13 +97,13 @@ impl<G: Game> Search<G> {
         if actions == 0 {
             return true;
         }
-        match self.arena.kind(node, self.generation) {
-            Kind::Terminal => self.arena.result(node).get() < SOLVED,
-            _ if self.arena.least(node) >= actions => true,
+        match self.tree.kind(node, self.generation) {
+            Kind::Terminal => self.tree.result(node).get() < SOLVED,
+            _ if self.tree.least(node) >= actions => true,
             // One action is enough only for who is there already.
             _ if actions == 1 => true,
-            _ => (0..self.arena.edges(node) as u32).all(|edge| {
-                let child = self.arena.child(Step { node, edge });
+            _ => (0..self.tree.edges(node) as u32).all(|edge| {
+                let child = self.tree.child(Step { node, edge });
                 child.is_some_and(|child| self.needs_at_least(child, actions - 1))
             }),
         }

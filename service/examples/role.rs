@@ -4,10 +4,8 @@
 
 use std::process::ExitCode;
 
-use service::{
-    config::{Override, RunConfig},
-    role::{self, Role},
-};
+use config::{Override, RunConfig};
+use service::role::{self, Role};
 use tokio_util::sync::CancellationToken;
 
 fn main() -> ExitCode {

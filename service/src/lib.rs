@@ -2,13 +2,11 @@
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | [`config`] | `run.toml`: sections, defaults, overrides, checking, the commented template |
 //! | [`role`] | the `main` of a role's binary: arguments, logs, metrics page, signals, exit codes |
 //! | [`connect`] | lazily connecting links to other roles, spread over all servers of a name |
 //! | [`security`] | TLS, tokens, rights |
-//! | [`door`] | which connections a server lets in |
+//! | [`listener`] | which connections a server lets in |
 //! | [`serve`] | the same server settings everywhere, health, reflection, draining with a deadline |
-//! | [`shards`] | which of several replay stores a game belongs to |
 //! | [`backoff`] | how long to wait before the next attempt |
 //! | [`metrics_page`] | the Prometheus page: build, process, histogram buckets |
 //! | [`contain`](mod@contain) | panics of others' code that are expected, and answered |
@@ -17,15 +15,13 @@
 //! | [`figures`] | figures over time as files: JSON lines, TensorBoard |
 
 pub mod backoff;
-pub mod config;
 pub mod connect;
 pub mod contain;
-pub mod door;
 pub mod figures;
+pub mod listener;
 pub mod metrics_page;
 pub mod process;
 pub mod role;
 pub mod security;
 pub mod serve;
-pub mod shards;
 pub mod telemetry;

@@ -12,12 +12,12 @@ use tonic::{service::Routes, transport::Server};
 use tonic_health::{ServingStatus, server::HealthReporter};
 
 use crate::{
-    config::SecurityConfig,
     connect::{CONNECTION_WINDOW_BYTES, KEEP_ALIVE_TIMEOUT, STREAM_WINDOW_BYTES},
-    door::Door,
+    listener::Door,
     security::SecurityError,
     telemetry,
 };
+use config::SecurityConfig;
 
 /// Once its age is reached, a connection's open streams get this long to end.
 const AGE_GRACE: Duration = Duration::from_secs(30);

@@ -12,9 +12,9 @@ pub mod rules;
 pub mod search;
 
 use ::search::{GameKey, Settings, SettingsError};
+use config::SearchConfig;
 use games::{Game, StartError};
 use proto::v1;
-use service::config::SearchConfig;
 
 use crate::{GameId, settings::search_settings};
 

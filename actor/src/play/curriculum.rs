@@ -9,11 +9,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use config::ProblemsConfig;
 use games::{Drawn, Game};
 use parking_lot::Mutex;
 use search::{Draws, GameKey, Purpose};
 use serde::{Deserialize, Serialize};
-use service::config::ProblemsConfig;
 
 use crate::spool::durable;
 

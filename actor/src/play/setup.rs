@@ -1,8 +1,8 @@
 //! What all games of an actor have in common, worked out once from the run's configuration.
 
+use config::{RunConfig, TemperatureStep};
 use games::{Game, StartError};
 use search::{Settings, SettingsError};
-use service::config::{RunConfig, TemperatureStep};
 
 use crate::settings::search_settings;
 

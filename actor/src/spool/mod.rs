@@ -32,10 +32,10 @@ use std::{
     time::Duration,
 };
 
+use config::shards::Shards;
 use parking_lot::{Condvar, Mutex};
 use prost::Message as _;
 use proto::v1::Game;
-use service::shards::Shards;
 use tokio::sync::Notify;
 
 use crate::GameId;

@@ -4,10 +4,10 @@ use actor::check::{
     rules,
     search::{Answer, Followed, Question, follow},
 };
+use config::Reuse;
 use games::Game as _;
 use prost::bytes::Bytes;
 use proto::v1::{EvaluateRequest, Game};
-use service::config::Reuse;
 
 use crate::{
     evaluator_server::{Server, answer},

@@ -37,7 +37,7 @@ pub struct Client {
 
 impl Client {
     fn start(address: &str, answer_within: Duration) -> Self {
-        let link = service::connect::link(address, &service::config::SecurityConfig::default());
+        let link = service::connect::link(address, &config::SecurityConfig::default());
         Self::over(link.unwrap(), answer_within)
     }
 

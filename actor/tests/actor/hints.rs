@@ -3,11 +3,9 @@
 
 use std::{io, sync::Arc, time::Duration};
 
+use config::SecurityConfig;
 use hyper_util::rt::TokioIo;
-use service::{
-    config::SecurityConfig,
-    connect::{self, Link, credentials::Credentials},
-};
+use service::connect::{self, Link, credentials::Credentials};
 use tokio::time::Instant;
 use tokio_stream::StreamExt as _;
 use tonic::service::interceptor::InterceptedService;

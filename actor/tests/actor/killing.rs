@@ -7,8 +7,8 @@ use std::{
 };
 
 use actor::spool::Spool;
+use config::shards::Shards;
 use games::{Game as _, paco_sako::PacoSako};
-use service::shards::Shards;
 
 use crate::{
     config,
@@ -52,7 +52,7 @@ async fn a_killed_actor_goes_on_under_its_name_and_no_game_comes_twice_or_under_
     config.search.visits = 3;
     config.search.max_actions = 12;
     let path = folder.path().join("run.toml");
-    std::fs::write(&path, service::config::template(&config)).unwrap();
+    std::fs::write(&path, config::template(&config)).unwrap();
     let start = || {
         Command::new(env!("CARGO_BIN_EXE_minuet-actor"))
             .arg("--config")

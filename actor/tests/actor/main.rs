@@ -25,7 +25,7 @@ use std::{
 };
 
 use actor::{Actor, ActorError, evaluator, metrics::Metrics, spool::sender};
-use service::config::RunConfig;
+use config::RunConfig;
 use tokio_util::sync::CancellationToken;
 
 use tictactoe::TicTacToe;

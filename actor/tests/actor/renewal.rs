@@ -7,13 +7,11 @@ use std::{
     time::Duration,
 };
 
+use config::{Plaintext, SecurityConfig};
 use parking_lot::Mutex;
-use service::{
-    config::{Plaintext, SecurityConfig},
-    connect::{
-        Connector, Link,
-        balance::{Pace, Resolve, Resolved},
-    },
+use service::connect::{
+    Connector, Link,
+    balance::{Pace, Resolve, Resolved},
 };
 
 use crate::{

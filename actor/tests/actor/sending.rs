@@ -8,8 +8,8 @@ use std::{
 };
 
 use actor::spool::Spool;
+use config::shards::Shards;
 use proto::v1::Game;
-use service::shards::Shards;
 
 use crate::{
     config,

@@ -71,7 +71,7 @@ async fn a_second_actor_in_the_same_spool_is_refused() {
 #[tokio::test]
 async fn what_cannot_be_played_is_said_at_once() {
     let folder = tempfile::tempdir().unwrap();
-    let wrong = |change: fn(&mut service::config::RunConfig)| {
+    let wrong = |change: fn(&mut config::RunConfig)| {
         let mut config = config(folder.path(), "127.0.0.1:1", "127.0.0.1:1");
         change(&mut config);
         start(config).end()

@@ -3,6 +3,7 @@
 
 use std::{path::Path, sync::Arc};
 
+use config::Provider;
 use inference_server::{
     backend::Backend,
     buckets::Buckets,
@@ -10,7 +11,6 @@ use inference_server::{
     model::Model,
     reply::softmax,
 };
-use service::config::Provider;
 
 use super::{Answers, Description, Network, NetworkError, Questions};
 use crate::model_file::ModelFile;

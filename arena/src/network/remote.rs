@@ -2,16 +2,14 @@
 
 use std::{io, time::Duration};
 
+use config::{ConfigError, SecurityConfig, security_from_environment};
 use games::RowLayout;
 use parking_lot::Mutex;
 use proto::{
     priors,
     v1::{DescribeModelRequest, EvaluateRequest, evaluator_client::EvaluatorClient},
 };
-use service::{
-    config::{ConfigError, SecurityConfig, security_from_environment},
-    connect::{self, AddressError, Link, MAX_MESSAGE_BYTES},
-};
+use service::connect::{self, AddressError, Link, MAX_MESSAGE_BYTES};
 use tokio::runtime::Runtime;
 use tonic::Status;
 

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use actor::cache::Cache;
-use service::config::{Provider, SearchConfig, SecurityConfig};
+use config::{Provider, SearchConfig, SecurityConfig};
 
 use super::PlayerError;
 use crate::{

@@ -16,9 +16,9 @@
 
 use std::{fmt, str::FromStr};
 
+use config::SearchConfig;
 use search::{FirstPlay, Reuse, Settings};
 use serde::{Deserialize, Serialize};
-use service::config::SearchConfig;
 
 use crate::model_name::ModelName;
 

@@ -7,11 +7,11 @@ use std::{
 };
 
 use checkpoints::version::sha256_hex;
+use config::{RatingConfig, RatingScale, RunConfig};
 use games::{
     Face,
     registry::{self, Visitor},
 };
-use service::config::{RatingConfig, RatingScale, RunConfig};
 
 use super::RatingError;
 use crate::{

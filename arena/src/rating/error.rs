@@ -2,8 +2,8 @@
 
 use std::{io, path::PathBuf};
 
+use config::ConfigError;
 use games::registry::UnknownGame;
-use service::config::ConfigError;
 
 use crate::{
     matches::{FolderError, MatchError, OpeningError, PlanError},

@@ -42,15 +42,12 @@ use std::{
     path::Path,
 };
 
+use config::{ConfigError, RunConfig};
 use games::{
     Game,
     registry::{self, Visitor},
 };
-use service::{
-    backoff::Backoff,
-    config::{ConfigError, RunConfig},
-    role::Work,
-};
+use service::{backoff::Backoff, role::Work};
 use tokio_util::sync::CancellationToken;
 
 use rater::Rater;

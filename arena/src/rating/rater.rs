@@ -11,8 +11,9 @@ use std::{
 };
 
 use checkpoints::{BEST, CANDIDATE, Error, LATEST, Repository, Version};
+use config::RunConfig;
 use parking_lot::Mutex;
-use service::{backoff::Backoff, config::RunConfig};
+use service::backoff::Backoff;
 use tokio_util::sync::CancellationToken;
 
 use super::{

@@ -5,9 +5,9 @@ use std::path::Path;
 use arena::players::{NetworkOptions, Networks};
 use bytes::Bytes;
 use checkpoints::{Draft, LATEST, MODEL, Repository, Version};
+use config::{Provider, RunConfig, template};
 use games::Game;
 use onnx::{Input, Metadata, TowerShape, TowerWeights};
-use service::config::{Provider, RunConfig, template};
 
 /// The file of a network for `G`.
 pub fn file<G: Game>(seed: u64) -> Vec<u8> {

@@ -6,9 +6,9 @@ use std::{
 };
 
 use arena::{Limits, Player, Spec, Thinker, players::Networks, players::thinker::Ended};
+use config::{Provider, RunConfig};
 use games::{Game, connect_four::ConnectFour, othello::Othello};
 use search::{Decision, GameKey};
-use service::config::{Provider, RunConfig};
 use tokio_util::sync::CancellationToken;
 
 use super::common;

@@ -20,10 +20,10 @@ use arena::{
     players::{NetworkOptions, Networks},
 };
 use clap::builder::PossibleValuesParser;
+use config::Provider;
 use games::{Game, connect_four::ConnectFour};
 use search::{Decision, Settings};
 use serde::Serialize;
-use service::config::Provider;
 
 use self::positions::{PHASES, Position};
 use super::report;

@@ -8,13 +8,13 @@ use std::{
 };
 
 use anyhow::Context as _;
+use config::Override;
 use inference_server::{
     backend::{Backend, Settings},
     buckets::Buckets,
     loader::{File, Loader},
     runner::Batch,
 };
-use service::config::Override;
 
 use super::{
     Arguments,
@@ -90,7 +90,7 @@ pub fn work(model: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     // As the server does, which reads the same file.
     let file = std::env::var_os("MINUET_CONFIG").map(PathBuf::from);
     let named: Override = format!("inference.provider={provider}").parse()?;
-    let settings = service::config::load_with(file.as_deref(), &[named])?.inference;
+    let settings = config::load_with(file.as_deref(), &[named])?.inference;
     let loader = Loader::new(
         environment,
         Settings::from(&settings),

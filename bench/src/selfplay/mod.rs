@@ -18,11 +18,9 @@ mod team;
 use std::{thread, time::Duration};
 
 use anyhow::ensure;
+use config::{Override, RunConfig};
 use serde::Serialize;
-use service::{
-    config::{Override, RunConfig},
-    role::Role,
-};
+use service::role::Role;
 
 use super::report;
 use sample::Sample;

@@ -3,9 +3,9 @@
 use anyhow::Context as _;
 use bytes::Bytes;
 use checkpoints::{Draft, MODEL, Repository};
+use config::RunConfig;
 use games::{Game, RowLayout, registry};
 use onnx::Metadata;
-use service::config::RunConfig;
 
 /// The weights' seed: every benchmark runs the same network.
 const SEED: u64 = 1;

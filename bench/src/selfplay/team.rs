@@ -11,11 +11,9 @@ use std::{
 };
 
 use anyhow::{Context as _, bail, ensure};
+use config::{RunConfig, load_with, template};
 use proto::v1::{DescribeModelRequest, ModelDescription, evaluator_client::EvaluatorClient};
-use service::{
-    config::{RunConfig, load_with, template},
-    role::Role,
-};
+use service::role::Role;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 

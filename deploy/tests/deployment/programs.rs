@@ -8,11 +8,9 @@ use std::{
 };
 
 use clap::Parser as _;
+use config::{self, Override, RunConfig};
 use regex::Regex;
-use service::{
-    config::{self, Override, RunConfig},
-    role::{Arguments, Role},
-};
+use service::role::{Arguments, Role};
 
 use crate::{
     files::{OVERLAYS, all, documents, folder, rendered, text},

@@ -1,7 +1,7 @@
 //! What a request asks, and who asks it, whatever protocol it came by.
 
 use proto::v1::EvaluateRequest;
-use service::{door::Peer, telemetry::steps::Cause};
+use service::{listener::Peer, telemetry::steps::Cause};
 use tokio::time::Instant;
 
 /// Whose turn it is: batches are shared out among clients, of which every connection is one.

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use config::SecurityConfig;
 use games::RowLayout;
 use inference_server::{
     backend::Backend,
@@ -31,8 +32,7 @@ use proto::{
     v1::evaluator_server::EvaluatorServer,
 };
 use service::{
-    config::SecurityConfig,
-    door::Door,
+    listener::Door,
     serve::{self, Drained, ServeError},
 };
 use tokio::{net::TcpListener, task::JoinHandle};

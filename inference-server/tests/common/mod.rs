@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use checkpoints::{Draft, LATEST, MODEL, Repository, Version};
+use config::{Provider, RunConfig};
 use games::{ConstantPlane, PlaneStack, RowForm, RowLayout};
 use onnx::{Input, Metadata, TowerShape, TowerWeights};
 use proto::{
@@ -17,7 +18,6 @@ use proto::{
         evaluator_client::EvaluatorClient,
     },
 };
-use service::config::{Provider, RunConfig};
 use tempfile::TempDir;
 use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle};
 use tokio_stream::wrappers::ReceiverStream;

@@ -1,9 +1,9 @@
 //! The usual beginning of a test: a small network, published, and a server that answers with it.
 
 use checkpoints::Version;
+use config::RunConfig;
 use games::RowLayout;
 use onnx::{Input, TowerWeights};
-use service::config::RunConfig;
 
 use super::{Server, Store, file, small, tower};
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use config::SecurityConfig;
 use proto::{
     inference::{
         ModelInferRequest, RepositoryIndexRequest, RepositoryModelUnloadRequest,
@@ -9,10 +10,7 @@ use proto::{
     },
     v1::{DescribeModelRequest, evaluator_client::EvaluatorClient},
 };
-use service::{
-    config::SecurityConfig,
-    connect::{self, Link},
-};
+use service::connect::{self, Link};
 use tonic::Code;
 use tonic_reflection::pb::v1::{
     ServerReflectionRequest, server_reflection_client::ServerReflectionClient,

@@ -407,7 +407,7 @@ async fn a_provider_that_is_not_there_is_an_error_at_start() {
     }
     let store = Store::new();
     let server = Server::start(&store, |config| {
-        config.inference.provider = service::config::Provider::Cuda;
+        config.inference.provider = config::Provider::Cuda;
     })
     .await;
     let ended = tokio::time::timeout(PATIENCE, server.task)

@@ -1,6 +1,6 @@
 //! Changing single values of a `run.toml` and nothing else in it: comments, order and everything a person wrote stay.
 
-use service::config::{self, ConfigError, Override, RunConfig};
+use config::{self, ConfigError, Override, RunConfig};
 
 /// A file that cannot be changed by a line at a time.
 #[derive(Debug, thiserror::Error)]

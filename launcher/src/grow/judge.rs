@@ -24,8 +24,8 @@ use arena::{
     statistics::{EloModel, Sprt, SprtSettings, Verdict},
 };
 use checkpoints::{CANDIDATE, LATEST, Repository, Version};
+use config::RunConfig;
 use parking_lot::Mutex;
-use service::config::RunConfig;
 use tokio::task::JoinHandle;
 
 use super::said::Said;

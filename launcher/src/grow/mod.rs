@@ -28,8 +28,8 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use checkpoints::{LATEST, Manifest, Repository, Version};
+use config::{self, Override, RunConfig};
 use futures::StreamExt as _;
-use service::config::{self, Override, RunConfig};
 
 use self::{
     judge::{Judge, Judgement},

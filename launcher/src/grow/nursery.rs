@@ -16,8 +16,8 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
+use config::Override;
 use serde::{Deserialize, Serialize};
-use service::config::Override;
 
 use crate::{
     BadUsage,

@@ -7,10 +7,8 @@ use std::{
     time::Duration,
 };
 
-use service::{
-    config::{Override, RunConfig},
-    role::Role,
-};
+use config::{Override, RunConfig};
+use service::role::Role;
 use tokio::{
     sync::{Mutex, mpsc},
     task::JoinSet,

@@ -16,9 +16,9 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use checkpoints::{Draft, LATEST, LeaseTimes, MODEL, Manifest, OPTIMIZER, Repository, Version, WEIGHTS};
+use config::{self, Override};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use service::config::{self, Override};
 
 use super::{edit, nursery};
 use crate::up::folder::{CONFIG, write_whole};

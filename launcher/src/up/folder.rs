@@ -20,7 +20,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use service::config::{self, ConfigError, Override, RunConfig};
+use config::{self, ConfigError, Override, RunConfig};
 
 /// The configuration's name in a run's folder.
 pub const CONFIG: &str = "run.toml";

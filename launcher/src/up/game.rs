@@ -2,14 +2,14 @@
 //! so that a slip is found here and not by four roles.
 
 use arena::rating::RatingError;
+use config::{
+    ConfigError, FirstPlay, GameConfig, LearnerConfig, ModelConfig, ProblemsConfig, Reuse, RunConfig,
+    SearchConfig,
+};
 use games::{
     Game,
     generator::GeneratorGame,
     registry::{self, Visitor},
-};
-use service::config::{
-    ConfigError, FirstPlay, GameConfig, LearnerConfig, ModelConfig, ProblemsConfig, Reuse, RunConfig,
-    SearchConfig,
 };
 
 /// `[game]` of a new run of the game called `name`: every rule is written out with its default.

@@ -38,7 +38,7 @@ use std::{
 };
 
 use anyhow::Context;
-use service::config::{GameConfig, Override};
+use config::{GameConfig, Override};
 
 /// Arguments of `minuet up`.
 #[derive(clap::Args)]

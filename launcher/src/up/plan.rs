@@ -9,10 +9,8 @@
 
 use std::{io, net::SocketAddr, num::NonZero, time::Duration};
 
-use service::{
-    config::{Override, RunConfig},
-    role::Role,
-};
+use config::{Override, RunConfig};
+use service::role::Role;
 
 use super::{
     folder::{FolderError, RunFolder},
@@ -279,7 +277,7 @@ mod tests {
             .filter(|argument| *argument != "--set")
             .map(|text| text.parse().unwrap())
             .collect();
-        service::config::load_with(Some(&parent.path().join("run.toml")), &overrides).unwrap()
+        config::load_with(Some(&parent.path().join("run.toml")), &overrides).unwrap()
     }
 
     #[test]

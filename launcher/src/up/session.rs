@@ -6,7 +6,7 @@ use std::{
 };
 
 use checkpoints::Manifest;
-use service::config::RunConfig;
+use config::RunConfig;
 use tokio::time::Instant;
 
 use super::{

@@ -6,11 +6,11 @@
 
 use std::collections::BTreeMap;
 
+use config::ValueHead;
 use games::{OtherSide, RowLayout, RowSymmetries};
 use proto::v1;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use service::config::ValueHead;
 
 use crate::{
     data::{clans::ClanSamples, packing::Packing, policies::Policies},

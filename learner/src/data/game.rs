@@ -1,12 +1,12 @@
 //! What the learner knows of the game: its rows' layout, and some positions to prove the first export on.
 
+use config::GameConfig;
 use games::{
     Game, OtherSide, RowLayout, RowSymmetries, StartError, Symmetry,
     registry::{self, UnknownGame, Visitor},
 };
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;
-use service::config::GameConfig;
 
 /// Longest random game that positions are taken from, in actions.
 const LONGEST: usize = 200;

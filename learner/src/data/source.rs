@@ -9,11 +9,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use config::LearnerConfig;
 use parking_lot::Mutex;
 use proto::v1::{Batch, Purpose, SampleRequest, StatsRequest, replay_store_client::ReplayStoreClient};
 use service::{
     backoff::Backoff,
-    config::LearnerConfig,
     connect::{Link, MAX_MESSAGE_BYTES},
 };
 use tokio::sync::mpsc;

@@ -5,12 +5,12 @@
 //! begins as the identity (Goyal et al., 2017); the heads' last layers begin small, so that the first policy is nearly
 //! uniform and the first value in the middle. In layers over one-hot planes only as many inputs count as can be 1.
 
+use config::ValueHead;
 use games::layout::SQUARES;
 use onnx::FishEyeShape;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution as _, Normal};
-use service::config::ValueHead;
 
 use super::{NetworkShape, PolicyShape, TowerShape};
 

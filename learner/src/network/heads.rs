@@ -4,8 +4,8 @@
 //! The fully connected layers always compute in f32: they cost next to nothing, and a value rounded to 8 bits would be a
 //! coarse one.
 
+use config::ValueHead;
 use onnx::{PolicyHead as FoldedPolicy, ValueHead as FoldedValue};
-use service::config::ValueHead;
 use tch::{Kind, Tensor};
 
 use super::{

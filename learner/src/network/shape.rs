@@ -2,13 +2,13 @@
 
 use std::fmt;
 
+use config::{LearnerConfig, ModelConfig, ValueHead};
 use games::{
     ClanRows, PlaneStack, PolicyHead, RowForm, RowLayout, generator::expansion::EMBEDDING_ROWS,
     layout::SQUARES,
 };
 use onnx::FishEyeShape;
 use serde::{Deserialize, Serialize};
-use service::config::{LearnerConfig, ModelConfig, ValueHead};
 
 /// Channels between the tower and a dense policy's linear layer.
 const POLICY_CHANNELS: u32 = 32;

@@ -1,7 +1,6 @@
 //! Where training runs: the CPU with so many threads, or a GPU that is really there.
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
-use service::config;
 use tch::Device;
 
 /// The part of libtorch that knows GPUs. This program is linked without it, so that machines without a GPU need none of it.

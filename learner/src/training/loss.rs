@@ -10,7 +10,7 @@
 //! 0, where a sigmoid is flat: by squared error a network that has learned to say 0 would learn next to nothing from the few
 //! positions that are worth something.
 
-use service::config::LearnerConfig;
+use config::LearnerConfig;
 use tch::{Kind, Reduction, Tensor};
 
 use crate::{

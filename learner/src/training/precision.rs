@@ -6,7 +6,6 @@
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
-use service::config;
 use tch::Kind;
 
 use crate::{

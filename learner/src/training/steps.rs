@@ -10,12 +10,12 @@ use std::{
 };
 
 use anyhow::Context as _;
+use config::{self, Override, RunConfig};
 use games::{RowForm, RowLayout, RowSymmetries};
 use proto::v1;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
-use service::config::{self, Override, RunConfig};
 
 use crate::{
     data::{

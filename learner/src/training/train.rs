@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use config::LearnerConfig;
 use games::RowLayout;
 use serde::{Deserialize, Serialize};
-use service::config::LearnerConfig;
 use tch::{Device, Kind, Tensor};
 
 use crate::{

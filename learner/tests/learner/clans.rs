@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::common::{clans, model, settings, trainer};
+use config::{LearnerConfig, Optimizer};
 use games::{
     Game as _,
     generator::{GeneratorGame, Position, moves::MOVES},
@@ -23,7 +24,6 @@ use learner::{
 };
 use onnx::fish_eye::{self, recursive};
 use proto::v1;
-use service::config::{LearnerConfig, Optimizer};
 use tch::Device;
 
 /// Largest difference from the definition, as a share of the range or of 1.

@@ -1,6 +1,7 @@
 //! The vectorised expansion equals the reference, and packing refuses what makes no sense.
 
 use crate::common::{layout, packer, row, stack, wire_batch};
+use config::GameConfig;
 use games::{PlaneStack, RowForm, RowLayout};
 use learner::{
     data::{
@@ -12,7 +13,6 @@ use learner::{
 };
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha20Rng;
-use service::config::GameConfig;
 use tch::Device;
 
 fn check(layout: &RowLayout, rows: &[u32]) {

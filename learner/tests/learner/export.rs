@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::common::{batch, batch_for, layout, model, settings, trainer};
+use config::{LearnerConfig, ModelConfig, ValueHead};
 use games::RowLayout;
 use learner::{
     network::{Folded, NetworkShape},
@@ -15,7 +16,6 @@ use learner::{
 use onnx::{Input, Metadata, PolicyHead, TowerWeights, proto::ModelProto};
 use proptest::prelude::*;
 use prost::Message as _;
-use service::config::{LearnerConfig, ModelConfig, ValueHead};
 
 /// Some steps, so that no normalisation is the identity and no block is empty.
 fn trained(layout: &RowLayout, model: &ModelConfig) -> Trainer {

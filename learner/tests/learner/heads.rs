@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::common::{all_heads, batch, batch_for, layout, model, packer, settings, trainer, wire_batch};
+use config::{LearnerConfig, ModelConfig, ValueHead};
 use games::{
     Game, OtherSide, RowSymmetries, Symmetry, chess::Chess, connect_four::ConnectFour, othello::Othello,
     paco_sako::PacoSako,
@@ -26,7 +27,6 @@ use onnx::{Input, Metadata};
 use proto::v1;
 use rand::{Rng as _, SeedableRng as _, seq::IndexedRandom as _};
 use rand_chacha::ChaCha20Rng;
-use service::config::{LearnerConfig, ModelConfig, ValueHead};
 
 /// The first and the last report of so many steps on one batch.
 fn by_heart(trainer: &mut Trainer, actions: u32, steps: usize) -> [StepReport; 2] {

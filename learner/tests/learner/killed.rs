@@ -8,7 +8,7 @@ use std::{
 };
 
 use checkpoints::{LATEST, Manifest, Repository};
-use service::config::{RunConfig, template};
+use config::{RunConfig, template};
 
 use crate::common::{
     all_heads,

@@ -12,7 +12,7 @@ use crate::common::{
     store::{self, State},
 };
 use checkpoints::{LATEST, LeaseTimes, Manifest, WEIGHTS};
-use service::config::{GameConfig, Precision};
+use config::{GameConfig, Precision};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 

@@ -1,6 +1,7 @@
 //! Steps: they learn, they repeat, they go on exactly where they stopped, and they refuse what is not finite.
 
 use crate::common::{all_heads, batch, batch_for, layout, model, settings, trainer};
+use config::{LearnerConfig, ModelConfig, Optimizer};
 use learner::{
     publishing::snapshot::{Snapshot, SnapshotError},
     torch::tensor_files,
@@ -9,7 +10,6 @@ use learner::{
         validation::{Measured, Validation},
     },
 };
-use service::config::{LearnerConfig, ModelConfig, Optimizer};
 
 fn train(trainer: &mut Trainer, numbers: std::ops::Range<u64>) {
     for number in numbers {

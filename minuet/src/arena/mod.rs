@@ -19,12 +19,12 @@ use arena::{
     statistics::{EloModel, Sprt, SprtSettings},
 };
 use clap::builder::PossibleValuesParser;
+use config::Provider;
 use games::{
     Face,
     registry::{self, Visitor},
 };
 use indicatif::{ProgressBar, ProgressStyle};
-use service::config::Provider;
 
 use setup::Setup;
 

@@ -57,7 +57,7 @@ pub struct Arguments {
     ascii: bool,
     /// What runs a network in this process: auto, cpu, openvino-f32, openvino-bf16, cuda.
     #[arg(long, default_value = "auto", value_parser = provider::read)]
-    provider: service::config::Provider,
+    provider: config::Provider,
     /// The seed of the opponent's draws.
     #[arg(long, default_value_t = 1)]
     seed: u64,

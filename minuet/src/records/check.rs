@@ -6,11 +6,11 @@ use actor::check::{
     Problem, Unplayable, rules,
     search::{FollowError, Followed, follow},
 };
+use config::Provider;
 use games::{Game, registry};
 use inference_server::{backend::Backend, model::Model};
 use proto::v1;
 use serde_json::json;
-use service::config::Provider;
 
 use super::{
     hex,

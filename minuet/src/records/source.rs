@@ -7,16 +7,14 @@ use std::{
 };
 
 use anyhow::Context as _;
+use config::shards::Shards;
+use config::{self, RunConfig, SecurityConfig};
 use proto::v1::{
     ExportRequest, Game, GameFilter, GameSummary, GetGameRequest, ListGamesRequest, StatsRequest, StoredGame,
     replay_store_client::ReplayStoreClient,
 };
 use replay_store::settings::{MAX_LISTED, Settings};
-use service::{
-    config::{self, RunConfig, SecurityConfig},
-    connect::{self, Link, MAX_MESSAGE_BYTES},
-    shards::Shards,
-};
+use service::connect::{self, Link, MAX_MESSAGE_BYTES};
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tonic::Code;

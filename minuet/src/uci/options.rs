@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, time::Duration};
 
-use service::config::Provider;
+use config::Provider;
 
 use crate::provider;
 

@@ -12,10 +12,10 @@ use std::{
 
 use bytes::Bytes;
 use checkpoints::{BEST, CANDIDATE, Draft, LATEST, MODEL, Repository, Version};
+use config::{Provider, RunConfig, template};
 use games::{Game, RowLayout, connect_four::ConnectFour};
 use onnx::{Input, Metadata, PolicyHead, TowerShape, TowerWeights};
 use serde_json::{Value, json};
-use service::config::{Provider, RunConfig, template};
 use tokio_util::sync::CancellationToken;
 
 use crate::disk::Small;

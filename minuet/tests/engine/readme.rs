@@ -7,9 +7,9 @@ use std::{
 };
 
 use checkpoints::{Draft, LATEST, MODEL, Repository, Version};
+use config::{Provider, RunConfig};
 use games::{Game as _, RowLayout, Symmetry, connect_four::ConnectFour};
 use onnx::{Input, Metadata, TowerShape, TowerWeights};
-use service::config::{Provider, RunConfig};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 

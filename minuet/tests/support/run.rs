@@ -9,9 +9,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use config::shards::Shards;
 use proto::v1::{GameSummary, ListGamesRequest, replay_store_client::ReplayStoreClient};
 use serde_json::Value;
-use service::shards::Shards;
 
 /// Far beyond what any machine needs: a test that waits this long hangs.
 const PATIENCE: Duration = Duration::from_secs(300);

@@ -151,18 +151,18 @@ proptest! {
 }
 
 fn no_loss_is_left(search: &Search<TreeGame<2>>) {
-    use crate::arena::{ACTION, NodeId, leaves_out};
+    use crate::tree::{ACTION, NodeId, leaves_out};
     let mut at = 0;
-    while at < search.arena.words() {
+    while at < search.tree.words() {
         let node = NodeId(at as u32);
         assert!(
             search
-                .arena
+                .tree
                 .column(node, ACTION)
                 .iter()
                 .all(|&word| leaves_out(word) == 0)
         );
-        at += crate::arena::HEADER + search.arena.columns * search.arena.edges(node);
+        at += crate::tree::HEADER + search.tree.columns * search.tree.edges(node);
     }
 }
 

@@ -7,7 +7,7 @@ use games::{Game, MoverValue};
 use super::TreeGame;
 use crate::{
     Reuse, Search,
-    arena::{ACTION, Kind, NodeId, PRIOR, Step, TOTAL, VISITS},
+    tree::{ACTION, Kind, NodeId, PRIOR, Step, TOTAL, VISITS},
 };
 
 /// Walks all nodes below the decision node and checks that counts add up, that no virtual loss is left, and that
@@ -32,32 +32,32 @@ fn node<const PLAYERS: u8>(
     is_root: bool,
     seen: &mut HashSet<u32>,
 ) {
-    let arena = &search.arena;
+    let tree = &search.tree;
     assert!(seen.insert(at.0), "two edges lead to one node");
-    let kind = arena.kind(at, search.generation);
+    let kind = tree.kind(at, search.generation);
     let mut legal = Vec::new();
     state.legal_actions(&mut legal);
     if kind == Kind::Terminal {
         assert!(legal.is_empty());
         let result = state.outcome().map_or(0.0, |outcome| outcome.value().get());
-        assert_eq!(arena.result(at).get(), result);
+        assert_eq!(tree.result(at).get(), result);
         return;
     }
-    assert_eq!(arena.mover(at), state.mover);
+    assert_eq!(tree.mover(at), state.mover);
     // An action's word is the action alone: no virtual loss is left.
-    assert_eq!(arena.column(at, ACTION), legal);
+    assert_eq!(tree.column(at, ACTION), legal);
     if kind != Kind::Empty {
         let (priors, value) = state.evaluation();
         assert_eq!(
-            arena.floats(at, PRIOR).collect::<Vec<_>>(),
+            tree.floats(at, PRIOR).collect::<Vec<_>>(),
             priors,
             "noise in the tree"
         );
-        assert_eq!(arena.evaluation(at), value);
+        assert_eq!(tree.evaluation(at), value);
     }
-    let visits = arena.column(at, VISITS);
+    let visits = tree.column(at, VISITS);
     let sum: u32 = visits.iter().sum();
-    assert_eq!(arena.sum_of_visits(at), sum);
+    assert_eq!(tree.sum_of_visits(at), sum);
     if is_root && search.settings.reuse != Reuse::Keep && kind == Kind::Active {
         assert_eq!(sum, search.done);
     }
@@ -66,14 +66,14 @@ fn node<const PLAYERS: u8>(
             node: at,
             edge: edge as u32,
         };
-        let Some(child) = arena.child(step) else {
+        let Some(child) = tree.child(step) else {
             continue;
         };
         let mut below = state.clone();
         below.play_legal(action);
         node(search, child, &below, false, seen);
         if kind == Kind::Active {
-            let total = arena.floats(at, TOTAL).nth(edge).unwrap();
+            let total = tree.floats(at, TOTAL).nth(edge).unwrap();
             edge_adds_up(search, step, child, visits, total);
         }
     }
@@ -87,25 +87,25 @@ fn edge_adds_up<const PLAYERS: u8>(
     visits: u32,
     total: f32,
 ) {
-    let arena = &search.arena;
-    let mover = arena.mover(step.node);
+    let tree = &search.tree;
+    let mover = tree.mover(step.node);
     let discount = if PLAYERS == 1 {
         search.settings.discount
     } else {
         1.0
     };
-    let expected = match arena.kind(child, search.generation) {
+    let expected = match tree.kind(child, search.generation) {
         Kind::Empty | Kind::Gray => {
             assert_eq!(visits, 0);
             0.0
         }
-        Kind::Terminal => arena.result(child).seen_by(mover).get() * visits as f32,
+        Kind::Terminal => tree.result(child).seen_by(mover).get() * visits as f32,
         Kind::Active => {
-            assert_eq!(visits, 1 + arena.sum_of_visits(child));
-            let below: f32 = arena.floats(child, TOTAL).sum();
-            let own = arena.evaluation(child).get() + below;
+            assert_eq!(visits, 1 + tree.sum_of_visits(child));
+            let below: f32 = tree.floats(child, TOTAL).sum();
+            let own = tree.evaluation(child).get() + below;
             MoverValue::new(own)
-                .of_first(arena.mover(child))
+                .of_first(tree.mover(child))
                 .seen_by(mover)
                 .get()
         }

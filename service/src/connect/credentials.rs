@@ -13,10 +13,10 @@ use tonic::{
 };
 
 use crate::{
-    config::SecurityConfig,
     security::{Named, SecurityError, tokens::bearer},
     telemetry,
 };
+use config::SecurityConfig;
 
 /// How old a token may be before its file is read again.
 const AGE: Duration = Duration::from_secs(30);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{CommandFactory, FromArgMatches, Parser, ValueEnum};
 
-use crate::config::Override;
+use config::Override;
 
 /// What a role's binary is started with.
 #[derive(Clone, Debug, Parser)]

@@ -20,7 +20,7 @@
 mod arguments;
 mod logging;
 mod probe;
-mod stop;
+mod shutdown;
 
 use std::{path::Path, process::ExitCode, time::Duration};
 
@@ -28,11 +28,8 @@ use anyhow::Context;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    config::{ConfigError, RunConfig, load_with},
-    metrics_page, serve,
-    telemetry::Telemetry,
-};
+use crate::{metrics_page, serve, telemetry::Telemetry};
+use config::{ConfigError, RunConfig, load_with};
 
 pub use arguments::{Arguments, LogFormat};
 
@@ -207,9 +204,9 @@ fn run_to_end(role: Role, arguments: &Arguments, config: RunConfig, run: Run) ->
         .context("cannot start the runtime")?;
     let ended = runtime.block_on(async {
         let shutdown = CancellationToken::new();
-        stop::on_signals(shutdown.clone())?;
+        shutdown::on_signals(shutdown.clone())?;
         if arguments.supervised {
-            stop::when_stdin_closes(shutdown.clone())?;
+            shutdown::when_stdin_closes(shutdown.clone())?;
         }
         let metrics = role.metrics(&config);
         if !metrics.is_empty() {

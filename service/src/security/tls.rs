@@ -14,7 +14,7 @@ use tokio_rustls::rustls::{
 use tonic::transport::{Certificate, ClientTlsConfig, Identity};
 
 use super::{Named, SecurityError};
-use crate::config::SecurityConfig;
+use config::SecurityConfig;
 
 /// What HTTP/2 over TLS is called.
 const HTTP2: &[u8] = b"h2";

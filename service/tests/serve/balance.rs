@@ -2,13 +2,11 @@
 
 use std::{collections::BTreeMap, io, net::SocketAddr, sync::Arc, time::Duration};
 
+use config::{Plaintext, SecurityConfig};
 use parking_lot::Mutex;
-use service::{
-    config::{Plaintext, SecurityConfig},
-    connect::{
-        Connector, Link,
-        balance::{Pace, Resolve, Resolved},
-    },
+use service::connect::{
+    Connector, Link,
+    balance::{Pace, Resolve, Resolved},
 };
 use tonic::Code;
 

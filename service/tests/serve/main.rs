@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod balance;
-mod door;
+mod listener;
 mod pki;
 mod tls;
 mod tokens;
@@ -11,10 +11,10 @@ mod traces;
 
 use std::time::Duration;
 
+use config::SecurityConfig;
 use service::{
-    config::SecurityConfig,
     connect::{self, Link},
-    door::Door,
+    listener::Door,
     serve::{self, Drained},
 };
 use tokio_util::sync::CancellationToken;

@@ -1,6 +1,7 @@
 //! TLS and mutual TLS over real sockets, with certificates that are right, and wrong in every way.
 
-use service::{config::SecurityConfig, connect};
+use config::SecurityConfig;
+use service::connect;
 use tonic::Code;
 
 use crate::{NAME, behind, check, pki::Authority};
@@ -130,7 +131,7 @@ async fn files_that_cannot_be_used_are_named() {
             key: key.into(),
             ..SecurityConfig::default()
         };
-        service::door::Door::new(&config, |_| None)
+        service::listener::Door::new(&config, |_| None)
             .unwrap_err()
             .to_string()
     };

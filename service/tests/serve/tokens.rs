@@ -1,9 +1,7 @@
 //! Tokens over real sockets.
 
-use service::{
-    config::SecurityConfig,
-    connect::{self, Link},
-};
+use config::SecurityConfig;
+use service::connect::{self, Link};
 use tonic::Code;
 use tonic_reflection::pb::v1::{
     ServerReflectionRequest, server_reflection_client::ServerReflectionClient,

@@ -1,6 +1,6 @@
 //! Which stage limits the run, said in words with the number that shows it.
 
-use service::config::RunConfig;
+use config::RunConfig;
 
 use super::Summary;
 

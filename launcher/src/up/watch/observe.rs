@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
+use config::shards::Shard;
 use futures::{StreamExt, future::join_all, stream::FuturesUnordered};
 use proto::v1::{
     DescribeModelRequest, ModelDescription, StatsReply, StatsRequest, evaluator_client::EvaluatorClient,
@@ -11,7 +12,6 @@ use service::{
     connect::{self, AddressError, Link},
     process::{self, Usage},
     role::Role,
-    shards::Shard,
 };
 use tokio::time::Instant;
 use tonic_health::pb::{

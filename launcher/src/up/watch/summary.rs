@@ -1,7 +1,8 @@
 //! The run's figures at one moment, stage by stage in the order that a position travels.
 
+use config::RunConfig;
 use serde::Serialize;
-use service::{config::RunConfig, role::Role};
+use service::role::Role;
 
 use super::{
     history::History,

@@ -14,7 +14,6 @@ pub mod schedule;
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
-use service::config;
 use tch::Tensor;
 
 use crate::{

@@ -5,7 +5,7 @@
 
 use std::f64::consts::PI;
 
-use service::config::{Cooldown, LearnerConfig};
+use config::{Cooldown, LearnerConfig};
 
 /// The learning rate of a step, counted from 0.
 pub fn learning_rate(config: &LearnerConfig, step: u64) -> f64 {

@@ -5,6 +5,7 @@ pub mod clans;
 pub mod run;
 pub mod store;
 
+use config::{LearnerConfig, ModelConfig, ValueHead};
 use games::{OtherSide, PlaneStack, RowForm, RowLayout, RowSymmetries, layout::ConstantPlane};
 use learner::{
     data::batches::{HostBatch, Packer},
@@ -14,7 +15,6 @@ use learner::{
 use proto::v1;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;
-use service::config::{LearnerConfig, ModelConfig, ValueHead};
 use tch::Device;
 
 /// Sparse planes, constant planes and a plane of ones, not in the tensor's order.

@@ -4,7 +4,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use checkpoints::{LATEST, Manifest, Repository};
-use service::config::{LearnerConfig, Precision, RunConfig};
+use config::{LearnerConfig, Precision, RunConfig};
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 

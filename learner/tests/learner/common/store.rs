@@ -9,6 +9,7 @@ use std::{
     },
 };
 
+use config::GameConfig;
 use futures::Stream;
 use games::RowLayout;
 use learner::data::game::TrainingGame;
@@ -19,7 +20,6 @@ use proto::v1::{
 };
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;
-use service::config::GameConfig;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, transport::server::TcpIncoming};

@@ -17,7 +17,7 @@ use crate::{log::files::Files, log::frame::Id, log::ledger::Ledger};
 use database::Database;
 use log::Log;
 
-pub use service::config::ReplayEngine as Engine;
+pub use config::ReplayEngine as Engine;
 
 /// What a volume did instead of its work.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -128,7 +128,7 @@ mod tests {
                 let found = comment(section, key).unwrap_or_default();
                 assert!(
                     found.len() > 10,
-                    "`{section}.{key}` needs a comment in service/src/config"
+                    "`{section}.{key}` needs a comment in config/src"
                 );
                 assert!(
                     !found.contains("[`"),

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use config::{Plaintext, SecurityConfig};
 use service::{
-    config::{Plaintext, SecurityConfig},
     connect,
-    door::Door,
+    listener::Door,
     serve::{self, ServeError},
 };
 use tokio::{

@@ -3,8 +3,8 @@
 use games::{Action, Game};
 
 use crate::{
-    arena::{Kind, NodeId, Step, VISITS},
     search::Search,
+    tree::{Kind, NodeId, Step, VISITS},
 };
 
 /// How far a decision's traversals have gone.
@@ -53,9 +53,9 @@ impl<G: Game> Search<G> {
     pub fn principal_variation(&self, first: Option<Action>) -> Vec<Action> {
         let mut line = Vec::new();
         let mut node = self.root;
-        while matches!(self.arena.kind(node, self.generation), Kind::Active) {
+        while matches!(self.tree.kind(node, self.generation), Kind::Active) {
             let edge = match first.filter(|_| line.is_empty()) {
-                Some(first) => self.arena.actions(node).position(|action| action == first),
+                Some(first) => self.tree.actions(node).position(|action| action == first),
                 None => self.most_visited(node),
             };
             let Some(edge) = edge else { break };
@@ -63,8 +63,8 @@ impl<G: Game> Search<G> {
                 node,
                 edge: edge as u32,
             };
-            line.push(self.arena.action(step));
-            match self.arena.child(step) {
+            line.push(self.tree.action(step));
+            match self.tree.child(step) {
                 Some(child) => node = child,
                 None => break,
             }
@@ -74,8 +74,8 @@ impl<G: Game> Search<G> {
 
     fn most_visited(&self, node: NodeId) -> Option<usize> {
         let mut best: Option<(u32, f32, usize)> = None;
-        let visits = self.arena.column(node, VISITS).iter().copied();
-        for (edge, (visits, prior)) in visits.zip(self.arena.priors(node)).enumerate() {
+        let visits = self.tree.column(node, VISITS).iter().copied();
+        for (edge, (visits, prior)) in visits.zip(self.tree.priors(node)).enumerate() {
             let is_better =
                 best.is_none_or(|(most, greatest, _)| visits > most || (visits == most && prior > greatest));
             if visits > 0 && is_better {

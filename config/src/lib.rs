@@ -14,6 +14,7 @@ mod rating;
 mod run;
 mod search;
 mod security;
+pub mod shards;
 mod template;
 
 pub use actor::ActorConfig;

@@ -1,9 +1,9 @@
 //! Choosing an edge of an active node by the formula in [`settings`](crate::settings).
 
 use crate::{
-    arena::{Arena, NodeId, Statistics, leaves_out},
     draws::Draws,
     settings::{FirstPlay, Settings},
+    tree::{NodeId, Statistics, Tree, leaves_out},
 };
 
 /// The parts of the settings that selection needs, and room to score edges in.
@@ -42,25 +42,25 @@ impl Selector {
     /// not empty. `any_out` says whether leaves are out anywhere in the tree.
     pub(crate) fn select(
         &mut self,
-        arena: &Arena,
+        tree: &Tree,
         node: NodeId,
         priors: &[u32],
         any_out: bool,
         ties: &mut Draws,
     ) -> u32 {
-        let edges = arena.statistics(node);
+        let edges = tree.statistics(node);
         let priors = if priors.len() == edges.priors.len() {
             priors
         } else {
             edges.priors
         };
-        let sum = arena.sum_of_visits(node);
+        let sum = tree.sum_of_visits(node);
         if self.scores.len() < priors.len() {
             self.scores.resize(priors.len(), 0.0);
         }
         let scores = &mut self.scores[..priors.len()];
         let scale = self.exploration * float(sum).sqrt();
-        let value = arena.evaluation(node).get();
+        let value = tree.evaluation(node).get();
         let first = if self.first_play == FirstPlay::Zero {
             0.0
         } else {
@@ -313,37 +313,37 @@ mod tests {
 
     use super::*;
     use crate::{
-        arena::Step,
         draws::{GameKey, Purpose},
+        tree::Step,
     };
 
     const KEY: GameKey = GameKey { run_seed: 1, game: 2 };
 
     /// An active node whose edges have these priors, mean values, visits and leaves out.
-    fn node(value: f32, edges: &[(f32, f32, u32, u32)]) -> (Arena, NodeId) {
+    fn node(value: f32, edges: &[(f32, f32, u32, u32)]) -> (Tree, NodeId) {
         node_with(&Settings::default(), value, edges)
     }
 
-    fn node_with(settings: &Settings, value: f32, edges: &[(f32, f32, u32, u32)]) -> (Arena, NodeId) {
-        let mut arena = Arena::new(settings, settings.max_share > 0.0);
+    fn node_with(settings: &Settings, value: f32, edges: &[(f32, f32, u32, u32)]) -> (Tree, NodeId) {
+        let mut tree = Tree::new(settings, settings.max_share > 0.0);
         let legal: Vec<u32> = (0..edges.len() as u32).collect();
-        let node = arena.push_empty(Player::First, &legal, 0).unwrap();
+        let node = tree.push_empty(Player::First, &legal, 0).unwrap();
         let priors: Vec<f32> = edges.iter().map(|edge| edge.0).collect();
-        arena.evaluate(node, &priors, MoverValue::new(value));
-        arena.activate(node, 1);
+        tree.evaluate(node, &priors, MoverValue::new(value));
+        tree.activate(node, 1);
         for (edge, &(_, mean, visits, out)) in edges.iter().enumerate() {
             let path = [Step {
                 node,
                 edge: edge as u32,
             }];
             for _ in 0..visits {
-                arena.back_up(&path, games::FirstValue::new(mean), 1.0);
+                tree.back_up(&path, games::FirstValue::new(mean), 1.0);
             }
             for _ in 0..out {
-                arena.send_out(&path);
+                tree.send_out(&path);
             }
         }
-        (arena, node)
+        (tree, node)
     }
 
     fn any_first_play() -> impl Strategy<Value = FirstPlay> {
@@ -366,9 +366,9 @@ mod tests {
             lowest in prop_oneof![Just(-1.0f32), Just(0.0)],
         ) {
             let settings = Settings { exploration, first_play, max_share, ..Settings::default() };
-            let (arena, node) = node_with(&settings, value, &edges);
+            let (tree, node) = node_with(&settings, value, &edges);
             let mut ties = Draws::new(KEY, 0, Purpose::Ties);
-            let chosen = Selector::new(&settings, lowest).select(&arena, node, &[], true, &mut ties) as usize;
+            let chosen = Selector::new(&settings, lowest).select(&tree, node, &[], true, &mut ties) as usize;
 
             let sum: u32 = edges.iter().map(|edge| edge.2 + edge.3).sum();
             let mass: f64 = edges.iter().filter(|edge| edge.2 + edge.3 > 0).map(|edge| f64::from(edge.0)).sum();
@@ -397,11 +397,11 @@ mod tests {
         let mut selector = Selector::new(&Settings::default(), -1.0);
         let mut ties = Draws::new(KEY, 0, Purpose::Ties);
         let unvisited = |prior| (prior, 0.0, 0, 0);
-        let (arena, one) = node(0.3, &[unvisited(0.2), unvisited(0.5), unvisited(0.3)]);
+        let (tree, one) = node(0.3, &[unvisited(0.2), unvisited(0.5), unvisited(0.3)]);
         let (others, two) = node(0.3, &[unvisited(0.4), unvisited(0.2), unvisited(0.4)]);
         let mut drawn = [0; 3];
         for _ in 0..100 {
-            assert_eq!(selector.select(&arena, one, &[], false, &mut ties), 1);
+            assert_eq!(selector.select(&tree, one, &[], false, &mut ties), 1);
             drawn[selector.select(&others, two, &[], false, &mut ties) as usize] += 1;
         }
         assert!(drawn[0] > 25 && drawn[2] > 25 && drawn[1] == 0, "{drawn:?}");
@@ -417,10 +417,10 @@ mod tests {
                 first_play: FirstPlay::Zero,
                 ..Settings::default()
             };
-            let (mut arena, at) = node_with(&settings, 0.0, &[(0.5, 0.4, 4, 0), (0.5, 0.0, 3, 0)]);
-            arena.back_up(&[Step { node: at, edge: 1 }], games::FirstValue::new(1.0), 1.0);
+            let (mut tree, at) = node_with(&settings, 0.0, &[(0.5, 0.4, 4, 0), (0.5, 0.0, 3, 0)]);
+            tree.back_up(&[Step { node: at, edge: 1 }], games::FirstValue::new(1.0), 1.0);
             let mut ties = Draws::new(KEY, 0, Purpose::Ties);
-            let chosen = Selector::new(&settings, 0.0).select(&arena, at, &[], false, &mut ties);
+            let chosen = Selector::new(&settings, 0.0).select(&tree, at, &[], false, &mut ties);
             assert_eq!(chosen, expected);
         }
     }
@@ -428,18 +428,12 @@ mod tests {
     /// The priors given in their stead (the decision node's, with noise) replace the node's own.
     #[test]
     fn priors_can_be_replaced() {
-        let (arena, at) = node(0.0, &[(0.9, 0.0, 1, 0), (0.1, 0.0, 1, 0)]);
+        let (tree, at) = node(0.0, &[(0.9, 0.0, 1, 0), (0.1, 0.0, 1, 0)]);
         let mut selector = Selector::new(&Settings::default(), -1.0);
         let mut ties = Draws::new(KEY, 0, Purpose::Ties);
-        assert_eq!(selector.select(&arena, at, &[], false, &mut ties), 0);
+        assert_eq!(selector.select(&tree, at, &[], false, &mut ties), 0);
         assert_eq!(
-            selector.select(
-                &arena,
-                at,
-                &[0.2f32.to_bits(), 0.8f32.to_bits()],
-                false,
-                &mut ties
-            ),
+            selector.select(&tree, at, &[0.2f32.to_bits(), 0.8f32.to_bits()], false, &mut ties),
             1
         );
     }

@@ -11,11 +11,9 @@ use tonic::{
     transport::{Channel, Endpoint, Uri},
 };
 
-use crate::{
-    config::{Plaintext, SecurityConfig},
-    security::{SecurityError, tls::ClientFiles},
-};
+use crate::security::{SecurityError, tls::ClientFiles};
 use balance::{Resolve, SystemResolver};
+use config::{Plaintext, SecurityConfig};
 use credentials::Credentials;
 
 /// Largest message that a role sends or takes, in bytes. Set it on both sides of every service:

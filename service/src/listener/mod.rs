@@ -28,15 +28,13 @@ use tokio_rustls::{TlsAcceptor, rustls::ServerConfig, server::TlsStream};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::Connected;
 
-use crate::{
-    config::{Plaintext, SecurityConfig},
-    security::{
-        Named, SecurityError,
-        guard::{Guard, Rights},
-        tls::ServerFiles,
-        tokens::Tokens,
-    },
+use crate::security::{
+    Named, SecurityError,
+    guard::{Guard, Rights},
+    tls::ServerFiles,
+    tokens::Tokens,
 };
+use config::{Plaintext, SecurityConfig};
 
 pub use peer::Peer;
 

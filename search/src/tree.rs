@@ -1,4 +1,4 @@
-//! Nodes and edge statistics in one growing block of 32-bit words: [`Arena`].
+//! Nodes and edge statistics in one growing block of 32-bit words: [`Tree`].
 //!
 //! A node is a header of four words followed by five columns, one entry for each legal action:
 //!
@@ -96,7 +96,7 @@ const BOUND: u32 = 27;
 
 /// The nodes of one search tree.
 #[derive(Clone, Debug)]
-pub(crate) struct Arena {
+pub(crate) struct Tree {
     pub(super) words: Vec<u32>,
     pub(super) nodes: u32,
     /// Largest number of words; below [`MARK`].
@@ -106,8 +106,8 @@ pub(crate) struct Arena {
     pub(super) columns: usize,
 }
 
-impl Arena {
-    /// An arena that keeps the best value of each edge if `keeps_best`.
+impl Tree {
+    /// An tree that keeps the best value of each edge if `keeps_best`.
     pub(crate) fn new(settings: &Settings, keeps_best: bool) -> Self {
         Self {
             columns: COLUMNS + usize::from(keeps_best),
