@@ -67,7 +67,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
             if arguments.json {
                 println!("{}", as_json(&name, &attempt));
             } else {
-                print!("{}", as_text(&name, &start, &attempt));
+                print!("{}", as_text(&name, &attempt));
             }
         }
     }
@@ -138,7 +138,7 @@ fn as_json(name: &str, attempt: &Attempt) -> Value {
     })
 }
 
-fn as_text(name: &str, start: &GeneratorGame, attempt: &Attempt) -> String {
+fn as_text(name: &str, attempt: &Attempt) -> String {
     let verdict = if attempt.is_solved() {
         "solved"
     } else {

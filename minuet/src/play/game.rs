@@ -148,7 +148,7 @@ impl<G: Face> Play<G> {
 
 #[cfg(test)]
 mod tests {
-    use games::{chess::Chess, paco_sako::PacoSako};
+    use games::{Game as _, chess::Chess, paco_sako::PacoSako};
 
     use super::*;
 
