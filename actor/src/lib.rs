@@ -24,5 +24,5 @@ pub mod sorting;
 pub mod spool;
 
 pub use actor::{Actor, ActorError, run};
-pub use evaluation_cache as cache;
 pub use game_id::GameId;
+pub use network::cache;

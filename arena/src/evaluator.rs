@@ -6,14 +6,11 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use actor::{
-    cache::{Cache, Question},
-    evaluator::VersionId,
-};
 use games::{Game, MoverValue};
+use network::cache::{Cache, CacheKey, VersionId};
 use search::{Evaluation, LeafId, LeafRequest};
 
-use crate::network::{Answers, Network, NetworkError, Questions};
+use network::{Network, NetworkError, PositionBatch, Predictions};
 
 /// A network's version never changes while it is open, so one number does for all.
 const VERSION: VersionId = VersionId(0);
@@ -51,7 +48,7 @@ pub struct Evaluator<G: Game> {
     source: Source,
     encoding: G::Encoding,
     /// What will be asked.
-    questions: Questions,
+    questions: PositionBatch,
     hashes: Vec<u64>,
     /// Who asked, and which of the questions.
     waiting: Vec<(usize, LeafId, usize)>,
@@ -59,24 +56,24 @@ pub struct Evaluator<G: Game> {
     /// What is known already: who asked, and where the priors end.
     known: Vec<(usize, LeafId, usize, MoverValue)>,
     known_priors: Vec<f32>,
-    answers: Answers,
+    answers: Predictions,
     counts: Counts,
 }
 
 impl<G: Game> Evaluator<G> {
     /// An evaluator without questions. The network's rows must be those of `encoding`
-    /// ([`encoding_of`](crate::model_file::encoding_of)).
+    /// ([`encoding_of`](network::file::encoding_of)).
     pub fn new(source: Source, encoding: G::Encoding) -> Self {
         Self {
             source,
             encoding,
-            questions: Questions::default(),
+            questions: PositionBatch::default(),
             hashes: Vec::new(),
             waiting: Vec::new(),
             asked: HashMap::new(),
             known: Vec::new(),
             known_priors: Vec::new(),
-            answers: Answers::default(),
+            answers: Predictions::default(),
             counts: Counts::default(),
         }
     }
@@ -109,7 +106,7 @@ impl<G: Game> Evaluator<G> {
         self.questions.push(leaf, self.encoding);
         let position = self.questions.len() - 1;
         let (row, legal) = self.questions.get(position);
-        let question = Question::new(row, legal);
+        let question = CacheKey::new(row, legal);
         let hash = question.hash();
         if let Some(known) = cache
             .as_ref()
@@ -200,7 +197,7 @@ impl<G: Game> Evaluator<G> {
             for (position, &hash) in self.hashes.iter().enumerate() {
                 let (row, legal) = self.questions.get(position);
                 let Evaluation { priors, value } = self.answers.get(&self.questions, position);
-                cache.insert(&Question::hashed(row, legal, hash), VERSION, priors, value);
+                cache.insert(&CacheKey::hashed(row, legal, hash), VERSION, priors, value);
             }
         }
         Ok(())

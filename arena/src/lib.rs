@@ -5,9 +5,6 @@
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | [`model_name`] | how a person names a network: a file, a checkpoint's folder, a run, a server |
-//! | [`model_file`] | finds and verifies what a name stands for |
-//! | [`network`] | a network that answers: in this process, or through an inference server |
 //! | [`evaluator`] | the leaves of many searches travel together; what is known already is not asked |
 //! | [`players`] | players: their descriptions, opened and ready to choose |
 //! | [`matches`] | games between players, at once, counted in pairs, kept as they end |
@@ -16,17 +13,11 @@
 
 pub mod evaluator;
 pub mod matches;
-pub mod model_file;
-pub mod model_name;
-pub mod network;
 pub mod players;
 pub mod rating;
 pub mod statistics;
 
 pub use evaluator::Evaluator;
-pub use model_file::{ModelError, ModelFile};
-pub use model_name::ModelName;
-pub use network::{LocalNetwork, Network, NetworkError, RemoteNetwork};
 pub use players::{
     Player, PlayerError, Seat,
     spec::{SearchSpec, Spec, SpecError},

@@ -12,21 +12,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-use actor::cache::Cache;
 use anyhow::{Context as _, ensure};
 use arena::{
-    Evaluator, ModelFile, ModelName,
+    Evaluator,
     evaluator::{Counts, Source},
-    network::{NetworkError, local::Opener},
 };
-use config::Provider;
 use games::{Game, registry};
-use inference_server::{
-    backend::Backend,
+use network::{
+    ModelFile, ModelName, NetworkError,
+    batch::Batch,
     buckets::Buckets,
+    cache::Cache,
+    client::local::Opener,
     loader::{File, Loader},
     model::Model,
-    runner::Batch,
+    provider::Provider,
 };
 use onnx::Metadata;
 use search::{ApplyError, Counters, GameKey, Search, Settings};
@@ -73,7 +73,7 @@ pub struct Arguments {
     cache: usize,
     /// What runs the network: auto takes the fastest that agrees with f32, as `minuet up` does.
     #[arg(long, default_value = "auto", value_parser = provider::read)]
-    provider: Provider,
+    provider: config::Provider,
     /// Seconds of each measurement.
     #[arg(long, default_value_t = 5.0)]
     seconds: f64,
@@ -149,8 +149,8 @@ impl registry::Visitor for Arguments {
     fn visit<G: Game>(self) -> anyhow::Result<Report> {
         let (file, network) = self.network::<G>()?;
         let mut measured = vec![self.measure::<G>(&file, self.provider)?];
-        if measured[0].provider != Backend::Cpu.name() {
-            measured.push(self.measure::<G>(&file, Provider::Cpu)?);
+        if measured[0].provider != Provider::Cpu.name() {
+            measured.push(self.measure::<G>(&file, config::Provider::Cpu)?);
         }
         let default = measured.last().map_or(1.0, |cpu| cpu.plain_per_cpu_second);
         for one in &mut measured {
@@ -199,10 +199,10 @@ impl Arguments {
         Ok((file, format!("random {}x{}", self.blocks, self.filters)))
     }
 
-    fn measure<G: Game>(&self, file: &ModelFile, asked_for: Provider) -> anyhow::Result<Measured> {
+    fn measure<G: Game>(&self, file: &ModelFile, asked_for: config::Provider) -> anyhow::Result<Measured> {
         let largest = self.games * self.leaves as usize;
         let network = Opener::new(Path::new(""), asked_for, 1, largest)?.open(file)?;
-        let name = arena::Network::description(&network).provider.clone();
+        let name = network::Network::description(&network).provider.clone();
         let source = Source::Network {
             network: Arc::new(network),
             cache: Cache::new(self.cache << 20).map(Arc::new),
@@ -489,13 +489,13 @@ struct Plain {
 }
 
 impl Plain {
-    fn load(game: &str, file: &ModelFile, provider: Provider) -> anyhow::Result<Self> {
-        let environment = onnx_runtime::load(Path::new(""))?;
+    fn load(game: &str, file: &ModelFile, provider: config::Provider) -> anyhow::Result<Self> {
+        let environment = network::runtime::load(Path::new(""))?;
         let loader = Loader::new(
             environment,
             1,
             Buckets::new(&[1], 1),
-            Backend::asked_for(provider),
+            Provider::asked_for(provider),
         )?;
         let model = loader.load(File {
             bytes: &file.bytes,
@@ -581,7 +581,7 @@ mod tests {
             games: 3,
             leaves: 2,
             cache: 1,
-            provider: Provider::Cpu,
+            provider: config::Provider::Cpu,
             seconds: 0.05,
             rounds: 1,
             json: false,

@@ -9,6 +9,7 @@
 //! | [`face`] | the [`Face`] trait: notation, drawings and JSON, for people and programs |
 //! | [`registry`] | the list of all games |
 //! | [`value`] | values that carry the point of view they are in |
+//! | [`codec`] | the [`codec::Codec`] trait: one representation of positions as rows |
 //! | [`layout`] | [`RowLayout`]: the meaning of a row, as data |
 //! | [`planes`] | rows that stand for a stack of planes, and their expansion |
 //! | [`symmetries`] | symmetries as maps of rows and policies |
@@ -51,6 +52,7 @@
 
 mod bits;
 pub mod chess;
+pub mod codec;
 pub mod connect_four;
 pub mod face;
 pub mod game;

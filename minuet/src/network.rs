@@ -2,12 +2,11 @@
 
 use anyhow::Context as _;
 use arena::{
-    ModelName,
     evaluator::Source,
-    model_file::encoding_of,
     players::{NetworkOptions, Networks},
 };
 use games::Game;
+use network::{ModelName, file::encoding_of};
 
 /// The name of a search without a network. Only who asks for it by name gets it.
 const UNIFORM: &str = "uniform";

@@ -7,18 +7,19 @@ use std::{path::Path, sync::atomic::AtomicBool};
 
 use anyhow::{Context as _, bail};
 use arena::{
-    Evaluator, ModelName, Thinker,
+    Evaluator, Thinker,
     evaluator::Source,
-    model_file::encoding_of,
-    network::{Description, NetworkError},
-    players::thinker::{Limits, ThinkError},
-    players::{NetworkOptions, Networks},
+    players::{
+        NetworkOptions, Networks,
+        thinker::{Limits, ThinkError},
+    },
 };
 use games::{
     Face,
     registry::{self, Visitor},
 };
 use launcher::up::addresses::Addresses;
+use network::{Description, ModelName, NetworkError, file::encoding_of};
 use search::{Decision, GameKey, Settings};
 use serde::Serialize;
 use serde_json::Value;

@@ -9,7 +9,7 @@ use parking_lot::RwLock;
 use proto::v1::ModelDescription;
 
 /// Later versions were seen first later.
-pub use evaluation_cache::VersionId;
+pub use network::cache::VersionId;
 
 const ID_BITS: u32 = 24;
 const NONE: u64 = 0;

@@ -16,7 +16,7 @@ use search::{Evaluation, LeafId, LeafRequest};
 
 use super::slot::Asked;
 use crate::{
-    cache::{Cache, Known, Question},
+    cache::{Cache, CacheKey, CachedEvaluation},
     evaluator::{Answer, Ask, VersionId, Versions},
 };
 
@@ -33,7 +33,7 @@ pub(super) struct Waiter {
 struct Hit {
     leaf: LeafId,
     priors_end: usize,
-    known: Known,
+    known: CachedEvaluation,
 }
 
 /// A request, and what is needed to take its answer.
@@ -114,7 +114,7 @@ impl RequestBatcher {
             .extend(legal.map(|&action| leaf.state.policy_index(encoding, leaf.symmetry, action)));
 
         let request: &EvaluateRequest = request;
-        let question = Question::new(
+        let question = CacheKey::new(
             &request.indices[row_start..],
             &request.legal_actions[legal_start..],
         );
@@ -266,7 +266,7 @@ impl RequestBatcher {
                 let (row, legal) = question_of(&batch.request, &batch.ends, position);
                 let Evaluation { priors, value } = evaluation(position);
                 cache.insert(
-                    &Question::hashed(row, legal, *hash),
+                    &CacheKey::hashed(row, legal, *hash),
                     answer.version,
                     priors,
                     value,

@@ -31,11 +31,12 @@ pub use networks::{NetworkOptions, Networks, OpenedNetwork};
 pub use seat::{Chooser, Progress, Seat};
 pub use solo::Solo;
 
-use crate::{
-    evaluator::{Evaluator, Source},
-    model_file::{self, ModelError},
-    network::{NetworkError, local::OpenError, remote::ConnectError},
+use network::{
+    ModelError, NetworkError,
+    client::{local::OpenError, remote::ConnectError},
 };
+
+use crate::evaluator::{Evaluator, Source};
 use perfect::Solvers;
 use spec::{Kind, Spec};
 use thinker::ThinkError;
@@ -112,7 +113,7 @@ impl<G: Game> Player<G> {
             Kind::Model(name, search) => {
                 let network = networks.open(name)?;
                 let encoding =
-                    model_file::encoding_of::<G>(&network.description().layout, &name.to_string())?;
+                    network::file::encoding_of::<G>(&network.description().layout, &name.to_string())?;
                 Mind::Search {
                     settings: search.settings(network.search()),
                     temperature: search.temperature,
@@ -152,7 +153,7 @@ impl<G: Game> Player<G> {
         settings: Settings,
     ) -> Result<Self, PlayerError> {
         let description = network.description();
-        let encoding = model_file::encoding_of::<G>(&description.layout, &description.version)?;
+        let encoding = network::file::encoding_of::<G>(&description.layout, &description.version)?;
         Ok(Self {
             name,
             mind: Mind::Search {

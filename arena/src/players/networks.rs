@@ -2,16 +2,13 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use actor::cache::Cache;
 use config::{Provider, SearchConfig, SecurityConfig};
+use network::{
+    Description, ModelFile, ModelName, Network, RemoteNetwork, cache::Cache, client::local::Opener,
+};
 
 use super::PlayerError;
-use crate::{
-    evaluator::Source,
-    model_file::ModelFile,
-    model_name::ModelName,
-    network::{Description, Network, RemoteNetwork, local::Opener},
-};
+use crate::evaluator::Source;
 
 /// How networks are opened.
 #[derive(Clone, Copy, Debug, PartialEq)]

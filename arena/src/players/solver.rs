@@ -6,10 +6,11 @@ use games::{
 };
 use search::{ApplyError, FirstPlay, GameKey, Reuse, Search, Settings};
 
+use network::{ModelName, NetworkError, name::NoModelName};
+
 use crate::{
-    Evaluator, ModelName, NetworkError, PlayerError,
+    Evaluator, PlayerError,
     evaluator::Source,
-    model_name::NoModelName,
     players::{NetworkOptions, Networks},
 };
 

@@ -15,10 +15,9 @@ use std::{
 use games::{Action, Game, IllegalAction};
 use search::{ApplyError, Counters, Decision, Depths, GameKey, Search, Settings};
 
-use crate::{
-    evaluator::{Counts, Evaluator},
-    network::NetworkError,
-};
+use network::NetworkError;
+
+use crate::evaluator::{Counts, Evaluator};
 
 /// Traversals between two looks at the clock, at most: gray and terminal ones need no network.
 const SLICE: u32 = 512;

@@ -14,6 +14,8 @@ use games::{
 };
 
 use super::RatingError;
+use network::ModelName;
+
 use crate::{
     Player,
     matches::{
@@ -24,7 +26,6 @@ use crate::{
         play,
         standing::{PairingStanding, Tested},
     },
-    model_name::ModelName,
     players::{NetworkOptions, Networks, spec::SearchSpec},
     statistics::{EloModel, Sprt, SprtSettings, Verdict},
 };

@@ -5,9 +5,10 @@ use std::{io, path::PathBuf};
 use config::ConfigError;
 use games::registry::UnknownGame;
 
+use network::NetworkError;
+
 use crate::{
     matches::{FolderError, MatchError, OpeningError, PlanError},
-    network::NetworkError,
     players::PlayerError,
     statistics::sprt::SprtError,
 };
@@ -101,7 +102,7 @@ fn passes(error: &checkpoints::Error) -> bool {
 }
 
 fn is_passing(error: &PlayerError) -> bool {
-    use crate::{model_file::ModelError, network::remote::ConnectError};
+    use network::{ModelError, client::remote::ConnectError};
 
     match error {
         PlayerError::Model(ModelError::Store { source, .. }) => passes(source),

@@ -25,9 +25,10 @@ use super::{
     results::{Line, Outcome, Results},
     wait,
 };
+use network::ModelName;
+
 use crate::{
     matches::conduct::Ended,
-    model_name::ModelName,
     players::Networks,
     statistics::{Rated, Sprt, Verdict},
 };

@@ -2,8 +2,9 @@
 
 use std::fs;
 
-use arena::{ModelFile, ModelName, Player, Spec};
+use arena::{Player, Spec};
 use games::{connect_four::ConnectFour, othello::Othello};
+use network::{ModelFile, ModelName};
 
 use super::common;
 

@@ -14,7 +14,6 @@ use std::{
 
 use anyhow::Context as _;
 use arena::{
-    ModelName,
     matches::conduct::Ended,
     players::Networks,
     rating::{
@@ -25,6 +24,7 @@ use arena::{
 };
 use checkpoints::{CANDIDATE, LATEST, Repository, Version};
 use config::RunConfig;
+use network::ModelName;
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 

@@ -14,7 +14,7 @@ const LONGEST: usize = 200;
 const HARDEST: u32 = 16;
 
 /// The game of a run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct TrainingGame {
     /// What its rows mean.
     pub layout: RowLayout,
@@ -135,7 +135,7 @@ mod tests {
                 // Not every game has the default's options.
                 continue;
             };
-            assert_eq!(game, TrainingGame::new(&config, 64, 1).unwrap());
+            assert_eq!(game.rows, TrainingGame::new(&config, 64, 1).unwrap().rows);
             let rows: std::collections::HashSet<&[u32]> = game.layout.split(&game.rows).collect();
             assert!(rows.len() > 16, "{name}: {} different rows", rows.len());
             for row in rows {

@@ -244,7 +244,7 @@ mod tests {
         RowLayout {
             game: "small".into(),
             options: 0,
-            policy_head: PolicyHead::usual(&form, actions),
+            policy_head: form.codec().usual_head(actions),
             form,
             actions,
             mirrored_actions: false,

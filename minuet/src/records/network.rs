@@ -6,12 +6,12 @@ use actor::check::search::{Answer, Question};
 use anyhow::Context as _;
 use checkpoints::{MODEL, Repository};
 use games::RowLayout;
-use inference_server::{
-    backend::Backend,
+use network::{
     buckets::Buckets,
     loader::{File, Loader},
     model::Model,
-    reply::softmax,
+    provider::Provider,
+    softmax::softmax,
 };
 
 /// Rows of one batch: searches ask for a few leaves at a time.
@@ -25,12 +25,12 @@ pub struct Networks {
 }
 
 impl Networks {
-    /// Those in `location`, run by `backend`.
-    pub fn open(location: &str, backend: Backend, runtime: &Path) -> anyhow::Result<Self> {
-        let environment = onnx_runtime::load(runtime)?;
+    /// Those in `location`, run by `provider`.
+    pub fn open(location: &str, provider: Provider, runtime: &Path) -> anyhow::Result<Self> {
+        let environment = network::runtime::load(runtime)?;
         Ok(Self {
             repository: Repository::open(location)?,
-            loader: Loader::new(environment, 1, Buckets::new(&[], BATCH), Some(backend))?,
+            loader: Loader::new(environment, 1, Buckets::new(&[], BATCH), Some(provider))?,
             loaded: HashMap::new(),
         })
     }
