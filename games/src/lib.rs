@@ -19,6 +19,7 @@
 //! | [`chess`] | chess, with the rows and the policy of dlchess |
 //! | [`othello`] | Othello |
 //! | [`connect_four`] | Connect Four, and its exact solver |
+//! | [`gomoku`] | Gomoku on 8×8 |
 //! | [`generator`] | the generator game: a program that draws a grid, for one player |
 //!
 //! ```
@@ -57,6 +58,7 @@ pub mod connect_four;
 pub mod face;
 pub mod game;
 pub mod generator;
+pub mod gomoku;
 pub mod layout;
 pub mod othello;
 pub mod paco_sako;
@@ -71,7 +73,5 @@ pub mod value;
 pub use face::Face;
 pub use game::{Action, Drawn, Game, IllegalAction, Outcome, Player, StartError, Symmetry};
 pub use layout::{ClanRows, ConstantPlane, PlaneStack, PolicyHead, RowError, RowForm, RowLayout};
-#[doc(hidden)]
-pub use registry as catalogue;
 pub use symmetries::{OtherSide, RowSymmetries};
 pub use value::{FirstValue, MoverValue};

@@ -94,6 +94,7 @@ games![
     crate::othello::Othello,
     crate::connect_four::ConnectFour,
     crate::generator::GeneratorGame,
+    crate::gomoku::Gomoku,
 ];
 
 #[cfg(test)]
