@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`name`] | names by which a person points at a network: a file, a folder, a run, a store, a server |
 //! | [`client`] | the trait [`Network`], its two implementations, and batches of positions |
+//! | [`batched`] | evaluates the leaves of many searches in batches, with the cache and without duplicates |
 //! | [`cache`] | evaluations by exact row and legal actions, bounded in bytes |
 //! | `file` | finds and verifies the ONNX file that a name stands for |
 //! | `runtime` | finds and loads the ONNX Runtime library, once in a process |
@@ -20,6 +21,7 @@
 
 #[cfg(feature = "local")]
 pub mod batch;
+pub mod batched;
 #[cfg(feature = "local")]
 pub mod buckets;
 pub mod cache;

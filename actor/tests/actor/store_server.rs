@@ -1,4 +1,4 @@
-//! A replay store in memory that breaks off, refuses and repeats itself when told to.
+//! A replay store in memory that breaks streams, refuses games and repeats acknowledgements at a test's choice.
 
 use std::{
     collections::HashMap,
@@ -18,24 +18,22 @@ use tokio::sync::mpsc;
 use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
 use tonic::{Request, Response, Status, Streaming, service::Routes};
 
-/// What becomes of a game.
+/// Treatment of a game.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fate {
-    /// Kept and acknowledged.
+    /// The game is kept and acknowledged.
     Keep,
-    /// Kept, but the stream breaks before the acknowledgement.
+    /// The game is kept, but the stream breaks before the acknowledgement.
     KeepAndBreak,
-    /// Kept, and acknowledged three times.
+    /// The game is kept and acknowledged three times.
     KeepAndRepeat,
-    /// Kept, and nobody is told.
-    KeepInSilence,
-    /// The stream breaks, and nothing is kept.
+    /// The stream breaks and the game is not kept.
     Break,
-    /// Refused for good.
+    /// The game is refused permanently.
     Refuse,
-    /// Refused for now.
+    /// The game is refused temporarily.
     Later,
-    /// Nothing happens at all.
+    /// The game is ignored.
     Silence,
 }
 
@@ -43,24 +41,21 @@ type Decide = Box<dyn Fn(u64, &Game) -> Fate + Send + Sync>;
 
 pub struct Store {
     pub games: Mutex<HashMap<Vec<u8>, Game>>,
-    /// Ids in the order in which they came, again and again if they did.
+    /// Ids in the order of their arrival, with repetitions.
     pub seen: Mutex<Vec<Vec<u8>>>,
     pub duplicates: AtomicU64,
-    /// Ids that it was asked about.
-    pub asked: AtomicU64,
-    /// Games that came under an id that another game had.
+    /// Games that arrived with the id of a different game.
     pub conflicts: AtomicU64,
     fate: Decide,
 }
 
 impl Store {
-    /// `fate` is told how many games came before, and the game.
+    /// `fate` receives the number of earlier games and the game.
     pub fn new(fate: impl Fn(u64, &Game) -> Fate + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self {
             games: Mutex::default(),
             seen: Mutex::default(),
             duplicates: AtomicU64::new(0),
-            asked: AtomicU64::new(0),
             conflicts: AtomicU64::new(0),
             fate: Box::new(fate),
         })
@@ -144,10 +139,6 @@ impl ReplayStore for Service {
                         }
                         ack
                     }
-                    Fate::KeepInSilence => {
-                        store.keep(game);
-                        continue;
-                    }
                     Fate::Break => return,
                     Fate::Refuse => refusal(false),
                     Fate::Later => refusal(true),
@@ -183,13 +174,9 @@ impl ReplayStore for Service {
 
     async fn known_games(
         &self,
-        request: Request<proto::v1::KnownGamesRequest>,
+        _: Request<proto::v1::KnownGamesRequest>,
     ) -> Result<Response<proto::v1::KnownGamesReply>, Status> {
-        let mut ids = request.into_inner().ids;
-        self.0.asked.fetch_add(ids.len() as u64, Ordering::SeqCst);
-        let games = self.0.games.lock();
-        ids.retain(|id| games.contains_key(id.as_ref()));
-        Ok(Response::new(proto::v1::KnownGamesReply { ids }))
+        Err(Status::unimplemented(""))
     }
 
     async fn delete_games(

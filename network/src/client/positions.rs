@@ -1,6 +1,9 @@
 //! Positions on their way to a network, and what it says about them.
 
+use std::ops::Range;
+
 use games::{Game, MoverValue};
+use proto::v1::EvaluateRequest;
 use search::{Evaluation, LeafRequest};
 
 /// Positions: rows and the policy indices of legal actions, back to back.
@@ -64,14 +67,38 @@ impl PositionBatch {
         &self.legal
     }
 
+    /// Returns the wire request for the positions with these indices. The caller sets the id and the model. `row_len` is the number
+    /// of values of every row, or `None` if rows differ in length; only then does the request carry row lengths.
+    pub fn to_request(&self, positions: Range<usize>, row_len: Option<usize>) -> EvaluateRequest {
+        let end_before = |position: usize| position.checked_sub(1).map_or((0, 0), |before| self.ends[before]);
+        let (first, last) = (end_before(positions.start), end_before(positions.end));
+        let lengths = |of: fn((usize, usize)) -> usize| -> Vec<u32> {
+            positions
+                .clone()
+                .map(|position| (of(self.ends[position]) - of(end_before(position))) as u32)
+                .collect()
+        };
+        EvaluateRequest {
+            indices: self.rows[first.0..last.0].to_vec(),
+            row_lengths: if row_len.is_none() {
+                lengths(|end| end.0)
+            } else {
+                Vec::new()
+            },
+            legal_actions: self.legal[first.1..last.1].to_vec(),
+            legal_counts: lengths(|end| end.1),
+            ..EvaluateRequest::default()
+        }
+    }
+
     /// Row and legal policy indices of every position.
     pub fn iter(&self) -> impl Iterator<Item = (&[u32], &[u32])> {
         (0..self.len()).map(|position| self.get(position))
     }
 }
 
-/// What a network says about [`PositionBatch`], in their order.
-#[derive(Clone, Debug, Default)]
+/// The outputs of a network for the positions of a [`PositionBatch`], in their order.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Predictions {
     /// One value for each position, in [-1, 1], as the player to act sees it.
     pub values: Vec<f32>,
@@ -86,7 +113,7 @@ impl Predictions {
         self.priors.clear();
     }
 
-    /// What was said about one of the batch.
+    /// The evaluation of one position of `batch`.
     pub fn get(&self, batch: &PositionBatch, position: usize) -> Evaluation<'_> {
         let start = position.checked_sub(1).map_or(0, |before| batch.ends[before].1);
         Evaluation {

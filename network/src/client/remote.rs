@@ -137,22 +137,15 @@ impl Network for RemoteNetwork {
         let mut first = 0;
         while first < batch.len() {
             let last = batch.len().min(first + LARGEST);
-            let mut request = EvaluateRequest {
-                model: self.description.version.clone(),
-                ..EvaluateRequest::default()
-            };
-            for (row, legal) in (first..last).map(|position| batch.get(position)) {
-                request.indices.extend_from_slice(row);
-                request.legal_actions.extend_from_slice(legal);
-                request.legal_counts.push(legal.len() as u32);
-                match row_len {
-                    None => request.row_lengths.push(row.len() as u32),
-                    Some(row_len) if row.len() != row_len => {
-                        return Err(wrong(format!("a model of rows of {row_len} values")));
-                    }
-                    Some(_) => {}
-                }
+            if let Some(row_len) = row_len
+                && (first..last).any(|position| batch.get(position).0.len() != row_len)
+            {
+                return Err(wrong(format!("a model of rows of {row_len} values")));
             }
+            let request = EvaluateRequest {
+                model: self.description.version.clone(),
+                ..batch.to_request(first..last, row_len)
+            };
             let legal = request.legal_actions.len();
             let reply = self.ask(request)?;
             if reply.version != self.description.version {
