@@ -43,6 +43,7 @@ pub(crate) fn layout() -> RowLayout {
         }),
         actions: 5,
         mirrored_actions: false,
+        policy_head: games::PolicyHead::Dense,
     }
 }
 

@@ -465,5 +465,6 @@ fn tiny_layout() -> RowLayout {
         }),
         actions: 8,
         mirrored_actions: false,
+        policy_head: games::PolicyHead::Dense,
     }
 }

@@ -17,7 +17,7 @@
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use games::{Game, RowLayout, catalogue};
+use games::{Game, RowLayout, registry};
 use onnx::model::{POLICY, VALUE};
 use serde::Deserialize;
 
@@ -163,7 +163,7 @@ pub fn parse(description: &Path, text: &str) -> Result<Sidecar, SidecarError> {
     let written: Written = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
     let layout = match (written.layout, written.game) {
         (Some(layout), None) => layout,
-        (None, Some(game)) => catalogue::visit(&game, LayoutOf(written.options))
+        (None, Some(game)) => registry::visit(&game, LayoutOf(written.options))
             .map_err(|error| wrong(error.to_string()))?
             .map_err(&wrong)?,
         _ => return Err(wrong("either `game` or `[layout]` must be there".into())),
@@ -187,7 +187,7 @@ pub fn parse(description: &Path, text: &str) -> Result<Sidecar, SidecarError> {
 
 struct LayoutOf(u32);
 
-impl catalogue::Visitor for LayoutOf {
+impl registry::Visitor for LayoutOf {
     type Output = Result<RowLayout, String>;
 
     fn visit<G: Game>(self) -> Self::Output {
