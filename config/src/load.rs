@@ -47,6 +47,9 @@ pub enum ConfigError {
     /// `replay.address` is not the address of one store.
     #[error("`replay.address`: {0}")]
     StoreAddress(#[from] StoreAddressError),
+    /// A value of `[search]` out of its range.
+    #[error("`search.{}` {}", .0.setting, .0.must)]
+    Search(search::SettingsError),
     /// A value out of its range.
     #[error("`{key}` {reason}")]
     Value {

@@ -26,7 +26,7 @@ use tonic::server::NamedService;
 use crate::{
     batching::{
         batcher::{Batcher, Policy},
-        cache::Evaluations,
+        cache::EvaluationCache,
         executor::Executor,
         reply,
     },
@@ -34,7 +34,7 @@ use crate::{
     kserve::KserveService,
     metrics::Metrics,
     models::{
-        library::{Library, Parts},
+        library::{Library, LibraryParts},
         names::ServedName,
         source::Source,
         table::Models,
@@ -87,7 +87,7 @@ pub fn serve(listener: TcpListener, config: RunConfig, shutdown: CancellationTok
             Executor::start(batcher.clone(), metrics.clone()).context("cannot start the device's thread")?;
         let cache = usize::try_from(inference.cache_mib << 20)
             .ok()
-            .and_then(Evaluations::new)
+            .and_then(EvaluationCache::new)
             .map(Arc::new);
         let intake = Intake::new(
             library.clone(),
@@ -198,7 +198,7 @@ async fn library(config: &RunConfig, metrics: &Arc<Metrics>) -> anyhow::Result<A
                 inference.default_model
             )
         })?;
-    Ok(Library::new(Parts {
+    Ok(Library::new(LibraryParts {
         models: Arc::new(Models::new(default, names)),
         sources,
         loader: Arc::new(loader),

@@ -9,8 +9,8 @@ use std::{
 use checkpoints::version::sha256_hex;
 use config::{RatingConfig, RunConfig};
 use games::{
-    Game,
-    catalogue::{self, Visitor},
+    Face,
+    registry::{self, Visitor},
 };
 
 use super::RatingError;
@@ -139,12 +139,12 @@ impl Duel<'_> {
             stop,
             report,
         };
-        let played = catalogue::visit(&self.config.game.name, playing).map_err(RatingError::of_game)?;
+        let played = registry::visit(&self.config.game.name, playing).map_err(RatingError::of_game)?;
         networks.forget();
         played
     }
 
-    fn player<G: Game>(
+    fn player<G: Face>(
         &self,
         contender: &Contender,
         networks: &mut Networks,
@@ -160,10 +160,10 @@ impl Duel<'_> {
             })
     }
 
-    fn plan<G: Game>(&self, rules: &G::Rules, players: &[Player<G>]) -> Result<Plan, RatingError> {
+    fn plan<G: Face>(&self, rules: &G::Rules, players: &[Player<G>]) -> Result<Plan, RatingError> {
         let rating = &self.config.rating;
         let plies = match rating.opening_plies {
-            0 => openings::usual_plies(G::NAME),
+            0 => G::OPENING_PLIES,
             plies => plies,
         };
         let names = players.iter().map(Player::name).collect::<Vec<_>>().join(" ");
@@ -199,7 +199,7 @@ struct Playing<'a, 'b> {
 impl Visitor for Playing<'_, '_> {
     type Output = Result<Finished, RatingError>;
 
-    fn visit<G: Game>(self) -> Self::Output {
+    fn visit<G: Face>(self) -> Self::Output {
         let duel = self.duel;
         let config = duel.config;
         let rules = serde_json::to_value(&config.game.rules).and_then(serde_json::from_value);

@@ -19,7 +19,7 @@ use inference_server::{
     kserve::KserveService,
     metrics::Metrics,
     models::{
-        library::{Library, Parts},
+        library::{Library, LibraryParts},
         names::{Pointer, ServedName},
         table::Models,
     },
@@ -158,7 +158,7 @@ impl Held {
         models.serve(Arc::new(Model::new(info, buckets.clone(), Box::new(runner))));
         let metrics = Arc::new(Metrics::new());
         let environment = network::runtime::load(Path::new("")).unwrap();
-        let library = Library::new(Parts {
+        let library = Library::new(LibraryParts {
             models,
             sources: BTreeMap::new(),
             loader: Arc::new(Loader::new(environment, 1, buckets, Some(Provider::Cpu)).unwrap()),

@@ -122,6 +122,7 @@ impl<const PLAYERS: u8> Game for TreeGame<PLAYERS> {
             }),
             actions: Self::ACTIONS,
             mirrored_actions: false,
+            policy_head: games::PolicyHead::Dense,
         }
     }
 
