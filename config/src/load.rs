@@ -8,8 +8,8 @@ use std::{
 
 use serde::Deserialize;
 
-use super::{Override, RunConfig, SecurityConfig};
-use crate::shards::ShardsError;
+use super::{Override, RunConfig, SecurityConfig, removed::take_removed_keys};
+use crate::store_address::StoreAddressError;
 
 /// A configuration that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -44,9 +44,12 @@ pub enum ConfigError {
     /// `[game]` does not fit the game.
     #[error("{0}")]
     Game(String),
-    /// `replay.address` names no stores.
+    /// `replay.address` is not the address of one store.
     #[error("`replay.address`: {0}")]
-    Stores(#[from] ShardsError),
+    StoreAddress(#[from] StoreAddressError),
+    /// A value of `[search]` out of its range.
+    #[error("`search.{}` {}", .0.setting, .0.must)]
+    Search(search::SettingsError),
     /// A value out of its range.
     #[error("`{key}` {reason}")]
     Value {
@@ -55,6 +58,12 @@ pub enum ConfigError {
         /// What it must be.
         reason: &'static str,
     },
+}
+
+impl From<search::SettingsError> for ConfigError {
+    fn from(error: search::SettingsError) -> Self {
+        Self::Search(error)
+    }
 }
 
 /// Reads and checks a configuration; relative paths in it become relative to the file's folder.
@@ -114,11 +123,20 @@ pub fn parse(text: &str) -> Result<RunConfig, ConfigError> {
 pub fn parse_with(text: &str, overrides: &[Override]) -> Result<RunConfig, ConfigError> {
     let mut table: toml::Table = toml::from_str(text).map_err(syntax)?;
     let valid = toml::Table::try_from(RunConfig::default()).map_err(syntax)?;
+    let warnings = take_removed_keys(&mut table);
     refuse_unknown_keys(&table, &valid, "")?;
-    // From the text first, so that errors of type point at the line.
-    let mut config: RunConfig = toml::from_str(text).map_err(syntax)?;
+    // An error of type points at its line if the configuration is read from the text.
+    let mut config: RunConfig = if warnings.is_empty() {
+        toml::from_str(text).map_err(syntax)?
+    } else {
+        RunConfig::deserialize(table.clone()).map_err(syntax)?
+    };
+    warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     for single in overrides {
         single.apply(&mut table, &valid)?;
+        for warning in take_removed_keys(&mut table) {
+            tracing::warn!("{warning}");
+        }
         refuse_unknown_keys(&table, &valid, "")?;
         config = RunConfig::deserialize(table.clone()).map_err(|error| single.refused(&error))?;
     }
@@ -126,14 +144,18 @@ pub fn parse_with(text: &str, overrides: &[Override]) -> Result<RunConfig, Confi
     Ok(config)
 }
 
-fn syntax(error: impl Display) -> ConfigError {
+pub(super) fn syntax(error: impl Display) -> ConfigError {
     ConfigError::Syntax(error.to_string())
 }
 
 /// A game's rules table is checked by the game; everything else is known here.
 const FREE_TABLES: [&str; 1] = ["game.rules"];
 
-fn refuse_unknown_keys(table: &toml::Table, valid: &toml::Table, path: &str) -> Result<(), ConfigError> {
+pub(super) fn refuse_unknown_keys(
+    table: &toml::Table,
+    valid: &toml::Table,
+    path: &str,
+) -> Result<(), ConfigError> {
     for (key, value) in table {
         let whole = if path.is_empty() {
             key.clone()
@@ -235,21 +257,22 @@ mod tests {
     }
 
     #[test]
-    fn several_stores_are_listed_and_each_says_where_it_listens() {
-        let one = parse("[replay]\naddress = \"host:1\"").unwrap().replay;
-        assert_eq!(one.listen_address().unwrap(), "host:1");
-        let named = parse("[replay]\naddress = \"a=host:1\"").unwrap().replay;
-        assert_eq!(named.listen_address().unwrap(), "host:1");
-        let mut two = parse("[replay]\naddress = \"host:1,host:2\"").unwrap().replay;
-        assert_eq!(two.stores().unwrap().count(), 2);
-        let said = two.listen_address().unwrap_err().to_string();
-        assert!(said.starts_with("`replay.listen` must be given"), "{said}");
-        two.listen = "0.0.0.0:1".into();
-        assert_eq!(two.listen_address().unwrap(), "0.0.0.0:1");
-        let said = parse("[replay]\naddress = \"host:1,\"").unwrap_err().to_string();
+    fn a_store_listens_at_its_address_unless_another_is_given() {
+        let mut replay = parse("[replay]\naddress = \"host:1\"").unwrap().replay;
+        assert_eq!(replay.listen_address().unwrap(), "host:1");
+        replay.listen = "0.0.0.0:1".into();
+        assert_eq!(replay.listen_address().unwrap(), "0.0.0.0:1");
+        assert_eq!(replay.store_address().unwrap(), "host:1");
+    }
+
+    #[test]
+    fn several_replay_stores_are_refused() {
+        let error = parse("[replay]\naddress = \"host:1,host:2\"")
+            .unwrap_err()
+            .to_string();
         assert!(
-            said.starts_with("`replay.address`: `host:1,` lists a store without"),
-            "{said}"
+            error.starts_with("`replay.address`: `host:1,host:2` lists several replay stores"),
+            "{error}"
         );
     }
 

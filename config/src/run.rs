@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ActorConfig, ConfigError, InferenceConfig, LearnerConfig, ModelConfig, ProblemsConfig, RatingConfig,
-    SearchConfig, SecurityConfig,
+    SecurityConfig,
 };
-use crate::shards::Shards;
+use crate::store_address::store_address;
 
 /// A run: everything in `run.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, DocumentedFields)]
@@ -22,7 +22,7 @@ pub struct RunConfig {
     /// The network that is trained: a residual tower with a policy and a value head.
     pub model: ModelConfig,
     /// How an actor searches (UCT) and chooses moves.
-    pub search: SearchConfig,
+    pub search: search::Settings,
     /// What self-play is asked to solve, in games that are about problems.
     pub problems: ProblemsConfig,
     /// Self-play.
@@ -81,10 +81,9 @@ impl Default for GameConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReplayConfig {
-    /// Where the other roles find the service, and the address it listens on. Several stores are listed with commas, each as
-    /// host:port or name=host:port: a game goes to the one that a hash of its id and the names chooses.
+    /// Address of the service, host:port: where the other roles find it, and where it listens.
     pub address: String,
-    /// Address it listens on where that is another one, e.g. "0.0.0.0:50052" in a container; empty: `address`, if that is one.
+    /// Address it listens on if that is another one, e.g. "0.0.0.0:50052" in a container; empty: `address`.
     pub listen: String,
     /// Address of the Prometheus metrics page; empty: none.
     pub metrics: String,
@@ -92,10 +91,7 @@ pub struct ReplayConfig {
     pub health: String,
     /// Folder of the database; relative to the run's folder.
     pub folder: PathBuf,
-    /// How games are kept: `log` (a segment log) or `sled` (a sled database). What is there already is read as what it is.
-    pub engine: ReplayEngine,
-    /// Positions in the window that is sampled from; the oldest whole games beyond it are retired. At least 1. Of several stores
-    /// each has a window of this size, and what else is said here is said of each.
+    /// Positions in the window that is sampled from; the oldest whole games beyond it are retired. At least 1.
     pub window_positions: u64,
     /// Draw from the newest part of the window only, which grows by so many positions for each inserted one, at first
     /// (KataGo: 0.4). 0 draws from the whole window; at most 1.
@@ -128,18 +124,6 @@ pub struct ReplayConfig {
     /// part of the store is written there before it is removed from the disk; while that cannot be done nothing is removed, and
     /// once max_disk_mib is reached games are refused. Empty: games that leave the window are gone.
     pub archive: String,
-    /// Ids of at least this many games are remembered, retired ones included, so that a game sent again is known.
-    pub remembered_games: u64,
-}
-
-/// How games are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ReplayEngine {
-    /// A segment log.
-    Log,
-    /// A sled database.
-    Sled,
 }
 
 impl Default for ReplayConfig {
@@ -150,7 +134,6 @@ impl Default for ReplayConfig {
             metrics: String::new(),
             health: String::new(),
             folder: "replay".into(),
-            engine: ReplayEngine::Log,
             window_positions: 500_000,
             window_growth: 0.0,
             window_exponent: 0.65,
@@ -165,34 +148,29 @@ impl Default for ReplayConfig {
             max_disk_mib: 16 * 1024,
             min_free_mib: 256,
             archive: String::new(),
-            remembered_games: 1_000_000,
         }
     }
 }
 
 impl ReplayConfig {
-    /// The stores of the run.
+    /// Address of the run's replay store, host:port.
     ///
     /// # Errors
-    /// [`ConfigError::Stores`] where `address` names none; a configuration that was checked has some.
-    pub fn stores(&self) -> Result<Shards, ConfigError> {
-        Ok(Shards::parse(&self.address)?)
+    /// [`ConfigError::StoreAddress`] if `address` is empty or lists several stores. A configuration that was loaded has one.
+    pub fn store_address(&self) -> Result<&str, ConfigError> {
+        Ok(store_address(&self.address)?)
     }
 
-    /// The address that a store listens on.
+    /// Address that the store listens on, host:port.
     ///
     /// # Errors
-    /// [`ConfigError`] where several stores are listed and nothing says which of them this one is.
-    pub fn listen_address(&self) -> Result<String, ConfigError> {
-        if !self.listen.is_empty() {
-            return Ok(self.listen.clone());
+    /// [`ConfigError::StoreAddress`] if neither `listen` nor `address` is an address.
+    pub fn listen_address(&self) -> Result<&str, ConfigError> {
+        if self.listen.is_empty() {
+            self.store_address()
+        } else {
+            Ok(&self.listen)
         }
-        let stores = self.stores()?;
-        let only = stores.only().ok_or(ConfigError::Value {
-            key: "replay.listen",
-            reason: "must be given to a store where replay.address lists several",
-        })?;
-        Ok(only.address.clone())
     }
 }
 
@@ -296,7 +274,7 @@ impl RunConfig {
             ("checkpoints.poll_ms", self.checkpoints.poll_ms),
         ];
         super::load::require_positive(&positive)?;
-        self.replay.stores()?;
+        self.replay.store_address()?;
         self.replay.check(&self.learner)?;
         // Whole games are retired, so the window is seldom full to the last position.
         super::load::require(
