@@ -15,7 +15,7 @@ use config::{ConfigError, RunConfig};
 use games::{Game, catalogue};
 use parking_lot::Mutex;
 use service::{
-    connect::{AddressError, Link},
+    connect::{AddressError, Connector},
     role::Work,
 };
 use tokio::{
@@ -37,7 +37,6 @@ use crate::{
         worker::{self, Shared, Worker},
     },
     report,
-    sorting::Sorting,
     spool::{
         Lost, Spool, SpoolError,
         sender::{self, Sender, SenderError},
@@ -81,7 +80,7 @@ pub enum ActorError {
         /// Key of the address in the configuration.
         key: &'static str,
         /// Reason.
-        source: service::connect::AddressError,
+        source: AddressError,
     },
     /// The configuration is invalid.
     #[error(transparent)]
@@ -167,20 +166,15 @@ impl Actor {
             threads => threads,
         };
         let address = |key| move |source| ActorError::Address { key, source };
-        let connector = service::connect::Connector::new(&config.security);
+        let connector = Connector::new(&config.security);
         let server = connector
             .link(&config.inference.address)
             .map_err(address("inference.address"))?;
-        let shards = config.replay.stores()?;
-        let stores: Vec<(String, Link)> = shards
-            .all()
-            .iter()
-            .map(|shard| Ok::<_, AddressError>((shard.name.clone(), connector.link(&shard.address)?)))
-            .collect::<Result<_, _>>()
-            .map_err(address("replay.address"))?;
+        let store = config.replay.store_address()?.to_owned();
+        let store_link = connector.link(&store).map_err(address("replay.address"))?;
 
         let limit = config.actor.max_spool_mib << 20;
-        let (spool, recovered) = Spool::open(config.actor.spool.clone(), limit, shards)?;
+        let (spool, recovered) = Spool::open(config.actor.spool.clone(), limit)?;
         for damage in &recovered.damage {
             tracing::error!(%damage, "the spool is damaged; its intact games are sent");
         }
@@ -254,13 +248,15 @@ impl Actor {
         drop(finished);
 
         let drain = CancellationToken::new();
-        let sender = tokio::spawn(send_all(
-            stores,
+        let sender = Sender::new(
+            store_link,
+            store,
             Arc::clone(&spool),
             Arc::clone(&metrics),
             sender_patience,
             drain.clone(),
-        ));
+        );
+        let sender = tokio::spawn(send_all(sender, Arc::clone(&spool)));
         let reported = CancellationToken::new();
         let report = tokio::spawn(report::run(metrics, cache, spool, reported.clone()));
         Ok(Parts {
@@ -275,46 +271,9 @@ impl Actor {
     }
 }
 
-/// Sends the spool's games to all stores, until `drain`.
-async fn send_all(
-    stores: Vec<(String, Link)>,
-    spool: Arc<Spool>,
-    metrics: Arc<Metrics>,
-    patience: sender::Patience,
-    drain: CancellationToken,
-) -> Result<(), SenderError> {
-    let senders = stores.iter().enumerate().map(|(number, (name, link))| {
-        let whose = (number, name.clone());
-        let (spool, metrics) = (Arc::clone(&spool), Arc::clone(&metrics));
-        Sender::new(
-            link.clone(),
-            whose,
-            spool,
-            metrics,
-            patience.clone(),
-            drain.clone(),
-        )
-        .run()
-    });
-    let mut tasks: JoinSet<Result<(), SenderError>> = senders.collect();
-    let sorting = Sorting {
-        stores: stores.clone(),
-        spool: Arc::clone(&spool),
-        metrics: Arc::clone(&metrics),
-        patience: patience.clone(),
-        drain,
-    };
-    tasks.spawn(sorting.run());
-    while let Some(ended) = tasks.join_next().await {
-        match ended {
-            Ok(sent) => sent?,
-            Err(error) => {
-                if let Ok(panic) = error.try_into_panic() {
-                    std::panic::resume_unwind(panic);
-                }
-            }
-        }
-    }
+/// Runs the sender to its end, and logs how many games are left for the next start.
+async fn send_all(sender: Sender, spool: Arc<Spool>) -> Result<(), SenderError> {
+    sender.run().await?;
     let left = spool.size().games;
     if left > 0 {
         tracing::info!(

@@ -20,7 +20,6 @@ pub mod metrics;
 pub mod play;
 pub mod report;
 pub mod settings;
-pub mod sorting;
 pub mod spool;
 
 pub use actor::{Actor, ActorError, run};

@@ -2,7 +2,7 @@
 //!
 //! Every round counts from positions whose numbers are known, and a wrong count fails the benchmark.
 
-use std::fmt::Write;
+use std::{fmt::Write, time::Instant};
 
 use anyhow::ensure;
 use clap::builder::PossibleValuesParser;
@@ -14,7 +14,7 @@ use games::{
 };
 use serde::Serialize;
 
-use super::report;
+use crate::harness::{self, report};
 
 /// Arguments of `minuet bench games`.
 #[derive(clap::Args)]
@@ -207,14 +207,16 @@ fn rate<G: Game>(
     count: impl Fn(&G, usize) -> Vec<u64>,
 ) -> anyhow::Result<f64> {
     let mut found = Vec::new();
-    let rates = report::rates(rounds, || {
+    let rates = harness::rounds(rounds, || {
+        let began = Instant::now();
         found = starts
             .iter()
             .zip(known)
             .map(|(start, known)| count(start, known.counts.len()))
             .collect();
-        found.iter().flatten().sum()
-    });
+        let nodes: u64 = found.iter().flatten().sum();
+        Ok(nodes as f64 / began.elapsed().as_secs_f64())
+    })?;
     for ((start, known), counts) in starts.iter().zip(known).zip(&found) {
         ensure!(
             counts == known.counts,

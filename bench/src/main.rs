@@ -1,16 +1,14 @@
-//! `minuet bench`: one module for each benchmark; [`report`] prints the figures of all.
+//! `minuet bench`: one module for each benchmark; [`harness`] holds the parts that all share.
 //!
 //! `minuet bench NAME …` starts this program as `minuet-bench NAME …`.
 
 mod accuracy;
 mod games;
 mod generator;
+mod harness;
 mod inference;
-mod page;
 mod playouts;
-mod provider;
 mod replay;
-mod report;
 mod search;
 mod selfplay;
 mod training;

@@ -14,7 +14,7 @@ mod rating;
 mod run;
 mod search;
 mod security;
-pub mod shards;
+mod store_address;
 mod template;
 
 pub use actor::ActorConfig;
@@ -27,4 +27,5 @@ pub use rating::{RatingConfig, RatingScale};
 pub use run::{CheckpointConfig, GameConfig, ReplayConfig, ReplayEngine, RunConfig, RunSection};
 pub use search::{FirstPlay, Reuse, SearchConfig, TemperatureStep};
 pub use security::{Plaintext, SecurityConfig};
+pub use store_address::{StoreAddressError, store_address};
 pub use template::template;

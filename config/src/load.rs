@@ -9,7 +9,7 @@ use std::{
 use serde::Deserialize;
 
 use super::{Override, RunConfig, SecurityConfig};
-use crate::shards::ShardsError;
+use crate::store_address::StoreAddressError;
 
 /// A configuration that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -44,9 +44,9 @@ pub enum ConfigError {
     /// `[game]` does not fit the game.
     #[error("{0}")]
     Game(String),
-    /// `replay.address` names no stores.
+    /// `replay.address` is not the address of one store.
     #[error("`replay.address`: {0}")]
-    Stores(#[from] ShardsError),
+    StoreAddress(#[from] StoreAddressError),
     /// A value out of its range.
     #[error("`{key}` {reason}")]
     Value {
@@ -235,21 +235,22 @@ mod tests {
     }
 
     #[test]
-    fn several_stores_are_listed_and_each_says_where_it_listens() {
-        let one = parse("[replay]\naddress = \"host:1\"").unwrap().replay;
-        assert_eq!(one.listen_address().unwrap(), "host:1");
-        let named = parse("[replay]\naddress = \"a=host:1\"").unwrap().replay;
-        assert_eq!(named.listen_address().unwrap(), "host:1");
-        let mut two = parse("[replay]\naddress = \"host:1,host:2\"").unwrap().replay;
-        assert_eq!(two.stores().unwrap().count(), 2);
-        let said = two.listen_address().unwrap_err().to_string();
-        assert!(said.starts_with("`replay.listen` must be given"), "{said}");
-        two.listen = "0.0.0.0:1".into();
-        assert_eq!(two.listen_address().unwrap(), "0.0.0.0:1");
-        let said = parse("[replay]\naddress = \"host:1,\"").unwrap_err().to_string();
+    fn a_store_listens_at_its_address_unless_another_is_given() {
+        let mut replay = parse("[replay]\naddress = \"host:1\"").unwrap().replay;
+        assert_eq!(replay.listen_address().unwrap(), "host:1");
+        replay.listen = "0.0.0.0:1".into();
+        assert_eq!(replay.listen_address().unwrap(), "0.0.0.0:1");
+        assert_eq!(replay.store_address().unwrap(), "host:1");
+    }
+
+    #[test]
+    fn several_replay_stores_are_refused() {
+        let error = parse("[replay]\naddress = \"host:1,host:2\"")
+            .unwrap_err()
+            .to_string();
         assert!(
-            said.starts_with("`replay.address`: `host:1,` lists a store without"),
-            "{said}"
+            error.starts_with("`replay.address`: `host:1,host:2` lists several replay stores"),
+            "{error}"
         );
     }
 

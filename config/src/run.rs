@@ -9,7 +9,7 @@ use super::{
     ActorConfig, ConfigError, InferenceConfig, LearnerConfig, ModelConfig, ProblemsConfig, RatingConfig,
     SearchConfig, SecurityConfig,
 };
-use crate::shards::Shards;
+use crate::store_address::store_address;
 
 /// A run: everything in `run.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, DocumentedFields)]
@@ -81,10 +81,9 @@ impl Default for GameConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReplayConfig {
-    /// Where the other roles find the service, and the address it listens on. Several stores are listed with commas, each as
-    /// host:port or name=host:port: a game goes to the one that a hash of its id and the names chooses.
+    /// Address of the service, host:port: where the other roles find it, and where it listens.
     pub address: String,
-    /// Address it listens on where that is another one, e.g. "0.0.0.0:50052" in a container; empty: `address`, if that is one.
+    /// Address it listens on if that is another one, e.g. "0.0.0.0:50052" in a container; empty: `address`.
     pub listen: String,
     /// Address of the Prometheus metrics page; empty: none.
     pub metrics: String,
@@ -94,8 +93,7 @@ pub struct ReplayConfig {
     pub folder: PathBuf,
     /// How games are kept: `log` (a segment log) or `sled` (a sled database). What is there already is read as what it is.
     pub engine: ReplayEngine,
-    /// Positions in the window that is sampled from; the oldest whole games beyond it are retired. At least 1. Of several stores
-    /// each has a window of this size, and what else is said here is said of each.
+    /// Positions in the window that is sampled from; the oldest whole games beyond it are retired. At least 1.
     pub window_positions: u64,
     /// Draw from the newest part of the window only, which grows by so many positions for each inserted one, at first
     /// (KataGo: 0.4). 0 draws from the whole window; at most 1.
@@ -171,28 +169,24 @@ impl Default for ReplayConfig {
 }
 
 impl ReplayConfig {
-    /// The stores of the run.
+    /// Address of the run's replay store, host:port.
     ///
     /// # Errors
-    /// [`ConfigError::Stores`] where `address` names none; a configuration that was checked has some.
-    pub fn stores(&self) -> Result<Shards, ConfigError> {
-        Ok(Shards::parse(&self.address)?)
+    /// [`ConfigError::StoreAddress`] if `address` is empty or lists several stores. A configuration that was loaded has one.
+    pub fn store_address(&self) -> Result<&str, ConfigError> {
+        Ok(store_address(&self.address)?)
     }
 
-    /// The address that a store listens on.
+    /// Address that the store listens on, host:port.
     ///
     /// # Errors
-    /// [`ConfigError`] where several stores are listed and nothing says which of them this one is.
-    pub fn listen_address(&self) -> Result<String, ConfigError> {
-        if !self.listen.is_empty() {
-            return Ok(self.listen.clone());
+    /// [`ConfigError::StoreAddress`] if neither `listen` nor `address` is an address.
+    pub fn listen_address(&self) -> Result<&str, ConfigError> {
+        if self.listen.is_empty() {
+            self.store_address()
+        } else {
+            Ok(&self.listen)
         }
-        let stores = self.stores()?;
-        let only = stores.only().ok_or(ConfigError::Value {
-            key: "replay.listen",
-            reason: "must be given to a store where replay.address lists several",
-        })?;
-        Ok(only.address.clone())
     }
 }
 
@@ -296,7 +290,7 @@ impl RunConfig {
             ("checkpoints.poll_ms", self.checkpoints.poll_ms),
         ];
         super::load::require_positive(&positive)?;
-        self.replay.stores()?;
+        self.replay.store_address()?;
         self.replay.check(&self.learner)?;
         // Whole games are retired, so the window is seldom full to the last position.
         super::load::require(

@@ -1,4 +1,4 @@
-//! The role: puts the parts together and ends them together.
+//! The role: connects the parts and shuts them down together.
 
 use std::sync::Arc;
 
@@ -6,10 +6,7 @@ use anyhow::Context as _;
 use checkpoints::{Lease, Repository};
 use config::RunConfig;
 use games::RowSymmetries;
-use service::{
-    connect::{AddressError, Connector},
-    role::Work,
-};
+use service::{connect::Connector, role::Work};
 use tokio::{
     runtime::Handle,
     sync::{mpsc, oneshot},
@@ -20,8 +17,11 @@ use crate::{
     data::{
         batches::Packer,
         game::TrainingGame,
-        source::{PREFETCHED, Source, StoreView},
+        ledger::DrawCounts,
+        source::{PREFETCHED, Source},
+        store_view::StoreView,
     },
+    metrics::Metrics,
     network::NetworkShape,
     publishing::{
         lease::{self, LearnerFolder},
@@ -29,43 +29,41 @@ use crate::{
         resume::{self, Resumed},
     },
     torch::device,
-    training::{
-        report::{self, Reporter},
-        train::{Progress, Trainer},
-    },
+    training::{report::Reporter, train::Trainer},
     worker::{PROOF_POSITIONS, Parts, Worker},
 };
 
-/// Trains until `shutdown`; then publishes what is not published yet. While another learner publishes to the same store
-/// this one waits.
+/// Trains until `shutdown`, then publishes a last checkpoint. While another learner publishes to the same store this one waits.
 ///
 /// # Errors
-/// Where the configuration names what is not there (game, device, ONNX Runtime), the newest checkpoint cannot be gone on
-/// from, training cannot go on, or another learner has taken over. The replay store or the model store being away is no error.
+/// The configuration names a game, a device or an ONNX Runtime that does not exist; the newest checkpoint does not fit; training
+/// diverged twice in a row; or another learner has taken over. A replay store or a model store that does not answer is no error:
+/// the learner waits for it.
 pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
-        report::register();
+        let metrics = Arc::new(Metrics::new());
         let folder = LearnerFolder::lock(&config.learner.folder)?;
         let repository = Repository::open(&config.checkpoints.store)?;
         let game = TrainingGame::new(&config.game, PROOF_POSITIONS, config.run.seed)?;
         let shape = NetworkShape::new(&config.model, &config.learner, &game.layout)?;
-        let Some(lease) = lease::acquire(&repository, &config.checkpoints.line, &folder, &shutdown)
+        let line = &config.checkpoints.line;
+        let Some(lease) = lease::acquire(&repository, line, &folder, &metrics, &shutdown)
             .await
             .context("cannot publish to the model store")?
         else {
             return Ok(());
         };
         let lease = Arc::new(lease);
-        // What was trained after the lease is lost would be for nothing.
-        let stop = shutdown.child_token();
+        // Training ends when the lease is lost, because nothing trained after that could be published.
+        let until_lost = shutdown.child_token();
         let watching = tokio::spawn({
-            let (lease, stop) = (lease.clone(), stop.clone());
+            let (lease, until_lost) = (lease.clone(), until_lost.clone());
             async move {
                 lease.lost().await;
-                stop.cancel();
+                until_lost.cancel();
             }
         });
-        let trained = train(config, game, shape, lease.clone(), stop).await;
+        let trained = train(config, game, shape, lease.clone(), metrics, until_lost).await;
         watching.abort();
         lease::release(&lease).await;
         match lease.is_lost() {
@@ -80,14 +78,15 @@ async fn train(
     game: TrainingGame,
     shape: NetworkShape,
     lease: Arc<Lease>,
+    metrics: Arc<Metrics>,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
     let resumed = resume::newest(&lease, &game.layout, &shape, &shutdown).await?;
     if shutdown.is_cancelled() {
         return Ok(());
     }
-    let progress = resumed.as_ref().map_or_else(Progress::default, |resumed| {
-        resumed.snapshot.state.progress.clone()
+    let counts = resumed.as_ref().map_or_else(DrawCounts::default, |resumed| {
+        resumed.snapshot.state.progress.draws.clone()
     });
     let (send, batches) = mpsc::channel(PREFETCHED);
     let symmetries = if config.learner.symmetries {
@@ -98,14 +97,16 @@ async fn train(
     let packer = Packer::new(game.layout.clone(), symmetries, config.run.seed)
         .with_root_values(config.learner.root_value_share)
         .for_network(&shape, &game.other_side);
-    let connector = Connector::new(&config.security);
-    let stores = config.replay.stores()?;
-    let links = stores
-        .all()
-        .iter()
-        .map(|store| Ok((store.name.clone(), connector.link(&store.address)?)))
-        .collect::<Result<_, AddressError>>()?;
-    let source = Source::new(links, packer, &config.learner, config.run.seed, &progress, send);
+    let link = Connector::new(&config.security).link(config.replay.store_address()?)?;
+    let source = Source::new(
+        link,
+        packer,
+        &config.learner,
+        config.run.seed,
+        &counts,
+        Arc::clone(&metrics),
+        send,
+    );
     let training = Training {
         config,
         game,
@@ -113,6 +114,7 @@ async fn train(
         lease,
         resumed,
         view: source.view(),
+        metrics,
         batches,
         runtime: Handle::current(),
         shutdown: shutdown.clone(),
@@ -123,14 +125,14 @@ async fn train(
         .spawn(move || done.send(training.run()))
         .context("cannot start the training thread")?;
     let fetching = tokio::spawn(source.run(shutdown));
-    // The source ends first on shutdown, the thread first on failure; each ends the other by closing the queue.
-    let trained = ended.await.context("the training thread ended without a word");
+    // On shutdown the source ends first, on a failure the training thread does. Either ends the other by closing the queue.
+    let trained = ended.await.context("the training thread ended without a result");
     let fetched = fetching.await.context("the source of batches failed")?;
     trained??;
     Ok(fetched?)
 }
 
-/// What the training thread needs to begin.
+/// Everything that the training thread needs.
 struct Training {
     config: RunConfig,
     game: TrainingGame,
@@ -138,6 +140,7 @@ struct Training {
     lease: Arc<Lease>,
     resumed: Option<Resumed>,
     view: Arc<StoreView>,
+    metrics: Arc<Metrics>,
     batches: mpsc::Receiver<crate::data::batches::HostBatch>,
     runtime: Handle,
     shutdown: CancellationToken,
@@ -168,9 +171,10 @@ impl Training {
         let parts = Parts {
             new_trainer: Box::new(new_trainer),
             publisher,
-            reporter: Reporter::open(folder)
+            reporter: Reporter::open(folder, Arc::clone(&self.metrics))
                 .with_context(|| format!("cannot write to {}", folder.display()))?,
             view: self.view,
+            metrics: self.metrics,
             batches: self.batches,
             rows: self.game.rows,
             resumed: self.resumed,

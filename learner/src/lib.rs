@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`learner`] | [`run`]: the role |
 //! | [`worker`] | the training thread |
+//! | [`metrics`] | the metrics page |
 //! | [`data`] | batches: fetched, checked, packed and moved to the device |
 //! | [`network`] | the network |
 //! | [`training`] | training steps: loss, optimiser, validation, metrics |
@@ -17,6 +18,7 @@
 
 pub mod data;
 pub mod learner;
+pub mod metrics;
 pub mod network;
 pub mod publishing;
 pub mod torch;

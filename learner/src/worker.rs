@@ -8,7 +8,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    data::{batches::HostBatch, source::StoreView},
+    data::{batches::HostBatch, store_view::StoreView},
+    metrics::Metrics,
     publishing::{
         publish::{PublishError, Publisher},
         resume::Resumed,
@@ -35,6 +36,7 @@ pub struct Worker {
     publisher: Publisher,
     reporter: Reporter,
     view: Arc<StoreView>,
+    metrics: Arc<Metrics>,
     batches: mpsc::Receiver<HostBatch>,
     checkpoint_steps: u64,
     /// What the next export is proven on.
@@ -62,6 +64,8 @@ pub struct Parts {
     pub reporter: Reporter,
     /// What the replay store said last.
     pub view: Arc<StoreView>,
+    /// The learner's metrics.
+    pub metrics: Arc<Metrics>,
     /// Where batches come from.
     pub batches: mpsc::Receiver<HostBatch>,
     /// Some rows of the game, back to back, to prove the first export on.
@@ -81,6 +85,7 @@ impl Worker {
             mut publisher,
             mut reporter,
             view,
+            metrics,
             batches,
             rows: proof_rows,
             resumed,
@@ -115,14 +120,14 @@ impl Worker {
         if let Some(precision) = known {
             trainer.set_precision(precision);
         }
-        metrics::gauge!("minuet_learner_step").set(trainer.progress.step as f64);
-        metrics::gauge!("minuet_learner_checkpoint_step").set(trainer.progress.step as f64);
+        metrics.resumed(trainer.progress.step);
         Ok(Self {
             published_step: trainer.progress.step,
             trainer,
             publisher,
             reporter,
             view,
+            metrics,
             batches,
             checkpoint_steps: config.learner.checkpoint_steps,
             proof_rows,
@@ -194,8 +199,8 @@ impl Worker {
 
     /// Where games are held out, and some have come by now.
     fn validate(&mut self) -> anyhow::Result<()> {
-        if let Some(measured) = self.view.take_measured() {
-            let validation = Validation::measure(&self.trainer, &measured)
+        if let Some(batches) = self.view.take_validation() {
+            let validation = Validation::measure(&self.trainer, &batches)
                 .context("cannot measure what was learned on held-out games")?;
             self.reporter.validated(self.trainer.progress.step, &validation);
         }
@@ -217,7 +222,7 @@ impl Worker {
             Err(PublishError::Spoilt(reason)) => self.roll_back(&reason),
             Err(PublishError::Refused(reason)) => {
                 self.refused += 1;
-                metrics::counter!("minuet_learner_refused_checkpoints_total").increment(1);
+                self.metrics.refused_checkpoint();
                 tracing::error!(
                     step = self.trainer.progress.step,
                     reason,

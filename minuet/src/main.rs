@@ -79,7 +79,13 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("minuet: {error:#}");
-            ExitCode::from(if usage::is_bad_usage(&error) { 2 } else { 1 })
+            ExitCode::from(if usage::is_bad_usage(&error) {
+                2
+            } else if error.is::<records::damage::Damage>() {
+                3
+            } else {
+                1
+            })
         }
     }
 }

@@ -14,7 +14,7 @@ use arena::{
     },
 };
 use games::Game;
-use launcher::up::addresses::Addresses;
+use launcher::run::addresses::Addresses;
 use network::batched::{BatchedEvaluator, EvaluationSource};
 use network::{Description, ModelName, NetworkError, file::encoding_of};
 use search::{Decision, GameKey, Settings};

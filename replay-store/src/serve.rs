@@ -20,7 +20,7 @@ use service::{
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::{metrics, rpc::Rpc, settings::Settings, store::Store, store::shared::State};
+use crate::{rpc::Rpc, settings::Settings, store::Store, store::shared::State};
 
 /// Full name of the service, as health and reflection know it.
 pub const SERVICE: &str = "minuet.v1.ReplayStore";
@@ -42,7 +42,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
         let door = Door::new(&config.security, right)?;
-        let listener = listen(&config.replay.listen_address()?).await?;
+        let listener = listen(config.replay.listen_address()?).await?;
         serve_behind(
             door,
             &config.replay.health,
@@ -96,13 +96,14 @@ async fn serve_behind(
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
     door.check(listener.local_addr()?)?;
-    metrics::describe();
     let address = listener.local_addr()?;
     let store = tokio::task::spawn_blocking(move || Store::open(settings))
         .await?
         .context("cannot open the replay store")?;
     let store = Arc::new(store);
-    metrics::disk_limit(store.settings().max_disk_bytes);
+    store
+        .metrics()
+        .disk_limit_changed(store.settings().max_disk_bytes);
     announce(&store, address);
 
     let address_file = store.settings().folder.join(ADDRESS);

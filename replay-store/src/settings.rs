@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use config::RunConfig;
 
 use crate::{
-    log::volume::Engine,
     window::held_out::HeldOut,
     window::sampler::{PowerLaw, Sampling, Surprise},
     window::uses_bound::Bounds,
@@ -45,8 +44,8 @@ pub struct Settings {
     pub game: String,
     /// The representation options of its rows.
     pub options: u32,
-    /// What new volumes are.
-    pub engine: Engine,
+    /// Folder of the index; `None` to work without one.
+    pub index: Option<PathBuf>,
     /// Trainable positions in the window.
     pub window_positions: u64,
     /// How positions are drawn.
@@ -74,7 +73,7 @@ impl Settings {
             folder: config.replay.folder.clone(),
             game: config.game.name.clone(),
             options: config.game.options,
-            engine: config.replay.engine,
+            index: Some(config.replay.folder.join("index")),
             window_positions: config.replay.window_positions,
             sampling: Sampling {
                 window: (config.replay.window_growth > 0.0).then_some(PowerLaw {

@@ -1,7 +1,7 @@
 //! The spool's files on the disk.
 //!
 //! `<number>.games` hold games in the order in which they finished, `<number>.tmp` is one that was being written when
-//! the actor died, `lock` keeps a second actor out, `stores.json` lists the stores that the games are divided among.
+//! the actor died, `lock` keeps a second actor out.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -14,17 +14,13 @@ use std::{
 use prost::Message as _;
 use proto::v1::Game;
 
-use super::{
-    SpoolError, durable, frame,
-    index::{Index, Lane},
-};
+use super::{SpoolError, durable, frame, index::Index};
 use crate::GameId;
 
 const GAMES: &str = "games";
 const UNFINISHED: &str = "tmp";
 const REFUSED: &str = "refused";
 const DAMAGED: &str = "damaged";
-const STORES: &str = "stores.json";
 /// File systems give space in blocks; a small file takes a whole one.
 const BLOCK: u64 = 4096;
 
@@ -83,13 +79,8 @@ impl Folder {
         Ok(numbers.into_iter().max().unwrap_or(0) + 1)
     }
 
-    /// Lists the games of an earlier process; `lane` says whose each is. A file that was being written keeps the games that are
-    /// whole.
-    pub(super) fn recover(
-        &self,
-        index: &mut Index,
-        lane: impl Fn(GameId) -> Lane,
-    ) -> Result<Recovered, SpoolError> {
+    /// Lists the games of an earlier process. A file that was being written keeps the games that are whole.
+    pub(super) fn recover(&self, index: &mut Index) -> Result<Recovered, SpoolError> {
         for number in self.numbers(&self.path, UNFINISHED)? {
             self.finish(number)?;
         }
@@ -124,7 +115,7 @@ impl Folder {
                 }
                 continue;
             }
-            let added = index.add(number, space(bytes.len() as u64), games, is_damaged, &lane);
+            let added = index.add(number, space(bytes.len() as u64), games, is_damaged);
             recovered.games += added as u64;
         }
         Ok(recovered)
@@ -194,19 +185,6 @@ impl Folder {
         let taken = space(bytes.len() as u64) + space(reason.len() as u64);
         self.set_aside.fetch_add(taken, Ordering::Relaxed);
         Ok(path)
-    }
-
-    /// The stores that all games here were for, as they were written down; `None` where that is not certain.
-    pub(super) fn stores(&self) -> Option<Vec<String>> {
-        let text = fs::read(self.path.join(STORES)).ok()?;
-        serde_json::from_slice(&text).ok()
-    }
-
-    /// Writes down for which stores all games here are; `None`: it is not certain.
-    pub(super) fn set_stores(&self, names: Option<&[String]>) -> Result<(), SpoolError> {
-        let path = self.path.join(STORES);
-        let text = serde_json::to_vec(&names).map_err(|error| io("cannot write", &path)(error.into()))?;
-        durable::write(&path, &text).map_err(io("cannot write", &path))
     }
 
     /// Bytes in `refused/` and `damaged/`.

@@ -1,5 +1,4 @@
-//! Which games lie where, for which store they are, and which of them are acknowledged. Kept in memory, rebuilt from the
-//! files at start.
+//! Records where each game lies and whether it has been acknowledged. Kept in memory, rebuilt from the files at start.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -7,9 +6,6 @@ use std::{
 };
 
 use crate::GameId;
-
-/// Whose a game is: the number of its store, or of none while that is not known.
-pub(super) type Lane = Option<usize>;
 
 /// A game's place in the spool; older games come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,8 +30,8 @@ pub(super) struct Index {
     next_number: u64,
     files: BTreeMap<u64, File>,
     places: HashMap<GameId, Position>,
-    /// What waits, by lane and age.
-    lanes: BTreeMap<(Lane, Position), GameId>,
+    /// Games that are not acknowledged, oldest first.
+    waiting: BTreeMap<Position, GameId>,
     bytes: u64,
 }
 
@@ -51,7 +47,6 @@ struct File {
 struct Entry {
     id: GameId,
     range: Range<usize>,
-    lane: Lane,
     is_settled: bool,
 }
 
@@ -61,7 +56,7 @@ impl Index {
             next_number,
             files: BTreeMap::new(),
             places: HashMap::new(),
-            lanes: BTreeMap::new(),
+            waiting: BTreeMap::new(),
             bytes: 0,
         }
     }
@@ -72,34 +67,31 @@ impl Index {
         self.next_number - 1
     }
 
-    /// Adds a file; a game that another file holds already counts as settled in this one. `lane` says whose each game is.
-    /// How many games are new.
+    /// Adds a file and returns the number of games that are new. A game that another file holds already counts as settled in this
+    /// one.
     pub(super) fn add(
         &mut self,
         number: u64,
         space: u64,
         games: Vec<(GameId, Range<usize>)>,
         is_damaged: bool,
-        lane: impl Fn(GameId) -> Lane,
     ) -> usize {
         let mut waiting = 0;
         let mut entries = Vec::with_capacity(games.len());
         for (at, (id, range)) in games.into_iter().enumerate() {
             let is_settled = self.places.contains_key(&id);
-            let lane = lane(id);
             if !is_settled {
                 let place = Position {
                     file: number,
                     game: at,
                 };
                 self.places.insert(id, place);
-                self.lanes.insert((lane, place), id);
+                self.waiting.insert(place, id);
                 waiting += 1;
             }
             entries.push(Entry {
                 id,
                 range,
-                lane,
                 is_settled,
             });
         }
@@ -124,28 +116,14 @@ impl Index {
         self.bytes
     }
 
-    /// The oldest game of a lane after `position` that waits.
-    pub(super) fn next_after(&self, lane: Lane, position: Option<Position>) -> Option<(Position, GameId)> {
+    /// Returns the oldest game after `position` that waits.
+    pub(super) fn next_after(&self, position: Option<Position>) -> Option<(Position, GameId)> {
         let first = position.map_or(Position { file: 0, game: 0 }, |last| Position {
             file: last.file,
             game: last.game + 1,
         });
-        let mut waiting = self.lanes.range((lane, first)..);
-        let (&(found, position), &id) = waiting.next()?;
-        (found == lane).then_some((position, id))
-    }
-
-    /// Says whose a game is that waits.
-    pub(super) fn decide(&mut self, id: GameId, lane: Lane) {
-        let Some(&position) = self.places.get(&id) else {
-            return;
-        };
-        let games = self.files.get_mut(&position.file).map(|file| &mut file.games);
-        if let Some(entry) = games.and_then(|games| games.get_mut(position.game)) {
-            self.lanes.remove(&(entry.lane, position));
-            entry.lane = lane;
-            self.lanes.insert((lane, position), id);
-        }
+        let (&position, &id) = self.waiting.range(first..).next()?;
+        Some((position, id))
     }
 
     pub(super) fn range(&self, position: Position) -> Option<Range<usize>> {
@@ -183,7 +161,7 @@ impl Index {
         };
         entry.is_settled = true;
         self.places.remove(&entry.id);
-        self.lanes.remove(&(entry.lane, position));
+        self.waiting.remove(&position);
         file.waiting -= 1;
         file.is_damaged |= is_damaged;
         if file.waiting > 0 {
@@ -208,13 +186,9 @@ mod tests {
     }
 
     fn order(index: &Index) -> Vec<GameId> {
-        order_in(index, Some(0))
-    }
-
-    fn order_in(index: &Index, lane: Lane) -> Vec<GameId> {
         let mut position = None;
         std::iter::from_fn(|| {
-            let (next, id) = index.next_after(lane, position)?;
+            let (next, id) = index.next_after(position)?;
             position = Some(next);
             Some(id)
         })
@@ -225,13 +199,12 @@ mod tests {
     fn games_come_in_the_order_they_were_added_and_files_go_with_their_last() {
         let mut index = Index::new(4);
         let (first, second) = (index.take_number(), index.take_number());
-        index.add(second, 30, vec![(id(3), 0..5)], false, |_| Some(0));
+        index.add(second, 30, vec![(id(3), 0..5)], false);
         index.add(
             first,
             20,
             vec![(id(1), 0..5), (id(2), 5..9), (id(3), 9..12)],
             false,
-            |_| Some(0),
         );
         assert_eq!(order(&index), [id(1), id(2), id(3)]);
         assert_eq!((index.games(), index.bytes()), (3, 50));
@@ -267,27 +240,5 @@ mod tests {
         );
         assert_eq!((index.games(), index.bytes()), (0, 0));
         assert_eq!(order(&index), []);
-    }
-
-    #[test]
-    fn each_lane_has_its_own_order_and_games_find_theirs_late() {
-        let mut index = Index::new(1);
-        let (first, second) = (index.take_number(), index.take_number());
-        let games = |from: u8| (from..from + 4).map(|number| (id(number), 0..1)).collect();
-        index.add(first, 10, games(0), false, |_| None);
-        index.add(second, 10, games(4), false, |id| Some(usize::from(id.0[0] % 2)));
-        assert_eq!(order_in(&index, None), [id(0), id(1), id(2), id(3)]);
-        assert_eq!(order_in(&index, Some(0)), [id(4), id(6)]);
-        assert_eq!(order_in(&index, Some(1)), [id(5), id(7)]);
-        for number in [3, 0, 1] {
-            index.decide(id(number), Some(1));
-        }
-        index.decide(id(9), Some(1));
-        assert_eq!(order_in(&index, None), [id(2)]);
-        assert_eq!(order_in(&index, Some(1)), [id(0), id(1), id(3), id(5), id(7)]);
-        assert_eq!(index.settle(id(3)), Settled::FileWaits);
-        index.decide(id(3), Some(0));
-        assert_eq!(order_in(&index, Some(0)), [id(4), id(6)]);
-        assert_eq!(order_in(&index, Some(2)), []);
     }
 }

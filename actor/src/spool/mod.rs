@@ -5,9 +5,8 @@
 //! `refused/`, a file with damage in `damaged/`; both count towards the limit, so nothing is dropped
 //! silently and nothing grows without bound.
 //!
-//! Where a run has several stores, each game waits in the lane of the one that it belongs to. Games of an earlier process
-//! that knew another list of stores wait in none: one of those may have stored them and died before it said so. They are
-//! undecided until the stores were asked.
+//! A store knows games by id, so a game that an earlier process sent without hearing of it is sent again. Earlier releases
+//! divided games among several stores and listed these in `stores.json`; that file is ignored, and all games go to the one store.
 //!
 //! | module | what it is for |
 //! |---|---|
@@ -25,14 +24,8 @@ pub mod sender;
 mod tests;
 mod writer;
 
-use std::{
-    io,
-    path::PathBuf,
-    sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
-};
+use std::{io, path::PathBuf, time::Duration};
 
-use config::shards::Shards;
 use parking_lot::{Condvar, Mutex};
 use prost::Message as _;
 use proto::v1::Game;
@@ -91,84 +84,30 @@ pub struct Size {
 pub struct Spool {
     folder: Folder,
     max_bytes: u64,
-    shards: Shards,
     index: Mutex<Index>,
-    /// Rung when games were added to a store's lane.
-    added: Vec<Notify>,
-    /// How often games came into lanes late, before others that were there already.
-    decisions: AtomicU64,
+    /// Notified when games were added.
+    added: Notify,
     /// Rung when space was freed.
     freed: Condvar,
 }
 
 impl Spool {
-    /// Opens the spool in a folder, which is made if need be, for games of these stores; what it says was found there.
+    /// Opens the spool in a folder, which is created if need be; returns what was found there as well.
     ///
     /// # Errors
-    /// [`SpoolError`] where the folder cannot be used.
-    pub fn open(path: PathBuf, max_bytes: u64, shards: Shards) -> Result<(Self, Recovered), SpoolError> {
+    /// [`SpoolError`] if the folder cannot be used.
+    pub fn open(path: PathBuf, max_bytes: u64) -> Result<(Self, Recovered), SpoolError> {
         let folder = Folder::open(path)?;
         let mut index = Index::new(folder.first_free_number()?);
-        let names = shards.names();
-        let are_the_same = folder.stores().is_some_and(|before| before == names);
-        // One store knows its games itself.
-        let are_decided = are_the_same || shards.count() == 1;
-        let recovered = folder.recover(&mut index, |id| are_decided.then(|| shards.of(&id.0)))?;
-        if are_decided || recovered.games == 0 {
-            if !are_the_same {
-                folder.set_stores(Some(&names))?;
-            }
-        } else {
-            // Whatever comes, the games here are not all of one list from now on.
-            folder.set_stores(None)?;
-        }
+        let recovered = folder.recover(&mut index)?;
         let spool = Self {
             folder,
             max_bytes,
             index: Mutex::new(index),
-            added: names.iter().map(|_| Notify::new()).collect(),
-            decisions: AtomicU64::new(0),
-            shards,
+            added: Notify::new(),
             freed: Condvar::new(),
         };
         Ok((spool, recovered))
-    }
-
-    /// At most so many of the oldest games of which it is not known whether a store has them.
-    pub fn undecided(&self, at_most: usize) -> Vec<GameId> {
-        let index = self.index.lock();
-        let mut position = None;
-        let next = || {
-            let (next, id) = index.next_after(None, position)?;
-            position = Some(next);
-            Some(id)
-        };
-        std::iter::from_fn(next).take(at_most).collect()
-    }
-
-    /// No store has these games: they are sent to the ones that they belong to.
-    pub fn decide(&self, ids: &[GameId]) {
-        {
-            let mut index = self.index.lock();
-            for id in ids {
-                index.decide(*id, Some(self.shards.of(&id.0)));
-            }
-        }
-        self.decisions.fetch_add(1, Ordering::SeqCst);
-        self.added.iter().for_each(Notify::notify_one);
-    }
-
-    /// Changes whenever games have come into lanes that are older than others there: who goes through a lane begins again.
-    pub fn decisions(&self) -> u64 {
-        self.decisions.load(Ordering::SeqCst)
-    }
-
-    /// All games are decided: with the next start they still are, if the stores are the same.
-    ///
-    /// # Errors
-    /// [`SpoolError::Io`]; the stores are asked again with the next start then.
-    pub fn all_decided(&self) -> Result<(), SpoolError> {
-        self.folder.set_stores(Some(&self.shards.names()))
     }
 
     /// Writes games (encoded [`Game`] messages); they are durable when this returns.
@@ -186,23 +125,19 @@ impl Spool {
         let number = self.index.lock().take_number();
         self.folder.write(number, &bytes)?;
         let space = folder::space(bytes.len() as u64);
-        let lane = |id: GameId| Some(self.shards.of(&id.0));
-        self.index.lock().add(number, space, entries, false, lane);
-        self.added.iter().for_each(Notify::notify_one);
+        self.index.lock().add(number, space, entries, false);
+        self.added.notify_one();
         Ok(())
     }
 
-    /// The oldest game of a store (by its number) after `position` that has not been acknowledged.
-    pub fn next_after(&self, store: usize, position: Option<Position>) -> Option<(Position, GameId)> {
-        self.index.lock().next_after(Some(store), position)
+    /// Returns the oldest game after `position` that has not been acknowledged.
+    pub fn next_after(&self, position: Option<Position>) -> Option<(Position, GameId)> {
+        self.index.lock().next_after(position)
     }
 
-    /// Completes when games may have been added for this store since it last completed. For one waiter.
-    ///
-    /// # Panics
-    /// Where the spool was not opened for so many stores.
-    pub fn added(&self, store: usize) -> tokio::sync::futures::Notified<'_> {
-        self.added[store].notified()
+    /// Completes when games may have been added since it last completed. For one waiter.
+    pub fn added(&self) -> tokio::sync::futures::Notified<'_> {
+        self.added.notified()
     }
 
     /// Reads a game back.

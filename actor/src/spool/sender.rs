@@ -1,9 +1,7 @@
-//! Sends finished games from the spool to the replay stores, each until it is acknowledged by its id.
+//! Sends finished games from the spool to the replay store, each until it is acknowledged by its id.
 //!
-//! A store knows games by id and takes each once, so whatever was not acknowledged when a stream breaks is simply sent
-//! again. A game leaves the spool only for an acknowledgement, or for `refused/` when the store says
-//! that it will never take it. Each store has a sender of its own, so one that is away holds up its own games only; what
-//! another list of stores left behind is sorted out first ([`crate::sorting`]).
+//! The store knows games by id and stores each once, so games that were not acknowledged when a stream breaks are sent again. A
+//! game leaves the spool only when it is acknowledged, or for `refused/` when the store will never take it.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -55,11 +53,11 @@ impl Default for Patience {
     }
 }
 
-/// Why games cannot be sent to this store, whatever the time.
+/// Error: games cannot be sent to this store, and another attempt would fail as well.
 #[derive(Debug, thiserror::Error)]
 #[error("the replay store {store} will not talk to this actor ({code:?}: {message}); is the address right?")]
 pub struct SenderError {
-    /// The store's name.
+    /// Address of the store.
     pub store: String,
     /// The gRPC status.
     pub code: Code,
@@ -67,14 +65,12 @@ pub struct SenderError {
     pub message: String,
 }
 
-/// The sending side of the spool, towards one store.
+/// Sends the games of the spool to the store.
 pub struct Sender {
     /// How to reach the store.
     pub channel: Link,
-    /// The store's number in the spool.
-    pub store: usize,
-    /// Its name.
-    pub name: String,
+    /// Address of the store, for messages.
+    pub store: String,
     /// What is sent.
     pub spool: Arc<Spool>,
     /// Counters.
@@ -94,10 +90,10 @@ enum End {
 }
 
 impl Sender {
-    /// A sender of what is in `spool` for the store with this number and name, until `drain`.
+    /// Makes a sender of the games in `spool` to the store at this address.
     pub fn new(
         channel: Link,
-        (store, name): (usize, String),
+        store: String,
         spool: Arc<Spool>,
         metrics: Arc<Metrics>,
         patience: Patience,
@@ -106,7 +102,6 @@ impl Sender {
         Self {
             channel,
             store,
-            name,
             spool,
             metrics,
             patience,
@@ -144,7 +139,7 @@ impl Sender {
             };
             if is_final(status.code()) {
                 return Err(SenderError {
-                    store: self.name.clone(),
+                    store: self.store.clone(),
                     code: status.code(),
                     message: status.message().into(),
                 });
@@ -153,7 +148,7 @@ impl Sender {
                 tracing::warn!(
                     code = ?status.code(),
                     reason = status.message(),
-                    store = self.name,
+                    store = self.store,
                     waiting = self.spool.size().games,
                     "the replay store takes no games, trying again"
                 );
@@ -170,11 +165,11 @@ impl Sender {
 
     /// An idle store is not bothered. False when the spool is empty and will stay so.
     async fn wait_for_a_game(&self) -> bool {
-        while self.spool.next_after(self.store, None).is_none() {
+        while self.spool.next_after(None).is_none() {
             tokio::select! {
                 biased;
-                () = self.spool.added(self.store) => {}
-                () = self.drain.cancelled() => return self.spool.next_after(self.store, None).is_some(),
+                () = self.spool.added() => {}
+                () = self.drain.cancelled() => return self.spool.next_after(None).is_some(),
             }
         }
         true
@@ -199,17 +194,11 @@ impl Sender {
         backoff: &mut Backoff,
     ) -> End {
         let mut sent_to: Option<Position> = None;
-        let mut decisions = self.spool.decisions();
         // When each game must be acknowledged. All have the same patience, so the oldest is due first.
         let mut unacknowledged: HashMap<GameId, Instant> = HashMap::new();
         loop {
-            // Games of an earlier process may have come in behind.
-            let now = self.spool.decisions();
-            if std::mem::replace(&mut decisions, now) != now {
-                sent_to = None;
-            }
             while unacknowledged.len() < WINDOW {
-                let Some((position, id)) = self.spool.next_after(self.store, sent_to) else {
+                let Some((position, id)) = self.spool.next_after(sent_to) else {
                     break;
                 };
                 sent_to = Some(position);
@@ -233,8 +222,7 @@ impl Sender {
             }
             if unacknowledged.is_empty()
                 && self.drain.is_cancelled()
-                && self.spool.next_after(self.store, sent_to).is_none()
-                && self.spool.decisions() == decisions
+                && self.spool.next_after(sent_to).is_none()
             {
                 return End::Empty;
             }
@@ -253,7 +241,7 @@ impl Sender {
                     Ok(None) => return End::Broken(Status::unavailable("the store ended the stream")),
                     Err(status) => return End::Broken(status),
                 },
-                () = self.spool.added(self.store), if unacknowledged.len() < WINDOW => {}
+                () = self.spool.added(), if unacknowledged.len() < WINDOW => {}
                 () = self.drain.cancelled(), if unacknowledged.is_empty() => {}
                 () = wait_until(due) => {
                     return End::Broken(Status::deadline_exceeded("a game was not acknowledged in time"));
@@ -305,7 +293,7 @@ impl Sender {
             return Taken::Nonsense;
         }
         if self.trouble.reset() {
-            tracing::info!(store = self.name, "the replay store takes games");
+            tracing::info!(store = self.store, "the replay store takes games");
         }
         Taken::Settled(id)
     }
@@ -321,7 +309,7 @@ impl Sender {
 }
 
 /// A store has a game: it leaves the spool. False where it had left it before.
-pub(crate) async fn settle(spool: &Arc<Spool>, metrics: &Metrics, id: GameId, is_duplicate: bool) -> bool {
+async fn settle(spool: &Arc<Spool>, metrics: &Metrics, id: GameId, is_duplicate: bool) -> bool {
     let spool = Arc::clone(spool);
     match on_disk(move || spool.acknowledge(id)).await {
         Ok(false) => return false,
@@ -345,7 +333,7 @@ enum Taken {
 }
 
 /// Runs file operations where they block nobody.
-pub(crate) async fn on_disk<T: Send + 'static>(
+async fn on_disk<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, SpoolError> + Send + 'static,
 ) -> Result<T, SpoolError> {
     match tokio::task::spawn_blocking(work).await {
@@ -366,7 +354,7 @@ async fn wait_until(due: Option<Instant>) {
 }
 
 /// Whether the other side is no replay store, or will not talk to us.
-pub(crate) fn is_final(code: Code) -> bool {
+fn is_final(code: Code) -> bool {
     matches!(
         code,
         Code::Unimplemented | Code::Unauthenticated | Code::PermissionDenied

@@ -32,19 +32,15 @@ fn game(number: u64) -> Finished {
     }
 }
 
-fn stores(list: &str) -> Shards {
-    Shards::parse(list).unwrap()
-}
-
 fn open(folder: &Path) -> (Spool, Recovered) {
-    Spool::open(folder.into(), 1 << 20, stores("store:1")).unwrap()
+    Spool::open(folder.into(), 1 << 20).unwrap()
 }
 
 /// The numbers of the games that wait, in the order in which they would be sent.
 fn waiting(spool: &Spool) -> Vec<u64> {
     let mut position = None;
     std::iter::from_fn(|| {
-        let (next, id) = spool.next_after(0, position)?;
+        let (next, id) = spool.next_after(position)?;
         position = Some(next);
         let game = spool.read(next).unwrap();
         assert_eq!(game.id, id.0.to_vec());
@@ -57,7 +53,7 @@ fn files(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(folder)
         .unwrap()
         .map(|file| file.unwrap().file_name().into_string().unwrap())
-        .filter(|name| name != "lock" && name != "stores.json")
+        .filter(|name| name != "lock")
         .collect();
     names.sort();
     names
@@ -97,78 +93,19 @@ fn games_come_back_in_order_and_go_when_acknowledged() {
     assert_eq!(waiting(&spool), [11]);
 }
 
-/// Which store has a game may be uncertain whenever the list changed, and only then.
+/// Earlier releases divided games among the stores that `stores.json` lists.
 #[test]
-fn games_of_another_list_of_stores_wait_until_they_are_decided() {
+fn games_of_a_spool_for_several_stores_are_all_sent_to_the_one_store() {
     let folder = tempfile::tempdir().unwrap();
-    let open = |list: &str| {
-        Spool::open(folder.path().into(), 1 << 20, stores(list))
-            .unwrap()
-            .0
-    };
-    let numbers = |ids: Vec<GameId>| -> Vec<u64> {
-        ids.iter()
-            .map(|id| u64::from_be_bytes(id.0[8..].try_into().unwrap()))
-            .collect()
-    };
-    let all = |spool: &Spool| numbers(spool.undecided(100));
-    let lane = |spool: &Spool, store| {
-        let mut position = None;
-        let games = std::iter::from_fn(|| {
-            let (next, id) = spool.next_after(store, position)?;
-            position = Some(next);
-            Some(id)
-        });
-        numbers(games.collect())
-    };
-    let two = stores("a:1,b:1");
-    let owned = |store, games: &[u64]| -> Vec<u64> {
-        let games = games.iter().copied();
-        games
-            .filter(|&number| two.of(&game(number).id.0) == store)
-            .collect()
-    };
-
-    // Nothing is there yet, so nothing is uncertain; nor is it with the same stores in another order.
-    let spool = open("a:1,b:1");
-    spool
-        .append(&[game(1), game(2), game(3), game(4), game(5), game(6)])
-        .unwrap();
+    let (spool, _) = open(folder.path());
+    spool.append(&[game(5), game(3)]).unwrap();
+    spool.append(&[game(9)]).unwrap();
     drop(spool);
-    let spool = open("b:1,a:1");
-    assert!(all(&spool).is_empty());
-    for store in [0, 1] {
-        assert_eq!(lane(&spool, store), owned(store, &[1, 2, 3, 4, 5, 6]));
-        assert!(!lane(&spool, store).is_empty());
+    for stores in [r#"["a:1","b:1"]"#, "null"] {
+        fs::write(folder.path().join("stores.json"), stores).unwrap();
+        let (spool, recovered) = open(folder.path());
+        assert_eq!((recovered.games, waiting(&spool)), (3, vec![5, 3, 9]));
     }
-    drop(spool);
-
-    // With another list they wait; new ones do not.
-    let spool = open("a:1,b:1,c:1");
-    assert_eq!(all(&spool), [1, 2, 3, 4, 5, 6]);
-    assert_eq!(spool.undecided(2).len(), 2);
-    spool.append(&[game(7)]).unwrap();
-    assert_eq!(all(&spool), [1, 2, 3, 4, 5, 6]);
-    drop(spool);
-    // Not even the first list is certain again now.
-    let spool = open("a:1,b:1");
-    assert_eq!(all(&spool), [1, 2, 3, 4, 5, 6, 7]);
-    assert!(spool.acknowledge(game(2).id).unwrap());
-    spool.decide(&[game(1).id, game(3).id, game(4).id, game(2).id]);
-    assert_eq!(all(&spool), [5, 6, 7]);
-    for store in [0, 1] {
-        assert_eq!(lane(&spool, store), owned(store, &[1, 3, 4]));
-    }
-    spool.decide(&spool.undecided(100));
-    spool.all_decided().unwrap();
-    drop(spool);
-    assert!(all(&open("a:1,b:1")).is_empty());
-
-    // One store knows by itself; going back to two is another list again.
-    let spool = open("a:1");
-    assert_eq!((all(&spool), lane(&spool, 0).len()), (vec![], 7));
-    drop(spool);
-    assert_eq!(all(&open("a:1,b:1")).len(), 7);
 }
 
 #[test]
@@ -248,12 +185,12 @@ fn a_damaged_game_is_passed_over_reported_and_kept() {
     // Damage that comes later is found when the game is read.
     let path = folder.path().join("0000000000000002.games");
     fs::write(&path, b"something else entirely").unwrap();
-    let (position, _) = spool.next_after(0, None).unwrap();
+    let (position, _) = spool.next_after(None).unwrap();
     assert!(matches!(
         spool.read(position),
         Err(SpoolError::Io { .. } | SpoolError::Damaged { .. })
     ));
-    assert_eq!(spool.next_after(0, None), None);
+    assert_eq!(spool.next_after(None), None);
     assert!(folder.path().join("damaged/0000000000000002.games").exists());
     assert_eq!(spool.size().set_aside, 8192);
     // Somebody looks at them and takes them away.
@@ -285,7 +222,7 @@ fn one_process_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
     let (spool, _) = open(folder.path());
     assert!(matches!(
-        Spool::open(folder.path().into(), 1, stores("store:1")),
+        Spool::open(folder.path().into(), 1),
         Err(SpoolError::InUse { .. })
     ));
     drop(spool);
@@ -343,11 +280,7 @@ fn what_cannot_be_kept_at_the_end_is_counted() {
 #[test]
 fn a_full_spool_takes_what_is_left_when_the_process_stops() {
     let folder = tempfile::tempdir().unwrap();
-    let spool = Arc::new(
-        Spool::open(folder.path().into(), 4096, stores("store:1"))
-            .unwrap()
-            .0,
-    );
+    let spool = Arc::new(Spool::open(folder.path().into(), 4096).unwrap().0);
     let metrics = Arc::new(Metrics::default());
     let stop = CancellationToken::new();
     let (games, writer) = start_writer(Arc::clone(&spool), 8, Arc::clone(&metrics), stop.clone()).unwrap();

@@ -7,7 +7,6 @@ use std::{
 };
 
 use actor::spool::Spool;
-use config::shards::Shards;
 use games::{Game as _, paco_sako::PacoSako};
 
 use crate::{
@@ -82,7 +81,7 @@ async fn a_killed_actor_keeps_its_name_and_sends_each_game_once_under_its_own_id
     assert!(ended.success(), "{ended}");
 
     // The store keeps breaking streams, so games may remain in the spool; they must be intact.
-    let (_left, recovered) = Spool::open(spool, 1 << 20, Shards::parse("store:1").unwrap()).unwrap();
+    let (_left, recovered) = Spool::open(spool, 1 << 20).unwrap();
     assert!(recovered.damage.is_empty(), "{:?}", recovered.damage);
     assert_eq!(store.conflicts.load(Ordering::SeqCst), 0);
     assert!(store.duplicates.load(Ordering::SeqCst) > 0);

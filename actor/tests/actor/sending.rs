@@ -8,7 +8,6 @@ use std::{
 };
 
 use actor::spool::Spool;
-use config::shards::Shards;
 use proto::v1::Game;
 
 use crate::{
@@ -159,8 +158,7 @@ async fn refused_games_are_saved_with_the_reason() {
     assert!(store.games.lock().values().all(|game| !is_unlucky(game)));
 
     // Refused games count towards the limit and are not sent again.
-    let (spool, recovered) =
-        Spool::open(folder.path().into(), 1 << 20, Shards::parse("store:1").unwrap()).unwrap();
+    let (spool, recovered) = Spool::open(folder.path().into(), 1 << 20).unwrap();
     assert_eq!((recovered.games, spool.size().games), (0, 0));
     assert!(spool.size().set_aside >= refused * 4096);
 }
@@ -230,136 +228,4 @@ async fn a_silent_store_gets_a_new_stream() {
     shutdown.cancel();
     running.await.unwrap().unwrap();
     assert_eq!(store.count() as u64, metrics.games.get());
-}
-
-/// Ids of all games; none may be in two stores.
-fn ids_in(stores: &[&Arc<Store>]) -> HashSet<Vec<u8>> {
-    let mut ids = HashSet::new();
-    for store in stores {
-        for id in store.games.lock().keys() {
-            assert!(ids.insert(id.clone()), "a game is in two stores");
-        }
-    }
-    ids
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn games_are_divided_among_stores_and_one_that_is_away_holds_up_its_own_only() {
-    let server = Server::good();
-    let stores = [Store::good(), Store::good(), Store::good()];
-    let folder = tempfile::tempdir().unwrap();
-    let server_process = Process::start(server.routes()).await;
-    let mut processes = Vec::new();
-    for store in &stores {
-        processes.push(Process::start(store.routes()).await);
-    }
-    let list: Vec<String> = processes.iter().map(Process::address).collect();
-    let shards = Shards::parse(&list.join(",")).unwrap();
-    let owner = |id: &[u8]| {
-        let address = &shards.all()[shards.of(id)].address;
-        list.iter().position(|listed| listed == address).unwrap()
-    };
-    let actor = start(config(folder.path(), &server_process.address(), &list.join(",")));
-    actor
-        .until(|| stores.iter().all(|store| store.count() >= 5))
-        .await;
-    let away = processes.remove(1).kill().await;
-    let before: Vec<usize> = stores.iter().map(|store| store.count()).collect();
-    actor
-        .until(|| {
-            [0, 2]
-                .iter()
-                .all(|&other| stores[other].count() >= before[other] + 20)
-        })
-        .await;
-    assert!(stores[1].count() <= before[1] + 1, "nobody has served it");
-    let _back = Process::start_at(away, stores[1].routes()).await;
-    let waiting = actor.metrics.games.get() - actor.metrics.games_acknowledged.get();
-    assert!(waiting > 0);
-    actor
-        .until(|| stores[1].count() as u64 >= before[1] as u64 + waiting / 2)
-        .await;
-    let metrics = Arc::clone(&actor.metrics);
-    actor.stop().await;
-    let all = ids_in(&[&stores[0], &stores[1], &stores[2]]);
-    assert_eq!(all.len() as u64, metrics.games.get());
-    for (number, store) in stores.iter().enumerate() {
-        assert!(store.games.lock().keys().all(|id| owner(id) == number));
-        assert_eq!(store.asked.load(Ordering::SeqCst), 0, "nothing was uncertain");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_new_list_of_stores_gets_no_game_that_one_of_them_has() {
-    let server = Server::good();
-    let server_process = Process::start(server.routes()).await;
-    let folder = tempfile::tempdir().unwrap();
-    // The first one keeps every game that comes, and does not say so.
-    let speechless = Store::new(|_, _| Fate::KeepInSilence);
-    let process = Process::start(speechless.routes()).await;
-    let first = start(config(
-        folder.path(),
-        &server_process.address(),
-        &process.address(),
-    ));
-    first.until(|| speechless.count() >= 12).await;
-    let address = process.kill().await;
-    let finished = first.metrics.games.get();
-    first.until(|| first.metrics.games.get() >= finished + 12).await;
-    let metrics = Arc::clone(&first.metrics);
-    first.stop().await;
-    let (old, stored) = (metrics.games.get(), speechless.count() as u64);
-    assert_eq!(metrics.games_acknowledged.get(), 0);
-    let identity: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(folder.path().join("identity.json")).unwrap()).unwrap();
-    let first_new = identity["next_number"].as_u64().unwrap();
-
-    // It is one of three now, and away at first: nothing that it may have is sent to others.
-    let others = [Store::good(), Store::good()];
-    let mut list = vec![format!("old={address}")];
-    let mut processes = Vec::new();
-    for (number, store) in others.iter().enumerate() {
-        let process = Process::start(store.routes()).await;
-        list.push(format!("new-{number}={}", process.address()));
-        processes.push(process);
-    }
-    let list = list.join(",");
-    let second = start(config(folder.path(), &server_process.address(), &list));
-    second
-        .until(|| others.iter().all(|store| store.count() >= 5))
-        .await;
-    let is_old = |store: &Arc<Store>| {
-        let games = store.games.lock();
-        games.values().filter(|game| game.game_number < first_new).count()
-    };
-    assert_eq!(others.iter().map(is_old).sum::<usize>(), 0);
-    let talkative = Store::good();
-    talkative.games.lock().clone_from(&speechless.games.lock());
-    let _back = Process::start_at(address, talkative.routes()).await;
-    second
-        .until(|| second.metrics.games_duplicate.get() >= stored)
-        .await;
-    let metrics = Arc::clone(&second.metrics);
-    second.until(|| talkative.count() as u64 > stored).await;
-    second.stop().await;
-    let all = ids_in(&[&talkative, &others[0], &others[1]]);
-    assert_eq!(
-        all.len() as u64,
-        old + metrics.games.get(),
-        "every game is in one store"
-    );
-    assert_eq!(metrics.games_duplicate.get(), stored);
-    assert_eq!(metrics.games_acknowledged.get(), old + metrics.games.get());
-    let shards = Shards::parse(&list).unwrap();
-    for (name, store) in [("new-0", &others[0]), ("new-1", &others[1])] {
-        let games = store.games.lock();
-        assert!(games.keys().all(|id| shards.all()[shards.of(id)].name == name));
-    }
-
-    // The next start knows whose they are.
-    let asked = talkative.asked.load(Ordering::SeqCst);
-    let third = start(config(folder.path(), &server_process.address(), &list));
-    third.until(|| third.metrics.games_acknowledged.get() >= 5).await;
-    third.stop().await;
-    assert_eq!(talkative.asked.load(Ordering::SeqCst), asked);
 }

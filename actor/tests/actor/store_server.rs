@@ -27,8 +27,6 @@ pub enum Fate {
     KeepAndBreak,
     /// The game is kept and acknowledged three times.
     KeepAndRepeat,
-    /// The game is kept and never acknowledged.
-    KeepInSilence,
     /// The stream breaks and the game is not kept.
     Break,
     /// The game is refused permanently.
@@ -46,8 +44,6 @@ pub struct Store {
     /// Ids in the order of their arrival, with repetitions.
     pub seen: Mutex<Vec<Vec<u8>>>,
     pub duplicates: AtomicU64,
-    /// Ids that it was asked about.
-    pub asked: AtomicU64,
     /// Games that arrived with the id of a different game.
     pub conflicts: AtomicU64,
     fate: Decide,
@@ -60,7 +56,6 @@ impl Store {
             games: Mutex::default(),
             seen: Mutex::default(),
             duplicates: AtomicU64::new(0),
-            asked: AtomicU64::new(0),
             conflicts: AtomicU64::new(0),
             fate: Box::new(fate),
         })
@@ -144,10 +139,6 @@ impl ReplayStore for Service {
                         }
                         ack
                     }
-                    Fate::KeepInSilence => {
-                        store.keep(game);
-                        continue;
-                    }
                     Fate::Break => return,
                     Fate::Refuse => refusal(false),
                     Fate::Later => refusal(true),
@@ -183,13 +174,9 @@ impl ReplayStore for Service {
 
     async fn known_games(
         &self,
-        request: Request<proto::v1::KnownGamesRequest>,
+        _: Request<proto::v1::KnownGamesRequest>,
     ) -> Result<Response<proto::v1::KnownGamesReply>, Status> {
-        let mut ids = request.into_inner().ids;
-        self.0.asked.fetch_add(ids.len() as u64, Ordering::SeqCst);
-        let games = self.0.games.lock();
-        ids.retain(|id| games.contains_key(id.as_ref()));
-        Ok(Response::new(proto::v1::KnownGamesReply { ids }))
+        Err(Status::unimplemented(""))
     }
 
     async fn delete_games(

@@ -1,4 +1,4 @@
-//! What images are made of, and what is around the compose file.
+//! Tests of the images' contents and of the commands around the compose file.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ fn every_member_of_the_workspace_is_in_the_build_context() {
     }
 }
 
-/// `down` leaves the containers of profiles that it is not told of.
+/// `down` leaves running containers of profiles that are not named.
 #[test]
 fn compose_down_ends_every_profile() {
     let compose = documents(&text("docker-compose.yml")).remove(0);
@@ -47,26 +47,4 @@ fn compose_down_ends_every_profile() {
     assert_eq!(named, profiles);
     let down = makefile.lines().find(|line| line.ends_with(" down")).unwrap();
     assert!(down.contains("$(addprefix --profile ,$(PROFILES))"), "{down}");
-}
-
-/// A command in another file takes the place of the whole one: with two stores, a learner that knows of one would train on half.
-#[test]
-fn whoever_uses_replay_stores_is_given_the_same_list_in_every_file() {
-    let mut found = 0;
-    for file in ["docker-compose.yml", "docker-compose.gpu.yml"] {
-        let compose = documents(&text(file)).remove(0);
-        for role in ["actor", "learner"] {
-            let command = &compose["services"][role]["command"];
-            if command.is_null() {
-                continue;
-            }
-            let list = "--set=replay.address=\"${MINUET_REPLAY_STORES:-replay-store:50052}\"";
-            assert!(
-                strings(command).iter().any(|word| word == list),
-                "{file}: {role}: {command:?}"
-            );
-            found += 1;
-        }
-    }
-    assert_eq!(found, 3);
 }

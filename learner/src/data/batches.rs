@@ -4,8 +4,6 @@
 //! by a random symmetry of its game (Silver et al., 2018): its row and its policy indices, drawn by the run's seed, the
 //! batch's number and the sample's place, so that a batch that is drawn again is turned alike.
 
-use std::collections::BTreeMap;
-
 use config::ValueHead;
 use games::{OtherSide, RowLayout, RowSymmetries};
 use proto::v1;
@@ -49,8 +47,6 @@ pub struct HostBatch {
     pub forgone: u64,
     /// Positions in the store's window.
     pub window_positions: u64,
-    /// Where there are several stores, what each of them had counted when it last said so.
-    pub stores: BTreeMap<String, u64>,
 }
 
 /// A batch that cannot be trained on.

@@ -1,52 +1,58 @@
-//! How many samples may be drawn: the ratio of samples trained on to positions inserted.
+//! The number of samples that may be drawn: a ratio of samples trained on to positions inserted.
 //!
 //! Samples that were allowed for a position and not drawn before it left the window are forgone. Otherwise a learner that was
-//! away, or one that begins on an old store, would spend on the present window what all the positions before it had been
-//! allowed, and train on these few again and again. So of what lies in the window at most `ratio` samples for each position
-//! are ever owed.
+//! stopped for a while, or one that begins on an old store, would draw the present window's positions again and again, for
+//! all the positions that were inserted before. So the samples still allowed never exceed `ratio` times the window.
 //!
-//! Only what is asked of the stores is counted here, so that batches on their way count as well. Each store's own count is
-//! remembered by its name, so that one that is away for a while, or comes late, is counted neither twice nor not at all. Pure;
-//! no clock.
+//! Samples are counted when they are requested, so that batches on their way count as well. The ledger does no IO and reads no clock.
 
-use std::collections::BTreeMap;
+use serde::{Deserialize, Serialize};
 
-use crate::training::train::Progress;
+/// Counts of samples and positions. Stored with each checkpoint, so that training resumes exactly there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DrawCounts {
+    /// Samples trained on.
+    pub samples: u64,
+    /// Number of the next batch to draw.
+    pub next_batch: u64,
+    /// Positions inserted since the run began, those inserted into earlier stores of the run included.
+    pub inserted: u64,
+    /// Samples that were allowed for positions and not drawn while these were in the window.
+    #[serde(default)]
+    pub forgone: u64,
+    /// Positions inserted by the store's own count when it was last read. A smaller count means that the store was replaced or has
+    /// lost positions.
+    pub store_inserted: u64,
+}
 
 /// Counts samples against positions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ledger {
     samples_per_position: f64,
     min_positions: u64,
-    /// Samples trained on or on their way.
+    /// Samples trained on or requested.
     samples: u64,
-    /// Samples that were allowed for positions and not drawn while these were in the window.
     forgone: u64,
-    /// Positions inserted, also into earlier stores.
     inserted: u64,
-    /// The stores' own counts, by name.
-    stores: BTreeMap<String, u64>,
-    /// What was counted before stores were told apart, and none of them has been seen to hold yet.
-    unnamed: u64,
-    has_several: bool,
+    store_inserted: u64,
     window: u64,
 }
 
-/// What is being waited for.
+/// Reason why no batch may be drawn now.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Waiting {
-    /// The first positions.
+    /// Training has not begun: the window is too small.
     First {
         /// Positions in the store's window.
         window: u64,
-        /// Positions there must be.
+        /// Positions that the window must hold.
         wanted: u64,
     },
-    /// More positions: the ratio is reached.
+    /// The ratio of samples to positions is reached.
     More {
-        /// Samples for each position.
+        /// Samples drawn or forgone for each position.
         ratio: f64,
-        /// What is allowed.
+        /// Samples allowed for each position.
         allowed: f64,
     },
 }
@@ -66,68 +72,43 @@ impl std::fmt::Display for Waiting {
 }
 
 impl Ledger {
-    /// Goes on from where training is, with the stores of these names.
-    pub fn new(samples_per_position: f64, min_positions: u64, progress: &Progress, names: &[String]) -> Self {
-        let mut stores = progress.stores.clone();
-        let mut unnamed = 0;
-        if stores.is_empty() {
-            match names {
-                // The one that there was before, whatever it is called now.
-                [only] => {
-                    stores.insert(only.clone(), progress.store_inserted);
-                }
-                _ => unnamed = progress.store_inserted,
-            }
-        }
+    /// Makes a ledger that continues from the counts of a checkpoint.
+    pub fn new(samples_per_position: f64, min_positions: u64, counts: &DrawCounts) -> Self {
         Self {
             samples_per_position,
             min_positions,
-            samples: progress.samples,
-            forgone: progress.forgone,
-            inserted: progress.inserted,
-            stores,
-            unnamed,
-            has_several: names.len() > 1,
+            samples: counts.samples,
+            forgone: counts.forgone,
+            inserted: counts.inserted,
+            store_inserted: counts.store_inserted,
             window: 0,
         }
     }
 
-    /// Takes in what a store says. A count below its last one is that of another store; what it already holds
-    /// counts as new, and what was inserted into the old one is not forgotten.
-    pub fn observe(&mut self, name: &str, store_inserted: u64) {
-        let Some(last) = self.stores.get_mut(name) else {
-            let known = store_inserted.min(self.unnamed);
-            self.unnamed -= known;
-            self.inserted += store_inserted - known;
-            self.stores.insert(name.to_owned(), store_inserted);
-            return;
-        };
-        if store_inserted < *last {
+    /// Takes in the store's count of positions inserted and the number of positions in its window. A count below the last one means
+    /// that the store was replaced or has lost positions: what it holds by then is not counted again.
+    pub fn observe(&mut self, store_inserted: u64, window: u64) {
+        if store_inserted < self.store_inserted {
             tracing::warn!(
-                store = name,
-                was = *last,
+                was = self.store_inserted,
                 now = store_inserted,
                 "the replay store holds fewer insertions than before: it was replaced or has lost some"
             );
-            // Losing a few is not a new store: never count the same positions twice.
-            *last = store_inserted;
+            // The same positions must never be counted twice.
+            self.store_inserted = store_inserted;
         }
-        self.inserted += store_inserted - *last;
-        *last = store_inserted;
-    }
-
-    /// Takes in how many positions there are to draw from, and how many in all windows, those of stores that are away included.
-    pub fn set_window(&mut self, positions: u64, everywhere: u64) {
-        self.window = positions;
-        let retired = self.inserted.saturating_sub(everywhere);
+        self.inserted += store_inserted - self.store_inserted;
+        self.store_inserted = store_inserted;
+        self.window = window;
+        let retired = self.inserted.saturating_sub(window);
         let due = (self.samples_per_position * retired as f64) as u64;
         self.forgone += due.saturating_sub(self.samples + self.forgone);
     }
 
-    /// Whole batches that may be asked for now; else what is missing.
+    /// Returns the number of whole batches that may be requested now, at least 1.
     ///
     /// # Errors
-    /// [`Waiting`].
+    /// [`Waiting`] if none may be requested.
     pub fn allowed(&self, batch_size: usize) -> Result<u64, Waiting> {
         if self.window < self.min_positions {
             return Err(Waiting::First {
@@ -145,33 +126,19 @@ impl Ledger {
         }
     }
 
-    /// A batch of so many samples is on its way.
+    /// Counts samples that are on their way.
     pub fn take(&mut self, samples: u64) {
         self.samples += samples;
     }
 
-    /// Samples that were allowed and will not be drawn.
+    /// Number of samples that were allowed and will not be drawn.
     pub fn forgone(&self) -> u64 {
         self.forgone
     }
 
-    /// Positions inserted, also into earlier stores.
+    /// Number of positions inserted since the run began, those inserted into earlier stores included.
     pub fn inserted(&self) -> u64 {
         self.inserted
-    }
-
-    /// The stores' own counts together, as far as they were seen.
-    pub fn store_inserted(&self) -> u64 {
-        self.unnamed + self.stores.values().sum::<u64>()
-    }
-
-    /// The stores' own counts by name, where there are several.
-    pub fn stores(&self) -> BTreeMap<String, u64> {
-        if self.has_several {
-            self.stores.clone()
-        } else {
-            BTreeMap::new()
-        }
     }
 }
 
@@ -181,40 +148,31 @@ mod tests {
 
     use super::*;
 
-    fn names(names: &[&str]) -> Vec<String> {
-        names.iter().map(|&name| name.to_owned()).collect()
-    }
-
-    fn ledger(progress: &Progress) -> Ledger {
-        Ledger::new(2.0, 100, progress, &names(&["store"]))
-    }
-
-    fn observe(ledger: &mut Ledger, inserted: u64, window: u64) {
-        ledger.observe("store", inserted);
-        ledger.set_window(window, window);
+    fn ledger(counts: &DrawCounts) -> Ledger {
+        Ledger::new(2.0, 100, counts)
     }
 
     #[test]
     fn training_begins_with_enough_positions() {
-        let mut ledger = ledger(&Progress::default());
-        observe(&mut ledger, 99, 99);
+        let mut ledger = ledger(&DrawCounts::default());
+        ledger.observe(99, 99);
         assert_eq!(
             ledger.allowed(10).unwrap_err().to_string(),
             "waiting for the first positions: 99 of 100"
         );
-        observe(&mut ledger, 100, 100);
+        ledger.observe(100, 100);
         assert_eq!(ledger.allowed(10), Ok(20));
     }
 
     #[test]
-    fn waiting_says_the_ratio() {
-        let mut ledger = ledger(&Progress {
+    fn the_reason_for_waiting_names_the_ratio() {
+        let mut ledger = ledger(&DrawCounts {
             samples: 1_980,
             inserted: 1_000,
             store_inserted: 1_000,
-            ..Progress::default()
+            ..DrawCounts::default()
         });
-        observe(&mut ledger, 1_000, 1_000);
+        ledger.observe(1_000, 1_000);
         assert_eq!(
             ledger.allowed(64).unwrap_err().to_string(),
             "waiting for positions: 1.98 of 2.00 samples per position"
@@ -224,104 +182,63 @@ mod tests {
 
     #[test]
     fn a_new_store_counts_from_its_own_beginning_and_a_loss_is_not_counted_twice() {
-        let mut ledger = ledger(&Progress {
+        let mut ledger = ledger(&DrawCounts {
             samples: 2_000,
             inserted: 1_000,
             store_inserted: 1_000,
-            ..Progress::default()
+            ..DrawCounts::default()
         });
-        observe(&mut ledger, 0, 0);
-        observe(&mut ledger, 300, 300);
+        ledger.observe(0, 0);
+        ledger.observe(300, 300);
         assert_eq!(ledger.inserted(), 1_300);
-        observe(&mut ledger, 290, 290);
-        observe(&mut ledger, 300, 300);
+        ledger.observe(290, 290);
+        ledger.observe(300, 300);
         assert_eq!(ledger.inserted(), 1_310);
     }
 
     #[test]
-    fn stores_that_come_late_go_away_and_were_not_told_apart_are_counted_once() {
-        // 1,000 positions of the only store there was; it is one of three now, under a name of its own.
-        let one = Progress {
-            inserted: 1_200,
-            store_inserted: 1_000,
-            ..Progress::default()
-        };
-        let three = names(&["new", "newer", "old"]);
-        let mut ledger = Ledger::new(2.0, 100, &one, &three);
-        ledger.observe("new", 50);
-        ledger.observe("old", 1_000);
-        assert_eq!(ledger.inserted(), 1_250);
-        ledger.observe("old", 1_030);
-        assert_eq!((ledger.inserted(), ledger.store_inserted()), (1_280, 1_080));
-
-        // Resumed while one is away: it counts when it is back, from where it was.
-        let resumed = Progress {
-            inserted: ledger.inserted(),
-            store_inserted: ledger.store_inserted(),
-            stores: ledger.stores(),
-            ..Progress::default()
-        };
-        let mut ledger = Ledger::new(2.0, 100, &resumed, &three);
-        ledger.observe("new", 60);
-        assert_eq!(ledger.inserted(), 1_290);
-        ledger.observe("old", 1_035);
-        ledger.observe("newer", 7);
-        assert_eq!(ledger.inserted(), 1_302);
-
-        // One alone again: its own count goes on.
-        let mut alone = Ledger::new(2.0, 100, &resumed, &names(&["old"]));
-        assert!(alone.stores().is_empty());
-        alone.observe("old", 1_031);
-        assert_eq!(alone.inserted(), 1_281);
-    }
-
-    #[test]
-    fn what_was_allowed_for_positions_that_left_the_window_is_forgone() {
-        // Away while 900,000 positions went through a window of 1,000.
-        let away = Progress {
+    fn samples_of_positions_that_left_the_window_are_forgone() {
+        // The learner was stopped while 900,000 positions went through a window of 1,000.
+        let stopped = DrawCounts {
             samples: 190_000,
             inserted: 100_000,
             store_inserted: 100_000,
-            ..Progress::default()
+            ..DrawCounts::default()
         };
-        let mut ledger = ledger(&away);
-        observe(&mut ledger, 1_000_000, 1_000);
+        let mut ledger = ledger(&stopped);
+        ledger.observe(1_000_000, 1_000);
         assert_eq!(ledger.forgone(), 2 * 999_000 - 190_000);
         assert_eq!(ledger.allowed(1), Ok(2_000));
         ledger.take(1_500);
-        observe(&mut ledger, 1_000_000, 1_000);
+        ledger.observe(1_000_000, 1_000);
         assert_eq!(ledger.allowed(1), Ok(500));
 
-        // A restart gives nothing back.
-        let progress = Progress {
+        // A restart does not give forgone samples back.
+        let counts = DrawCounts {
             samples: 191_500,
             inserted: ledger.inserted(),
-            store_inserted: ledger.store_inserted(),
+            store_inserted: 1_000_000,
             forgone: ledger.forgone(),
-            ..Progress::default()
+            ..DrawCounts::default()
         };
-        let mut resumed = Ledger::new(2.0, 100, &progress, &names(&["store"]));
-        observe(&mut resumed, 1_000_100, 1_000);
-        assert_eq!(resumed.allowed(1), Ok(700));
-
-        // A store that is away takes nothing along.
-        resumed.set_window(400, 1_000);
+        let mut resumed = Ledger::new(2.0, 100, &counts);
+        resumed.observe(1_000_100, 1_000);
         assert_eq!(resumed.allowed(1), Ok(700));
     }
 
     proptest! {
-        /// No position is worth more than the ratio of samples that are still to be drawn, however fast the window moves.
+        /// However fast the window moves, the samples still allowed never exceed the ratio times the window.
         #[test]
-        fn no_more_is_ever_owed_than_the_window_is_worth(
+        fn samples_allowed_never_exceed_the_ratio_times_the_window(
             moves in proptest::collection::vec((0u64..5_000, 0u64..20_000), 1..50),
             window in 1u64..4_000,
             ratio in 0.1f64..8.0,
         ) {
-            let mut ledger = Ledger::new(ratio, 1, &Progress::default(), &names(&["store"]));
+            let mut ledger = Ledger::new(ratio, 1, &DrawCounts::default());
             let (mut inserted, mut used) = (0u64, 0);
             for (more, wanted) in moves {
                 inserted += more;
-                observe(&mut ledger, inserted, inserted.min(window));
+                ledger.observe(inserted, inserted.min(window));
                 let allowed = ledger.allowed(1).unwrap_or(0);
                 prop_assert!(allowed as f64 <= ratio * inserted.min(window) as f64 + 1.0);
                 ledger.take(allowed.min(wanted));
@@ -336,16 +253,16 @@ mod tests {
             batch_size in 1usize..300,
             ratio in 0.1f64..8.0,
         ) {
-            let mut ledger = Ledger::new(ratio, 1, &Progress::default(), &names(&["store"]));
+            let mut ledger = Ledger::new(ratio, 1, &DrawCounts::default());
             let (mut inserted, mut samples) = (0, 0);
             for more in insertions {
                 inserted += more;
-                observe(&mut ledger, inserted, inserted);
+                ledger.observe(inserted, inserted);
                 let batches = ledger.allowed(batch_size).unwrap_or(0);
                 ledger.take(batches * batch_size as u64);
                 samples += batches * batch_size as u64;
                 prop_assert!(samples as f64 <= ratio * inserted as f64);
-                // And no further whole batch would have fitted.
+                // No further whole batch would have fitted.
                 prop_assert!(inserted == 0 || (samples + batch_size as u64) as f64 > ratio * inserted as f64 - 1.0);
             }
         }

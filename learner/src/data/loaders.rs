@@ -1,39 +1,34 @@
-//! Packing on several threads. Batches come out in the order in which they went in, so that training stays repeatable.
+//! Packs batches on several threads. Batches come out in the order in which they went in, so that training stays repeatable.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    sync::Arc,
-};
+use std::{collections::VecDeque, sync::Arc};
 
 use proto::v1::Batch;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::data::batches::{BatchError, HostBatch, Packer};
 
-/// What was counted when a batch came.
-#[derive(Clone, Debug)]
-pub struct Counted {
-    /// Positions ever inserted, also into earlier stores of the run.
+/// The ledger's counts at the time that a batch came.
+#[derive(Clone, Copy, Debug)]
+pub struct LedgerCounts {
+    /// Positions inserted since the run began, those inserted into earlier stores included.
     pub inserted: u64,
     /// Samples that were allowed and will not be drawn.
     pub forgone: u64,
-    /// Where there are several stores, positions ever inserted into all of them, and into each.
-    pub stores: Option<(u64, BTreeMap<String, u64>)>,
 }
 
-/// A batch, or why it cannot be trained on.
+/// A packed batch, or the reason why it cannot be trained on.
 pub type Packed = Result<HostBatch, BatchError>;
 
-/// The threads, and what they are at.
+/// Packing threads and the batches that they work on.
 #[derive(Debug)]
 pub struct Loaders {
     packer: Arc<Packer>,
     most: usize,
-    packing: VecDeque<(Counted, JoinHandle<Packed>)>,
+    packing: VecDeque<(LedgerCounts, JoinHandle<Packed>)>,
 }
 
 impl Loaders {
-    /// As many as `most` batches are packed at the same time, at least one.
+    /// Packs up to `most` batches at the same time, at least one.
     pub fn new(packer: Arc<Packer>, most: usize) -> Self {
         Self {
             packer,
@@ -42,25 +37,25 @@ impl Loaders {
         }
     }
 
-    /// Whether one must come out before the next goes in.
+    /// True if a batch must come out before the next may go in.
     pub fn are_busy(&self) -> bool {
         self.packing.len() >= self.most
     }
 
-    /// Begins to pack a batch. Call it within a runtime.
-    pub fn begin(&mut self, batch: Batch, counted: Counted) {
+    /// Begins to pack a batch. Must be called within a Tokio runtime.
+    pub fn begin(&mut self, batch: Batch, counts: LedgerCounts) {
         let packer = Arc::clone(&self.packer);
         let packed = spawn_blocking(move || packer.pack(&batch));
-        self.packing.push_back((counted, packed));
+        self.packing.push_back((counts, packed));
     }
 
-    /// The oldest batch, once it is packed; `None` where there is none. It stays where it is if this is given up.
-    pub async fn next(&mut self) -> Option<(Counted, Packed)> {
+    /// Waits for the oldest batch and returns it; `None` if no batch is being packed. Cancel-safe: a cancelled call loses no batch.
+    pub async fn next(&mut self) -> Option<(LedgerCounts, Packed)> {
         let (_, packing) = self.packing.front_mut()?;
         let packed = packing.await;
-        let (counted, _) = self.packing.pop_front()?;
+        let (counts, _) = self.packing.pop_front()?;
         let packed = packed.unwrap_or_else(|error| Err(BatchError::Packing(error.to_string())));
-        Some((counted, packed))
+        Some((counts, packed))
     }
 }
 
@@ -102,12 +97,11 @@ mod tests {
                 game: "small".into(),
                 ..Batch::default()
             };
-            let counted = Counted {
+            let counts = LedgerCounts {
                 inserted: 10 * number,
                 forgone: 0,
-                stores: None,
             };
-            loaders.begin(batch, counted);
+            loaders.begin(batch, counts);
             while loaders.are_busy() {
                 out.push(loaders.next().await.unwrap());
             }
@@ -116,9 +110,9 @@ mod tests {
         while let Some(packed) = loaders.next().await {
             out.push(packed);
         }
-        for (number, (counted, packed)) in (0..).zip(&out) {
+        for (number, (counts, packed)) in (0..).zip(&out) {
             let packed = packed.as_ref().unwrap();
-            assert_eq!((packed.number, counted.inserted), (number, 10 * number));
+            assert_eq!((packed.number, counts.inserted), (number, 10 * number));
             assert_eq!(packed.positions, sizes[number as usize]);
         }
         assert_eq!(out.len(), 40);

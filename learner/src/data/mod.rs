@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`game`] | the game of the run: its row layout, its symmetries |
 //! | [`source`] | batches fetched from the replay store ahead of training |
+//! | [`store_view`] | the store's last counts and validation batches |
 //! | [`ledger`] | the number of samples that may be drawn |
 //! | [`loaders`] | packing on several threads |
 //! | [`batches`] | a checked batch on the host, and the packer; `packing`, [`policies`] and [`outcomes`] are parts of it |
@@ -23,5 +24,5 @@ pub mod outcomes;
 mod packing;
 pub mod policies;
 pub mod source;
-pub mod stores;
+pub mod store_view;
 pub mod targets;

@@ -3,8 +3,6 @@
 //! The other player's reply comes as that player saw it. It is put onto the board as the sample's row shows it
 //! ([`games::OtherSide`]), and turned as that is: so convolutions over this board find it where it happens.
 
-use std::collections::BTreeMap;
-
 use games::{RowForm, RowLayout, RowSymmetries, Symmetry};
 use proto::v1;
 
@@ -82,7 +80,6 @@ impl<'a> Packing<'a> {
                 inserted: batch.positions_inserted,
                 forgone: 0,
                 window_positions: batch.window_positions,
-                stores: BTreeMap::new(),
             },
             policy,
             replies,

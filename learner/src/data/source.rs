@@ -1,16 +1,14 @@
-//! Batches from the replay store, or from several ([`crate::data::stores`]), fetched ahead of training: asks for what the ledger
-//! allows and the queue can hold, checks and packs what comes, and survives the stores' restarts.
+//! Batches from the replay store, fetched ahead of training.
+//!
+//! Requests as many batches as the ledger allows and the queue can hold, checks and packs what comes, and survives restarts of
+//! the store.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use config::LearnerConfig;
-use parking_lot::Mutex;
 use proto::v1::{Batch, Purpose, SampleRequest, StatsRequest, replay_store_client::ReplayStoreClient};
 use service::{
     backoff::Backoff,
@@ -22,83 +20,52 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     data::{
         batches::{BatchError, HostBatch, Packer},
-        ledger::{Ledger, Waiting},
-        loaders::{Counted, Loaders, Packed},
-        stores::{Stores, merged},
+        ledger::{DrawCounts, Ledger, Waiting},
+        loaders::{LedgerCounts, Loaders, Packed},
+        store_view::{StoreView, ValidationBatches},
     },
-    training::{train::Progress, validation::Measured},
+    metrics::Metrics,
 };
 
-/// Batches that are held ready, checked and packed. A limit in time as well: a batch is drawn from the window of its moment.
+/// Number of packed batches that are held ready. Limited because a batch is drawn from the window of its moment.
 pub const PREFETCHED: usize = 8;
 
-/// How often the store is asked whether it holds enough.
-const POLL: Duration = Duration::from_millis(500);
-/// How often the wait is mentioned in the log.
-const MENTION: Duration = Duration::from_secs(10);
-/// How often the store's counts are asked for while batches flow.
-const STATS: Duration = Duration::from_secs(10);
-/// A store that sends nothing for this long is asked again.
-const SILENCE: Duration = Duration::from_secs(60);
-/// Positions to validate on.
+/// Time between two requests for the store's counts while positions are waited for.
+const WAITING_INTERVAL: Duration = Duration::from_millis(500);
+/// Time between two log lines about the wait.
+const WAITING_LOG_INTERVAL: Duration = Duration::from_secs(10);
+/// Time between two requests for the store's counts while batches flow.
+const STATS_INTERVAL: Duration = Duration::from_secs(10);
+/// Longest silence of the store; after that a request has failed.
+const STORE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Number of positions of a validation batch.
 const VALIDATION_POSITIONS: u32 = 1024;
-/// So many unusable batches in a row are no accident.
+/// Number of consecutive unusable batches after which training ends.
 const MAX_UNUSABLE: u32 = 100;
 
-/// Why no more batches can come.
+/// Error: no more batches can come.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// The store holds another game.
     #[error(transparent)]
     Game(BatchError),
-    /// The store will never answer this.
-    #[error("the replay store refused: {0}")]
+    /// The store refused the request, and would refuse it again.
+    #[error("the replay store refused the request: {0}")]
     Refused(String),
-    /// One unusable batch after the other.
+    /// Too many batches in a row could not be used.
     #[error("{count} batches in a row could not be used, the last one because of {last}")]
     Unusable {
-        /// How many.
+        /// Number of batches.
         count: u32,
         /// What was wrong with the last one.
         last: BatchError,
     },
 }
 
-/// What the store said last, for those who do not talk to it themselves.
-#[derive(Debug, Default)]
-pub struct StoreView {
-    games_inserted: AtomicU64,
-    measured: Mutex<Option<Measured>>,
-}
-
-impl StoreView {
-    /// Games inserted into the store.
-    pub fn games_inserted(&self) -> u64 {
-        self.games_inserted.load(Ordering::Relaxed)
-    }
-
-    /// Positions to measure a network by, drawn not long ago; once.
-    pub fn take_measured(&self) -> Option<Measured> {
-        self.measured.lock().take()
-    }
-}
-
-/// Where batches come from.
-#[derive(Clone, Debug)]
-enum Origin {
-    /// One store.
-    One {
-        name: String,
-        client: ReplayStoreClient<Link>,
-    },
-    /// Several.
-    Several(Arc<Stores>),
-}
-
-/// Fetches batches.
+/// Fetches batches and sends them to the training thread.
 #[derive(Debug)]
 pub struct Source {
-    from: Origin,
+    store: ReplayStoreClient<Link>,
     packer: Arc<Packer>,
     loaders: Loaders,
     batch_size: usize,
@@ -107,24 +74,25 @@ pub struct Source {
     ledger: Ledger,
     next_batch: u64,
     view: Arc<StoreView>,
+    metrics: Arc<Metrics>,
     out: mpsc::Sender<HostBatch>,
     stats_at: Option<Instant>,
-    mentioned_at: Option<Instant>,
+    logged_waiting_at: Option<Instant>,
     unusable: u32,
-    /// Held-out games are asked for once for so many batches.
-    validation_batches: u64,
-    validated_at: Option<u64>,
-    /// A batch has come since the last failure.
+    /// Validation batches are requested once for this many training batches.
+    validation_interval: u64,
+    validated_interval: Option<u64>,
+    /// True if a batch has come since the last failure.
     has_delivered: bool,
 }
 
-/// What interrupted a fetch.
+/// Reason why a fetch ended early.
 enum Interruption {
-    /// The store is away or failed; trying again may help.
+    /// The store does not answer or failed; another attempt may succeed.
     Store(tonic::Status),
-    /// It does not.
+    /// Another attempt would fail as well.
     Fatal(SourceError),
-    /// Nobody takes batches any more.
+    /// The training thread takes no more batches.
     Closed,
 }
 
@@ -133,7 +101,7 @@ impl From<tonic::Status> for Interruption {
         use tonic::Code;
 
         match status.code() {
-            // What was asked is wrong, not the moment.
+            // The request is wrong, whenever it is sent.
             Code::InvalidArgument
             | Code::FailedPrecondition
             | Code::Unimplemented
@@ -145,59 +113,48 @@ impl From<tonic::Status> for Interruption {
 }
 
 impl Source {
-    /// Batches from the stores of these names, at least one, for training that stands at `progress`, packed by `packer`, to be
-    /// sent to `out`; the draws are decided by `seed`. Call it within a runtime.
+    /// Makes a source of batches from the store at `link`, for training that resumes from `counts`. Batches are packed by `packer`
+    /// and sent to `out`; `seed` decides the draws. Must be called within a Tokio runtime.
     pub fn new(
-        mut stores: Vec<(String, Link)>,
+        link: Link,
         packer: Packer,
         config: &LearnerConfig,
         seed: u64,
-        progress: &Progress,
+        counts: &DrawCounts,
+        metrics: Arc<Metrics>,
         out: mpsc::Sender<HostBatch>,
     ) -> Self {
         let packer = Arc::new(packer);
-        let names: Vec<String> = stores.iter().map(|(name, _)| name.clone()).collect();
-        let ratio = config.samples_per_position;
-        let ledger = Ledger::new(ratio, config.min_positions, progress, &names);
-        let from = match stores.pop() {
-            Some((name, link)) if stores.is_empty() => Origin::One {
-                name,
-                client: ReplayStoreClient::new(link).max_decoding_message_size(MAX_MESSAGE_BYTES),
-            },
-            last => Origin::Several(Arc::new(Stores::new(
-                stores.into_iter().chain(last).collect(),
-                seed,
-            ))),
-        };
         Self {
-            from,
+            store: ReplayStoreClient::new(link).max_decoding_message_size(MAX_MESSAGE_BYTES),
             loaders: Loaders::new(Arc::clone(&packer), config.loaders),
             packer,
             batch_size: config.batch_size,
             min_positions: config.min_positions,
             seed,
-            ledger,
-            next_batch: progress.next_batch,
+            ledger: Ledger::new(config.samples_per_position, config.min_positions, counts),
+            next_batch: counts.next_batch,
             view: Arc::default(),
+            metrics,
             out,
             stats_at: None,
-            mentioned_at: None,
+            logged_waiting_at: None,
             unusable: 0,
-            validation_batches: config.checkpoint_steps,
-            validated_at: None,
+            validation_interval: config.checkpoint_steps,
+            validated_interval: None,
             has_delivered: false,
         }
     }
 
-    /// What the store said last.
+    /// Returns the view that this source updates.
     pub fn view(&self) -> Arc<StoreView> {
         self.view.clone()
     }
 
-    /// Fetches until `shutdown`, or until nobody takes batches any more.
+    /// Fetches until `shutdown`, or until the receiver of the batches is dropped.
     ///
     /// # Errors
-    /// [`SourceError`] where it makes no sense to go on.
+    /// [`SourceError`] if no more batches can come.
     pub async fn run(mut self, shutdown: CancellationToken) -> Result<(), SourceError> {
         let mut backoff = Backoff::for_connections();
         loop {
@@ -214,7 +171,7 @@ impl Source {
                     if std::mem::take(&mut self.has_delivered) {
                         backoff.reset();
                     }
-                    // At 1, 2, 4, 8, … attempts: an outage of a day must not fill the disk with its own log.
+                    // Logged at attempts 1, 2, 4, 8, …, so that an outage of a day does not fill the disk with log lines.
                     if (backoff.attempts() + 1).is_power_of_two() {
                         tracing::warn!(
                             code = ?status.code(),
@@ -222,7 +179,7 @@ impl Source {
                             "the replay store does not answer; trying again"
                         );
                     }
-                    metrics::counter!("minuet_learner_store_failures_total").increment(1);
+                    self.metrics.store_failed();
                     if !backoff.wait(&shutdown).await {
                         return Ok(());
                     }
@@ -231,12 +188,12 @@ impl Source {
         }
     }
 
-    /// Waits until a batch can be held and is allowed, then fetches as many as can be.
+    /// Waits until the queue has room and the ledger allows a batch, then fetches as many batches as both admit.
     async fn fetch(&mut self) -> Result<(), Interruption> {
-        // There is one sender, so what is free stays free.
+        // This is the only sender, so room that is there now stays.
         drop(self.out.reserve().await.map_err(|_| Interruption::Closed)?);
-        if self.stats_at.is_none_or(|at| at.elapsed() >= STATS) {
-            self.ask_stats(false).await?;
+        if self.stats_at.is_none_or(|at| at.elapsed() >= STATS_INTERVAL) {
+            self.read_stats(false).await?;
         }
         let allowed = loop {
             match self.ledger.allowed(self.batch_size) {
@@ -244,78 +201,49 @@ impl Source {
                 Err(waiting) => self.wait(waiting).await?,
             }
         };
-        metrics::gauge!("minuet_learner_waiting").set(0.0);
-        self.mentioned_at = None;
+        self.metrics.set_waiting(false);
+        self.logged_waiting_at = None;
+        self.draw_validation().await?;
         let batches = allowed.min(self.out.capacity().max(1) as u64);
-        self.draw_measured().await?;
-        let drawn = match self.from.clone() {
-            Origin::One { name, client } => self.draw(client, &name, batches).await,
-            Origin::Several(stores) => {
-                stores.set_waiting(false);
-                self.draw_parts(&stores, batches).await
-            }
-        };
-        // What came counts, whatever came after it.
+        let drawn = self.draw(batches).await;
+        // Batches that came before a failure are delivered.
         while self.deliver().await? {}
         drawn
     }
 
     async fn wait(&mut self, waiting: Waiting) -> Result<(), Interruption> {
-        metrics::gauge!("minuet_learner_waiting").set(1.0);
-        if self.mentioned_at.is_none_or(|at| at.elapsed() >= MENTION) {
+        self.metrics.set_waiting(true);
+        if self
+            .logged_waiting_at
+            .is_none_or(|at| at.elapsed() >= WAITING_LOG_INTERVAL)
+        {
             tracing::info!("{waiting}");
-            self.mentioned_at = Some(Instant::now());
-        }
-        if let Origin::Several(stores) = &self.from {
-            stores.set_waiting(true);
+            self.logged_waiting_at = Some(Instant::now());
         }
         tokio::select! {
-            () = tokio::time::sleep(POLL) => {}
+            () = tokio::time::sleep(WAITING_INTERVAL) => {}
             () = self.out.closed() => return Err(Interruption::Closed),
         }
-        self.ask_stats(true).await
+        self.read_stats(true).await
     }
 
-    /// Learns what the stores hold. One that hears that its positions are waited for holds no games back.
-    async fn ask_stats(&mut self, awaits_positions: bool) -> Result<(), Interruption> {
-        let (games, inserted, window, everywhere) = match &mut self.from {
-            Origin::One { name, client } => {
-                let mut request = tonic::Request::new(StatsRequest { awaits_positions });
-                request.set_timeout(SILENCE);
-                let stats = client.stats(request).await?.into_inner();
-                self.ledger.observe(name, stats.positions_inserted);
-                (
-                    stats.games_inserted,
-                    stats.positions_inserted,
-                    stats.window_positions,
-                    stats.window_positions,
-                )
-            }
-            Origin::Several(stores) => {
-                // They are asked all the time; what is known of them is looked at here.
-                stores.known().await;
-                let (mut games, mut inserted, mut window, mut everywhere) = (0, 0, 0, 0);
-                for (name, counts, is_there) in stores.counts() {
-                    self.ledger.observe(name, counts.positions_inserted);
-                    games += counts.games_inserted;
-                    inserted += counts.positions_inserted;
-                    window += if is_there { counts.window_positions } else { 0 };
-                    everywhere += counts.window_positions;
-                }
-                metrics::gauge!("minuet_learner_stores_away").set(stores.away() as f64);
-                (games, inserted, window, everywhere)
-            }
-        };
-        self.ledger.set_window(window, everywhere);
-        self.view.games_inserted.store(games, Ordering::Relaxed);
+    /// Reads the store's counts. A store that knows that positions are awaited does not hold games back.
+    async fn read_stats(&mut self, awaits_positions: bool) -> Result<(), Interruption> {
+        let mut request = tonic::Request::new(StatsRequest { awaits_positions });
+        request.set_timeout(STORE_TIMEOUT);
+        let stats = self.store.stats(request).await?.into_inner();
+        self.ledger
+            .observe(stats.positions_inserted, stats.window_positions);
+        self.view.set_games_inserted(stats.games_inserted);
         self.stats_at = Some(Instant::now());
-        metrics::gauge!("minuet_learner_positions_inserted").set(inserted as f64);
-        metrics::gauge!("minuet_learner_window_positions").set(window as f64);
-        metrics::gauge!("minuet_learner_samples_forgone").set(self.ledger.forgone() as f64);
+        self.metrics.set_store_counts(
+            stats.positions_inserted,
+            stats.window_positions,
+            self.ledger.forgone(),
+        );
         Ok(())
     }
 
-    /// What is asked for next.
     fn request(&self, batches: u64) -> SampleRequest {
         SampleRequest {
             batch_size: u32::try_from(self.batch_size).unwrap_or(u32::MAX),
@@ -328,112 +256,73 @@ impl Source {
         }
     }
 
-    /// Draws positions to validate on, in time for the next checkpoint. Of several stores one has its turn.
-    async fn draw_measured(&mut self) -> Result<(), Interruption> {
-        let period = self.next_batch / self.validation_batches.max(1);
-        if self.validated_at.replace(period) == Some(period) {
+    /// Draws the validation batches of the next checkpoint, once for each checkpoint.
+    async fn draw_validation(&mut self) -> Result<(), Interruption> {
+        let interval = self.next_batch / self.validation_interval.max(1);
+        if self.validated_interval.replace(interval) == Some(interval) {
             return Ok(());
         }
-        let Some(held_out) = self.draw_for(Purpose::HeldOut, period).await? else {
+        let Some(held_out) = self.draw_for(Purpose::HeldOut).await? else {
             return Ok(());
         };
-        let Some(trained) = self.draw_for(Purpose::Trained, period).await? else {
+        let Some(trained) = self.draw_for(Purpose::Trained).await? else {
             return Ok(());
         };
         match self.packer.pack(&held_out).and_then(|held_out| {
             let trained = self.packer.pack(&trained)?;
-            Ok(Measured { held_out, trained })
+            Ok(ValidationBatches { held_out, trained })
         }) {
-            Ok(measured) => *self.view.measured.lock() = Some(measured),
-            Err(error) => self.refuse(error)?,
+            Ok(batches) => self.view.set_validation(batches),
+            Err(error) => self.reject(error)?,
         }
         Ok(())
     }
 
-    async fn draw_for(&self, purpose: Purpose, turn: u64) -> Result<Option<Batch>, Interruption> {
+    /// Draws one validation batch; `None` if the store has no such positions.
+    async fn draw_for(&mut self, purpose: Purpose) -> Result<Option<Batch>, Interruption> {
         let request = SampleRequest {
             batch_size: VALIDATION_POSITIONS,
             min_positions: 0,
             purpose: purpose.into(),
             ..self.request(1)
         };
-        Ok(match self.from.clone() {
-            Origin::One { client, .. } => first_batch(client, request).await?,
-            Origin::Several(stores) => stores.by_turns(request, turn).await?,
-        })
+        let store = &mut self.store;
+        let first = in_time(async { store.sample(request).await?.into_inner().message().await });
+        Ok(first.await?)
     }
 
-    /// Draws from several stores, a batch at a time.
-    async fn draw_parts(&mut self, stores: &Stores, batches: u64) -> Result<(), Interruption> {
-        for _ in 0..batches {
-            let request = self.request(1);
-            let drawn = async {
-                let mut drawing = std::pin::pin!(stores.batch(request));
-                tokio::select! {
-                    parts = &mut drawing => parts,
-                    () = tokio::time::sleep(POLL) => {
-                        // A store holds its part back until more is inserted: none of them is to hold back games.
-                        stores.set_waiting(true);
-                        let parts = drawing.await;
-                        stores.set_waiting(false);
-                        parts
-                    }
-                }
-            };
-            let parts = self.while_packing(drawn).await??;
-            for (name, part) in &parts {
-                self.ledger.observe(name, part.positions_inserted);
-                // One that holds another game is no part of this run, whatever the others hold.
-                if let Err(error) = self.packer.check_game(part) {
-                    return self.refuse(error);
-                }
-            }
-            self.take(merged(parts.into_iter().map(|(_, part)| part).collect()))
-                .await?;
-        }
-        // Their windows have grown meanwhile.
-        self.ask_stats(false).await
-    }
-
-    async fn draw(
-        &mut self,
-        mut client: ReplayStoreClient<Link>,
-        name: &str,
-        batches: u64,
-    ) -> Result<(), Interruption> {
+    /// Draws training batches, and delivers packed ones while it waits for the next.
+    async fn draw(&mut self, batches: u64) -> Result<(), Interruption> {
         let request = self.request(batches);
-        let mut stream = in_time(client.sample(request)).await?.into_inner();
+        let mut stream = in_time(self.store.sample(request)).await?.into_inner();
         while let Some(batch) = self.while_packing(in_time(stream.message())).await?? {
             if batch.number != self.next_batch {
-                let text = format!("batch {} came, {} was asked for", batch.number, self.next_batch);
+                let text = format!("batch {} came, {} was requested", batch.number, self.next_batch);
                 return Err(tonic::Status::data_loss(text).into());
             }
-            self.ledger.observe(name, batch.positions_inserted);
             self.ledger
-                .set_window(batch.window_positions, batch.window_positions);
-            self.take(batch).await?;
+                .observe(batch.positions_inserted, batch.window_positions);
+            self.begin_packing(batch).await?;
         }
         Ok(())
     }
 
-    /// Checks, packs and hands on a batch.
-    async fn take(&mut self, batch: Batch) -> Result<(), Interruption> {
+    /// Begins to pack a batch. If all loaders are busy, waits for the oldest batch and delivers it.
+    async fn begin_packing(&mut self, batch: Batch) -> Result<(), Interruption> {
         self.next_batch += 1;
         self.has_delivered = true;
-        let has_several = matches!(self.from, Origin::Several(_));
-        let counted = Counted {
+        let counts = LedgerCounts {
             inserted: self.ledger.inserted(),
             forgone: self.ledger.forgone(),
-            stores: has_several.then(|| (self.ledger.store_inserted(), self.ledger.stores())),
         };
-        self.loaders.begin(batch, counted);
+        self.loaders.begin(batch, counts);
         while self.loaders.are_busy() {
             self.deliver().await?;
         }
         Ok(())
     }
 
-    /// Hands on the oldest batch that is being packed; `false` where there is none.
+    /// Delivers the oldest batch that is being packed; returns `false` if there is none.
     async fn deliver(&mut self) -> Result<bool, Interruption> {
         match self.loaders.next().await {
             None => return Ok(false),
@@ -442,7 +331,7 @@ impl Source {
         Ok(true)
     }
 
-    /// Hands on batches as they are packed, until `work` is done.
+    /// Delivers batches as they are packed until `work` is done.
     async fn while_packing<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Interruption> {
         let mut work = std::pin::pin!(work);
         loop {
@@ -454,34 +343,34 @@ impl Source {
         }
     }
 
-    async fn settle(&mut self, (counted, packed): (Counted, Packed)) -> Result<(), Interruption> {
+    async fn settle(&mut self, (counts, packed): (LedgerCounts, Packed)) -> Result<(), Interruption> {
         match packed {
-            Ok(batch) => self.hand_on(batch, counted).await,
-            Err(error) => self.refuse(error),
+            Ok(batch) => self.send(batch, counts).await,
+            Err(error) => self.reject(error),
         }
     }
 
-    async fn hand_on(&mut self, mut batch: HostBatch, counted: Counted) -> Result<(), Interruption> {
+    async fn send(&mut self, mut batch: HostBatch, counts: LedgerCounts) -> Result<(), Interruption> {
         self.unusable = 0;
         self.ledger.take(batch.positions as u64);
-        batch.inserted = counted.inserted;
-        batch.forgone = counted.forgone;
-        if let Some((inserted, stores)) = counted.stores {
-            batch.positions_inserted = inserted;
-            batch.stores = stores;
-        }
+        batch.inserted = counts.inserted;
+        batch.forgone = counts.forgone;
         self.out.send(batch).await.map_err(|_| Interruption::Closed)?;
-        let held = self.out.max_capacity() - self.out.capacity();
-        metrics::gauge!("minuet_learner_prefetched_batches").set(held as f64);
+        self.metrics
+            .set_prefetched_batches(self.out.max_capacity() - self.out.capacity());
         Ok(())
     }
 
-    fn refuse(&mut self, error: BatchError) -> Result<(), Interruption> {
+    /// Counts a batch that cannot be used.
+    ///
+    /// # Errors
+    /// [`Interruption::Fatal`] if the store holds another game, or too many batches in a row could not be used.
+    fn reject(&mut self, error: BatchError) -> Result<(), Interruption> {
         if matches!(error, BatchError::Game { .. }) {
             return Err(Interruption::Fatal(SourceError::Game(error)));
         }
         self.unusable += 1;
-        metrics::counter!("minuet_learner_unusable_batches_total").increment(1);
+        self.metrics.unusable_batch();
         tracing::warn!(%error, "a batch cannot be used; taking the next one");
         if self.unusable >= MAX_UNUSABLE {
             return Err(Interruption::Fatal(SourceError::Unusable {
@@ -493,19 +382,9 @@ impl Source {
     }
 }
 
-/// The first batch of a request; `None` where there is none.
-pub(crate) async fn first_batch(
-    mut client: ReplayStoreClient<Link>,
-    request: SampleRequest,
-) -> Result<Option<Batch>, tonic::Status> {
-    in_time(async { client.sample(request).await?.into_inner().message().await }).await
-}
-
-/// An answer, or an error once the store has been silent for too long.
-pub(crate) async fn in_time<T>(
-    answer: impl Future<Output = Result<T, tonic::Status>>,
-) -> Result<T, tonic::Status> {
-    tokio::time::timeout(SILENCE, answer)
+/// Waits for an answer for at most [`STORE_TIMEOUT`].
+async fn in_time<T>(answer: impl Future<Output = Result<T, tonic::Status>>) -> Result<T, tonic::Status> {
+    tokio::time::timeout(STORE_TIMEOUT, answer)
         .await
         .unwrap_or_else(|_| Err(tonic::Status::deadline_exceeded("the store is silent")))
 }

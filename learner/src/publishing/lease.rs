@@ -16,6 +16,8 @@ use checkpoints::{Lease, LeaseTimes, Repository};
 use service::backoff::Backoff;
 use tokio_util::sync::CancellationToken;
 
+use crate::metrics::Metrics;
+
 const LOCK: &str = "learner.lock";
 /// Number of random hexadecimal digits at the beginning of a holder's name.
 const NAME_DIGITS: usize = 32;
@@ -108,9 +110,10 @@ pub async fn acquire(
     repository: &Repository,
     line: &str,
     folder: &LearnerFolder,
+    metrics: &Metrics,
     shutdown: &CancellationToken,
 ) -> Result<Option<Lease>, checkpoints::Error> {
-    metrics::gauge!("minuet_learner_lease_token").set(0.0);
+    metrics.set_lease_token(0);
     let mut backoff = Backoff::for_connections();
     loop {
         let acquired = tokio::select! {
@@ -119,7 +122,7 @@ pub async fn acquire(
         };
         match acquired {
             Ok(lease) => {
-                metrics::gauge!("minuet_learner_lease_token").set(lease.token() as f64);
+                metrics.set_lease_token(lease.token());
                 return Ok(Some(lease));
             }
             Err(error) if error.is_transient() => {

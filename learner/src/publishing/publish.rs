@@ -121,7 +121,7 @@ impl Publisher {
             actions: self.layout.actions,
             network: as_json(trainer.network().shape()),
             step,
-            positions_seen: trainer.progress.samples,
+            positions_seen: trainer.progress.draws.samples,
             games_seen,
             parent: self.parent.clone(),
             learner_state: as_json(&snapshot.state),

@@ -1,41 +1,25 @@
-//! What training says of itself: metrics, and every few seconds a log line, a line of `metrics.jsonl` and scalars for
-//! TensorBoard.
+//! Reports training: metrics, and every ten seconds a log line, a line of `metrics.jsonl` and scalars for TensorBoard.
 
 use std::{
     collections::BTreeMap,
     io,
     path::Path,
+    sync::Arc,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use serde::Serialize;
 use service::figures::{EventFile, Lines};
 
-use crate::training::{divergences::Divergences, train::StepReport, validation::Validation};
+use crate::{
+    metrics::{Metrics, StepFigures},
+    training::{divergences::Divergences, train::StepReport, validation::Validation},
+};
 
-/// How often a line is written.
+/// Time between two lines.
 const INTERVAL: Duration = Duration::from_secs(10);
-/// Folder of TensorBoard's files beside `metrics.jsonl`.
+/// Folder of the TensorBoard files beside `metrics.jsonl`.
 const EVENTS: &str = "tensorboard";
-
-/// Counters that an alert or a dashboard looks at are there from the start, so that the first event is seen as a rise.
-pub fn register() {
-    for counter in [
-        "minuet_learner_checkpoints_total",
-        "minuet_learner_refused_checkpoints_total",
-        "minuet_learner_samples_total",
-        "minuet_learner_steps_total",
-    ] {
-        metrics::counter!(counter).increment(0);
-    }
-    metrics::gauge!("minuet_learner_stores_away").set(0.0);
-    // Not measured yet.
-    for gauge in ["minuet_learner_validation_loss", "minuet_learner_validation_gap"] {
-        for head in ["policy", "value"] {
-            metrics::gauge!(gauge, "head" => head).set(f64::NAN);
-        }
-    }
-}
 
 /// What is reported only of networks that have it: its key in a line, its head's name in metrics, its scalar in TensorBoard.
 const PARTS: [(&str, &str, &str); 3] = [
@@ -72,7 +56,7 @@ struct Line {
     validation: Option<Validation>,
 }
 
-/// Collects steps and says what they amounted to.
+/// Collects the figures of steps and writes their means.
 #[derive(Debug)]
 pub struct Reporter {
     lines: Lines,
@@ -81,16 +65,17 @@ pub struct Reporter {
     busy: Duration,
     waiting: Duration,
     since: Instant,
-    /// How often training has diverged.
+    metrics: Arc<Metrics>,
+    /// Number of times that training has diverged.
     pub divergences: Divergences,
 }
 
 impl Reporter {
-    /// Appends to `metrics.jsonl` in `folder`, which is made, and begins an event file in its folder `tensorboard`.
+    /// Opens `metrics.jsonl` in `folder`, which is created if need be, and creates an event file in its folder `tensorboard`.
     ///
     /// # Errors
-    /// What the file system says.
-    pub fn open(folder: &Path) -> io::Result<Self> {
+    /// The error of the file system.
+    pub fn open(folder: &Path, metrics: Arc<Metrics>) -> io::Result<Self> {
         Ok(Self {
             lines: Lines::open(&folder.join("metrics.jsonl"))?,
             events: EventFile::create(&folder.join(EVENTS))?,
@@ -98,17 +83,18 @@ impl Reporter {
             busy: Duration::ZERO,
             waiting: Duration::ZERO,
             since: Instant::now(),
-            divergences: Divergences::open(folder),
+            divergences: Divergences::open(folder, Arc::clone(&metrics)),
+            metrics,
         })
     }
 
-    /// Training waited for a batch.
+    /// Records that training waited for a batch.
     pub fn waited(&mut self, time: Duration) {
         self.waiting += time;
-        metrics::histogram!("minuet_learner_wait_seconds").record(time.as_secs_f64());
+        self.metrics.waited(time);
     }
 
-    /// A step was made, and took `time`.
+    /// Records a step that took `time`.
     pub fn stepped(&mut self, report: &StepReport, samples_per_position: f64, time: Duration) {
         let line = &mut self.line;
         line.step = report.step;
@@ -119,7 +105,7 @@ impl Reporter {
         for ((key, head, _), loss) in PARTS.into_iter().zip(parts(report)) {
             let Some(loss) = loss else { continue };
             *line.parts.entry(key).or_default() += loss;
-            metrics::gauge!("minuet_learner_loss", "head" => head).set(loss);
+            self.metrics.set_loss(head, loss);
         }
         line.loss += report.loss;
         line.target_entropy += report.target_entropy;
@@ -128,21 +114,22 @@ impl Reporter {
         line.samples_per_position = samples_per_position;
         self.busy += time;
 
-        metrics::gauge!("minuet_learner_step").set(report.step as f64);
-        metrics::gauge!("minuet_learner_loss", "head" => "policy").set(report.policy_loss);
-        metrics::gauge!("minuet_learner_loss", "head" => "value").set(report.value_loss);
-        metrics::gauge!("minuet_learner_gradient_norm").set(report.gradient_norm);
-        metrics::gauge!("minuet_learner_learning_rate").set(report.learning_rate);
-        metrics::gauge!("minuet_learner_samples_per_position_ratio").set(samples_per_position);
-        metrics::counter!("minuet_learner_steps_total").increment(1);
-        metrics::counter!("minuet_learner_samples_total").increment(report.samples as u64);
-        metrics::histogram!("minuet_learner_step_seconds").record(time.as_secs_f64());
+        self.metrics.set_loss("policy", report.policy_loss);
+        self.metrics.set_loss("value", report.value_loss);
+        let figures = StepFigures {
+            step: report.step,
+            samples: report.samples,
+            gradient_norm: report.gradient_norm,
+            learning_rate: report.learning_rate,
+            samples_per_position,
+        };
+        self.metrics.stepped(&figures, time);
         if self.since.elapsed() >= INTERVAL {
             self.write(None);
         }
     }
 
-    /// What the network of a step is worth on games that were not trained on. It stands in the line of its checkpoint.
+    /// Records the validation of the network of this step. The line of the step's checkpoint contains it.
     pub fn validated(&mut self, step: u64, validation: &Validation) {
         let gap = validation.gap();
         let scalars = [
@@ -150,8 +137,7 @@ impl Reporter {
             ("value", validation.held_out.value, gap.value),
         ];
         for (head, held_out, gap) in scalars {
-            metrics::gauge!("minuet_learner_validation_loss", "head" => head).set(held_out);
-            metrics::gauge!("minuet_learner_validation_gap", "head" => head).set(gap);
+            self.metrics.set_validation(head, held_out, gap);
         }
         tracing::info!(
             step,
@@ -168,20 +154,19 @@ impl Reporter {
             ("validation/value_gap", gap.value),
         ];
         if let Err(error) = self.events.scalars(step, &scalars) {
-            tracing::warn!(%error, "cannot write TensorBoard's file");
+            tracing::warn!(%error, "cannot write the TensorBoard file");
         }
         self.line.validation = Some(*validation);
     }
 
-    /// A checkpoint was published.
+    /// Records a published checkpoint.
     pub fn published(&mut self, version: &str, step: u64) {
-        metrics::counter!("minuet_learner_checkpoints_total").increment(1);
-        metrics::gauge!("minuet_learner_checkpoint_step").set(step as f64);
+        self.metrics.published(step);
         self.line.step = step;
         self.write(Some(version.to_owned()));
     }
 
-    /// Writes the means since the last line. A disk that is full costs the line, not the training.
+    /// Writes the means since the last line. A failed write is logged and does not stop training.
     fn write(&mut self, checkpoint: Option<String>) {
         let mut line = std::mem::take(&mut self.line);
         let steps = line.steps.max(1) as f64;
@@ -204,7 +189,7 @@ impl Reporter {
             .duration_since(UNIX_EPOCH)
             .map_or(0, |age| age.as_millis() as u64);
         if line.steps > 0 {
-            metrics::gauge!("minuet_learner_samples_per_second").set(line.samples_per_second);
+            self.metrics.set_samples_per_second(line.samples_per_second);
             tracing::info!(
                 step = line.step,
                 policy_loss = rounded(line.policy_loss),
@@ -266,9 +251,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_holds_the_means_since_the_last_one() {
+    fn a_line_contains_the_means_since_the_last_line() {
         let folder = tempfile::tempdir().unwrap();
-        let mut reporter = Reporter::open(folder.path()).unwrap();
+        let mut reporter = Reporter::open(folder.path(), Arc::default()).unwrap();
         for (step, policy_loss) in [(1, 4.0), (2, 2.0)] {
             let report = StepReport {
                 step,
@@ -296,7 +281,7 @@ mod tests {
         assert_eq!(lines[0]["policy_loss"], 3.0);
         assert_eq!(lines[0]["opponent_policy_loss"], 1.5);
         assert_eq!(lines[0]["moves_left_loss"], 0.25);
-        // What this network does not have is not there.
+        // A network without outcomes has no squared error beside its value loss.
         assert!(lines[0].get("value_squared_error").is_none());
         assert_eq!(lines[0]["samples"], 20);
         assert_eq!(lines[0]["samples_per_second"], 1000.0);

@@ -1,14 +1,12 @@
 //! [`Trainer`]: network, optimiser and counters, and one training step.
 
-use std::collections::BTreeMap;
-
 use config::LearnerConfig;
 use games::RowLayout;
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use crate::{
-    data::{batches::HostBatch, inputs::Feeder, targets::Targets},
+    data::{batches::HostBatch, inputs::Feeder, ledger::DrawCounts, targets::Targets},
     network::{Mode, Network, NetworkShape, Pass},
     torch::{TorchError, to_host},
     training::{
@@ -23,28 +21,17 @@ use crate::{
 /// Share of a batch's statistics in the running ones, once enough batches were seen.
 const STATISTICS_MOMENTUM: f64 = 0.1;
 
-/// What training has done so far; stored with each checkpoint, so that training goes on exactly there.
+/// How far training has come. Stored with each checkpoint, so that training resumes exactly there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// Training steps of the present weights.
     pub step: u64,
-    /// Samples trained on.
-    pub samples: u64,
-    /// Number of the next batch to draw.
-    pub next_batch: u64,
-    /// Positions inserted into the store, as far as seen.
-    pub inserted: u64,
-    /// Samples that were allowed for positions and not drawn while these were in the window.
-    #[serde(default)]
-    pub forgone: u64,
-    /// The store's own count when it was last seen, of several stores the sum; a smaller one means another store.
-    pub store_inserted: u64,
-    /// Where there are several stores, each one's own count when it was last seen, by its name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub stores: BTreeMap<String, u64>,
-    /// Times that training has diverged; see [`crate::training::divergences`].
+    /// Counts of samples and positions.
+    #[serde(flatten)]
+    pub draws: DrawCounts,
+    /// Number of times that training has diverged; see [`crate::training::divergences`].
     pub rollbacks: u64,
-    /// The precision that was measured to be best, kept so that a restart trains on exactly.
+    /// The precision that was measured to be faster, kept so that a restart continues bit by bit.
     #[serde(default)]
     pub precision: Option<Precision>,
 }
@@ -249,17 +236,17 @@ impl Trainer {
 
     /// Samples trained on for each position inserted.
     pub fn samples_per_position(&self) -> f64 {
-        self.progress.samples as f64 / self.progress.inserted.max(1) as f64
+        self.progress.draws.samples as f64 / self.progress.draws.inserted.max(1) as f64
     }
 
     /// A batch is used up, whether the step was made or not.
     pub(crate) fn skip(&mut self, batch: &HostBatch) {
-        self.progress.samples += batch.positions as u64;
-        self.progress.next_batch = batch.number + 1;
-        self.progress.inserted = batch.inserted;
-        self.progress.forgone = batch.forgone;
-        self.progress.store_inserted = batch.positions_inserted;
-        self.progress.stores.clone_from(&batch.stores);
+        let draws = &mut self.progress.draws;
+        draws.samples += batch.positions as u64;
+        draws.next_batch = batch.number + 1;
+        draws.inserted = batch.inserted;
+        draws.forgone = batch.forgone;
+        draws.store_inserted = batch.positions_inserted;
     }
 
     fn count(&mut self, batch: &HostBatch) {
@@ -293,4 +280,33 @@ impl Trainer {
 fn norm(gradients: &[Tensor; 2]) -> Result<Tensor, TorchError> {
     let norms = [gradients[0].f_norm()?, gradients[1].f_norm()?];
     Ok(Tensor::f_stack(&norms, 0)?.f_norm()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Releases that knew several replay stores wrote each store's own count beside their sum.
+    #[test]
+    fn progress_of_earlier_releases_is_read() {
+        let written = r#"{"step": 6, "samples": 192, "next_batch": 6, "inserted": 96, "forgone": 4, "store_inserted": 90,
+            "stores": {"a": 60, "b": 30}, "rollbacks": 1, "precision": null}"#;
+        let progress: Progress = serde_json::from_str(written).unwrap();
+        let expected = Progress {
+            step: 6,
+            draws: DrawCounts {
+                samples: 192,
+                next_batch: 6,
+                inserted: 96,
+                forgone: 4,
+                store_inserted: 90,
+            },
+            rollbacks: 1,
+            precision: None,
+        };
+        assert_eq!(progress, expected);
+        let value = serde_json::to_value(&progress).unwrap();
+        assert_eq!(value["store_inserted"], 90);
+        assert!(value.get("draws").is_none() && value.get("stores").is_none());
+    }
 }

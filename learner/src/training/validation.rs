@@ -1,32 +1,25 @@
-//! What a checkpoint is worth on games that nothing was trained on, and how much better it is on those that training draws
-//! from, both drawn evenly from all of the window: the gap between the two grows when a network learns games by heart (too many samples for each position, too small a window).
+//! Losses of a checkpoint on games that are held out of training, and on games that training draws from.
+//!
+//! Both kinds of positions are drawn evenly from the whole window. The gap between the two losses grows when the network memorises
+//! games, because there are too many samples for each position or the window is too small.
 
 use serde::Serialize;
 
 use crate::{
-    data::batches::HostBatch,
+    data::store_view::ValidationBatches,
     training::train::{TrainError, Trainer},
 };
 
-/// Positions to measure a network by.
-#[derive(Debug)]
-pub struct Measured {
-    /// Of games that are held out of training.
-    pub held_out: HostBatch,
-    /// Of the games that training draws from.
-    pub trained: HostBatch,
-}
-
-/// What the published network makes of some positions, in evaluation, in f32.
+/// Losses of the published network on a batch, in evaluation mode, in f32.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Fit {
     /// Cross-entropy of the policy less the entropy of its targets (their Kullback-Leibler divergence), in nats.
     pub policy: f64,
-    /// As it is trained: squared error, or cross-entropy in nats.
+    /// The loss that the value is trained with: squared error, or cross-entropy in nats.
     pub value: f64,
 }
 
-/// Both sides of the gap.
+/// Losses on held-out games and on games that training draws from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Validation {
     /// On games that are held out of training.
@@ -36,18 +29,18 @@ pub struct Validation {
 }
 
 impl Validation {
-    /// Measures what `trainer` would publish now.
+    /// Measures the network that `trainer` would publish now.
     ///
     /// # Errors
-    /// [`TrainError`] where torch fails, or an answer is not finite.
-    pub fn measure(trainer: &Trainer, by: &Measured) -> Result<Self, TrainError> {
+    /// [`TrainError`] if torch fails, or a loss is not finite.
+    pub fn measure(trainer: &Trainer, batches: &ValidationBatches) -> Result<Self, TrainError> {
         Ok(Self {
-            held_out: trainer.fit(&by.held_out)?,
-            trained: trainer.fit(&by.trained)?,
+            held_out: trainer.fit(&batches.held_out)?,
+            trained: trainer.fit(&batches.trained)?,
         })
     }
 
-    /// How much worse the network is on held-out games: by policy, by value.
+    /// Returns the losses on held-out games less the losses on games that training draws from.
     pub fn gap(&self) -> Fit {
         Fit {
             policy: self.held_out.policy - self.trained.policy,

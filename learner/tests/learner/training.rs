@@ -3,11 +3,12 @@
 use crate::common::{all_heads, batch, batch_for, layout, model, settings, trainer};
 use config::{LearnerConfig, ModelConfig, Optimizer};
 use learner::{
+    data::store_view::ValidationBatches,
     publishing::snapshot::{Snapshot, SnapshotError},
     torch::tensor_files,
     training::{
         train::{TrainError, Trainer},
-        validation::{Measured, Validation},
+        validation::Validation,
     },
 };
 
@@ -51,7 +52,7 @@ fn one_batch_is_learned_by_heart() {
 #[test]
 fn what_is_learned_by_heart_shows_as_a_gap_to_held_out_games() {
     let mut trainer = trainer(&layout(9), &model(), &settings(), 1);
-    let measured = Measured {
+    let measured = ValidationBatches {
         trained: batch(&layout(9), 32, 5, 0),
         held_out: batch(&layout(9), 256, 5, 1),
     };
@@ -106,8 +107,8 @@ fn training_goes_on_bit_for_bit_where_it_stopped() {
             "{optimizer:?}: the weights or the optimiser differ"
         );
         assert_ne!(half.weights, after.weights);
-        assert_eq!(after.state.progress.samples, 320);
-        assert_eq!(after.state.progress.next_batch, 10);
+        assert_eq!(after.state.progress.draws.samples, 320);
+        assert_eq!(after.state.progress.draws.next_batch, 10);
     }
 }
 

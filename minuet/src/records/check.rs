@@ -8,11 +8,12 @@ use actor::check::{
 };
 use games::{Game, catalogue};
 use network::{model::Model, provider::Provider};
-use proto::v1;
+use proto::v1::{self, GameFilter};
 use serde_json::json;
 
 use super::{
     hex,
+    list::NEWEST,
     network::{Networks, evaluate},
     parse_id,
     source::Where,
@@ -63,10 +64,11 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut source = arguments.place.open().await?;
     let ids: Vec<Vec<u8>> = match arguments.newest {
         Some(count) => source
-            .newest(count, None)
+            .list(NEWEST, GameFilter::default(), count, Vec::new())
             .await?
+            .games
             .iter()
-            .map(|listed| listed.game.id.to_vec())
+            .map(|game| game.id.to_vec())
             .collect(),
         None => arguments.ids.iter().map(|id| id.to_vec()).collect(),
     };

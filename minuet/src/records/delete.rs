@@ -1,6 +1,6 @@
 //! `minuet games delete`: games that are not wanted any more, by where they came from.
 
-use proto::v1::{DeleteGamesReply, DeleteGamesRequest};
+use proto::v1::DeleteGamesRequest;
 use serde_json::json;
 
 use super::{
@@ -40,16 +40,12 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         filter: Some(arguments.choice.filter()),
         dry_run: arguments.dry_run,
     };
-    let mut deleted = DeleteGamesReply::default();
-    for client in &mut source.clients {
-        let here = client
-            .delete_games(request.clone())
-            .await
-            .map_err(said)?
-            .into_inner();
-        deleted.games += here.games;
-        deleted.positions += here.positions;
-    }
+    let deleted = source
+        .client
+        .delete_games(request)
+        .await
+        .map_err(said)?
+        .into_inner();
     source.close().await?;
     if arguments.json {
         println!(

@@ -11,9 +11,11 @@ use replay_store::exchange::{
 };
 use serde_json::json;
 
+use tonic::Streaming;
+
 use super::{
     choice::Choice,
-    source::{Export, Where},
+    source::{Where, said},
 };
 
 /// Arguments of `minuet games export`.
@@ -41,9 +43,9 @@ pub struct Arguments {
 
 /// Exports games.
 pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let source = arguments.place.open().await?;
-    let mut stream = source.export(arguments.choice.filter());
-    let first = stream.next().await?;
+    let mut source = arguments.place.open().await?;
+    let mut stream = source.export(arguments.choice.filter()).await?;
+    let first = stream.message().await.map_err(said)?;
     let Some(first) = first else {
         source.close().await?;
         anyhow::bail!("no stored game fits");
@@ -68,7 +70,11 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn archive(file: PathBuf, first: StoredGame, mut stream: Export) -> anyhow::Result<(u64, u64)> {
+async fn archive(
+    file: PathBuf,
+    first: StoredGame,
+    mut stream: Streaming<StoredGame>,
+) -> anyhow::Result<(u64, u64)> {
     let partial = file.with_extension("partial");
     let out = File::create(&partial).with_context(|| partial.display().to_string())?;
     let game = first.game.clone().unwrap_or_default();
@@ -85,7 +91,7 @@ async fn archive(file: PathBuf, first: StoredGame, mut stream: Export) -> anyhow
             positions += game.actions.len() as u64;
             writer.add(&game)?;
         }
-        next = stream.next().await?;
+        next = stream.message().await.map_err(said)?;
     }
     let (out, games) = writer.finish()?;
     out.into_inner().map_err(|error| error.into_error())?.sync_all()?;
@@ -94,7 +100,11 @@ async fn archive(file: PathBuf, first: StoredGame, mut stream: Export) -> anyhow
     Ok((games, positions))
 }
 
-async fn arrays(folder: PathBuf, first: StoredGame, mut stream: Export) -> anyhow::Result<(u64, u64)> {
+async fn arrays(
+    folder: PathBuf,
+    first: StoredGame,
+    mut stream: Streaming<StoredGame>,
+) -> anyhow::Result<(u64, u64)> {
     let mut writer = numpy::Writer::create(&folder).with_context(|| folder.display().to_string())?;
     let game = first.game.clone().unwrap_or_default();
     let layout = catalogue::visit(&game.game, Layout(game.options))??;
@@ -103,7 +113,7 @@ async fn arrays(folder: PathBuf, first: StoredGame, mut stream: Export) -> anyho
         if let Some(game) = stored.game {
             writer.add(stored.sequence, &game)?;
         }
-        next = stream.next().await?;
+        next = stream.message().await.map_err(said)?;
     }
     let (games, positions) = writer.finish(&game.game, game.options, &layout)?;
     Ok((games as u64, positions))

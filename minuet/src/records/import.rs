@@ -23,7 +23,7 @@ use super::{
     send::{self, Tally, WINDOW},
     source::{Source, Where},
 };
-use launcher::up::conduct::Signals;
+use launcher::signals::Signals;
 
 /// How often it is said how far the import is.
 const SAY: Duration = Duration::from_secs(5);
@@ -108,7 +108,7 @@ async fn take_all(
     tally: &Arc<Tally>,
     stop: &CancellationToken,
 ) -> anyhow::Result<()> {
-    let _awaited = send::await_positions(&source.clients).await;
+    let _awaited = send::await_positions(&source.client).await;
     for archive in archives {
         if stop.is_cancelled() {
             break;
@@ -156,7 +156,7 @@ async fn archives(from: &str) -> anyhow::Result<Vec<Archive>> {
     Ok(archives.collect())
 }
 
-/// Sends an archive's games to the stores.
+/// Sends an archive's games to the store.
 async fn take(
     source: &mut Source,
     archive: Archive,
@@ -167,7 +167,7 @@ async fn take(
     let (games, read_games) = mpsc::channel(WINDOW);
     let reading = tokio::task::spawn_blocking(move || {
         for game in Reader::new(reader)? {
-            // The stores have gone, or it was stopped: that is told below.
+            // The store is gone, or the import was stopped. The caller reports either.
             if games.blocking_send(game?).is_err() {
                 break;
             }

@@ -1,15 +1,11 @@
-//! Games on their way into stores: each to its own, and again where a store cannot take it for now.
+//! Sends games to the replay store, and sends a game again that the store cannot take at the moment.
 
-use std::{
-    collections::{HashSet, VecDeque},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use futures::{Stream, StreamExt as _, future::try_join_all};
+use futures::{Stream, StreamExt as _};
 use parking_lot::Mutex;
-use proto::v1::{AppendAck, Game, KnownGamesRequest, StatsRequest};
+use proto::v1::{AppendAck, Game, StatsRequest};
 use service::backoff::Backoff;
 use tokio::{
     sync::mpsc,
@@ -22,7 +18,7 @@ use tonic::Status;
 
 use super::source::{Client, Source, said};
 
-/// Games on their way to one store.
+/// Most games that are sent and not acknowledged.
 pub const WINDOW: usize = 64;
 /// Refusals that are kept to be told one by one.
 const REFUSALS: usize = 10;
@@ -32,11 +28,11 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// How often a store is told that somebody waits for positions; it believes that for two seconds.
 const WORD: Duration = Duration::from_millis(500);
 
-/// What the stores have said to games.
+/// Counts of the store's answers, shared.
 #[derive(Debug, Default)]
 pub struct Tally(Mutex<Counts>);
 
-/// What the stores have said, counted.
+/// Counts of the store's answers.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     /// Games stored.
@@ -73,91 +69,45 @@ impl Tally {
     }
 }
 
-/// Tells the stores, for as long as this lives, that somebody waits for positions: games come in then although no learner uses those that are there
-/// (`replay.min_uses`). An error is the import's to meet.
-pub async fn await_positions(clients: &[Client]) -> JoinSet<()> {
+/// Tells the store, until the returned set is dropped, that positions are awaited. A store with `replay.min_uses` then takes games although
+/// no learner uses those that it has. Errors are ignored here, because the import meets them as well.
+pub async fn await_positions(client: &Client) -> JoinSet<()> {
     let word = StatsRequest {
         awaits_positions: true,
     };
     let mut telling = JoinSet::new();
-    for client in clients {
-        let mut client = client.clone();
-        let _ = client.stats(word).await;
-        telling.spawn(async move {
-            loop {
-                tokio::time::sleep(WORD).await;
-                let _ = client.stats(word).await;
-            }
-        });
-    }
+    let mut client = client.clone();
+    let _ = client.stats(word).await;
+    telling.spawn(async move {
+        loop {
+            tokio::time::sleep(WORD).await;
+            let _ = client.stats(word).await;
+        }
+    });
     telling
 }
 
-/// Sends games to the stores that they belong to, until all are stored, known or refused for good, or `stop` is cancelled: then those on
-/// their way are waited for.
+/// Sends games to the store until each is stored, known or refused for good, or `stop` is cancelled; then waits for the answers to
+/// the games that were sent.
 ///
 /// # Errors
-/// What a store says that takes no games at all.
+/// The store's status if it takes no games at all.
 pub async fn put(
     source: &mut Source,
     games: mpsc::Receiver<Game>,
-    tally: &Arc<Tally>,
-    stop: &CancellationToken,
-) -> anyhow::Result<()> {
-    let (mut lanes, mut carriers) = (Vec::new(), Vec::new());
-    for client in &source.clients {
-        let (lane, own) = mpsc::channel(WINDOW);
-        lanes.push(lane);
-        let mut client = client.clone();
-        carriers.push(async move {
-            let (outbound, sent) = mpsc::channel(WINDOW);
-            let acks = client.append(ReceiverStream::new(sent)).await.map_err(said)?;
-            carry(own, outbound, acks.into_inner(), tally, stop).await
-        });
-    }
-    let dividing = divide(source, games, lanes, tally, stop);
-    tokio::try_join!(try_join_all(carriers), dividing)?;
-    Ok(())
-}
-
-/// Gives each game to its store's lane, but for those that some store has.
-async fn divide(
-    source: &mut Source,
-    mut games: mpsc::Receiver<Game>,
-    lanes: Vec<mpsc::Sender<Game>>,
     tally: &Tally,
     stop: &CancellationToken,
 ) -> anyhow::Result<()> {
-    let mut group = Vec::new();
-    loop {
-        let count = tokio::select! {
-            () = stop.cancelled() => 0,
-            count = games.recv_many(&mut group, WINDOW) => count,
-        };
-        if count == 0 {
-            return Ok(());
-        }
-        let mut known: HashSet<Bytes> = HashSet::new();
-        // One store knows by itself.
-        if source.clients.len() > 1 {
-            let ids: Vec<Bytes> = group.iter().map(|game| game.id.clone()).collect();
-            for client in &mut source.clients {
-                let request = KnownGamesRequest { ids: ids.clone() };
-                known.extend(client.known_games(request).await.map_err(said)?.into_inner().ids);
-            }
-        }
-        for game in group.drain(..) {
-            if known.contains(&game.id) {
-                tally.0.lock().duplicates += 1;
-            } else if lanes[source.shards.of(&game.id)].send(game).await.is_err() {
-                // Its store has gone, and says so itself; or it was stopped.
-                return Ok(());
-            }
-        }
-    }
+    let (outbound, sent) = mpsc::channel(WINDOW);
+    let acks = source
+        .client
+        .append(ReceiverStream::new(sent))
+        .await
+        .map_err(said)?;
+    carry(games, outbound, acks.into_inner(), tally, stop).await
 }
 
-/// Carries games to one store, and those that it refuses for now again, after a pause that grows.
+/// Sends games to a store. Games that it refuses for now are sent again after a pause that grows.
 async fn carry(
     mut games: mpsc::Receiver<Game>,
     outbound: mpsc::Sender<Game>,
@@ -165,7 +115,6 @@ async fn carry(
     tally: &Tally,
     stop: &CancellationToken,
 ) -> anyhow::Result<()> {
-    // No two stores are asked in step.
     let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE, rand::random());
     let mut on_their_way: Vec<Game> = Vec::new();
     let mut again: VecDeque<Game> = VecDeque::new();

@@ -21,8 +21,6 @@ const FULL: Duration = Duration::from_secs(2);
 
 const ROLES: [&str; 4] = ["actor-1", "inference-server", "learner", "replay-store"];
 const RATING: &str = "rating";
-/// Where there are two stores.
-pub const SECOND_STORE: &str = "replay-store-2";
 
 /// Something that happens to the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,11 +95,8 @@ impl fmt::Display for Tally {
 
 impl Fault {
     /// One of every kind that can be had.
-    pub fn all(disk: &Disk, can_cut: bool, stores: usize, has_rating: bool) -> Vec<Self> {
-        let roles = ROLES
-            .into_iter()
-            .chain((stores > 1).then_some(SECOND_STORE))
-            .chain(has_rating.then_some(RATING));
+    pub fn all(disk: &Disk, can_cut: bool, has_rating: bool) -> Vec<Self> {
+        let roles = ROLES.into_iter().chain(has_rating.then_some(RATING));
         let mut all: Vec<Self> = roles.clone().map(Self::Kill).collect();
         all.extend(roles.clone().filter(|_| can_cut).map(Self::Cut));
         all.extend(roles.map(Self::Stall));
@@ -140,10 +135,7 @@ impl Fault {
                 fs::remove_file(filler).unwrap();
             }
             Self::DamagedGames => {
-                let (store, volumes) = match number % 2 {
-                    1 if run.shards().count() > 1 => (SECOND_STORE, "replay-2/volumes"),
-                    _ => ("replay-store", "replay/volumes"),
-                };
+                let (store, volumes) = ("replay-store", "replay/volumes");
                 // It must not write while the byte changes.
                 run.signal(store, "STOP");
                 if let Some(file) = pick(files(&folder.join(volumes), ""), number >> 1) {

@@ -1,8 +1,7 @@
 //! Chaos: random faults while a small run goes on, and what must hold whatever happened.
 //!
 //! A few faults of each kind in `make test`; for longer `make chaos SECONDS=1800`. The seed is printed, and
-//! `MINUET_CHAOS_SEED` repeats its faults (their moments depend on the machine). The run has two replay stores, or as many as
-//! `MINUET_CHAOS_STORES` says (1 or 2). In the long form the rating plays as well.
+//! `MINUET_CHAOS_SEED` repeats its faults (their moments depend on the machine). In the long form the rating plays as well.
 //!
 //! | module | what it is for |
 //! |---|---|
@@ -40,11 +39,8 @@ fn a_run_survives_what_happens_to_it() {
     let mut draw = ChaCha8Rng::seed_from_u64(seed);
     let folder = tempfile::tempdir().unwrap();
     let disk = Disk::make(&folder.path().join("replay"));
-    let stores = number("MINUET_CHAOS_STORES").unwrap_or(2) as usize;
     let (max_uses, samples_per_position) = USES[seed as usize % USES.len()];
-    println!(
-        "seed {seed}, {stores} replay stores, {max_uses} uses at most, {samples_per_position} aimed at, {disk}"
-    );
+    println!("seed {seed}, {max_uses} uses at most, {samples_per_position} aimed at, {disk}");
     let seconds = number("MINUET_CHAOS_SECONDS").unwrap_or_default();
     let uses = [
         format!("replay.max_uses={max_uses}"),
@@ -56,8 +52,7 @@ fn a_run_survives_what_happens_to_it() {
         "replay.min_free_mib=4",
         "checkpoints.keep=1000",
     ];
-    let count = stores.to_string();
-    let mut arguments = vec!["--replay-stores", count.as_str()];
+    let mut arguments = Vec::new();
     let has_rating = seconds > 0;
     arguments.extend(has_rating.then_some("--rating"));
     let mut run = Run::with_arguments(&arguments, folder.path(), &[&tiny_run()[..], &more].concat());
@@ -74,7 +69,7 @@ fn a_run_survives_what_happens_to_it() {
     let end = Instant::now() + Duration::from_secs(seconds);
     loop {
         // Each kind once in a round, in another order.
-        let mut round = Fault::all(&disk, can_cut, stores, has_rating);
+        let mut round = Fault::all(&disk, can_cut, has_rating);
         round.shuffle(&mut draw);
         for fault in round {
             witness.look(&mut run);

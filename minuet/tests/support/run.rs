@@ -9,7 +9,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use config::shards::Shards;
 use proto::v1::{GameSummary, ListGamesRequest, replay_store_client::ReplayStoreClient};
 use serde_json::Value;
 
@@ -61,12 +60,6 @@ impl Run {
     /// A run of another game.
     pub fn of_game(game: &str, folder: &Path, settings: &[&str]) -> Self {
         Self::begin(game, folder, settings, &[])
-    }
-
-    /// With so many replay stores.
-    pub fn with_stores(count: usize, folder: &Path, settings: &[&str]) -> Self {
-        let count = count.to_string();
-        Self::begin_with("paco-sako", folder, settings, &[], &["--replay-stores", &count])
     }
 
     /// With these arguments of `minuet up`.
@@ -174,21 +167,9 @@ impl Run {
         ids
     }
 
-    /// The run's stores.
-    pub fn shards(&self) -> Shards {
-        Shards::parse(&self.replay).unwrap()
-    }
-
     /// All stored games.
     pub fn games(&mut self) -> Vec<GameSummary> {
-        let stores = self.shards();
-        let addresses = stores.all().iter().map(|shard| shard.address.clone());
-        addresses.flat_map(|address| self.games_of(&address)).collect()
-    }
-
-    /// The games of the store at this address.
-    pub fn games_of(&mut self, address: &str) -> Vec<GameSummary> {
-        let address = format!("http://{address}");
+        let address = format!("http://{}", self.replay);
         self.runtime.block_on(async {
             let deadline = Instant::now() + PATIENCE;
             loop {
@@ -260,6 +241,7 @@ async fn list_games(address: String) -> Result<Vec<GameSummary>, Box<dyn std::er
             limit: PAGE,
             newest_first: false,
             filter: None,
+            ..ListGamesRequest::default()
         };
         let page = client.list_games(request).await?.into_inner().games;
         if page.is_empty() {
