@@ -60,7 +60,7 @@ fn main() -> ExitCode {
 fn is_bad_usage(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.is::<config::ConfigError>()
-            || cause.is::<::games::catalogue::UnknownGame>()
+            || cause.is::<::games::registry::UnknownGame>()
             || cause.is::<::games::StartError>()
             || cause.is::<arena::SpecError>()
             || cause.is::<network::name::NoModelName>()

@@ -9,7 +9,7 @@
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use games::{Action, Game, MoverValue, catalogue};
+use games::{Action, Game, MoverValue, registry};
 use search::{Counters, GameKey, Search, Settings};
 use serde::Serialize;
 
@@ -86,14 +86,14 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         "--rounds and --moves must be at least 1"
     );
     let settings = Settings {
-        traversals: arguments.traversals,
+        visits: arguments.traversals,
         leaves: arguments.leaves,
         ..Settings::default()
     };
     settings.check()?;
     let names = match &arguments.game {
         Some(name) => vec![name.as_str()],
-        None => catalogue::NAMES.to_vec(),
+        None => registry::NAMES.to_vec(),
     };
     let mut games = Vec::new();
     for name in names {
@@ -102,7 +102,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
             moves: arguments.moves,
             rounds: arguments.rounds,
         };
-        games.push(catalogue::visit(name, measure)??);
+        games.push(registry::visit(name, measure)??);
     }
     let report = Report {
         bench: "search",
@@ -129,7 +129,7 @@ struct Round {
     signature: Signature,
 }
 
-impl catalogue::Visitor for Measure {
+impl registry::Visitor for Measure {
     type Output = anyhow::Result<Measured>;
 
     fn visit<G: Game>(self) -> anyhow::Result<Measured> {
@@ -282,17 +282,17 @@ mod tests {
     /// Every figure stands for work that was done: the counts add up, and no round differs from another.
     #[test]
     fn counts_add_up_for_every_game() {
-        for &name in catalogue::NAMES {
+        for &name in registry::NAMES {
             let measure = Measure {
                 settings: Settings {
-                    traversals: 60,
+                    visits: 60,
                     leaves: 3,
                     ..Settings::default()
                 },
                 moves: 5,
                 rounds: 2,
             };
-            let measured = catalogue::visit(name, measure).unwrap().unwrap();
+            let measured = registry::visit(name, measure).unwrap().unwrap();
             assert_eq!(measured.traversals, 300, "{name}");
             let answered = measured.fresh_evaluations + measured.gray_visits + measured.terminal_visits;
             // The decision nodes' own evaluations are no traversals.

@@ -8,7 +8,7 @@ use std::{fmt::Write as _, path::PathBuf, process::Command};
 use anyhow::Context as _;
 
 use clap::builder::PossibleValuesParser;
-use games::catalogue;
+use games::registry;
 use serde::Serialize;
 use service::role::Role;
 
@@ -31,7 +31,7 @@ Examples:
   minuet bench training --python \"$(python3 scripts/python_env.py torch)\"   (against PyTorch; fetches 3 GB the first time)")]
 pub struct Arguments {
     /// The game whose positions are trained on.
-    #[arg(long, default_value = "paco-sako", value_parser = PossibleValuesParser::new(catalogue::NAMES))]
+    #[arg(long, default_value = "paco-sako", value_parser = PossibleValuesParser::new(registry::NAMES))]
     game: String,
     /// Residual blocks.
     #[arg(long, default_value_t = 4)]

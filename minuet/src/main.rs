@@ -3,7 +3,6 @@
 mod arena;
 mod bench;
 mod config;
-mod generator;
 mod network;
 mod perft;
 mod play;

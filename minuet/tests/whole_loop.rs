@@ -14,7 +14,7 @@ mod run;
 #[path = "../../checkpoints/tests/common/server.rs"]
 mod server;
 
-use std::{collections::BTreeSet, path::Path, process::Command, time::Duration};
+use std::{collections::BTreeSet, path::Path, process::Command};
 
 use run::{Run, tiny_run};
 
@@ -167,10 +167,10 @@ fn checkpoints_in_an_object_store_are_trained_and_served() {
         .enable_all()
         .build()
         .unwrap();
-    let deadline = std::time::Instant::now() + Duration::from_secs(120);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(120);
     while runtime.block_on(vault.list()).unwrap().len() < 3 {
         assert!(std::time::Instant::now() < deadline, "no volume is archived");
-        std::thread::sleep(Duration::from_millis(100));
+        std::thread::sleep(std::time::Duration::from_millis(100));
     }
     run.stop();
     let imported = Command::new(env!("CARGO_BIN_EXE_minuet"))
@@ -348,17 +348,6 @@ fn ask_the_run(folder: &Path) {
     );
     assert!(answer["value"].as_f64().unwrap().abs() <= 1.0);
     assert_eq!(answer["moves"].as_array().unwrap().len(), 3);
-}
-
-/// The training step of the newest checkpoint.
-fn newest_step(folder: &Path) -> u64 {
-    let repository = checkpoints::Repository::open(folder.join("checkpoints").to_str().unwrap()).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    let newest = runtime.block_on(repository.newest()).unwrap();
-    newest.map_or(0, |manifest| manifest.step)
 }
 
 /// The training step in a version's name.

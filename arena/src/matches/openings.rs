@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use games::{Action, Game, connect_four::ConnectFour, othello::Othello};
+use games::{Action, Game};
 use search::{Draws, GameKey, Purpose};
 use serde::{Deserialize, Serialize};
 
@@ -18,15 +18,6 @@ pub struct Opening {
     pub start: Option<String>,
     /// Actions played from the start before the players choose.
     pub actions: Vec<Action>,
-}
-
-/// Random actions that openings of a game usually have.
-pub fn usual_plies(game: &str) -> u32 {
-    match game {
-        ConnectFour::NAME => 4,
-        Othello::NAME => 6,
-        _ => 8,
-    }
 }
 
 /// An opening that cannot be played.
@@ -144,7 +135,10 @@ pub fn read<G: Game>(rules: &G::Rules, text: &str) -> Result<Vec<Opening>, Openi
 
 #[cfg(test)]
 mod tests {
-    use games::{chess::Chess, connect_four};
+    use games::{
+        chess::Chess,
+        connect_four::{self, ConnectFour},
+    };
 
     use super::*;
 

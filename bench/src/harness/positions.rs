@@ -1,6 +1,6 @@
 //! Positions of random games, as requests; and a network of random weights that takes them.
 
-use games::{Game, RowLayout, Symmetry, catalogue};
+use games::{Game, RowLayout, Symmetry, registry};
 use prost::Message as _;
 use proto::v1::{EvaluateReply, EvaluateRequest};
 use rand::{Rng as _, SeedableRng as _};
@@ -23,7 +23,7 @@ pub struct Positions {
 
 struct Play;
 
-impl catalogue::Visitor for Play {
+impl registry::Visitor for Play {
     type Output = anyhow::Result<(RowLayout, Vec<Vec<u32>>, Vec<Vec<u32>>)>;
 
     fn visit<G: Game>(self) -> Self::Output {
@@ -67,7 +67,7 @@ fn start<G: Game>(rules: &G::Rules, random: &mut ChaCha8Rng) -> anyhow::Result<G
 impl Positions {
     /// Plays `game` at random.
     pub fn play(game: &str) -> anyhow::Result<Self> {
-        let (layout, rows, legal) = catalogue::visit(game, Play)??;
+        let (layout, rows, legal) = registry::visit(game, Play)??;
         Ok(Self { layout, rows, legal })
     }
 

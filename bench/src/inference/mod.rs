@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use ::network::provider::Provider;
 use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
-use games::catalogue;
+use games::registry;
 
 use self::{
     load::{Clients, Load},
@@ -40,7 +40,7 @@ Examples:
   minuet bench inference --providers cuda --batch 512 --networks 6x64,20x256 --loads 16x256,64x16 --json   (on a GPU)")]
 pub struct Arguments {
     /// The game whose positions are evaluated.
-    #[arg(long, default_value = "paco-sako", value_parser = PossibleValuesParser::new(catalogue::NAMES))]
+    #[arg(long, default_value = "paco-sako", value_parser = PossibleValuesParser::new(registry::NAMES))]
     game: String,
     /// Networks of random weights, as blocks x filters.
     #[arg(long, value_delimiter = ',', default_value = "2x32,6x64")]

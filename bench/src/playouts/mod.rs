@@ -17,7 +17,7 @@ mod player;
 use std::{path::Path, sync::Arc, time::Duration};
 
 use anyhow::ensure;
-use games::{Game, catalogue};
+use games::{Game, registry};
 use network::{
     ModelFile, ModelName, batched::EvaluationSource, cache::Cache, client::local::Opener, provider::Provider,
 };
@@ -129,11 +129,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     Cores::find()?.use_first()?;
     let game = arguments.game.clone();
     let json = arguments.json;
-    let report = catalogue::visit(&game, arguments)??;
+    let report = registry::visit(&game, arguments)??;
     report::print(&report, json, text)
 }
 
-impl catalogue::Visitor for Arguments {
+impl registry::Visitor for Arguments {
     type Output = anyhow::Result<Report>;
 
     fn visit<G: Game>(self) -> anyhow::Result<Report> {
@@ -327,7 +327,7 @@ mod tests {
             rounds: 1,
             json: false,
         };
-        let report = catalogue::visit("connect-four", arguments).unwrap().unwrap();
+        let report = registry::visit("connect-four", arguments).unwrap().unwrap();
         assert_eq!(report.measured.len(), 1);
         let one = &report.measured[0];
         assert_eq!(one.provider, "cpu");

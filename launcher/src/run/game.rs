@@ -1,23 +1,21 @@
-//! The games of the catalogue as a `run.toml` names them: defaults for a new run, and a check of what is written,
+//! The games of the registry as a `run.toml` names them: defaults for a new run, and a check of what is written,
 //! so that a slip is found here and not by four roles.
 
 use arena::rating::RatingError;
-use config::{
-    ConfigError, FirstPlay, GameConfig, LearnerConfig, ModelConfig, ProblemsConfig, Reuse, RunConfig,
-    SearchConfig,
-};
+use config::{ConfigError, GameConfig, LearnerConfig, ModelConfig, ProblemsConfig, RunConfig};
 use games::{
     Game,
-    catalogue::{self, Visitor},
     generator::GeneratorGame,
+    registry::{self, Visitor},
 };
+use search::{FirstPlay, Reuse};
 
 /// `[game]` of a new run of the game called `name`: every rule is written out with its default.
 ///
 /// # Errors
 /// [`ConfigError::Game`] if there is no such game.
 pub fn defaults(name: &str) -> Result<GameConfig, ConfigError> {
-    catalogue::visit(name, Defaults).map_err(|error| ConfigError::Game(format!("`game.name`: {error}")))
+    registry::visit(name, Defaults).map_err(|error| ConfigError::Game(format!("`game.name`: {error}")))
 }
 
 /// Other defaults of a new run that depend on its game.
@@ -26,7 +24,7 @@ pub fn tune(config: &mut RunConfig) {
         return;
     }
     // One player, whose way to the solution should be short: values are discounted, and a way once found is followed.
-    config.search = SearchConfig {
+    config.search = search::Settings {
         visits: 64,
         first_play: FirstPlay::Reduction,
         first_play_reduction: 0.1,
@@ -65,7 +63,7 @@ pub fn tune(config: &mut RunConfig) {
 /// # Errors
 /// [`ConfigError::Game`] naming the key.
 pub fn check(game: &GameConfig) -> Result<(), ConfigError> {
-    let checked = catalogue::visit(&game.name, Check(game));
+    let checked = registry::visit(&game.name, Check(game));
     checked.map_err(|error| ConfigError::Game(format!("`game.name`: {error}")))?
 }
 
@@ -126,7 +124,7 @@ mod tests {
 
     #[test]
     fn every_games_defaults_are_its_own_and_pass_the_check() {
-        for name in catalogue::NAMES {
+        for name in registry::NAMES {
             let game = defaults(name).unwrap();
             assert_eq!(&game.name, name);
             check(&game).unwrap();

@@ -1,24 +1,21 @@
-//! Paco Ŝako at the terminal.
+//! Paco Ŝako for people and in JSON: the drawing of the board, and the notation of turns.
 //!
-//! A turn is written as the squares it goes through: from where a piece is lifted, where it is placed, where a piece it
-//! has set free is placed, and so on; promotions by a letter after the square.
+//! A turn is written as the squares that it goes through: the square where a piece is lifted, where it is placed, where a
+//! piece that it has set free is placed, and so on. A promotion is a letter after the square.
 
-use games::{
-    Action, Game, Player,
-    paco_sako::{DeadEnd, Kind, PacoSako, RequiredAction, Rules, TurnCycles},
+use serde_json::Value;
+
+use super::{DeadEnd, Encoding, Kind, PacoSako, RequiredAction, Rules, TurnCycles, Victory};
+use crate::{
+    Action, Face, Game, Player,
+    face::JsonFields,
+    perft::KnownPerft,
+    scene::{Board, Cell, Hand, Piece, Scene, read_square, square_name},
 };
 
-use super::{
-    board::{self, FILES, Grid, RANKS, Style, read_square, square_name},
-    table::Table,
-};
-use crate::rules::paco_sako::PacoSakoFace;
-
-/// Paco Ŝako; a turn that could not be completed is not offered.
-pub struct PacoSakoTable;
-
-/// Action numbers: 0 to 63 lift, then places, then promotions.
+/// First action that places. Those below it lift.
 const PLACE: Action = 64;
+/// First action that promotes.
 const PROMOTE: Action = 128;
 
 /// One word of a turn.
@@ -30,74 +27,115 @@ enum Word {
     Castle(u32),
 }
 
-impl Table for PacoSakoTable {
-    type Face = PacoSakoFace;
-
+impl Face for PacoSako {
     const HELP: &'static str = "\
 Moves: the squares of the turn, e.g. e2 e4. Where a piece is set free, go on with the square it is placed on: d1 d5 e6.
 A promotion is a letter after the pawn's square: b7 b8 q (r rook, n knight, b bishop, q queen). Castling: O-O, O-O-O or e1 g1.
 A turn may be entered bit by bit; undo takes back what was entered.";
 
-    fn rules() -> Rules {
-        Rules {
-            dead_end: DeadEnd::Forbid,
-            ..Rules::default()
-        }
-    }
+    /// Recorded from the original engine: two openings, unions, long chains, promotions, Fischer-random castling.
+    const KNOWN_PERFT: &'static [KnownPerft] = &[
+        KnownPerft {
+            position: None,
+            counts: &[10, 20, 200, 400, 4472, 8902],
+        },
+        KnownPerft {
+            position: Some("r3kbnr/ppp2ppp/2n5/1B1pp3/1PP1P1bq/5N2/P2P1PPP/RNBQK2R w 0 AHah - -"),
+            counts: &[13, 30, 392, 1470, 19400, 47257],
+        },
+        KnownPerft {
+            position: Some("r2q1b2/p1pk1p2/2np1n1r/3QdSpa/4PaP1/3P1B2/PPP5/R3KB1R w 0 AHah - -"),
+            counts: &[14, 48, 539, 1889, 20920, 79211],
+        },
+        KnownPerft {
+            position: Some("5rk1/ppp2pep/8/1B1ah2D/4f1b1/2N3SP/PPP2DP1/5L1K w 0 AHah - -"),
+            counts: &[14, 55, 833, 2878, 35577, 153889],
+        },
+        KnownPerft {
+            position: Some("4N3/3N3k/3sw1Ta/3p1o1e/hW1J1by1/8/2L4d/h4K2 b 29 - - -"),
+            counts: &[14, 97, 1332, 8078, 112575, 765295],
+        },
+        KnownPerft {
+            position: Some("nb3N2/1qpP1P2/B1a1pQ2/1P1RpR1p/2BPr2K/2P3Pd/r1a2p1b/1n2k3 w 0 - - -"),
+            counts: &[12, 37, 450, 1329, 13331, 48023],
+        },
+        KnownPerft {
+            position: Some("n1rk1rbb/ppppp1pp/1Bn2pq1/8/5P1Q/8/PPPPP1PP/NNR2RKB b 7 cf - -"),
+            counts: &[13, 40, 596, 1624, 21181, 64956],
+        },
+    ];
 
-    fn player(player: Player) -> &'static str {
+    const OPTIONS: u32 = 1;
+
+    fn player_name(player: Player) -> &'static str {
         match player {
             Player::First => "White",
             Player::Second => "Black",
         }
     }
 
-    fn draw(state: &PacoSako, style: Style) -> String {
-        let grid = Grid {
-            columns: &FILES,
-            rows: &RANKS,
-            width: 2,
-        };
-        grid.draw(style, |row, column| {
-            let square = (7 - row) * 8 + column;
-            let (white, black) = state.pieces_on(square as u8);
-            let white = white.map(|kind| board::piece(letter(kind), style));
-            let black = black.map(|kind| board::piece(letter(kind).to_ascii_lowercase(), style));
-            white.into_iter().chain(black).collect()
-        })
+    fn scene(&self, last_turn: &[Action]) -> Scene {
+        let board = Board::of_squares(|square| {
+            let (white, black) = self.pieces_on(square as u8);
+            Cell {
+                pieces: [chessman(Player::First, white), chessman(Player::Second, black)]
+                    .into_iter()
+                    .flatten()
+                    .collect(),
+                is_last: last_turn
+                    .iter()
+                    .any(|&action| action < PROMOTE && action % PLACE == square),
+                ..Cell::default()
+            }
+        });
+        let mover = self.to_move();
+        let hand = self.in_hand().map(|(square, own, partner)| Hand {
+            square: square_name(square.into()),
+            pieces: [chessman(mover, Some(own)), chessman(mover.other(), partner)]
+                .into_iter()
+                .flatten()
+                .collect(),
+        });
+        Scene {
+            hand,
+            ..self.scene_of(Board {
+                pieces_per_cell: 2,
+                ..board
+            })
+        }
     }
 
-    fn remark(state: &PacoSako) -> String {
-        if state.outcome().is_some() {
+    fn remark(&self) -> String {
+        if self.outcome().is_some() {
             return String::new();
         }
-        match state.required_action() {
-            RequiredAction::Lift if state.is_sako(state.to_move().other()) => "Ŝako!".into(),
+        match self.required_action() {
+            RequiredAction::Lift if self.is_sako(self.to_move().other()) => "Ŝako!".into(),
             RequiredAction::Lift => String::new(),
-            RequiredAction::Place => holding(state),
+            RequiredAction::Place => holding(self),
             RequiredAction::PromoteThenLift
             | RequiredAction::PromoteThenPlace
-            | RequiredAction::PromoteThenFinish => must_promote(state),
+            | RequiredAction::PromoteThenFinish => must_promote(self),
         }
     }
 
-    fn is_mid_turn(state: &PacoSako) -> bool {
+    fn is_mid_turn(&self) -> bool {
         !matches!(
-            state.required_action(),
+            self.required_action(),
             RequiredAction::Lift | RequiredAction::PromoteThenLift
         )
     }
 
-    fn read_turn(state: &PacoSako, text: &str) -> Result<Vec<Action>, String> {
+    fn read_turn(&self, text: &str) -> Result<Vec<Action>, String> {
         let words = split(text)?;
-        let mover = state.to_move();
-        let mut now = state.clone();
+        let mover = self.to_move();
+        let mut now = self.clone();
         let mut actions = Vec::new();
         for word in words {
             if now.outcome().is_some() || now.to_move() != mover {
                 return Err(format!(
                     "the turn is over after {}: {} is too much",
-                    Self::write_turn(state, &actions),
+                    self.write_turn(&actions),
                     write(word)
                 ));
             }
@@ -112,7 +150,7 @@ A turn may be entered bit by bit; undo takes back what was entered.";
         Ok(actions)
     }
 
-    fn write_turn(_: &PacoSako, actions: &[Action]) -> String {
+    fn write_turn(&self, actions: &[Action]) -> String {
         let texts: Vec<String> = actions
             .iter()
             .map(|&action| match action {
@@ -124,6 +162,57 @@ A turn may be entered bit by bit; undo takes back what was entered.";
             .collect();
         texts.join(" ")
     }
+
+    /// Turns that cannot be completed are not offered.
+    fn people_rules() -> Rules {
+        Rules {
+            dead_end: DeadEnd::Forbid,
+            ..Rules::default()
+        }
+    }
+
+    /// Behaviour of the original engine.
+    fn json_rules() -> Rules {
+        Rules::compatibility()
+    }
+
+    /// Actions are the codes 1 to 132 of the original engine, each one more than the action id.
+    fn action_from_json(&self, value: &Value) -> Result<Action, String> {
+        match value.as_u64().and_then(|code| Action::try_from(code).ok()) {
+            Some(code @ 1..=Self::ACTIONS) => Ok(code - 1),
+            _ => Err(format!("{value} is no action code (1 to {})", Self::ACTIONS)),
+        }
+    }
+
+    fn action_to_json(&self, action: Action) -> Value {
+        Value::from(action + 1)
+    }
+
+    fn outcome_name(&self) -> Option<&'static str> {
+        match self.victory_state() {
+            Victory::PacoVictoryWhite => Some("first"),
+            Victory::PacoVictoryBlack => Some("second"),
+            Victory::NoProgressDraw | Victory::RepetitionDraw => Some("draw"),
+            // The board has not decided the game, but it is over: the player to act is in a dead end.
+            Victory::Running => self.outcome().map(|_| "loss-of-mover"),
+        }
+    }
+
+    fn json_fields(&self, _: Encoding) -> JsonFields {
+        vec![
+            ("required_action", self.required_action().name().into()),
+            ("no_progress", self.no_progress().into()),
+            ("victory_state", self.victory_state().name().into()),
+        ]
+    }
+}
+
+fn chessman(player: Player, kind: Option<Kind>) -> Option<Piece> {
+    let letter = letter(kind?);
+    Piece::chessman(match player {
+        Player::First => letter,
+        Player::Second => letter.to_ascii_lowercase(),
+    })
 }
 
 const fn letter(kind: Kind) -> char {
@@ -333,39 +422,40 @@ fn why_not(state: &PacoSako, action: Action, reason: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terminal::Style;
 
     fn at(fen: Option<&str>) -> PacoSako {
-        PacoSako::start(&PacoSakoTable::rules(), fen).unwrap()
+        PacoSako::start(&PacoSako::people_rules(), fen).unwrap()
     }
 
     fn read(state: &PacoSako, text: &str) -> Result<String, String> {
-        PacoSakoTable::read_turn(state, text).map(|actions| PacoSakoTable::write_turn(state, &actions))
+        state.read_turn(text).map(|actions| state.write_turn(&actions))
     }
 
     #[test]
-    fn a_turn_is_written_in_many_ways() {
+    fn a_turn_is_read_in_several_notations() {
         let start = at(None);
         for text in ["e2 e4", "e2e4", "E2-E4", " e2 > e4 ", "e2,e4"] {
             assert_eq!(read(&start, text), Ok("e2 e4".into()), "{text}");
         }
         // Only begun: the rest may follow.
-        assert_eq!(PacoSakoTable::read_turn(&start, "e2"), Ok(vec![12]));
+        assert_eq!(start.read_turn("e2"), Ok(vec![12]));
     }
 
     #[test]
-    fn chains_promotions_and_castling() {
+    fn chains_promotions_and_castling_are_read() {
         // A white rook enters the union on d5; its pawn goes on to unite with e6's.
         let chain = at(Some("4k3/8/4p3/3a4/8/8/8/3RK3 w 0 - - -"));
         assert_eq!(read(&chain, "d1 d5 e6"), Ok("d1 d5 e6".into()));
         let mut now = chain.clone();
-        for action in PacoSakoTable::read_turn(&chain, "d1 d5").unwrap() {
+        for action in chain.read_turn("d1 d5").unwrap() {
             now.play(action).unwrap();
         }
-        assert!(PacoSakoTable::is_mid_turn(&now));
-        let said = PacoSakoTable::remark(&now);
+        assert!(now.is_mid_turn());
+        let error = now.remark();
         assert!(
-            said.contains("not complete") && said.contains("pawn on d5") && said.contains("e6"),
-            "{said}"
+            error.contains("not complete") && error.contains("pawn on d5") && error.contains("e6"),
+            "{error}"
         );
         assert_eq!(read(&now, "e6"), Ok("e6".into()));
 
@@ -392,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_explained() {
+    fn an_illegal_turn_is_explained() {
         let start = at(None);
         for (text, says) in [
             ("e3 e4", "nothing stands on e3"),
@@ -404,8 +494,8 @@ mod tests {
             ("", "which square?"),
             ("e2 é4", "is neither a square"),
         ] {
-            let said = read(&start, text).unwrap_err();
-            assert!(said.contains(says), "{text}: {said}");
+            let error = read(&start, text).unwrap_err();
+            assert!(error.contains(says), "{text}: {error}");
         }
     }
 
@@ -416,8 +506,8 @@ mod tests {
         let state = at(Some("C3k3/8/8/8/8/8/8/R3K3 w 0 - - -"));
         let mut lifted = state.clone();
         lifted.play(0).unwrap();
-        let said = read(&lifted, "a8").unwrap_err();
-        assert!(said.contains("could not be completed"), "{said}");
+        let error = read(&lifted, "a8").unwrap_err();
+        assert!(error.contains("could not be completed"), "{error}");
     }
 
     #[test]
@@ -427,11 +517,11 @@ mod tests {
             ascii: true,
             ..Style::default()
         };
-        let board = PacoSakoTable::draw(&state, ascii);
+        let board = state.draw(ascii);
         assert_eq!(
             board.lines().nth(1).unwrap(),
             "8 | Pr |    |    |    | k  |    |    |    |"
         );
-        assert!(PacoSakoTable::draw(&state, Style::default()).contains("♙♜"));
+        assert!(state.draw(Style::default()).contains("♙♜"));
     }
 }

@@ -1,20 +1,11 @@
-//! Prints grids: in the colours of ARC on a terminal, as letters elsewhere.
+//! Grids as text: in the colours of ARC for a terminal, or as letters.
 
-use games::generator::{
-    Grid,
-    grid::{ABSENT, SIDE},
-};
+use super::grid::{ABSENT, Grid, SIDE};
 
-/// The colours 0 to 9 among a terminal's 256: black, blue, red, green, yellow, gray, fuchsia, orange, teal, crimson.
+/// ARC's colours 0 to 9 in a terminal's palette of 256 colours: black, blue, red, green, yellow, gray, fuchsia, orange, teal, crimson.
 const PALETTE: [u8; 10] = [16, 26, 196, 40, 220, 245, 201, 208, 117, 88];
 
-/// True if standard output shows colours.
-pub fn is_wanted() -> bool {
-    use std::io::IsTerminal as _;
-    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
-}
-
-/// One line for each row of cells: two blanks in the cell's colour, or its letter (`.brgyafotc`).
+/// Draws each row of cells as one line: two blanks in the cell's colour, or the cell's letter (`.brgyafotc`).
 pub fn lines(grid: &Grid, in_color: bool) -> Vec<String> {
     let letters = grid.to_string();
     let height = grid
@@ -39,7 +30,7 @@ pub fn lines(grid: &Grid, in_color: bool) -> Vec<String> {
     .collect()
 }
 
-/// Grids side by side, each under its title.
+/// Draws grids side by side, each under its title.
 pub fn side_by_side(grids: &[(&str, &Grid)], in_color: bool) -> String {
     const WIDTH: usize = 20;
     let painted: Vec<Vec<String>> = grids.iter().map(|(_, grid)| lines(grid, in_color)).collect();

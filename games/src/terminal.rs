@@ -1,32 +1,91 @@
-//! Boards in a terminal.
+//! A [`Scene`] as text for a terminal.
 
 use std::fmt::Write as _;
 
-/// How things are drawn.
+use crate::scene::{Board, Cell, Scene};
+
+/// Look of a drawing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// Only characters that every terminal has.
+    /// Only ASCII characters.
     pub ascii: bool,
-    /// Terminal colours may be used.
+    /// Terminal colours (ANSI escapes) are allowed.
     pub colour: bool,
-    /// The board is seen from the second player's side.
+    /// The board is drawn from the second player's side.
     pub flipped: bool,
 }
 
-/// A grid of cells with letters below its columns and numbers beside its rows.
+/// Draws the boards of a scene, one below the other. Each line ends with a line feed.
+pub fn draw(scene: &Scene, style: Style) -> String {
+    scene
+        .boards
+        .iter()
+        .map(|board| draw_board(board, style))
+        .collect()
+}
+
+fn draw_board(board: &Board, style: Style) -> String {
+    let style = Style {
+        flipped: style.flipped && board.is_turned_for_second,
+        ..style
+    };
+    let grid = Grid {
+        columns: board.columns,
+        rows: board.rows,
+        width: board.pieces_per_cell,
+    };
+    grid.draw(style, |row, column| {
+        let cell = board.cells.get(row * board.columns.len() + column);
+        cell.map_or_else(String::new, |cell| cell_text(board, cell, style))
+    })
+}
+
+fn cell_text(board: &Board, cell: &Cell, style: Style) -> String {
+    if cell.pieces.is_empty() && cell.is_playable {
+        return if style.ascii { "." } else { "·" }.into();
+    }
+    let mut text = String::new();
+    for piece in &cell.pieces {
+        if style.ascii {
+            text.push(piece.letter);
+            continue;
+        }
+        let color = board.colors[piece.player.index()];
+        match ansi_color(color).filter(|_| style.colour) {
+            Some(code) => {
+                let _ = write!(text, "\u{1b}[{code}m{}\u{1b}[0m", piece.symbol);
+            }
+            None => text.push(piece.symbol),
+        }
+    }
+    text
+}
+
+/// ANSI colour code of a piece's colour. Black and white are told apart by the symbols instead.
+fn ansi_color(name: &str) -> Option<u8> {
+    match name {
+        "red" => Some(31),
+        "green" => Some(32),
+        "yellow" => Some(33),
+        "blue" => Some(34),
+        _ => None,
+    }
+}
+
+/// Table of cells with labels below its columns and beside its rows.
 #[derive(Clone, Copy, Debug)]
-pub struct Grid<'a> {
-    /// Columns, from the left as the first player sees them.
-    pub columns: &'a [&'a str],
-    /// Rows, from the top as the first player sees them; an empty text for none.
-    pub rows: &'a [&'a str],
+struct Grid<'a> {
+    /// Labels of the columns, from the left as the first player sees them.
+    columns: &'a [&'a str],
+    /// Labels of the rows, from the top as the first player sees them.
+    rows: &'a [&'a str],
     /// Characters of a cell's content.
-    pub width: usize,
+    width: usize,
 }
 
 impl Grid<'_> {
-    /// Draws the grid; `cell` is asked for the content of (row, column), counted in the order of `rows` and `columns`.
-    pub fn draw(&self, style: Style, mut cell: impl FnMut(usize, usize) -> String) -> String {
+    /// Draws the grid. `cell(row, column)` gives the content of a cell, numbered as in `rows` and `columns`.
+    fn draw(&self, style: Style, mut cell: impl FnMut(usize, usize) -> String) -> String {
         let order = |count: usize| -> Vec<usize> {
             if style.flipped {
                 (0..count).rev().collect()
@@ -93,7 +152,7 @@ const ASCII: Lines = Lines {
     bottom: ["+", "+", "+"],
 };
 
-/// Puts a text in the middle of so many characters; terminal colours in it take no room.
+/// Pads a text on both sides to `width` characters. ANSI escapes in it count as no characters.
 fn centred(text: &str, width: usize) -> String {
     let mut shown = 0;
     let mut in_colour = false;
@@ -110,67 +169,12 @@ fn centred(text: &str, width: usize) -> String {
     format!("{:left$}{text}{:right$}", "", "", right = room - left)
 }
 
-/// Columns of the 8×8 boards.
-pub const FILES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
-/// Rows of the 8×8 boards, the first player at the bottom.
-pub const RANKS: [&str; 8] = ["8", "7", "6", "5", "4", "3", "2", "1"];
-
-/// A piece of chess, given as a FEN letters it, as a character.
-pub fn piece(letter: char, style: Style) -> char {
-    if style.ascii {
-        return letter;
-    }
-    match letter {
-        'K' => '♔',
-        'Q' => '♕',
-        'R' => '♖',
-        'B' => '♗',
-        'N' => '♘',
-        'P' => '♙',
-        'k' => '♚',
-        'q' => '♛',
-        'r' => '♜',
-        'b' => '♝',
-        'n' => '♞',
-        'p' => '♟',
-        other => other,
-    }
-}
-
-/// The name of a square, 0 (a1) to 63 (h8).
-pub fn square_name(square: u32) -> String {
-    let file = FILES.get(square as usize % 8).copied().unwrap_or_default();
-    format!("{file}{}", square / 8 + 1)
-}
-
-/// The square that a text names.
-pub fn read_square(text: &str) -> Option<u32> {
-    match text.as_bytes() {
-        &[file @ (b'a'..=b'h' | b'A'..=b'H'), rank @ b'1'..=b'8'] => {
-            let file = file.to_ascii_lowercase() - b'a';
-            Some(u32::from(rank - b'1') * 8 + u32::from(file))
-        }
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn squares_are_read_as_they_are_written() {
-        for square in 0..64 {
-            assert_eq!(read_square(&square_name(square)), Some(square));
-            assert_eq!(read_square(&square_name(square).to_uppercase()), Some(square));
-        }
-        for text in ["", "e", "e9", "i1", "e44", "é4"] {
-            assert_eq!(read_square(text), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_small_grid() {
+    fn a_grid_has_borders_and_labels_and_can_be_turned() {
         let grid = Grid {
             columns: &["a", "b"],
             rows: &["2", "1"],
@@ -196,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_take_no_room() {
+    fn colours_count_as_no_characters() {
         assert_eq!(centred("\u{1b}[31mX\u{1b}[0m", 3), " \u{1b}[31mX\u{1b}[0m ");
     }
 }
