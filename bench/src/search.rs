@@ -86,7 +86,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         "--rounds and --moves must be at least 1"
     );
     let settings = Settings {
-        traversals: arguments.traversals,
+        visits: arguments.traversals,
         leaves: arguments.leaves,
         ..Settings::default()
     };
@@ -285,7 +285,7 @@ mod tests {
         for &name in registry::NAMES {
             let measure = Measure {
                 settings: Settings {
-                    traversals: 60,
+                    visits: 60,
                     leaves: 3,
                     ..Settings::default()
                 },

@@ -37,10 +37,6 @@ pub struct InferenceConfig {
     pub max_batch: usize,
     /// Longest time a lone request waits for company while the device is idle, in microseconds. 0: none.
     pub max_wait_us: u64,
-    /// Batches are padded up to the next of these sizes; the largest must be `max_batch`. Empty: chosen.
-    pub batch_sizes: Vec<usize>,
-    /// Sizes, ascending, at which a batch is cut where less than `max_batch` waits; empty: all that waits.
-    pub preferred_batches: Vec<usize>,
     /// Positions that may wait, at least max_batch; beyond it requests are refused (RESOURCE_EXHAUSTED). An eighth of them is for play
     /// alone.
     pub max_queue: usize,
@@ -61,8 +57,6 @@ pub struct InferenceConfig {
     pub cache_mib: u64,
     /// `libonnxruntime.so`; empty: the one that `ORT_DYLIB_PATH` names, or the one fetched at set-up.
     pub runtime: PathBuf,
-    /// Seconds that requests in flight are given when the process is asked to stop.
-    pub drain_seconds: u64,
 }
 
 /// What runs a model.
@@ -98,8 +92,6 @@ impl Default for InferenceConfig {
             threads: 1,
             max_batch: 128,
             max_wait_us: 0,
-            batch_sizes: Vec::new(),
-            preferred_batches: Vec::new(),
             max_queue: 16_384,
             max_request: 4_096,
             default_model: "latest".into(),
@@ -109,7 +101,6 @@ impl Default for InferenceConfig {
             memory_mib: 2048,
             cache_mib: 64,
             runtime: PathBuf::new(),
-            drain_seconds: 10,
         }
     }
 }
@@ -183,18 +174,6 @@ impl InferenceConfig {
             self.sources.iter().all(|source| source.contains('=')),
             "inference.sources",
             "must be a list of \"name=folder or URL\"",
-        )?;
-        let preferred = &self.preferred_batches;
-        require(
-            preferred.is_sorted() && preferred.iter().all(|&size| (1..=self.max_batch).contains(&size)),
-            "inference.preferred_batches",
-            "must be ascending and between 1 and inference.max_batch",
-        )?;
-        let sizes = &self.batch_sizes;
-        require(
-            sizes.is_empty() || (sizes.is_sorted() && sizes[0] >= 1 && sizes.last() == Some(&self.max_batch)),
-            "inference.batch_sizes",
-            "must be ascending and end with inference.max_batch",
         )
     }
 }

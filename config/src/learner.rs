@@ -16,8 +16,6 @@ pub struct LearnerConfig {
     /// CPU threads; 0: a quarter of the cores, at least one, since self-play has the others. Torch's threads wait for each
     /// other, so on busy cores more of them can be slower.
     pub threads: usize,
-    /// Threads that check and pack batches ahead of training, 1 to 64.
-    pub loaders: usize,
     /// What the network's tower is trained in: `f32`, `bf16` (weights, statistics and losses stay in f32), or `auto`:
     /// measured when training begins, and kept for the run.
     pub precision: Precision,
@@ -29,14 +27,6 @@ pub struct LearnerConfig {
     pub learning_rate: f64,
     /// Steps over which the learning rate rises from 0; 0: none.
     pub warmup_steps: u64,
-    /// How the learning rate falls in the cool-down: `linear` or `cosine`.
-    pub cooldown: Cooldown,
-    /// Step at which the cool-down begins, not before the warm-up has ended.
-    pub cooldown_from: u64,
-    /// Steps over which the learning rate falls; 0: no cool-down, for runs without an end.
-    pub cooldown_steps: u64,
-    /// Learning rate after the cool-down, 0 to `learning_rate`.
-    pub last_learning_rate: f64,
     /// Published weights are an average of the trained ones over about 1 / (1 - average_decay) steps: each step leaves this
     /// share of what was. At least 0 (no averaging), below 1.
     pub average_decay: f64,
@@ -97,16 +87,6 @@ pub enum Precision {
     Bf16,
 }
 
-/// How the learning rate falls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cooldown {
-    /// By the same amount each step.
-    Linear,
-    /// Along half a cosine.
-    Cosine,
-}
-
 /// The optimiser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -154,16 +134,11 @@ impl Default for LearnerConfig {
         Self {
             device: Device::Auto,
             threads: 0,
-            loaders: 2,
             precision: Precision::Auto,
             batch_size: 256,
             optimizer: Optimizer::Adamw,
             learning_rate: 1e-3,
             warmup_steps: 100,
-            cooldown: Cooldown::Linear,
-            cooldown_from: 0,
-            cooldown_steps: 0,
-            last_learning_rate: 0.0,
             average_decay: 0.95,
             momentum: 0.9,
             weight_decay: 1e-4,
@@ -205,11 +180,6 @@ impl LearnerConfig {
         )?;
         require(self.threads <= 1024, "learner.threads", "must be at most 1024")?;
         require(
-            (1..=64).contains(&self.loaders),
-            "learner.loaders",
-            "must be between 1 and 64",
-        )?;
-        require(
             self.learning_rate > 0.0 && self.learning_rate.is_finite(),
             "learner.learning_rate",
             "must be positive",
@@ -247,7 +217,6 @@ impl LearnerConfig {
             "learner.average_decay",
             "must be at least 0 and below 1",
         )?;
-        self.check_cooldown()?;
         require(
             self.samples_per_position > 0.0 && self.samples_per_position.is_finite(),
             "learner.samples_per_position",
@@ -262,21 +231,6 @@ impl LearnerConfig {
             self.checkpoint_steps >= 1,
             "learner.checkpoint_steps",
             "must be at least 1",
-        )
-    }
-}
-
-impl LearnerConfig {
-    fn check_cooldown(&self) -> Result<(), ConfigError> {
-        require(
-            (0.0..=self.learning_rate).contains(&self.last_learning_rate),
-            "learner.last_learning_rate",
-            "must be between 0 and learner.learning_rate",
-        )?;
-        require(
-            self.cooldown_steps == 0 || self.cooldown_from >= self.warmup_steps,
-            "learner.cooldown_from",
-            "must not be before the end of learner.warmup_steps",
         )
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use serde::Deserialize;
 
-use super::{Override, RunConfig, SecurityConfig};
+use super::{Override, RunConfig, SecurityConfig, removed::take_removed_keys};
 use crate::store_address::StoreAddressError;
 
 /// A configuration that cannot be used.
@@ -47,6 +47,9 @@ pub enum ConfigError {
     /// `replay.address` is not the address of one store.
     #[error("`replay.address`: {0}")]
     StoreAddress(#[from] StoreAddressError),
+    /// A value of `[search]` out of its range.
+    #[error("`search.{}` {}", .0.setting, .0.must)]
+    Search(search::SettingsError),
     /// A value out of its range.
     #[error("`{key}` {reason}")]
     Value {
@@ -55,6 +58,12 @@ pub enum ConfigError {
         /// What it must be.
         reason: &'static str,
     },
+}
+
+impl From<search::SettingsError> for ConfigError {
+    fn from(error: search::SettingsError) -> Self {
+        Self::Search(error)
+    }
 }
 
 /// Reads and checks a configuration; relative paths in it become relative to the file's folder.
@@ -114,11 +123,20 @@ pub fn parse(text: &str) -> Result<RunConfig, ConfigError> {
 pub fn parse_with(text: &str, overrides: &[Override]) -> Result<RunConfig, ConfigError> {
     let mut table: toml::Table = toml::from_str(text).map_err(syntax)?;
     let valid = toml::Table::try_from(RunConfig::default()).map_err(syntax)?;
+    let warnings = take_removed_keys(&mut table);
     refuse_unknown_keys(&table, &valid, "")?;
-    // From the text first, so that errors of type point at the line.
-    let mut config: RunConfig = toml::from_str(text).map_err(syntax)?;
+    // An error of type points at its line if the configuration is read from the text.
+    let mut config: RunConfig = if warnings.is_empty() {
+        toml::from_str(text).map_err(syntax)?
+    } else {
+        RunConfig::deserialize(table.clone()).map_err(syntax)?
+    };
+    warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     for single in overrides {
         single.apply(&mut table, &valid)?;
+        for warning in take_removed_keys(&mut table) {
+            tracing::warn!("{warning}");
+        }
         refuse_unknown_keys(&table, &valid, "")?;
         config = RunConfig::deserialize(table.clone()).map_err(|error| single.refused(&error))?;
     }
@@ -126,14 +144,18 @@ pub fn parse_with(text: &str, overrides: &[Override]) -> Result<RunConfig, Confi
     Ok(config)
 }
 
-fn syntax(error: impl Display) -> ConfigError {
+pub(super) fn syntax(error: impl Display) -> ConfigError {
     ConfigError::Syntax(error.to_string())
 }
 
 /// A game's rules table is checked by the game; everything else is known here.
 const FREE_TABLES: [&str; 1] = ["game.rules"];
 
-fn refuse_unknown_keys(table: &toml::Table, valid: &toml::Table, path: &str) -> Result<(), ConfigError> {
+pub(super) fn refuse_unknown_keys(
+    table: &toml::Table,
+    valid: &toml::Table,
+    path: &str,
+) -> Result<(), ConfigError> {
     for (key, value) in table {
         let whole = if path.is_empty() {
             key.clone()

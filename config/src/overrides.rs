@@ -2,7 +2,12 @@
 
 use std::{fmt, fmt::Display, str::FromStr};
 
-use super::ConfigError;
+use serde::Deserialize as _;
+
+use super::{
+    ConfigError, RunConfig,
+    load::{refuse_unknown_keys, syntax},
+};
 
 /// One value for one key, as `section.key=value`. The value is TOML (`4`, `true`, `"text"`, `[1, 2]`);
 /// where a text is expected its quotes may be left out.
@@ -106,9 +111,35 @@ impl Display for Override {
     }
 }
 
+/// Returns search settings with single values replaced. The keys of `values` are `search.KEY`.
+///
+/// # Errors
+/// [`ConfigError`] for a value that `KEY` cannot have.
+pub fn override_search(
+    settings: &search::Settings,
+    values: &[Override],
+) -> Result<search::Settings, ConfigError> {
+    let mut run = RunConfig {
+        search: settings.clone(),
+        ..RunConfig::default()
+    };
+    let mut table = toml::Table::try_from(&run).map_err(syntax)?;
+    let valid = table.clone();
+    for value in values {
+        value.apply(&mut table, &valid)?;
+        refuse_unknown_keys(&table, &valid, "")?;
+        run = RunConfig::deserialize(table.clone()).map_err(|error| value.refused(&error))?;
+    }
+    run.search.check()?;
+    Ok(search::Settings {
+        tree_bytes: settings.tree_bytes,
+        ..run.search
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::{Provider, RunConfig, parse_with};
+    use super::super::{Provider, parse_with};
     use super::*;
 
     fn with(text: &str, overrides: &[&str]) -> Result<RunConfig, ConfigError> {
@@ -133,7 +164,7 @@ mod tests {
                 "replay.address=127.0.0.1:9",
                 "inference.address=\"[::1]:9\"",
                 "inference.provider=cpu",
-                "inference.batch_sizes=[32, 128]",
+                "inference.sources=[\"chess=a\", \"othello=b\"]",
                 "search.random_symmetry=false",
                 "learner.learning_rate=2",
                 "game.rules.dead_end=forbid",
@@ -146,7 +177,7 @@ mod tests {
         assert_eq!(config.replay.address, "127.0.0.1:9");
         assert_eq!(config.inference.address, "[::1]:9");
         assert_eq!(config.inference.provider, Provider::Cpu);
-        assert_eq!(config.inference.batch_sizes, [32, 128]);
+        assert_eq!(config.inference.sources, ["chess=a", "othello=b"]);
         assert!(!config.search.random_symmetry);
         assert_eq!(config.learner.learning_rate, 2.0);
         assert_eq!(config.game.rules["dead_end"].as_str(), Some("forbid"));

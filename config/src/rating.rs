@@ -21,9 +21,6 @@ pub struct RatingConfig {
     pub alpha: f64,
     /// Greatest probability of giving up one that is elo1 stronger: above 0, below 0.5.
     pub beta: f64,
-    /// The scale of elo0 and elo1: `logistic` (Elo as everybody knows it) or `normalized` (a test's length hardly depends on how
-    /// many games are drawn).
-    pub scale: RatingScale,
     /// A match that is undecided after so many games keeps the best checkpoint. An even number, 2 to 100000.
     pub max_games: u64,
     /// Traversals for each decision of either side. At least 1.
@@ -38,8 +35,6 @@ pub struct RatingConfig {
     pub provider: Provider,
     /// Ask the inference server for both networks, by version, instead of loading them (true or false).
     pub remote: bool,
-    /// Memory for what each network has said, in MiB; 0 switches it off.
-    pub cache_mib: usize,
     /// Matches whose games are kept, the last ones; 0 keeps all. Ratings need none of them.
     pub keep_matches: usize,
     /// Folder of the matches and the ratings; relative to the run's folder.
@@ -50,16 +45,6 @@ pub struct RatingConfig {
     pub health: String,
 }
 
-/// The scale of Elo differences.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RatingScale {
-    /// Elo.
-    Logistic,
-    /// In standard deviations of a game.
-    Normalized,
-}
-
 impl Default for RatingConfig {
     fn default() -> Self {
         Self {
@@ -68,7 +53,6 @@ impl Default for RatingConfig {
             elo1: 40.0,
             alpha: 0.05,
             beta: 0.05,
-            scale: RatingScale::Logistic,
             max_games: 600,
             visits: 64,
             opening_plies: 0,
@@ -76,7 +60,6 @@ impl Default for RatingConfig {
             games_per_thread: 32,
             provider: Provider::Auto,
             remote: false,
-            cache_mib: 32,
             keep_matches: 100,
             folder: "rating".into(),
             metrics: String::new(),
@@ -155,7 +138,7 @@ mod tests {
             let said = parse(&format!("[rating]\n{text}\n")).unwrap_err().to_string();
             assert!(said.contains(&format!("`{key}`")), "{text}: {said}");
         }
-        let run = parse("[rating]\nscale = \"normalized\"\nenabled = true\n").unwrap();
+        let run = parse("[rating]\nenabled = true\n").unwrap();
         assert!(run.rating.enabled);
     }
 }

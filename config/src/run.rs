@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ActorConfig, ConfigError, InferenceConfig, LearnerConfig, ModelConfig, ProblemsConfig, RatingConfig,
-    SearchConfig, SecurityConfig,
+    SecurityConfig,
 };
 use crate::store_address::store_address;
 
@@ -22,7 +22,7 @@ pub struct RunConfig {
     /// The network that is trained: a residual tower with a policy and a value head.
     pub model: ModelConfig,
     /// How an actor searches (UCT) and chooses moves.
-    pub search: SearchConfig,
+    pub search: search::Settings,
     /// What self-play is asked to solve, in games that are about problems.
     pub problems: ProblemsConfig,
     /// Self-play.
@@ -91,8 +91,6 @@ pub struct ReplayConfig {
     pub health: String,
     /// Folder of the database; relative to the run's folder.
     pub folder: PathBuf,
-    /// How games are kept: `log` (a segment log) or `sled` (a sled database). What is there already is read as what it is.
-    pub engine: ReplayEngine,
     /// Positions in the window that is sampled from; the oldest whole games beyond it are retired. At least 1.
     pub window_positions: u64,
     /// Draw from the newest part of the window only, which grows by so many positions for each inserted one, at first
@@ -126,18 +124,6 @@ pub struct ReplayConfig {
     /// part of the store is written there before it is removed from the disk; while that cannot be done nothing is removed, and
     /// once max_disk_mib is reached games are refused. Empty: games that leave the window are gone.
     pub archive: String,
-    /// Ids of at least this many games are remembered, retired ones included, so that a game sent again is known.
-    pub remembered_games: u64,
-}
-
-/// How games are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ReplayEngine {
-    /// A segment log.
-    Log,
-    /// A sled database.
-    Sled,
 }
 
 impl Default for ReplayConfig {
@@ -148,7 +134,6 @@ impl Default for ReplayConfig {
             metrics: String::new(),
             health: String::new(),
             folder: "replay".into(),
-            engine: ReplayEngine::Log,
             window_positions: 500_000,
             window_growth: 0.0,
             window_exponent: 0.65,
@@ -163,7 +148,6 @@ impl Default for ReplayConfig {
             max_disk_mib: 16 * 1024,
             min_free_mib: 256,
             archive: String::new(),
-            remembered_games: 1_000_000,
         }
     }
 }

@@ -37,8 +37,6 @@ pub struct SecurityConfig {
     pub plaintext: Plaintext,
     /// Servers: connections at the same time, at least 1; more are closed at once.
     pub max_connections: usize,
-    /// Servers: calls and streams that one connection may have open at the same time, at least 1; more wait.
-    pub max_streams: u32,
     /// Servers: clients connect anew after about so many seconds, so that they spread over servers that came later. 0: never.
     pub max_connection_age_seconds: u64,
     /// Servers and clients: a peer that is silent for so many seconds is asked for a sign of life, at least 1.
@@ -70,7 +68,6 @@ impl Default for SecurityConfig {
             token: PathBuf::new(),
             plaintext: Plaintext::Loopback,
             max_connections: 4096,
-            max_streams: 256,
             max_connection_age_seconds: 0,
             keep_alive_seconds: 10,
         }
@@ -103,11 +100,6 @@ impl SecurityConfig {
         require(
             self.max_connections >= 1,
             "security.max_connections",
-            "must be at least 1",
-        )?;
-        require(
-            self.max_streams >= 1,
-            "security.max_streams",
             "must be at least 1",
         )?;
         require(

@@ -5,7 +5,7 @@ use documented::DocumentedFields;
 
 use super::{
     ActorConfig, CheckpointConfig, GameConfig, InferenceConfig, LearnerConfig, ModelConfig, ProblemsConfig,
-    RatingConfig, ReplayConfig, RunConfig, RunSection, SearchConfig, SecurityConfig,
+    RatingConfig, ReplayConfig, RunConfig, RunSection, SecurityConfig,
 };
 
 const HEAD: &str = "\
@@ -56,7 +56,7 @@ fn comment(section: &str, key: &str) -> Option<&'static str> {
         "run" => RunSection::get_field_docs(key),
         "game" => GameConfig::get_field_docs(key),
         "model" => ModelConfig::get_field_docs(key),
-        "search" => SearchConfig::get_field_docs(key),
+        "search" => search::Settings::get_field_docs(key),
         "problems" => ProblemsConfig::get_field_docs(key),
         "actor" => ActorConfig::get_field_docs(key),
         "inference" => InferenceConfig::get_field_docs(key),
@@ -90,7 +90,9 @@ fn shortest(value: toml::Value) -> toml::Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Provider, TemperatureStep, parse};
+    use search::TemperatureStep;
+
+    use super::super::{Provider, parse};
     use super::*;
 
     #[test]
@@ -110,7 +112,7 @@ mod tests {
             temperature: 0.7,
         }];
         other.inference.provider = Provider::OpenvinoBf16;
-        other.inference.batch_sizes = vec![16, 128];
+        other.inference.sources = vec!["chess=../chess".into()];
         other.learner.learning_rate = 3.3e-4;
         other.actor.name = "a \"quoted\" name\nwith a second line".into();
         assert_eq!(parse(&template(&other)).unwrap(), other);

@@ -203,7 +203,7 @@ impl Visitor for Asking<'_> {
             bail!("the game is over at {}: {result}", state.position());
         }
         let settings = Settings {
-            noise: None,
+            noise_fraction: 0.0,
             random_symmetry: false,
             leaves: if self.arguments.visits > 0 { 8 } else { 1 },
             ..Settings::default()

@@ -10,6 +10,8 @@ use crate::{
     window::uses_bound::Bounds,
 };
 
+/// Number of games, retired ones included, whose ids the store remembers, so that it recognises a game sent again.
+const REMEMBERED_GAMES: u64 = 1_000_000;
 const MIB: u64 = 1 << 20;
 
 /// A volume is sealed at this part of the window, so that at most so much more than the window lies on the disk.
@@ -95,7 +97,7 @@ impl Settings {
             cache_bytes: usize::try_from(config.replay.cache_mib.saturating_mul(MIB)).unwrap_or(usize::MAX),
             max_disk_bytes: config.replay.max_disk_mib.saturating_mul(MIB),
             min_free_bytes: config.replay.min_free_mib.saturating_mul(MIB),
-            remembered_games: config.replay.remembered_games,
+            remembered_games: REMEMBERED_GAMES,
             archive: config.replay.archive.clone(),
         }
     }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use checkpoints::version::sha256_hex;
-use config::{RatingConfig, RatingScale, RunConfig};
+use config::{RatingConfig, RunConfig};
 use games::{
     Face,
     registry::{self, Visitor},
@@ -96,12 +96,12 @@ pub fn sprt(config: &RatingConfig) -> Result<Sprt, RatingError> {
         elo1: config.elo1,
         alpha: config.alpha,
         beta: config.beta,
-        model: match config.scale {
-            RatingScale::Logistic => EloModel::Logistic,
-            RatingScale::Normalized => EloModel::Normalized,
-        },
+        model: EloModel::Logistic,
     })?)
 }
+
+/// Evaluation cache of each network, in MiB.
+const CACHE_MIB: usize = 32;
 
 /// Returns the opener of networks for the duels of a run.
 pub fn networks(config: &RunConfig) -> Networks {
@@ -111,7 +111,7 @@ pub fn networks(config: &RunConfig) -> Networks {
         copies: rating.threads,
         threads: 1,
         batch: rating.games_per_thread.clamp(1, LARGEST_BATCH),
-        cache_mib: rating.cache_mib,
+        cache_mib: CACHE_MIB,
     };
     Networks::new(options).of_run(config.inference.runtime.clone(), config.security.clone())
 }
@@ -149,10 +149,7 @@ impl Duel<'_> {
         contender: &Contender,
         networks: &mut Networks,
     ) -> Result<Player<G>, RatingError> {
-        let spec = SearchSpec {
-            visits: Some(self.config.rating.visits),
-            ..SearchSpec::default()
-        };
+        let spec = SearchSpec::with_visits(self.config.rating.visits).map_err(RatingError::Config)?;
         let settings = spec.settings(Some(&self.config.search));
         networks
             .open(&contender.network)

@@ -177,7 +177,7 @@ fn decide(
         .collect();
     let settings = player.settings().cloned().unwrap_or_default();
     let settings = Settings {
-        traversals: visits.max(1),
+        visits: visits.max(1),
         leaves: 1,
         // The network alone is asked without a turn of the board.
         random_symmetry: settings.random_symmetry && visits > 0,

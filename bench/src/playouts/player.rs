@@ -81,7 +81,7 @@ enum PlayError {
 impl<G: Game> Player<G> {
     pub fn new(arguments: &Arguments, source: EvaluationSource) -> anyhow::Result<Self> {
         let settings = Settings {
-            traversals: arguments.visits,
+            visits: arguments.visits,
             leaves: arguments.leaves,
             // A position seen in another symmetry is another question to the cache.
             random_symmetry: false,
@@ -116,7 +116,7 @@ impl<G: Game> Player<G> {
         };
         let mut settings = self.settings.clone();
         if quick > 0 {
-            settings.traversals = QUICK_VISITS;
+            settings.visits = QUICK_VISITS;
         }
         Search::new(state, settings, key)
     }

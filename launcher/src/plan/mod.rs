@@ -172,7 +172,7 @@ fn process(
     let stop_within = match role {
         Role::Actor | Role::Rating => Duration::from_secs(20),
         Role::Learner => LEARNER_STOPS_WITHIN,
-        Role::InferenceServer => Duration::from_secs(config.inference.drain_seconds.saturating_add(5)),
+        Role::InferenceServer => service::serve::DRAIN + Duration::from_secs(5),
         Role::ReplayStore => Duration::from_secs(30),
     };
     Ok(PlannedProcess {

@@ -2,15 +2,13 @@
 //! so that a slip is found here and not by four roles.
 
 use arena::rating::RatingError;
-use config::{
-    ConfigError, FirstPlay, GameConfig, LearnerConfig, ModelConfig, ProblemsConfig, Reuse, RunConfig,
-    SearchConfig,
-};
+use config::{ConfigError, GameConfig, LearnerConfig, ModelConfig, ProblemsConfig, RunConfig};
 use games::{
     Game,
     generator::GeneratorGame,
     registry::{self, Visitor},
 };
+use search::{FirstPlay, Reuse};
 
 /// `[game]` of a new run of the game called `name`: every rule is written out with its default.
 ///
@@ -26,7 +24,7 @@ pub fn tune(config: &mut RunConfig) {
         return;
     }
     // One player, whose way to the solution should be short: values are discounted, and a way once found is followed.
-    config.search = SearchConfig {
+    config.search = search::Settings {
         visits: 64,
         first_play: FirstPlay::Reduction,
         first_play_reduction: 0.1,

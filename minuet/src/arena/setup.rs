@@ -105,7 +105,7 @@ impl<G: Face> Setup<G> {
 fn leaves(spec: &arena::Spec) -> u32 {
     use arena::players::spec::Kind;
     match &spec.kind {
-        Kind::Model(_, search) => search.leaves.unwrap_or(1),
+        Kind::Model(_, search) => search.settings(None).leaves,
         _ => 1,
     }
 }

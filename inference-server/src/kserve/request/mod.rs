@@ -24,15 +24,15 @@ use proto::inference::{
 
 use super::{
     dense,
-    fault::Fault,
+    error::InferError,
     tensor::{self, Input},
 };
 use tokio::time::Instant;
 
 use crate::requests::{
     refusal::Refusal,
-    request::{Asked, Priority, Wants},
-    response::{self, Evaluation},
+    request::{EvaluationRequest, Priority, Wants},
+    response::{self, EvaluationResponse},
 };
 
 /// Name of the input that says of which actions priors are wanted.
@@ -50,9 +50,9 @@ const IS_FINAL: &str = "triton_final_response";
 
 /// What a request asks.
 #[derive(Debug)]
-pub struct Question {
+pub struct InferRequest {
     /// The same question in the words of every door.
-    pub asked: Asked,
+    pub asked: EvaluationRequest,
     /// How the answer is to be given.
     pub form: Form,
 }
@@ -84,12 +84,16 @@ enum Output {
     Value,
 }
 
-impl Question {
+impl InferRequest {
     /// Reads a request for a model of this layout. What it says is checked later, as at the other door; here it is only read.
     ///
     /// # Errors
-    /// [`Fault`] naming the tensor.
-    pub fn read(request: ModelInferRequest, layout: &RowLayout, max_request: usize) -> Result<Self, Fault> {
+    /// [`InferError`] naming the tensor.
+    pub fn read(
+        request: ModelInferRequest,
+        layout: &RowLayout,
+        max_request: usize,
+    ) -> Result<Self, InferError> {
         let (deadline, priority) = parameters(&request)?;
         let inputs = tensor::inputs(&request)?;
         let model = || request.model_name.clone();
@@ -97,7 +101,7 @@ impl Question {
             .iter()
             .find(|input| ![ROWS, PLANES, LEGAL].contains(&input.name()))
         {
-            return Err(Fault::Unexpected {
+            return Err(InferError::Unexpected {
                 kind: "input",
                 name: other.name().to_owned(),
                 model: model(),
@@ -119,7 +123,9 @@ impl Question {
                 (positions, read_rows(rows, layout)?)
             }
             (None, Some(planes)) => {
-                let stack = layout.stack().map_err(|error| Fault::Raw(error.to_string()))?;
+                let stack = layout
+                    .stack()
+                    .map_err(|error| InferError::Raw(error.to_string()))?;
                 let positions = planes.positions(&[stack.planes as usize, 8, 8])?;
                 if positions > max_request {
                     return Err(too_large(positions).into());
@@ -127,23 +133,23 @@ impl Question {
                 (positions, (read_planes(planes, stack)?, Vec::new()))
             }
             (None, None) => {
-                return Err(Fault::Missing {
+                return Err(InferError::Missing {
                     model: model(),
                     input: ROWS.into(),
                 });
             }
             (Some(_), Some(_)) => {
-                return Err(Fault::Raw("give 'indices' or 'planes', not both".into()));
+                return Err(InferError::Raw("give 'indices' or 'planes', not both".into()));
             }
         };
-        let mut asked = Asked {
+        let mut asked = EvaluationRequest {
             indices,
             row_lengths,
             legal_counts: vec![0; positions],
             wants: Wants::Logits,
             priority,
             deadline,
-            ..Asked::default()
+            ..EvaluationRequest::default()
         };
         let policy = match named(LEGAL) {
             None => Policy::Logits(layout.actions as usize),
@@ -167,7 +173,7 @@ impl Question {
 
 /// Until when an answer is of use, and who is served first: 1 is the highest priority, that of play; it is the default too,
 /// since whoever asks by this protocol is not an actor.
-fn parameters(request: &ModelInferRequest) -> Result<(Option<Instant>, Priority), Fault> {
+fn parameters(request: &ModelInferRequest) -> Result<(Option<Instant>, Priority), InferError> {
     let (mut deadline, mut priority) = (None, Priority::Play);
     for (name, value) in &request.parameters {
         let number = match value.parameter_choice {
@@ -181,12 +187,12 @@ fn parameters(request: &ModelInferRequest) -> Result<(Option<Instant>, Priority)
             ("timeout", Some(number)) => deadline = Instant::now().checked_add(Duration::from_micros(number)),
             ("priority", Some(_)) => priority = Priority::SelfPlay,
             ("timeout" | "priority", None) => {
-                return Err(Fault::Raw(format!(
+                return Err(InferError::Raw(format!(
                     "parameter '{name}' must be a number, 0 or more"
                 )));
             }
             _ => {
-                return Err(Fault::Unexpected {
+                return Err(InferError::Unexpected {
                     kind: "parameter",
                     name: name.clone(),
                     model: request.model_name.clone(),
@@ -199,7 +205,7 @@ fn parameters(request: &ModelInferRequest) -> Result<(Option<Instant>, Priority)
 }
 
 /// Rows back to back and, where they differ in length, each one's length: they are filled up with negative numbers then.
-fn read_rows(rows: &Input<'_>, layout: &RowLayout) -> Result<(Vec<u32>, Vec<u32>), Fault> {
+fn read_rows(rows: &Input<'_>, layout: &RowLayout) -> Result<(Vec<u32>, Vec<u32>), InferError> {
     let width = rows.width();
     let differ = layout.row_len().is_none();
     match rows.datatype() {
@@ -218,7 +224,7 @@ fn read_rows(rows: &Input<'_>, layout: &RowLayout) -> Result<(Vec<u32>, Vec<u32>
                     .map_or(0, |last| last + 1);
                 let length = if differ { filled } else { width };
                 if let Some(at) = row.iter().take(length).position(|&number| number < 0) {
-                    return Err(Fault::Number {
+                    return Err(InferError::Number {
                         input: ROWS.into(),
                         position,
                         reason: format!("value {at}: {} is negative", row[at]),
@@ -235,11 +241,11 @@ fn read_rows(rows: &Input<'_>, layout: &RowLayout) -> Result<(Vec<u32>, Vec<u32>
     }
 }
 
-fn read_planes(planes: &Input<'_>, stack: &PlaneStack) -> Result<Vec<u32>, Fault> {
+fn read_planes(planes: &Input<'_>, stack: &PlaneStack) -> Result<Vec<u32>, InferError> {
     let numbers = planes.read::<f32>()?;
     let mut rows = Vec::with_capacity(numbers.len() / stack.tensor_len() * stack.row_len());
     for (position, planes) in numbers.chunks(stack.tensor_len()).enumerate() {
-        dense::collapse(stack, planes, &mut rows).map_err(|reason| Fault::Number {
+        dense::collapse(stack, planes, &mut rows).map_err(|reason| InferError::Number {
             input: PLANES.into(),
             position,
             reason,
@@ -252,13 +258,13 @@ fn read_legal(
     legal: &Input<'_>,
     positions: usize,
     layout: &RowLayout,
-    asked: &mut Asked,
-) -> Result<Policy, Fault> {
+    asked: &mut EvaluationRequest,
+) -> Result<Policy, InferError> {
     // No position has more legal actions than there are actions.
     let width = legal.width();
     let found = legal.positions(&[width.min(layout.actions as usize)])?;
     if found != positions {
-        return Err(Fault::Contents {
+        return Err(InferError::Contents {
             input: LEGAL.into(),
             shape: vec![positions as i64, width as i64],
             expected: positions as u64,
@@ -285,27 +291,27 @@ fn read_legal(
     Ok(Policy::Priors { stands, width })
 }
 
-fn outputs(request: &ModelInferRequest, policy: &Policy) -> Result<Vec<Output>, Fault> {
+fn outputs(request: &ModelInferRequest, policy: &Policy) -> Result<Vec<Output>, InferError> {
     if request.outputs.is_empty() {
         return Ok(vec![Output::Policy, Output::Value]);
     }
-    Fault::check_number("outputs", request.outputs.len(), MOST_OUTPUTS)?;
+    InferError::check_number("outputs", request.outputs.len(), MOST_OUTPUTS)?;
     let has_legal = matches!(policy, Policy::Priors { .. });
     let mut outputs = Vec::with_capacity(request.outputs.len());
     for asked in &request.outputs {
         if let Some(parameter) = asked.parameters.keys().next() {
-            return Err(Fault::Raw(format!(
+            return Err(InferError::Raw(format!(
                 "output '{}': the parameter '{parameter}' is not served here",
                 asked.name
             )));
         }
         let output = match asked.name.as_str() {
-            POLICY if has_legal => return Err(Fault::LogitsOfSome),
-            PRIORS if !has_legal => return Err(Fault::PriorsOfNothing),
+            POLICY if has_legal => return Err(InferError::LogitsOfSome),
+            PRIORS if !has_legal => return Err(InferError::PriorsOfNothing),
             POLICY | PRIORS => Output::Policy,
             VALUE => Output::Value,
             other => {
-                return Err(Fault::Unexpected {
+                return Err(InferError::Unexpected {
                     kind: "output",
                     name: other.to_owned(),
                     model: request.model_name.clone(),
@@ -314,7 +320,10 @@ fn outputs(request: &ModelInferRequest, policy: &Policy) -> Result<Vec<Output>, 
             }
         };
         if outputs.contains(&output) {
-            return Err(Fault::Raw(format!("output '{}' is asked for twice", asked.name)));
+            return Err(InferError::Raw(format!(
+                "output '{}' is asked for twice",
+                asked.name
+            )));
         }
         outputs.push(output);
     }
@@ -328,8 +337,8 @@ impl Form {
     }
 
     /// The answer as tensors.
-    pub fn fill(self, evaluation: Evaluation) -> ModelInferResponse {
-        let Evaluation {
+    pub fn fill(self, evaluation: EvaluationResponse) -> ModelInferResponse {
+        let EvaluationResponse {
             version,
             values,
             policy,

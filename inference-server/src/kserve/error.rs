@@ -7,7 +7,7 @@ use crate::requests::refusal::{self, Refusal};
 
 /// Why a request is not answered.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Fault {
+pub enum InferError {
     /// No model of this name, or not in this version.
     #[error("Request for unknown model: '{name}'{} is not found", version_words(version))]
     UnknownModel {
@@ -121,7 +121,7 @@ fn version_words(version: &str) -> String {
     }
 }
 
-impl Fault {
+impl InferError {
     /// That there are no more of something than there may be.
     pub(super) fn check_number(what: &'static str, found: usize, most: usize) -> Result<(), Self> {
         if found > most {
@@ -143,16 +143,16 @@ impl Fault {
     }
 }
 
-impl From<Fault> for Status {
+impl From<InferError> for Status {
     /// The status, with a `google.rpc.RetryInfo` where it is known when to ask again.
-    fn from(fault: Fault) -> Self {
+    fn from(fault: InferError) -> Self {
         let message = match &fault {
-            Fault::Refused(Refusal::QueueFull { .. }) => format!("Exceeds maximum queue size: {fault}"),
-            Fault::Refused(Refusal::Late) => format!("Request timeout expired: {fault}"),
+            InferError::Refused(Refusal::QueueFull { .. }) => format!("Exceeds maximum queue size: {fault}"),
+            InferError::Refused(Refusal::Late) => format!("Request timeout expired: {fault}"),
             _ => fault.to_string(),
         };
         let retry_after = match &fault {
-            Fault::Refused(refusal) => refusal.retry_after(),
+            InferError::Refused(refusal) => refusal.retry_after(),
             _ => None,
         };
         refusal::status(fault.code(), message, retry_after)

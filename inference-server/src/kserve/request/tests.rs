@@ -33,8 +33,8 @@ fn rows() -> (InferInputTensor, Bytes) {
     given("indices", &[2, 3], &[5, 130, 50, 3, 3, 0])
 }
 
-fn read(request: ModelInferRequest) -> Result<Question, Fault> {
-    Question::read(request, &layout(), 8)
+fn read(request: ModelInferRequest) -> Result<InferRequest, InferError> {
+    InferRequest::read(request, &layout(), 8)
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn without_legal_actions_all_logits_are_wanted() {
     assert_eq!(question.asked.wants, Wants::Logits);
     assert_eq!(question.asked.priority, Priority::Play);
     assert_eq!(question.asked.deadline, None);
-    let response = question.form.fill(Evaluation {
+    let response = question.form.fill(EvaluationResponse {
         version: "v".into(),
         values: vec![0.5, -0.5],
         policy: response::Policy::Logits((0..10).map(|number| number as f32).collect()),
@@ -112,8 +112,11 @@ fn an_output_is_asked_for_once_and_fits_the_inputs() {
         ask(true, &["value", "priors"]).unwrap(),
         [Output::Value, Output::Policy]
     );
-    assert_eq!(ask(false, &["priors"]).unwrap_err(), Fault::PriorsOfNothing);
-    assert_eq!(ask(true, &["policy_logits"]).unwrap_err(), Fault::LogitsOfSome);
+    assert_eq!(ask(false, &["priors"]).unwrap_err(), InferError::PriorsOfNothing);
+    assert_eq!(
+        ask(true, &["policy_logits"]).unwrap_err(),
+        InferError::LogitsOfSome
+    );
     assert!(ask(false, &["value", "value"]).is_err());
     assert!(ask(false, &["moves"]).is_err());
 }
@@ -134,7 +137,7 @@ proptest! {
         prop_assert_eq!(question.asked.legal_counts.iter().sum::<u32>() as usize, standing.len());
         prop_assert_eq!(question.asked.wants, Wants::Priors);
         // Each prior is the action's own number and a half.
-        let response = question.form.fill(Evaluation {
+        let response = question.form.fill(EvaluationResponse {
             version: String::new(),
             values: vec![0.0; positions],
             policy: response::Policy::Priors(standing.iter().map(|&action| action as f32 + 0.5).collect()),
