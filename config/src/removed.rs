@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_key_can_be_given_apart_from_the_file() {
+    fn a_removed_key_can_be_set_on_the_command_line() {
         let removed: Override = "rating.scale=logistic".parse().unwrap();
         assert_eq!(parse_with("", &[removed]).unwrap(), RunConfig::default());
     }
