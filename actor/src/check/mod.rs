@@ -65,16 +65,16 @@ pub enum Unplayable {
     Settings(#[from] SettingsError),
 }
 
-/// What a record says about how it was played.
+/// Everything in a record that determines its game: start, search and key of the random draws.
 #[derive(Clone, Debug)]
 pub struct Premises<G: Game> {
-    /// Where it began.
+    /// Start of the game.
     pub start: G,
-    /// Its representation.
+    /// Encoding of the rows.
     pub encoding: G::Encoding,
     /// Search settings of the record.
     pub settings: Settings,
-    /// What its draws are keyed by.
+    /// Key of the random draws.
     pub key: GameKey,
 }
 

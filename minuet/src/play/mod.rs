@@ -35,7 +35,7 @@ use crate::{provider, usage::BadUsage};
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Arguments {
-    /// The game: paco-sako, chess, othello, connect-four, generator.
+    /// Name of the game; `minuet perft --help` lists all games.
     #[arg(long, default_value = "paco-sako")]
     game: String,
     /// Who plays against you: a run's folder (runs/chess, runs/chess@best), a checkpoint's folder, an .onnx file, an inference
