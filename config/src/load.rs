@@ -8,7 +8,10 @@ use std::{
 
 use serde::Deserialize;
 
-use super::{Override, RunConfig, SecurityConfig, removed::take_removed_keys};
+use super::{
+    Override, RunConfig, SecurityConfig,
+    removed::{removed_key_warning, take_removed_keys},
+};
 use crate::store_address::StoreAddressError;
 
 /// Error: a configuration cannot be used.
@@ -133,10 +136,11 @@ pub fn parse_with(text: &str, overrides: &[Override]) -> Result<RunConfig, Confi
     };
     warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     for single in overrides {
-        single.apply(&mut table, &valid)?;
-        for warning in take_removed_keys(&mut table) {
+        if let Some(warning) = removed_key_warning(&single.key()) {
             tracing::warn!("{warning}");
+            continue;
         }
+        single.apply(&mut table, &valid)?;
         refuse_unknown_keys(&table, &valid, "")?;
         config = RunConfig::deserialize(table.clone()).map_err(|error| single.refused(&error))?;
     }
