@@ -14,7 +14,7 @@ use crate::{
     record::{self, Summary, filter::Filter},
 };
 
-/// How long a request waits for the index to catch up with the log.
+/// Maximum time for which a request waits until the index has caught up with the log.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Most candidates of one page, so that a filter that few games fit cannot hold a request for long.
@@ -32,7 +32,7 @@ pub struct Listing {
     pub descending: bool,
     /// Most games of the page.
     pub limit: usize,
-    /// Where the page before ended; `None` for the first page.
+    /// End of the previous page; `None` for the first page.
     pub after: Option<Place>,
 }
 
@@ -41,7 +41,7 @@ pub struct Listing {
 pub struct Page {
     /// The games, in the order asked for. There may be fewer than asked for, or none, before the last page.
     pub games: Vec<GameSummary>,
-    /// Where the next page begins; `None` after the last one.
+    /// Beginning of the next page; `None` after the last page.
     pub next: Option<Cursor>,
     /// Number of games that were left out because they cannot be read.
     pub unreadable: u32,
@@ -130,7 +130,7 @@ impl Store {
             Err(reason) => {
                 // A game that was retired meanwhile is not lost.
                 if self.shared.window.read().holds(sequence) {
-                    self.shared.lose(sequence, &reason);
+                    self.shared.mark_unreadable(sequence, &reason);
                     *unreadable += 1;
                 }
                 None
@@ -141,7 +141,7 @@ impl Store {
     /// Returns the places of the games that a filter names by their ids, in order.
     fn places_of(&self, order: Order, filter: &Filter, listing: &Listing) -> Vec<Place> {
         let sequences: Vec<u64> = {
-            let known = self.shared.known.read();
+            let known = self.shared.known_ids.read();
             let ids = filter.ids().iter();
             ids.filter_map(|id| known.sequence(&id.as_ref().try_into().ok()?))
                 .collect()
