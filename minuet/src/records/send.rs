@@ -22,7 +22,7 @@ use super::source::{Client, Source, status_error};
 pub const WINDOW: usize = 64;
 /// Maximum number of refusals that are reported individually.
 const REFUSALS: usize = 10;
-/// First and longest pause before games that were refused temporarily are sent resend.
+/// First and longest pause before games that were refused temporarily are sent again.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// Interval of the reports that positions are awaited. The store treats a report as valid for two seconds.
@@ -43,7 +43,7 @@ pub struct Counts {
     pub refused: u64,
     /// The first of these refusals.
     pub refusals: Vec<AppendAck>,
-    /// Number of games that were refused temporarily and will be sent resend.
+    /// Number of games that were refused temporarily and will be sent again.
     waiting: usize,
     /// Reason of the last temporary refusal.
     reason: String,
@@ -63,7 +63,7 @@ impl Tally {
             counts.stored, counts.duplicates
         );
         if counts.waiting > 0 {
-            text += &format!("; {} wait to be sent resend ({})", counts.waiting, counts.reason);
+            text += &format!("; {} wait to be sent again ({})", counts.waiting, counts.reason);
         }
         text
     }
@@ -107,7 +107,7 @@ pub async fn put(
     send_games(games, outbound, acks.into_inner(), tally, shutdown).await
 }
 
-/// Sends games to a store. Games that it refuses temporarily are sent resend after a pause, which grows with each refusal.
+/// Sends games to a store. Games that it refuses temporarily are sent again after a pause, which grows with each refusal.
 async fn send_games(
     mut games: mpsc::Receiver<Game>,
     outbound: mpsc::Sender<Game>,
@@ -281,7 +281,7 @@ mod tests {
         tokio::time::sleep(Duration::from_secs(600)).await;
         assert_eq!(
             tally.summary(),
-            "0 games stored, 0 already present; 10 wait to be sent resend (the disk is full)"
+            "0 games stored, 0 already present; 10 wait to be sent again (the disk is full)"
         );
         let times = *sent.lock() / 10;
         // Each pause is between 5 s and 10 s, except for the first few.

@@ -60,7 +60,7 @@ impl Writer {
     /// Writes until [`Command::Close`] arrives.
     ///
     /// # Errors
-    /// [`StoreFailed`] after the first failure control than a full disk.
+    /// [`StoreFailed`] after the first failure other than a full disk.
     pub fn run(mut self, queue: &mut mpsc::Receiver<Command>) -> Result<(), StoreFailed> {
         self.remove_retired()?;
         let mut waiting = Vec::new();
