@@ -115,6 +115,8 @@ fn write_volumes(folder: &std::path::Path, games: u64) {
         game.id = id.to_vec().into();
         game.finished_at_ms = 1_790_000_000_000 + number;
         game.actor = format!("actor-{}", number % 64);
+        let surprise = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        game.policy_surprises = vec![surprise as f32 / 1e7; 10];
         let record = record::encode(game).unwrap();
         entries.push(Entry {
             sequence: number,
