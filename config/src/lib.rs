@@ -1,7 +1,7 @@
-//! `run.toml`: one file describes a run, and every role reads its section of it.
+//! `run.toml`: one file describes a run, and every role reads its section.
 //!
 //! Every key has a default, so an empty file is a valid run. An unknown key is an error that names
-//! the key and the nearest valid one ([`load`]). Single values may be given apart from the file ([`Override`]).
+//! the key and the nearest valid one ([`load`]). Single values can be set on the command line ([`Override`]).
 //! [`template`] writes a whole file with a comment on each key; the comments are the fields' own documentation.
 
 mod actor;

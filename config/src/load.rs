@@ -8,37 +8,40 @@ use std::{
 
 use serde::Deserialize;
 
-use super::{Override, RunConfig, SecurityConfig, removed::take_removed_keys};
+use super::{
+    Override, RunConfig, SecurityConfig,
+    removed::{removed_key_warning, take_removed_keys},
+};
 use crate::store_address::StoreAddressError;
 
-/// A configuration that cannot be used.
+/// Error: a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file could not be read.
-    #[error("cannot read {path}: {source}")]
+    #[error("cannot read {path}: {reason}")]
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
-        source: io::Error,
+        /// Error of the operating system.
+        reason: io::Error,
     },
-    /// Not TOML, or a value of the wrong type.
+    /// The text is not TOML, or a value has the wrong type.
     #[error("{0}")]
     Syntax(String),
     /// A key that does not exist.
     #[error("unknown key `{key}`{}", nearest.as_ref().map(|key| format!("; did you mean `{key}`?")).unwrap_or_default())]
     UnknownKey {
-        /// The key's whole path.
+        /// Full path of the key.
         key: String,
         /// The valid key that is spelt most like it, if any is.
         nearest: Option<String>,
     },
-    /// A value given apart from the file that cannot be used.
+    /// A value given by `--set` cannot be used.
     #[error("--set {text}: {reason}")]
     Override {
-        /// What was given.
+        /// The argument, `section.key=value`.
         text: String,
-        /// What is wrong with it.
+        /// Reason why it cannot be used.
         reason: String,
     },
     /// `[game]` does not fit the game.
@@ -47,15 +50,15 @@ pub enum ConfigError {
     /// `replay.address` is not the address of one store.
     #[error("`replay.address`: {0}")]
     StoreAddress(#[from] StoreAddressError),
-    /// A value of `[search]` out of its range.
+    /// A value of `[search]` is out of its range.
     #[error("`search.{}` {}", .0.setting, .0.must)]
     Search(search::SettingsError),
-    /// A value out of its range.
+    /// A value is out of its range.
     #[error("`{key}` {reason}")]
     Value {
-        /// The key's whole path.
+        /// Full path of the key.
         key: &'static str,
-        /// What it must be.
+        /// Requirement that the value does not meet.
         reason: &'static str,
     },
 }
@@ -74,8 +77,8 @@ pub fn load(path: &Path) -> Result<RunConfig, ConfigError> {
     load_with(Some(path), &[])
 }
 
-/// As [`load`], with single values put in place of the file's. Without a file: the defaults, and paths
-/// relative to the working folder.
+/// Reads and checks a configuration like [`load`], with `overrides` in place of the file's values. Without a file every key
+/// has its default, and paths are relative to the working folder.
 ///
 /// # Errors
 /// [`ConfigError`], naming the key.
@@ -89,8 +92,8 @@ pub fn load_with(path: Option<&Path>, overrides: &[Override]) -> Result<RunConfi
     Ok(config)
 }
 
-/// `[security]` of the run that the environment variable `MINUET_CONFIG` names, for tools that are given an address alone;
-/// `None` where it is not set.
+/// Reads `[security]` of the run that the environment variable `MINUET_CONFIG` names, for tools that get an address alone;
+/// `None` if the variable is not set or empty.
 ///
 /// # Errors
 /// [`ConfigError`], naming the key.
@@ -102,9 +105,9 @@ pub fn security_from_environment() -> Result<Option<SecurityConfig>, ConfigError
 }
 
 fn read(path: &Path) -> Result<String, ConfigError> {
-    fs::read_to_string(path).map_err(|source| ConfigError::Read {
+    fs::read_to_string(path).map_err(|reason| ConfigError::Read {
         path: path.into(),
-        source,
+        reason,
     })
 }
 
@@ -116,7 +119,7 @@ pub fn parse(text: &str) -> Result<RunConfig, ConfigError> {
     parse_with(text, &[])
 }
 
-/// Parses a configuration, puts single values in place of its own, and checks the whole.
+/// Parses a configuration, applies `overrides`, and checks the result.
 ///
 /// # Errors
 /// [`ConfigError`], naming the key.
@@ -125,7 +128,7 @@ pub fn parse_with(text: &str, overrides: &[Override]) -> Result<RunConfig, Confi
     let valid = toml::Table::try_from(RunConfig::default()).map_err(syntax)?;
     let warnings = take_removed_keys(&mut table);
     refuse_unknown_keys(&table, &valid, "")?;
-    // An error of type points at its line if the configuration is read from the text.
+    // If the configuration is read from the text, a type error names its line.
     let mut config: RunConfig = if warnings.is_empty() {
         toml::from_str(text).map_err(syntax)?
     } else {
@@ -133,10 +136,11 @@ pub fn parse_with(text: &str, overrides: &[Override]) -> Result<RunConfig, Confi
     };
     warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     for single in overrides {
-        single.apply(&mut table, &valid)?;
-        for warning in take_removed_keys(&mut table) {
+        if let Some(warning) = removed_key_warning(&single.key()) {
             tracing::warn!("{warning}");
+            continue;
         }
+        single.apply(&mut table, &valid)?;
         refuse_unknown_keys(&table, &valid, "")?;
         config = RunConfig::deserialize(table.clone()).map_err(|error| single.refused(&error))?;
     }
@@ -148,7 +152,7 @@ pub(super) fn syntax(error: impl Display) -> ConfigError {
     ConfigError::Syntax(error.to_string())
 }
 
-/// A game's rules table is checked by the game; everything else is known here.
+/// Tables with unknown keys: each game checks its own rules.
 const FREE_TABLES: [&str; 1] = ["game.rules"];
 
 pub(super) fn refuse_unknown_keys(
@@ -208,7 +212,7 @@ pub(super) fn require_positive(values: &[(&'static str, u64)]) -> Result<(), Con
         .try_for_each(|&(key, value)| require(value >= 1, key, "must be at least 1"))
 }
 
-/// `chosen`, or `otherwise` where nothing was chosen.
+/// Returns `chosen`, or `otherwise` if `chosen` is empty.
 pub(super) fn first_given<'a>(chosen: &'a str, otherwise: &'a str) -> &'a str {
     if chosen.is_empty() { otherwise } else { chosen }
 }
@@ -223,13 +227,13 @@ mod tests {
     }
 
     #[test]
-    fn the_default_run_comes_back_from_its_own_text() {
+    fn the_default_run_parses_back_from_its_text() {
         let text = toml::to_string(&RunConfig::default()).unwrap();
         assert_eq!(parse(&text).unwrap(), RunConfig::default());
     }
 
     #[test]
-    fn an_unknown_key_is_named_with_the_nearest() {
+    fn an_unknown_key_error_names_the_nearest_key() {
         let message = parse("[search]\nvisit = 3").unwrap_err().to_string();
         assert_eq!(
             message,
@@ -277,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_games_rules_are_its_own() {
+    fn a_game_rules_table_takes_any_key() {
         let config = parse("[game.rules]\ndead_end = \"forbid\"").unwrap();
         assert_eq!(config.game.rules["dead_end"].as_str(), Some("forbid"));
     }

@@ -11,6 +11,17 @@ struct RemovedKey {
     replacement: &'static str,
 }
 
+impl RemovedKey {
+    fn warning(&self) -> String {
+        let Self {
+            section,
+            name,
+            replacement,
+        } = self;
+        format!("`{section}.{name}` no longer exists and is ignored: {replacement}")
+    }
+}
+
 const fn removed(section: &'static str, name: &'static str, replacement: &'static str) -> RemovedKey {
     RemovedKey {
         section,
@@ -72,13 +83,19 @@ pub(crate) fn take_removed_keys(table: &mut toml::Table) -> Vec<String> {
     for key in &REMOVED {
         let section = table.get_mut(key.section).and_then(toml::Value::as_table_mut);
         if section.and_then(|section| section.remove(key.name)).is_some() {
-            warnings.push(format!(
-                "`{}.{}` no longer exists and is ignored: {}",
-                key.section, key.name, key.replacement
-            ));
+            warnings.push(key.warning());
         }
     }
     warnings
+}
+
+/// Returns a warning if `path`, a key with its section, is a removed key.
+pub(crate) fn removed_key_warning(path: &str) -> Option<String> {
+    let (section, name) = path.split_once('.')?;
+    let key = REMOVED
+        .iter()
+        .find(|key| key.section == section && key.name == name)?;
+    Some(key.warning())
 }
 
 #[cfg(test)]
@@ -105,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_key_can_be_given_apart_from_the_file() {
+    fn a_removed_key_can_be_set_on_the_command_line() {
         let removed: Override = "rating.scale=logistic".parse().unwrap();
         assert_eq!(parse_with("", &[removed]).unwrap(), RunConfig::default());
     }

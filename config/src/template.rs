@@ -1,5 +1,5 @@
-//! Writes a whole `run.toml`: every key, each with what it is. The comments are the documentation of the
-//! fields, so there is one text for both, and a key without one does not compile.
+//! Writes a complete `run.toml` with a comment on every key. The comments are the doc comments of the settings' fields, so a
+//! key has one text for both, and a key without a doc comment does not compile.
 
 use documented::DocumentedFields;
 
@@ -15,7 +15,7 @@ const HEAD: &str = "\
 # A change takes effect when the run is started again.
 ";
 
-/// `config` as a commented `run.toml`, which reads back as the same configuration.
+/// Returns `config` as a commented `run.toml`, which parses back to the same configuration.
 pub fn template(config: &RunConfig) -> String {
     let mut text = String::from(HEAD);
     // A struct of numbers, texts and tables with text keys always has a TOML form.
@@ -50,7 +50,7 @@ fn push_comment(text: &mut String, comment: &str) {
     }
 }
 
-/// What the documentation says about a key.
+/// Returns the doc comment of a key.
 fn comment(section: &str, key: &str) -> Option<&'static str> {
     match section {
         "run" => RunSection::get_field_docs(key),
@@ -70,7 +70,7 @@ fn comment(section: &str, key: &str) -> Option<&'static str> {
     .ok()
 }
 
-/// Numbers of single precision as a person would write them: 0.2 rather than 0.20000000298023224.
+/// Shortens numbers of single precision: 0.2 instead of 0.20000000298023224.
 fn shortest(value: toml::Value) -> toml::Value {
     match value {
         toml::Value::Float(wide) => {

@@ -1,8 +1,8 @@
-//! Training batches: checked and packed on the host where they arrive. Clans are expanded while packing.
+//! Training batches, checked and packed on the host. Clans are expanded while packing.
 //!
-//! Packing is plain Rust, so that it can run beside training in other threads. It is also where each sample is turned
-//! by a random symmetry of its game (Silver et al., 2018): its row and its policy indices, drawn by the run's seed, the
-//! batch's number and the sample's place, so that a batch that is drawn again is turned alike.
+//! Packing is plain Rust, so that it can run in other threads during training. It also applies a random symmetry of the game
+//! (Silver et al., 2018) to each sample's row and policy indices. The symmetry is drawn from the run's seed, the batch's number
+//! and the sample's index, so that a batch drawn again gets equal symmetries.
 
 use config::ValueHead;
 use games::{OtherSide, RowLayout, RowSymmetries};
@@ -15,29 +15,29 @@ use crate::{
     network::NetworkShape,
 };
 
-/// A batch on the host, every number checked.
+/// A checked batch in host memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostBatch {
-    /// Its number in the run's sequence of draws.
+    /// Number of the batch in the run's sequence of draws.
     pub number: u64,
-    /// Samples in it.
+    /// Number of samples.
     pub positions: usize,
-    /// Rows back to back; every number is below 2^31.
+    /// Concatenated rows; every number is below 2^31.
     pub rows: Vec<u32>,
-    /// Where each row ends.
+    /// End of each row in `rows`.
     pub row_ends: Vec<usize>,
-    /// The same as the network takes them, where rows hold clans.
+    /// The rows in the form of the network's input, if rows contain clans.
     pub clans: Option<ClanSamples>,
-    /// What the policy is trained towards. Samples without one train the value only.
+    /// Policy targets. Samples without a policy target train the value only.
     pub policy: Policies,
-    /// What the values are trained towards, results mixed with root values: in [-1, 1], the view of the player to act; over
+    /// Value targets, results mixed with root values: in [-1, 1], from the view of the player to act; over
     /// clans discounted, in [0, 1].
     pub results: Vec<f32>,
-    /// The same as probabilities of a win, a draw and a loss, for networks that tell them apart: `[positions, 3]`.
+    /// Value targets as probabilities of win, draw and loss, for networks with such a head: `[positions, 3]`.
     pub outcomes: Option<Vec<f32>>,
-    /// The other player's reply, for networks that predict it.
+    /// Policy targets of the opponent's reply, for networks that predict it.
     pub replies: Option<Policies>,
-    /// Actions left to the game's end, for networks that predict them.
+    /// Number of remaining actions of the game, for networks that predict it.
     pub moves_left: Option<Vec<f32>>,
     /// Positions ever inserted into the store when this was drawn, by the store's own count.
     pub positions_inserted: u64,
@@ -49,7 +49,7 @@ pub struct HostBatch {
     pub window_positions: u64,
 }
 
-/// A batch that cannot be trained on.
+/// Error: a batch cannot be trained on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BatchError {
     /// The store holds games of another kind.
@@ -60,7 +60,7 @@ pub enum BatchError {
         /// Game and options of the run.
         expected: String,
     },
-    /// The thread that packed it ended.
+    /// The packing thread ended.
     #[error("packing failed: {0}")]
     Packing(String),
     /// A field contradicts the others.
@@ -68,26 +68,26 @@ pub enum BatchError {
     Length {
         /// The field.
         field: &'static str,
-        /// Entries there are.
+        /// Number of entries found.
         found: usize,
-        /// Entries there must be.
+        /// Number of entries required.
         expected: usize,
     },
-    /// A sample makes no sense.
+    /// A sample is invalid.
     #[error("sample {sample} (game {game}, ply {ply}): {reason}")]
     Sample {
-        /// Its place in the batch.
+        /// Index of the sample in the batch.
         sample: usize,
         /// The game's sequence number in the store.
         game: u64,
         /// The ply in the game.
         ply: u32,
-        /// What is wrong.
+        /// Reason of the error.
         reason: String,
     },
 }
 
-/// Keeps the symmetries' draws apart from others by the same seed.
+/// Added to the seed, so that symmetries are independent of other draws from it.
 const SYMMETRY_DRAWS: u64 = 0x7379_6d6d_6574_7279;
 
 /// Checks batches from the wire against the layout and packs them.
@@ -103,7 +103,7 @@ pub struct Packer {
 }
 
 impl Packer {
-    /// Packs batches of `layout`, each sample turned by one of `symmetries`, drawn by `seed`.
+    /// Makes a packer of batches of `layout`. It applies one of `symmetries`, drawn by `seed`, to each sample.
     pub fn new(layout: RowLayout, symmetries: RowSymmetries, seed: u64) -> Self {
         Self {
             layout,
@@ -116,8 +116,8 @@ impl Packer {
         }
     }
 
-    /// The same with this share (0 to 1) of the search's root value in the value targets; the rest is the final result. A position
-    /// that was not searched has its result alone.
+    /// Sets the share (0 to 1) of the search's root value in the value targets; the rest is the final result. A
+    /// position that was not searched has its result alone.
     #[must_use]
     pub fn with_root_values(self, share: f32) -> Self {
         Self {
@@ -126,7 +126,7 @@ impl Packer {
         }
     }
 
-    /// The same with the targets of this network's heads. `other_side` is that of the rows' representation.
+    /// Adds the targets of this network's heads. `other_side` is that of the rows' representation.
     #[must_use]
     pub fn for_network(self, shape: &NetworkShape, other_side: &OtherSide) -> Self {
         let NetworkShape::Tower(tower) = shape else {
@@ -140,7 +140,7 @@ impl Packer {
         }
     }
 
-    /// Whether it needs what a store sends only when it is asked for it (`SampleRequest.auxiliary`).
+    /// True if the packer needs the auxiliary columns, which a store sends on request only (`SampleRequest.auxiliary`).
     pub fn wants_auxiliary(&self) -> bool {
         self.replies.is_some() || self.moves_left
     }

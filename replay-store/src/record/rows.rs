@@ -7,7 +7,7 @@
 
 use super::{DecodeError, planes, reader::Reader};
 
-/// How far ahead in the reference a value is looked for.
+/// Maximum distance at which a value is searched for in the reference row.
 const REACH: usize = 12;
 
 /// Which earlier row a row is written against.
@@ -38,7 +38,7 @@ impl Reference {
     }
 }
 
-/// Where each row lies in the rows that stand back to back.
+/// Returns the range of each row in the concatenated rows.
 pub(crate) enum Lengths<'a> {
     /// Every row has this many values.
     Fixed(usize),

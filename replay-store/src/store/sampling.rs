@@ -9,7 +9,7 @@ use crate::{
     error::StoreFailed,
     log::{files, ledger::Ledger},
     record::decoded::Decoded,
-    window::sampler::{self, Measured, Pick, Sampling},
+    window::sampler::{self, EvaluationSet, Pick, Sampling},
 };
 
 /// Most draws of one batch, if games of it cannot be read.
@@ -45,7 +45,7 @@ impl Store {
         self.draw(seed, number, positions, false)
     }
 
-    /// As [`Store::batch`], with what auxiliary heads are trained towards.
+    /// Draws the batch of [`Store::batch`] with the targets of auxiliary heads.
     ///
     /// # Errors
     /// [`SampleError`].
@@ -53,14 +53,14 @@ impl Store {
         self.draw(seed, number, positions, true)
     }
 
-    /// Draws batch `number` of `seed` to measure a network by: from all of the window, each position as likely as any other, however
-    /// training draws. It is not counted as sampled, and no bound holds it back. Blocks on the disk.
+    /// Draws evaluation batch `number` of `seed`, uniformly from the positions of `set` in the whole window. The positions are not counted
+    /// as sampled, and no bound applies. Blocks on the disk.
     ///
     /// # Errors
-    /// [`SampleError::Empty`] where there is none, and as [`Store::batch`].
-    pub fn measuring_batch(
+    /// [`SampleError::Empty`] if the set has no positions, and the errors of [`Store::batch`].
+    pub fn evaluation_batch(
         &self,
-        of: Measured,
+        set: EvaluationSet,
         seed: u64,
         number: u64,
         positions: usize,
@@ -72,7 +72,8 @@ impl Store {
             }
             let picks = {
                 let window = self.shared.window.read();
-                sampler::draw_to_measure(&window, of, seed, number, positions).ok_or(SampleError::Empty)?
+                sampler::draw_for_evaluation(&window, set, seed, number, positions)
+                    .ok_or(SampleError::Empty)?
             };
             let Some(games) = self.decoded(&picks) else {
                 continue;
@@ -83,10 +84,10 @@ impl Store {
         Err(SampleError::Unreadable)
     }
 
-    /// With what is said of every batch.
+    /// Fills in the fields that every batch has.
     fn labelled(&self, mut batch: Batch, number: u64) -> Batch {
         batch.number = number;
-        batch.positions_inserted = self.shared.keeper.lock().now().positions_inserted;
+        batch.positions_inserted = self.shared.ledger.lock().now().positions_inserted;
         batch.window_positions = self.shared.window.read().positions();
         batch.game.clone_from(&self.shared.settings.game);
         batch.options = self.shared.settings.options;
@@ -98,7 +99,7 @@ impl Store {
             if let State::Failed(failure) = &*self.shared.state.borrow() {
                 return Err(failure.clone().into());
             }
-            let ledger = self.shared.keeper.lock().now();
+            let ledger = self.shared.ledger.lock().now();
             let bounds = &self.shared.settings.bounds;
             let left = self.shared.window.read().positions();
             if !bounds.may_sample(&ledger, left, positions as u64) {
@@ -123,7 +124,7 @@ impl Store {
                 return Err(SampleError::Unreadable);
             };
             {
-                let mut keeper = self.shared.keeper.lock();
+                let mut keeper = self.shared.ledger.lock();
                 // Others may have sampled meanwhile.
                 let ledger = keeper.now();
                 if !bounds.may_sample(&ledger, left, positions as u64) {
@@ -141,7 +142,7 @@ impl Store {
                     return Err(failure.into());
                 }
             }
-            self.shared.gate.open();
+            self.shared.uses_bound.notify_games();
             return Ok(self.labelled(batch, number));
         }
         Err(SampleError::Unreadable)
@@ -176,7 +177,7 @@ impl Store {
         match self.read(sequence) {
             Ok(game) => Some(Decoded::new(&game, &self.shared.settings.sampling.surprise)),
             Err(GetError::Damaged { reason, .. }) => {
-                self.shared.lose(sequence, &reason);
+                self.shared.mark_unreadable(sequence, &reason);
                 None
             }
             Err(GetError::Unknown | GetError::Retired) => None,
@@ -184,7 +185,7 @@ impl Store {
     }
 }
 
-/// How many of the newest positions are drawn from.
+/// Returns the number of newest positions that batches are drawn from.
 pub(super) fn newest(sampling: &Sampling, ledger: &Ledger) -> u64 {
     sampling
         .window
