@@ -108,7 +108,9 @@ fn expect_page(name: &str, expected: &str) {
 
 #[test]
 fn configuration_reference_is_the_template() {
-    let mut page = String::from("# run.toml\n\nEvery key with its default. `minuet config` prints this file.\n\n```toml\n");
+    let mut page = String::from(
+        "# run.toml\n\nEvery key with its default. `minuet config` prints this file.\n\n```toml\n",
+    );
     page.push_str(&minuet(&["config"]));
     page.push_str("```\n");
     expect_page("run-toml.md", &page);
@@ -151,8 +153,17 @@ fn summary_lists_every_page_once() {
 
 #[test]
 fn links_between_pages_lead_to_files() {
-    let mut pages: Vec<PathBuf> = book_pages().iter().map(|page| root().join("docs").join(page)).collect();
-    for name in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "deploy/README.md"] {
+    let mut pages: Vec<PathBuf> = book_pages()
+        .iter()
+        .map(|page| root().join("docs").join(page))
+        .collect();
+    for name in [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "deploy/README.md",
+    ] {
         pages.push(root().join(name));
     }
     let mut dead = Vec::new();
@@ -163,7 +174,10 @@ fn links_between_pages_lead_to_files() {
                 continue;
             }
             if !page.parent().unwrap().join(path).exists() {
-                dead.push(format!("{}: {target}", page.strip_prefix(root()).unwrap().display()));
+                dead.push(format!(
+                    "{}: {target}",
+                    page.strip_prefix(root()).unwrap().display()
+                ));
             }
         }
     }
@@ -176,7 +190,8 @@ fn paths_in_the_architecture_page_exist() {
     let mut found = 0;
     let mut dead = Vec::new();
     for word in page.split('`').skip(1).step_by(2) {
-        let is_path = word.contains('/') && !word.contains([' ', '<', '*', ':', '=']) && !word.starts_with('/');
+        let is_path =
+            word.contains('/') && !word.contains([' ', '<', '*', ':', '=']) && !word.starts_with('/');
         if is_path {
             found += 1;
             if !root().join(word).exists() {
@@ -185,11 +200,18 @@ fn paths_in_the_architecture_page_exist() {
         }
     }
     assert!(found > 40, "only {found} paths were found in ARCHITECTURE.md");
-    assert!(dead.is_empty(), "ARCHITECTURE.md names paths that do not exist: {dead:#?}");
+    assert!(
+        dead.is_empty(),
+        "ARCHITECTURE.md names paths that do not exist: {dead:#?}"
+    );
 }
 
 #[test]
 fn readme_is_short() {
     let page = fs::read_to_string(root().join("README.md")).unwrap();
-    assert!(page.lines().count() <= 120, "README.md has {} lines", page.lines().count());
+    assert!(
+        page.lines().count() <= 120,
+        "README.md has {} lines",
+        page.lines().count()
+    );
 }

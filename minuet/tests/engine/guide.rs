@@ -20,7 +20,9 @@ const ADDRESS: &str = "127.0.0.1:50051";
 fn example(root: &Path) -> String {
     let page = std::fs::read_to_string(root.join("docs/guide/programs.md")).unwrap();
     let mut blocks = page.split("```python\n").skip(1);
-    let block = blocks.next().expect("docs/guide/programs.md has no block of Python");
+    let block = blocks
+        .next()
+        .expect("docs/guide/programs.md has no block of Python");
     assert!(
         blocks.next().is_none(),
         "docs/guide/programs.md has another block of Python; which one is meant?"
