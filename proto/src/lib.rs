@@ -11,6 +11,7 @@
 //! | [`bounded`] | a codec that limits the number of fields of a message |
 
 pub mod bounded;
+pub mod columns;
 pub mod priors;
 
 /// `minuet.v1`: the evaluation service and the replay store.

@@ -185,12 +185,12 @@ fn a_damaged_game_is_passed_over_reported_and_kept() {
     // Damage that comes later is found when the game is read.
     let path = folder.path().join("0000000000000002.games");
     fs::write(&path, b"something else entirely").unwrap();
-    let (position, _) = spool.next_after(0, None).unwrap();
+    let (position, _) = spool.next_after(None).unwrap();
     assert!(matches!(
         spool.read(position),
         Err(SpoolError::Io { .. } | SpoolError::Damaged { .. })
     ));
-    assert_eq!(spool.next_after(0, None), None);
+    assert_eq!(spool.next_after(None), None);
     assert!(folder.path().join("damaged/0000000000000002.games").exists());
     assert_eq!(spool.size().set_aside, 8192);
     // Somebody looks at them and takes them away.

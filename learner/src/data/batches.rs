@@ -6,7 +6,7 @@
 
 use config::ValueHead;
 use games::{OtherSide, RowLayout, RowSymmetries};
-use proto::v1;
+use proto::{columns::ColumnError, v1};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
@@ -63,16 +63,9 @@ pub enum BatchError {
     /// The thread that packed it ended.
     #[error("packing failed: {0}")]
     Packing(String),
-    /// A field contradicts the others.
-    #[error("{field} has {found} entries, {expected} expected")]
-    Length {
-        /// The field.
-        field: &'static str,
-        /// Entries there are.
-        found: usize,
-        /// Entries there must be.
-        expected: usize,
-    },
+    /// The lengths of the columns do not add up.
+    #[error(transparent)]
+    Length(#[from] ColumnError),
     /// A sample makes no sense.
     #[error("sample {sample} (game {game}, ply {ply}): {reason}")]
     Sample {
@@ -175,17 +168,6 @@ impl Packer {
         }
         Ok(packing.finish())
     }
-}
-
-pub(crate) fn check_length(field: &'static str, found: usize, expected: usize) -> Result<(), BatchError> {
-    if found == expected {
-        return Ok(());
-    }
-    Err(BatchError::Length {
-        field,
-        found,
-        expected,
-    })
 }
 
 fn check_game(batch: &v1::Batch, layout: &RowLayout) -> Result<(), BatchError> {

@@ -4,13 +4,16 @@
 //! ([`games::OtherSide`]), and turned as that is: so convolutions over this board find it where it happens.
 
 use games::{RowForm, RowLayout, RowSymmetries, Symmetry};
-use proto::v1;
+use proto::{
+    columns::{Ragged, SparsePolicies, check_length},
+    v1,
+};
 
 use crate::data::{
-    batches::{BatchError, HostBatch, Packer, check_length},
+    batches::{BatchError, HostBatch, Packer},
     clans::{Choices, ClanPacker},
     outcomes,
-    policies::{Columns, Policies},
+    policies::Policies,
 };
 
 /// A batch that is being packed, sample by sample.
@@ -18,8 +21,9 @@ pub(crate) struct Packing<'a> {
     by: &'a Packer,
     batch: &'a v1::Batch,
     packed: HostBatch,
-    policy: Columns<'a>,
-    replies: Option<Columns<'a>>,
+    rows: Ragged<'a>,
+    policy: SparsePolicies<'a>,
+    replies: Option<SparsePolicies<'a>>,
     clans: Option<ClanPacker>,
     /// For each policy target the sample that it belongs to.
     samples: Vec<usize>,
@@ -34,32 +38,23 @@ impl<'a> Packing<'a> {
     /// [`BatchError::Length`].
     pub(crate) fn new(by: &'a Packer, batch: &'a v1::Batch) -> Result<Self, BatchError> {
         let positions = batch.positions as usize;
-        let row_ends = row_ends(batch, &by.layout)?;
-        check_length(
-            "rows",
-            batch.rows.len(),
-            row_ends.last().copied().unwrap_or_default(),
-        )?;
-        let policy = Columns::new(
-            ["visit_counts", "visit_actions", "visits"],
-            [&batch.visit_counts, &batch.visit_actions, &batch.visits],
-            positions,
-        )?;
+        let rows = batch.row_columns(by.layout.row_len())?;
+        let row_ends = rows.clone().scan(0, |end, row| {
+            *end += row.len();
+            Some(*end)
+        });
+        let policy = batch.policy_columns()?;
         check_length("results", batch.results.len(), positions)?;
         check_length("root_values", batch.root_values.len(), positions)?;
         let replies = match &by.replies {
             None => None,
-            Some(_) => Some(Columns::new(
-                ["reply_counts", "reply_actions", "reply_visits"],
-                [&batch.reply_counts, &batch.reply_actions, &batch.reply_visits],
-                positions,
-            )?),
+            Some(_) => Some(batch.reply_columns()?),
         };
         if by.moves_left {
             check_length("moves_left", batch.moves_left.len(), positions)?;
         }
         let has_clans = matches!(by.layout.form, RowForm::Clan(_));
-        let targets = policy.targets();
+        let targets = policy.entries();
         Ok(Self {
             by,
             batch,
@@ -67,20 +62,21 @@ impl<'a> Packing<'a> {
                 number: batch.number,
                 positions,
                 rows: Vec::with_capacity(batch.rows.len()),
-                row_ends,
+                row_ends: row_ends.collect(),
                 clans: None,
                 policy: Policies::with_capacity(targets),
                 results: Vec::with_capacity(positions),
                 outcomes: by.has_outcomes.then(|| Vec::with_capacity(3 * positions)),
                 replies: replies
                     .as_ref()
-                    .map(|replies| Policies::with_capacity(replies.targets())),
+                    .map(|replies| Policies::with_capacity(replies.entries())),
                 moves_left: by.moves_left.then(|| Vec::with_capacity(positions)),
                 positions_inserted: batch.positions_inserted,
                 inserted: batch.positions_inserted,
                 forgone: 0,
                 window_positions: batch.window_positions,
             },
+            rows,
             policy,
             replies,
             clans: has_clans.then(ClanPacker::default),
@@ -98,7 +94,7 @@ impl<'a> Packing<'a> {
             layout, symmetries, ..
         } = self.by;
         let packed = &mut self.packed;
-        let row = &self.batch.rows[packed.rows.len()..packed.row_ends[sample]];
+        let row = self.rows.next().unwrap_or_default();
         layout.validate(row).map_err(|error| error.to_string())?;
         let symmetry = Symmetry(draw(symmetries.count(row)));
         let row = push_row(&mut packed.rows, row, symmetries, symmetry)?;
@@ -106,7 +102,7 @@ impl<'a> Packing<'a> {
             Some(clans) => Some(clans.push(row).map_err(|error| error.to_string())?),
             None => None,
         };
-        let visited = self.policy.take();
+        let visited = self.policy.next().unwrap_or_default();
         packed.policy.push(visited, |action| {
             let turned = symmetries.turn_action(symmetry, action);
             place(layout, choices.as_ref(), turned)
@@ -121,7 +117,7 @@ impl<'a> Packing<'a> {
                 place(layout, None, turned).map(|place| first + place)
             };
             replies
-                .push(columns.take(), place)
+                .push(columns.next().unwrap_or_default(), place)
                 .map_err(|reason| format!("the reply: {reason}"))?;
         }
         if let Some(moves_left) = &mut packed.moves_left {
@@ -200,18 +196,4 @@ fn place(layout: &RowLayout, choices: Option<&Choices>, action: u32) -> Result<u
             .place(action)
             .ok_or_else(|| format!("action {action} is no move of any of its imps")),
     }
-}
-
-/// Where the rows of a batch end, by what the batch or the layout says of their lengths.
-fn row_ends(batch: &v1::Batch, layout: &RowLayout) -> Result<Vec<usize>, BatchError> {
-    let positions = batch.positions as usize;
-    if let Some(row_len) = layout.row_len() {
-        return Ok((1..=positions).map(|number| number * row_len).collect());
-    }
-    check_length("row_lengths", batch.row_lengths.len(), positions)?;
-    let ends = batch.row_lengths.iter().scan(0_usize, |end, &length| {
-        *end = end.saturating_add(length as usize);
-        Some(*end)
-    });
-    Ok(ends.collect())
 }

@@ -215,7 +215,7 @@ fn a_store_that_sends_no_auxiliary_targets_is_found_out() {
         change(&mut wire);
         let error = packer.pack(&wire).unwrap_err();
         assert!(
-            matches!(error, BatchError::Length { field: found, .. } if found == field),
+            matches!(error, BatchError::Length(found) if found.column == field),
             "{field}: {error}"
         );
     }

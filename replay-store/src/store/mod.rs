@@ -381,7 +381,13 @@ impl Store {
 
     fn decode(&self, sequence: u64) -> Option<Decoded> {
         match self.read(sequence) {
-            Ok(game) => Some(Decoded::new(&game, &self.shared.settings.sampling.surprise)),
+            Ok(game) => match Decoded::new(&game, &self.shared.settings.sampling.surprise) {
+                Ok(decoded) => Some(decoded),
+                Err(error) => {
+                    self.shared.lose(sequence, &error.to_string());
+                    None
+                }
+            },
             Err(GetError::Damaged { reason, .. }) => {
                 self.shared.lose(sequence, &reason);
                 None

@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn stays_within_its_bytes_and_keeps_the_latest() {
-        let game = Arc::new(Decoded::new(&synthetic::game(1, 64), &Surprise::default()));
+        let game = Arc::new(Decoded::new(&synthetic::game(1, 64), &Surprise::default()).unwrap());
         let cache = Cache::new(10 * game.bytes() + 5);
         for sequence in 0..100 {
             cache.insert(sequence, &game);
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn retired_games_leave_nothing_behind() {
-        let game = Arc::new(Decoded::new(&synthetic::game(1, 64), &Surprise::default()));
+        let game = Arc::new(Decoded::new(&synthetic::game(1, 64), &Surprise::default()).unwrap());
         let cache = Cache::new(1 << 30);
         for sequence in 0..10_000 {
             cache.insert(sequence, &game);
