@@ -13,6 +13,7 @@
 pub mod bounded;
 pub mod columns;
 pub mod priors;
+pub mod targets;
 
 /// `minuet.v1`: the evaluation service and the replay store.
 ///

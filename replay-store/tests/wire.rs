@@ -288,6 +288,26 @@ async fn batches_hold_the_games_positions_and_are_determined_by_their_seed() {
         ..sample(50, 6, 7)
     };
     let with_replies = draw(auxiliary).await;
+    let named = SampleRequest {
+        targets: vec!["moves_left".into(), "opponent_policy".into()],
+        ..sample(50, 6, 7)
+    };
+    for (named, fields) in draw(named).await.into_iter().zip(&with_replies) {
+        let [left, replies] = &named.targets[..] else {
+            panic!("{} targets", named.targets.len())
+        };
+        assert_eq!(
+            (left.name.as_str(), replies.name.as_str()),
+            ("moves_left", "opponent_policy")
+        );
+        let counted: Vec<f32> = fields.moves_left.iter().map(|&left| left as f32).collect();
+        assert_eq!(left.numbers, counted);
+        assert_eq!(
+            (&replies.counts, &replies.actions, &replies.visits),
+            (&fields.reply_counts, &fields.reply_actions, &fields.reply_visits)
+        );
+        assert!(named.moves_left.is_empty() && named.reply_counts.is_empty());
+    }
     for (plain, more) in batches.iter().zip(with_replies) {
         check_auxiliary(&more, &games);
         let without = Batch {

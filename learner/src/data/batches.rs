@@ -4,16 +4,12 @@
 //! by a random symmetry of its game (Silver et al., 2018): its row and its policy indices, drawn by the run's seed, the
 //! batch's number and the sample's place, so that a batch that is drawn again is turned alike.
 
-use config::ValueHead;
 use games::{OtherSide, RowLayout, RowSymmetries};
-use proto::{columns::ColumnError, v1};
+use proto::{columns::ColumnError, targets::Target, v1};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use crate::{
-    data::{clans::ClanSamples, packing::Packing, policies::Policies},
-    network::NetworkShape,
-};
+use crate::data::{clans::ClanSamples, packing::Packing, policies::Policies};
 
 /// A batch on the host, every number checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,10 +31,8 @@ pub struct HostBatch {
     pub results: Vec<f32>,
     /// The same as probabilities of a win, a draw and a loss, for networks that tell them apart: `[positions, 3]`.
     pub outcomes: Option<Vec<f32>>,
-    /// The other player's reply, for networks that predict it.
-    pub replies: Option<Policies>,
-    /// Actions left to the game's end, for networks that predict them.
-    pub moves_left: Option<Vec<f32>>,
+    /// Targets of the network's auxiliary heads.
+    pub auxiliary: Vec<(Target, HostTarget)>,
     /// Positions ever inserted into the store when this was drawn, by the store's own count.
     pub positions_inserted: u64,
     /// Positions ever inserted, also into earlier stores of the run: what samples are counted against.
@@ -47,6 +41,32 @@ pub struct HostBatch {
     pub forgone: u64,
     /// Positions in the store's window.
     pub window_positions: u64,
+}
+
+/// A target of all samples of a batch.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HostTarget {
+    /// One number for each sample.
+    Numbers(Vec<f32>),
+    /// Sparse policies. Samples without one do not count in the loss.
+    Policies(Policies),
+}
+
+/// Targets that the heads of a network are trained towards, beside policy and value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeadTargets {
+    /// True if the value head predicts the probabilities of a win, a draw and a loss.
+    pub outcomes: bool,
+    /// Targets of the auxiliary heads.
+    pub auxiliary: Vec<Target>,
+}
+
+impl HostBatch {
+    /// Returns the target of an auxiliary head; `None` if the batch was packed without it.
+    pub fn auxiliary(&self, target: Target) -> Option<&HostTarget> {
+        let found = self.auxiliary.iter().find(|(found, _)| *found == target);
+        found.map(|(_, column)| column)
+    }
 }
 
 /// A batch that cannot be trained on.
@@ -91,8 +111,8 @@ pub struct Packer {
     seed: u64,
     pub(crate) root_value_share: f32,
     pub(crate) has_outcomes: bool,
-    pub(crate) replies: Option<OtherSide>,
-    pub(crate) moves_left: bool,
+    pub(crate) other_side: OtherSide,
+    pub(crate) auxiliary: Vec<Target>,
 }
 
 impl Packer {
@@ -104,8 +124,8 @@ impl Packer {
             seed: seed ^ SYMMETRY_DRAWS,
             root_value_share: 0.0,
             has_outcomes: false,
-            replies: None,
-            moves_left: false,
+            other_side: OtherSide::default(),
+            auxiliary: Vec::new(),
         }
     }
 
@@ -119,31 +139,29 @@ impl Packer {
         }
     }
 
-    /// The same with the targets of this network's heads. `other_side` is that of the rows' representation.
+    /// Adds the targets of a network's heads. `other_side` is that of the rows' representation.
     #[must_use]
-    pub fn for_network(self, shape: &NetworkShape, other_side: &OtherSide) -> Self {
-        let NetworkShape::Tower(tower) = shape else {
-            return self;
-        };
+    pub fn with_targets(self, targets: HeadTargets, other_side: &OtherSide) -> Self {
         Self {
-            has_outcomes: tower.value_head == ValueHead::Wdl,
-            replies: tower.opponent_policy.then(|| other_side.clone()),
-            moves_left: tower.moves_left,
+            has_outcomes: targets.outcomes,
+            auxiliary: targets.auxiliary,
+            other_side: other_side.clone(),
             ..self
         }
     }
 
-    /// Whether it needs what a store sends only when it is asked for it (`SampleRequest.auxiliary`).
+    /// True if the fields of earlier releases (`SampleRequest.auxiliary`) contain a target that is needed. A store of an earlier release
+    /// sends these; a newer one sends named columns.
     pub fn wants_auxiliary(&self) -> bool {
-        self.replies.is_some() || self.moves_left
+        !self.auxiliary.is_empty()
     }
 
-    /// Checks that a batch, or a part of one, is of the run's game.
-    ///
-    /// # Errors
-    /// [`BatchError::Game`].
-    pub fn check_game(&self, batch: &v1::Batch) -> Result<(), BatchError> {
-        check_game(batch, &self.layout)
+    /// Names of the targets that a store is asked for.
+    pub fn target_names(&self) -> Vec<String> {
+        self.auxiliary
+            .iter()
+            .map(|target| target.name().to_owned())
+            .collect()
     }
 
     /// Checks and packs a batch.

@@ -3,14 +3,17 @@
 //! The other player's reply comes as that player saw it. It is put onto the board as the sample's row shows it
 //! ([`games::OtherSide`]), and turned as that is: so convolutions over this board find it where it happens.
 
+use std::borrow::Cow;
+
 use games::{RowForm, RowLayout, RowSymmetries, Symmetry};
 use proto::{
-    columns::{Ragged, SparsePolicies, check_length},
+    columns::{ColumnError, Ragged, SparsePolicies, check_length},
+    targets::{Shape, Target},
     v1,
 };
 
 use crate::data::{
-    batches::{BatchError, HostBatch, Packer},
+    batches::{BatchError, HostBatch, HostTarget, Packer},
     clans::{Choices, ClanPacker},
     outcomes,
     policies::Policies,
@@ -23,12 +26,36 @@ pub(crate) struct Packing<'a> {
     packed: HostBatch,
     rows: Ragged<'a>,
     policy: SparsePolicies<'a>,
-    replies: Option<SparsePolicies<'a>>,
+    /// Parallel to the batch's auxiliary targets.
+    auxiliary: Vec<WireTarget<'a>>,
     clans: Option<ClanPacker>,
     /// For each policy target the sample that it belongs to.
     samples: Vec<usize>,
     /// The least value that a position can have.
     least: f32,
+}
+
+/// A target of a batch as it came over the wire.
+enum WireTarget<'a> {
+    Numbers(Cow<'a, [f32]>),
+    Policies(SparsePolicies<'a>),
+}
+
+impl<'a> WireTarget<'a> {
+    fn new(batch: &'a v1::Batch, target: Target) -> Result<Self, ColumnError> {
+        Ok(match target.shape() {
+            Shape::Number => Self::Numbers(batch.number_target(target)?),
+            Shape::OpponentPolicy => Self::Policies(batch.policy_target(target)?),
+        })
+    }
+
+    /// Returns an empty target with room for all samples.
+    fn room(&self) -> HostTarget {
+        match self {
+            Self::Numbers(numbers) => HostTarget::Numbers(Vec::with_capacity(numbers.len())),
+            Self::Policies(policies) => HostTarget::Policies(Policies::with_capacity(policies.entries())),
+        }
+    }
 }
 
 impl<'a> Packing<'a> {
@@ -46,13 +73,11 @@ impl<'a> Packing<'a> {
         let policy = batch.policy_columns()?;
         check_length("results", batch.results.len(), positions)?;
         check_length("root_values", batch.root_values.len(), positions)?;
-        let replies = match &by.replies {
-            None => None,
-            Some(_) => Some(batch.reply_columns()?),
-        };
-        if by.moves_left {
-            check_length("moves_left", batch.moves_left.len(), positions)?;
-        }
+        let auxiliary = by
+            .auxiliary
+            .iter()
+            .map(|&target| WireTarget::new(batch, target))
+            .collect::<Result<Vec<_>, ColumnError>>()?;
         let has_clans = matches!(by.layout.form, RowForm::Clan(_));
         let targets = policy.entries();
         Ok(Self {
@@ -67,10 +92,12 @@ impl<'a> Packing<'a> {
                 policy: Policies::with_capacity(targets),
                 results: Vec::with_capacity(positions),
                 outcomes: by.has_outcomes.then(|| Vec::with_capacity(3 * positions)),
-                replies: replies
-                    .as_ref()
-                    .map(|replies| Policies::with_capacity(replies.entries())),
-                moves_left: by.moves_left.then(|| Vec::with_capacity(positions)),
+                auxiliary: by
+                    .auxiliary
+                    .iter()
+                    .copied()
+                    .zip(auxiliary.iter().map(WireTarget::room))
+                    .collect(),
                 positions_inserted: batch.positions_inserted,
                 inserted: batch.positions_inserted,
                 forgone: 0,
@@ -78,7 +105,7 @@ impl<'a> Packing<'a> {
             },
             rows,
             policy,
-            replies,
+            auxiliary,
             clans: has_clans.then(ClanPacker::default),
             samples: Vec::with_capacity(targets),
             least: if has_clans { 0.0 } else { -1.0 },
@@ -108,20 +135,23 @@ impl<'a> Packing<'a> {
             place(layout, choices.as_ref(), turned)
         })?;
         self.samples.resize(packed.policy.at.len(), sample);
-        if let (Some(columns), Some(replies), Some(other_side)) =
-            (&mut self.replies, &mut packed.replies, &self.by.replies)
-        {
-            let first = sample * layout.actions as usize;
-            let place = |action| {
-                let turned = symmetries.turn_action(symmetry, other_side.entry(action));
-                place(layout, None, turned).map(|place| first + place)
-            };
-            replies
-                .push(columns.next().unwrap_or_default(), place)
-                .map_err(|reason| format!("the reply: {reason}"))?;
-        }
-        if let Some(moves_left) = &mut packed.moves_left {
-            moves_left.push(self.batch.moves_left[sample] as f32);
+        let first = sample * layout.actions as usize;
+        let place = |action| {
+            let turned = symmetries.turn_action(symmetry, self.by.other_side.entry(action));
+            place(layout, None, turned).map(|place| first + place)
+        };
+        for ((target, packed), column) in packed.auxiliary.iter_mut().zip(&mut self.auxiliary) {
+            match (packed, column) {
+                (HostTarget::Numbers(packed), WireTarget::Numbers(numbers)) => {
+                    packed.extend(numbers.get(sample));
+                }
+                (HostTarget::Policies(packed), WireTarget::Policies(policies)) => packed
+                    .push(policies.next().unwrap_or_default(), place)
+                    .map_err(|reason| format!("{}: {reason}", target.name()))?,
+                // The columns were made from one list of targets.
+                (HostTarget::Numbers(_), WireTarget::Policies(_))
+                | (HostTarget::Policies(_), WireTarget::Numbers(_)) => {}
+            }
         }
         self.push_value(sample, !visited.0.is_empty())
     }
@@ -155,8 +185,10 @@ impl<'a> Packing<'a> {
     pub(crate) fn finish(self) -> HostBatch {
         let mut packed = self.packed;
         packed.policy.finish();
-        if let Some(replies) = &mut packed.replies {
-            replies.finish();
+        for (_, target) in &mut packed.auxiliary {
+            if let HostTarget::Policies(policies) = target {
+                policies.finish();
+            }
         }
         packed.clans = self.clans.map(ClanPacker::finish);
         let width = packed

@@ -2,7 +2,8 @@
 
 use proto::{
     columns::ColumnError,
-    v1::{Batch, Game},
+    targets::Target,
+    v1::{Batch, Game, TargetColumn},
 };
 
 use crate::window::sampler::Surprise;
@@ -182,6 +183,27 @@ impl Decoded {
         self.visit_actions.append(from, to, &mut batch.reply_actions);
         self.visits.append(from, to, &mut batch.reply_visits);
         batch.moves_left.push(self.actions.saturating_sub(found.ply));
+        true
+    }
+
+    /// Appends the targets of a position to their columns, which are parallel to `targets`; `false` if there is no such position.
+    #[must_use]
+    pub fn append_targets(&self, position: u32, targets: &[Target], columns: &mut [TargetColumn]) -> bool {
+        let Some(found) = self.positions.get(position as usize) else {
+            return false;
+        };
+        for (target, column) in targets.iter().zip(columns) {
+            match target {
+                Target::OpponentPolicy => {
+                    let reply = (found.reply > 0).then(|| self.spans(found.reply)).flatten();
+                    let (from, to) = reply.map_or((0, 0), |(_, _, visits)| visits);
+                    column.counts.push((to - from) as u32);
+                    self.visit_actions.append(from, to, &mut column.actions);
+                    self.visits.append(from, to, &mut column.visits);
+                }
+                Target::MovesLeft => column.numbers.push(self.actions.saturating_sub(found.ply) as f32),
+            }
+        }
         true
     }
 
@@ -412,6 +434,17 @@ mod tests {
                 *(if count > 0 { &mut replied } else { &mut alone }) += 1;
             }
             assert_eq!(batch, expected, "game {number}");
+            let mut columns = vec![TargetColumn::default(); 2];
+            for position in 0..decoded.positions() {
+                assert!(decoded.append_targets(position, &Target::ALL, &mut columns));
+            }
+            let [replies, left] = &columns[..] else { panic!() };
+            assert_eq!(
+                (&replies.counts, &replies.actions, &replies.visits),
+                (&batch.reply_counts, &batch.reply_actions, &batch.reply_visits)
+            );
+            let counted: Vec<f32> = batch.moves_left.iter().map(|&left| left as f32).collect();
+            assert_eq!(left.numbers, counted);
             assert!(!decoded.append_auxiliary(decoded.positions(), &mut batch));
         }
         assert!(replied > 500 && alone > 500, "{replied}, {alone}");

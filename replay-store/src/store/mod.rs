@@ -35,7 +35,7 @@ use crate::{
     store::archiver::{Archiver, Archiving},
     store::shared::{Shared, State},
     store::writer::{Command, Deleted, Writer},
-    window::sampler::{self, Measured, Pick, Sampling},
+    window::sampler::{self, Measured, Pick, Sampling, WantedTargets},
     window::uses_bound::Gate,
 };
 
@@ -251,15 +251,21 @@ impl Store {
     /// # Errors
     /// [`SampleError`].
     pub fn batch(&self, seed: u64, number: u64, positions: usize) -> Result<Batch, SampleError> {
-        self.draw(seed, number, positions, false)
+        self.draw(seed, number, positions, &WantedTargets::default())
     }
 
-    /// As [`Store::batch`], with what auxiliary heads are trained towards.
+    /// Draws as [`Store::batch`] does, and adds the targets that are wanted.
     ///
     /// # Errors
     /// [`SampleError`].
-    pub fn auxiliary_batch(&self, seed: u64, number: u64, positions: usize) -> Result<Batch, SampleError> {
-        self.draw(seed, number, positions, true)
+    pub fn batch_with_targets(
+        &self,
+        seed: u64,
+        number: u64,
+        positions: usize,
+        wanted: &WantedTargets,
+    ) -> Result<Batch, SampleError> {
+        self.draw(seed, number, positions, wanted)
     }
 
     /// Draws batch `number` of `seed` to measure a network by: from all of the window, each position as likely as any other, however
@@ -273,7 +279,7 @@ impl Store {
         seed: u64,
         number: u64,
         positions: usize,
-        auxiliary: bool,
+        wanted: &WantedTargets,
     ) -> Result<Batch, SampleError> {
         for _ in 0..REDRAWS {
             if let State::Failed(failure) = &*self.shared.state.borrow() {
@@ -286,7 +292,7 @@ impl Store {
             let Some(games) = self.decoded(&picks) else {
                 continue;
             };
-            let batch = sampler::assemble(&picks, &games, auxiliary).ok_or(SampleError::Unreadable)?;
+            let batch = sampler::assemble(&picks, &games, wanted).ok_or(SampleError::Unreadable)?;
             return Ok(self.labelled(batch, number));
         }
         Err(SampleError::Unreadable)
@@ -302,7 +308,13 @@ impl Store {
         batch
     }
 
-    fn draw(&self, seed: u64, number: u64, positions: usize, auxiliary: bool) -> Result<Batch, SampleError> {
+    fn draw(
+        &self,
+        seed: u64,
+        number: u64,
+        positions: usize,
+        wanted: &WantedTargets,
+    ) -> Result<Batch, SampleError> {
         for _ in 0..REDRAWS {
             if let State::Failed(failure) = &*self.shared.state.borrow() {
                 return Err(failure.clone().into());
@@ -328,7 +340,7 @@ impl Store {
                     pick.position = position;
                 }
             }
-            let Some(batch) = sampler::assemble(&picks, &games, auxiliary) else {
+            let Some(batch) = sampler::assemble(&picks, &games, wanted) else {
                 return Err(SampleError::Unreadable);
             };
             {
