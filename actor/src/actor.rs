@@ -1,8 +1,8 @@
-//! Starts an actor's parts and stops them in order.
+//! Starts the parts of an actor and stops them in order.
 //!
-//! Stopping: the workers stop where they are, and games in progress are dropped (their numbers are not used again);
-//! the streams give the server a moment to finish; every finished game is written to the spool; the
-//! sender has a few seconds to bring the spool to the store, and what remains is sent at the next start.
+//! At shutdown the workers stop at once and drop their games in progress, whose numbers are never used again. The streams give
+//! the inference server a moment to finish its requests. Every finished game is written to the spool. The sender has a few
+//! seconds to send the spool to the replay store; the remaining games are sent after the next start.
 
 use std::{
     num::NonZero,
@@ -47,8 +47,8 @@ use crate::{
 /// Runs the actor that `config` describes until `shutdown`.
 ///
 /// # Errors
-/// A configuration that cannot be played, a spool that cannot be used, an inference server or a store of another kind.
-/// Servers that are away are no error.
+/// [`ActorError`] if the configuration cannot be played, the spool cannot be used, or the address of the inference server or of
+/// the replay store belongs to another kind of server. A server that cannot be reached is not an error: the actor tries again.
 pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
         let name = config.game.name.clone();
@@ -71,86 +71,87 @@ impl catalogue::Visitor for Play {
     }
 }
 
-/// Why an actor cannot go on.
+/// Error: the actor cannot start or cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum ActorError {
-    /// An address in the configuration.
+    /// An address in the configuration is invalid.
     #[error("{key}: {source}")]
     Address {
-        /// Its key.
+        /// Key of the address in the configuration.
         key: &'static str,
-        /// What is wrong with it.
+        /// Reason.
         source: AddressError,
     },
-    /// The configuration.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The spool.
+    /// The spool cannot be opened.
     #[error(transparent)]
     Spool(#[from] SpoolError),
-    /// The actor's identity.
+    /// The actor's identity cannot be read or written.
     #[error(transparent)]
     Naming(#[from] NamingError),
-    /// The game's configuration.
+    /// The game's configuration is invalid.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// The problems' level.
+    /// The file with the level of the problems cannot be used.
     #[error(transparent)]
     Curriculum(#[from] CurriculumError),
-    /// No thread can be started.
+    /// The operating system starts no thread.
     #[error("cannot start a thread: {0}")]
     Thread(#[from] std::io::Error),
-    /// The inference server.
+    /// The inference server refuses the actor's requests.
     #[error(transparent)]
     Evaluator(#[from] EvaluatorError),
-    /// The replay store.
+    /// The replay store refuses the actor's games.
     #[error(transparent)]
     Sender(#[from] SenderError),
-    /// Search and rules.
+    /// The search and the rules of the game contradict each other.
     #[error("self-play contradicts itself: {0}")]
     Play(#[from] SlotError),
-    /// Games that could not be kept.
+    /// Finished games could not be written to the spool.
     #[error(transparent)]
     Lost(#[from] Lost),
-    /// A part of the process has panicked.
+    /// A thread or task has panicked.
     #[error("{0} has panicked")]
     Panicked(&'static str),
 }
 
-/// An actor about to be run. Tests change how patient it is; others want its counters.
+/// An actor that is ready to run. Tests shorten its waiting times and read its counters.
 pub struct Actor {
-    /// The run.
+    /// Configuration of the run.
     pub config: RunConfig,
-    /// What it counts.
+    /// Counters and levels.
     pub metrics: Arc<Metrics>,
-    /// How long it waits for the inference server.
+    /// Waiting times for the inference server.
     pub evaluator_patience: evaluator::Patience,
-    /// How long it waits for the replay store.
+    /// Waiting times for the replay store.
     pub sender_patience: sender::Patience,
 }
 
 impl Actor {
-    /// The actor that `config` describes.
+    /// Returns the actor that `config` describes.
     pub fn new(config: RunConfig) -> Self {
         Self {
             config,
-            metrics: Arc::default(),
+            metrics: Arc::new(Metrics::new()),
             evaluator_patience: evaluator::Patience::default(),
             sender_patience: sender::Patience::default(),
         }
     }
 
-    /// Plays games of `G`, whatever the configuration calls the game, until `shutdown`.
+    /// Plays games of `G` until `shutdown`. The name of the game in the configuration is ignored.
     ///
     /// # Errors
     /// [`ActorError`]
     pub async fn run<G: Game>(self, shutdown: CancellationToken) -> Result<(), ActorError> {
-        let stop = shutdown.child_token();
-        let parts = self.start::<G>(&stop).await?;
-        parts.run(stop).await
+        // A child: the first part that fails stops the other parts, but nothing outside this actor.
+        let shutdown = shutdown.child_token();
+        let parts = self.start::<G>(&shutdown).await?;
+        parts.run(shutdown).await
     }
 
-    async fn start<G: Game>(self, stop: &CancellationToken) -> Result<Parts, ActorError> {
+    async fn start<G: Game>(self, shutdown: &CancellationToken) -> Result<Parts, ActorError> {
         let Self {
             config,
             metrics,
@@ -175,7 +176,7 @@ impl Actor {
         let limit = config.actor.max_spool_mib << 20;
         let (spool, recovered) = Spool::open(config.actor.spool.clone(), limit)?;
         for damage in &recovered.damage {
-            tracing::error!(%damage, "the spool is damaged; what is whole is sent");
+            tracing::error!(%damage, "the spool is damaged; its intact games are sent");
         }
         let spool = Arc::new(spool);
         let naming = Naming::open(&config.actor.spool, &config.actor.name, config.run.seed)?;
@@ -209,41 +210,41 @@ impl Actor {
             games_per_thread: config.actor.games_per_thread,
             rows_per_request: config.actor.rows_per_request,
             requests_in_flight: config.actor.requests_in_flight,
-            trouble: LogThrottle::new(worker::REMINDER),
-            stop: stop.clone(),
+            naming_errors: LogThrottle::new(worker::NAMING_LOG_INTERVAL),
+            shutdown: shutdown.clone(),
         });
 
         let (finished, writer) = start_writer(
             Arc::clone(&spool),
             2 * threads,
             Arc::clone(&metrics),
-            stop.clone(),
+            shutdown.clone(),
         )?;
-        let trouble = Arc::default();
+        let outage = Arc::default();
         let mut tasks = JoinSet::new();
         let mut workers = Vec::with_capacity(threads);
         for number in 0..threads {
-            let (ask, asks) = mpsc::channel(config.actor.requests_in_flight);
-            let (answer, answers) = mpsc::channel(config.actor.requests_in_flight);
+            let (request_sender, requests) = mpsc::channel(config.actor.requests_in_flight);
+            let (evaluation_sender, evaluations) = mpsc::channel(config.actor.requests_in_flight);
             let evaluator = Evaluator {
                 channel: server.clone(),
                 expected: Arc::clone(&expected),
                 versions: Arc::clone(&versions),
                 metrics: Arc::clone(&metrics),
                 patience: evaluator_patience.clone(),
-                asks,
-                answers: answer,
-                shutdown: stop.clone(),
-                trouble: Arc::clone(&trouble),
+                requests,
+                evaluations: evaluation_sender,
+                shutdown: shutdown.clone(),
+                outage: Arc::clone(&outage),
             };
             tasks.spawn(async move { evaluator.run().await.map_err(ActorError::from) });
-            let worker = Worker::new(Arc::clone(&shared), ask, answers, finished.clone());
+            let worker = Worker::new(Arc::clone(&shared), request_sender, evaluations, finished.clone());
             let thread = thread::Builder::new()
                 .name(format!("worker-{number}"))
                 .spawn(move || worker.run())?;
             workers.push(thread);
         }
-        // Only workers hold it now, so the writer ends after them.
+        // Now only the workers hold senders, so the writer ends after the last worker.
         drop(finished);
 
         let drain = CancellationToken::new();
@@ -283,9 +284,9 @@ async fn send_all(sender: Sender, spool: Arc<Spool>) -> Result<(), SenderError> 
     Ok(())
 }
 
-/// What runs.
+/// The running threads and tasks.
 struct Parts {
-    /// One for each worker's stream.
+    /// The streams to the inference server, one for each worker.
     tasks: JoinSet<Result<(), ActorError>>,
     workers: Vec<JoinHandle<Result<(), SlotError>>>,
     writer: JoinHandle<Result<(), Lost>>,
@@ -295,11 +296,11 @@ struct Parts {
     reported: CancellationToken,
 }
 
-/// The first thing that went wrong.
+/// Keeps the first error; later errors are logged.
 #[derive(Default)]
-struct Fault(Mutex<Option<ActorError>>);
+struct FirstError(Mutex<Option<ActorError>>);
 
-impl Fault {
+impl FirstError {
     fn note<T>(&self, result: Result<T, impl Into<ActorError>>) {
         if let Err(error) = result {
             let error = error.into();
@@ -313,8 +314,8 @@ impl Fault {
 }
 
 impl Parts {
-    /// Waits for the end of any part or for `stop`, then stops all of them in order.
-    async fn run(self, stop: CancellationToken) -> Result<(), ActorError> {
+    /// Waits until a part ends or `shutdown` is cancelled, then stops all parts in order.
+    async fn run(self, shutdown: CancellationToken) -> Result<(), ActorError> {
         let Self {
             mut tasks,
             workers,
@@ -324,22 +325,22 @@ impl Parts {
             report,
             reported,
         } = self;
-        let fault = Fault::default();
+        let first_error = FirstError::default();
         let mut sender_ended = false;
         tokio::select! {
-            () = stop.cancelled() => {}
-            // A stream ends by itself only with an error, or after its worker.
+            () = shutdown.cancelled() => {}
+            // A stream ends only with an error or after its worker has ended.
             ended = tasks.join_next() => if let Some(ended) = ended {
-                fault.note(joined(ended, "a stream to the inference server"));
+                first_error.note(joined(ended, "a stream to the inference server"));
             },
             ended = &mut sender => {
                 sender_ended = true;
-                fault.note(joined(ended.map(|sent| sent.map_err(ActorError::from)), "the sender"));
+                first_error.note(joined(ended.map(|sent| sent.map_err(ActorError::from)), "the sender"));
             }
         }
-        stop.cancel();
+        shutdown.cancel();
         while let Some(ended) = tasks.join_next().await {
-            fault.note(joined(ended, "a stream to the inference server"));
+            first_error.note(joined(ended, "a stream to the inference server"));
         }
         let threads = spawn_blocking(move || {
             let worked: Vec<_> = workers.into_iter().map(JoinHandle::join).collect();
@@ -349,23 +350,23 @@ impl Parts {
             Ok((worked, written)) => {
                 for worker in worked {
                     let worked = worker.map_err(|_| ActorError::Panicked("a worker thread"));
-                    fault.note(worked.and_then(|worked| Ok(worked?)));
+                    first_error.note(worked.and_then(|worked| Ok(worked?)));
                 }
                 let written = written.map_err(|_| ActorError::Panicked("the spool's thread"));
-                fault.note(written.and_then(|written| Ok(written?)));
+                first_error.note(written.and_then(|written| Ok(written?)));
             }
-            Err(_) => fault.note::<()>(Err(ActorError::Panicked("the end of the threads"))),
+            Err(_) => first_error.note::<()>(Err(ActorError::Panicked("the end of the threads"))),
         }
         drain.cancel();
         if !sender_ended {
-            fault.note(joined(
+            first_error.note(joined(
                 sender.await.map(|sent| sent.map_err(ActorError::from)),
                 "the sender",
             ));
         }
         reported.cancel();
-        fault.note(report.await.map_err(|_| ActorError::Panicked("the report")));
-        match fault.0.into_inner() {
+        first_error.note(report.await.map_err(|_| ActorError::Panicked("the report")));
+        match first_error.0.into_inner() {
             Some(error) => Err(error),
             None => Ok(()),
         }

@@ -1,22 +1,22 @@
-//! The id of a game: 16 bytes that name it everywhere.
+//! The id of a game: [`GameId`].
 
 use std::fmt;
 
 use search::GameKey;
 use sha2::{Digest as _, Sha256};
 
-/// A game's unique name on the wire.
+/// Unique id of a game, 16 bytes. See [`naming`](crate::play::naming) for its parts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GameId(pub [u8; 16]);
 
 impl GameId {
-    /// The id in the bytes of a message.
+    /// Reads an id from the bytes of a message. `None` unless there are 16 bytes.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
 
-    /// What the game's random draws are keyed by: eight bytes (little-endian) of the id's SHA-256, so that the
-    /// record alone is enough to play the game again.
+    /// The key of the game's random draws: the first eight bytes (little-endian) of the SHA-256 of the id. So the record of a
+    /// game is enough to play the game again.
     pub fn key(&self, run_seed: u64) -> GameKey {
         let digest = Sha256::digest(self.0);
         let mut first = [0; 8];

@@ -23,5 +23,5 @@ pub mod settings;
 pub mod spool;
 
 pub use actor::{Actor, ActorError, run};
-pub use evaluation_cache as cache;
 pub use game_id::GameId;
+pub use network::cache;

@@ -1,42 +1,47 @@
-//! Keeps what would be said again and again to a line now and then, whoever says it.
+//! Limits how often a repeated condition is logged: [`LogThrottle`].
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
-/// One subject, which several threads may have something to say about.
+/// Limits the log lines about one condition, which several threads may notice.
 #[derive(Debug)]
 pub(crate) struct LogThrottle {
     began: Instant,
-    pause_ms: u64,
-    /// Milliseconds since `began` before which nothing more is said; 0: nothing was said yet.
+    interval_ms: u64,
+    /// Milliseconds since `began` before which no other line is allowed. 0: no line was allowed since the last reset.
     quiet_until_ms: AtomicU64,
 }
 
 impl LogThrottle {
-    /// At most one line in each `pause`.
-    pub(crate) fn new(pause: Duration) -> Self {
+    /// Allows one line in each `interval`.
+    pub(crate) fn new(interval: Duration) -> Self {
         Self {
             began: Instant::now(),
-            pause_ms: pause.as_millis() as u64,
+            interval_ms: interval.as_millis() as u64,
             quiet_until_ms: AtomicU64::new(0),
         }
     }
 
-    /// Whether it may be said now; then it is quiet for a while.
+    /// True if the caller may log a line now. The next line is allowed after the interval.
     pub(crate) fn allows(&self) -> bool {
         let now = self.began.elapsed().as_millis() as u64;
         let until = self.quiet_until_ms.load(Ordering::Relaxed);
         until <= now
             && self
                 .quiet_until_ms
-                .compare_exchange(until, now + self.pause_ms, Ordering::Relaxed, Ordering::Relaxed)
+                .compare_exchange(
+                    until,
+                    now + self.interval_ms,
+                    Ordering::Relaxed,
+                    Ordering::Relaxed,
+                )
                 .is_ok()
     }
 
-    /// The matter is settled: whether anything was said about it. The next time is a first one again.
-    pub(crate) fn settle(&self) -> bool {
+    /// Notes that the condition is over, so that its next occurrence is logged at once. True if a line was allowed before.
+    pub(crate) fn reset(&self) -> bool {
         self.quiet_until_ms.load(Ordering::Relaxed) != 0
             && self.quiet_until_ms.swap(0, Ordering::Relaxed) != 0
     }
@@ -47,15 +52,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_speaks_and_is_told_apart_from_silence() {
-        let hush = LogThrottle::new(Duration::from_secs(3600));
-        assert!(!hush.settle());
-        assert!(hush.allows());
-        assert!(!hush.allows());
-        assert!(hush.settle());
-        assert!(!hush.settle());
-        assert!(hush.allows());
-        let talkative = LogThrottle::new(Duration::ZERO);
-        assert!(talkative.allows() && talkative.allows());
+    fn one_line_is_allowed_in_each_interval_and_after_a_reset() {
+        let throttle = LogThrottle::new(Duration::from_secs(3600));
+        assert!(!throttle.reset());
+        assert!(throttle.allows());
+        assert!(!throttle.allows());
+        assert!(throttle.reset());
+        assert!(!throttle.reset());
+        assert!(throttle.allows());
+        let unlimited = LogThrottle::new(Duration::ZERO);
+        assert!(unlimited.allows() && unlimited.allows());
     }
 }

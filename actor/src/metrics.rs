@@ -1,28 +1,36 @@
-//! What an actor has done since it started, counted where it happens and read by the report, the metrics and benchmarks.
+//! The metrics of an actor: counters and levels since its start, for the metrics page, the log and benchmarks.
+//!
+//! The counters are plain atomics, because the log line and the tests read them too; [`Metrics::publish`] copies them to the
+//! metrics page. Distributions go to the page directly.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 
-/// A number that any thread may raise.
+use metrics::Histogram;
+
+/// A counter or level that all threads share.
 #[derive(Debug, Default)]
 pub struct Count(AtomicU64);
 
 impl Count {
-    /// Raises it.
+    /// Adds to the number.
     pub fn add(&self, amount: u64) {
         self.0.fetch_add(amount, Ordering::Relaxed);
     }
 
-    /// Lowers it, where it is a level and no count.
+    /// Subtracts from a level.
     pub fn subtract(&self, amount: u64) {
         self.0.fetch_sub(amount, Ordering::Relaxed);
     }
 
-    /// Sets it, where it is a level and no count.
+    /// Sets a level.
     pub fn set(&self, value: u64) {
         self.0.store(value, Ordering::Relaxed);
     }
 
-    /// What it is now.
+    /// The present number.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -30,20 +38,22 @@ impl Count {
 
 macro_rules! metrics {
     ($($(#[doc = $doc:literal])+ $name:ident: $metric:literal, $kind:ident;)+) => {
-        /// Everything an actor counts. Visits are never given as one number alone: how each was answered stands beside it.
-        #[derive(Debug, Default)]
+        /// The metrics of an actor. Beside the number of visits stands by what each visit was answered.
+        #[derive(Debug)]
         pub struct Metrics {
             $($(#[doc = $doc])+ pub $name: Count,)+
+            request_seconds: Histogram,
+            request_rows: Histogram,
         }
 
-        /// The counts of one moment.
+        /// The numbers of all counters and levels at one time.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
         pub struct Snapshot {
             $($(#[doc = $doc])+ pub $name: u64,)+
         }
 
         impl Snapshot {
-            /// What has been counted since `earlier`; levels (of the spool, of the cache) are the present ones.
+            /// Differences of all counters since `earlier`. Levels are the present ones.
             #[must_use]
             pub fn since(&self, earlier: &Self) -> Self {
                 Self { $($name: metrics!(@since $kind, self.$name, earlier.$name),)+ }
@@ -51,24 +61,32 @@ macro_rules! metrics {
         }
 
         impl Metrics {
-            /// Adds what one game has counted.
+            /// Describes and registers every metric with the recorder that is installed by now, so that all of them are on the
+            /// metrics page from the start.
+            pub fn new() -> Self {
+                $(metrics!(@describe $kind, $metric, concat!($($doc),+).trim());)+
+                let new = Self {
+                    $($name: Count::default(),)+
+                    request_seconds: request_seconds(),
+                    request_rows: request_rows(),
+                };
+                new.publish();
+                new
+            }
+
+            /// Adds the counters of one game.
             pub fn add(&self, counted: &Snapshot) {
                 $(metrics!(@add $kind, self.$name, counted.$name);)+
             }
 
-            /// The counts now.
+            /// Returns the present numbers.
             pub fn snapshot(&self) -> Snapshot {
                 Snapshot { $($name: self.$name.get(),)+ }
             }
 
-            /// Hands the counts to the metrics page.
+            /// Copies all counters and levels to the metrics page.
             pub fn publish(&self) {
                 $(metrics!(@publish $kind, $metric, self.$name.get());)+
-            }
-
-            /// Tells the metrics page what they mean.
-            pub fn describe() {
-                $(metrics!(@describe $kind, $metric, concat!($($doc),+).trim());)+
             }
         }
     };
@@ -84,6 +102,33 @@ macro_rules! metrics {
     (@describe gauge, $metric:literal, $text:expr) => { metrics::describe_gauge!($metric, $text) };
 }
 
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    /// Counts a request of this many rows that was answered after `took`.
+    pub fn request_answered(&self, took: Duration, rows: usize) {
+        self.requests.add(1);
+        self.request_seconds.record(took.as_secs_f64());
+        self.request_rows.record(rows as f64);
+    }
+}
+
+fn request_seconds() -> Histogram {
+    let name = "minuet_actor_request_seconds";
+    metrics::describe_histogram!(name, metrics::Unit::Seconds, "Time from a request to its reply.");
+    metrics::histogram!(name)
+}
+
+fn request_rows() -> Histogram {
+    let name = "minuet_actor_request_rows";
+    metrics::describe_histogram!(name, "Rows of a request.");
+    metrics::histogram!(name)
+}
+
 metrics! {
     /// Traversals of search trees, however they ended.
     visits: "minuet_actor_visits_total", counter;
@@ -91,9 +136,9 @@ metrics! {
     fresh_evaluations: "minuet_actor_fresh_evaluations_total", counter;
     /// Visits answered by the evaluation cache.
     cache_hits: "minuet_actor_cache_hits_total", counter;
-    /// Visits that shared the answer of a row that was being asked already.
+    /// Visits that shared the evaluation of an equal row in flight.
     duplicates_in_flight: "minuet_actor_duplicates_in_flight_total", counter;
-    /// Visits of nodes whose evaluation an earlier search left in the tree.
+    /// Visits of gray nodes, whose evaluation is left from an earlier search.
     gray_visits: "minuet_actor_gray_visits_total", counter;
     /// Visits of positions where the game is over.
     terminal_visits: "minuet_actor_terminal_visits_total", counter;
@@ -101,7 +146,7 @@ metrics! {
     games: "minuet_actor_games_total", counter;
     /// Actions played.
     actions: "minuet_actor_actions_total", counter;
-    /// Games that were ended by the limit of actions.
+    /// Games that ended at the limit of actions.
     games_cut: "minuet_actor_games_cut_total", counter;
     /// Problems that were solved, of games that are about problems.
     problems_solved: "minuet_actor_problems_solved_total", counter;
@@ -113,11 +158,11 @@ metrics! {
     problem_level: "minuet_actor_problem_level", gauge;
     /// Requests answered.
     requests: "minuet_actor_requests_total", counter;
-    /// Requests sent again, for whatever reason.
+    /// Requests sent again for any reason.
     request_retries: "minuet_actor_request_retries_total", counter;
-    /// Replies that made no sense.
+    /// Malformed replies.
     malformed_replies: "minuet_actor_malformed_replies_total", counter;
-    /// Times the stream to the inference server was opened anew.
+    /// Number of times a failed stream to the inference server was opened again.
     reconnects: "minuet_actor_reconnects_total", counter;
     /// Streams to the inference server that are open.
     streams: "minuet_actor_streams", gauge;
@@ -125,20 +170,20 @@ metrics! {
     busy_us: "minuet_actor_worker_busy_seconds_total", seconds;
     /// Time that worker threads waited for evaluations (microseconds here, seconds on the metrics page).
     waiting_us: "minuet_actor_worker_waiting_seconds_total", seconds;
-    /// Games the replay store has acknowledged.
+    /// Games that the replay store has acknowledged.
     games_acknowledged: "minuet_actor_games_acknowledged_total", counter;
-    /// Games the replay store had already.
+    /// Acknowledged games that the replay store had already.
     games_duplicate: "minuet_actor_games_duplicate_total", counter;
-    /// Games the replay store refused for good.
+    /// Games that the replay store refused permanently.
     games_refused: "minuet_actor_games_refused_total", counter;
     /// Games that wait in the spool.
     spool_games: "minuet_actor_spool_games", gauge;
-    /// Bytes of the spool.
+    /// Size of the spool in bytes.
     spool_bytes: "minuet_actor_spool_bytes", gauge;
-    /// 1 while self-play pauses because finished games cannot be kept.
+    /// 1 while self-play pauses because finished games cannot be written to the spool.
     paused: "minuet_actor_paused", gauge;
     /// Evaluations in the cache.
     cache_entries: "minuet_actor_cache_entries", gauge;
-    /// Memory of the cache.
+    /// Memory of the cache in bytes.
     cache_bytes: "minuet_actor_cache_bytes", gauge;
 }

@@ -1,4 +1,4 @@
-//! What the actor says about itself: metrics every second, a line in the log every ten.
+//! Publishes the metrics every second and logs a line about progress every ten seconds.
 
 use std::{
     sync::Arc,
@@ -13,29 +13,28 @@ use crate::{
     spool::Spool,
 };
 
-const PUBLISH: Duration = Duration::from_secs(1);
-const LOG: Duration = Duration::from_secs(10);
+const PUBLISH_INTERVAL: Duration = Duration::from_secs(1);
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Publishes the counters until `stop`, and once more then.
+/// Publishes the metrics until `shutdown`, and once more at the end.
 pub async fn run(
     metrics: Arc<Metrics>,
     cache: Option<Arc<Cache>>,
     spool: Arc<Spool>,
-    stop: CancellationToken,
+    shutdown: CancellationToken,
 ) {
-    Metrics::describe();
     let mut last = (Instant::now(), metrics.snapshot());
-    let mut ticks = tokio::time::interval(PUBLISH);
+    let mut ticks = tokio::time::interval(PUBLISH_INTERVAL);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         let stopped = tokio::select! {
             _ = ticks.tick() => false,
-            () = stop.cancelled() => true,
+            () = shutdown.cancelled() => true,
         };
-        look(&metrics, cache.as_deref(), &spool);
+        measure_levels(&metrics, cache.as_deref(), &spool);
         metrics.publish();
         let passed = last.0.elapsed();
-        if passed >= LOG || stopped {
+        if passed >= LOG_INTERVAL || stopped {
             let now = metrics.snapshot();
             log(&now.since(&last.1), passed);
             last = (Instant::now(), now);
@@ -46,8 +45,8 @@ pub async fn run(
     }
 }
 
-/// Levels are looked at, not counted.
-fn look(metrics: &Metrics, cache: Option<&Cache>, spool: &Spool) {
+/// Sets the levels of the cache and of the spool.
+fn measure_levels(metrics: &Metrics, cache: Option<&Cache>, spool: &Spool) {
     if let Some(cache) = cache {
         let contents = cache.contents();
         metrics.cache_entries.set(contents.entries);
@@ -72,7 +71,7 @@ fn log(counted: &Snapshot, passed: Duration) {
         actions_per_s = rate(counted.actions),
         games = counted.games,
         spool_games = counted.spool_games,
-        // Near 100: this process is the bottleneck. Low: the inference server is.
+        // Share of time in which the threads had work. Near 100: this process is the bottleneck. Low: the inference server is.
         busy_percent = (100.0 * counted.busy_us as f64 / threads_had).round() as u64,
         "self-play"
     );

@@ -1,32 +1,20 @@
-//! Players, matches between them, and what the results say of their strength.
+//! Players, matches between them, and the strength that follows from the results.
 //!
-//! A *player* is whoever can choose an action in a state of a game: a checkpoint that searches, uniform UCT, a random mover, a
-//! UCI engine, a perfect Connect Four solver. Engines, games at the terminal and matches are all built on these.
+//! A *player* chooses an action in a state of a game: a checkpoint that searches, UCT without a network, a random mover, a UCI
+//! engine, or a perfect Connect Four solver. Engines, games at the terminal and matches are built on players.
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
-//! | [`model_name`] | how a person names a network: a file, a checkpoint's folder, a run, a server |
-//! | [`model_file`] | finds and verifies what a name stands for |
-//! | [`network`] | a network that answers: in this process, or through an inference server |
-//! | [`evaluator`] | the leaves of many searches travel together; what is known already is not asked |
-//! | [`players`] | players: their descriptions, opened and ready to choose |
-//! | [`matches`] | games between players, at once, counted in pairs, kept as they end |
-//! | [`statistics`] | what results say of strength |
-//! | [`rating`] | the rating role: new checkpoints against the best one |
+//! | [`players`] | descriptions of players, and players ready to choose |
+//! | [`matches`] | many games at once between players, counted in pairs and saved as they end |
+//! | [`statistics`] | Elo, intervals, sequential tests, and the rating formula ([`bradley_terry`](statistics::bradley_terry)) |
+//! | [`rating`] | the rating role: plays new checkpoints against the best one |
 
-pub mod evaluator;
 pub mod matches;
-pub mod model_file;
-pub mod model_name;
-pub mod network;
 pub mod players;
 pub mod rating;
 pub mod statistics;
 
-pub use evaluator::Evaluator;
-pub use model_file::{ModelError, ModelFile};
-pub use model_name::ModelName;
-pub use network::{LocalNetwork, Network, NetworkError, RemoteNetwork};
 pub use players::{
     Player, PlayerError, Seat,
     spec::{SearchSpec, Spec, SpecError},

@@ -65,7 +65,7 @@ fn is_bad_usage(error: &anyhow::Error) -> bool {
             || cause.is::<::games::catalogue::UnknownGame>()
             || cause.is::<::games::StartError>()
             || cause.is::<arena::SpecError>()
-            || cause.is::<arena::model_name::NoModelName>()
+            || cause.is::<network::name::NoModelName>()
     })
 }
 

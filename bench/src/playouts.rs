@@ -12,21 +12,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use actor::cache::Cache;
 use anyhow::{Context as _, ensure};
-use arena::{
-    Evaluator, ModelFile, ModelName,
-    evaluator::{Counts, Source},
-    network::{NetworkError, local::Opener},
-};
-use config::Provider;
 use games::{Game, catalogue};
-use inference_server::{
-    backend::Backend,
+use network::batched::{BatchedEvaluator, EvaluationCounts, EvaluationSource};
+use network::{
+    ModelFile, ModelName, NetworkError,
+    batch::Batch,
     buckets::Buckets,
+    cache::Cache,
+    client::local::Opener,
     loader::{File, Loader},
     model::Model,
-    runner::Batch,
+    provider::Provider,
 };
 use onnx::Metadata;
 use search::{ApplyError, Counters, GameKey, Search, Settings};
@@ -73,7 +70,7 @@ pub struct Arguments {
     cache: usize,
     /// What runs the network: auto takes the fastest that agrees with f32, as `minuet up` does.
     #[arg(long, default_value = "auto", value_parser = provider::read)]
-    provider: Provider,
+    provider: config::Provider,
     /// Seconds of each measurement.
     #[arg(long, default_value_t = 5.0)]
     seconds: f64,
@@ -149,8 +146,8 @@ impl catalogue::Visitor for Arguments {
     fn visit<G: Game>(self) -> anyhow::Result<Report> {
         let (file, network) = self.network::<G>()?;
         let mut measured = vec![self.measure::<G>(&file, self.provider)?];
-        if measured[0].provider != Backend::Cpu.name() {
-            measured.push(self.measure::<G>(&file, Provider::Cpu)?);
+        if measured[0].provider != Provider::Cpu.name() {
+            measured.push(self.measure::<G>(&file, config::Provider::Cpu)?);
         }
         let default = measured.last().map_or(1.0, |cpu| cpu.plain_per_cpu_second);
         for one in &mut measured {
@@ -199,11 +196,11 @@ impl Arguments {
         Ok((file, format!("random {}x{}", self.blocks, self.filters)))
     }
 
-    fn measure<G: Game>(&self, file: &ModelFile, asked_for: Provider) -> anyhow::Result<Measured> {
+    fn measure<G: Game>(&self, file: &ModelFile, asked_for: config::Provider) -> anyhow::Result<Measured> {
         let largest = self.games * self.leaves as usize;
         let network = Opener::new(Path::new(""), asked_for, 1, largest)?.open(file)?;
-        let name = arena::Network::description(&network).provider.clone();
-        let source = Source::Network {
+        let name = network::Network::description(&network).provider.clone();
+        let source = EvaluationSource::Network {
             network: Arc::new(network),
             cache: Cache::new(self.cache << 20).map(Arc::new),
         };
@@ -299,7 +296,7 @@ fn cpu_seconds() -> anyhow::Result<f64> {
 #[derive(Clone, Copy, Default)]
 struct Totals {
     search: Counters,
-    answers: Counts,
+    answers: EvaluationCounts,
 }
 
 impl Totals {
@@ -313,7 +310,7 @@ impl Totals {
                 terminal_visits: with(self.search.terminal_visits, other.search.terminal_visits),
                 ..Counters::default()
             },
-            answers: Counts {
+            answers: EvaluationCounts {
                 fresh: with(self.answers.fresh, other.answers.fresh),
                 cached: with(self.answers.cached, other.answers.cached),
                 duplicates: with(self.answers.duplicates, other.answers.duplicates),
@@ -341,7 +338,7 @@ struct Slot<G: Game> {
 struct Player<G: Game> {
     settings: Settings,
     slots: Vec<Slot<G>>,
-    evaluator: Evaluator<G>,
+    evaluator: BatchedEvaluator<G>,
     /// Counters of games that are over.
     past: Totals,
     games: u64,
@@ -358,7 +355,7 @@ enum PlayError {
 }
 
 impl<G: Game> Player<G> {
-    fn new(arguments: &Arguments, source: Source) -> anyhow::Result<Self> {
+    fn new(arguments: &Arguments, source: EvaluationSource) -> anyhow::Result<Self> {
         let settings = Settings {
             traversals: arguments.visits,
             leaves: arguments.leaves,
@@ -370,7 +367,7 @@ impl<G: Game> Player<G> {
         let mut player = Self {
             settings,
             slots: Vec::new(),
-            evaluator: Evaluator::new(source, G::encoding(0)?),
+            evaluator: BatchedEvaluator::new(source, G::encoding(0)?),
             past: Totals::default(),
             games: 0,
             moves: 0,
@@ -448,8 +445,8 @@ impl<G: Game> Player<G> {
                 }
                 continue;
             }
-            search.gather(|leaf| evaluator.ask(number, &leaf));
-            evaluator.hand_out_known(|_, leaf, evaluation| search.apply(leaf, evaluation))?;
+            search.gather(|leaf| evaluator.add(number, &leaf));
+            evaluator.take_known(|_, leaf, evaluation| search.apply(leaf, evaluation))?;
             if search.is_waiting() {
                 return Ok(());
             }
@@ -489,13 +486,13 @@ struct Plain {
 }
 
 impl Plain {
-    fn load(game: &str, file: &ModelFile, provider: Provider) -> anyhow::Result<Self> {
-        let environment = onnx_runtime::load(Path::new(""))?;
+    fn load(game: &str, file: &ModelFile, provider: config::Provider) -> anyhow::Result<Self> {
+        let environment = network::runtime::load(Path::new(""))?;
         let loader = Loader::new(
             environment,
             1,
             Buckets::new(&[1], 1),
-            Backend::asked_for(provider),
+            Provider::asked_for(provider),
         )?;
         let model = loader.load(File {
             bytes: &file.bytes,
@@ -581,7 +578,7 @@ mod tests {
             games: 3,
             leaves: 2,
             cache: 1,
-            provider: Provider::Cpu,
+            provider: config::Provider::Cpu,
             seconds: 0.05,
             rounds: 1,
             json: false,

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use evaluation_cache::Contents;
+use crate::batching::queue::Dropped;
 use metrics::{
     Counter, Gauge, Histogram, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge,
     histogram,
 };
+use network::{cache::CacheContents, model::ModelInfo};
 use tonic::Code;
-
-use crate::{model::ModelInfo, queue::Dropped};
 
 /// The codes that requests are refused with.
 const REFUSALS: [Code; 7] = [
@@ -98,7 +97,7 @@ impl Metrics {
     }
 
     /// What the cache holds.
-    pub(crate) fn cache(&self, contents: Contents) {
+    pub(crate) fn cache(&self, contents: CacheContents) {
         self.cache_entries.set(contents.entries as f64);
         self.cache_bytes.set(contents.bytes as f64);
     }

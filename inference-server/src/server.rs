@@ -24,23 +24,30 @@ use tokio_util::sync::CancellationToken;
 use tonic::server::NamedService;
 
 use crate::{
-    backend::{Backend, Settings},
-    batcher::{Batcher, Policy},
-    buckets::Buckets,
-    cache::Evaluations,
-    executor::Executor,
+    batching::{
+        batcher::{Batcher, Policy},
+        cache::Evaluations,
+        executor::Executor,
+        reply,
+    },
     intake::Intake,
     kserve::KserveService,
-    library::{Library, Parts},
-    loader::Loader,
     metrics::Metrics,
-    models::Models,
-    names::{ModelName, is_label},
-    reply,
+    models::{
+        library::{Library, Parts},
+        names::ServedName,
+        source::Source,
+        table::Models,
+    },
     rights::right,
     service::EvaluatorService,
+};
+use network::{
+    buckets::Buckets,
+    loader::Loader,
+    name::is_label,
+    provider::{Provider, Settings},
     sidecar,
-    source::Source,
 };
 
 /// How often it is said what the cache holds.
@@ -162,9 +169,9 @@ pub fn serve(listener: TcpListener, config: RunConfig, shutdown: CancellationTok
 async fn library(config: &RunConfig, metrics: &Arc<Metrics>) -> anyhow::Result<Arc<Library>> {
     let inference = config.inference.clone();
     let loading = tokio::task::spawn_blocking(move || -> anyhow::Result<Loader> {
-        let environment = onnx_runtime::load(&inference.runtime)?;
+        let environment = network::runtime::load(&inference.runtime)?;
         let buckets = Buckets::new(&inference.batch_sizes, inference.max_batch);
-        let asked_for = Backend::asked_for(inference.provider);
+        let asked_for = Provider::asked_for(inference.provider);
         Ok(Loader::new(
             environment,
             Settings::from(&inference),
@@ -177,7 +184,7 @@ async fn library(config: &RunConfig, metrics: &Arc<Metrics>) -> anyhow::Result<A
     let sources = sources(config)?;
     let names: BTreeSet<String> = sources.keys().filter(|name| !name.is_empty()).cloned().collect();
     let default =
-        ModelName::parse(&inference.default_model, |name| names.contains(name)).with_context(|| {
+        ServedName::parse(&inference.default_model, |name| names.contains(name)).with_context(|| {
             let there = names.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
             format!(
                 "inference.default_model: `{}` names no model (sources beside the run's own: {there})",

@@ -9,7 +9,10 @@ use service::listener::Peer;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::{deadline, intake::Intake, job::Asked, refusal::Refusal, stream};
+use crate::{
+    intake::{Intake, deadline, stream},
+    requests::{refusal::Refusal, request::Asked},
+};
 
 /// The service.
 #[derive(Clone, Debug)]

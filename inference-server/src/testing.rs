@@ -7,14 +7,21 @@ use games::{ConstantPlane, PlaneStack, RowForm, RowLayout};
 use tokio::sync::mpsc;
 
 use crate::{
-    batcher::Policy,
+    batching::{batcher::Policy, draft::Draft, job::Job},
+    models::{
+        names::{Pointer, ServedName},
+        slot::Slot,
+        table::Named,
+    },
+    requests::{
+        request::{Asked, ClientId},
+        response::{Reply, ReplyTo},
+    },
+};
+use network::{
+    batch::{Batch, Outputs, RunError, Runner},
     buckets::Buckets,
-    job::{Asked, ClientId, Draft, Job, Reply, ReplyTo},
     model::{Model, ModelInfo},
-    models::Named,
-    names::{ModelName, Pointer},
-    runner::{Batch, Outputs, RunError, Runner},
-    slot::Slot,
 };
 
 /// Rows of three values: two indices into planes 0 and 2, one constant up to 100.
@@ -93,7 +100,7 @@ pub(crate) fn model(version: &str, max_batch: usize) -> Arc<Model> {
         source: String::new(),
         version: version.into(),
         digest: version.into(),
-        id: evaluation_cache::VersionId(version.bytes().map(u32::from).sum()),
+        id: network::cache::VersionId(version.bytes().map(u32::from).sum()),
         step: 0,
         layout: layout(),
         provider: "fake",
@@ -107,8 +114,8 @@ pub(crate) fn model(version: &str, max_batch: usize) -> Arc<Model> {
 }
 
 /// The usual default.
-pub(crate) fn latest() -> ModelName {
-    ModelName {
+pub(crate) fn latest() -> ServedName {
+    ServedName {
         source: String::new(),
         pointer: Pointer::Label("latest".into()),
     }

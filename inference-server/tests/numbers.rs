@@ -11,12 +11,12 @@ use std::path::Path;
 
 use common::{chess_like, file, othello_like, small, tower};
 use games::{Game, RowLayout, paco_sako::PacoSako};
-use inference_server::{
-    backend::Backend,
+use network::{
+    batch::Batch,
     buckets::Buckets,
     loader::{File, LoadError, Loader},
     model::Model,
-    runner::Batch,
+    provider::Provider,
 };
 use onnx::{Input, Metadata, TowerShape, TowerWeights};
 use ort::value::Tensor;
@@ -27,10 +27,10 @@ fn layouts() -> Vec<RowLayout> {
 }
 
 fn environment() -> ort::environment::Environment {
-    onnx_runtime::load(Path::new("")).unwrap()
+    network::runtime::load(Path::new("")).unwrap()
 }
 
-fn load(backend: Backend, file: &[u8], layout: &RowLayout) -> Result<Model, LoadError> {
+fn load(backend: Provider, file: &[u8], layout: &RowLayout) -> Result<Model, LoadError> {
     let loader = Loader::new(environment(), 1, Buckets::new(&[], 64), Some(backend))?;
     loader.load(File {
         bytes: file,
@@ -74,7 +74,7 @@ fn the_graphs_expansion_is_the_layouts_exactly() {
             step: 0,
         };
         let file = onnx::model::build_expansion(&metadata).unwrap();
-        let mut session = Backend::Cpu
+        let mut session = Provider::Cpu
             .load(&environment(), &1.into(), &file, None, None)
             .unwrap();
         for (size, filled) in [(1, 1.0), (7, 0.5), (64, 0.9)] {
@@ -104,7 +104,7 @@ fn a_tower_is_its_plain_evaluation() {
                 ..TowerShape::new(&layout, 2, 12)
             };
             let weights = TowerWeights::random(&layout, &shape, 11);
-            let model = load(Backend::Cpu, &file(&weights, &layout, Input::Rows), &layout).unwrap();
+            let model = load(Provider::Cpu, &file(&weights, &layout, Input::Rows), &layout).unwrap();
             let rows = onnx::random::rows(&layout, 2, 0.8, 5);
             let (logits, values) = run(&model, &rows);
             let planes = expanded(&layout, &rows);
@@ -139,7 +139,7 @@ fn a_dense_model_expanded_on_the_cpu_is_the_same() {
         let weights = tower(&layout, 2);
         let rows = onnx::random::rows(&layout, 5, 0.8, 5);
         let [in_graph, dense] = [Input::Rows, Input::Planes].map(|input| {
-            let model = load(Backend::Cpu, &file(&weights, &layout, input), &layout).unwrap();
+            let model = load(Provider::Cpu, &file(&weights, &layout, input), &layout).unwrap();
             run(&model, &rows)
         });
         assert!(largest_difference(&in_graph.0, &dense.0) < 1e-5);
@@ -152,7 +152,7 @@ fn a_row_alone_is_what_it_is_in_a_batch_of_64() {
     let layout = small();
     let shape = TowerShape::new(&layout, 3, 32);
     let weights = TowerWeights::random(&layout, &shape, 11);
-    let model = load(Backend::Cpu, &file(&weights, &layout, Input::Rows), &layout).unwrap();
+    let model = load(Provider::Cpu, &file(&weights, &layout, Input::Rows), &layout).unwrap();
     let rows = onnx::random::rows(&layout, 64, 0.8, 5);
     let (logits, values) = run(&model, &rows);
     for (number, row) in rows.chunks(layout.row_len().unwrap()).enumerate() {
@@ -171,8 +171,8 @@ fn every_provider_here_agrees_with_f32_within_its_bound() {
     let weights = TowerWeights::random(&layout, &shape, 7);
     let file = file(&weights, &layout, Input::Rows);
     let rows = onnx::random::rows(&layout, 64, 0.8, 9);
-    let truth = run(&load(Backend::Cpu, &file, &layout).unwrap(), &rows);
-    for backend in Backend::ALL {
+    let truth = run(&load(Provider::Cpu, &file, &layout).unwrap(), &rows);
+    for backend in Provider::ALL {
         if let Err(error) = backend.check() {
             // A provider that is not here must be refused, never replaced.
             let refused = load(backend, &file, &layout).unwrap_err().to_string();
@@ -184,7 +184,7 @@ fn every_provider_here_agrees_with_f32_within_its_bound() {
         let of_logits = largest_difference(&truth.0, &logits);
         let of_values = largest_difference(&truth.1, &values);
         println!("{backend}: largest difference of a logit {of_logits}, of a value {of_values}");
-        let bound = if matches!(backend, Backend::Cpu | Backend::OpenvinoF32) {
+        let bound = if matches!(backend, Provider::Cpu | Provider::OpenvinoF32) {
             1e-3
         } else {
             0.5
@@ -208,7 +208,7 @@ fn auto_takes_a_provider_and_sticks_to_it() {
         loader.load(file).unwrap().info.provider
     };
     let first = provider(1);
-    assert!(Backend::ALL.iter().any(|backend| backend.name() == first));
+    assert!(Provider::ALL.iter().any(|backend| backend.name() == first));
     assert_eq!(provider(2), first);
 }
 
@@ -217,7 +217,7 @@ fn what_is_no_such_model_is_refused_with_a_reason() {
     let layout = small();
     let weights = tower(&layout, 1);
     let refused =
-        |bytes: &[u8], layout: &RowLayout| load(Backend::Cpu, bytes, layout).unwrap_err().to_string();
+        |bytes: &[u8], layout: &RowLayout| load(Provider::Cpu, bytes, layout).unwrap_err().to_string();
 
     let good = file(&weights, &layout, Input::Rows);
     assert!(refused(&good[..good.len() / 2], &layout).contains("cpu"));

@@ -1,13 +1,10 @@
 //! The network of a command that thinks itself: by name, in this process or behind an inference server.
 
 use anyhow::Context as _;
-use arena::{
-    ModelName,
-    evaluator::Source,
-    model_file::encoding_of,
-    players::{NetworkOptions, Networks},
-};
+use arena::players::{NetworkOptions, Networks};
 use games::Game;
+use network::batched::EvaluationSource;
+use network::{ModelName, file::encoding_of};
 
 /// The name of a search without a network. Only who asks for it by name gets it.
 const UNIFORM: &str = "uniform";
@@ -16,9 +13,9 @@ const UNIFORM: &str = "uniform";
 ///
 /// # Errors
 /// What is wrong with the name, the file or the server.
-pub fn open<G: Game>(name: &str, options: NetworkOptions) -> anyhow::Result<Source> {
+pub fn open<G: Game>(name: &str, options: NetworkOptions) -> anyhow::Result<EvaluationSource> {
     if name == UNIFORM {
-        return Ok(Source::Uniform);
+        return Ok(EvaluationSource::Uniform);
     }
     let parsed: ModelName = name.parse()?;
     let network = Networks::new(options)
@@ -29,10 +26,10 @@ pub fn open<G: Game>(name: &str, options: NetworkOptions) -> anyhow::Result<Sour
 }
 
 /// A network in a few words.
-pub fn describe(source: &Source) -> String {
+pub fn describe(source: &EvaluationSource) -> String {
     match source {
-        Source::Uniform => "none: every move is as likely as the next".into(),
-        Source::Network { network, .. } => {
+        EvaluationSource::Uniform => "none: every move is as likely as the next".into(),
+        EvaluationSource::Network { network, .. } => {
             let description = network.description();
             format!(
                 "{} (step {}), run by {}",

@@ -1,21 +1,22 @@
-//! `minuet query`: what a network says about one position: its value and its best moves.
+//! `minuet query`: evaluates one position with a network and prints its value and its best moves.
 //!
-//! The position is sent to an inference server (by address, or that of a run that is running); a network that no server
-//! has loaded is asked in this process. Who answered is always said.
+//! The network is asked through an inference server, given by its address or by a run that is running; any other network is
+//! loaded in this process. The output names the network that answered.
 
 use std::{path::Path, sync::atomic::AtomicBool};
 
 use anyhow::{Context as _, bail};
 use arena::{
-    Evaluator, ModelName, Thinker,
-    evaluator::Source,
-    model_file::encoding_of,
-    network::{Description, NetworkError},
-    players::thinker::{Limits, ThinkError},
-    players::{NetworkOptions, Networks},
+    Thinker,
+    players::{
+        NetworkOptions, Networks,
+        thinker::{Limits, ThinkError},
+    },
 };
 use games::Game;
 use launcher::up::addresses::Addresses;
+use network::batched::{BatchedEvaluator, EvaluationSource};
+use network::{Description, ModelName, NetworkError, file::encoding_of};
 use search::{Decision, GameKey, Settings};
 use serde::Serialize;
 use serde_json::Value;
@@ -32,22 +33,22 @@ use crate::{
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Arguments {
-    /// Who is asked: an inference server (http://host:port, http://host:port@latest), a run's folder (its server, while it
+    /// The network: an inference server (http://host:port, http://host:port@latest), a run's folder (its server, while it
     /// runs), a checkpoint's folder or an .onnx file.
     #[arg(value_name = "NETWORK")]
     network: String,
-    /// Moves from the position on, as the game writes them; one argument for each turn ("e2 e4").
+    /// Moves from the position, in the game's notation, one argument for each turn ("e2 e4").
     moves: Vec<String>,
-    /// The position as text (a FEN); the game's usual start without it.
+    /// The position as text (a FEN). [default: the game's usual start]
     #[arg(long, visible_alias = "fen")]
     position: Option<String>,
-    /// How many moves are shown.
+    /// Number of moves shown.
     #[arg(long, default_value_t = 5)]
     top: usize,
-    /// Search with so many visits, instead of asking about this one position only.
+    /// Search with this number of visits instead of evaluating only this position.
     #[arg(long, default_value_t = 0)]
     visits: u32,
-    /// What runs a network in this process: auto, cpu, openvino-f32, openvino-bf16, cuda.
+    /// Execution provider for a network in this process: auto, cpu, openvino-f32, openvino-bf16, cuda.
     #[arg(long, default_value = "auto", value_parser = provider::read)]
     provider: config::Provider,
     /// Print one JSON object.
@@ -63,48 +64,48 @@ const HELP: &str = "Examples:
   minuet query http://127.0.0.1:50051 --fen 'r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1' --json
   minuet query runs/paco-sako 'e2 e4' 'd7 d5' --visits 400";
 
-/// What was answered.
+/// The evaluation of a position, as printed.
 #[derive(Serialize)]
 struct Answer {
     game: &'static str,
     position: String,
-    /// `first` or `second`.
+    /// Player to move: `first` or `second`.
     to_move: &'static str,
-    /// The network's version and training step.
+    /// Version and training step of the network.
     version: String,
     step: u64,
-    /// What ran it.
+    /// Execution provider of the network.
     provider: String,
-    /// The server that was asked; null where it ran in this process.
+    /// Address of the inference server; null if the network ran in this process.
     server: Option<String>,
-    /// The network's value of the position for the player to move, in [-1, 1].
+    /// Value of the position by the network, for the player to move, in [-1, 1].
     value: f32,
-    /// The same after the search; only with visits.
+    /// Value of the position after the search; only with `--visits`.
     #[serde(skip_serializing_if = "Option::is_none")]
     searched_value: Option<f32>,
     visits: u32,
-    /// Legal moves there are.
+    /// Number of legal moves.
     legal: usize,
-    /// The best ones: by prior, or by visits where there was a search.
+    /// The best moves: by prior, or by visits after a search.
     moves: Vec<Move>,
 }
 
 /// One legal move.
 #[derive(Serialize)]
 struct Move {
-    /// As people write it.
+    /// The move in the game's notation.
     text: String,
-    /// As `minuet rules` writes it.
+    /// The move in the notation of `minuet rules`.
     action: Value,
     prior: f32,
     #[serde(skip_serializing_if = "Option::is_none")]
     visits: Option<u32>,
-    /// Mean value of its visits, for the player to move.
+    /// Mean value of the move's visits, for the player to move.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<f32>,
 }
 
-/// Asks, and prints the answer.
+/// Evaluates the position and prints the result.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let name = name_of(&arguments.network)?;
     let mut left = ATTEMPTS;
@@ -123,7 +124,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether the server has gone on to another version between being asked what it has and being asked for that.
+/// True if the server replaced its model between the description and the evaluation.
 fn is_gone(error: &anyhow::Error) -> bool {
     matches!(
         error.downcast_ref(),
@@ -139,7 +140,7 @@ fn ask(name: &ModelName, arguments: &Arguments) -> anyhow::Result<Answer> {
     });
     let network = networks
         .open(name)
-        .with_context(|| format!("the network {name} cannot be asked"))?;
+        .with_context(|| format!("the network {name} cannot be used"))?;
     let description = network.description().clone();
     let game = description.layout.game.clone();
     let asking = Asking {
@@ -154,7 +155,7 @@ fn ask(name: &ModelName, arguments: &Arguments) -> anyhow::Result<Answer> {
     table::visit(&game, asking)?
 }
 
-/// The network that was named; for a run that is running its server.
+/// Resolves the name of a network. A run that is running stands for its inference server.
 fn name_of(text: &str) -> anyhow::Result<ModelName> {
     let text = if is_host_and_port(text) {
         format!("http://{text}")
@@ -181,7 +182,7 @@ fn is_host_and_port(text: &str) -> bool {
 }
 
 struct Asking<'a> {
-    source: Source,
+    source: EvaluationSource,
     description: Description,
     server: Option<String>,
     arguments: &'a Arguments,
@@ -192,7 +193,7 @@ impl TableVisitor for Asking<'_> {
 
     fn visit<T: Table>(self) -> anyhow::Result<Answer> {
         let encoding = encoding_of::<GameAt<T>>(&self.description.layout, &self.description.version)?;
-        // The rules of self-play: those that the network knows.
+        // The rules of self-play, with which the network was trained.
         let mut state = GameAt::<T>::start(&Default::default(), self.arguments.position.as_deref())?;
         for text in &self.arguments.moves {
             let fault = |reason: String| BadUsage(format!("{text}: {reason}"));
@@ -201,7 +202,7 @@ impl TableVisitor for Asking<'_> {
             }
         }
         if let Some(result) = T::result(&state) {
-            bail!("there is nothing to evaluate at {}: {result}", state.position());
+            bail!("the game is over at {}: {result}", state.position());
         }
         let settings = Settings {
             noise: None,
@@ -210,9 +211,9 @@ impl TableVisitor for Asking<'_> {
             ..Settings::default()
         };
         let key = GameKey { run_seed: 0, game: 0 };
-        let evaluator = Evaluator::<GameAt<T>>::new(self.source, encoding);
+        let evaluator = BatchedEvaluator::<GameAt<T>>::new(self.source, encoding);
         let mut thinker = Thinker::new(state, settings, key, evaluator);
-        // One visit is the least a search does; its own evaluation of the position is what is wanted.
+        // A search makes at least one visit; only its evaluation of the position is used.
         thinker.think(
             &Limits::visits(self.arguments.visits.max(1)),
             &AtomicBool::new(false),

@@ -1,4 +1,4 @@
-//! `minuet solve`: a network (or a search without one) draws the grids of an ARC task, or of a problem that is given.
+//! `minuet solve`: draws the grids of an ARC task or of a given problem, by a search with or without a network.
 
 use std::path::PathBuf;
 
@@ -27,16 +27,16 @@ pub struct Arguments {
     #[arg(long, value_name = "JSON", conflicts_with = "task")]
     problem: Option<String>,
     /// The network: a run's folder, a checkpoint's folder, an .onnx file, an inference server (http://host:port), or
-    /// `uniform` for a search without one.
+    /// `uniform` for a search without a network.
     #[arg(long)]
     model: String,
-    /// Traversals for each move.
+    /// Number of visits for each move.
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     visits: u32,
-    /// Moves after which a problem is given up.
+    /// Number of moves after which a problem counts as unsolved.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     moves: u32,
-    /// The seed of the search's draws.
+    /// Seed of the search's random draws.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Print one JSON object for each problem.
@@ -48,13 +48,13 @@ const HELP: &str = r#"Examples:
   minuet solve --task tasks/0ca9ddb6.json --model runs/generator
   minuet solve --problem '{"target":[[0,0,2],[0,2,0],[2,0,0]]}' --model uniform --visits 2000"#;
 
-/// A problem and what it is called.
+/// A problem and its name.
 struct Posed {
     name: String,
     start: GeneratorGame,
 }
 
-/// Solves and prints. Problems that are not solved are no error of the command.
+/// Solves the problems and prints the results. An unsolved problem is not an error.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let posed = problems(&arguments)?;
     let source = solver::open(&arguments.model)?;

@@ -1,8 +1,9 @@
 //! Arguments that cannot be used: the process exits with 2 then, and with 1 where something else went wrong.
 
-use arena::{SpecError, model_name::NoModelName};
+use arena::SpecError;
 use config::ConfigError;
 use games::{StartError, catalogue::UnknownGame};
+use network::name::NoModelName;
 
 pub use launcher::BadUsage;
 

@@ -1,12 +1,12 @@
-//! Is a record what its game, its seed and its model say?
+//! Verifies game records.
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
-//! | [`rules`] | the record against the rules: every move, row, visit and the end; needs no network |
-//! | [`search`](mod@search) | the record against its search, played again with the same network |
+//! | [`rules`] | checks every move, row and visit, and the end, against the rules; needs no network |
+//! | [`search`](mod@search) | repeats the searches of a record with the same network |
 //!
-//! All that is random in a game is keyed by (run seed, game id, ply, purpose), and both the seed and the id are in the
-//! record. So a record that was altered, in whatever field that the game depends on, is found out.
+//! All random draws of a game are keyed by (run seed, game id, ply, purpose), and the record holds the seed and the id. So the
+//! check finds any change to a field on which the game depends.
 
 pub mod rules;
 pub mod search;
@@ -21,14 +21,14 @@ use proto::{
 
 use crate::{GameId, settings::search_settings};
 
-/// What is wrong with a record.
+/// A contradiction in a record.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Problem {
-    /// At which position, counted from 0; none where it concerns the whole game.
+    /// Number of the position, from 0; `None` if the problem concerns the whole game.
     pub ply: Option<usize>,
-    /// The message's field.
+    /// Field of the message.
     pub field: &'static str,
-    /// What was found, and what should be there.
+    /// The value found and the value expected, in words.
     pub problem: String,
 }
 
@@ -41,33 +41,33 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// A record that cannot be played again at all.
+/// Error: a record cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum Unplayable {
-    /// It is of another game.
+    /// The record belongs to another game.
     #[error("the record is of {found}, not of {wanted}")]
     Game {
-        /// The record's game.
+        /// Game of the record.
         found: String,
-        /// The game it was to be checked as.
+        /// Expected game.
         wanted: &'static str,
     },
-    /// Its id is none.
+    /// The id has a wrong length.
     #[error("the id has {0} bytes, 16 are expected")]
     Id(usize),
-    /// Its rules are not those of this build's game.
+    /// This build cannot read the rules.
     #[error("rules_json: {0}")]
     Rules(serde_json::Error),
-    /// Its representation or start position does not exist.
+    /// The representation or the start position does not exist.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The lengths of its columns do not add up.
+    /// The lengths of the columns do not add up.
     #[error(transparent)]
     Columns(#[from] ColumnError),
-    /// Its search settings are not those of this build's search.
+    /// This build cannot read the search settings.
     #[error("search_json: {0}")]
     Search(serde_json::Error),
-    /// A search setting is out of its range.
+    /// A search setting is out of range.
     #[error("search_json: {0}")]
     Settings(#[from] SettingsError),
 }
@@ -117,22 +117,22 @@ impl<G: Game> Premises<G> {
     }
 }
 
-/// One position of a record.
+/// A position of a record.
 #[derive(Clone, Copy, Debug)]
 pub struct Position<'a> {
-    /// Actions played before it.
+    /// Number of actions played before.
     pub ply: usize,
-    /// The action played in it.
+    /// Action played in the position.
     pub action: u32,
-    /// 0 where the first player acted, 1 where the second did.
+    /// Player who acted: 0 for the first, 1 for the second.
     pub mover: u8,
-    /// Its row.
+    /// Row of the position.
     pub row: &'a [u32],
-    /// Policy indices that were visited.
+    /// Policy indices of the visited actions.
     pub visit_actions: &'a [u32],
-    /// Their visits.
+    /// Visits of these actions.
     pub visits: &'a [u32],
-    /// The root's value after the search.
+    /// Value of the root after the search.
     pub root_value: f32,
 }
 

@@ -1,4 +1,4 @@
-//! The record against the rules: every move, row, visit and the end.
+//! Checks a record against the rules of its game: every move, row and visit, and the end.
 
 use games::{Action, Game, Outcome, Symmetry};
 use proto::v1::{self, GameResult};
@@ -7,16 +7,16 @@ use search::Reuse;
 use super::{Position, Premises, Problem, Unplayable, positions};
 use crate::settings::temperature;
 
-/// Problems of one record that are told; more say nothing new.
+/// Largest number of problems reported for one record.
 const MOST: usize = 20;
 
-/// Plays a record's actions and compares everything that follows from them; gives what does not fit.
+/// Replays the actions of a record and returns all contradictions.
 ///
-/// Compared are: who acts, that each action is legal, every number of every row, that visits are of legal actions and no
-/// more than the search may make, that each action is the one that the game's seed draws from the visits, and the end.
+/// The check compares the player to act, the legality of each action, every number of every row, and the end. Visits must be of
+/// legal actions and no more than the search can make. Each action must be the one that the game's seed draws from the visits.
 ///
 /// # Errors
-/// [`Unplayable`] where the record does not say what is needed to begin.
+/// [`Unplayable`] if the record cannot be replayed at all.
 pub fn check<G: Game>(record: &v1::Game) -> Result<Vec<Problem>, Unplayable> {
     let mut replay = Replay {
         premises: Premises::<G>::of(record)?,
@@ -64,11 +64,11 @@ impl<G: Game> Replay<G> {
         }
     }
 
-    /// Checks one position; false where the game cannot be followed any further.
+    /// Checks one position. Returns false if the game cannot be replayed any further.
     fn position(&mut self, state: &G, position: &Position<'_>) -> bool {
         if state.outcome().is_some() {
             self.note("actions", || {
-                "the game is over here, and another action follows".into()
+                "the game is over here, but another action follows".into()
             });
             return false;
         }
@@ -130,7 +130,7 @@ impl<G: Game> Replay<G> {
                 Some(visits) => *visits += count,
                 None => {
                     self.note("visit_actions", || {
-                        format!("policy index {index} is no legal action's")
+                        format!("policy index {index} belongs to no legal action")
                     });
                     return;
                 }
@@ -140,7 +140,7 @@ impl<G: Game> Replay<G> {
         let most = u64::from(self.premises.settings.traversals);
         if self.premises.settings.reuse != Reuse::Keep && total > most {
             self.note("visits", || {
-                format!("{total} visits, the search makes no more than {most}")
+                format!("{total} visits, but the search makes at most {most}")
             });
         }
         let temperature = temperature(&self.premises.config.temperature, position.ply);
@@ -150,7 +150,7 @@ impl<G: Game> Replay<G> {
             self.note("actions", || {
                 let expected = expected.map_or("none".into(), |action| action.to_string());
                 format!(
-                    "action {} was played, the seed draws {expected} from these visits",
+                    "action {} was played, but the seed draws {expected} from these visits",
                     position.action
                 )
             });
@@ -165,7 +165,9 @@ impl<G: Game> Replay<G> {
             None if cut => (undecided::<G>(), "max-actions"),
             None if self.legal.is_empty() => (undecided::<G>(), "no-action"),
             None => {
-                self.note("actions", || "the game goes on where the record ends".into());
+                self.note("actions", || {
+                    "the game is not over at the end of the record".into()
+                });
                 return;
             }
         };
@@ -201,7 +203,7 @@ impl<G: Game> Replay<G> {
     }
 }
 
-/// What a game counts as that its rules have not ended.
+/// Outcome of a game that ended without an outcome by its rules.
 fn undecided<G: Game>() -> Outcome {
     if G::PLAYERS == 1 {
         Outcome::Scored(0.0)

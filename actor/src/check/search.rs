@@ -1,8 +1,8 @@
-//! The record against its search: with the same network, every decision comes out as it was recorded.
+//! Repeats the searches of a record with the same network and compares every decision.
 //!
-//! A search is determined by its settings, the game's key and the evaluations. The evaluations of a game belong to the
-//! version that answered, and a record says at each position which was the newest until then: so a game is followed up to
-//! the position where a second version came in, from where nobody knows who answered what.
+//! The settings, the key of the game and the evaluations determine a search. A record names at each position the newest model
+//! version so far. So a game can be repeated up to the position where a second version appears; from there on the record does not
+//! tell which version made which evaluation.
 
 use games::{Game, MoverValue, Symmetry};
 use proto::v1;
@@ -11,62 +11,61 @@ use search::{Evaluation, LeafId, LeafRequest, Search};
 use super::{Position, Premises, Problem, Unplayable, positions};
 use crate::settings::temperature;
 
-/// Root values may differ by this much: sums of the network's values, in single precision.
+/// Tolerance for root values, which are sums of network values in single precision.
 const VALUE_TOLERANCE: f32 = 1e-5;
 
-/// A leaf as the network is asked about it.
+/// The input of the network for a leaf.
 #[derive(Clone, Debug, Default)]
-pub struct Question {
-    /// The row, in the leaf's symmetry.
+pub struct LeafInput {
+    /// Row in the symmetry of the leaf.
     pub row: Vec<u32>,
     /// Policy indices of the legal actions in that symmetry.
     pub legal: Vec<u32>,
 }
 
-/// What the network says about a leaf.
+/// The output of the network for a leaf.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answer {
-    /// One prior for each legal action, rounded as on the wire (binary16).
+pub struct LeafOutput {
+    /// Prior of each legal action, rounded to half precision as on the wire.
     pub priors: Vec<f32>,
-    /// The value for the player to act.
+    /// Value for the player to act.
     pub value: f32,
 }
 
-/// How far a record could be followed.
+/// Result of repeating the searches of a record.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Followed {
-    /// Positions whose decision came out exactly as recorded: all visits, and the action.
+    /// Number of positions whose decision is exactly as recorded: all visits, and the action.
     pub positions: usize,
-    /// Positions that could have been followed: up to the second model version.
+    /// Number of positions before the second model version.
     pub of: usize,
-    /// The largest difference of a root value.
+    /// Largest difference of a root value.
     pub value_difference: f32,
-    /// The first difference, where there is one.
+    /// First difference, if there is one.
     pub difference: Option<Problem>,
 }
 
-/// Why a search cannot be played again.
+/// Error: the searches of a record cannot be repeated.
 #[derive(Debug, thiserror::Error)]
 pub enum FollowError<E> {
-    /// The record does not say what is needed.
+    /// The record cannot be replayed.
     #[error(transparent)]
     Unplayable(#[from] Unplayable),
-    /// The network did not answer.
-    #[error("the network does not answer: {0}")]
+    /// The network returned no evaluations.
+    #[error("the network returns no evaluations: {0}")]
     Network(E),
-    /// Search and rules contradict the record.
-    #[error("the search cannot go on: {0}")]
+    /// The search refuses an evaluation or an action of the record.
+    #[error("the search cannot continue: {0}")]
     Search(String),
 }
 
-/// Plays a record's searches again, all answers coming from `evaluate`, which is asked about several leaves at once, in the
-/// search's order.
+/// Repeats the searches of a record. `evaluate` computes the outputs for several leaves at once, in their order.
 ///
 /// # Errors
-/// [`FollowError`]
+/// [`FollowError`] if the searches cannot be repeated.
 pub fn follow<G: Game, E>(
     record: &v1::Game,
-    mut evaluate: impl FnMut(&[Question]) -> Result<Vec<Answer>, E>,
+    mut evaluate: impl FnMut(&[LeafInput]) -> Result<Vec<LeafOutput>, E>,
 ) -> Result<Followed, FollowError<E>> {
     let premises = Premises::<G>::of(record)?;
     let first = record.model_of_position.first().copied();
@@ -83,7 +82,7 @@ pub fn follow<G: Game, E>(
         let decision = search.decision();
         let state = search.state();
         let index = |action| state.policy_index(premises.encoding, Symmetry::IDENTITY, action);
-        // As the record is written: a solution that is known stands for all visits.
+        // As in the record, the next action of a known solution stands for all visits.
         let visited: Vec<(u32, u32)> = match decision.solution {
             Some(solution) => vec![(index(solution), decision.visits.iter().sum::<u32>().max(1))],
             None => decision
@@ -97,7 +96,7 @@ pub fn follow<G: Game, E>(
         let difference = (decision.value.get() - position.root_value).abs();
         let chosen = search.choose(temperature(&premises.config.temperature, position.ply));
         let problem = compare(&position, &visited, decision.value, chosen);
-        // NaN is not larger than anything.
+        // A NaN fails the comparison, and the maximum stays as it is.
         if difference > followed.value_difference {
             followed.value_difference = difference;
         }
@@ -167,32 +166,32 @@ fn compare(
 fn decide<G: Game, E>(
     search: &mut Search<G>,
     encoding: G::Encoding,
-    evaluate: &mut impl FnMut(&[Question]) -> Result<Vec<Answer>, E>,
+    evaluate: &mut impl FnMut(&[LeafInput]) -> Result<Vec<LeafOutput>, E>,
 ) -> Result<(), FollowError<E>> {
-    let mut asked: Vec<LeafId> = Vec::new();
-    let mut questions: Vec<Question> = Vec::new();
+    let mut leaves: Vec<LeafId> = Vec::new();
+    let mut inputs: Vec<LeafInput> = Vec::new();
     while !search.is_decided() {
-        asked.clear();
-        questions.clear();
+        leaves.clear();
+        inputs.clear();
         search.gather(|leaf| {
-            asked.push(leaf.id);
-            questions.push(question(&leaf, encoding));
+            leaves.push(leaf.id);
+            inputs.push(input_of(&leaf, encoding));
         });
-        if asked.is_empty() {
+        if leaves.is_empty() {
             continue;
         }
-        let answers = evaluate(&questions).map_err(FollowError::Network)?;
-        if answers.len() != asked.len() {
+        let outputs = evaluate(&inputs).map_err(FollowError::Network)?;
+        if outputs.len() != leaves.len() {
             return Err(FollowError::Search(format!(
-                "{} answers came to {} questions",
-                answers.len(),
-                asked.len()
+                "{} outputs for {} leaves",
+                outputs.len(),
+                leaves.len()
             )));
         }
-        for (&id, answer) in asked.iter().zip(&answers) {
+        for (&id, output) in leaves.iter().zip(&outputs) {
             let evaluation = Evaluation {
-                priors: &answer.priors,
-                value: MoverValue::new(answer.value.clamp(-1.0, 1.0)),
+                priors: &output.priors,
+                value: MoverValue::new(output.value.clamp(-1.0, 1.0)),
             };
             search
                 .apply(id, evaluation)
@@ -202,11 +201,11 @@ fn decide<G: Game, E>(
     Ok(())
 }
 
-fn question<G: Game>(leaf: &LeafRequest<'_, G>, encoding: G::Encoding) -> Question {
+fn input_of<G: Game>(leaf: &LeafRequest<'_, G>, encoding: G::Encoding) -> LeafInput {
     let mut row = Vec::new();
     leaf.state.write_row(encoding, leaf.symmetry, &mut row);
     let legal = leaf.legal.iter();
-    Question {
+    LeafInput {
         row,
         legal: legal
             .map(|&action| leaf.state.policy_index(encoding, leaf.symmetry, action))

@@ -1,22 +1,23 @@
 //! The stream of one worker thread to the inference server.
 //!
-//! Requests of the worker go out as they come; answers go back as they come, matched by id. Evaluation has no
-//! effect on the server, so whatever was in flight when a stream breaks is simply sent again on the next one.
+//! The evaluator sends the worker's requests in order and returns replies as they arrive, matched by id. Evaluation has no
+//! effect on the server, so requests that were in flight when a stream broke are sent again on the next stream.
 //!
-//! A stream stays with the server that it was opened to. So every few seconds a worker ends its stream, once everything on it is
-//! answered, and opens another: servers that joined get their share, and those that got too many streams lose some.
+//! A stream stays with the server that it was opened to. So every few seconds a worker ends its stream, once every request on it
+//! is answered, and opens another. That is how new servers get their share of the load.
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
-//! | [`reply`] | checks an answer against its request and unpacks it |
-//! | [`pending`] | what is in flight: deadlines, attempts |
-//! | [`model`] | is the server's model one for this game and representation? |
-//! | [`verdict`] | which errors pass with time and which never will |
+//! | [`reply`] | checks a reply against its request and decodes it |
+//! | [`pending`] | requests in flight: deadlines and attempts |
+//! | [`model`] | compares the server's model with the game and its representation |
+//! | [`versions`] | model versions, and which of them is current |
+//! | [`retry`] | which errors are worth another attempt |
 
 mod model;
 mod pending;
 mod reply;
-mod verdict;
+mod retry;
 mod versions;
 
 use std::{sync::Arc, time::Duration};
@@ -28,6 +29,8 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, Streaming};
 
+use network::Predictions;
+
 use crate::{log_throttle::LogThrottle, metrics::Metrics};
 
 use pending::{Due, Pending};
@@ -35,48 +38,46 @@ pub use versions::{TooManyVersions, VersionId, Versions};
 
 pub use model::{Expected, WrongModel};
 
-/// A server that asks for more patience than this is not believed.
+/// Longest delay that a server's hint can ask for.
 const LONGEST_HINT: Duration = Duration::from_secs(10);
 
-/// A request that is due while no stream takes it is looked at again after this.
+/// Delay of a request that is due while the current stream takes no more requests.
 const SOON: Duration = Duration::from_millis(10);
 
-/// A request of a worker. Ids ascend.
+/// A request of a worker, with the stamp that orders it among the requests of all workers.
 #[derive(Clone, Debug)]
-pub struct Ask {
-    /// The message; the worker keeps it too, to know what was asked.
+pub struct StampedRequest {
+    /// The message. Ids ascend within a worker. Shared, because the request is kept until it is answered.
     pub request: Arc<EvaluateRequest>,
-    /// Orders requests over all workers, see [`Versions::stamp`].
+    /// Stamp by [`Versions::stamp`].
     pub stamp: u64,
 }
 
-/// The answer to a request, checked.
+/// The evaluations of one request, checked and decoded.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
-    /// The request's id.
+pub struct EvaluatedRequest {
+    /// Id of the request.
     pub id: u64,
-    /// The model that answered.
+    /// Version of the model that evaluated the request.
     pub version: VersionId,
-    /// One value for each position, from its mover's point of view.
-    pub values: Vec<f32>,
-    /// The priors of all positions, back to back, in the request's order.
-    pub priors: Vec<f32>,
+    /// Values and priors of all positions, in the order of the request.
+    pub predictions: Predictions,
 }
 
-/// How long an evaluator waits for what.
+/// Waiting times and attempts of an evaluator.
 #[derive(Clone, Debug)]
 pub struct Patience {
-    /// For the answer to a request; then the stream is taken for dead and opened anew.
+    /// Longest time until a request is answered. After that the stream is closed and opened again.
     pub answer: Duration,
-    /// Before the first new attempt.
+    /// Delay before the first retry.
     pub first_retry: Duration,
-    /// Between attempts at most.
+    /// Longest delay between retries.
     pub longest_retry: Duration,
-    /// Before a stream is replaced by another, at most; half of it at least.
+    /// Longest age of a stream. A stream is replaced at a random age between half of this and all of it.
     pub stream: Duration,
-    /// For outstanding answers when the actor stops.
+    /// Time for outstanding replies at shutdown.
     pub drain: Duration,
-    /// Senseless answers to one request before the actor gives up.
+    /// Number of malformed replies to one request after which the actor gives up.
     pub malformed: u32,
 }
 
@@ -86,7 +87,7 @@ impl Default for Patience {
             answer: Duration::from_secs(30),
             first_retry: Duration::from_millis(50),
             longest_retry: Duration::from_secs(5),
-            // With what the look-up of names takes, new servers are in use within half a minute.
+            // Together with the name look-ups, new servers are in use within half a minute.
             stream: Duration::from_secs(18),
             drain: Duration::from_secs(2),
             malformed: 8,
@@ -94,70 +95,70 @@ impl Default for Patience {
     }
 }
 
-/// Why self-play cannot go on with this inference server. Everything that passes with time is no error.
+/// Error: self-play cannot continue with this inference server. Temporary failures are retried and are not errors.
 #[derive(Debug, thiserror::Error)]
 pub enum EvaluatorError {
-    /// The server has a model of another game, or of other rows.
+    /// The server's model belongs to another game or another representation.
     #[error(transparent)]
     WrongModel(#[from] WrongModel),
-    /// The server says that it will never answer this.
+    /// The server refuses requests of this kind permanently.
     #[error(
         "the inference server refuses this actor's requests ({code:?}: {message}); \
          does its model belong to the same game and options?"
     )]
     Refused {
-        /// The gRPC status.
+        /// Code of the gRPC status.
         code: Code,
-        /// The server's words.
+        /// Message of the gRPC status.
         message: String,
     },
-    /// The same request was answered with nonsense again and again.
-    #[error("the inference server keeps sending answers that make no sense: {0}")]
+    /// Too many replies to the same request were malformed.
+    #[error("the inference server keeps sending malformed replies: {0}")]
     Malformed(String),
-    /// See [`TooManyVersions`].
+    /// More model versions have answered than an actor can number.
     #[error(transparent)]
     Versions(#[from] TooManyVersions),
 }
 
-/// The client's side of one worker's stream.
+/// The client of one worker's stream.
 pub struct Evaluator {
-    /// How to reach the server.
+    /// Connection to the server.
     pub channel: Link,
-    /// What its models must be like.
+    /// Properties that the server's model must have.
     pub expected: Arc<Expected>,
     /// Model versions, shared by all workers.
     pub versions: Arc<Versions>,
-    /// Counters, shared by all workers.
+    /// Metrics, shared by all workers.
     pub metrics: Arc<Metrics>,
-    /// How long to wait.
+    /// Waiting times.
     pub patience: Patience,
-    /// From the worker; when it is closed, the evaluator ends.
-    pub asks: mpsc::Receiver<Ask>,
-    /// To the worker, with room for every request it may have in flight.
-    pub answers: mpsc::Sender<Answer>,
-    /// Ends it as well.
+    /// Requests of the worker. The evaluator ends when this is closed.
+    pub requests: mpsc::Receiver<StampedRequest>,
+    /// Evaluations for the worker. The channel has room for every request that the worker may have in flight.
+    pub evaluations: mpsc::Sender<EvaluatedRequest>,
+    /// Ends the evaluator.
     pub shutdown: CancellationToken,
-    /// What is wrong with the server is said once for all workers.
-    pub trouble: Arc<Trouble>,
+    /// Log throttle for an outage of the server, shared by all workers.
+    pub outage: Arc<OutageLog>,
 }
 
-/// Says that the server does not answer, and that it does again.
+/// Logs that the server does not answer, and later that it answers again, once for all workers.
 #[derive(Debug)]
-pub struct Trouble(LogThrottle);
+pub struct OutageLog(LogThrottle);
 
-impl Default for Trouble {
+impl Default for OutageLog {
     fn default() -> Self {
         Self(LogThrottle::new(Duration::from_secs(10)))
     }
 }
 
-/// Why a stream came to its end.
+/// Reason for the end of a stream.
 enum End {
     /// The worker or the process stops.
     Done,
-    /// Open another.
+    /// The stream failed; another is opened after a delay.
     Broken(Status),
-    /// It was old, and everything on it has been answered: open another.
+    /// The stream was old and every request on it has been answered; another is opened at once.
     Old,
 }
 
@@ -165,7 +166,7 @@ impl Evaluator {
     /// Keeps a stream open until the worker or the process stops.
     ///
     /// # Errors
-    /// [`EvaluatorError`] where waiting does not help.
+    /// [`EvaluatorError`] if another attempt cannot help.
     pub async fn run(self) -> Result<(), EvaluatorError> {
         let patience = &self.patience;
         let backoff = || Backoff::new(patience.first_retry, patience.longest_retry, rand::random());
@@ -189,9 +190,9 @@ struct Connection {
     evaluator: Evaluator,
     client: EvaluatorClient<Link>,
     pending: Pending,
-    /// For requests that the server answered with "later".
+    /// Delays of requests that the server could not evaluate for now.
     retries: Backoff,
-    /// A look at a version that was not known before.
+    /// Running comparison of a new model version with the expected model.
     check: Option<Check>,
 }
 
@@ -204,23 +205,23 @@ impl Connection {
                 End::Old => continue,
                 End::Broken(status) => status,
             };
-            if verdict::is_final(status.code()) {
+            if retry::is_final(status.code()) {
                 return Err(refused(status.code(), status.message()));
             }
-            if !self.evaluator.trouble.0.allows() {
-                // It was said a moment ago.
+            if !self.evaluator.outage.0.allows() {
+                // Logged a moment ago.
             } else if status.code() == Code::NotFound {
                 tracing::warn!(
                     model = self.evaluator.expected.model,
                     reason = status.message(),
-                    "the inference server has no such model yet; self-play begins when it has (the first checkpoint makes \
-                     `latest`, the rating makes `best`)"
+                    "the inference server does not have the model yet; self-play begins when it does (the first checkpoint \
+                     creates `latest`, the rating role creates `best`)"
                 );
             } else {
                 tracing::warn!(
                     code = ?status.code(),
                     reason = status.message(),
-                    "no answers from the inference server, trying again"
+                    "the inference server does not answer, trying again"
                 );
             }
             self.evaluator.metrics.reconnects.add(1);
@@ -230,7 +231,7 @@ impl Connection {
         }
     }
 
-    /// One stream from its opening to its end. Resets `backoff` when it answers.
+    /// Runs one stream from its opening to its end. Resets `backoff` when the server answers.
     async fn stream(&mut self, backoff: &mut Backoff) -> Result<End, EvaluatorError> {
         let shutdown = self.evaluator.shutdown.clone();
         let opened = tokio::select! {
@@ -249,7 +250,7 @@ impl Connection {
         end
     }
 
-    /// Checks the model, opens a stream, and queues what is in flight still.
+    /// Checks the model, opens a stream, and queues the requests that are still in flight.
     async fn open(
         &mut self,
     ) -> Result<Result<(mpsc::Sender<EvaluateRequest>, Streaming<EvaluateReply>), Status>, EvaluatorError>
@@ -263,14 +264,14 @@ impl Connection {
             Ok(checked) => self.evaluator.versions.describe(checked?),
             Err(status) => return Ok(Err(status)),
         }
-        let (requests, outbound) = mpsc::channel(self.evaluator.answers.max_capacity() + 1);
+        let (requests, outbound) = mpsc::channel(self.evaluator.evaluations.max_capacity() + 1);
         let again = self
             .pending
             .restart(Instant::now() + self.evaluator.patience.answer);
-        for ask in again {
+        for pending in again {
             self.evaluator.metrics.request_retries.add(1);
-            // There is room for all of them: a worker has no more in flight than answers fit back.
-            let _ = requests.try_send(EvaluateRequest::clone(&ask.request));
+            // The channel has room for all requests that a worker may have in flight.
+            let _ = requests.try_send(EvaluateRequest::clone(&pending.request));
         }
         let opening = self.client.evaluate_stream(ReceiverStream::new(outbound));
         let replies = match tokio::time::timeout(self.evaluator.patience.answer, opening).await {
@@ -293,10 +294,10 @@ impl Connection {
     ) -> Result<End, EvaluatorError> {
         let shutdown = self.evaluator.shutdown.clone();
         let most = self.evaluator.patience.stream;
-        // Not all workers at once.
+        // Random, so that the workers do not replace their streams at the same time.
         let age = most.mul_f64(rand::random_range(0.5..=1.0));
         let mut is_old = std::pin::pin!(tokio::time::sleep(age));
-        // None once it is old.
+        // `None` once the stream is old.
         let mut requests = Some(requests);
         loop {
             let due = self.pending.next_due();
@@ -318,12 +319,12 @@ impl Connection {
                     Err(status) => return Ok(End::Broken(status)),
                 },
                 () = &mut is_old, if requests.is_some() => requests = None,
-                ask = self.evaluator.asks.recv(), if requests.is_some() => {
-                    let Some(ask) = ask else {
+                request = self.evaluator.requests.recv(), if requests.is_some() => {
+                    let Some(request) = request else {
                         return Ok(End::Done);
                     };
-                    let message = EvaluateRequest::clone(&ask.request);
-                    self.pending.add(ask, Instant::now() + self.evaluator.patience.answer);
+                    let message = EvaluateRequest::clone(&request.request);
+                    self.pending.add(request, Instant::now() + self.evaluator.patience.answer);
                     if !sent(&requests, message).await {
                         return Ok(End::Broken(Status::unavailable("the stream was closed")));
                     }
@@ -333,15 +334,15 @@ impl Connection {
                     Due::TooLate => {
                         return Ok(End::Broken(Status::deadline_exceeded("a request was not answered in time")));
                     }
-                    // It goes on the next stream, which is soon.
+                    // The next stream, which is opened soon, takes the request.
                     Due::SendAgain(id) if requests.is_none() => self.pending.delay(id, Instant::now() + SOON),
                     Due::SendAgain(id) => {
                         let deadline = Instant::now() + self.evaluator.patience.answer;
-                        let Some(ask) = self.pending.send_again(id, deadline) else {
+                        let Some(pending) = self.pending.send_again(id, deadline) else {
                             continue;
                         };
                         self.evaluator.metrics.request_retries.add(1);
-                        let message = EvaluateRequest::clone(&ask.request);
+                        let message = EvaluateRequest::clone(&pending.request);
                         if !sent(&requests, message).await {
                             return Ok(End::Broken(Status::unavailable("the stream was closed")));
                         }
@@ -351,29 +352,32 @@ impl Connection {
         }
     }
 
-    /// Takes one reply. Breaks off when the worker is gone.
+    /// Handles one reply. Returns `Break` when the worker has ended.
     async fn take(&mut self, reply: EvaluateReply) -> Result<std::ops::ControlFlow<()>, EvaluatorError> {
         use std::ops::ControlFlow::{Break, Continue};
         let metrics = Arc::clone(&self.evaluator.metrics);
-        let Some(ask) = self.pending.get(reply.id).cloned() else {
+        let Some(pending) = self.pending.get(reply.id).cloned() else {
             metrics.malformed_replies.add(1);
-            tracing::warn!(id = reply.id, "an answer to nothing that was asked");
+            tracing::warn!(
+                id = reply.id,
+                "the inference server replied to an unknown request"
+            );
             return Ok(Continue(()));
         };
         if let Some(error) = &reply.error {
             let code = Code::from(error.code);
-            if verdict::is_final(code) {
+            if retry::is_final(code) {
                 return Err(refused(code, &error.message));
             }
-            tracing::debug!(?code, message = %error.message, "a request is sent again");
+            tracing::debug!(?code, message = %error.message, "a request failed and is sent again");
             let delay = hinted(self.retries.next_delay(), error.retry_after_ms);
             self.pending.delay(reply.id, Instant::now() + delay);
             return Ok(Continue(()));
         }
-        let mut priors = Vec::with_capacity(ask.request.legal_actions.len());
-        if let Err(malformed) = reply::check(&reply, &ask.request, &mut priors) {
+        let mut priors = Vec::with_capacity(pending.request.legal_actions.len());
+        if let Err(malformed) = reply::check(&reply, &pending.request, &mut priors) {
             metrics.malformed_replies.add(1);
-            tracing::error!(%malformed, version = reply.version, "an answer makes no sense, the request is sent again");
+            tracing::error!(%malformed, version = reply.version, "a reply is malformed, the request is sent again");
             let attempts = self.pending.count_malformed(reply.id);
             if attempts >= self.evaluator.patience.malformed {
                 return Err(EvaluatorError::Malformed(malformed.to_string()));
@@ -383,40 +387,40 @@ impl Connection {
             return Ok(Continue(()));
         }
         self.retries.reset();
-        if self.evaluator.trouble.0.settle() {
-            tracing::info!(version = reply.version, "the inference server answers");
+        if self.evaluator.outage.0.reset() {
+            tracing::info!(version = reply.version, "the inference server answers again");
         }
         let is_new = !self.evaluator.versions.is_known(&reply.version);
-        let version = self.evaluator.versions.answered(&reply.version, ask.stamp)?;
+        let version = self.evaluator.versions.answered(&reply.version, pending.stamp)?;
         if is_new {
-            self.look_at(reply.version.clone());
+            self.check_version(reply.version.clone());
         }
-        metrics.requests.add(1);
         if let Some(took) = self.pending.remove(reply.id) {
-            metrics::histogram!("minuet_actor_request_seconds").record(took.as_secs_f64());
-            metrics::histogram!("minuet_actor_request_rows").record(reply.values.len() as f64);
+            metrics.request_answered(took, reply.values.len());
         }
-        let answer = Answer {
+        let evaluated = EvaluatedRequest {
             id: reply.id,
             version,
-            values: reply.values,
-            priors,
+            predictions: Predictions {
+                values: reply.values,
+                priors,
+            },
         };
-        // There is always room; only a worker that has ended makes this fail.
-        match self.evaluator.answers.send(answer).await {
+        // The channel always has room; sending fails only if the worker has ended.
+        match self.evaluator.evaluations.send(evaluated).await {
             Ok(()) => Ok(Continue(())),
             Err(_) => Ok(Break(())),
         }
     }
 
-    /// A label may have moved on to a model of another game.
-    fn look_at(&mut self, version: String) {
+    /// Starts to compare a new version with the expected model, because a label may have moved to a model of another game.
+    fn check_version(&mut self, version: String) {
         let expected = Arc::clone(&self.evaluator.expected);
         let versions = Arc::clone(&self.evaluator.versions);
         let mut client = self.client.clone();
         let patience = self.evaluator.patience.answer;
         self.check = Some(tokio::spawn(async move {
-            // A server that cannot say is asked again when the next stream is opened.
+            // If the server does not describe the version now, the check when the next stream is opened repeats the request.
             match expected.check(&mut client, version, patience).await {
                 Ok(checked) => checked.map(|model| versions.describe(model)),
                 Err(_) => Ok(()),
@@ -424,7 +428,7 @@ impl Connection {
         }));
     }
 
-    /// Lets the server finish what it has begun.
+    /// Waits a moment for the replies to requests that the server has begun.
     async fn drain(
         &mut self,
         requests: Option<mpsc::Sender<EvaluateRequest>>,
@@ -436,7 +440,7 @@ impl Connection {
     }
 }
 
-/// False where the stream takes no more.
+/// Sends a message; false if the stream takes no more.
 async fn sent(requests: &Option<mpsc::Sender<EvaluateRequest>>, message: EvaluateRequest) -> bool {
     match requests {
         Some(requests) => requests.send(message).await.is_ok(),
@@ -444,8 +448,8 @@ async fn sent(requests: &Option<mpsc::Sender<EvaluateRequest>>, message: Evaluat
     }
 }
 
-/// The server knows best when it has time again, within reason. What is added differs from client to client, so that not all
-/// of them come back at once.
+/// Delay of a retry: the server's hint, at most [`LONGEST_HINT`], plus the random backoff, so that not all clients come back at
+/// the same time.
 fn hinted(backoff: Duration, retry_after_ms: Option<u32>) -> Duration {
     match retry_after_ms {
         Some(hint) => {
@@ -463,7 +467,7 @@ fn refused(code: Code, message: &str) -> EvaluatorError {
     }
 }
 
-/// Completes when the check has; never where there is none.
+/// Completes when the check does. Never completes without a check.
 async fn finished(check: &mut Option<Check>) -> Result<(), WrongModel> {
     match check {
         Some(running) => {

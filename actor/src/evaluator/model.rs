@@ -1,7 +1,7 @@
-//! Is the server's model one for this game and representation?
+//! Compares the server's model with the game and its representation.
 //!
-//! Rows of one game may well be valid rows of another model's layout; what such a model answers looks fine and
-//! is noise. So the layouts are compared, whenever a stream is opened and whenever a new version has answered.
+//! Rows of one game can be valid rows of another model's layout. The replies of such a model would look valid and be noise. So
+//! the layouts are compared whenever a stream is opened and whenever a new version has answered.
 
 use std::time::Duration;
 
@@ -10,29 +10,29 @@ use proto::v1::{DescribeModelRequest, ModelDescription, evaluator_client::Evalua
 use service::connect::Link;
 use tonic::Status;
 
-/// What models must be like.
+/// Properties that the server's model must have.
 #[derive(Clone, Debug)]
 pub struct Expected {
-    /// The label or version that is asked.
+    /// Label or version of the model.
     pub model: String,
-    /// What the rows mean.
+    /// Meaning of the rows.
     pub layout: RowLayout,
 }
 
-/// The server has another model.
+/// Error: the server's model belongs to another game or another representation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the inference server's model {version} is for {theirs}, this actor plays {ours}")]
 pub struct WrongModel {
-    /// The model's version.
+    /// Version of the model.
     pub version: String,
-    /// What it takes.
+    /// Input of the model, in words.
     pub theirs: String,
-    /// What this actor sends.
+    /// Input that this actor sends, in words.
     pub ours: String,
 }
 
 impl Expected {
-    /// What models of a game must be like.
+    /// Returns the properties that a model of game `G` must have to be asked as `model`.
     pub fn of<G: Game>(encoding: G::Encoding, model: &str) -> Self {
         Self {
             model: model.into(),
@@ -40,7 +40,7 @@ impl Expected {
         }
     }
 
-    /// Asks the server for a model's description; the inner result is the verdict.
+    /// Requests the description of a model from the server and compares it. The inner result is that of the comparison.
     pub(super) async fn check(
         &self,
         client: &mut EvaluatorClient<Link>,
@@ -78,7 +78,7 @@ impl Expected {
                 shape(row_length, ours.actions),
             );
         }
-        // A dense model from elsewhere has no layout of its own; the server writes its tensors.
+        // A dense model made by other software has no layout; the server expands the rows for it.
         if model.layout_json.is_empty() {
             return Ok(());
         }

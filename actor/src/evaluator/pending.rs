@@ -1,20 +1,21 @@
-//! Requests in flight: when each must be answered, and which wait to be sent again.
+//! Requests in flight: their deadlines, and the delayed ones that will be sent again.
 
 use std::{collections::HashMap, time::Duration};
 
 use tokio::time::Instant;
 
-use super::Ask;
+use super::StampedRequest;
 
-/// What is to be done at a given moment.
+/// The action that is due next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
-    /// A request was not answered in time.
+    /// A request was not answered before its deadline.
     TooLate,
-    /// A request that was put off is to be sent again.
+    /// The delayed request with this id is to be sent again.
     SendAgain(u64),
 }
 
+/// The requests of one worker that are not answered yet, by id.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     requests: HashMap<u64, Waiting>,
@@ -22,45 +23,46 @@ pub(super) struct Pending {
 
 #[derive(Debug)]
 struct Waiting {
-    ask: Ask,
-    asked: Instant,
-    /// When it must be answered, or sent again if it was put off.
+    request: StampedRequest,
+    added: Instant,
+    /// Deadline for the reply, or, for a delayed request, the time of the next attempt.
     at: Instant,
-    is_put_off: bool,
+    is_delayed: bool,
+    /// Number of malformed replies.
     malformed: u32,
 }
 
 impl Pending {
-    pub(super) fn add(&mut self, ask: Ask, deadline: Instant) {
+    pub(super) fn add(&mut self, request: StampedRequest, deadline: Instant) {
         let waiting = Waiting {
-            asked: Instant::now(),
+            added: Instant::now(),
             at: deadline,
-            is_put_off: false,
+            is_delayed: false,
             malformed: 0,
-            ask,
+            request,
         };
-        self.requests.insert(waiting.ask.request.id, waiting);
+        self.requests.insert(waiting.request.request.id, waiting);
     }
 
-    pub(super) fn get(&self, id: u64) -> Option<&Ask> {
-        self.requests.get(&id).map(|waiting| &waiting.ask)
+    pub(super) fn get(&self, id: u64) -> Option<&StampedRequest> {
+        self.requests.get(&id).map(|waiting| &waiting.request)
     }
 
-    /// The request is answered; how long that took.
+    /// Removes an answered request and returns the time since it was added.
     pub(super) fn remove(&mut self, id: u64) -> Option<Duration> {
         let waiting = self.requests.remove(&id)?;
-        Some(waiting.asked.elapsed())
+        Some(waiting.added.elapsed())
     }
 
-    /// Puts a request off until a later moment.
+    /// Delays the next attempt of a request.
     pub(super) fn delay(&mut self, id: u64, until: Instant) {
         if let Some(waiting) = self.requests.get_mut(&id) {
             waiting.at = until;
-            waiting.is_put_off = true;
+            waiting.is_delayed = true;
         }
     }
 
-    /// How many answers to this request made no sense, this one included.
+    /// Counts a malformed reply to a request and returns their number.
     pub(super) fn count_malformed(&mut self, id: u64) -> u32 {
         self.requests.get_mut(&id).map_or(0, |waiting| {
             waiting.malformed += 1;
@@ -68,33 +70,33 @@ impl Pending {
         })
     }
 
-    /// A request that was put off is in flight again.
-    pub(super) fn send_again(&mut self, id: u64, deadline: Instant) -> Option<&Ask> {
+    /// Returns a delayed request, which is in flight again from now on.
+    pub(super) fn send_again(&mut self, id: u64, deadline: Instant) -> Option<&StampedRequest> {
         let waiting = self.requests.get_mut(&id)?;
         waiting.at = deadline;
-        waiting.is_put_off = false;
-        Some(&waiting.ask)
+        waiting.is_delayed = false;
+        Some(&waiting.request)
     }
 
-    /// A new stream begins: what was on its way is in flight again, in the order in which it was asked. What was put off still is.
-    pub(super) fn restart(&mut self, deadline: Instant) -> Vec<Ask> {
-        let mut asks: Vec<Ask> = self
+    /// Returns the requests to send on a new stream: all but the delayed ones, in ascending order of their ids.
+    pub(super) fn restart(&mut self, deadline: Instant) -> Vec<StampedRequest> {
+        let mut requests: Vec<StampedRequest> = self
             .requests
             .values_mut()
-            .filter(|waiting| !waiting.is_put_off)
+            .filter(|waiting| !waiting.is_delayed)
             .map(|waiting| {
                 waiting.at = deadline;
-                waiting.ask.clone()
+                waiting.request.clone()
             })
             .collect();
-        asks.sort_by_key(|ask| ask.request.id);
-        asks
+        requests.sort_by_key(|request| request.request.id);
+        requests
     }
 
-    /// What is to be done next, and when. Few requests are in flight, so looking at all is fine.
+    /// Returns the next action and its time. Few requests are in flight, so a linear search is fast enough.
     pub(super) fn next_due(&self) -> Option<(Instant, Due)> {
         let (&id, first) = self.requests.iter().min_by_key(|(_, waiting)| waiting.at)?;
-        let due = if first.is_put_off {
+        let due = if first.is_delayed {
             Due::SendAgain(id)
         } else {
             Due::TooLate
@@ -111,25 +113,25 @@ mod tests {
 
     use super::*;
 
-    fn ask(id: u64) -> Ask {
+    fn stamped(id: u64) -> StampedRequest {
         let request = EvaluateRequest {
             id,
             ..Default::default()
         };
-        Ask {
+        StampedRequest {
             request: Arc::new(request),
             stamp: id,
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_earliest_moment_decides_what_is_due() {
+    async fn the_earliest_time_decides_what_is_due() {
         let now = Instant::now();
         let after = |seconds| now + Duration::from_secs(seconds);
         let mut pending = Pending::default();
         assert_eq!(pending.next_due(), None);
         for id in 1..=3 {
-            pending.add(ask(id), after(30 + id));
+            pending.add(stamped(id), after(30 + id));
         }
         assert_eq!(pending.next_due(), Some((after(31), Due::TooLate)));
         pending.delay(2, after(5));
@@ -141,7 +143,10 @@ mod tests {
         tokio::time::advance(Duration::from_secs(2)).await;
         assert_eq!(pending.remove(1), Some(Duration::from_secs(2)));
         let again = pending.restart(after(60));
-        assert_eq!(again.iter().map(|ask| ask.request.id).collect::<Vec<_>>(), [2]);
+        assert_eq!(
+            again.iter().map(|request| request.request.id).collect::<Vec<_>>(),
+            [2]
+        );
         assert_eq!(pending.next_due(), Some((after(50), Due::SendAgain(3))));
         pending.send_again(3, after(70));
         assert_eq!(pending.next_due(), Some((after(60), Due::TooLate)));

@@ -1,16 +1,16 @@
-//! Checks an answer against its request and unpacks it. Nothing that comes from outside reaches a search unchecked.
+//! Checks a reply against its request and decodes the priors. No data from outside reaches a search unchecked.
 
 use proto::{
     priors::{self, PriorsError},
     v1::{EvaluateReply, EvaluateRequest},
 };
 
-/// Priors are half-precision numbers, so their sum is 1 but for rounding.
+/// Tolerance for the sum of priors, which are half-precision numbers.
 const SUM_TOLERANCE: f32 = 0.01;
-/// A value is the hyperbolic tangent of something, but may have been rounded.
+/// Tolerance for values beyond [-1, 1], caused by rounding.
 const VALUE_TOLERANCE: f32 = 1e-3;
 
-/// Why an answer makes no sense.
+/// Error: a reply does not fit its request.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(super) enum Malformed {
     #[error("{found} values for {expected} positions")]
@@ -23,11 +23,11 @@ pub(super) enum Malformed {
     Prior { position: usize, prior: f32 },
     #[error("the priors of position {position} add up to {sum}")]
     Sum { position: usize, sum: f32 },
-    #[error("it does not say which model answered")]
+    #[error("the reply names no model version")]
     Version,
 }
 
-/// Appends the priors of all positions to `priors`; what it holds after an error means nothing.
+/// Checks a reply and appends the priors of all positions to `priors`. The content of `priors` after an error is unspecified.
 pub(super) fn check(
     reply: &EvaluateReply,
     request: &EvaluateRequest,
@@ -52,7 +52,7 @@ pub(super) fn check(
     for (position, &count) in request.legal_counts.iter().enumerate() {
         let (own, others) = rest.split_at(count as usize);
         rest = others;
-        // NaN lies in no range.
+        // The range also excludes NaN.
         if let Some(&prior) = own.iter().find(|prior| !(0.0..).contains(*prior)) {
             return Err(Malformed::Prior { position, prior });
         }
@@ -94,13 +94,13 @@ mod tests {
     }
 
     #[test]
-    fn unpacks_what_makes_sense() {
+    fn a_valid_reply_is_decoded() {
         let good = reply(&[-1.0, 0.25], &[1.0, 0.75, 0.25]);
         assert_eq!(check_reply(&good), Ok(vec![1.0, 0.75, 0.25]));
     }
 
     #[test]
-    fn names_what_makes_none() {
+    fn a_malformed_reply_is_refused_with_its_reason() {
         let wrong = |values: &[f32], given: &[f32]| check_reply(&reply(values, given)).unwrap_err();
         let good = [1.0, 0.75, 0.25];
         assert_eq!(

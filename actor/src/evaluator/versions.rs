@@ -1,4 +1,4 @@
-//! Model versions by small numbers, and which of them answers now.
+//! Numbers the model versions that have answered, and knows which of them is current.
 
 use std::sync::{
     Arc,
@@ -8,22 +8,22 @@ use std::sync::{
 use parking_lot::RwLock;
 use proto::v1::ModelDescription;
 
-/// Later versions were seen first later.
-pub use evaluation_cache::VersionId;
+/// A version that was seen later has a larger id.
+pub use network::cache::VersionId;
 
 const ID_BITS: u32 = 24;
 const NONE: u64 = 0;
 
-/// More versions than an actor can tell apart.
+/// Error: the inference server has answered with more versions than an actor can number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("more than 2^24 model versions were seen; something is wrong with the inference server")]
 pub struct TooManyVersions;
 
-/// Every version that has answered in this process, shared by its threads.
+/// The versions that have answered in this process, shared by its threads.
 #[derive(Debug, Default)]
 pub struct Versions {
     names: RwLock<Vec<Arc<str>>>,
-    /// What runs each version, in the order of `names`, as far as the server has said.
+    /// Execution provider of each version, in the order of `names`; empty if the server has not described the version.
     providers: RwLock<Vec<String>>,
     requests: AtomicU64,
     /// `request stamp << 24 | (id + 1)`: the version that answered the latest request, 0 for none.
@@ -31,15 +31,15 @@ pub struct Versions {
 }
 
 impl Versions {
-    /// A stamp for a request that is about to be sent; stamps ascend over all threads.
+    /// Returns a stamp for a request that is about to be sent. Stamps ascend over all threads.
     pub fn stamp(&self) -> u64 {
         self.requests.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Notes that `name` answered the request with this stamp.
+    /// Notes that version `name` answered the request with this stamp, and returns the version's id.
     ///
-    /// The current version is the one that answered the *latest* request, not the one whose answer came last:
-    /// a late answer of the old model does not bring it back, and a label that is rolled back does.
+    /// The current version is the one that answered the request with the *largest stamp*, not the one whose reply arrived last:
+    /// a late reply of an old model does not make the old model current, but a label that is moved back does.
     ///
     /// # Errors
     /// [`TooManyVersions`]
@@ -50,7 +50,7 @@ impl Versions {
         Ok(id)
     }
 
-    /// The version that evaluations in the cache must be of to answer.
+    /// The current version: the cache answers only with evaluations of this version. `None` before the first reply.
     pub fn current(&self) -> Option<VersionId> {
         match self.current.load(Ordering::Relaxed) {
             NONE => None,
@@ -64,7 +64,8 @@ impl Versions {
         names.get(id.0 as usize).cloned().unwrap_or_default()
     }
 
-    /// Notes what runs a version. One that has not answered yet is described again when it does.
+    /// Notes the execution provider of a version. A version that has not answered yet is ignored: it is described again when it
+    /// answers.
     pub fn describe(&self, model: ModelDescription) {
         let find = |names: &[Arc<str>]| names.iter().rposition(|known| **known == *model.version);
         let at = find(&self.names.read());
@@ -79,13 +80,13 @@ impl Versions {
         }
     }
 
-    /// What runs the version; empty where the server has not said.
+    /// The execution provider of a version; empty if the server has not described the version.
     pub fn provider(&self, id: VersionId) -> String {
         let providers = self.providers.read();
         providers.get(id.0 as usize).cloned().unwrap_or_default()
     }
 
-    /// Whether the version has answered before.
+    /// True if the version has answered before.
     pub fn is_known(&self, name: &str) -> bool {
         self.names.read().iter().any(|known| **known == *name)
     }
@@ -96,7 +97,7 @@ impl Versions {
             return Ok(VersionId(at as u32));
         }
         let mut names = self.names.write();
-        // Another thread may have been faster.
+        // Another thread may have added the name between the two locks.
         if let Some(at) = find(&names) {
             return Ok(VersionId(at as u32));
         }
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_latest_request_says_which_version_is_current() {
+    fn the_version_that_answered_the_latest_request_is_current() {
         let versions = Versions::default();
         assert_eq!(versions.current(), None);
         let stamps: Vec<u64> = (0..4).map(|_| versions.stamp()).collect();
@@ -122,7 +123,7 @@ mod tests {
         let new = versions.answered("new", stamps[2]).unwrap();
         assert!(new > old);
         assert_eq!(versions.answered("old", stamps[1]), Ok(old));
-        assert_eq!(versions.current(), Some(new), "a late answer changes nothing");
+        assert_eq!(versions.current(), Some(new), "a late reply changes nothing");
         assert_eq!(versions.answered("old", stamps[3]), Ok(old));
         assert_eq!(versions.current(), Some(old), "a label was rolled back");
         assert_eq!(&*versions.name(new), "new");

@@ -1,7 +1,7 @@
-//! The curriculum of games that are about problems: how hard the next one is, and when that is raised.
+//! The curriculum of games that are about problems: draws the next problem and raises the level of difficulty.
 //!
-//! The level is the actor's own, kept in its spool folder, so that a restart goes on where it was. It is raised when
-//! the share of solved problems among the last ones of the level reaches a threshold; they are counted anew then.
+//! Each actor has a level of its own, kept in its spool folder, so that it survives a restart. The level is raised when the share
+//! of solved problems among the last ones of the level reaches a threshold. Counting starts again with the new level.
 
 use std::{
     collections::VecDeque,
@@ -30,7 +30,7 @@ pub struct Curriculum {
 #[derive(Debug)]
 struct State {
     level: u32,
-    /// The last problems of the level: solved or not.
+    /// Results of the last problems of the level: true if solved.
     results: VecDeque<bool>,
 }
 
@@ -40,18 +40,18 @@ struct Kept {
     level: u32,
 }
 
-/// What the next game is.
+/// The next game.
 #[derive(Debug)]
 pub enum Next<G> {
-    /// It is played from the game's usual start.
+    /// A game from the usual start.
     Usual,
-    /// It is played: a problem of this level.
+    /// A problem of this level, to be played.
     Problem(G, u32),
-    /// It is not played: a problem with its solution.
+    /// A problem with its solution, to be recorded without being played.
     Known(Drawn<G>),
 }
 
-/// The curriculum's file cannot be used.
+/// Error: the file of the curriculum cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot use the curriculum in {path}: {source}")]
 pub struct CurriculumError {
@@ -60,10 +60,10 @@ pub struct CurriculumError {
 }
 
 impl Curriculum {
-    /// Goes on with the level kept in `folder`, or begins with the configured one. `levels` is the game's own highest.
+    /// Continues with the level saved in `folder`, or begins with the configured level. `levels` is the highest level of the game.
     ///
     /// # Errors
-    /// [`CurriculumError`] where there is a file that cannot be read.
+    /// [`CurriculumError`] if the file exists and cannot be read.
     pub fn open(folder: &Path, config: &ProblemsConfig, levels: u32) -> Result<Self, CurriculumError> {
         let path = folder.join(FILE);
         let fault = |source| CurriculumError {
@@ -76,7 +76,7 @@ impl Curriculum {
         let level = match fs::read(&path) {
             Ok(bytes) => {
                 let kept: Kept = serde_json::from_slice(&bytes).map_err(|error| fault(error.into()))?;
-                // The configured level may have been raised by hand since.
+                // The configuration may have been changed since the level was saved.
                 kept.level.clamp(config.level, config.max_level)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => config.level,
@@ -97,12 +97,12 @@ impl Curriculum {
         self.state.lock().level
     }
 
-    /// Whether unsolved games are kept a second time.
+    /// True if an unsolved problem is also recorded as the problem that its actions do solve.
     pub fn hindsight(&self) -> bool {
         self.config.hindsight
     }
 
-    /// What the game with this key is; everything random about it is drawn by the key.
+    /// Draws the next game. All random draws depend only on `key`.
     pub fn next<G: Game>(&self, rules: &G::Rules, key: GameKey) -> Next<G> {
         if G::LEVELS == 0 {
             return Next::Usual;
@@ -124,10 +124,10 @@ impl Curriculum {
         }
     }
 
-    /// Takes note of a played game; gives the new level where that raises it.
+    /// Counts the result of a played problem. Returns the new level if that raises it.
     ///
     /// # Errors
-    /// The file system's, if the new level cannot be kept. It counts all the same until a restart.
+    /// [`CurriculumError`] if the new level cannot be saved. It is in force until a restart all the same.
     pub fn note(&self, level: u32, is_solved: bool) -> Result<Option<u32>, CurriculumError> {
         let raised = {
             let mut state = self.state.lock();

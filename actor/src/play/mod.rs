@@ -4,13 +4,11 @@
 //! |---|---|
 //! | [`worker`] | a thread that plays many games at once |
 //! | [`slot`] | one game in progress, a state machine |
-//! | [`batcher`] | collects the rows of many games into requests and distributes the replies |
 //! | [`setup`] | what all games of an actor have in common, taken from the configuration |
 //! | [`record`] | the record of a game, built while the game is played |
 //! | [`curriculum`] | the difficulty of the next problem, for games that are about problems |
 //! | [`naming`] | unique game numbers and ids, reserved durably |
 
-mod batcher;
 pub mod curriculum;
 pub mod naming;
 pub mod record;

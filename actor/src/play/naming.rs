@@ -1,10 +1,10 @@
-//! Names that never collide: the actor's, and its games'.
+//! Unique names of actors and games.
 //!
-//! A game's id is ten bytes of SHA-256 over (run seed, actor name, incarnation), then the game's number in
-//! the actor, six bytes big-endian. The *incarnation* is 16 random bytes drawn when a spool folder is first used and
-//! kept in it, so neither two actors of the same name nor an actor that lost its folder can name two games
-//! alike. Numbers are reserved in durable blocks before the first of a block is used: an actor that is
-//! killed skips the rest of a block, but never plays two different games under one number.
+//! The id of a game is ten bytes of the SHA-256 of (run seed, actor name, incarnation), followed by the number of the game within
+//! the actor (six bytes, big-endian). The *incarnation* is 16 random bytes, drawn when a spool folder is first used and kept in it.
+//! So two actors of the same name, or an actor that lost its folder, never give the same id to two games. Numbers are reserved in
+//! blocks, durably, before the first number of a block is used. An actor that is killed skips the rest of its block, but never
+//! gives one number to two games.
 
 use std::{
     fs, io,
@@ -17,9 +17,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{GameId, spool::durable};
 
-/// Numbers reserved by one write.
+/// Numbers that one write reserves.
 const BLOCK: u64 = 256;
-/// Six bytes of an id are the number.
+/// Number of different game numbers: an id has six bytes for it.
 const NUMBERS: u64 = 1 << 48;
 const FILE: &str = "identity.json";
 
@@ -27,37 +27,37 @@ const FILE: &str = "identity.json";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Identity {
-    /// Used when the configuration gives no name.
+    /// Name of the actor if the configuration gives none.
     name: String,
     /// 32 hexadecimal digits.
     incarnation: String,
-    /// The first number that has not been reserved.
+    /// First number that is not reserved.
     next_number: u64,
 }
 
-/// Why an actor cannot name its games.
+/// Error: the actor cannot name its games.
 #[derive(Debug, thiserror::Error)]
 pub enum NamingError {
-    /// The file system.
+    /// The identity file cannot be read or written.
     #[error("cannot keep the actor's identity in {path}: {source}")]
     Io {
-        /// The identity's file.
+        /// Path of the identity file.
         path: PathBuf,
-        /// Why.
+        /// Error of the file system.
         source: io::Error,
     },
-    /// The file says something else.
+    /// The identity file is damaged.
     #[error(
-        "{path} is no actor's identity ({reason}); if its games are all sent, remove it and a new one is made"
+        "{path} is not the identity of an actor ({reason}); if all games of the folder are sent, remove the file and a new one is made"
     )]
     Damaged {
-        /// The identity's file.
+        /// Path of the identity file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
-    /// 2⁴⁸ games were played.
-    #[error("the numbers for games have run out; start with a new spool folder")]
+    /// All 2⁴⁸ numbers are used.
+    #[error("all game numbers are used; start with a new spool folder")]
     Exhausted,
 }
 
@@ -77,10 +77,10 @@ struct Numbers {
 }
 
 impl Naming {
-    /// Opens the identity kept in `folder`, or makes one. `name` is the configured name, which may be empty.
+    /// Opens the identity in `folder`, or creates one. `name` is the configured name, which may be empty.
     ///
     /// # Errors
-    /// [`NamingError`] where the folder cannot be written or holds something else.
+    /// [`NamingError`] if the folder cannot be written or the identity file is damaged.
     pub fn open(folder: &Path, name: &str, run_seed: u64) -> Result<Self, NamingError> {
         let path = folder.join(FILE);
         let identity = match fs::read(&path) {
@@ -122,10 +122,10 @@ impl Naming {
         &self.name
     }
 
-    /// A number that no game of this actor has had, now or before a restart, and the id made of it.
+    /// Returns a number that no game of this actor has had, before or after a restart, and the id with that number.
     ///
     /// # Errors
-    /// [`NamingError`] where a new block has to be reserved and the disk does not take it; asking again later is fine.
+    /// [`NamingError`] if a new block must be reserved and cannot be written. The caller may try again later.
     pub fn next_game(&self) -> Result<(u64, GameId), NamingError> {
         let mut numbers = self.numbers.lock();
         if numbers.next == numbers.identity.next_number {

@@ -1,4 +1,4 @@
-//! Builds a game's record while it is played: everything needed to replay it, to check it and to train on it.
+//! Builds the record of a game while it is played: everything needed to replay it, to check it and to train on it.
 
 use std::{
     sync::OnceLock,
@@ -16,32 +16,32 @@ use crate::{
     evaluator::{VersionId, Versions},
 };
 
-/// Why a game is over.
+/// Reason for the end of a game.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum End {
-    /// By its rules.
+    /// The rules of the game, with this outcome.
     Rules(Outcome),
-    /// The player to act has no action, and the rules say nothing about that: counted as a draw.
+    /// The player to act has no legal action and the rules give no outcome: a draw (a score of 0 with one player).
     NoAction,
-    /// It has reached the run's limit of actions: counted as a draw.
+    /// The game has reached the run's limit of actions: a draw (a score of 0 with one player).
     MaxActions,
 }
 
-/// A record in the making.
+/// The record of a game in progress.
 #[derive(Debug)]
 pub struct Record {
     id: GameId,
     message: v1::Game,
     movers: Vec<u8>,
     row_lengths: Vec<u32>,
-    /// In the order in which they answered first; the record's `model_versions`.
+    /// The record's `model_versions`, in the order of their first evaluation.
     versions: Vec<VersionId>,
-    /// Which of them is the newest.
+    /// Index of the newest version in `versions`.
     newest: usize,
 }
 
 impl Record {
-    /// The record of a game that begins now, in the position `start` (empty for the usual one).
+    /// Begins the record of a game from the position `start` (empty for the usual one).
     pub fn new(id: GameId, number: u64, start: String) -> Self {
         let message = v1::Game {
             id: id.0.to_vec().into(),
@@ -74,9 +74,9 @@ impl Record {
         &self.message.actions
     }
 
-    /// Notes which model an evaluation of this game came from, fresh or known already.
+    /// Notes the version of the model that made an evaluation of this game, fresh or cached.
     pub fn evaluated_by(&mut self, version: VersionId) {
-        // Nearly always the newest so far.
+        // The version is nearly always the newest one.
         if self.versions.get(self.newest) == Some(&version) || self.versions.contains(&version) {
             return;
         }
@@ -90,7 +90,7 @@ impl Record {
         self.versions.push(version);
     }
 
-    /// Adds a position: what was known of it, what the search found, what was played.
+    /// Adds a position: its row, the decision of the search, and the action played.
     pub fn add<G: Game>(&mut self, state: &G, encoding: G::Encoding, decision: &Decision, action: Action) {
         let game = &mut self.message;
         game.actions.push(action);
@@ -100,7 +100,7 @@ impl Record {
         self.row_lengths.push((game.rows.len() - start) as u32);
         let before = game.visits.len();
         let index = |action| state.policy_index(encoding, Symmetry::IDENTITY, action);
-        // Once a solution is known the policy to learn is the action on it, however late the search came to it.
+        // Once a solution is known, its next action is the policy to learn, whatever the visits are.
         if let Some(solution) = decision.solution {
             game.visit_actions.push(index(solution));
             game.visits.push(decision.visits.iter().sum::<u32>().max(1));
@@ -118,12 +118,12 @@ impl Record {
         game.model_of_position.push(self.newest as u32);
     }
 
-    /// The finished record.
+    /// Completes the record.
     pub fn finish<G: Game>(
         self,
         search: &Search<G>,
         end: End,
-        answered: Answered,
+        evaluations: EvaluationTotals,
         setup: &Setup<G>,
         versions: &Versions,
     ) -> v1::Game {
@@ -171,10 +171,10 @@ impl Record {
             finished_at_ms: now_ms(),
             totals: Some(VisitTotals {
                 visits: counters.visits,
-                fresh_evaluations: answered.fresh,
-                cache_hits: answered.cache_hits,
+                fresh_evaluations: evaluations.fresh,
+                cache_hits: evaluations.cache_hits,
                 terminal_visits: counters.terminal_visits,
-                duplicates_in_flight: answered.duplicates,
+                duplicates_in_flight: evaluations.duplicates,
                 gray_visits: counters.gray_visits,
             }),
             ..self.message
@@ -182,10 +182,10 @@ impl Record {
     }
 }
 
-/// The record of a solution that was known and not played: every action on it is the policy to learn.
+/// Returns the record of a known solution that was not played. Every action of the solution is the policy to learn.
 ///
 /// # Errors
-/// [`IllegalAction`] where it is no solution by the rules.
+/// [`IllegalAction`] if the solution contains an action that the rules forbid.
 pub fn of_solution<G: Game>(
     drawn: &Drawn<G>,
     provenance: &str,
@@ -225,7 +225,7 @@ pub fn of_solution<G: Game>(
         score: outcome.value().get(),
         discount: discount(setup),
         ending: state.ending().unwrap_or_default().into(),
-        // No network had a part in it.
+        // No network took part.
         model_of_position: Vec::new(),
         run_seed: setup.run_seed,
         search_json: setup.search_json.clone(),
@@ -260,12 +260,12 @@ fn now_ms() -> u64 {
         .map_or(0, |since| since.as_millis() as u64)
 }
 
-/// What this program is: its version, and the beginning of its file's SHA-256.
+/// Identifies this program: its version and the first six bytes of the SHA-256 of its file.
 pub fn build() -> &'static str {
     static BUILD: OnceLock<String> = OnceLock::new();
     BUILD.get_or_init(|| {
         let version = env!("CARGO_PKG_VERSION");
-        // Read through the process's own link, so that a program that was replaced meanwhile is not taken for this one.
+        // The link of the process leads to the running program even if its file was replaced since.
         match std::fs::read("/proc/self/exe") {
             Ok(program) => {
                 let digest = Sha256::digest(&program);
@@ -277,8 +277,8 @@ pub fn build() -> &'static str {
     })
 }
 
-/// How far the visits have moved away from the network's own priors: their Kullback-Leibler divergence from them, in
-/// nats, rounded to eight bits of mantissa (KataGo's policy surprise).
+/// KataGo's policy surprise: the Kullback-Leibler divergence of the visits from the network's priors, in nats, rounded to eight
+/// bits of mantissa.
 fn surprise(decision: &Decision) -> f32 {
     let visits: f64 = decision.visits.iter().map(|&visits| f64::from(visits)).sum();
     let divergence: f64 = decision
@@ -288,20 +288,20 @@ fn surprise(decision: &Decision) -> f32 {
         .filter(|&(&visits, _)| visits > 0)
         .map(|(&count, &prior)| {
             let share = f64::from(count) / visits;
-            // A prior that half precision has rounded to nothing is no infinite surprise.
+            // The lower bound keeps the result finite where half precision has rounded a prior to 0.
             share * (share / f64::from(prior).max(1e-7)).ln()
         })
         .sum();
     f32::from_bits((divergence.max(0.0) as f32).to_bits() & 0xffff_0000)
 }
 
-/// How the evaluations that a game asked for were answered.
+/// Numbers of a game's evaluations, by where they came from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Answered {
-    /// By the network.
+pub struct EvaluationTotals {
+    /// Evaluations by the network.
     pub fresh: u64,
-    /// By the cache.
+    /// Evaluations from the cache.
     pub cache_hits: u64,
-    /// Together with an equal question that was being asked already.
+    /// Evaluations shared with an equal position that was in a batch already.
     pub duplicates: u64,
 }

@@ -1,4 +1,4 @@
-//! What all games of an actor have in common, worked out once from the run's configuration.
+//! The settings that all games of an actor have in common, derived once from the run's configuration.
 
 use config::{RunConfig, TemperatureStep};
 use games::{Game, StartError};
@@ -6,65 +6,66 @@ use search::{Settings, SettingsError};
 
 use crate::settings::search_settings;
 
-/// What all games have in common.
+/// Settings that all games of an actor have in common.
 #[derive(Clone, Debug)]
 pub struct Setup<G: Game> {
-    /// Every game begins here, unless it is a problem that is drawn.
+    /// Start of every game that is not a drawn problem.
     pub start: G,
-    /// The rules.
+    /// Rules of the game.
     pub rules: G::Rules,
-    /// How states are written for the network.
+    /// Encoding of states as rows for the network.
     pub encoding: G::Encoding,
-    /// The number that stands for it.
+    /// Number of the encoding.
     pub options: u32,
-    /// Values in a row; `None` where rows differ in length.
+    /// Number of values in a row. `None` if rows differ in length.
     pub row_len: Option<usize>,
-    /// The rules, for the record.
+    /// Rules of the game as JSON, for the record.
     pub rules_json: String,
-    /// How games are searched.
+    /// Search settings.
     pub settings: Settings,
-    /// The same, as configured, for the record.
+    /// Search settings of the configuration as JSON, for the record.
     pub search_json: String,
-    /// How moves are drawn.
+    /// Temperature schedule of the moves.
     pub temperature: Vec<TemperatureStep>,
-    /// Longer games end as draws.
+    /// Number of actions after which a game ends as a draw.
     pub max_actions: usize,
-    /// The run's seed.
+    /// Seed of the run.
     pub run_seed: u64,
-    /// The actor's name.
+    /// Name of the actor.
     pub actor: String,
 }
 
-/// A configuration that no game can be played by.
+/// Error: no game can be played with this configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// The game's rules table.
+    /// The table `[game.rules]` is invalid.
     #[error("[game.rules] of {game}: {reason}")]
     Rules {
-        /// The game.
+        /// Name of the game.
         game: &'static str,
-        /// What is wrong with the table.
+        /// Reason.
         reason: String,
     },
-    /// The game's options, or its start.
+    /// The options or the start position are invalid.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// There is nothing to play.
+    /// The start position is the end of the game.
     #[error("the game is over in its start position")]
     Over,
-    /// The search settings.
+    /// The search settings are invalid.
     #[error(transparent)]
     Search(#[from] SettingsError),
-    /// Something cannot be written as JSON.
+    /// A setting cannot be written as JSON for the record.
     #[error("cannot be recorded: {0}")]
     Json(#[from] serde_json::Error),
 }
 
 impl<G: Game> Setup<G> {
-    /// Works it out; `games` are played at once.
+    /// Derives the settings from the configuration. `games` is the number of games played at once; they share the memory for
+    /// search trees.
     ///
     /// # Errors
-    /// [`SetupError`] naming what the game cannot be played by.
+    /// [`SetupError`] naming the invalid part of the configuration.
     pub fn new(config: &RunConfig, actor: &str, games: usize) -> Result<Self, SetupError> {
         let rules: G::Rules = config
             .game
@@ -77,7 +78,7 @@ impl<G: Game> Setup<G> {
             })?;
         let encoding = G::encoding(config.game.options)?;
         let start = G::start(&rules, None)?;
-        // Worked out once, before anything is played.
+        // Computed once, before the first game.
         super::record::build();
         let mut actions = Vec::new();
         start.legal_actions(&mut actions);

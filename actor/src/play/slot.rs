@@ -1,11 +1,12 @@
-//! One game in progress: a state machine that asks for evaluations and plays.
+//! One game in progress: a state machine that gathers leaves, takes evaluations, and plays moves.
 
 use games::{Drawn, Game, IllegalAction};
+use network::batched::Lookup;
 use proto::v1;
 use search::{ApplyError, Evaluation, LeafId, LeafRequest, Search};
 
 use super::{
-    record::{Answered, End, Record},
+    record::{End, EvaluationTotals, Record},
     setup::Setup,
 };
 use crate::{
@@ -15,35 +16,24 @@ use crate::{
     settings::temperature,
 };
 
-/// Something in the search or the rules contradicts itself; no answer of a server can lead here.
+/// Error: the search and the rules contradict each other. No reply of a server can cause this.
 #[derive(Debug, thiserror::Error)]
 pub enum SlotError {
-    /// An evaluation that was checked does not fit its leaf.
+    /// The search refuses an evaluation that was checked.
     #[error("a checked evaluation does not fit its leaf: {0}")]
     Apply(#[from] ApplyError),
-    /// The search chose what the rules forbid.
+    /// The search chose an action that the rules forbid.
     #[error("the search chose an illegal action: {0}")]
     Illegal(#[from] IllegalAction),
-    /// The search has nothing to choose although the game goes on.
-    #[error("the search has nothing to choose from after {0} actions")]
+    /// The search has no action to choose although the game is not over.
+    #[error("the search has no action to choose from after {0} actions")]
     Nothing(usize),
-    /// A problem came with a solution that is none.
-    #[error("a solution that is none: {0}")]
+    /// The solution of a problem contains an illegal action.
+    #[error("the solution of a problem is invalid: {0}")]
     Solution(IllegalAction),
-    /// Every game waits, and for nothing.
-    #[error("no game can go on and nothing is being asked")]
+    /// Every game waits for an evaluation, but no request is in flight.
+    #[error("every game waits for an evaluation, but no request is in flight")]
     Stuck,
-}
-
-/// How a question was answered, or not yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
-    /// The network is asked.
-    Fresh,
-    /// The cache knew.
-    Known,
-    /// The network is being asked the same already.
-    Duplicate,
 }
 
 /// A game in progress.
@@ -51,16 +41,16 @@ pub(super) enum Asked {
 pub(super) struct Slot<G: Game> {
     search: Search<G>,
     start: G,
-    /// Where it is a problem: how hard that is.
+    /// Level of the problem. `None` for a game from its usual start.
     level: Option<u32>,
     record: Record,
-    answered: Answered,
-    /// What [`Slot::uncounted`] has given so far.
+    evaluations: EvaluationTotals,
+    /// Sum of the results of [`Slot::uncounted`] so far.
     counted: Snapshot,
 }
 
 impl<G: Game> Slot<G> {
-    /// A game from its usual start, or of `problem` and its level.
+    /// Begins a game from its usual start, or from `problem` (its start and its level).
     pub(super) fn new(setup: &Setup<G>, number: u64, id: GameId, problem: Option<(G, u32)>) -> Self {
         let position = problem.as_ref().map(|(start, _)| start.position());
         let level = problem.as_ref().map(|&(_, level)| level);
@@ -71,7 +61,7 @@ impl<G: Game> Slot<G> {
             start,
             level,
             record: Record::new(id, number, position.unwrap_or_default()),
-            answered: Answered::default(),
+            evaluations: EvaluationTotals::default(),
             counted: Snapshot::default(),
         }
     }
@@ -80,7 +70,7 @@ impl<G: Game> Slot<G> {
         self.record.id()
     }
 
-    /// The level of the problem that it was, and whether it is solved.
+    /// Level of the problem, and true if it is solved. `None` for a game from its usual start.
     pub(super) fn problem(&self) -> Option<(u32, bool)> {
         let value = self
             .search
@@ -90,21 +80,21 @@ impl<G: Game> Slot<G> {
         Some((self.level?, value > 0.0))
     }
 
-    /// What the game has solved instead of its problem.
+    /// The problem that the actions of this game do solve, with its solution (hindsight).
     pub(super) fn in_hindsight(&self) -> Option<Drawn<G>> {
         self.start.in_hindsight(self.record.played())
     }
 
-    /// Visits, by how they were answered, since the last call.
+    /// Number of visits since the last call, by where their evaluations came from.
     pub(super) fn uncounted(&mut self) -> Snapshot {
         let counters = self.search.counters();
         let now = Snapshot {
             visits: counters.visits,
             gray_visits: counters.gray_visits,
             terminal_visits: counters.terminal_visits,
-            fresh_evaluations: self.answered.fresh,
-            cache_hits: self.answered.cache_hits,
-            duplicates_in_flight: self.answered.duplicates,
+            fresh_evaluations: self.evaluations.fresh,
+            cache_hits: self.evaluations.cache_hits,
+            duplicates_in_flight: self.evaluations.duplicates,
             ..Snapshot::default()
         };
         let new = now.since(&self.counted);
@@ -112,30 +102,30 @@ impl<G: Game> Slot<G> {
         new
     }
 
-    /// Whether evaluations are outstanding.
+    /// True if evaluations are outstanding.
     pub(super) fn is_waiting(&self) -> bool {
         self.search.is_waiting()
     }
 
-    /// Whether the search of this move is done.
+    /// True if the search of the present move is complete.
     pub(super) fn is_decided(&self) -> bool {
         self.search.is_decided()
     }
 
-    /// Descends; `ask` is shown every leaf that needs an evaluation and says how it is answered.
-    pub(super) fn gather(&mut self, mut ask: impl FnMut(&LeafRequest<'_, G>) -> Asked) {
-        let answered = &mut self.answered;
+    /// Gathers leaves. `add` receives every leaf that needs an evaluation.
+    pub(super) fn gather(&mut self, mut add: impl FnMut(&LeafRequest<'_, G>) -> Lookup) {
+        let evaluations = &mut self.evaluations;
         self.search.gather(|leaf| {
-            let count = match ask(&leaf) {
-                Asked::Fresh => &mut answered.fresh,
-                Asked::Known => &mut answered.cache_hits,
-                Asked::Duplicate => &mut answered.duplicates,
+            let count = match add(&leaf) {
+                Lookup::Fresh => &mut evaluations.fresh,
+                Lookup::Cached => &mut evaluations.cache_hits,
+                Lookup::Duplicate => &mut evaluations.duplicates,
             };
             *count += 1;
         });
     }
 
-    /// Answers one leaf.
+    /// Applies the evaluation of one leaf.
     pub(super) fn apply(
         &mut self,
         leaf: LeafId,
@@ -146,7 +136,7 @@ impl<G: Game> Slot<G> {
         Ok(self.search.apply(leaf, evaluation)?)
     }
 
-    /// Plays the move that was decided on; says whether that ended the game.
+    /// Plays the move that the search has decided on. Returns the reason if that ends the game.
     pub(super) fn play(&mut self, setup: &Setup<G>) -> Result<Option<End>, SlotError> {
         let played = self.record.actions();
         let temperature = temperature(&setup.temperature, played);
@@ -161,7 +151,7 @@ impl<G: Game> Slot<G> {
         Ok(self.end(setup))
     }
 
-    /// Whether the game is over.
+    /// Reason for the end of the game, if it is over.
     fn end(&self, setup: &Setup<G>) -> Option<End> {
         if let Some(outcome) = self.search.state().outcome() {
             return Some(End::Rules(outcome));
@@ -169,7 +159,7 @@ impl<G: Game> Slot<G> {
         if self.record.actions() >= setup.max_actions {
             return Some(End::MaxActions);
         }
-        // A search without an outcome has nothing to decide only where there is no action.
+        // Without an outcome, a search is complete before its first visit only if there is no legal action.
         let has_no_action = self.search.is_decided() && self.search.decision().actions.is_empty();
         has_no_action.then_some(End::NoAction)
     }
@@ -177,6 +167,6 @@ impl<G: Game> Slot<G> {
     /// The record of the finished game.
     pub(super) fn finish(self, end: End, setup: &Setup<G>, versions: &Versions) -> v1::Game {
         self.record
-            .finish(&self.search, end, self.answered, setup, versions)
+            .finish(&self.search, end, self.evaluations, setup, versions)
     }
 }

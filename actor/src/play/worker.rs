@@ -1,13 +1,8 @@
-//! A worker thread: many games at once, several requests in flight, never idle while any game can go on.
+//! A worker thread: plays many games at once with several requests in flight.
 //!
-//! | module | what it is for |
-//! |---|---|
-//! | [`slot`] | one game in progress, a state machine |
-//! | [`batcher`] | where questions become requests, and answers find those who asked |
-//!
-//! The thread takes one game that can go on, lets it descend, and puts what it asks into the request that is
-//! being filled. A request goes out when it is full, and a partial one when no game can go on without
-//! an answer. The thread blocks only then, or when as many requests are in flight as may be and another is full.
+//! The thread takes one game that can continue, lets its search gather leaves, and adds these to the open batch. A full batch
+//! is sent as a request. A partial batch is sent only when every game waits for an evaluation. The thread blocks only then, or
+//! when the largest number of requests is in flight and another batch is full.
 
 use std::{
     collections::VecDeque,
@@ -17,12 +12,13 @@ use std::{
 };
 
 use games::{Drawn, Game};
+use network::batched::Batcher;
 use prost::Message as _;
+use proto::v1::EvaluateRequest;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    batcher::RequestBatcher,
     curriculum::{self, Curriculum},
     naming::Naming,
     record::{self, End},
@@ -32,102 +28,96 @@ use super::{
 use crate::{
     GameId,
     cache::Cache,
-    evaluator::{Answer, Ask, Versions},
+    evaluator::{EvaluatedRequest, StampedRequest, Versions},
     log_throttle::LogThrottle,
     metrics::Metrics,
     spool::{Finished, FinishedGames},
 };
 
-/// How long a disk that takes no reservation of game numbers is left alone.
+/// Delay before another attempt to reserve game numbers on a disk that failed.
 const NAMING_RETRY: Duration = Duration::from_millis(500);
-/// How often that is said.
-pub(crate) const REMINDER: Duration = Duration::from_secs(30);
+/// Shortest time between two log lines about such failures.
+pub(crate) const NAMING_LOG_INTERVAL: Duration = Duration::from_secs(30);
 
-/// What the worker threads share.
+/// Data that all worker threads share.
 pub struct Shared<G: Game> {
-    /// What all games have in common.
+    /// Settings that all games have in common.
     pub setup: Setup<G>,
     /// Names new games.
     pub naming: Naming,
-    /// How hard problems are.
+    /// Level of the problems.
     pub curriculum: Curriculum,
-    /// Evaluations that are known; `None`: the cache is off.
+    /// Evaluation cache. `None`: the cache is off.
     pub cache: Option<Arc<Cache>>,
     /// Model versions.
     pub versions: Arc<Versions>,
-    /// Counters.
+    /// Metrics.
     pub metrics: Arc<Metrics>,
-    /// The model that is asked.
+    /// Label or version of the model that evaluates.
     pub model: String,
-    /// Games in progress on each thread.
+    /// Number of games in progress on each thread.
     pub games_per_thread: usize,
-    /// Largest request.
+    /// Number of rows in a full request.
     pub rows_per_request: usize,
-    /// Requests of one thread that may wait for an answer.
+    /// Largest number of requests of one thread in flight.
     pub requests_in_flight: usize,
-    /// That a disk takes no reservation of numbers is said once for all threads.
-    pub(crate) trouble: LogThrottle,
+    /// Log throttle for failures to reserve game numbers, shared by all threads.
+    pub(crate) naming_errors: LogThrottle,
     /// Ends self-play. Games in progress are dropped: their numbers are not used again.
-    pub stop: CancellationToken,
+    pub shutdown: CancellationToken,
 }
 
-/// One thread's games.
+/// The games of one thread.
 pub struct Worker<G: Game> {
     shared: Arc<Shared<G>>,
     slots: Vec<Option<Slot<G>>>,
-    /// Slots that can go on.
+    /// Slots whose game can continue.
     ready: VecDeque<usize>,
-    batcher: RequestBatcher,
-    asks: mpsc::Sender<Ask>,
-    answers: mpsc::Receiver<Answer>,
+    batcher: Batcher,
+    requests: mpsc::Sender<StampedRequest>,
+    evaluations: mpsc::Receiver<EvaluatedRequest>,
     finished: FinishedGames,
-    /// When the thread last had to wait, or began.
+    /// End of the last wait, or the start of the thread.
     busy_since: Instant,
 }
 
-/// Whether the thread goes on.
+/// Next action of the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
-    GoOn,
+    Continue,
     Stop,
 }
 
 impl<G: Game> Worker<G> {
-    /// A worker that asks on `asks`, is answered on `answers`, and hands finished games to `finished`.
+    /// Returns a worker that sends `requests`, receives their `evaluations`, and hands `finished` games to the spool.
     pub fn new(
         shared: Arc<Shared<G>>,
-        asks: mpsc::Sender<Ask>,
-        answers: mpsc::Receiver<Answer>,
+        requests: mpsc::Sender<StampedRequest>,
+        evaluations: mpsc::Receiver<EvaluatedRequest>,
         finished: FinishedGames,
     ) -> Self {
-        let batcher = RequestBatcher::new(
-            shared.cache.clone(),
-            Arc::clone(&shared.versions),
-            shared.model.clone(),
-            shared.setup.row_len,
-            shared.rows_per_request,
-        );
+        let batcher = Batcher::new(shared.cache.clone(), shared.rows_per_request);
         Self {
             slots: (0..shared.games_per_thread).map(|_| None).collect(),
             ready: (0..shared.games_per_thread).collect(),
             batcher,
-            asks,
-            answers,
+            requests,
+            evaluations,
             finished,
             busy_since: Instant::now(),
             shared,
         }
     }
 
-    /// Plays until stopped, or until the stream of answers ends.
+    /// Plays until the shutdown or until the channel of evaluations is closed.
     ///
     /// # Errors
-    /// [`SlotError`]: search and rules contradict each other.
+    /// [`SlotError`] if the search and the rules contradict each other.
     pub fn run(mut self) -> Result<(), SlotError> {
         self.busy_since = Instant::now();
-        while !self.shared.stop.is_cancelled() {
-            while let Ok(answer) = self.answers.try_recv() {
-                self.take(&answer)?;
+        while !self.shared.shutdown.is_cancelled() {
+            while let Ok(evaluated) = self.evaluations.try_recv() {
+                self.apply(&evaluated)?;
             }
             self.send();
             let slot = if self.batcher.has_full() {
@@ -146,53 +136,68 @@ impl<G: Game> Worker<G> {
         Ok(())
     }
 
-    /// Sends what is full; what is not, only if nothing can be added to it before an answer comes.
+    /// Sends full batches. Sends a partial batch only if no game can add to it before an evaluation arrives.
     fn send(&mut self) {
-        while self.batcher.in_flight() < self.shared.requests_in_flight {
-            let Some(ask) = self.batcher.next_request(self.ready.is_empty()) else {
+        let shared = &self.shared;
+        while self.batcher.in_flight() < shared.requests_in_flight {
+            let Some((id, positions)) = self.batcher.next_batch(self.ready.is_empty()) else {
                 return;
             };
-            // The channel has room for all requests in flight. If it is closed, waiting for an answer will say so.
-            if self.asks.try_send(ask).is_err() {
+            let request = EvaluateRequest {
+                id,
+                model: shared.model.clone(),
+                ..positions.to_request(0..positions.len(), shared.setup.row_len)
+            };
+            let request = StampedRequest {
+                request: Arc::new(request),
+                stamp: shared.versions.stamp(),
+            };
+            // The channel has room for all requests in flight. If it is closed, so is the channel of evaluations.
+            if self.requests.try_send(request).is_err() {
                 return;
             }
         }
     }
 
-    /// Blocks until an answer comes.
+    /// Blocks until evaluations arrive.
     fn wait(&mut self) -> Result<Next, SlotError> {
         if self.batcher.in_flight() == 0 {
             return Err(SlotError::Stuck);
         }
         let began = Instant::now();
-        let answer = self.answers.blocking_recv();
+        let evaluated = self.evaluations.blocking_recv();
         let ended = Instant::now();
         let metrics = &self.shared.metrics;
         metrics.waiting_us.add((ended - began).as_micros() as u64);
         metrics.busy_us.add((began - self.busy_since).as_micros() as u64);
         self.busy_since = ended;
-        match answer {
-            Some(answer) => {
-                self.take(&answer)?;
-                Ok(Next::GoOn)
+        match evaluated {
+            Some(evaluated) => {
+                self.apply(&evaluated)?;
+                Ok(Next::Continue)
             }
             None => Ok(Next::Stop),
         }
     }
 
-    /// Hands an answer to the games that wait for it.
-    fn take(&mut self, answer: &Answer) -> Result<(), SlotError> {
+    /// Passes the evaluations of a request to the games that wait for them.
+    fn apply(&mut self, evaluated: &EvaluatedRequest) -> Result<(), SlotError> {
         let Self {
             batcher,
             slots,
             ready,
             ..
         } = self;
-        batcher.answered(answer, |waiter, evaluation| {
+        let EvaluatedRequest {
+            id,
+            version,
+            ref predictions,
+        } = *evaluated;
+        batcher.complete(id, version, predictions, |waiter, evaluation| {
             let Some(slot) = slots.get_mut(waiter.slot).and_then(Option::as_mut) else {
                 return Ok(());
             };
-            slot.apply(waiter.leaf, evaluation, answer.version)?;
+            slot.apply(waiter.leaf, evaluation, version)?;
             if !slot.is_waiting() {
                 ready.push_back(waiter.slot);
             }
@@ -200,10 +205,10 @@ impl<G: Game> Worker<G> {
         })
     }
 
-    /// Takes a game one step further: a move, or one descent.
+    /// Takes a game one step further: begins it, plays a move, or gathers leaves once.
     fn advance(&mut self, index: usize) -> Result<Next, SlotError> {
         let Some(slot) = self.slots.get_mut(index) else {
-            return Ok(Next::GoOn);
+            return Ok(Next::Continue);
         };
         let slot = match slot {
             Some(slot) => slot,
@@ -221,24 +226,24 @@ impl<G: Game> Worker<G> {
             return self.play(index);
         }
         let batcher = &mut self.batcher;
-        let encoding = self.shared.setup.encoding;
-        slot.gather(|leaf| batcher.ask(index, leaf, encoding));
-        batcher.take_hits(|leaf, evaluation, version| slot.apply(leaf, evaluation, version))?;
+        let (encoding, current) = (self.shared.setup.encoding, self.shared.versions.current());
+        slot.gather(|leaf| batcher.add(index, leaf, encoding, current));
+        batcher.take_known(|waiter, evaluation, version| slot.apply(waiter.leaf, evaluation, version))?;
         if !slot.is_waiting() {
-            // At the end of the line, so that no well-known game keeps others from asking.
+            // To the end of the queue, so that a game whose positions are all cached does not hold up the others.
             self.ready.push_back(index);
         }
-        Ok(Next::GoOn)
+        Ok(Next::Continue)
     }
 
-    /// Plays the move of a decided game; a finished game goes to the spool.
+    /// Plays the move that a search has decided on. A finished game goes to the spool.
     fn play(&mut self, index: usize) -> Result<Next, SlotError> {
         self.ready.push_back(index);
         let Some(slot) = self.slots.get_mut(index) else {
-            return Ok(Next::GoOn);
+            return Ok(Next::Continue);
         };
         let Some(mut playing) = slot.take() else {
-            return Ok(Next::GoOn);
+            return Ok(Next::Continue);
         };
         let end = playing.play(&self.shared.setup)?;
         let metrics = &self.shared.metrics;
@@ -246,7 +251,7 @@ impl<G: Game> Worker<G> {
         metrics.add(&playing.uncounted());
         let Some(end) = end else {
             *slot = Some(playing);
-            return Ok(Next::GoOn);
+            return Ok(Next::Continue);
         };
         if end == End::MaxActions {
             metrics.games_cut.add(1);
@@ -259,13 +264,13 @@ impl<G: Game> Worker<G> {
             bytes: game.encode_to_vec(),
         };
         let next = self.keep(finished);
-        match second.filter(|_| next == Next::GoOn) {
+        match second.filter(|_| next == Next::Continue) {
             Some(second) => Ok(self.keep(second)),
             None => Ok(next),
         }
     }
 
-    /// Takes note of how a problem ended; what an unsolved one has solved instead is a second record.
+    /// Counts the result of a problem. For an unsolved problem, returns the record of the problem that the play did solve.
     fn note_problem(&self, playing: &Slot<G>) -> Result<Option<Finished>, SlotError> {
         let Shared {
             curriculum, metrics, ..
@@ -277,8 +282,8 @@ impl<G: Game> Worker<G> {
         metrics.problems_solved.add(u64::from(is_solved));
         match curriculum.note(level, is_solved) {
             Ok(None) => {}
-            Ok(Some(level)) => tracing::info!(level, "problems are harder from now on"),
-            Err(error) => tracing::error!(%error, "the new level of problems is not kept"),
+            Ok(Some(level)) => tracing::info!(level, "the level of problems is raised"),
+            Err(error) => tracing::error!(%error, "the new level of problems cannot be saved"),
         }
         metrics.problem_level.set(curriculum.level().into());
         if is_solved || !curriculum.hindsight() {
@@ -287,7 +292,7 @@ impl<G: Game> Worker<G> {
         let Some(drawn) = playing.in_hindsight() else {
             return Ok(None);
         };
-        // Without a number the game is just not kept twice.
+        // Without a number the second record is omitted.
         let Ok(named) = self.shared.naming.next_game() else {
             return Ok(None);
         };
@@ -295,23 +300,25 @@ impl<G: Game> Worker<G> {
         recorded(&drawn, "hindsight", named, &self.shared.setup).map(Some)
     }
 
-    /// Hands a finished game to the spool. Blocks while self-play is to pause; fails only if the spool has given up,
-    /// which is reported there.
+    /// Hands a finished game to the spool. Blocks while self-play is paused. Stops the thread if the spool's writer has ended;
+    /// the writer reports the reason.
     fn keep(&self, finished: Finished) -> Next {
         match self.finished.send(finished) {
-            Ok(()) => Next::GoOn,
+            Ok(()) => Next::Continue,
             Err(_) => Next::Stop,
         }
     }
 }
 
-/// The next game: one to play, or one that needs no playing.
+/// The next game.
 enum Begun<G: Game> {
+    /// A game that is played.
     Game(Box<Slot<G>>),
+    /// A problem with a known solution, recorded without being played.
     Recorded(Finished),
 }
 
-/// The next game; `None` when it is time to stop.
+/// Begins the next game. Returns `None` at shutdown.
 fn begin<G: Game>(shared: &Shared<G>) -> Result<Option<Begun<G>>, SlotError> {
     loop {
         match shared.naming.next_game() {
@@ -327,19 +334,19 @@ fn begin<G: Game>(shared: &Shared<G>) -> Result<Option<Begun<G>>, SlotError> {
                     }
                 }));
             }
-            Err(error) if shared.trouble.allows() => {
-                tracing::error!(%error, "no game can be begun, trying again");
+            Err(error) if shared.naming_errors.allows() => {
+                tracing::error!(%error, "no game number can be reserved, trying again");
             }
             Err(_) => {}
         }
-        if shared.stop.is_cancelled() {
+        if shared.shutdown.is_cancelled() {
             return Ok(None);
         }
         thread::sleep(NAMING_RETRY);
     }
 }
 
-/// A solution as a finished game.
+/// Returns the record of a known solution as a finished game.
 fn recorded<G: Game>(
     drawn: &Drawn<G>,
     provenance: &str,

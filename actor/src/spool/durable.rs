@@ -1,4 +1,4 @@
-//! Files that are there whole after a crash, or not at all.
+//! Writes and moves files so that after a crash each file is either complete or absent.
 
 use std::{
     fs::{self, File},
@@ -6,12 +6,12 @@ use std::{
     path::Path,
 };
 
-/// Writes `bytes` under a temporary name beside `path`, forces them to the disk, and moves them into place.
+/// Writes `bytes` under a temporary name beside `path`, forces them to the disk, and moves the file to `path`.
 ///
-/// When this returns, the file survives a power failure; when it fails, `path` is as it was.
+/// After success the file survives a power failure. After an error `path` is unchanged.
 ///
 /// # Errors
-/// Whatever the file system says, a full disk included.
+/// The error of the file system, for example if the disk is full.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temporary = path.with_extension("tmp");
     let written = File::create(&temporary).and_then(|mut file| {
@@ -19,7 +19,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
         file.sync_all()
     });
     if let Err(error) = written {
-        // Half a file on a full disk only makes the disk fuller.
+        // An incomplete file would only take space on a full disk.
         let _ = fs::remove_file(&temporary);
         return Err(error);
     }
@@ -29,7 +29,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Moves a file and makes the move durable.
 ///
 /// # Errors
-/// Whatever the file system says.
+/// The error of the file system.
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)?;
     sync_folder(to.parent().unwrap_or(Path::new(".")))?;

@@ -1,27 +1,27 @@
-//! Records in a file that may be torn or damaged anywhere: magic, length, CRC-32, payload.
+//! Framing of records in a file that may be cut off or damaged anywhere: magic, length, CRC-32, payload.
 //!
-//! A reader gets every record that is whole, in order, and is told of every byte that is none.
+//! A reader gets every intact record in order, and the ranges of all other bytes.
 
 use std::ops::Range;
 
-/// Marks the beginning of a record, so that reading can go on after damage.
+/// First bytes of a record. They allow reading to continue behind a damaged range.
 const MAGIC: [u8; 4] = *b"MGM1";
-/// Bytes before the payload: magic, length, checksum (both little-endian).
+/// Length of the header: magic, length of the payload, checksum (four bytes each, numbers little-endian).
 pub(super) const HEADER: usize = 12;
-/// Longer records are taken for damage.
+/// Longest payload. A greater length means that the record is damaged.
 const LONGEST: usize = 1 << 28;
 
-/// Bytes of a file that are no whole record.
+/// A range of a file that holds no intact record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Damage {
     pub(super) range: Range<usize>,
     pub(super) reason: &'static str,
 }
 
-/// What a file holds.
+/// Contents of a file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Frames {
-    /// Where the whole records lie, headers included.
+    /// Ranges of the intact records, headers included.
     pub(super) whole: Vec<Range<usize>>,
     pub(super) damage: Vec<Damage>,
 }
@@ -35,7 +35,7 @@ pub(super) fn append(payload: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(payload);
 }
 
-/// The payload of the record that `bytes` begins with.
+/// Returns the payload of the record at the beginning of `bytes`, or the reason why there is none.
 pub(super) fn payload(bytes: &[u8]) -> Result<&[u8], &'static str> {
     let (header, rest) = bytes.split_at_checked(HEADER).ok_or("cut off")?;
     if header[..4] != MAGIC {
@@ -53,7 +53,7 @@ pub(super) fn payload(bytes: &[u8]) -> Result<&[u8], &'static str> {
     Ok(payload)
 }
 
-/// Finds the records of a file.
+/// Finds the intact records and the damaged ranges of a file.
 pub(super) fn read(bytes: &[u8]) -> Frames {
     let mut frames = Frames::default();
     let mut at = 0;

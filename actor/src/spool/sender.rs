@@ -292,7 +292,7 @@ impl Sender {
             // Acknowledged twice.
             return Taken::Nonsense;
         }
-        if self.trouble.settle() {
+        if self.trouble.reset() {
             tracing::info!(store = self.store, "the replay store takes games");
         }
         Taken::Settled(id)

@@ -1,8 +1,7 @@
-//! The thread that takes finished games from the workers and makes them durable.
+//! The thread that takes finished games from the workers and writes them to the spool.
 //!
-//! Games that finish while one write is under way go into the next one together. While the spool is over its limit,
-//! or the disk takes nothing, it takes no games either: the short queue fills, the workers block on it, self-play
-//! pauses, and goes on when there is room again.
+//! Games that finish during one write go into the next write together. While the spool is over its limit, or writes fail, the
+//! thread takes no games: its short queue fills, the workers block, and self-play pauses until there is room again.
 
 use std::{
     io,
@@ -19,39 +18,39 @@ use tokio_util::sync::CancellationToken;
 use super::{Spool, SpoolError};
 use crate::{GameId, metrics::Metrics};
 
-/// How long a disk that refused a write is left alone.
+/// Delay before another attempt after a failed write.
 const RETRY: Duration = Duration::from_millis(500);
-/// How often a pause is said to go on.
-const REMINDER: Duration = Duration::from_secs(30);
+/// Shortest time between two log lines about a pause.
+const LOG_INTERVAL: Duration = Duration::from_secs(30);
 
 /// A finished game, ready to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finished {
-    /// Its id.
+    /// Id of the game.
     pub id: GameId,
     /// The encoded `Game` message.
     pub bytes: Vec<u8>,
 }
 
-/// Where workers hand in finished games; blocks while self-play is paused.
+/// Sender of finished games; blocks while self-play is paused.
 pub type FinishedGames = SyncSender<Finished>;
 
-/// Games that could not be written before the process was asked to stop.
+/// Error: finished games could not be written before the shutdown.
 #[derive(Debug, thiserror::Error)]
 #[error("{count} finished games are lost, the spool cannot be written: {source}")]
 pub struct Lost {
-    /// How many.
+    /// Number of lost games.
     pub count: usize,
-    /// Why.
+    /// Error of the last attempt.
     pub source: SpoolError,
 }
 
-/// Starts the thread; it ends when every sender is dropped. `queue` games wait at most before workers block.
+/// Starts the thread. The thread ends when every sender is dropped. `queue` is the number of games that wait before workers block.
 ///
-/// After `shutdown` whatever is handed in is still written, over the limit if need be; only a disk that takes nothing loses it.
+/// Games that arrive after `shutdown` are still written, even over the limit; they are lost only if the write fails.
 ///
 /// # Errors
-/// Where no thread can be started.
+/// The error of the operating system if no thread can be started.
 pub fn start(
     spool: Arc<Spool>,
     queue: usize,
@@ -82,7 +81,7 @@ impl Writer {
             let mut games = vec![first];
             games.extend(finished.try_iter());
             if let Err(source) = self.write(&games) {
-                // What the workers are still blocked on is lost as well.
+                // The games on which workers are still blocked are lost as well.
                 let count = games.len() + finished.iter().count();
                 return Err(Lost { count, source });
             }
@@ -92,7 +91,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes until it succeeds; gives up after the shutdown.
+    /// Tries to write until it succeeds. After the shutdown there is one last attempt.
     fn write(&self, games: &[Finished]) -> Result<(), SpoolError> {
         let mut pause = Pause::default();
         loop {
@@ -103,8 +102,8 @@ impl Writer {
                     pause.end(&self.metrics);
                     return Err(error);
                 }
-                Err(error) => pause.go_on(&self.metrics, || {
-                    tracing::error!(%error, "finished games cannot be kept, self-play pauses until they can");
+                Err(error) => pause.extend(&self.metrics, || {
+                    tracing::error!(%error, "finished games cannot be written, self-play pauses until they can");
                 }),
             }
             self.spool.wait_for_room(RETRY);
@@ -117,14 +116,14 @@ impl Writer {
         let mut pause = Pause::default();
         while self.spool.is_full() && !self.shutdown.is_cancelled() {
             let size = self.spool.size();
-            pause.go_on(&self.metrics, || {
+            pause.extend(&self.metrics, || {
                 tracing::warn!(
                     games = size.games,
                     mib = size.bytes >> 20,
                     limit_mib = self.spool.max_bytes() >> 20,
                     set_aside_mib = size.set_aside >> 20,
                     "the spool is full, self-play pauses until the replay store has taken games \
-                     (or refused and damaged ones are cleared away)"
+                     (or refused and damaged games are removed)"
                 );
             });
             self.spool.wait_for_room(RETRY);
@@ -133,25 +132,25 @@ impl Writer {
     }
 }
 
-/// Says that self-play pauses, now and then while it lasts, and when it is over.
+/// A pause of self-play: logged when it begins, at intervals while it lasts, and when it ends.
 #[derive(Default)]
 struct Pause {
-    said: Option<Instant>,
+    logged: Option<Instant>,
 }
 
 impl Pause {
-    fn go_on(&mut self, metrics: &Metrics, say: impl FnOnce()) {
+    fn extend(&mut self, metrics: &Metrics, log: impl FnOnce()) {
         metrics.paused.set(1);
-        if self.said.is_none_or(|said| said.elapsed() >= REMINDER) {
-            say();
-            self.said = Some(Instant::now());
+        if self.logged.is_none_or(|logged| logged.elapsed() >= LOG_INTERVAL) {
+            log();
+            self.logged = Some(Instant::now());
         }
     }
 
     fn end(self, metrics: &Metrics) {
-        if self.said.is_some() {
+        if self.logged.is_some() {
             metrics.paused.set(0);
-            tracing::info!("self-play goes on");
+            tracing::info!("self-play continues");
         }
     }
 }

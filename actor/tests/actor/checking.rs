@@ -1,8 +1,8 @@
-//! Records checked: what was played passes, whatever is altered is found, and the search comes out the same.
+//! Verification of records: a genuine record passes, every alteration is found, and repeated searches give the recorded decisions.
 
 use actor::check::{
     rules,
-    search::{Answer, Followed, Question, follow},
+    search::{Followed, LeafInput, LeafOutput, follow},
 };
 use config::Reuse;
 use games::Game as _;
@@ -15,32 +15,23 @@ use crate::{
     tictactoe::TicTacToe,
 };
 
-/// What the test's inference server says, without the server.
-fn network(questions: &[Question]) -> Result<Vec<Answer>, String> {
+/// The evaluations of the test's inference server, without the server.
+fn network(inputs: &[LeafInput]) -> Result<Vec<LeafOutput>, String> {
     let request = EvaluateRequest {
-        indices: questions
-            .iter()
-            .flat_map(|question| question.row.clone())
-            .collect(),
-        legal_actions: questions
-            .iter()
-            .flat_map(|question| question.legal.clone())
-            .collect(),
-        legal_counts: questions
-            .iter()
-            .map(|question| question.legal.len() as u32)
-            .collect(),
+        indices: inputs.iter().flat_map(|input| input.row.clone()).collect(),
+        legal_actions: inputs.iter().flat_map(|input| input.legal.clone()).collect(),
+        legal_counts: inputs.iter().map(|input| input.legal.len() as u32).collect(),
         ..EvaluateRequest::default()
     };
     let reply = answer(&request, &TicTacToe::layout(()), "first".into());
     let mut priors = Vec::new();
     proto::priors::decode(&reply.priors, request.legal_actions.len(), &mut priors).unwrap();
     let mut priors = priors.into_iter();
-    Ok(questions
+    Ok(inputs
         .iter()
         .zip(reply.values)
-        .map(|(question, value)| Answer {
-            priors: priors.by_ref().take(question.legal.len()).collect(),
+        .map(|(input, value)| LeafOutput {
+            priors: priors.by_ref().take(input.legal.len()).collect(),
             value,
         })
         .collect())
@@ -56,7 +47,7 @@ fn fields(game: &Game) -> Vec<&'static str> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_search_comes_out_as_it_was_recorded() {
+async fn repeated_searches_give_the_recorded_decisions() {
     for (reuse, leaves) in [(Reuse::Gray, 3), (Reuse::Keep, 4), (Reuse::Drop, 1)] {
         let (games, _) = first_games(8, &Server::good(), |config| {
             config.search.reuse = reuse;
@@ -70,7 +61,7 @@ async fn every_search_comes_out_as_it_was_recorded() {
             let followed = followed(game);
             assert_eq!((followed.positions, followed.of), (plies, plies), "{followed:?}");
             assert_eq!((followed.value_difference, &followed.difference), (0.0, &None));
-            // Provenance: what the check needs, and what deleting by provenance asks for.
+            // Provenance that the check and the deletion by provenance need.
             assert_eq!(game.model_providers, ["hash"]);
             assert!(
                 game.build.starts_with("0.") && game.build.contains('+'),
@@ -85,7 +76,7 @@ async fn every_search_comes_out_as_it_was_recorded() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whatever_is_altered_is_found() {
+async fn every_altered_field_is_found() {
     let (games, _) = first_games(1, &Server::good(), |_| ()).await;
     let game = &games[&0];
     let altered = |change: &dyn Fn(&mut Game)| {
@@ -110,12 +101,12 @@ async fn whatever_is_altered_is_found() {
     assert!(told(&|game| game.result = game.result % 3 + 1).contains(&"result"));
     assert!(told(&|game| game.score -= 0.5).contains(&"score"));
     assert!(told(&|game| game.ending = "boredom".into()).contains(&"ending"));
-    // A seed of another run draws other moves before long.
+    // Another seed soon draws another move.
     assert!(told(&|game| game.run_seed += 1).contains(&"actions"));
     assert!(rules::check::<TicTacToe>(&altered(&|game| game.id = Bytes::new())).is_err());
     assert!(rules::check::<TicTacToe>(&altered(&|game| game.rules_json = "{".into())).is_err());
 
-    // What the rules cannot see, the search does: one visit moved, another root value, other settings.
+    // The rules do not show these alterations, but a repeated search does: a moved visit, another root value, other settings.
     let differs = |change: &dyn Fn(&mut Game)| followed(&altered(change)).difference.unwrap().field;
     assert_eq!(
         differs(&|game| {
@@ -128,7 +119,7 @@ async fn whatever_is_altered_is_found() {
     assert_eq!(differs(&|game| game.root_values[1] = f32::NAN), "root_values");
     let other = |game: &mut Game| game.search_json = game.search_json.replace("1.25", "1.5");
     assert!(["visits", "root_values"].contains(&differs(&other)));
-    // From the second version on nobody knows who answered what.
+    // From the second version on, the record does not tell which version made which evaluation.
     let mixed = followed(&altered(&|game| {
         game.model_versions.push("second".into());
         game.model_of_position

@@ -1,4 +1,4 @@
-//! The stream to the inference server, and what ends it.
+//! The stream to the inference server: retries, new streams, and errors that end it.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -7,7 +7,7 @@ use std::{
 
 use actor::{
     ActorError,
-    evaluator::{Answer, Ask, Evaluator, EvaluatorError, Expected, Patience, Versions},
+    evaluator::{EvaluatedRequest, Evaluator, EvaluatorError, Expected, Patience, StampedRequest, Versions},
     metrics::Metrics,
 };
 use games::{Game as _, Symmetry};
@@ -28,8 +28,8 @@ use crate::{
 };
 
 pub struct Client {
-    asks: mpsc::Sender<Ask>,
-    pub answers: mpsc::Receiver<Answer>,
+    requests: mpsc::Sender<StampedRequest>,
+    pub evaluations: mpsc::Receiver<EvaluatedRequest>,
     versions: Arc<Versions>,
     pub metrics: Arc<Metrics>,
     running: tokio::task::JoinHandle<Result<(), EvaluatorError>>,
@@ -46,8 +46,8 @@ impl Client {
     }
 
     pub fn renewing(link: Link, answer_within: Duration, stream: Duration) -> Self {
-        let (asks, asked) = mpsc::channel(4);
-        let (answer, answers) = mpsc::channel(4);
+        let (requests, sent) = mpsc::channel(4);
+        let (evaluated, evaluations) = mpsc::channel(4);
         let (versions, metrics) = (Arc::new(Versions::default()), Arc::new(Metrics::default()));
         let evaluator = Evaluator {
             channel: link,
@@ -62,21 +62,21 @@ impl Client {
                 drain: Duration::from_secs(2),
                 malformed: 4,
             },
-            asks: asked,
-            answers: answer,
+            requests: sent,
+            evaluations: evaluated,
             shutdown: CancellationToken::new(),
-            trouble: Arc::default(),
+            outage: Arc::default(),
         };
         Self {
-            asks,
-            answers,
+            requests,
+            evaluations,
             versions,
             metrics,
             running: tokio::spawn(evaluator.run()),
         }
     }
 
-    pub async fn ask(&self, id: u64) {
+    pub async fn send(&self, id: u64) {
         let mut request = EvaluateRequest {
             id,
             legal_actions: (0..9).collect(),
@@ -85,23 +85,24 @@ impl Client {
         };
         let state = TicTacToe::start(&Default::default(), None).unwrap();
         state.write_row((), Symmetry::IDENTITY, &mut request.indices);
-        let ask = Ask {
+        let request = StampedRequest {
             request: Arc::new(request),
             stamp: self.versions.stamp(),
         };
-        self.asks.send(ask).await.unwrap();
+        self.requests.send(request).await.unwrap();
     }
 
-    /// Asks `ids` and takes the answers, which come once each.
-    pub async fn converse(&mut self, ids: std::ops::Range<u64>) {
+    /// Sends requests with these ids and receives their evaluations, one for each.
+    pub async fn exchange(&mut self, ids: std::ops::Range<u64>) {
         for id in ids.clone() {
-            self.ask(id).await;
+            self.send(id).await;
         }
         let mut answered = Vec::new();
         for _ in ids.clone() {
-            let answer = in_time(self.answers.recv()).await.unwrap();
-            assert_eq!((answer.values.len(), answer.priors.len()), (1, 9));
-            answered.push(answer.id);
+            let evaluated = in_time(self.evaluations.recv()).await.unwrap();
+            let predictions = &evaluated.predictions;
+            assert_eq!((predictions.values.len(), predictions.priors.len()), (1, 9));
+            answered.push(evaluated.id);
         }
         answered.sort_unstable();
         assert_eq!(answered, ids.collect::<Vec<_>>());
@@ -111,63 +112,63 @@ impl Client {
 pub const LONG: Duration = Duration::from_secs(30);
 
 #[tokio::test]
-async fn what_passes_is_tried_again_until_it_has_passed() {
+async fn temporary_errors_are_retried_until_the_request_succeeds() {
     let server = Server::new(|nth| match nth {
         0 | 4 => Fate::Error(Code::Unavailable),
         1 => Fate::Error(Code::ResourceExhausted),
-        2 => Fate::Nonsense,
+        2 => Fate::Malformed,
         3 => Fate::Error(Code::NotFound),
         5 | 9 => Fate::Break,
-        _ => Fate::Answer,
+        _ => Fate::Evaluate,
     });
     let process = Process::start(server.routes()).await;
     let mut client = Client::start(&process.address(), LONG);
-    client.converse(0..3).await;
-    client.converse(3..6).await;
+    client.exchange(0..3).await;
+    client.exchange(3..6).await;
     assert_eq!(client.metrics.malformed_replies.get(), 1);
     assert!(client.metrics.request_retries.get() >= 6);
     assert!(client.metrics.reconnects.get() >= 2);
     assert_eq!(client.metrics.requests.get(), 6);
-    drop(client.asks);
+    drop(client.requests);
     in_time(client.running).await.unwrap().unwrap();
 }
 
 #[tokio::test]
-async fn a_server_that_is_silent_is_left_for_a_new_stream() {
-    let server = Server::new(|nth| if nth < 2 { Fate::Silence } else { Fate::Answer });
+async fn a_silent_stream_is_replaced_by_a_new_one() {
+    let server = Server::new(|nth| if nth < 2 { Fate::Silence } else { Fate::Evaluate });
     let process = Process::start(server.routes()).await;
     let mut client = Client::start(&process.address(), Duration::from_millis(300));
-    client.converse(0..2).await;
+    client.exchange(0..2).await;
     assert!(client.metrics.reconnects.get() >= 1);
 }
 
 #[tokio::test]
-async fn a_server_that_is_killed_and_started_again_answers_what_was_asked_before() {
-    let server = Server::new(|nth| if nth < 2 { Fate::Silence } else { Fate::Answer });
+async fn requests_are_sent_again_to_a_server_that_was_killed_and_restarted() {
+    let server = Server::new(|nth| if nth < 2 { Fate::Silence } else { Fate::Evaluate });
     let process = Process::start(server.routes()).await;
     let mut client = Client::start(&process.address(), LONG);
-    client.ask(0).await;
-    client.ask(1).await;
+    client.send(0).await;
+    client.send(1).await;
     while server.requests.load(Ordering::SeqCst) < 2 {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     let address = process.kill().await;
-    client.ask(2).await;
+    client.send(2).await;
     let _process = Process::start_at(address, server.routes()).await;
     let mut ids = Vec::new();
     for _ in 0..3 {
-        ids.push(in_time(client.answers.recv()).await.unwrap().id);
+        ids.push(in_time(client.evaluations.recv()).await.unwrap().id);
     }
     ids.sort_unstable();
     assert_eq!(ids, [0, 1, 2]);
 }
 
 #[tokio::test]
-async fn nonsense_without_end_is_an_error() {
-    let server = Server::new(|_| Fate::Nonsense);
+async fn too_many_malformed_replies_are_an_error() {
+    let server = Server::new(|_| Fate::Malformed);
     let process = Process::start(server.routes()).await;
     let client = Client::start(&process.address(), LONG);
-    client.ask(0).await;
+    client.send(0).await;
     let error = in_time(client.running).await.unwrap().unwrap_err();
     assert!(matches!(error, EvaluatorError::Malformed(_)), "{error}");
     assert!(error.to_string().contains("0 values for 1 positions"), "{error}");
@@ -175,12 +176,12 @@ async fn nonsense_without_end_is_an_error() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_refused_request_stops_the_actor_with_the_servers_words() {
+async fn a_refused_request_stops_the_actor_with_the_message_of_the_server() {
     let server = Server::new(|nth| {
         if nth == 5 {
             Fate::Error(Code::InvalidArgument)
         } else {
-            Fate::Answer
+            Fate::Evaluate
         }
     });
     let store = Store::good();
@@ -230,7 +231,7 @@ async fn a_model_of_another_game_stops_the_actor_before_and_during_play() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_service_of_another_kind_is_an_error_at_once() {
+async fn another_kind_of_service_is_an_error_at_once() {
     let store = Store::good();
     let folder = tempfile::tempdir().unwrap();
     let process = Process::start(store.routes()).await;

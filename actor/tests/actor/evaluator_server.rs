@@ -1,5 +1,5 @@
-//! An inference server without a network: a hash of the row decides. Equal rows get equal answers, replies
-//! come in a shuffled order, and a test says which requests are treated badly.
+//! An inference server without a network: evaluations are hashes of the row. Equal rows get equal evaluations, replies come in a
+//! random order, and a test chooses the requests that fail.
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
@@ -25,38 +25,38 @@ use tonic::{Code, Request, Response, Status, Streaming, service::Routes};
 
 use crate::tictactoe::TicTacToe;
 
-/// What becomes of a request.
+/// Treatment of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fate {
-    /// A good answer.
-    Answer,
+    /// A valid reply.
+    Evaluate,
     /// An error on the stream.
     Error(Code),
-    /// RESOURCE_EXHAUSTED, and a hint when to come again.
+    /// RESOURCE_EXHAUSTED with a hint for the retry.
     Later(Duration),
-    /// An answer that makes no sense: one value is missing.
-    Nonsense,
-    /// No answer at all.
+    /// A malformed reply: one value is missing.
+    Malformed,
+    /// No reply.
     Silence,
     /// The stream breaks.
     Break,
 }
 
-/// What the server is like; all streams share it.
+/// State of the server, shared by all streams.
 pub struct Server {
     pub layout: Mutex<RowLayout>,
     pub version: Mutex<String>,
-    /// Says what becomes of the n-th request, from 0.
+    /// Treatment of the n-th request, from 0.
     fate: Box<dyn Fn(u64) -> Fate + Send + Sync>,
     pub requests: AtomicU64,
-    /// Which request came when.
+    /// Ids of the requests and times of their arrival.
     pub arrivals: Mutex<Vec<(u64, Instant)>>,
     pub positions: AtomicU64,
     pub largest: AtomicU64,
     pub smallest: AtomicU64,
-    /// Streams that were opened.
+    /// Number of streams that were opened.
     pub streams: AtomicU64,
-    /// Models that were asked for.
+    /// Names of the requested models.
     pub models: Mutex<Vec<String>>,
 }
 
@@ -77,7 +77,7 @@ impl Server {
     }
 
     pub fn good() -> Arc<Self> {
-        Self::new(|_| Fate::Answer)
+        Self::new(|_| Fate::Evaluate)
     }
 
     pub fn routes(self: &Arc<Self>) -> Routes {
@@ -110,10 +110,10 @@ impl Evaluator for Service {
                 let version = server.version.lock().clone();
                 let layout = server.layout.lock().clone();
                 let reply = match (server.fate)(nth) {
-                    Fate::Answer => answer(&request, &layout, version),
+                    Fate::Evaluate => answer(&request, &layout, version),
                     Fate::Error(code) => refusal(request.id, code, None),
                     Fate::Later(hint) => refusal(request.id, Code::ResourceExhausted, Some(hint)),
-                    Fate::Nonsense => {
+                    Fate::Malformed => {
                         let mut reply = answer(&request, &layout, version);
                         reply.values.pop();
                         reply
@@ -176,7 +176,7 @@ fn refusal(id: u64, code: Code, hint: Option<Duration>) -> EvaluateReply {
     }
 }
 
-/// Every position of the request is validated: an actor must never send rows that are none.
+/// Evaluates a request after validating every position, because an actor must never send invalid rows.
 pub fn answer(request: &EvaluateRequest, layout: &RowLayout, version: String) -> EvaluateReply {
     let positions = request.legal_counts.len();
     let lengths = match layout.row_len() {
@@ -205,7 +205,7 @@ pub fn answer(request: &EvaluateRequest, layout: &RowLayout, version: String) ->
         let weight = |salt: u32| {
             let mut hasher = DefaultHasher::new();
             (row, salt).hash(&mut hasher);
-            // Exact in half precision, so that what is sent is what is meant.
+            // Exact in half precision, so that the wire does not round.
             (hasher.finish() % 64 + 1) as f32
         };
         let weights: Vec<f32> = own.iter().map(|&action| weight(action)).collect();

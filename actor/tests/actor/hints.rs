@@ -1,5 +1,5 @@
-//! A server whose queue is full says when it has time again, and the actor comes then. The clock is paused and the wire is
-//! memory, so that nothing here depends on the machine.
+//! A server whose queue is full sends a hint for the retry, and the actor follows it. The clock is paused and the connection is in
+//! memory, so that the result does not depend on the machine.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -15,10 +15,10 @@ use crate::{
     evaluator_server::{Fate, Server},
 };
 
-/// What the actor adds of its own, and what the test's server takes: milliseconds beside the hints here.
+/// Tolerance for the delays of the actor and of the test's server, small beside the hints.
 const SLACK: Duration = Duration::from_millis(40);
 
-/// A link to a server in this runtime, over one connection that is memory.
+/// A link to a server in this runtime over one connection in memory.
 pub fn link_to(server: &Arc<Server>) -> Link {
     let (near, far) = tokio::io::duplex(1 << 16);
     let incoming = tokio_stream::once(Ok::<_, io::Error>(far)).chain(tokio_stream::pending());
@@ -37,20 +37,20 @@ pub fn link_to(server: &Arc<Server>) -> Link {
     InterceptedService::new(channel, Credentials::new(&SecurityConfig::default()).unwrap())
 }
 
-/// Of two requests the first is told to come again after `hint`, once. How long after its first arrival it came.
+/// Sends two requests, of which the first gets `hint` once. Returns the time between the first two arrivals of that request.
 async fn comes_again_after(hint: Duration) -> Duration {
     let server = Server::new(move |nth| match nth {
         0 => Fate::Later(hint),
-        _ => Fate::Answer,
+        _ => Fate::Evaluate,
     });
     let mut client = Client::over(link_to(&server), LONG);
     let began = Instant::now();
-    client.ask(0).await;
-    client.ask(1).await;
-    // Nobody else waits for the one that was put off.
-    assert_eq!(client.answers.recv().await.unwrap().id, 1);
+    client.send(0).await;
+    client.send(1).await;
+    // The other request does not wait for the delayed one.
+    assert_eq!(client.evaluations.recv().await.unwrap().id, 1);
     assert!(began.elapsed() < SLACK, "{:?}", began.elapsed());
-    assert_eq!(client.answers.recv().await.unwrap().id, 0);
+    assert_eq!(client.evaluations.recv().await.unwrap().id, 0);
     assert_eq!(client.metrics.request_retries.get(), 1);
     assert_eq!(client.metrics.reconnects.get(), 0);
     let arrivals = server.arrivals.lock();
@@ -61,7 +61,7 @@ async fn comes_again_after(hint: Duration) -> Duration {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_told_when_to_come_again_comes_then() {
+async fn a_retry_follows_the_hint_of_the_server() {
     for hint in [100, 700, 5_000].map(Duration::from_millis) {
         let after = comes_again_after(hint).await;
         assert!((hint..hint + SLACK).contains(&after), "{after:?} for {hint:?}");
@@ -69,7 +69,7 @@ async fn who_is_told_when_to_come_again_comes_then() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hint_beyond_reason_is_not_believed() {
+async fn an_unreasonable_hint_is_limited() {
     let after = comes_again_after(Duration::from_secs(3600)).await;
     let most = Duration::from_secs(10);
     assert!((most..most + SLACK).contains(&after), "{after:?}");

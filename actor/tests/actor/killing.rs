@@ -1,4 +1,4 @@
-//! The actor's own process, killed again and again in the middle of whatever it does.
+//! The actor's process, killed many times at random moments.
 
 use std::{
     process::{Child, Command, Stdio},
@@ -28,10 +28,10 @@ async fn until(child: &mut Child, what: impl Fn() -> bool) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_killed_actor_goes_on_under_its_name_and_no_game_comes_twice_or_under_anothers_id() {
+async fn a_killed_actor_keeps_its_name_and_sends_each_game_once_under_its_own_id() {
     let server = Server::good();
     *server.layout.lock() = PacoSako::layout(PacoSako::encoding(1).unwrap());
-    // Now and then it keeps a game and breaks off before it says so.
+    // Sometimes the store keeps a game and breaks the stream before the acknowledgement.
     let store = Store::new(|nth, _| {
         if nth % 9 == 4 {
             Fate::KeepAndBreak
@@ -70,7 +70,7 @@ async fn a_killed_actor_goes_on_under_its_name_and_no_game_comes_twice_or_under_
         actor.kill().unwrap();
         actor.wait().unwrap();
     }
-    // What was finished but not acknowledged comes now.
+    // Now the games that were finished but not acknowledged arrive.
     let mut actor = start();
     let wanted = store.count() + 20;
     until(&mut actor, || store.count() >= wanted).await;
@@ -80,7 +80,7 @@ async fn a_killed_actor_goes_on_under_its_name_and_no_game_comes_twice_or_under_
         .unwrap();
     assert!(ended.success(), "{ended}");
 
-    // The store breaks off again and again, which ends the last sending too: what is left waits, whole, in the spool.
+    // The store keeps breaking streams, so games may remain in the spool; they must be intact.
     let (_left, recovered) = Spool::open(spool, 1 << 20).unwrap();
     assert!(recovered.damage.is_empty(), "{:?}", recovered.damage);
     assert_eq!(store.conflicts.load(Ordering::SeqCst), 0);

@@ -1,5 +1,5 @@
-//! The actor against real gRPC servers on free ports: a deterministic evaluator and a store in memory,
-//! both of which misbehave when told to.
+//! The actor with real gRPC servers on free ports: a deterministic evaluator and a store in memory, both of which can be made to
+//! fail.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 
 use tictactoe::TicTacToe;
 
-/// What has not come by now will not come, however slow the machine is.
+/// Longest wait for an event that must happen, on a slow machine too.
 const FOR_EVER: Duration = Duration::from_secs(150);
 
 /// A run of tic-tac-toe with everything in `folder`.
@@ -58,7 +58,7 @@ fn give_identity(folder: &Path) {
     std::fs::write(folder.join("identity.json"), text).unwrap();
 }
 
-/// Fails rather than wait for ever.
+/// Fails if the future is not ready in time.
 async fn in_time<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(FOR_EVER, what)
         .await
@@ -82,7 +82,7 @@ fn start_playing<G: games::Game>(config: RunConfig) -> Running {
         answer: Duration::from_secs(5),
         first_retry: Duration::from_millis(2),
         longest_retry: Duration::from_millis(50),
-        // Old streams are replaced all the time, whatever else goes on.
+        // Streams are replaced often during every test.
         stream: Duration::from_millis(60),
         ..Default::default()
     };
@@ -101,18 +101,18 @@ fn start_playing<G: games::Game>(config: RunConfig) -> Running {
 }
 
 impl Running {
-    /// Stops it in good order.
+    /// Stops the actor in order.
     async fn stop(self) {
         self.shutdown.cancel();
         in_time(self.actor).await.unwrap().unwrap();
     }
 
-    /// How it ended by itself.
+    /// Waits until the actor ends without being stopped, and returns its error.
     async fn end(self) -> ActorError {
         in_time(self.actor).await.unwrap().unwrap_err()
     }
 
-    /// Waits for something that must come; fails at once if the actor ends instead.
+    /// Waits for a condition; fails at once if the actor ends instead.
     async fn until(&self, what: impl Fn() -> bool) {
         let began = Instant::now();
         while !what() {

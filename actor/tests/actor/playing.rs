@@ -1,4 +1,4 @@
-//! Whole games: the records, and that nothing but the seed and the model decides what is played.
+//! Complete games: their records, and that they depend only on the seed and the model.
 
 use std::{
     collections::HashMap,
@@ -21,7 +21,7 @@ use crate::{
     tictactoe::TicTacToe,
 };
 
-/// The first `count` games, by number, that such an actor plays.
+/// Returns the first `count` games that an actor plays, by their number.
 pub async fn first_games(
     count: u64,
     server: &Arc<Server>,
@@ -50,7 +50,7 @@ pub async fn first_games(
     (games, metrics.snapshot())
 }
 
-/// What must not depend on who else plays, and when answers come.
+/// The parts of a game that must not depend on other games and on the order of replies.
 fn essence(game: &Game) -> impl PartialEq + std::fmt::Debug {
     let floats: Vec<u32> = game.root_values.iter().map(|value| value.to_bits()).collect();
     let totals = game.totals.unwrap();
@@ -80,7 +80,7 @@ fn assert_same(one: &HashMap<u64, Game>, other: &HashMap<u64, Game>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_seed_and_the_model_alone_decide_what_is_played() {
+async fn games_depend_only_on_the_seed_and_the_model() {
     let server = Server::good();
     let (alone, _) = first_games(24, &server, |config| {
         config.actor.games_per_thread = 1;
@@ -106,14 +106,14 @@ async fn the_seed_and_the_model_alone_decide_what_is_played() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_fails_now_and_then_changes_no_game() {
+async fn temporary_failures_of_the_server_change_no_game() {
     let (calm, _) = first_games(12, &Server::good(), |_| ()).await;
     let moody = Server::new(|nth| match nth % 40 {
         7 => Fate::Error(tonic::Code::Unavailable),
         13 => Fate::Error(tonic::Code::ResourceExhausted),
-        19 => Fate::Nonsense,
+        19 => Fate::Malformed,
         31 => Fate::Break,
-        _ => Fate::Answer,
+        _ => Fate::Evaluate,
     });
     let (disturbed, counted) = first_games(12, &moody, |_| ()).await;
     assert_same(&calm, &disturbed);
@@ -200,7 +200,7 @@ fn check_record(game: &Game, reuse: Reuse) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn long_games_are_cut_and_said_to_be_draws() {
+async fn games_end_as_draws_at_the_limit_of_actions() {
     let (games, counted) = first_games(6, &Server::good(), |config| config.search.max_actions = 3).await;
     for game in games.values() {
         assert_eq!(game.actions.len(), 3);
@@ -213,7 +213,7 @@ async fn long_games_are_cut_and_said_to_be_draws() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_new_model_answers_at_once_and_the_cache_does_not_answer_for_it() {
+async fn a_new_model_is_used_at_once_and_gets_no_cached_evaluations_of_the_old_one() {
     let server = Server::good();
     let store = Store::good();
     let folder = tempfile::tempdir().unwrap();
@@ -224,7 +224,7 @@ async fn a_new_model_answers_at_once_and_the_cache_does_not_answer_for_it() {
     let mut config = config(folder.path(), &server_process.address(), &store_process.address());
     config.search.noise_fraction = 0.0;
     let actor = start(config);
-    // Everything that is ever asked is in the cache before long: the game is small.
+    // The game is small, so soon all its positions are in the cache.
     actor
         .until(|| actor.metrics.cache_hits.get() > 5_000 && store.count() > 30)
         .await;
@@ -255,7 +255,7 @@ async fn a_new_model_answers_at_once_and_the_cache_does_not_answer_for_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_role_itself_plays_paco_sako_by_the_rules() {
+async fn the_role_plays_paco_sako_by_the_rules() {
     let encoding = PacoSako::encoding(1).unwrap();
     let layout = PacoSako::layout(encoding);
     let server = Server::good();

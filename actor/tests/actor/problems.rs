@@ -1,4 +1,4 @@
-//! A game that is about problems: drawn by level, kept with where they come from, and playable from the record alone.
+//! A game that is about problems: drawn by level, recorded with their provenance, and replayable from the record alone.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use proto::v1::{Game, GameResult};
 
 use crate::{config, evaluator_server::Server, process::Process, start_playing, store_server::Store};
 
-/// Plays the record by the rules; gives what it is worth.
+/// Replays the record by the rules and returns its outcome.
 fn replay(game: &Game) -> f32 {
     let rules: Rules = serde_json::from_str(&game.rules_json).unwrap();
     let mut state = GeneratorGame::start(&rules, Some(&game.start)).unwrap();

@@ -1,4 +1,4 @@
-//! A server that can be killed like a process: with all its connections, in the middle of whatever it does.
+//! A server that can be killed like a process, at any moment and with all its connections.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -18,7 +18,7 @@ impl Process {
         Self::start_at("127.0.0.1:0".parse().unwrap(), routes).await
     }
 
-    /// Serves `routes` on a port that a process before had, say.
+    /// Serves `routes` on the given address.
     pub async fn start_at(address: SocketAddr, routes: Routes) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -47,7 +47,7 @@ impl Process {
         self.address.to_string()
     }
 
-    /// Kills it; the address is free afterwards.
+    /// Kills the server. The address is free afterwards.
     pub async fn kill(mut self) -> SocketAddr {
         let runtime = self.runtime.take().unwrap();
         tokio::task::spawn_blocking(move || runtime.shutdown_timeout(Duration::from_secs(10)))

@@ -1,4 +1,4 @@
-//! A stream does not stay with its server for ever: servers that join are asked too, and no request is lost on the way.
+//! Streams are replaced regularly, so that new servers get requests, and no request is lost.
 
 use std::{
     io,
@@ -23,31 +23,31 @@ use crate::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn an_old_stream_is_replaced_when_everything_on_it_is_answered() {
+async fn an_old_stream_is_replaced_when_all_its_requests_are_answered() {
     let server = Server::new(|nth| match nth {
         1 => Fate::Later(Duration::from_secs(8)),
-        _ => Fate::Answer,
+        _ => Fate::Evaluate,
     });
     let mut client = Client::renewing(link_to(&server), LONG, Duration::from_secs(10));
-    client.converse(0..1).await;
-    // This one is put off beyond the stream's end, and comes on the next one when it was told to.
-    client.ask(1).await;
-    let answer = in_time(client.answers.recv()).await.unwrap();
+    client.exchange(0..1).await;
+    // This request is delayed beyond the end of the stream and is sent on the next one at the hinted time.
+    client.send(1).await;
+    let answer = in_time(client.evaluations.recv()).await.unwrap();
     assert_eq!(answer.id, 1);
     for first in 2..40 {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        client.converse(first..first + 1).await;
+        client.exchange(first..first + 1).await;
     }
-    // More than 45 seconds of streams that live for five to ten.
+    // More than 45 seconds, while streams live for five to ten seconds.
     let streams = server.streams.load(Ordering::SeqCst);
     assert!((5..=10).contains(&streams), "{streams}");
-    // Nobody was asked twice but for the one that was put off.
+    // Only the delayed request was sent twice.
     assert_eq!(client.metrics.request_retries.get(), 1);
     assert_eq!(client.metrics.requests.get(), 40);
     assert_eq!(client.metrics.reconnects.get(), 0, "nothing was wrong");
 }
 
-/// What the name stands for now.
+/// The servers that the name stands for now.
 #[derive(Debug, Default)]
 struct Book(Mutex<Vec<SocketAddr>>);
 
@@ -74,7 +74,7 @@ fn link(book: &Arc<Book>) -> Link {
 }
 
 #[tokio::test]
-async fn a_server_that_joins_is_asked_too() {
+async fn a_new_server_gets_requests() {
     let (first, second) = (Server::good(), Server::good());
     let (one, other) = (
         Process::start(first.routes()).await,
@@ -83,19 +83,19 @@ async fn a_server_that_joins_is_asked_too() {
     let book = Arc::new(Book::default());
     book.0.lock().push(one.address().parse().unwrap());
     let mut client = Client::renewing(link(&book), LONG, Duration::from_millis(20));
-    client.converse(0..3).await;
+    client.exchange(0..3).await;
     book.0.lock().push(other.address().parse().unwrap());
     let asked = |server: &Arc<Server>| server.requests.load(Ordering::SeqCst);
     let mut next = 3;
     let both = async {
         while asked(&second) == 0 {
-            client.converse(next..next + 3).await;
+            client.exchange(next..next + 3).await;
             next += 3;
         }
-        // And the first one is not forgotten.
+        // The first server still gets requests.
         let so_far = asked(&first);
         while asked(&first) == so_far {
-            client.converse(next..next + 3).await;
+            client.exchange(next..next + 3).await;
             next += 3;
         }
     };

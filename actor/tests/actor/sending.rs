@@ -29,7 +29,7 @@ fn spooled(folder: &Path) -> Vec<std::path::PathBuf> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_game_arrives_once_whatever_the_store_does() {
+async fn every_game_is_stored_once_although_the_store_fails() {
     let store = Store::new(|nth, _| match nth % 23 {
         3 => Fate::Break,
         7 => Fate::KeepAndBreak,
@@ -51,7 +51,7 @@ async fn every_game_arrives_once_whatever_the_store_does() {
     for killed_after in [40, 80, 120] {
         actor.until(|| store.count() >= killed_after).await;
         let address = store_process.kill().await;
-        // Away for a while; games go on and wait.
+        // While the store is missing, games continue and wait in the spool.
         let finished = actor.metrics.games.get();
         actor.until(|| actor.metrics.games.get() > finished + 10).await;
         store_process = Process::start_at(address, store.routes()).await;
@@ -80,7 +80,7 @@ async fn every_game_arrives_once_whatever_the_store_does() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn games_wait_for_a_store_that_is_away_and_are_sent_after_a_restart() {
+async fn games_wait_for_a_missing_store_and_are_sent_after_a_restart() {
     let server = Server::good();
     let store = Store::good();
     let folder = tempfile::tempdir().unwrap();
@@ -124,7 +124,7 @@ async fn games_wait_for_a_store_that_is_away_and_are_sent_after_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn refused_games_are_set_aside_with_the_reason() {
+async fn refused_games_are_saved_with_the_reason() {
     let is_unlucky = |game: &Game| game.game_number % 5 == 2;
     let store = Store::new(move |_, game| {
         if is_unlucky(game) {
@@ -157,14 +157,14 @@ async fn refused_games_are_set_aside_with_the_reason() {
     }
     assert!(store.games.lock().values().all(|game| !is_unlucky(game)));
 
-    // They count towards the limit, and are not sent again.
+    // Refused games count towards the limit and are not sent again.
     let (spool, recovered) = Spool::open(folder.path().into(), 1 << 20).unwrap();
     assert_eq!((recovered.games, spool.size().games), (0, 0));
     assert!(spool.size().set_aside >= refused * 4096);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn self_play_pauses_above_the_limit_and_goes_on_below_it() {
+async fn self_play_pauses_above_the_limit_and_continues_below_it() {
     let server = Server::good();
     let store = Store::good();
     let folder = tempfile::tempdir().unwrap();
@@ -179,7 +179,7 @@ async fn self_play_pauses_above_the_limit_and_goes_on_below_it() {
     config.actor.max_spool_mib = 1;
     let actor = start(config);
     actor.until(|| actor.metrics.paused.get() == 1).await;
-    // Whatever was on its way comes to rest.
+    // Wait until all games in progress have ended or paused.
     let mut before = actor.metrics.snapshot();
     loop {
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -206,7 +206,7 @@ async fn self_play_pauses_above_the_limit_and_goes_on_below_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_store_that_is_silent_is_left_for_a_new_stream() {
+async fn a_silent_store_gets_a_new_stream() {
     let store = Store::new(|nth, _| if nth < 3 { Fate::Silence } else { Fate::Keep });
     let server = Server::good();
     let folder = tempfile::tempdir().unwrap();

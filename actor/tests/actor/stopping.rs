@@ -1,4 +1,4 @@
-//! Starting and stopping, whatever the servers do.
+//! Starting and stopping with servers that are missing, silent or late.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use crate::{
     store_server::Store,
 };
 
-/// Much longer than stopping takes, and far from for ever.
+/// Longest time for a shutdown.
 const SOON: Duration = Duration::from_secs(40);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn stops_while_nobody_answers() {
+async fn the_actor_stops_without_replies_from_its_servers() {
     let folder = tempfile::tempdir().unwrap();
-    // Nobody listens at either address.
+    // No server listens at either address.
     let nobody = Process::start(Store::good().routes())
         .await
         .kill()
@@ -29,7 +29,7 @@ async fn stops_while_nobody_answers() {
     actor.until(|| actor.metrics.reconnects.get() > 3).await;
     timeout(SOON, actor.stop()).await.unwrap();
 
-    // Somebody takes every request and says nothing.
+    // The server takes every request and never replies.
     let silent = Process::start(Server::new(|_| Fate::Silence).routes()).await;
     let actor = start(config(folder.path(), &silent.address(), &nobody));
     actor.until(|| actor.metrics.streams.get() == 1).await;
@@ -37,7 +37,7 @@ async fn stops_while_nobody_answers() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn waits_for_a_server_that_starts_later() {
+async fn the_actor_waits_for_a_server_that_starts_later() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::good();
     let store = Store::good();
@@ -69,7 +69,7 @@ async fn a_second_actor_in_the_same_spool_is_refused() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_played_is_said_at_once() {
+async fn a_configuration_that_cannot_be_played_is_an_error_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let wrong = |change: fn(&mut config::RunConfig)| {
         let mut config = config(folder.path(), "127.0.0.1:1", "127.0.0.1:1");
@@ -97,7 +97,7 @@ async fn what_cannot_be_played_is_said_at_once() {
 }
 
 #[tokio::test]
-async fn an_unknown_game_is_named() {
+async fn an_unknown_game_is_named_in_the_error() {
     let folder = tempfile::tempdir().unwrap();
     let mut config = config(folder.path(), "127.0.0.1:1", "127.0.0.1:1");
     config.game.name = "paco-saco".into();

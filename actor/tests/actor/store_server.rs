@@ -1,4 +1,4 @@
-//! A replay store in memory that breaks off, refuses and repeats itself when told to.
+//! A replay store in memory that breaks streams, refuses games and repeats acknowledgements at a test's choice.
 
 use std::{
     collections::HashMap,
@@ -18,22 +18,22 @@ use tokio::sync::mpsc;
 use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
 use tonic::{Request, Response, Status, Streaming, service::Routes};
 
-/// What becomes of a game.
+/// Treatment of a game.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fate {
-    /// Kept and acknowledged.
+    /// The game is kept and acknowledged.
     Keep,
-    /// Kept, but the stream breaks before the acknowledgement.
+    /// The game is kept, but the stream breaks before the acknowledgement.
     KeepAndBreak,
-    /// Kept, and acknowledged three times.
+    /// The game is kept and acknowledged three times.
     KeepAndRepeat,
-    /// The stream breaks, and nothing is kept.
+    /// The stream breaks and the game is not kept.
     Break,
-    /// Refused for good.
+    /// The game is refused permanently.
     Refuse,
-    /// Refused for now.
+    /// The game is refused temporarily.
     Later,
-    /// Nothing happens at all.
+    /// The game is ignored.
     Silence,
 }
 
@@ -41,16 +41,16 @@ type Decide = Box<dyn Fn(u64, &Game) -> Fate + Send + Sync>;
 
 pub struct Store {
     pub games: Mutex<HashMap<Vec<u8>, Game>>,
-    /// Ids in the order in which they came, again and again if they did.
+    /// Ids in the order of their arrival, with repetitions.
     pub seen: Mutex<Vec<Vec<u8>>>,
     pub duplicates: AtomicU64,
-    /// Games that came under an id that another game had.
+    /// Games that arrived with the id of a different game.
     pub conflicts: AtomicU64,
     fate: Decide,
 }
 
 impl Store {
-    /// `fate` is told how many games came before, and the game.
+    /// `fate` receives the number of earlier games and the game.
     pub fn new(fate: impl Fn(u64, &Game) -> Fate + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self {
             games: Mutex::default(),

@@ -27,7 +27,7 @@ pub struct TicTacToe {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rules {
-    /// The game is over before it begins, which no actor should put up with.
+    /// The start is the end of the game, which an actor must refuse.
     pub nothing_to_play: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The threads of a match, and when to stop: [`play`].
+//! The threads of a match, and its end: [`play`].
 
 use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
@@ -16,45 +16,45 @@ use crate::{
     statistics::{Sprt, Verdict},
 };
 
-/// How a match is played; none of it changes what is played.
+/// Settings that do not affect the games: threads and the end of the match.
 #[derive(Clone, Copy, Debug)]
 pub struct Conduct<'a> {
-    /// Threads.
+    /// Number of threads.
     pub threads: usize,
-    /// Games at once on each thread.
+    /// Number of games at once on each thread.
     pub games: usize,
-    /// Ends the match early; between the first two players only.
+    /// Test between the first two players that ends the match as soon as it decides.
     pub sprt: Option<&'a Sprt>,
-    /// Set by whoever wants it to stop: games in progress are given up, and played again when the match goes on.
+    /// Ends the match when it is set. Games in progress are dropped and played again when the match continues.
     pub stop: &'a AtomicBool,
 }
 
-/// Told after every game.
+/// Report after each game.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
-    /// The folder, this game included.
+    /// Folder of the match, with this game.
     pub folder: &'a MatchFolder,
-    /// The game.
+    /// Record of the game.
     pub record: &'a GameRecord,
 }
 
-/// Why a match ended.
+/// Reason for the end of a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// All games are over.
+    /// All games are played.
     Complete,
     /// The test has decided.
     Decided,
-    /// It was stopped.
+    /// The flag to stop was set.
     Stopped,
 }
 
-/// What the threads share.
+/// Data that the threads share.
 struct Shared<'a, G: Game> {
     plan: &'a Plan,
     conduct: Conduct<'a>,
     next: AtomicU64,
-    /// Set where a thread failed, or the test has decided.
+    /// Set when a thread has failed or the test has decided.
     ended: AtomicBool,
     decided: AtomicBool,
     kept: Mutex<Kept<'a>>,
@@ -68,11 +68,11 @@ struct Kept<'a> {
     tested: Option<Tested<'a>>,
 }
 
-/// Plays what is missing of a match. Games begin in the plan's order, whatever number of threads there is, and each depends on
-/// nothing but the plan (and on how exactly a network is computed).
+/// Plays the missing games of a match. Games begin in the order of the plan for any number of threads. Each game depends only on
+/// the plan, and on the rounding of the network's outputs.
 ///
 /// # Errors
-/// [`MatchError`]; the games that are over are kept.
+/// [`MatchError`] if the match cannot continue. The finished games are kept.
 pub fn play<G: Game>(
     plan: &Plan,
     rules: &G::Rules,
@@ -144,7 +144,7 @@ impl<G: Game> Shared<'_, G> {
             let over = table.advance()?;
             if !over.is_empty() {
                 over.into_iter().try_for_each(|record| self.keep(record))?;
-                // New games join the batch.
+                // Begin new games first, so that they join the next batch.
                 continue;
             }
             table.evaluate()?;
@@ -155,7 +155,7 @@ impl<G: Game> Shared<'_, G> {
         self.conduct.stop.load(Ordering::Relaxed) || self.ended.load(Ordering::Relaxed)
     }
 
-    /// The next game that is missing.
+    /// Number of the next game that is not played yet.
     fn next_game(&self) -> Option<u64> {
         loop {
             let game = self.next.fetch_add(1, Ordering::Relaxed);

@@ -1,10 +1,10 @@
-//! What is kept of a match: [`MatchFolder`].
+//! The folder of a match on disk: [`MatchFolder`].
 //!
-//! | file | what it is |
+//! | file | contents |
 //! |---|---|
 //! | `match.json` | the [`Plan`] |
-//! | `games.jsonl` | one [`GameRecord`] a line, in the order in which games ended; a line is written at once or not at all, but for the last one of a process that was killed in the middle of writing |
-//! | `lock` | held by the one process that plays it |
+//! | `games.jsonl` | one [`GameRecord`] per line, in the order in which the games ended; only the last line can be incomplete, if the process was killed while writing it |
+//! | `lock` | locked by the process that plays the match |
 
 use std::{
     collections::BTreeMap,
@@ -21,54 +21,54 @@ const PLAN: &str = "match.json";
 const GAMES: &str = "games.jsonl";
 const LOCK: &str = "lock";
 
-/// A folder that cannot be used.
+/// Error: the folder of a match cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// The file system.
+    /// A file cannot be read or written.
     #[error("cannot use {path}: {source}")]
     Io {
-        /// The file or folder.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// Why.
+        /// Error of the file system.
         source: io::Error,
     },
-    /// Another process plays it.
+    /// Another process plays the match.
     #[error("another process plays the match in {0}")]
     Locked(PathBuf),
-    /// It holds another match.
+    /// The folder holds another match.
     #[error(
         "{0} holds another match (players, seed, openings or rules differ); name another folder, or remove it"
     )]
     Another(PathBuf),
-    /// A file that is not what was written.
+    /// A file is damaged.
     #[error("{path}{}: {reason}", .line.map(|line| format!(", line {line}")).unwrap_or_default())]
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// From 1.
+        /// Number of the line, from 1.
         line: Option<usize>,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
 }
 
-/// A match's folder while this process plays it.
+/// The folder of a match, locked by this process.
 #[derive(Debug)]
 pub struct MatchFolder {
     path: PathBuf,
     games: File,
-    /// Bytes of whole lines.
+    /// Length of all complete lines in bytes.
     length: u64,
     records: BTreeMap<u64, GameRecord>,
     _lock: File,
 }
 
 impl MatchFolder {
-    /// Opens the folder of a match of `G`, or makes it. The games of a match that was interrupted are read and replayed;
-    /// half a line at the end, of a process that was killed while writing it, is removed.
+    /// Opens the folder of a match of `G`, or creates it. Reads and replays the games of an interrupted match. Removes an incomplete
+    /// last line, left by a process that was killed while writing it.
     ///
     /// # Errors
-    /// [`FolderError`]
+    /// [`FolderError`] if the folder is locked, damaged, or holds another match.
     pub fn open<G: Game>(path: &Path, plan: &Plan, rules: &G::Rules) -> Result<Self, FolderError> {
         let io = |path: &Path| {
             let path = path.to_owned();
@@ -113,20 +113,20 @@ impl MatchFolder {
         })
     }
 
-    /// The folder.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The games that are over, by their number. Those beyond the plan's pairs are among them.
+    /// The finished games by their number, including games beyond the pairs of the plan.
     pub fn records(&self) -> &BTreeMap<u64, GameRecord> {
         &self.records
     }
 
-    /// Keeps a game; one whose number is known already is not counted again.
+    /// Saves a game. A game whose number is known already is ignored.
     ///
     /// # Errors
-    /// [`FolderError::Io`]; the game is not kept then, and others may be.
+    /// [`FolderError::Io`] if the game cannot be written. Later games can still be added.
     pub fn add(&mut self, record: GameRecord) -> Result<(), FolderError> {
         if self.records.contains_key(&record.game) {
             return Ok(());
@@ -137,19 +137,19 @@ impl MatchFolder {
         };
         let mut line = serde_json::to_vec(&record).map_err(|error| io(error.into()))?;
         line.push(b'\n');
-        // What was written of a line when the disk was full must not begin the next one.
+        // Removes a partial line that a full disk has left.
         self.games.set_len(self.length).map_err(io)?;
-        // One call: nothing of it is there, or all of it, unless the process is killed within the call.
+        // One call writes the whole line, unless the process is killed within the call.
         self.games.write_all(&line).map_err(io)?;
         self.length += line.len() as u64;
         self.records.insert(record.game, record);
         Ok(())
     }
 
-    /// Writes a file of the folder whole.
+    /// Writes a file of the folder, so that a reader sees the old content or the new one.
     ///
     /// # Errors
-    /// [`FolderError::Io`]
+    /// [`FolderError::Io`] if the file cannot be written.
     pub fn write(&self, name: &str, text: &str) -> Result<PathBuf, FolderError> {
         let path = self.path.join(name);
         let draft = self.path.join(format!("{name}.draft"));
@@ -162,10 +162,10 @@ impl MatchFolder {
         Ok(path)
     }
 
-    /// Waits until what was written would survive a loss of power.
+    /// Makes all games durable.
     ///
     /// # Errors
-    /// [`FolderError::Io`]
+    /// [`FolderError::Io`] if the disk fails.
     pub fn sync(&self) -> Result<(), FolderError> {
         self.games.sync_all().map_err(|source| FolderError::Io {
             path: self.path.join(GAMES),
@@ -229,7 +229,10 @@ fn read_games<G: Game>(
         let record: GameRecord = serde_json::from_slice(text).map_err(|error| damaged(error.to_string()))?;
         let slot = plan.slot(record.game);
         if record.players != slot.players {
-            return Err(damaged(format!("game {} is one of other players", record.game)));
+            return Err(damaged(format!(
+                "game {} has other players than the plan",
+                record.game
+            )));
         }
         record.replay::<G>(rules).map_err(damaged)?;
         records.insert(record.game, record);

@@ -1,14 +1,14 @@
-//! Matches: games between players, at once, counted in pairs, kept as they end.
+//! Matches: many games at once between players, counted in pairs and saved as they end.
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
-//! | [`plan`] | what is played: players, pairs, openings, seeds; which game has which number |
-//! | [`openings`] | where games begin |
-//! | [`record`] | a finished game |
-//! | [`folder`] | what is kept: a match goes on where it was interrupted |
-//! | [`table`] | one thread's games, evaluated together |
-//! | [`conduct`] | the threads, and when to stop |
-//! | [`standing`] | what the games say: cross-table, Elo, test |
+//! | [`plan`] | players, pairs, openings, seeds, and the numbers of the games |
+//! | [`openings`] | the openings from which pairs begin |
+//! | [`record`] | the record of a finished game |
+//! | [`folder`] | the folder of a match, from which an interrupted match continues |
+//! | [`table`] | the games of one thread, evaluated together |
+//! | [`conduct`] | the threads of a match, and its end |
+//! | [`standing`] | the results: cross-table, Elo, test |
 //! | [`notation`] | games as PGN (chess) and as text |
 
 pub mod conduct;
@@ -29,21 +29,21 @@ pub use standing::Standing;
 
 use crate::players::PlayerError;
 
-/// A match that cannot go on. What was played is kept.
+/// Error: a match cannot continue. The finished games are kept.
 #[derive(Debug, thiserror::Error)]
 pub enum MatchError {
-    /// The match's folder.
+    /// The folder of the match cannot be used.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// A player.
+    /// A player cannot continue.
     #[error("{player}: {source}")]
     Player {
-        /// Which.
+        /// Name of the player.
         player: String,
-        /// Why.
+        /// Reason.
         source: Box<PlayerError>,
     },
-    /// The system gave no thread, or one of them ended.
-    #[error("cannot go on: {0}")]
+    /// A thread has panicked, or an opening cannot be played.
+    #[error("the match cannot continue: {0}")]
     Thread(String),
 }

@@ -1,4 +1,4 @@
-//! What is played: [`Plan`]. It says which game has which number, so that an interrupted match knows what is missing.
+//! The plan of a match: [`Plan`]. The plan numbers the games, so that an interrupted match knows which games are missing.
 
 use checkpoints::version::sha256_hex;
 use games::Game;
@@ -8,49 +8,49 @@ use serde::{Deserialize, Serialize};
 use super::openings::Opening;
 use crate::players::Player;
 
-/// The number of a plan's form; a match of another form is not gone on with.
+/// Version of the plan's format. A match with another version is not continued.
 pub const SCHEMA: u32 = 1;
 
-/// A match. Everything that decides a game is in it, so two equal plans play the same games.
+/// The plan of a match. Everything that affects a game is in the plan, so equal plans play the same games.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// [`SCHEMA`].
+    /// Version of the format, [`SCHEMA`].
     pub schema: u32,
-    /// The game's name.
+    /// Name of the game.
     pub game: String,
-    /// Its rules.
+    /// Rules of the game.
     pub rules: serde_json::Value,
-    /// Who plays: at least two.
+    /// The players, at least two.
     pub players: Vec<Entrant>,
-    /// Pairs of games for each two of them.
+    /// Number of pairs of games for every two players.
     pub pairs: u64,
-    /// Every player's draws belong to this number.
+    /// Seed of all random draws.
     pub seed: u64,
-    /// Where pairs begin: pair `k` of any two players at opening `k` (or, where there are fewer, at `k` modulo their number).
+    /// Openings: pair `k` of any two players begins from opening `k` modulo the number of openings.
     pub openings: Vec<Opening>,
-    /// Longer games are draws.
+    /// Number of actions after which a game ends as a draw.
     pub max_actions: usize,
 }
 
-/// A player as the plan knows it: what it is called, and what exactly plays.
+/// A player of a plan: its name and everything that identifies how it plays.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entrant {
-    /// What it is called.
+    /// Name of the player.
     pub name: String,
-    /// What was written on the command line.
+    /// The description given on the command line.
     pub written: String,
-    /// The network's version, where it has one.
+    /// Version of its network, if it has one.
     pub version: Option<String>,
-    /// The sha-256 of the network's file, where it is one.
+    /// SHA-256 of the network's file, if the network is a file.
     pub digest: Option<String>,
-    /// How it searches, where it does.
+    /// Search settings, if it searches.
     pub search: Option<String>,
 }
 
 impl Entrant {
-    /// A player that is open, as it was written.
+    /// Returns the entry of an open player with the description `written`.
     pub fn of<G: Game>(player: &Player<G>, written: &str) -> Self {
         let network = player.network();
         Self {
@@ -65,19 +65,19 @@ impl Entrant {
     }
 }
 
-/// A plan that cannot be played, or is not the one that was begun.
+/// Error: a plan is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// Fewer than two.
+    /// There are fewer than two players.
     #[error("a match needs at least two players")]
     Players,
-    /// Two of the same name, so that no table could tell them apart.
+    /// Two players have the same name.
     #[error("two players are called `{0}`; give one of them a name of its own: {0},name=…")]
     Name(String),
-    /// No games.
+    /// There are no pairs of games.
     #[error("a match has at least one pair of games")]
     Pairs,
-    /// No openings.
+    /// There are no openings.
     #[error("a match needs an opening")]
     Openings,
 }
@@ -85,21 +85,21 @@ pub enum PlanError {
 /// A game of the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// Its number.
+    /// Number of the game.
     pub game: u64,
-    /// Which pair of the two players' it belongs to.
+    /// Number of its pair among the pairs of these two players.
     pub pair: u64,
     /// The two players, the smaller number first.
     pub pairing: [usize; 2],
-    /// Who begins, and who does not.
+    /// The player who begins, then the other player.
     pub players: [usize; 2],
 }
 
 impl Plan {
-    /// Checks what single values cannot.
+    /// Checks that the plan can be played.
     ///
     /// # Errors
-    /// [`PlanError`]
+    /// [`PlanError`] for the first fault.
     pub fn check(&self) -> Result<(), PlanError> {
         if self.players.len() < 2 {
             return Err(PlanError::Players);
@@ -134,7 +134,7 @@ impl Plan {
         2 * self.pairs * self.pairings().len() as u64
     }
 
-    /// A game by its number: the two games of a pair follow each other, then comes the same pair of the next two players.
+    /// The game with this number. The two games of a pair have successive numbers; the same pair of the next two players follows.
     pub fn slot(&self, game: u64) -> Slot {
         let pairings = self.pairings();
         let pairing = pairings[((game / 2) % pairings.len() as u64) as usize];
@@ -151,26 +151,25 @@ impl Plan {
         }
     }
 
-    /// Where a pair begins.
+    /// Opening of a pair.
     pub fn opening(&self, pair: u64) -> &Opening {
         &self.openings[(pair % self.openings.len() as u64) as usize]
     }
 
-    /// Eight hexadecimal digits that belong to these players and settings, however many games they play: a longer match goes on
-    /// with a shorter one.
+    /// Eight hexadecimal digits that identify the players and settings, but not the number of games, so that a longer match
+    /// continues a shorter one.
     pub fn identity(&self) -> String {
         let identity = Self {
             pairs: 0,
             openings: self.openings.first().cloned().into_iter().collect(),
             ..self.clone()
         };
-        // Plain data always has a JSON form.
+        // Plain data can always be written as JSON.
         let digest = sha256_hex(&serde_json::to_vec(&identity).unwrap_or_default());
         digest.chars().take(8).collect()
     }
 
-    /// Whether games of `other` are games of this plan: everything but the number of pairs is the same (and random openings,
-    /// of which more pairs have more).
+    /// True if the games of `other` are games of this plan: the plans differ only in the number of pairs and of random openings.
     pub fn continues(&self, other: &Self) -> bool {
         let shared = self.openings.len().min(other.openings.len());
         let alike = |plan: &Self| Self {
@@ -182,7 +181,7 @@ impl Plan {
     }
 }
 
-/// What all draws of one player in one game are keyed by; `side` is 0 for who begins.
+/// Key of all random draws of one player in one game. `side` is 0 for the player who begins, else 1.
 pub fn seat_key(seed: u64, game: u64, side: usize) -> GameKey {
     GameKey {
         run_seed: seed,

@@ -1,17 +1,17 @@
-//! A finished game: one line of `games.jsonl`, replayable by itself.
+//! The record of a finished game: one line of `games.jsonl`, from which the game can be replayed.
 
 use games::{Action, Game, Outcome, Player};
 use serde::{Deserialize, Serialize};
 
-/// How a game ended.
+/// Result of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Result {
     /// The player who began won.
     First,
-    /// The other one won.
+    /// The other player won.
     Second,
-    /// Nobody won.
+    /// The game is a draw.
     Draw,
 }
 
@@ -25,7 +25,7 @@ impl Result {
         }
     }
 
-    /// From the rules' outcome.
+    /// The result that belongs to an outcome by the rules.
     pub fn of(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Won(Player::First) => Self::First,
@@ -39,34 +39,34 @@ impl Result {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GameRecord {
-    /// The game's number in the match.
+    /// Number of the game in the match.
     pub game: u64,
-    /// Who began, and who did not, by their place in the match's list of players.
+    /// The player who began, then the other player, as indices into the players of the plan.
     pub players: [usize; 2],
-    /// Where it began; `None`: the game's usual start.
+    /// Start position; `None` for the usual start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<String>,
-    /// How many of the actions are the opening's.
+    /// Number of actions that belong to the opening.
     pub opening: usize,
-    /// Absolute action ids, the opening's first.
+    /// Absolute action ids, beginning with those of the opening.
     pub actions: Vec<Action>,
-    /// How it ended.
+    /// Result of the game.
     pub result: Result,
-    /// The same in the game's own words; `max-actions`, `no-action` and `illegal-move` are the arena's.
+    /// Kind of ending: a name by the game's rules, or `max-actions`, `no-action` or `illegal-move`.
     pub ending: String,
-    /// Each player's draws are keyed by the match's seed and this number (see [`seat_key`](super::plan::seat_key)).
+    /// For each player, the number that keys its random draws together with the seed (see [`seat_key`](super::plan::seat_key)).
     pub keys: [u64; 2],
-    /// Nodes or positions the players visited in all.
+    /// For each player, the number of visits of its searches.
     pub visits: [u64; 2],
-    /// How long it took, in milliseconds (while others were played at once).
+    /// Duration in milliseconds, while other games were played at the same time.
     pub milliseconds: u64,
 }
 
 impl GameRecord {
-    /// Plays it again.
+    /// Replays the game and returns its last state.
     ///
     /// # Errors
-    /// What contradicts the rules, in a few words.
+    /// A description of the first contradiction to the rules.
     pub fn replay<G: Game>(&self, rules: &G::Rules) -> std::result::Result<G, String> {
         let mut state = G::start(rules, self.start.as_deref()).map_err(|error| error.to_string())?;
         for (number, &action) in self.actions.iter().enumerate() {
@@ -75,12 +75,14 @@ impl GameRecord {
                 .map_err(|error| format!("action {number}: {error}"))?;
         }
         if self.opening > self.actions.len() {
-            return Err("its opening is longer than the game".into());
+            return Err("the opening is longer than the game".into());
         }
         if let Some(outcome) = state.outcome()
             && Result::of(outcome) != self.result
         {
-            return Err(format!("it ended otherwise: {outcome:?}"));
+            return Err(format!(
+                "the recorded result differs from the outcome by the rules: {outcome:?}"
+            ));
         }
         Ok(state)
     }

@@ -1,4 +1,4 @@
-//! What the games say: [`Standing`].
+//! The results of a match so far: [`Standing`].
 
 use std::collections::BTreeMap;
 
@@ -8,78 +8,77 @@ use super::{
     plan::Plan,
     record::{GameRecord, Result as GameResult},
 };
-use crate::statistics::{Estimate, Pentanomial, Sprt, Verdict, ratings::ratings};
+use crate::statistics::{BradleyTerry, Encounter, Estimate, Pentanomial, Sprt, Verdict};
 
-/// A match as far as it was played. Only whole pairs count for estimates; games whose pair is not complete are counted apart.
+/// The results of a match so far. Estimates use complete pairs only; the other numbers count all games.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Standing {
-    /// The game's name.
+    /// Name of the game.
     pub game: String,
-    /// Games that are over, and games there are to be.
+    /// Number of finished games and number of planned games.
     pub games: [u64; 2],
-    /// Every player.
+    /// Results of each player.
     pub players: Vec<PlayerStanding>,
-    /// Every two players.
+    /// Results of every two players.
     pub pairings: Vec<PairingStanding>,
-    /// How often games ended in which way.
+    /// Number of games by kind of ending.
     pub endings: BTreeMap<String, u64>,
-    /// The test, where there is one: between the first two players.
+    /// State of the test between the first two players, if there is one.
     pub sprt: Option<SprtStanding>,
 }
 
-/// One player against all others.
+/// Results of one player against all others.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlayerStanding {
-    /// What it is called.
+    /// Name of the player.
     pub name: String,
-    /// Points, a draw being half of one, of so many games.
+    /// Points: 1 for a win, ½ for a draw.
     pub points: f64,
-    /// Games.
+    /// Number of games.
     pub games: u64,
-    /// Elo of the players' common scale, whose mean is 0 (drawn games half a win for each, half a point for
-    /// each side and opponent added).
+    /// Elo on a scale of all players whose mean is 0, by [`BradleyTerry`].
     pub rating: f64,
-    /// Points that it took from each player.
+    /// Points taken from each player; `None` without games against that player.
     pub against: Vec<Option<f64>>,
 }
 
-/// Two players, as the first of them sees it.
+/// Results between two players, from the point of view of the first.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PairingStanding {
-    /// Their names.
+    /// Names of the two players.
     pub players: [String; 2],
-    /// Wins, draws and losses of the first of them, over all games.
+    /// Number of games that the first player won.
     pub wins: u64,
-    /// Draws.
+    /// Number of drawn games.
     pub draws: u64,
-    /// Losses.
+    /// Number of games that the first player lost.
     pub losses: u64,
-    /// Wins of whoever began, over all games.
+    /// Number of games that the player who began won.
     pub first_mover_wins: u64,
-    /// Whole pairs in which it took 0, ½, 1, 1½ and 2 points.
+    /// Numbers of complete pairs in which the first player took 0, ½, 1, 1½ and 2 points.
     pub pentanomial: Pentanomial,
-    /// What the whole pairs say; nothing without any.
+    /// Estimate from the complete pairs; `None` without any.
     pub estimate: Option<Estimate>,
 }
 
-/// A test and what is known.
+/// State of a sequential test.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SprtStanding {
-    /// The hypotheses and probabilities.
+    /// Hypotheses and probabilities.
     #[serde(flatten)]
     pub settings: crate::statistics::SprtSettings,
-    /// Whole pairs that count: in the plan's order, up to the one that decided, or to the first that is missing.
+    /// Number of complete pairs that count: in the order of the plan, up to the deciding pair or to the first missing one.
     pub pairs: u64,
-    /// The log-likelihood ratio.
+    /// Log-likelihood ratio of these pairs.
     pub log_likelihood_ratio: f64,
-    /// Where it decides.
+    /// Ratios at which the test decides.
     pub bounds: [f64; 2],
-    /// What is known.
+    /// Result of the test.
     pub verdict: Verdict,
 }
 
 impl Standing {
-    /// The standing after `records`.
+    /// Computes the results of `records`.
     pub fn of(plan: &Plan, records: &BTreeMap<u64, GameRecord>, sprt: Option<&Sprt>) -> Self {
         let planned = || records.range(..plan.games()).map(|(_, record)| record);
         let count = plan.players.len();
@@ -95,7 +94,11 @@ impl Standing {
             games[second][first] += 1;
             *endings.entry(record.ending.clone()).or_default() += 1;
         }
-        let rated = ratings(&points);
+        let encounters: Vec<Encounter> = (0..count)
+            .flat_map(|one| (0..one).map(move |other| [one, other]))
+            .map(|[one, other]| Encounter::of_points([one, other], [points[one][other], points[other][one]]))
+            .collect();
+        let ratings = BradleyTerry::fit(count, &encounters).centred();
         let players = plan
             .players
             .iter()
@@ -104,7 +107,7 @@ impl Standing {
                 name: player.name.clone(),
                 points: points[number].iter().sum(),
                 games: games[number].iter().sum(),
-                rating: rated[number],
+                rating: ratings[number],
                 against: points[number]
                     .iter()
                     .zip(&games[number])
@@ -138,7 +141,7 @@ impl Standing {
 }
 
 impl PairingStanding {
-    /// Two players' standing after `records`.
+    /// Computes the results between two players.
     pub fn of(plan: &Plan, records: &BTreeMap<u64, GameRecord>, pairing: [usize; 2]) -> Self {
         let (mut wins, mut draws, mut losses, mut first_mover_wins) = (0, 0, 0, 0);
         let mut pentanomial = Pentanomial::default();
@@ -179,19 +182,19 @@ fn half_points(record: &GameRecord, player: usize) -> u8 {
     }
 }
 
-/// The pairs of the first two players that a test counts: in the plan's order, so that it does not matter which games happened to
-/// end first, up to the pair that decides, or to the first that is missing.
+/// The pairs of the first two players that a test counts: in the order of the plan, up to the deciding pair or to the first missing
+/// one. So the result does not depend on which games happened to end first.
 #[derive(Clone, Debug)]
 pub struct Tested<'a> {
     sprt: &'a Sprt,
     pairs: Pentanomial,
-    /// The game that the next pair begins with.
+    /// Number of the first game of the next pair.
     next: u64,
     verdict: Verdict,
 }
 
 impl<'a> Tested<'a> {
-    /// None yet.
+    /// Begins without pairs.
     pub fn new(sprt: &'a Sprt) -> Self {
         Self {
             sprt,
@@ -206,7 +209,7 @@ impl<'a> Tested<'a> {
         &self.pairs
     }
 
-    /// Counts what has come since the last call.
+    /// Counts the pairs that were completed since the last call.
     pub fn update(&mut self, plan: &Plan, records: &BTreeMap<u64, GameRecord>) -> Verdict {
         while self.verdict == Verdict::Undecided && self.next < plan.games() {
             if plan.slot(self.next).pairing == [0, 1] {

@@ -1,11 +1,12 @@
-//! One thread's games, evaluated together.
+//! The games of one thread, evaluated together.
 //!
-//! Every game goes on until a search of it waits for a network; then all that wait for the same network are evaluated in one
-//! batch. A game has one player thinking at a time, so its number at the table says who is answered.
+//! Every game continues until its search waits for a network. Then all positions that wait for the same network are evaluated in
+//! one batch. In each game one player thinks at a time, so the game's place in the table identifies the waiting search.
 
 use std::time::Instant;
 
 use games::{Action, Game, Player as Side};
+use network::batched::BatchedEvaluator;
 use search::{Evaluation, LeafId};
 
 use super::{
@@ -13,10 +14,7 @@ use super::{
     plan::{Plan, Slot, seat_key},
     record::{GameRecord, Result as GameResult},
 };
-use crate::{
-    evaluator::Evaluator,
-    players::{Player, PlayerError, Progress, Seat, uci::UciError},
-};
+use crate::players::{Player, PlayerError, Progress, Seat, uci::UciError};
 
 /// A game in progress.
 struct Playing<G: Game> {
@@ -35,18 +33,18 @@ pub(super) struct Table<'a, G: Game> {
     plan: &'a Plan,
     rules: &'a G::Rules,
     players: &'a [Player<G>],
-    /// Those of players who share a network are one.
-    evaluators: Vec<Evaluator<G>>,
-    /// Which of them a player asks.
+    /// One evaluator for each network. Players with the same network share one.
+    evaluators: Vec<BatchedEvaluator<G>>,
+    /// Index of each player's evaluator; `usize::MAX` for a player that does not search.
     evaluator_of: Vec<usize>,
     places: Vec<Option<Playing<G>>>,
 }
 
-/// What became of a game when it went on.
-enum Went {
-    /// It waits for a network.
+/// State of a game after it was continued.
+enum Advanced {
+    /// The game waits for a network.
     Waiting,
-    /// It is over.
+    /// The game is over.
     Over(GameRecord),
 }
 
@@ -58,7 +56,7 @@ impl<'a, G: Game> Table<'a, G> {
         thread: usize,
         places: usize,
     ) -> Self {
-        let mut evaluators: Vec<Evaluator<G>> = Vec::new();
+        let mut evaluators: Vec<BatchedEvaluator<G>> = Vec::new();
         let mut evaluator_of = Vec::new();
         for (number, player) in players.iter().enumerate() {
             let shared =
@@ -74,7 +72,7 @@ impl<'a, G: Game> Table<'a, G> {
                     evaluators.push(evaluator);
                     evaluators.len() - 1
                 }
-                // It does not search.
+                // The player does not search.
                 (None, None) => usize::MAX,
             };
             evaluator_of.push(place);
@@ -89,12 +87,12 @@ impl<'a, G: Game> Table<'a, G> {
         }
     }
 
-    /// Whether a game can be begun.
+    /// True if another game can begin.
     pub(super) fn has_room(&self) -> bool {
         self.places.iter().any(Option::is_none)
     }
 
-    /// Whether no game is played.
+    /// True if no game is in progress.
     pub(super) fn is_empty(&self) -> bool {
         self.places.iter().all(Option::is_none)
     }
@@ -114,7 +112,7 @@ impl<'a, G: Game> Table<'a, G> {
             let key = seat_key(self.plan.seed, slot.game, side);
             let mut seat = player
                 .seat(&start, key)
-                .map_err(|source| self.trouble(slot, side, source))?;
+                .map_err(|source| self.player_error(slot, side, source))?;
             for &action in &opening.actions {
                 seat.played(action).map_err(|error| fault(error.to_string()))?;
             }
@@ -137,11 +135,11 @@ impl<'a, G: Game> Table<'a, G> {
         Ok(())
     }
 
-    /// Takes every game as far as it goes without a network; gives those that are over.
+    /// Continues every game until it waits for a network. Returns the games that are over.
     pub(super) fn advance(&mut self) -> Result<Vec<GameRecord>, MatchError> {
         let mut over = Vec::new();
         for place in 0..self.places.len() {
-            if let Went::Over(record) = self.advance_one(place)? {
+            if let Advanced::Over(record) = self.advance_one(place)? {
                 self.places[place] = None;
                 over.push(record);
             }
@@ -149,35 +147,35 @@ impl<'a, G: Game> Table<'a, G> {
         Ok(over)
     }
 
-    fn advance_one(&mut self, place: usize) -> Result<Went, MatchError> {
+    fn advance_one(&mut self, place: usize) -> Result<Advanced, MatchError> {
         let Some(playing) = self.places[place].as_mut() else {
-            return Ok(Went::Waiting);
+            return Ok(Advanced::Waiting);
         };
         let slot = playing.slot;
         loop {
             if let Some(record) = playing.finished(self.plan) {
-                return Ok(Went::Over(record));
+                return Ok(Advanced::Over(record));
             }
             let side = playing.state.to_move().index();
             let player = slot.players[side];
             let chosen = playing.think(place, side, self.evaluators.get_mut(self.evaluator_of[player]));
             let action = match chosen {
                 Ok(Some(action)) => action,
-                Ok(None) => return Ok(Went::Waiting),
+                Ok(None) => return Ok(Advanced::Waiting),
                 Err(PlayerError::Uci(error @ UciError::Illegal { .. })) => {
                     tracing::warn!(game = slot.game, "{error}: the game is lost");
-                    return Ok(Went::Over(playing.lost_by(side, self.plan)));
+                    return Ok(Advanced::Over(playing.lost_by(side, self.plan)));
                 }
-                Err(source) => return Err(self.trouble(slot, side, source)),
+                Err(source) => return Err(self.player_error(slot, side, source)),
             };
             if let Err(error) = playing.play(action) {
                 let source = PlayerError::NoChoice(format!("{}: {error}", self.players[player].name()));
-                return Err(self.trouble(slot, side, source));
+                return Err(self.player_error(slot, side, source));
             }
         }
     }
 
-    /// Evaluates everything that waits, and hands out the answers.
+    /// Evaluates all waiting positions and passes the evaluations to their searches.
     pub(super) fn evaluate(&mut self) -> Result<(), MatchError> {
         let Self {
             evaluators,
@@ -189,7 +187,7 @@ impl<'a, G: Game> Table<'a, G> {
         for (number, evaluator) in evaluators.iter_mut().enumerate() {
             let answered: Result<(), PlayerError> = evaluator.flush(|place, leaf, evaluation| {
                 match places.get_mut(place).and_then(Option::as_mut) {
-                    Some(playing) => playing.answer(leaf, evaluation),
+                    Some(playing) => playing.apply(leaf, evaluation),
                     None => Ok(()),
                 }
             });
@@ -204,7 +202,7 @@ impl<'a, G: Game> Table<'a, G> {
         Ok(())
     }
 
-    fn trouble(&self, slot: Slot, side: usize, source: PlayerError) -> MatchError {
+    fn player_error(&self, slot: Slot, side: usize, source: PlayerError) -> MatchError {
         MatchError::Player {
             player: self.players[slot.players[side]].name().into(),
             source: Box::new(source),
@@ -213,12 +211,12 @@ impl<'a, G: Game> Table<'a, G> {
 }
 
 impl<G: Game> Playing<G> {
-    /// The action of whoever is to act, once there is one.
+    /// The action of the player to act; `None` while its search waits for a network.
     fn think(
         &mut self,
         place: usize,
         side: usize,
-        evaluator: Option<&mut Evaluator<G>>,
+        evaluator: Option<&mut BatchedEvaluator<G>>,
     ) -> Result<Option<Action>, PlayerError> {
         match (&mut self.seats[side], evaluator) {
             (Seat::Search { search, temperature }, Some(evaluator)) => loop {
@@ -231,8 +229,8 @@ impl<G: Game> Playing<G> {
                 if search.is_waiting() {
                     return Ok(None);
                 }
-                search.gather(|leaf| evaluator.ask(place, &leaf));
-                evaluator.hand_out_known(|_, leaf, evaluation| search.apply(leaf, evaluation))?;
+                search.gather(|leaf| evaluator.add(place, &leaf));
+                evaluator.take_known(|_, leaf, evaluation| search.apply(leaf, evaluation))?;
             },
             (Seat::Search { .. }, None) => Err(PlayerError::NoChoice("a search without evaluator".into())),
             (Seat::Chooser(chooser), _) => chooser
@@ -245,7 +243,7 @@ impl<G: Game> Playing<G> {
         }
     }
 
-    fn answer(&mut self, leaf: LeafId, evaluation: Evaluation<'_>) -> Result<(), PlayerError> {
+    fn apply(&mut self, leaf: LeafId, evaluation: Evaluation<'_>) -> Result<(), PlayerError> {
         match &mut self.seats[self.state.to_move().index()] {
             Seat::Search { search, .. } => Ok(search.apply(leaf, evaluation)?),
             Seat::Chooser(_) => Ok(()),

@@ -1,23 +1,23 @@
-//! Many positions searched at once, each by itself: what measurements of play need.
+//! Searches many positions at once, each independently, for measurements of play.
 
 use games::Game;
+use network::batched::BatchedEvaluator;
 use search::{Decision, GameKey, Search, Settings};
 
 use super::PlayerError;
-use crate::evaluator::Evaluator;
 
-/// Searches in progress at once.
+/// Number of searches in progress at once.
 const AT_ONCE: usize = 64;
 
-/// Searches every state by itself and gives what was found, in order. The draws of state `k` belong to `(seed, k)`.
+/// Searches every state independently and returns the decisions in order. The random draws of state `k` depend on `(seed, k)`.
 ///
 /// # Errors
-/// [`PlayerError`] where the network does not answer.
+/// [`PlayerError`] if the network returns no evaluations.
 pub fn decide_all<G: Game>(
     states: &[G],
     settings: &Settings,
     seed: u64,
-    evaluator: &mut Evaluator<G>,
+    evaluator: &mut BatchedEvaluator<G>,
 ) -> Result<Vec<Decision>, PlayerError> {
     let mut decisions = Vec::with_capacity(states.len());
     for (block, states) in states.chunks(AT_ONCE).enumerate() {
@@ -32,11 +32,10 @@ pub fn decide_all<G: Game>(
             .collect();
         loop {
             for slot in 0..searches.len() {
-                // Until it waits: what is known already needs no batch.
+                // Evaluations from the cache need no batch, so the search continues until it waits for the network.
                 while !searches[slot].is_decided() && !searches[slot].is_waiting() {
-                    searches[slot].gather(|leaf| evaluator.ask(slot, &leaf));
-                    evaluator
-                        .hand_out_known(|slot, leaf, evaluation| searches[slot].apply(leaf, evaluation))?;
+                    searches[slot].gather(|leaf| evaluator.add(slot, &leaf));
+                    evaluator.take_known(|slot, leaf, evaluation| searches[slot].apply(leaf, evaluation))?;
                 }
             }
             if searches.iter().all(Search::is_decided) {

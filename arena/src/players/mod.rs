@@ -1,6 +1,6 @@
-//! Players, opened and ready to choose.
+//! Descriptions of players, and players that are ready to choose.
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
 //! | [`spec`] | the text that describes a player |
 //! | [`networks`] | the networks of all players, each opened once |
@@ -9,7 +9,7 @@
 //! | [`seat`] | a player in one game |
 //! | [`solo`] | a player who plays one game alone, not in a match |
 //! | [`solver`] | problems of the generator game, solved side by side |
-//! | [`random`], [`perfect`], [`uci`] | those who do not search here |
+//! | [`random`], [`perfect`], [`uci`] | players that do not search in this process |
 
 pub mod many;
 pub mod networks;
@@ -25,75 +25,76 @@ pub mod uci;
 use std::{any::TypeId, sync::Arc};
 
 use games::{Game, chess::Chess, connect_four::ConnectFour};
+use network::batched::{BatchedEvaluator, EvaluationSource};
 use search::{GameKey, Search, Settings};
 
 pub use networks::{NetworkOptions, Networks, OpenedNetwork};
 pub use seat::{Chooser, Progress, Seat};
 pub use solo::Solo;
 
-use crate::{
-    evaluator::{Evaluator, Source},
-    model_file::{self, ModelError},
-    network::{NetworkError, local::OpenError, remote::ConnectError},
+use network::{
+    ModelError, NetworkError,
+    client::{local::OpenError, remote::ConnectError},
 };
+
 use perfect::Solvers;
 use spec::{Kind, Spec};
 use thinker::ThinkError;
 use uci::{Engines, UciError};
 
-/// A player that cannot be had, or cannot go on.
+/// Error: a player cannot be opened or cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum PlayerError {
-    /// The network's file.
+    /// The network's file cannot be found or verified.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// The network in this process.
+    /// The network cannot be loaded in this process.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The network behind a server.
+    /// The inference server cannot be used.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// A network that did not answer.
+    /// The network returned no evaluations.
     #[error(transparent)]
     Network(#[from] NetworkError),
-    /// A search that went wrong.
+    /// A search failed.
     #[error(transparent)]
     Think(#[from] ThinkError),
-    /// A network's answer that the search refused.
-    #[error("the network's answer cannot be used: {0}")]
-    Answer(#[from] search::ApplyError),
-    /// A UCI engine.
+    /// The search refused an evaluation.
+    #[error("an evaluation does not fit its leaf: {0}")]
+    Apply(#[from] search::ApplyError),
+    /// A UCI engine failed.
     #[error(transparent)]
     Uci(#[from] UciError),
     /// The player cannot play this game.
     #[error("{player} plays {plays} only, not {game}")]
     Game {
-        /// Which.
+        /// Kind of the player.
         player: &'static str,
-        /// What it plays.
+        /// Games that it plays.
         plays: &'static str,
-        /// What was asked.
+        /// The game that was asked for.
         game: &'static str,
     },
-    /// A search that found nothing where there was something to choose.
-    #[error("the search of {0} chose nothing")]
+    /// A player chose no action although the game is not over.
+    #[error("{0} chose no action")]
     NoChoice(String),
 }
 
-/// A player that is ready. Threads may share one.
+/// A player that is ready to play. Threads may share one.
 #[derive(Debug)]
 pub struct Player<G: Game> {
     name: String,
-    mind: Mind<G>,
+    method: Method<G>,
 }
 
-/// How a player comes to its choice.
+/// The way in which a player chooses its actions.
 #[derive(Debug)]
-enum Mind<G: Game> {
+enum Method<G: Game> {
     Search {
         settings: Settings,
         temperature: f32,
-        /// `None`: uniform.
+        /// `None`: uniform evaluations.
         network: Option<Arc<OpenedNetwork>>,
         encoding: G::Encoding,
     },
@@ -106,56 +107,56 @@ impl<G: Game> Player<G> {
     /// Opens a player. Networks are opened once for all players that share `networks`.
     ///
     /// # Errors
-    /// [`PlayerError`]: the network is not there, damaged, or plays another game; the engine does not start.
+    /// [`PlayerError`] if the network is missing, damaged or for another game, or if the engine does not start.
     pub fn open(spec: &Spec, networks: &mut Networks) -> Result<Self, PlayerError> {
-        let mind = match &spec.kind {
+        let method = match &spec.kind {
             Kind::Model(name, search) => {
                 let network = networks.open(name)?;
                 let encoding =
-                    model_file::encoding_of::<G>(&network.description().layout, &name.to_string())?;
-                Mind::Search {
+                    network::file::encoding_of::<G>(&network.description().layout, &name.to_string())?;
+                Method::Search {
                     settings: search.settings(network.search()),
                     temperature: search.temperature,
                     network: Some(network),
                     encoding,
                 }
             }
-            Kind::Uct(search) => Mind::Search {
+            Kind::Uct(search) => Method::Search {
                 settings: search.settings(None),
                 temperature: search.temperature,
                 network: None,
                 encoding: uniform_encoding::<G>()?,
             },
-            Kind::Random => Mind::Random,
+            Kind::Random => Method::Random,
             Kind::Perfect => {
                 only::<G, ConnectFour>("a perfect player")?;
-                Mind::Perfect(Solvers::default())
+                Method::Perfect(Solvers::default())
             }
             Kind::Uci(engine) => {
                 only::<G, Chess>("a UCI engine")?;
-                Mind::Uci(Arc::new(Engines::start(engine)?))
+                Method::Uci(Arc::new(Engines::start(engine)?))
             }
         };
         Ok(Self {
             name: spec.name.clone(),
-            mind,
+            method,
         })
     }
 
-    /// A search that asks a network which is open already.
+    /// Returns a player that searches with a network that is open already.
     ///
     /// # Errors
-    /// [`PlayerError::Model`] where the network plays another game.
+    /// [`PlayerError::Model`] if the network is for another game.
     pub fn searching(
         name: String,
         network: Arc<OpenedNetwork>,
         settings: Settings,
     ) -> Result<Self, PlayerError> {
         let description = network.description();
-        let encoding = model_file::encoding_of::<G>(&description.layout, &description.version)?;
+        let encoding = network::file::encoding_of::<G>(&description.layout, &description.version)?;
         Ok(Self {
             name,
-            mind: Mind::Search {
+            method: Method::Search {
                 settings,
                 temperature: 0.0,
                 network: Some(network),
@@ -164,53 +165,53 @@ impl<G: Game> Player<G> {
         })
     }
 
-    /// What it is called.
+    /// Name of the player.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The network it asks.
+    /// The player's network, if it has one.
     pub fn network(&self) -> Option<&Arc<OpenedNetwork>> {
-        match &self.mind {
-            Mind::Search { network, .. } => network.as_ref(),
+        match &self.method {
+            Method::Search { network, .. } => network.as_ref(),
             _ => None,
         }
     }
 
-    /// How it searches.
+    /// The player's search settings, if it searches.
     pub fn settings(&self) -> Option<&Settings> {
-        match &self.mind {
-            Mind::Search { settings, .. } => Some(settings),
+        match &self.method {
+            Method::Search { settings, .. } => Some(settings),
             _ => None,
         }
     }
 
-    /// Whether its thinking blocks the thread, so that games at once gain nothing.
+    /// True if choosing an action blocks the thread, so that several games at once bring no speed.
     pub fn is_blocking(&self) -> bool {
-        matches!(self.mind, Mind::Uci(_))
+        matches!(self.method, Method::Uci(_))
     }
 
-    /// An evaluator for its searches; `thread` says which of the network's copies answers. `None` where it does not search.
-    pub fn evaluator(&self, thread: usize) -> Option<Evaluator<G>> {
-        let Mind::Search {
+    /// Returns an evaluator for the player's searches; `thread` selects the copy of the network. `None` if the player does not search.
+    pub fn evaluator(&self, thread: usize) -> Option<BatchedEvaluator<G>> {
+        let Method::Search {
             network, encoding, ..
-        } = &self.mind
+        } = &self.method
         else {
             return None;
         };
         let source = network
             .as_ref()
-            .map_or(Source::Uniform, |network| network.source(thread));
-        Some(Evaluator::new(source, *encoding))
+            .map_or(EvaluationSource::Uniform, |network| network.source(thread));
+        Some(BatchedEvaluator::new(source, *encoding))
     }
 
-    /// The player in a game that begins at `start`. All its draws belong to `key`.
+    /// Returns the player's seat in a game that begins at `start`. `key` determines all random draws.
     ///
     /// # Errors
-    /// [`PlayerError`] where an engine does not start.
+    /// [`PlayerError`] if an engine does not start.
     pub fn seat(&self, start: &G, key: GameKey) -> Result<Seat<G>, PlayerError> {
-        Ok(match &self.mind {
-            Mind::Search {
+        Ok(match &self.method {
+            Method::Search {
                 settings,
                 temperature,
                 ..
@@ -218,14 +219,14 @@ impl<G: Game> Player<G> {
                 search: Box::new(Search::new(start.clone(), settings.clone(), key)),
                 temperature: *temperature,
             },
-            Mind::Random => Seat::Chooser(Box::new(random::Random::new(key))),
-            Mind::Perfect(solvers) => Seat::Chooser(Box::new(perfect::Perfect::new(solvers.clone(), key))),
-            Mind::Uci(engines) => Seat::Chooser(Box::new(uci::UciPlayer::new(Arc::clone(engines))?)),
+            Method::Random => Seat::Chooser(Box::new(random::Random::new(key))),
+            Method::Perfect(solvers) => Seat::Chooser(Box::new(perfect::Perfect::new(solvers.clone(), key))),
+            Method::Uci(engines) => Seat::Chooser(Box::new(uci::UciPlayer::new(Arc::clone(engines))?)),
         })
     }
 }
 
-/// A representation for evaluations that never look at it: any that the game has.
+/// Returns any representation of the game, for uniform evaluations, which ignore it.
 fn uniform_encoding<G: Game>() -> Result<G::Encoding, PlayerError> {
     (0..8)
         .find_map(|options| G::encoding(options).ok())

@@ -2,29 +2,26 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use actor::cache::Cache;
 use config::{Provider, SearchConfig, SecurityConfig};
-
-use super::PlayerError;
-use crate::{
-    evaluator::Source,
-    model_file::ModelFile,
-    model_name::ModelName,
-    network::{Description, Network, RemoteNetwork, local::Opener},
+use network::batched::EvaluationSource;
+use network::{
+    Description, ModelFile, ModelName, Network, RemoteNetwork, cache::Cache, client::local::Opener,
 };
 
-/// How networks are opened.
+use super::PlayerError;
+
+/// Settings for opening networks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NetworkOptions {
-    /// What runs networks in this process.
+    /// Execution provider for networks in this process.
     pub provider: Provider,
-    /// Threads that will ask at once: each gets a copy of every network in this process, so that none waits.
+    /// Number of copies of each network in this process: one for each thread that evaluates, so that no thread waits.
     pub copies: usize,
-    /// Threads that compute one batch.
+    /// Number of threads that compute one batch.
     pub threads: usize,
-    /// Largest batch, in positions.
+    /// Number of positions in the largest batch.
     pub batch: usize,
-    /// Memory for what each network has said, in MiB; 0: nothing is remembered.
+    /// Size of the evaluation cache of each network in MiB; 0: no cache.
     pub cache_mib: usize,
 }
 
@@ -40,20 +37,20 @@ impl Default for NetworkOptions {
     }
 }
 
-/// Opens networks.
+/// Opens networks, each once.
 #[derive(Debug)]
 pub struct Networks {
     options: NetworkOptions,
-    /// Empty: found as every program finds it.
+    /// Path of the ONNX Runtime library; empty: the usual search.
     runtime: PathBuf,
-    /// `None`: that of the run which the environment names.
+    /// `None`: the `[security]` of the run that the environment names.
     security: Option<SecurityConfig>,
     opener: Option<Opener>,
     opened: Vec<(ModelName, Arc<OpenedNetwork>)>,
 }
 
 impl Networks {
-    /// None yet.
+    /// Returns an opener without open networks.
     pub fn new(options: NetworkOptions) -> Self {
         Self {
             options,
@@ -64,7 +61,7 @@ impl Networks {
         }
     }
 
-    /// With the ONNX Runtime library and the `[security]` of a run.
+    /// Sets the ONNX Runtime library and the `[security]` of a run.
     #[must_use]
     pub fn of_run(mut self, runtime: PathBuf, security: SecurityConfig) -> Self {
         self.runtime = runtime;
@@ -72,15 +69,15 @@ impl Networks {
         self
     }
 
-    /// Forgets every network that was opened; players that hold one keep it. What was measured of the machine is kept.
+    /// Forgets all open networks; players keep the networks that they hold. The measured choice of the provider stays.
     pub fn forget(&mut self) {
         self.opened.clear();
     }
 
-    /// The network that `name` stands for; the same one for the same name, and for names that stand for the same version.
+    /// Opens the network that `name` stands for. Equal names, and names for the same file, give the same network.
     ///
     /// # Errors
-    /// [`PlayerError`]
+    /// [`PlayerError`] if the network cannot be found or loaded, or its server cannot be used.
     pub fn open(&mut self, name: &ModelName) -> Result<Arc<OpenedNetwork>, PlayerError> {
         if let Some((_, network)) = self.opened.iter().find(|(known, _)| known == name) {
             return Ok(Arc::clone(network));
@@ -144,36 +141,36 @@ impl Networks {
     }
 }
 
-/// A network that is open.
+/// An open network.
 #[derive(Debug)]
 pub struct OpenedNetwork {
-    /// At least one.
+    /// Copies of the network, at least one.
     copies: Vec<Arc<dyn Network>>,
     cache: Option<Arc<Cache>>,
-    /// Of its file; empty for one behind a server.
+    /// SHA-256 of the file; empty for a network behind a server.
     digest: String,
     search: Option<SearchConfig>,
 }
 
 impl OpenedNetwork {
-    /// What it says of itself.
+    /// Description of the network.
     pub fn description(&self) -> &Description {
         self.copies[0].description()
     }
 
-    /// The search settings of the run that it was found in.
+    /// Search settings of the run that the network belongs to.
     pub fn search(&self) -> Option<&SearchConfig> {
         self.search.as_ref()
     }
 
-    /// The sha-256 of its file; empty for one behind a server.
+    /// SHA-256 of the file; empty for a network behind a server.
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// Who answers the questions of one thread.
-    pub fn source(&self, thread: usize) -> Source {
-        Source::Network {
+    /// Returns the source of evaluations for one thread.
+    pub fn source(&self, thread: usize) -> EvaluationSource {
+        EvaluationSource::Network {
             network: Arc::clone(&self.copies[thread % self.copies.len()]),
             cache: self.cache.clone(),
         }

@@ -1,4 +1,4 @@
-//! Connect Four without a mistake.
+//! A perfect player of Connect Four.
 
 use std::{any::Any, fmt, sync::Arc};
 
@@ -11,21 +11,21 @@ use search::{Draws, GameKey, Purpose};
 
 use super::{Chooser, PlayerError, Progress};
 
-/// Memory of each solver's table.
+/// Memory of each solver's table in bytes.
 const TABLE_BYTES: usize = 64 << 20;
 
-/// Solvers that are not in use. Each keeps what it has learnt; there are as many as are ever needed at once.
+/// Idle solvers. Each keeps its table of solved positions. There are as many as were ever needed at once.
 #[derive(Clone, Default)]
 pub struct Solvers(Arc<Mutex<Vec<Solver>>>);
 
 impl Solvers {
-    /// Runs `ask` with a solver that nobody else uses.
-    pub fn with<T>(&self, ask: impl FnOnce(&mut Solver) -> T) -> T {
+    /// Runs `solve` with an idle solver, or with a new one.
+    pub fn with<T>(&self, solve: impl FnOnce(&mut Solver) -> T) -> T {
         let idle = self.0.lock().pop();
         let mut solver = idle.unwrap_or_else(|| Solver::new(TABLE_BYTES));
-        let answer = ask(&mut solver);
+        let solved = solve(&mut solver);
         self.0.lock().push(solver);
-        answer
+        solved
     }
 }
 
@@ -35,7 +35,7 @@ impl fmt::Debug for Solvers {
     }
 }
 
-/// Plays any column that gives away nothing: a win stays a win, a draw a draw. Which one of several is drawn.
+/// Plays a column that keeps the value of the position (a win stays a win, a draw a draw), drawn at random from all such columns.
 #[derive(Debug)]
 pub struct Perfect {
     solvers: Solvers,
@@ -43,7 +43,7 @@ pub struct Perfect {
 }
 
 impl Perfect {
-    /// All draws belong to `key`.
+    /// Returns a perfect player. `key` determines all random draws.
     pub fn new(solvers: Solvers, key: GameKey) -> Self {
         Self { solvers, key }
     }

@@ -1,11 +1,11 @@
-//! Any legal action.
+//! A player that draws its actions at random.
 
 use games::{Action, Game};
 use search::{Draws, GameKey, Purpose};
 
 use super::{Chooser, PlayerError, Progress};
 
-/// Draws each action from the legal ones.
+/// Draws each action uniformly from the legal ones.
 #[derive(Clone, Debug)]
 pub struct Random {
     key: GameKey,
@@ -13,7 +13,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// All draws belong to `key`.
+    /// Returns a random player. `key` determines all random draws.
     pub fn new(key: GameKey) -> Self {
         Self {
             key,

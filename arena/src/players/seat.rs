@@ -7,44 +7,44 @@ use search::Search;
 
 use super::PlayerError;
 
-/// A game so far.
+/// The course of a game so far.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a, G> {
-    /// Where it began.
+    /// Start of the game.
     pub start: &'a G,
-    /// What was played since.
+    /// Actions played since the start.
     pub actions: &'a [Action],
-    /// Where it stands. It is not over.
+    /// Present state. The game is not over.
     pub state: &'a G,
 }
 
-/// A player that answers at once, or blocks until it has an answer.
+/// A player that chooses its action in one blocking call.
 pub trait Chooser<G: Game>: Send {
-    /// The action it plays. It may be illegal: an engine is a program of somebody else's.
+    /// Chooses an action. The action may be illegal, because an engine is a program from outside.
     ///
     /// # Errors
-    /// [`PlayerError`] where it cannot go on.
+    /// [`PlayerError`] if the player cannot continue.
     fn choose(&mut self, game: Progress<'_, G>) -> Result<Action, PlayerError>;
 }
 
 /// A player in one game.
 pub enum Seat<G: Game> {
-    /// It searches: whoever holds the seat takes its leaves to its evaluator.
+    /// A player that searches. The owner of the seat evaluates the leaves.
     Search {
-        /// The search, at the game's present state.
+        /// The search at the present state of the game.
         search: Box<Search<G>>,
-        /// How its action is drawn.
+        /// Temperature at which the action is drawn from the visits.
         temperature: f32,
     },
-    /// It is asked.
+    /// A player that chooses in one call.
     Chooser(Box<dyn Chooser<G>>),
 }
 
 impl<G: Game> Seat<G> {
-    /// Tells it what was played, by whoever.
+    /// Notes an action that either player has played.
     ///
     /// # Errors
-    /// [`IllegalAction`] by the game's rules.
+    /// [`IllegalAction`] if the rules forbid the action.
     pub fn played(&mut self, action: Action) -> Result<(), IllegalAction> {
         match self {
             Self::Search { search, .. } => search.advance(action),

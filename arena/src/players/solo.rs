@@ -1,23 +1,24 @@
-//! A player who plays one game alone, not in a match: [`Solo`].
+//! A player in a single game outside a match: [`Solo`].
 
 use std::sync::atomic::AtomicBool;
 
 use games::{Action, Game, IllegalAction};
 use search::{GameKey, Settings};
 
-use super::{Mind, Player, PlayerError, Progress, Seat, seat::Chooser};
+use super::{Method, Player, PlayerError, Progress, Seat, seat::Chooser};
 use crate::players::thinker::{Limits, Thinker};
 
-/// One player in one game, with everything it needs to choose.
+/// A player in a single game, with its search or engine.
 pub struct Solo<G: Game> {
     name: String,
     start: G,
     state: G,
     actions: Vec<Action>,
-    way: Way<G>,
+    choice: Choice<G>,
 }
 
-enum Way<G: Game> {
+/// The way in which the player chooses its actions.
+enum Choice<G: Game> {
     Thinks {
         thinker: Box<Thinker<G>>,
         visits: u32,
@@ -27,26 +28,26 @@ enum Way<G: Game> {
 }
 
 impl<G: Game> Player<G> {
-    /// The player in a game of its own that begins at `start`.
+    /// Returns the player in a single game that begins at `start`. `key` determines all random draws.
     ///
     /// # Errors
-    /// [`PlayerError`] where an engine does not start.
+    /// [`PlayerError`] if an engine does not start.
     pub fn solo(&self, start: &G, key: GameKey) -> Result<Solo<G>, PlayerError> {
-        let way = match (&self.mind, self.evaluator(0)) {
+        let choice = match (&self.method, self.evaluator(0)) {
             (
-                Mind::Search {
+                Method::Search {
                     settings,
                     temperature,
                     ..
                 },
                 Some(evaluator),
-            ) => Way::Thinks {
+            ) => Choice::Thinks {
                 thinker: Box::new(Thinker::new(start.clone(), settings.clone(), key, evaluator)),
                 visits: settings.traversals.min(Settings::MAX_TRAVERSALS),
                 temperature: *temperature,
             },
             _ => match self.seat(start, key)? {
-                Seat::Chooser(chooser) => Way::Chooses(chooser),
+                Seat::Chooser(chooser) => Choice::Chooses(chooser),
                 Seat::Search { .. } => return Err(PlayerError::NoChoice(self.name.clone())),
             },
         };
@@ -55,24 +56,24 @@ impl<G: Game> Player<G> {
             start: start.clone(),
             state: start.clone(),
             actions: Vec::new(),
-            way,
+            choice,
         })
     }
 }
 
 impl<G: Game> Solo<G> {
-    /// Where the game stands.
+    /// Present state of the game.
     pub fn state(&self) -> &G {
         &self.state
     }
 
-    /// The action it plays in the present state, which is not over.
+    /// Chooses an action in the present state, which is not the end of the game. A search ends early when `stop` is set.
     ///
     /// # Errors
-    /// [`PlayerError`]
+    /// [`PlayerError`] if the player cannot continue.
     pub fn choose(&mut self, stop: &AtomicBool) -> Result<Action, PlayerError> {
-        match &mut self.way {
-            Way::Thinks {
+        match &mut self.choice {
+            Choice::Thinks {
                 thinker,
                 visits,
                 temperature,
@@ -82,7 +83,7 @@ impl<G: Game> Solo<G> {
                     .draw(*temperature)
                     .ok_or_else(|| PlayerError::NoChoice(self.name.clone()))
             }
-            Way::Chooses(chooser) => chooser.choose(Progress {
+            Choice::Chooses(chooser) => chooser.choose(Progress {
                 start: &self.start,
                 actions: &self.actions,
                 state: &self.state,
@@ -90,32 +91,32 @@ impl<G: Game> Solo<G> {
         }
     }
 
-    /// Plays an action, whoever's it is.
+    /// Plays an action of either player.
     ///
     /// # Errors
-    /// [`IllegalAction`] by the game's rules; nothing has changed then.
+    /// [`IllegalAction`] if the rules forbid the action. Nothing has changed then.
     pub fn play(&mut self, action: Action) -> Result<(), IllegalAction> {
         self.state.play(action)?;
         self.actions.push(action);
-        match &mut self.way {
-            Way::Thinks { thinker, .. } => thinker.advance(action),
-            Way::Chooses(_) => Ok(()),
+        match &mut self.choice {
+            Choice::Thinks { thinker, .. } => thinker.advance(action),
+            Choice::Chooses(_) => Ok(()),
         }
     }
 
-    /// The search, where it is one.
+    /// The search, if the player searches.
     pub fn thinker(&self) -> Option<&Thinker<G>> {
-        match &self.way {
-            Way::Thinks { thinker, .. } => Some(thinker),
-            Way::Chooses(_) => None,
+        match &self.choice {
+            Choice::Thinks { thinker, .. } => Some(thinker),
+            Choice::Chooses(_) => None,
         }
     }
 
-    /// The search, where it is one.
+    /// The search, if the player searches.
     pub fn thinker_mut(&mut self) -> Option<&mut Thinker<G>> {
-        match &mut self.way {
-            Way::Thinks { thinker, .. } => Some(thinker),
-            Way::Chooses(_) => None,
+        match &mut self.choice {
+            Choice::Thinks { thinker, .. } => Some(thinker),
+            Choice::Chooses(_) => None,
         }
     }
 }

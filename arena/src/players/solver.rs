@@ -1,15 +1,16 @@
-//! Solves problems of the generator game: many searches side by side, whose leaves are evaluated in one batch.
+//! Solves problems of the generator game by many searches at once, whose leaves are evaluated in one batch.
 
 use games::{
     Action, Game, IllegalAction,
     generator::{End, GeneratorGame},
 };
+use network::batched::{BatchedEvaluator, EvaluationSource};
 use search::{ApplyError, FirstPlay, GameKey, Reuse, Search, Settings};
 
+use network::{ModelName, NetworkError, name::NoModelName};
+
 use crate::{
-    Evaluator, ModelName, NetworkError, PlayerError,
-    evaluator::Source,
-    model_name::NoModelName,
+    PlayerError,
     players::{NetworkOptions, Networks},
 };
 
@@ -48,9 +49,9 @@ pub enum SolveError {
 ///
 /// # Errors
 /// [`SolveError`] if there is no such network, or if it is of another game.
-pub fn open(model: &str) -> Result<Source, SolveError> {
+pub fn open(model: &str) -> Result<EvaluationSource, SolveError> {
     if model == "uniform" {
-        return Ok(Source::Uniform);
+        return Ok(EvaluationSource::Uniform);
     }
     let name: ModelName = model.parse()?;
     let network = Networks::new(NetworkOptions::default()).open(&name)?;
@@ -104,13 +105,13 @@ pub fn settings(visits: u32) -> Settings {
 /// # Errors
 /// [`SolveError`] if the network does not answer.
 pub fn solve(
-    source: &Source,
+    source: &EvaluationSource,
     starts: &[GeneratorGame],
     settings: &Settings,
     seed: u64,
     at_once: usize,
 ) -> Result<Vec<Attempt>, SolveError> {
-    let mut evaluator = Evaluator::<GeneratorGame>::new(source.clone(), ());
+    let mut evaluator = BatchedEvaluator::<GeneratorGame>::new(source.clone(), ());
     let mut attempts = Vec::with_capacity(starts.len());
     for (group, starts) in starts.chunks(at_once.max(1)).enumerate() {
         let mut running: Vec<Running> = starts
@@ -121,10 +122,9 @@ pub fn solve(
         while running.iter().any(|one| !one.is_over()) {
             for (slot, one) in running.iter_mut().enumerate() {
                 one.play_decided()?;
-                one.search.gather(|leaf| evaluator.ask(slot, &leaf));
+                one.search.gather(|leaf| evaluator.add(slot, &leaf));
             }
-            evaluator
-                .hand_out_known(|slot, leaf, evaluation| running[slot].search.apply(leaf, evaluation))?;
+            evaluator.take_known(|slot, leaf, evaluation| running[slot].search.apply(leaf, evaluation))?;
             evaluator.flush(|slot, leaf, evaluation| {
                 let applied = running[slot].search.apply(leaf, evaluation);
                 applied.map_err(SolveError::from)
@@ -190,7 +190,7 @@ mod tests {
             .map(|clan| GeneratorGame::posed(&Rules::default(), Problem::Draw(clan.render())))
             .collect();
         for at_once in [1, 3] {
-            let attempts = solve(&Source::Uniform, &starts, &settings(20_000), 1, at_once).unwrap();
+            let attempts = solve(&EvaluationSource::Uniform, &starts, &settings(20_000), 1, at_once).unwrap();
             let lengths: Vec<usize> = attempts.iter().map(|attempt| attempt.actions.len()).collect();
             assert!(attempts.iter().all(Attempt::is_solved));
             assert_eq!(lengths, [1, 2, 3]);

@@ -20,7 +20,7 @@ use config::SearchConfig;
 use search::{FirstPlay, Reuse, Settings};
 use serde::{Deserialize, Serialize};
 
-use crate::model_name::ModelName;
+use network::ModelName;
 
 /// A player as it was written.
 #[derive(Clone, Debug, PartialEq)]
@@ -233,7 +233,7 @@ fn kind(text: &str) -> Result<Kind, String> {
         "perfect" => Kind::Perfect,
         _ => Kind::Model(
             text.parse()
-                .map_err(|error: crate::model_name::NoModelName| error.to_string())?,
+                .map_err(|error: network::name::NoModelName| error.to_string())?,
             SearchSpec::default(),
         ),
     })

@@ -1,4 +1,4 @@
-//! One search that can be stopped, prolonged and looked into at any time: [`Thinker`].
+//! One search that can be stopped, continued and inspected at any time: [`Thinker`].
 //!
 //! ```text
 //! let mut thinker = Thinker::new(state, settings, key, evaluator);
@@ -13,44 +13,43 @@ use std::{
 };
 
 use games::{Action, Game, IllegalAction};
+use network::batched::{BatchedEvaluator, EvaluationCounts};
 use search::{ApplyError, Counters, Decision, Depths, GameKey, Search, Settings};
 
-use crate::{
-    evaluator::{Counts, Evaluator},
-    network::NetworkError,
-};
+use network::NetworkError;
 
-/// Traversals between two looks at the clock, at most: gray and terminal ones need no network.
+/// Largest number of traversals between two checks of the limits. Gray and terminal traversals need no network and would otherwise
+/// run without a check.
 const SLICE: u32 = 512;
 
-/// When a search ends. Whatever comes first; without any limit, when it is stopped.
+/// Limits of a search. The first limit that is reached ends it. Without limits a search runs until it is stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Traversals of the decision, those done before included.
+    /// Number of traversals of the decision, including earlier ones.
     pub visits: Option<u32>,
-    /// When to be done. It is looked at between two batches.
+    /// Time of the end, checked between two batches.
     pub until: Option<Instant>,
 }
 
-/// A search that went wrong.
+/// Error: a search failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ThinkError {
-    /// The network did not answer.
+    /// The network returned no evaluations.
     #[error(transparent)]
     Network(#[from] NetworkError),
-    /// The network's answer is no evaluation.
-    #[error("the network's answer cannot be used: {0}")]
-    Answer(#[from] ApplyError),
+    /// The search refused an evaluation.
+    #[error("an evaluation does not fit its leaf: {0}")]
+    Apply(#[from] ApplyError),
 }
 
-/// Why thinking ended.
+/// Reason for the end of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The traversals are done (or the game is over).
+    /// The number of traversals is reached, or the game is over.
     Visits,
-    /// The time is up.
+    /// The time limit is reached.
     Time,
-    /// It was stopped.
+    /// The flag to stop was set.
     Stopped,
 }
 
@@ -58,28 +57,28 @@ pub enum Ended {
 #[derive(Debug)]
 pub struct Thinker<G: Game> {
     search: Search<G>,
-    evaluator: Evaluator<G>,
+    evaluator: BatchedEvaluator<G>,
 }
 
 impl<G: Game> Thinker<G> {
-    /// Begins at `state`. The settings' number of traversals does not matter: [`Limits`] say when to end.
-    pub fn new(state: G, settings: Settings, key: GameKey, evaluator: Evaluator<G>) -> Self {
+    /// Begins at `state`. [`Limits`] replace the number of traversals in `settings`.
+    pub fn new(state: G, settings: Settings, key: GameKey, evaluator: BatchedEvaluator<G>) -> Self {
         Self {
             search: Search::new(state, settings, key),
             evaluator,
         }
     }
 
-    /// The decision's state.
+    /// State in which the search decides.
     pub fn state(&self) -> &G {
         self.search.state()
     }
 
-    /// Thinks until a limit is reached or `stop` is set; a later call goes on from there. `look` is called after every
-    /// batch. Something is always known afterwards: the first batch is done even if there is no time at all.
+    /// Searches until a limit is reached or `stop` is set. A later call continues the same search. `look` is called after every batch.
+    /// The first batch is always completed, so that there is always a result.
     ///
     /// # Errors
-    /// [`ThinkError`]; what was found until then is kept.
+    /// [`ThinkError`] if the search fails. Earlier results are kept.
     pub fn think(
         &mut self,
         limits: &Limits,
@@ -94,12 +93,12 @@ impl<G: Game> Thinker<G> {
                 return Ok(Ended::Visits);
             }
             if let Err(error) = self.step() {
-                self.evaluator.drop_questions();
+                self.evaluator.clear();
                 self.search.abandon();
                 return Err(error);
             }
             look(self);
-            // The first batch is the decision node's own evaluation, which says nothing about actions but their priors.
+            // The first batch evaluates the root only and gives no visits, so the search does not end here.
             if self.search.done() == 0 {
                 continue;
             }
@@ -112,35 +111,35 @@ impl<G: Game> Thinker<G> {
         }
     }
 
-    /// One batch.
+    /// Gathers and evaluates one batch.
     fn step(&mut self) -> Result<(), ThinkError> {
         let Self { search, evaluator } = self;
-        search.gather(|leaf| evaluator.ask(0, &leaf));
-        evaluator.hand_out_known(|_, leaf, evaluation| search.apply(leaf, evaluation))?;
+        search.gather(|leaf| evaluator.add(0, &leaf));
+        evaluator.take_known(|_, leaf, evaluation| search.apply(leaf, evaluation))?;
         evaluator.flush(|_, leaf, evaluation| search.apply(leaf, evaluation).map_err(ThinkError::from))
     }
 
-    /// What is known of the decision.
+    /// The decision so far.
     pub fn decision(&self) -> Decision {
         self.search.decision()
     }
 
-    /// Traversals of this decision.
+    /// Number of traversals of this decision.
     pub fn visits(&self) -> u32 {
         self.search.done()
     }
 
-    /// How far this decision's traversals have gone.
+    /// Depths of this decision's traversals.
     pub fn depths(&self) -> Depths {
         self.search.depths()
     }
 
-    /// The most visited line; with `first`, the most visited line that begins with that action.
+    /// The principal variation: the most visited line, or, with `first`, the most visited line that begins with that action.
     pub fn line(&self, first: Option<Action>) -> Vec<Action> {
         self.search.principal_variation(first)
     }
 
-    /// The most visited action, a tie is drawn; `None` where the game is over or nothing is known yet.
+    /// The most visited action; ties are drawn at random. `None` if the game is over or there are no visits.
     pub fn best(&self) -> Option<Action> {
         self.search.choose(0.0)
     }
@@ -150,32 +149,32 @@ impl<G: Game> Thinker<G> {
         self.search.choose(temperature)
     }
 
-    /// Plays an action, whoever's it is, and keeps what is known below it.
+    /// Plays an action of either player and keeps the subtree below it.
     ///
     /// # Errors
-    /// [`IllegalAction`] by the game's rules; nothing has changed then.
+    /// [`IllegalAction`] if the rules forbid the action. Nothing has changed then.
     pub fn advance(&mut self, action: Action) -> Result<(), IllegalAction> {
         self.search.advance(action)
     }
 
-    /// What the search did since it began, and the tree's size.
+    /// Counters of the search since its beginning, and the size of the tree.
     pub fn counters(&self) -> Counters {
         self.search.counters()
     }
 
-    /// How its evaluations were answered.
-    pub fn counts(&self) -> Counts {
+    /// Numbers of evaluations, by where they came from.
+    pub fn counts(&self) -> EvaluationCounts {
         self.evaluator.counts()
     }
 
-    /// Ends this search and gives its evaluator to another.
-    pub fn into_evaluator(self) -> Evaluator<G> {
+    /// Ends the search and returns its evaluator.
+    pub fn into_evaluator(self) -> BatchedEvaluator<G> {
         self.evaluator
     }
 }
 
 impl Limits {
-    /// A number of traversals.
+    /// Limits the number of traversals.
     pub fn visits(visits: u32) -> Self {
         Self {
             visits: Some(visits),
@@ -183,7 +182,7 @@ impl Limits {
         }
     }
 
-    /// From now on for so long.
+    /// Limits the duration from now on.
     pub fn time(time: Duration) -> Self {
         Self {
             visits: None,

@@ -1,4 +1,4 @@
-//! A UCI engine as a player: a program of somebody else's, spoken to through pipes, trusted with nothing.
+//! A UCI engine as a player: an external program, controlled through pipes. Its output is not trusted.
 
 use std::{
     any::Any,
@@ -18,54 +18,54 @@ use parking_lot::Mutex;
 use super::{Chooser, PlayerError, Progress};
 use crate::players::spec::{Go, UciSpec};
 
-/// Longest time to get ready.
+/// Longest time until an engine is ready.
 const READY: Duration = Duration::from_secs(60);
-/// Longest time for one move, beyond what the engine was given.
+/// Longest time for a move beyond the engine's own time for it.
 const MOVE: Duration = Duration::from_secs(120);
-/// Longest line that is read.
+/// Longest line in bytes.
 const LINE: u64 = 1 << 16;
-/// Lines that may wait to be read.
+/// Number of lines that may wait to be read.
 const LINES: usize = 1024;
-/// How long an engine that was asked to quit may take.
+/// Longest time for an engine to quit before it is killed.
 const QUIT: Duration = Duration::from_millis(500);
 
-/// An engine that does not play.
+/// Error: an engine cannot play.
 #[derive(Debug, thiserror::Error)]
 pub enum UciError {
     /// The program does not start.
     #[error("cannot start the engine {program}: {source}")]
     Start {
-        /// The program.
+        /// Path of the program.
         program: String,
-        /// Why.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// It ended, or closed its pipes.
+    /// The engine has ended or closed its pipes.
     #[error("the engine {0} has ended")]
     Ended(String),
-    /// It does not answer.
-    #[error("the engine {program} gave no `{expected}` within {seconds} s")]
+    /// The engine does not answer.
+    #[error("the engine {program} did not answer `{expected}` within {seconds} s")]
     Silent {
-        /// The program.
+        /// Path of the program.
         program: String,
-        /// What was waited for.
+        /// The expected word.
         expected: &'static str,
-        /// How long.
+        /// Waiting time in seconds.
         seconds: u64,
     },
-    /// It answered with a move that is none.
-    #[error("the engine {program} answered `{answer}` in {position}, which is no legal move")]
+    /// The engine answered with an illegal move.
+    #[error("the engine {program} answered `{answer}` in {position}, which is not a legal move")]
     Illegal {
-        /// The program.
+        /// Path of the program.
         program: String,
-        /// What it answered.
+        /// Answer of the engine.
         answer: String,
-        /// Where.
+        /// Position as a FEN.
         position: String,
     },
 }
 
-/// The processes of one engine: as many as games are played at once.
+/// The processes of one engine, one for each game in progress.
 #[derive(Debug)]
 pub struct Engines {
     spec: UciSpec,
@@ -73,10 +73,10 @@ pub struct Engines {
 }
 
 impl Engines {
-    /// Starts the first one, so that an engine that is none is known at once.
+    /// Starts the first process, so that a wrong program is noticed at once.
     ///
     /// # Errors
-    /// [`UciError`]
+    /// [`UciError`] if the program does not start or is not a UCI engine.
     pub fn start(spec: &UciSpec) -> Result<Self, UciError> {
         Ok(Self {
             idle: Mutex::new(vec![Engine::start(spec)?]),
@@ -130,27 +130,27 @@ impl Engine {
             input,
             lines,
         };
-        engine.say("uci")?;
+        engine.send("uci")?;
         engine.wait("uciok", READY)?;
         for (name, value) in &spec.options {
-            engine.say(&format!("setoption name {name} value {value}"))?;
+            engine.send(&format!("setoption name {name} value {value}"))?;
         }
         engine.get_ready()?;
         Ok(engine)
     }
 
     fn get_ready(&mut self) -> Result<(), UciError> {
-        self.say("isready")?;
+        self.send("isready")?;
         self.wait("readyok", READY).map(drop)
     }
 
-    fn say(&mut self, line: &str) -> Result<(), UciError> {
+    fn send(&mut self, line: &str) -> Result<(), UciError> {
         writeln!(self.input, "{line}")
             .and_then(|()| self.input.flush())
             .map_err(|_| UciError::Ended(self.program.clone()))
     }
 
-    /// The rest of the first line that begins with `word`; others are passed over.
+    /// Waits for a line that begins with `word` and returns the rest of it. Other lines are skipped.
     fn wait(&mut self, word: &'static str, patience: Duration) -> Result<String, UciError> {
         let until = Instant::now() + patience;
         loop {
@@ -177,7 +177,7 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        let _ = self.say("quit");
+        let _ = self.send("quit");
         let until = Instant::now() + QUIT;
         while Instant::now() < until {
             match self.process.try_wait() {
@@ -208,18 +208,18 @@ fn read_lines(output: ChildStdout, lines: &SyncSender<String>) {
 #[derive(Debug)]
 pub struct UciPlayer {
     engines: Arc<Engines>,
-    /// Given back when the game is over; not where it went wrong.
+    /// Returned to `engines` after the game; dropped after an error.
     engine: Option<Engine>,
 }
 
 impl UciPlayer {
-    /// Takes an idle engine, or starts one, and tells it that a new game begins.
+    /// Takes an idle engine, or starts one, and begins a new game.
     ///
     /// # Errors
-    /// [`UciError`]
+    /// [`UciError`] if the engine does not start or does not answer.
     pub fn new(engines: Arc<Engines>) -> Result<Self, UciError> {
         let mut engine = engines.take()?;
-        engine.say("ucinewgame")?;
+        engine.send("ucinewgame")?;
         engine.get_ready()?;
         Ok(Self {
             engines,
@@ -229,7 +229,7 @@ impl UciPlayer {
 
     fn ask(&mut self, start: &Chess, actions: &[Action], state: &Chess) -> Result<Action, UciError> {
         let go = self.engines.spec.go;
-        // An engine that goes wrong is not given back.
+        // After an error the engine is dropped.
         let ended = || UciError::Ended(self.engines.spec.command.join(" "));
         let mut engine = self.engine.take().ok_or_else(ended)?;
         let mut position = format!("position fen {}", start.position());
@@ -239,18 +239,18 @@ impl UciPlayer {
             position += &replayed.uci(action);
             replayed.play_legal(action);
         }
-        engine.say(&position)?;
+        engine.send(&position)?;
         let given = match go {
             Go::Nodes(nodes) => {
-                engine.say(&format!("go nodes {nodes}"))?;
+                engine.send(&format!("go nodes {nodes}"))?;
                 Duration::ZERO
             }
             Go::Movetime(milliseconds) => {
-                engine.say(&format!("go movetime {milliseconds}"))?;
+                engine.send(&format!("go movetime {milliseconds}"))?;
                 Duration::from_millis(milliseconds)
             }
             Go::Depth(depth) => {
-                engine.say(&format!("go depth {depth}"))?;
+                engine.send(&format!("go depth {depth}"))?;
                 Duration::ZERO
             }
         };

@@ -14,6 +14,8 @@ use games::{
 };
 
 use super::RatingError;
+use network::ModelName;
+
 use crate::{
     Player,
     matches::{
@@ -24,71 +26,70 @@ use crate::{
         play,
         standing::{PairingStanding, Tested},
     },
-    model_name::ModelName,
     players::{NetworkOptions, Networks, spec::SearchSpec},
     statistics::{EloModel, Sprt, SprtSettings, Verdict},
 };
 
 /// Largest batch that a network in this process is warmed for.
 const LARGEST_BATCH: usize = 256;
-/// How often the state of a match is told, at most.
-const TELL: Duration = Duration::from_millis(250);
+/// Shortest time between two reports of a match's state.
+const REPORT_INTERVAL: Duration = Duration::from_millis(250);
 
-/// One of the two that play.
+/// One of the two checkpoints of a match.
 #[derive(Clone, Debug)]
 pub struct Contender {
-    /// What it is called: the checkpoint's version.
+    /// Version of the checkpoint.
     pub name: String,
-    /// Where its network is.
+    /// Location of its network.
     pub network: ModelName,
 }
 
-/// A match between two checkpoints: equal searches, paired openings, nothing noisy.
+/// A match between two checkpoints, with equal searches, paired openings and no noise.
 #[derive(Clone, Debug)]
 pub struct Duel<'a> {
-    /// The run: its game, its search, `[rating]`.
+    /// Configuration of the run: its game, its search, `[rating]`.
     pub config: &'a RunConfig,
-    /// What is tested of the first one.
+    /// Test on the strength of the first contender.
     pub sprt: Sprt,
-    /// Who plays.
+    /// The two checkpoints.
     pub contenders: [Contender; 2],
-    /// The folder that matches' folders are in.
+    /// Folder that holds the folders of the matches.
     pub matches: &'a Path,
 }
 
-/// A match so far, as the first one sees it.
+/// Present state of a match, from the first contender's point of view.
 #[derive(Clone, Debug)]
 pub struct Live {
-    /// Games, wins and draws among them, pairs, and what they say.
+    /// Games, pairs and the estimate of strength.
     pub standing: PairingStanding,
-    /// The test's log-likelihood ratio.
+    /// Log-likelihood ratio of the test.
     pub log_likelihood_ratio: f64,
 }
 
 impl Live {
-    /// Games that are over.
+    /// Number of finished games.
     pub fn games(&self) -> u64 {
         self.standing.wins + self.standing.draws + self.standing.losses
     }
 }
 
-/// How a match ended.
+/// Result of a match.
 #[derive(Clone, Debug)]
 pub struct Finished {
-    /// Why it ended.
+    /// Reason for the end.
     pub ended: Ended,
-    /// What the test says.
+    /// Verdict of the test.
     pub verdict: Verdict,
-    /// The last state of things.
+    /// Last state of the match.
     pub live: Live,
-    /// Where it is kept.
+    /// Folder of the match.
     pub folder: PathBuf,
 }
 
-/// The test that `[rating]` describes.
+/// Returns the test that `[rating]` describes.
 ///
 /// # Errors
-/// [`RatingError::Test`] for what is none.
+/// [`RatingError::Test`] if its settings are invalid.
 pub fn sprt(config: &RatingConfig) -> Result<Sprt, RatingError> {
     Ok(Sprt::new(SprtSettings {
         elo0: config.elo0,
@@ -102,7 +103,7 @@ pub fn sprt(config: &RatingConfig) -> Result<Sprt, RatingError> {
     })?)
 }
 
-/// Networks as the duels of a run open them.
+/// Returns the opener of networks for the duels of a run.
 pub fn networks(config: &RunConfig) -> Networks {
     let rating = &config.rating;
     let options = NetworkOptions {
@@ -115,31 +116,30 @@ pub fn networks(config: &RunConfig) -> Networks {
     Networks::new(options).of_run(config.inference.runtime.clone(), config.security.clone())
 }
 
-/// The beginning of the name of every folder in which these two play, whatever the settings are.
+/// Prefix of the names of all match folders of these two contenders, for any settings.
 pub fn folder_prefix(first: &str, second: &str) -> String {
     format!("{first}-vs-{second}-")
 }
 
 impl Duel<'_> {
-    /// Plays what is missing of the match, until the test decides, `[rating]`'s most games are over, or `stop` is set. `told` hears
-    /// how it stands: at the beginning, with what was played before, and then a few times a second.
+    /// Plays the missing games of the match until the test decides, the largest number of games is played, or `stop` is set.
+    /// `report` receives the state at the beginning, with the games played before, and then a few times a second.
     ///
     /// # Errors
-    /// [`RatingError`]; what was played is kept.
+    /// [`RatingError`] if the match cannot continue. The finished games are kept.
     pub fn play(
         &self,
         networks: &mut Networks,
         stop: &AtomicBool,
-        told: &mut (dyn FnMut(&Live) + Send),
+        report: &mut (dyn FnMut(&Live) + Send),
     ) -> Result<Finished, RatingError> {
         let playing = Playing {
             duel: self,
             networks,
             stop,
-            told,
+            report,
         };
         let played = catalogue::visit(&self.config.game.name, playing).map_err(RatingError::of_game)?;
-        // Whoever plays holds its networks.
         networks.forget();
         played
     }
@@ -170,7 +170,7 @@ impl Duel<'_> {
             plies => plies,
         };
         let names = players.iter().map(Player::name).collect::<Vec<_>>().join(" ");
-        // Each match has openings of its own.
+        // Every match draws different openings.
         let own = u64::from_str_radix(&sha256_hex(names.as_bytes())[..16], 16).unwrap_or_default();
         let seed = self.config.run.seed ^ own;
         let pairs = rating.max_games / 2;
@@ -196,7 +196,7 @@ struct Playing<'a, 'b> {
     duel: &'a Duel<'b>,
     networks: &'a mut Networks,
     stop: &'a AtomicBool,
-    told: &'a mut (dyn FnMut(&Live) + Send),
+    report: &'a mut (dyn FnMut(&Live) + Send),
 }
 
 impl Visitor for Playing<'_, '_> {
@@ -223,13 +223,13 @@ impl Visitor for Playing<'_, '_> {
             sprt: Some(&duel.sprt),
             stop: self.stop,
         };
-        let told = self.told;
-        told(&live(&plan, &folder, &duel.sprt).0);
+        let report = self.report;
+        report(&live(&plan, &folder, &duel.sprt).0);
         let mut last: Option<Instant> = None;
         let ended = play(&plan, &rules, &players, &mut folder, conduct, &mut |progress| {
-            // What is told is counted anew from all games.
-            if last.is_none_or(|last| last.elapsed() >= TELL) {
-                told(&live(&plan, progress.folder, &duel.sprt).0);
+            // Each report counts all games anew, so reports are rare.
+            if last.is_none_or(|last| last.elapsed() >= REPORT_INTERVAL) {
+                report(&live(&plan, progress.folder, &duel.sprt).0);
                 last = Some(Instant::now());
             }
         })?;

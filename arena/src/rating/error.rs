@@ -1,62 +1,63 @@
-//! What can keep checkpoints from being rated.
+//! Errors of the rating role, and which of them are temporary.
 
 use std::{io, path::PathBuf};
 
 use config::ConfigError;
 use games::catalogue::UnknownGame;
 
+use network::NetworkError;
+
 use crate::{
     matches::{FolderError, MatchError, OpeningError, PlanError},
-    network::NetworkError,
     players::PlayerError,
     statistics::sprt::SprtError,
 };
 
-/// A checkpoint that cannot be rated.
+/// Error: checkpoints cannot be rated.
 #[derive(Debug, thiserror::Error)]
 pub enum RatingError {
-    /// The configuration describes nothing that could be rated.
-    #[error("nothing can be rated")]
+    /// The configuration is invalid for rating.
+    #[error("checkpoints of this run cannot be rated")]
     Config(#[source] ConfigError),
-    /// `[rating]` describes no test.
+    /// The sequential test in `[rating]` is invalid.
     #[error("[rating]: {0}")]
     Test(#[from] SprtError),
-    /// The run's rules.
+    /// The rules of the run are invalid.
     #[error("`game.rules`: {0}")]
     Rules(serde_json::Error),
-    /// Openings that cannot be played.
+    /// The openings cannot be drawn.
     #[error("`rating.opening_plies`: {0}")]
     Openings(#[from] OpeningError),
-    /// A match that cannot be planned.
+    /// The match cannot be planned.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// A network that cannot be had.
+    /// The network of a checkpoint cannot be opened.
     #[error("checkpoint {version}: {source}")]
     Player {
-        /// The checkpoint.
+        /// Version of the checkpoint.
         version: String,
-        /// Why.
+        /// Reason.
         source: Box<PlayerError>,
     },
-    /// The match.
+    /// The match cannot continue.
     #[error(transparent)]
     Match(#[from] MatchError),
-    /// The model store.
+    /// The model store cannot be used.
     #[error(transparent)]
     Store(#[from] checkpoints::Error),
-    /// Two processes, one folder.
+    /// Another process has locked the rating folder.
     #[error("another process rates in {0}; give each its own `rating.folder`, or stop the other one")]
-    Taken(PathBuf),
-    /// The folder of matches and ratings.
+    Locked(PathBuf),
+    /// A file of the rating folder cannot be read or written.
     #[error("cannot use {path}: {source}")]
     Io {
-        /// The file or folder.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// Why.
+        /// Error of the file system.
         source: io::Error,
     },
-    /// The thread that plays ended.
-    #[error("the match ended without a word: {0}")]
+    /// The thread that plays has panicked.
+    #[error("the thread that plays the match has ended: {0}")]
     Thread(String),
 }
 
@@ -65,23 +66,23 @@ impl RatingError {
         Self::Config(ConfigError::Game(format!("`game.name`: {error}")))
     }
 
-    /// Whether it may be over by itself: the model store or the inference server is away, a checkpoint was removed
-    /// just when it was to be read, or the disk is full or fails.
-    pub fn is_passing(&self) -> bool {
+    /// True if another attempt may succeed: the model store or the inference server cannot be reached, a checkpoint was removed
+    /// just before it was read, or the disk is full or fails.
+    pub fn is_temporary(&self) -> bool {
         match self {
-            Self::Store(error) => passes(error),
-            Self::Player { source, .. } => is_passing(source),
-            Self::Match(MatchError::Player { source, .. }) => is_passing(source),
+            Self::Store(error) => is_temporary_store_error(error),
+            Self::Player { source, .. } => is_temporary_player_error(source),
+            Self::Match(MatchError::Player { source, .. }) => is_temporary_player_error(source),
             Self::Io { source, .. } | Self::Match(MatchError::Folder(FolderError::Io { source, .. })) => {
-                mends_itself(source)
+                is_temporary_io_error(source)
             }
             _ => false,
         }
     }
 }
 
-/// All but what a person has to put right.
-fn mends_itself(error: &io::Error) -> bool {
+/// True except for errors that a person has to correct.
+fn is_temporary_io_error(error: &io::Error) -> bool {
     use io::ErrorKind;
 
     !matches!(
@@ -96,15 +97,15 @@ fn mends_itself(error: &io::Error) -> bool {
     )
 }
 
-fn passes(error: &checkpoints::Error) -> bool {
+fn is_temporary_store_error(error: &checkpoints::Error) -> bool {
     error.is_transient() || matches!(error, checkpoints::Error::NotFound { .. })
 }
 
-fn is_passing(error: &PlayerError) -> bool {
-    use crate::{model_file::ModelError, network::remote::ConnectError};
+fn is_temporary_player_error(error: &PlayerError) -> bool {
+    use network::{ModelError, client::remote::ConnectError};
 
     match error {
-        PlayerError::Model(ModelError::Store { source, .. }) => passes(source),
+        PlayerError::Model(ModelError::Store { source, .. }) => is_temporary_store_error(source),
         PlayerError::Connect(ConnectError::Describe { status, .. })
         | PlayerError::Network(NetworkError::Server { status, .. }) => is_away(status.code()),
         PlayerError::Network(NetworkError::Answer { .. }) => true,
@@ -133,9 +134,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_disk_passes_and_a_folder_that_may_not_be_used_does_not() {
+    fn a_full_disk_is_temporary_and_a_forbidden_folder_is_not() {
         let path = || PathBuf::from("rating");
-        for (kind, passes) in [
+        for (kind, is_temporary) in [
             (io::ErrorKind::StorageFull, true),
             (io::ErrorKind::QuotaExceeded, true),
             (io::ErrorKind::Other, true),
@@ -152,11 +153,11 @@ mod tests {
             };
             let of_match = RatingError::Match(of_match.into());
             assert_eq!(
-                (own.is_passing(), of_match.is_passing()),
-                (passes, passes),
+                (own.is_temporary(), of_match.is_temporary()),
+                (is_temporary, is_temporary),
                 "{kind}"
             );
         }
-        assert!(!RatingError::Taken(path()).is_passing());
+        assert!(!RatingError::Locked(path()).is_temporary());
     }
 }

@@ -2,36 +2,39 @@
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | `rater` | what is played next, and what becomes of it |
+//! | `rater` | chooses the next match and acts on its result |
 //! | [`duel`] | one match between two checkpoints, ended by a sequential test |
-//! | [`results`] | all matches that are over; promotions in two steps |
-//! | [`ratings`] | the ratings that follow from them |
-//! | [`keeping`] | how many matches' games are kept |
-//! | [`report`] | metrics, TensorBoard |
-//! | [`error`] | what can go wrong |
+//! | [`results`] | all finished matches on disk; promotions in two steps |
+//! | [`ratings`] | the ratings that follow from the matches (the formula is in [`bradley_terry`](crate::statistics::bradley_terry)) |
+//! | [`pruning`] | removes the games of old matches |
+//! | [`metrics`], [`report`] | the metrics page, the log and TensorBoard |
+//! | [`error`] | errors, and which of them are temporary |
 //!
-//! The newest checkpoint (`latest`) is the next candidate whenever a match is over, so rating never lags behind training by more than a
-//! match; what was published in between is passed over. The label `candidate` keeps it from being pruned, and says which match
-//! goes on after a restart. `best` is moved by compare-and-swap from the checkpoint that was played against: where
-//! somebody else has moved it meanwhile, the match ends and its games count for the ratings only. Where somebody has moved it to a
-//! checkpoint that was never played, that one is played first, so that it has a rating; where nobody is left in the model store whom it
-//! could play, the ratings begin anew with it.
+//! When a match ends, the newest checkpoint (`latest`) is the next candidate. So rating lags behind training by one match at most;
+//! checkpoints published in between are skipped. The label `candidate` keeps the candidate from being pruned and names the match to
+//! continue after a restart.
 //!
-//! A disk that is full or fails, and a model store or inference server that is away, are waited for.
+//! The label `best` is moved by compare-and-swap from the checkpoint that the candidate played against. If somebody else has moved
+//! `best` meanwhile, the match ends and its games count for the ratings only. If somebody has moved `best` to a checkpoint that was
+//! never played, that checkpoint is played first, so that it gets a rating. If none of the rated checkpoints is left in the model
+//! store, the ratings begin anew with it.
 //!
-//! What is kept lies in the folder `rating.folder`:
+//! The role waits while the disk is full or fails, and while the model store or the inference server cannot be reached.
 //!
-//! | path | what it is |
+//! Files in the folder `rating.folder`:
+//!
+//! | path | contents |
 //! |---|---|
-//! | `metrics.jsonl` | a line for each match that is over, with the ratings after it |
-//! | `matches/<candidate>-vs-<best>-<settings>/` | the last matches' games (`rating.keep_matches` of them), as `minuet arena` keeps them |
-//! | `promotion.json` | there while `best` is moved: the line that follows |
+//! | `metrics.jsonl` | a line for each finished match, with the ratings after the match |
+//! | `matches/<candidate>-vs-<best>-<settings>/` | games of the last `rating.keep_matches` matches, in the format of `minuet arena` |
+//! | `promotion.json` | exists while `best` is being moved: the line that will be added to `metrics.jsonl` |
 //! | `tensorboard/` | Elo over training steps |
-//! | `lock` | held by the one process that rates here |
+//! | `lock` | locked by the process that rates in this folder |
 
 pub mod duel;
 pub mod error;
-pub mod keeping;
+pub mod metrics;
+pub mod pruning;
 mod rater;
 pub mod ratings;
 pub mod report;
@@ -40,6 +43,7 @@ pub mod results;
 use std::{
     fs::{self, File, TryLockError},
     path::Path,
+    sync::Arc,
 };
 
 use config::{ConfigError, RunConfig};
@@ -53,28 +57,33 @@ use tokio_util::sync::CancellationToken;
 use rater::Rater;
 
 pub use error::RatingError;
+use metrics::Metrics;
 
 const LOCK: &str = "lock";
-/// Folder of the matches' folders.
+/// Name of the folder that holds the folders of the matches.
 pub const MATCHES: &str = "matches";
 
-/// Rates until `shutdown`. A match that is interrupted goes on with the next start.
+/// Rates until `shutdown`. A match that is interrupted continues after the next start.
 ///
 /// # Errors
-/// [`RatingError`] where the run has nothing that could be rated, or its files cannot be used. The model store or the inference
-/// server being away is no error, nor is a full disk.
+/// [`RatingError`] if the run's checkpoints cannot be rated or its files cannot be used. Temporary failures, such as a model store
+/// that cannot be reached or a full disk, are retried and are not errors.
 pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
-        report::register();
+        let metrics = Arc::new(Metrics::new());
         check_game(&config.game.name)?;
         let sprt = duel::sprt(&config.rating)?;
         let mut backoff = Backoff::for_connections();
         let (_lock, rater) = loop {
-            let opened = take(&config.rating.folder)
-                .and_then(|lock| Ok((lock, Rater::open(&config, sprt, shutdown.clone())?)));
+            let opened = lock(&config.rating.folder).and_then(|lock| {
+                Ok((
+                    lock,
+                    Rater::open(&config, sprt, metrics.clone(), shutdown.clone())?,
+                ))
+            });
             match opened {
                 Ok(opened) => break opened,
-                Err(error) if error.is_passing() => {
+                Err(error) if error.is_temporary() => {
                     if !wait(&error, &mut backoff, &shutdown).await {
                         return Ok(());
                     }
@@ -86,7 +95,7 @@ pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
     })
 }
 
-/// Waits before the next attempt. False where there should be none: `shutdown` came first.
+/// Waits before the next attempt. Returns false at shutdown.
 async fn wait(error: &RatingError, backoff: &mut Backoff, shutdown: &CancellationToken) -> bool {
     if (backoff.attempts() + 1).is_power_of_two() {
         tracing::warn!(%error, "cannot rate; trying again");
@@ -94,10 +103,10 @@ async fn wait(error: &RatingError, backoff: &mut Backoff, shutdown: &Cancellatio
     backoff.wait(shutdown).await
 }
 
-/// Checks that a game has somebody to play against.
+/// Checks that a game has two players.
 ///
 /// # Errors
-/// [`RatingError::Config`].
+/// [`RatingError::Config`] for an unknown game or a game with one player.
 pub fn check_game(name: &str) -> Result<(), RatingError> {
     struct Players;
 
@@ -117,8 +126,8 @@ pub fn check_game(name: &str) -> Result<(), RatingError> {
     }
 }
 
-/// Takes the folder for this process; it is given back when the file is closed.
-fn take(folder: &Path) -> Result<File, RatingError> {
+/// Locks the folder for this process until the returned file is closed.
+fn lock(folder: &Path) -> Result<File, RatingError> {
     let path = folder.join(LOCK);
     let io = |source| RatingError::Io {
         path: path.clone(),
@@ -128,7 +137,7 @@ fn take(folder: &Path) -> Result<File, RatingError> {
     let file = File::create(&path).map_err(io)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(RatingError::Taken(folder.into())),
+        Err(TryLockError::WouldBlock) => Err(RatingError::Locked(folder.into())),
         Err(TryLockError::Error(source)) => Err(io(source)),
     }
 }

@@ -1,4 +1,4 @@
-//! What is played next, and what becomes of it: [`Rater`].
+//! Chooses the next match, plays it, and acts on its result: [`Rater`].
 
 use std::{
     fs,
@@ -19,23 +19,25 @@ use tokio_util::sync::CancellationToken;
 use super::{
     MATCHES, RatingError,
     duel::{self, Contender, Duel, Finished, Live},
-    keeping,
+    metrics::Metrics,
+    pruning,
     ratings::{self, Ratings},
-    report::{self, Reporter, Whose},
+    report::Reporter,
     results::{Line, Outcome, Results},
     wait,
 };
+use network::ModelName;
+
 use crate::{
     matches::conduct::Ended,
-    model_name::ModelName,
     players::Networks,
-    statistics::{Rated, Sprt, Verdict},
+    statistics::{Rating, Sprt, Verdict},
 };
 
-/// How often the ratings are computed while a match is played.
-const SHOW: Duration = Duration::from_secs(5);
+/// Interval at which the ratings are computed during a match.
+const SHOW_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Who plays whom.
+/// The two checkpoints of a match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Pairing {
     candidate: Version,
@@ -43,12 +45,12 @@ struct Pairing {
     purpose: Purpose,
 }
 
-/// What a match is for.
+/// Purpose of a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
-    /// The candidate may take the place of the best one, its opponent.
+    /// The candidate replaces the best checkpoint, its opponent, if it wins.
     Challenge,
-    /// The candidate is the best one, and nothing says how strong it is.
+    /// The candidate is the best checkpoint and needs a rating.
     Place,
 }
 
@@ -61,7 +63,7 @@ impl Pairing {
     }
 }
 
-/// The role at work.
+/// The running role.
 pub struct Rater {
     config: Arc<RunConfig>,
     repository: Repository,
@@ -69,33 +71,49 @@ pub struct Rater {
     reporter: Reporter,
     networks: Arc<Mutex<Networks>>,
     sprt: Sprt,
+    metrics: Arc<Metrics>,
     shutdown: CancellationToken,
-    /// The best checkpoint whose rating was told.
-    told: Option<Version>,
+    /// The best checkpoint that the metrics show.
+    shown: Option<Version>,
 }
 
-/// What a match has come to, for those who look from outside.
-#[derive(Debug, Default)]
-struct Seen {
+/// State of the present match, shared with the thread that plays it.
+#[derive(Debug)]
+struct Progress {
+    metrics: Arc<Metrics>,
     live: Mutex<Option<Live>>,
     stop: AtomicBool,
 }
 
-impl Seen {
-    /// Games that were played before the first word of a match were counted when they were played.
-    fn tell(&self, live: &Live) {
+impl Progress {
+    fn new(metrics: Arc<Metrics>) -> Self {
+        Self {
+            metrics,
+            live: Mutex::default(),
+            stop: AtomicBool::new(false),
+        }
+    }
+
+    /// Notes the state of the match. Games of the first state were counted when they were played.
+    fn update(&self, live: &Live) {
         let before = self.live.lock().replace(live.clone());
         let before = before.map_or(live.games(), |before| before.games());
-        report::playing(live.games().saturating_sub(before), live.log_likelihood_ratio);
+        let more = live.games().saturating_sub(before);
+        self.metrics.games_played(more, live.log_likelihood_ratio);
     }
 }
 
 impl Rater {
-    /// Opens what `[rating]` names.
+    /// Opens the model store and the rating folder.
     ///
     /// # Errors
-    /// [`RatingError`].
-    pub fn open(config: &RunConfig, sprt: Sprt, shutdown: CancellationToken) -> Result<Self, RatingError> {
+    /// [`RatingError`] if one of them cannot be used.
+    pub fn open(
+        config: &RunConfig,
+        sprt: Sprt,
+        metrics: Arc<Metrics>,
+        shutdown: CancellationToken,
+    ) -> Result<Self, RatingError> {
         let folder = &config.rating.folder;
         Ok(Self {
             repository: Repository::open(&config.checkpoints.store)?,
@@ -104,15 +122,16 @@ impl Rater {
             networks: Arc::new(Mutex::new(duel::networks(config))),
             sprt,
             config: Arc::new(config.clone()),
+            metrics,
             shutdown,
-            told: None,
+            shown: None,
         })
     }
 
-    /// Rates until it is told to stop.
+    /// Rates until the shutdown.
     ///
     /// # Errors
-    /// [`RatingError`] that does not pass.
+    /// The first [`RatingError`] that is not temporary.
     pub async fn work(mut self) -> Result<(), RatingError> {
         let poll = Duration::from_millis(self.config.checkpoints.poll_ms);
         let shutdown = self.shutdown.clone();
@@ -137,7 +156,7 @@ impl Rater {
                         () = tokio::time::sleep(poll) => {}
                     }
                 }
-                Err(error) if error.is_passing() => {
+                Err(error) if error.is_temporary() => {
                     if !wait(&error, &mut backoff, &shutdown).await {
                         return Ok(());
                     }
@@ -147,7 +166,7 @@ impl Rater {
         }
     }
 
-    /// The match to be played now; `None` while there is nothing new.
+    /// Returns the next match; `None` while there is no new checkpoint.
     async fn next(&mut self) -> Result<Option<Pairing>, RatingError> {
         let intended = self.results.lock().intended()?;
         if let Some(line) = intended {
@@ -156,11 +175,11 @@ impl Rater {
         let Some(best) = self.best().await? else {
             return Ok(None);
         };
-        if self.told.as_ref() != Some(&best) {
-            if let Some(pairing) = self.take_in(&best).await? {
+        if self.shown.as_ref() != Some(&best) {
+            if let Some(pairing) = self.place(&best).await? {
                 return Ok(Some(pairing));
             }
-            self.told = Some(best.clone());
+            self.shown = Some(best.clone());
         }
         let challenge = |candidate| Pairing {
             candidate,
@@ -181,7 +200,7 @@ impl Rater {
         }
     }
 
-    /// The best checkpoint; the oldest one where none was ever called so, and `None` where there is none at all.
+    /// Returns the best checkpoint: the one with the label, or else the oldest one. `None` if there is no checkpoint.
     async fn best(&self) -> Result<Option<Version>, RatingError> {
         if let Some(best) = self.repository.label(BEST).await? {
             return Ok(Some(best));
@@ -191,55 +210,55 @@ impl Rater {
         };
         let version = first.version;
         if self.repository.swap_label(BEST, None, &version).await? {
-            tracing::info!(%version, "nothing was rated yet: the first checkpoint is the best one");
+            tracing::info!(%version, "no checkpoint is rated yet: the first one becomes the best one");
         }
         Ok(self.repository.label(BEST).await?)
     }
 
-    /// Tells the rating of a checkpoint that is the best one now. Where it has none and others have, somebody has moved the label: gives the match
-    /// that connects it with them.
-    async fn take_in(&self, best: &Version) -> Result<Option<Pairing>, RatingError> {
+    /// Shows the rating of the best checkpoint. If it has no rating although others have, somebody has moved the label: returns
+    /// the match that connects it with the rated ones.
+    async fn place(&self, best: &Version) -> Result<Option<Pairing>, RatingError> {
         let (rated, members) = self
             .of_results({
                 let best = best.clone();
                 move |results| {
-                    let rated = Ratings::of(results.lines(), None).rated(&best);
+                    let rated = Ratings::of(results.lines(), None).rating(&best);
                     let members = ratings::members(results.lines()).into_iter().cloned();
                     (rated, members.collect::<Vec<_>>())
                 }
             })
             .await?;
         if members.is_empty() || members.contains(best) {
-            // Before any match the best one is the first one.
-            let first = members.is_empty().then(Rated::default);
-            report::rated(Whose::Best, best, rated.or(first));
+            // Before any match the best checkpoint is the first one, which has Elo 0.
+            let first = members.is_empty().then(Rating::default);
+            self.metrics.best_rated(best, rated.or(first));
             return Ok(None);
         }
-        report::rated(Whose::Best, best, None);
-        // Where such a match was interrupted, its opponent has the label that keeps it from being pruned.
+        self.metrics.best_rated(best, None);
+        // If such a match was interrupted, its opponent still has the label `candidate`.
         let before = self.repository.label(CANDIDATE).await?;
         let before = before.filter(|before| members.contains(before));
         for opponent in before.into_iter().chain(members) {
             match self.repository.set_label(CANDIDATE, &opponent).await {
                 Ok(()) => {
-                    tracing::info!(version = %best, against = %opponent, "`best` was moved to a checkpoint that was never played: it is played now");
+                    tracing::info!(version = %best, against = %opponent, "`best` was moved to a checkpoint that was never played; it plays now");
                     return Ok(Some(Pairing {
                         candidate: best.clone(),
                         opponent,
                         purpose: Purpose::Place,
                     }));
                 }
-                // It was pruned, or cannot be read.
+                // This opponent was pruned or cannot be read; try the next one.
                 Err(Error::NotFound { .. } | Error::Damaged { .. } | Error::Schema { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
         }
         tracing::warn!(
             version = %best,
-            "`best` was moved to a checkpoint that was never played, and none that was played is left in the model store: \
-             the ratings begin anew, above this one"
+            "`best` was moved to a checkpoint that was never played, and no rated checkpoint is left in the model store: \
+             the ratings begin anew with this checkpoint at Elo 0"
         );
-        report::rated(Whose::Best, best, Some(Rated::default()));
+        self.metrics.best_rated(best, Some(Rating::default()));
         Ok(None)
     }
 
@@ -265,9 +284,10 @@ impl Rater {
             candidate, opponent, ..
         } = pairing;
         tracing::info!(%candidate, %opponent, "rating a checkpoint");
-        let seen = Arc::new(Seen::default());
+        let progress = Arc::new(Progress::new(Arc::clone(&self.metrics)));
         let mut playing = tokio::task::spawn_blocking({
-            let (config, networks, seen) = (self.config.clone(), self.networks.clone(), seen.clone());
+            let (config, networks) = (self.config.clone(), self.networks.clone());
+            let progress = Arc::clone(&progress);
             let (sprt, matches) = (self.sprt, self.matches());
             let contenders = [self.contender(candidate), self.contender(opponent)];
             move || {
@@ -277,62 +297,64 @@ impl Rater {
                     contenders,
                     matches: &matches,
                 };
-                duel.play(&mut networks.lock(), &seen.stop, &mut |live| seen.tell(live))
+                duel.play(&mut networks.lock(), &progress.stop, &mut |live| {
+                    progress.update(live);
+                })
             }
         });
         let finished = {
-            let watching = self.watch(pairing, &seen);
+            let watching = self.watch(pairing, &progress);
             tokio::select! {
                 finished = &mut playing => finished,
                 () = watching => {
-                    seen.stop.store(true, Ordering::Relaxed);
+                    progress.stop.store(true, Ordering::Relaxed);
                     playing.await
                 }
             }
         };
         let finished = finished.map_err(|error| RatingError::Thread(error.to_string()))??;
-        seen.tell(&finished.live);
+        progress.update(&finished.live);
         self.conclude(pairing, &finished).await
     }
 
-    /// Shows how the match stands; ends when it should be stopped.
-    async fn watch(&self, pairing: &Pairing, seen: &Seen) {
+    /// Shows the ratings during the match. Returns when the match should be stopped.
+    async fn watch(&self, pairing: &Pairing, progress: &Progress) {
         let poll = Duration::from_millis(self.config.checkpoints.poll_ms);
-        let mut looks = tokio::time::interval(poll);
-        let mut shows = tokio::time::interval(SHOW);
+        let mut polls = tokio::time::interval(poll);
+        let mut shows = tokio::time::interval(SHOW_INTERVAL);
         loop {
             tokio::select! {
                 () = self.shutdown.cancelled() => return,
-                _ = looks.tick() => {
-                    // A store that is away says nothing of who is the best.
+                _ = polls.tick() => {
+                    // An error says nothing about the label, so the match continues.
                     let best = self.repository.label(BEST).await;
                     if best.is_ok_and(|best| best.as_ref() != Some(pairing.best())) {
                         return;
                     }
                 }
-                _ = shows.tick() => self.show(pairing, seen).await,
+                _ = shows.tick() => self.show(pairing, progress).await,
             }
         }
     }
 
-    async fn show(&self, pairing: &Pairing, seen: &Seen) {
-        let Some(live) = seen.live.lock().clone() else {
+    async fn show(&self, pairing: &Pairing, progress: &Progress) {
+        let Some(live) = progress.live.lock().clone() else {
             return;
         };
         let (playing, best) = (pairing.clone(), pairing.best().clone());
         let rated = self.of_results(move |results| {
             let live = (&playing.candidate, &playing.opponent, live.standing.pentanomial);
             let ratings = Ratings::of(results.lines(), Some(live));
-            [&best, &playing.candidate].map(|version| ratings.rated(version))
+            [&best, &playing.candidate].map(|version| ratings.rating(version))
         });
-        // Where it panicked, so will what counts.
+        // An error here means a panic, which the end of the match will meet and return.
         if let Ok([best, candidate]) = rated.await {
-            report::rated(Whose::Best, pairing.best(), best);
-            report::rated(Whose::Latest, &pairing.candidate, candidate);
+            self.metrics.best_rated(pairing.best(), best);
+            self.metrics.latest_rated(&pairing.candidate, candidate);
         }
     }
 
-    /// Promotes the candidate where it has won, and keeps the result. An interrupted match has none yet.
+    /// Saves the result of a match, and promotes the candidate if it has won. An interrupted match has no result yet.
     async fn conclude(&mut self, pairing: &Pairing, finished: &Finished) -> Result<(), RatingError> {
         let outcome = match (finished.ended, pairing.purpose, finished.verdict) {
             (Ended::Stopped, _, _) if self.shutdown.is_cancelled() => return Ok(()),
@@ -351,44 +373,45 @@ impl Rater {
         }
     }
 
-    /// Moves `best` to the candidate of a promotion that was written down, if it still is where the match was played against, and keeps the result.
+    /// Completes a promotion: moves `best` to the candidate, provided that the label still names its opponent, and saves the result.
     async fn promote(&mut self, mut line: Line) -> Result<(), RatingError> {
         let Line {
             candidate, opponent, ..
         } = &line;
         let is_best = match self.repository.swap_label(BEST, Some(opponent), candidate).await {
-            // It is gone, so nobody can play with it.
+            // The candidate was removed from the store.
             Err(Error::NotFound { .. }) => false,
             swapped => swapped?,
         };
         if is_best {
-            tracing::info!(version = %candidate, instead_of = %opponent, "there is a better checkpoint");
+            tracing::info!(version = %candidate, instead_of = %opponent, "a checkpoint is promoted to `best`");
         } else {
             line.outcome = Outcome::Overtaken;
         }
         self.keep(line).await
     }
 
-    /// Keeps and tells a result.
+    /// Saves and reports a result.
     async fn keep(&mut self, line: Line) -> Result<(), RatingError> {
         let line = self.of_results(|results| results.add(line).cloned()).await??;
+        self.metrics.match_finished(line.outcome);
         self.reporter.finished(&line);
         let [candidate, best] = line.ratings();
-        report::rated(Whose::Latest, &line.candidate, candidate);
-        self.told = None;
+        self.metrics.latest_rated(&line.candidate, candidate);
+        self.shown = None;
         if line.outcome != Outcome::Overtaken {
-            report::rated(Whose::Best, line.best(), best);
-            self.told = Some(line.best().clone());
+            self.metrics.best_rated(line.best(), best);
+            self.shown = Some(line.best().clone());
         }
         let (matches, most) = (self.matches(), self.config.rating.keep_matches);
-        let kept = tokio::task::spawn_blocking(move || keeping::keep_newest(&matches, most)).await;
+        let kept = tokio::task::spawn_blocking(move || pruning::keep_newest(&matches, most)).await;
         if let Ok(Err(error)) = kept {
-            tracing::warn!(%error, "cannot remove old matches; trying again after the next one");
+            tracing::warn!(%error, "cannot remove old matches; trying again after the next match");
         }
         Ok(())
     }
 
-    /// Does something with the results where it holds nobody up.
+    /// Runs `what` with the results on a thread for blocking work.
     async fn of_results<T: Send + 'static>(
         &self,
         what: impl FnOnce(&mut Results) -> T + Send + 'static,
@@ -406,7 +429,7 @@ impl Rater {
             name: version.clone(),
             network: if config.rating.remote {
                 ModelName::Server {
-                    // Whether TLS is spoken follows from `[security]`.
+                    // `[security]` decides whether TLS is used.
                     address: config.inference.address.clone(),
                     model: Some(version),
                 }

@@ -1,27 +1,31 @@
-//! The ratings that follow from finished matches alone: [`Ratings`].
+//! The ratings of a run's checkpoints, computed from its matches: [`Ratings`].
+//!
+//! This module chooses the matches that count. The rating formula is in
+//! [`bradley_terry`](crate::statistics::bradley_terry).
 
 use std::collections::{HashMap, HashSet};
 
 use checkpoints::Version;
 
 use super::results::Line;
-use crate::statistics::{Encounter, Ladder, Pentanomial, Rated};
+use crate::statistics::{BradleyTerry, Encounter, Pentanomial, Rating};
 
-/// A match: candidate, opponent, pairs of games as the candidate sees them.
+/// A match: candidate, opponent, and pairs of games counted by the candidate's points.
 type Played<'a> = (&'a Version, &'a Version, Pentanomial);
 
-/// The checkpoints of a run on one scale; the first opponent is worth 0.
+/// The ratings of the checkpoints of a run. The first opponent has Elo 0.
 ///
-/// A match between two of which neither has met anybody on the ladder begins a new one: nothing connects it with what was
-/// before (somebody has moved `best` to a checkpoint that was never played, and nobody who was is left to play it).
+/// A match between two checkpoints that neither has played before begins a new scale, because no game connects them with the
+/// earlier ones. (This happens if somebody has moved `best` to a checkpoint that was never played, and no rated checkpoint is left
+/// to play against it.)
 #[derive(Debug)]
 pub struct Ratings<'a> {
     numbers: HashMap<&'a Version, usize>,
-    ladder: Ladder,
+    model: BradleyTerry,
 }
 
 impl<'a> Ratings<'a> {
-    /// From finished matches, and one that is being played.
+    /// Computes the ratings from the finished matches and the present one.
     pub fn of(lines: &'a [Line], live: Option<Played<'a>>) -> Self {
         let played = present(lines, live);
         let mut numbers = HashMap::new();
@@ -32,24 +36,21 @@ impl<'a> Ratings<'a> {
                 *numbers.entry(version).or_insert(next)
             };
             let opponent = number(opponent);
-            encounters.push(Encounter {
-                players: [number(candidate), opponent],
-                pairs,
-            });
+            encounters.push(Encounter::of_pairs([number(candidate), opponent], &pairs));
         }
         Self {
-            ladder: Ladder::new(numbers.len(), &encounters),
+            model: BradleyTerry::fit(numbers.len(), &encounters),
             numbers,
         }
     }
 
-    /// A checkpoint's rating; `None` where nothing connects it with the first one.
-    pub fn rated(&self, version: &Version) -> Option<Rated> {
-        self.ladder.rated(*self.numbers.get(version)?)
+    /// The rating of a checkpoint; `None` if no games connect it with the first checkpoint of the scale.
+    pub fn rating(&self, version: &Version) -> Option<Rating> {
+        self.model.rating(*self.numbers.get(version)?)
     }
 }
 
-/// Who is on the ladder, in the order in which they were played last, the last one first.
+/// The checkpoints that have a rating; the ones that played last come first.
 pub fn members(lines: &[Line]) -> Vec<&Version> {
     let mut seen = HashSet::new();
     let latest = present(lines, None).into_iter().rev();
@@ -59,24 +60,24 @@ pub fn members(lines: &[Line]) -> Vec<&Version> {
         .collect()
 }
 
-/// The matches of the ladder that is in use.
+/// The matches of the present scale.
 fn present<'a>(lines: &'a [Line], live: Option<Played<'a>>) -> Vec<Played<'a>> {
     let finished = lines
         .iter()
         .map(|line| (&line.candidate, &line.opponent, line.pairs));
-    let mut ladder = Vec::new();
+    let mut present = Vec::new();
     let mut met = HashSet::new();
-    // Without a whole pair of games nobody has met anybody.
+    // A match counts only if it has a complete pair of games.
     for played in finished.chain(live).filter(|(_, _, pairs)| pairs.pairs() > 0) {
         let (candidate, opponent, _) = played;
         if !met.contains(candidate) && !met.contains(opponent) {
-            ladder.clear();
+            present.clear();
             met.clear();
         }
         met.extend([candidate, opponent]);
-        ladder.push(played);
+        present.push(played);
     }
-    ladder
+    present
 }
 
 #[cfg(test)]
@@ -90,32 +91,32 @@ mod tests {
     }
 
     #[test]
-    fn a_match_that_is_being_played_counts_and_nothing_played_is_no_rating() {
+    fn the_present_match_counts_and_without_games_there_is_no_rating() {
         let (zero, one) = (version(0), version(1));
-        assert_eq!(Ratings::of(&[], None).rated(&zero), None);
+        assert_eq!(Ratings::of(&[], None).rating(&zero), None);
         let ratings = Ratings::of(&[], Some((&one, &zero, Pentanomial([1, 0, 2, 0, 4]))));
-        assert_eq!(ratings.rated(&zero), Some(Rated::default()));
-        assert!(ratings.rated(&one).unwrap().elo > 0.0);
+        assert_eq!(ratings.rating(&zero), Some(Rating::default()));
+        assert!(ratings.rating(&one).unwrap().elo > 0.0);
     }
 
     #[test]
-    fn a_match_of_strangers_begins_a_new_ladder_and_one_without_games_does_not() {
+    fn a_match_of_unconnected_checkpoints_begins_a_new_scale_and_one_without_games_does_not() {
         let even = [1, 0, 4, 0, 1];
         let mut lines = vec![line(1, 0, [0, 0, 1, 0, 4]), line(8, 7, [0; 5]), line(2, 1, even)];
         assert_eq!(members(&lines), [2, 1, 0].map(version).each_ref());
         let ratings = Ratings::of(&lines, None);
-        assert_eq!(ratings.rated(&version(0)), Some(Rated::default()));
-        assert!(ratings.rated(&version(2)).unwrap().elo > 100.0);
-        assert_eq!(ratings.rated(&version(7)), None);
+        assert_eq!(ratings.rating(&version(0)), Some(Rating::default()));
+        assert!(ratings.rating(&version(2)).unwrap().elo > 100.0);
+        assert_eq!(ratings.rating(&version(7)), None);
 
         lines.push(line(6, 5, [0, 0, 1, 0, 4]));
         assert_eq!(members(&lines), [6, 5].map(version).each_ref());
         let ratings = Ratings::of(&lines, None);
-        assert_eq!(ratings.rated(&version(5)), Some(Rated::default()));
-        assert_eq!(ratings.rated(&version(2)), None);
-        // Whoever met one of them comes along, whichever side it was on.
+        assert_eq!(ratings.rating(&version(5)), Some(Rating::default()));
+        assert_eq!(ratings.rating(&version(2)), None);
+        // A checkpoint that played one of the two is on their scale, whichever side it played.
         lines.push(line(5, 3, even));
         assert_eq!(members(&lines), [5, 3, 6].map(version).each_ref());
-        assert!(Ratings::of(&lines, None).rated(&version(3)).is_some());
+        assert!(Ratings::of(&lines, None).rating(&version(3)).is_some());
     }
 }

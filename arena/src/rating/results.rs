@@ -1,7 +1,7 @@
-//! Every rated match, one line of `metrics.jsonl` each: what the ratings are computed from, and what a person plots.
+//! All finished matches on disk, one line of `metrics.jsonl` each. The ratings are computed from them.
 //!
-//! A promotion is two steps, a label that moves and a line that is written, and a process may end between them. So the line
-//! is written down before the label moves ([`Results::intend`]), and whoever finds it there brings the promotion to its end.
+//! A promotion takes two steps, moving the label and writing the line, and a process may end between them. So the line is saved
+//! before the label moves ([`Results::intend`]), and a process that finds a saved line completes the promotion.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -14,70 +14,70 @@ use checkpoints::Version;
 use serde::{Deserialize, Serialize};
 
 use super::{RatingError, duel::Live, ratings::Ratings};
-use crate::statistics::{Pentanomial, Rated};
+use crate::statistics::{Pentanomial, Rating};
 
-/// The file's name in the rating folder.
+/// Name of the file in the rating folder.
 const FILE: &str = "metrics.jsonl";
-/// The line of a promotion that has begun.
+/// Name of the file with the line of a promotion that has begun.
 const PROMOTION: &str = "promotion.json";
 
-/// What became of a candidate.
+/// Result of a match for its candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// It is the best one now.
+    /// The candidate is the best checkpoint now.
     Promoted,
-    /// The test decided against it.
+    /// The test decided against the candidate.
     Kept,
-    /// The most games were over before the test decided.
+    /// The largest number of games was played before the test decided.
     Undecided,
-    /// Somebody else moved `best` meanwhile.
+    /// Somebody else moved `best` during the match.
     Overtaken,
-    /// It was the best one already, by somebody's word, and was played to have a rating.
+    /// The candidate was the best checkpoint already, because somebody had moved `best`, and played to get a rating.
     Placed,
 }
 
-/// A rated match. Elo differences are the candidate's above its opponent; other Elo is above the first checkpoint of all.
+/// A rated match. Elo differences are those of the candidate to its opponent; Elo ratings are relative to the first checkpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Line {
-    /// When it ended, in milliseconds since the Unix epoch.
+    /// Time of the end, in milliseconds since the Unix epoch.
     pub time_ms: u64,
-    /// Who was rated.
+    /// The checkpoint that was rated.
     pub candidate: Version,
-    /// Training steps behind it.
+    /// Training steps of the candidate.
     pub step: u64,
-    /// The best checkpoint until then; one that has a rating, where the candidate was to be placed.
+    /// The best checkpoint before the match; for [`Outcome::Placed`], a checkpoint with a rating.
     pub opponent: Version,
-    /// What became of it.
+    /// Result for the candidate.
     pub outcome: Outcome,
-    /// Games of the match.
+    /// Number of games.
     pub games: u64,
-    /// Won by the candidate.
+    /// Number of games that the candidate won.
     pub wins: u64,
-    /// Drawn.
+    /// Number of drawn games.
     pub draws: u64,
-    /// Lost by the candidate.
+    /// Number of games that the candidate lost.
     pub losses: u64,
-    /// Pairs in which the candidate took 0, ½, 1, 1½ and 2 points.
+    /// Numbers of pairs in which the candidate took 0, ½, 1, 1½ and 2 points.
     pub pairs: Pentanomial,
-    /// The test's log-likelihood ratio.
+    /// Log-likelihood ratio of the test.
     pub log_likelihood_ratio: f64,
-    /// The match's own estimate; `None` where it has no bound.
+    /// Elo difference estimated from this match alone; `None` if it has no bound.
     pub elo_difference: Option<f64>,
-    /// Ends of its 95 % interval, `None` where one has no bound.
+    /// Ends of the 95 % interval of the difference; `None` for an end without bound.
     pub elo_difference_interval: [Option<f64>; 2],
-    /// The candidate's rating.
+    /// Rating of the candidate after the match.
     pub elo: Option<f64>,
-    /// Ends of its 95 % interval.
+    /// Ends of the 95 % interval of the candidate's rating.
     pub elo_interval: Option<[f64; 2]>,
-    /// The best checkpoint's rating after the match.
+    /// Rating of the best checkpoint after the match.
     pub best_elo: Option<f64>,
-    /// Ends of its 95 % interval.
+    /// Ends of the 95 % interval of the best checkpoint's rating.
     pub best_elo_interval: Option<[f64; 2]>,
 }
 
 impl Line {
-    /// A match that has just ended, not rated yet.
+    /// Returns the line of a match that ends now, without ratings.
     pub fn new(candidate: &Version, opponent: &Version, outcome: Outcome, live: &Live) -> Self {
         let standing = &live.standing;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -103,7 +103,7 @@ impl Line {
         }
     }
 
-    /// The best checkpoint once the match was over.
+    /// The best checkpoint after the match.
     pub fn best(&self) -> &Version {
         match self.outcome {
             Outcome::Promoted | Outcome::Placed => &self.candidate,
@@ -111,11 +111,11 @@ impl Line {
         }
     }
 
-    /// The candidate's rating and the best checkpoint's after the match.
-    pub fn ratings(&self) -> [Option<Rated>; 2] {
+    /// Ratings of the candidate and of the best checkpoint after the match.
+    pub fn ratings(&self) -> [Option<Rating>; 2] {
         let rated = |elo: Option<f64>, interval: Option<[f64; 2]>| {
             let [low, high] = interval?;
-            Some(Rated { elo: elo?, low, high })
+            Some(Rating { elo: elo?, low, high })
         };
         [
             rated(self.elo, self.elo_interval),
@@ -129,18 +129,18 @@ impl Line {
 pub struct Results {
     path: PathBuf,
     file: File,
-    /// Bytes of whole lines.
+    /// Length of all complete lines in bytes.
     length: u64,
     lines: Vec<Line>,
     promotion: PathBuf,
 }
 
 impl Results {
-    /// Reads what is there. Half a line at the end, of a process that was killed while writing it, is removed; other lines that cannot
-    /// be read are passed over with a warning.
+    /// Reads the results in `folder`. An incomplete last line, left by a process that was killed, is removed. Other lines that
+    /// cannot be read are skipped with a warning.
     ///
     /// # Errors
-    /// [`RatingError::Io`].
+    /// [`RatingError::Io`] if the file cannot be read or written.
     pub fn open(folder: &Path) -> Result<Self, RatingError> {
         let path = folder.join(FILE);
         let opened = || -> io::Result<(File, Vec<u8>)> {
@@ -167,7 +167,7 @@ impl Results {
                 Ok(line) => lines.push(line),
                 Err(_) if text.is_empty() => {}
                 Err(error) => {
-                    tracing::warn!(path = %path.display(), line = number, %error, "passing over a match that cannot be read");
+                    tracing::warn!(path = %path.display(), line = number, %error, "skipping a match that cannot be read");
                 }
             }
         }
@@ -185,23 +185,23 @@ impl Results {
         &self.lines
     }
 
-    /// Whether these two have played a match to its end.
+    /// True if these two have finished a match.
     pub fn has(&self, candidate: &Version, opponent: &Version) -> bool {
         let is_it = |line: &&Line| line.candidate == *candidate && line.opponent == *opponent;
-        // What counts is mostly what happened last.
+        // The match is usually among the last ones.
         self.lines.iter().rev().find(is_it).is_some()
     }
 
-    /// Rates a match, and keeps it so that a loss of power does not undo it. A promotion that had begun is concluded by it.
+    /// Rates a match and saves it durably. This also completes a promotion that had begun.
     ///
     /// # Errors
-    /// [`RatingError::Io`]; nothing is kept then, and it may be tried again.
+    /// [`RatingError::Io`] if the line cannot be written. Nothing is saved then, and the caller may try again.
     pub fn add(&mut self, mut line: Line) -> Result<&Line, RatingError> {
         let best = line.best().clone();
         self.lines.push(line.clone());
         let ratings = Ratings::of(&self.lines, None);
-        let interval = |rated: Rated| [rated.low, rated.high];
-        let (candidate, best) = (ratings.rated(&line.candidate), ratings.rated(&best));
+        let interval = |rated: Rating| [rated.low, rated.high];
+        let (candidate, best) = (ratings.rating(&line.candidate), ratings.rating(&best));
         line.elo = candidate.map(|rated| rated.elo);
         line.elo_interval = candidate.map(interval);
         line.best_elo = best.map(|rated| rated.elo);
@@ -216,7 +216,7 @@ impl Results {
     }
 
     fn append(&mut self, text: &[u8]) -> io::Result<()> {
-        // What an attempt that failed has left.
+        // Removes the rest of an attempt that failed.
         self.file.set_len(self.length)?;
         self.file.write_all(text)?;
         self.file.sync_all()?;
@@ -224,10 +224,10 @@ impl Results {
         Ok(())
     }
 
-    /// Writes down, so that a loss of power does not undo it, that the line's candidate is about to be promoted.
+    /// Saves durably that the candidate of `line` is about to be promoted.
     ///
     /// # Errors
-    /// [`RatingError::Io`]; then nothing has begun.
+    /// [`RatingError::Io`] if the file cannot be written. The promotion has not begun then.
     pub fn intend(&self, line: &Line) -> Result<(), RatingError> {
         let draft = self.promotion.with_extension("draft");
         let write = || -> io::Result<()> {
@@ -240,10 +240,11 @@ impl Results {
         write().map_err(io(&self.promotion))
     }
 
-    /// The promotion that has begun and is not concluded, if there is one. What cannot be read is forgotten with a warning.
+    /// Returns the promotion that has begun and is not complete, if there is one. A file that cannot be parsed is removed with a
+    /// warning.
     ///
     /// # Errors
-    /// [`RatingError::Io`].
+    /// [`RatingError::Io`] if the file cannot be read or removed.
     pub fn intended(&self) -> Result<Option<Line>, RatingError> {
         let bytes = match fs::read(&self.promotion) {
             Ok(bytes) => bytes,
@@ -254,7 +255,7 @@ impl Results {
             Ok(line) if !self.has(&line.candidate, &line.opponent) => return Ok(Some(line)),
             Ok(_) => {}
             Err(error) => {
-                tracing::warn!(path = %self.promotion.display(), %error, "forgetting a promotion that cannot be read");
+                tracing::warn!(path = %self.promotion.display(), %error, "removing a promotion that cannot be read");
             }
         }
         self.forget().map(|()| None)

@@ -1,7 +1,7 @@
 //! Score, Elo difference, 95 % interval and likelihood of superiority: [`Estimate`].
 //!
-//! Elo's logistic scale: a player who is `d` stronger scores `1 / (1 + 10^(-d/400))`. The interval is that of the mean score
-//! (normal approximation, variance by pairs), carried over to Elo at its ends.
+//! On Elo's logistic scale, a player who is `d` stronger scores `1 / (1 + 10^(-d/400))`. The interval is that of the mean score
+//! (normal approximation, variance of pairs), with its ends converted to Elo.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,26 +9,26 @@ use super::pentanomial::Pentanomial;
 
 /// The normal distribution's 97.5 % quantile.
 const Z: f64 = 1.959_963_984_540_054;
-/// With `n` equal observations and no other, a different one has a probability below about `3/n` at 95 % confidence.
+/// After `n` equal observations, the probability of a different one is below about `3/n` at 95 % confidence.
 const RULE_OF_THREE: f64 = 3.0;
 
-/// What some pairs say of a player's strength against another.
+/// Estimate of a player's strength against another, from pairs of games.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// Share of the points, in [0, 1].
     pub score: f64,
-    /// Ends of the score's 95 % interval.
+    /// Ends of the 95 % interval of the score.
     pub score_interval: [f64; 2],
-    /// Elo difference; `None` where the score is 0 or 1: it has no bound then.
+    /// Elo difference; `None` if the score is 0 or 1, where the difference has no bound.
     pub elo: Option<f64>,
-    /// Ends of the Elo difference's 95 % interval, `None` where one has no bound.
+    /// Ends of the 95 % interval of the Elo difference; `None` for an end without bound.
     pub elo_interval: [Option<f64>; 2],
     /// Likelihood that the player is the stronger one, in [0, 1].
     pub superiority: f64,
 }
 
 impl Estimate {
-    /// From counted pairs; `None` without any.
+    /// Estimates the strength from counted pairs. `None` without pairs.
     pub fn of(pairs: &Pentanomial) -> Option<Self> {
         let moments = pairs.moments()?;
         let count = pairs.pairs() as f64;
@@ -45,7 +45,7 @@ impl Estimate {
         } else if score == 0.5 {
             0.5
         } else {
-            // All pairs are alike: as if one more had gone the other way.
+            // All pairs have the same score: the estimate adds one pair with the opposite score.
             let shifted = (score * count + (1.0 - score)) / (count + 1.0);
             let spread =
                 ((score - shifted).powi(2) * count + (1.0 - score - shifted).powi(2)) / (count + 1.0);
@@ -61,12 +61,12 @@ impl Estimate {
     }
 }
 
-/// The Elo difference at which a player scores this share; `None` for 0 and 1 (and beyond).
+/// The Elo difference at which a player scores this share; `None` unless the share is above 0 and below 1.
 pub fn elo_of_score(score: f64) -> Option<f64> {
     (score > 0.0 && score < 1.0).then(|| -400.0 * (1.0 / score - 1.0).log10())
 }
 
-/// The share that a player scores who is `elo` stronger.
+/// The expected score, in [0, 1], of a player who is `elo` stronger.
 pub fn score_of_elo(elo: f64) -> f64 {
     1.0 / (1.0 + 10f64.powf(-elo / 400.0))
 }
@@ -108,7 +108,7 @@ mod tests {
 
     /// Table A1 of Zelen and Severo (Abramowitz and Stegun 26.1).
     #[test]
-    fn the_normal_distribution_is_the_published_one() {
+    fn normal_distribution_agrees_with_published_values() {
         for (z, below) in [
             (0.0, 0.5),
             (1.0, 0.841_344_746),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clean_sweep_has_no_elo_but_a_lower_bound() {
+    fn a_clean_sweep_has_no_elo_estimate_but_a_lower_bound() {
         let sweep = Estimate::of(&Pentanomial([0, 0, 0, 0, 100])).unwrap();
         assert_eq!((sweep.score, sweep.elo), (1.0, None));
         assert_eq!(sweep.score_interval, [0.97, 1.0]);
@@ -135,7 +135,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_other_player_sees_the_opposite(counts in prop::array::uniform5(0u64..50)) {
+        fn the_estimate_of_the_other_player_is_the_opposite(counts in prop::array::uniform5(0u64..50)) {
             let pairs = Pentanomial(counts);
             prop_assume!(pairs.pairs() > 0);
             let own = Estimate::of(&pairs).unwrap();
@@ -149,7 +149,7 @@ mod tests {
         }
 
         #[test]
-        fn elo_and_score_are_each_others_inverse(elo in -1200f64..1200.0) {
+        fn elo_of_score_is_the_inverse_of_score_of_elo(elo in -1200f64..1200.0) {
             prop_assert!((elo_of_score(score_of_elo(elo)).unwrap() - elo).abs() < 1e-6);
         }
     }

@@ -1,21 +1,18 @@
-//! What results say of strength.
+//! Strength of players, computed from the results of games.
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
 //! | [`pentanomial`] | pairs of games with the colours changed, counted by their score |
-//! | [`estimate`] | score, Elo difference, interval, likelihood of superiority |
-//! | [`sprt`] | a test that ends as soon as enough is known |
-//! | [`ratings`] | ratings of more than two players |
-//! | [`ladder`] | ratings of players who came one after the other, with intervals |
+//! | [`estimate`] | two players: score, Elo difference, interval, likelihood of superiority |
+//! | [`bradley_terry`] | many players: Elo ratings with intervals (the rating formula) |
+//! | [`sprt`] | a test between two hypotheses that ends as soon as enough games are played |
 
+pub mod bradley_terry;
 pub mod estimate;
-pub mod ladder;
 pub mod pentanomial;
-pub mod ratings;
-mod sparse;
 pub mod sprt;
 
+pub use bradley_terry::{BradleyTerry, Encounter, Rating};
 pub use estimate::{Estimate, elo_of_score, score_of_elo};
-pub use ladder::{Encounter, Ladder, Rated};
 pub use pentanomial::Pentanomial;
 pub use sprt::{EloModel, Sprt, SprtSettings, Verdict};

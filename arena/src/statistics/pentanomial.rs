@@ -1,7 +1,7 @@
 //! Pairs of games with the colours changed, counted by their score: [`Pentanomial`].
 //!
-//! Two games from the same opening are not independent: an opening that favours one colour makes one of each. Taken
-//! together the pair is one observation with five possible scores, and the variance is right again.
+//! Two games from the same opening are not independent: an opening that favours one colour gives each player one win. As one
+//! observation with five possible scores, a pair gives the right variance.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,20 +9,20 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pentanomial(pub [u64; 5]);
 
-/// Mean and variance of one pair's score, each pair counted as a share in [0, 1].
+/// Mean and variance of the score of a pair, which is a share in [0, 1].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moments {
-    /// Mean.
+    /// Mean score.
     pub mean: f64,
-    /// Variance of a single pair (of the counts as they are, not an estimate from a sample).
+    /// Variance of the score of a single pair: that of the counted distribution, without a correction for the sample size.
     pub variance: f64,
 }
 
 impl Pentanomial {
-    /// What a pair scores in each of the five cases, as a share.
+    /// Score of a pair, as a share, in each of the five cases.
     pub const SCORES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
-    /// Adds a pair in which a player got this many half-points (0 to 4; more count as 4).
+    /// Adds a pair in which the player got this number of half-points (0 to 4; more count as 4).
     pub fn add(&mut self, half_points: u8) {
         self.0[usize::from(half_points.min(4))] += 1;
     }
@@ -32,7 +32,7 @@ impl Pentanomial {
         self.0.iter().sum()
     }
 
-    /// The same pairs as the other player sees them.
+    /// Returns the pairs counted by the points of the other player.
     #[must_use]
     pub fn reversed(mut self) -> Self {
         self.0.reverse();

@@ -1,8 +1,8 @@
-//! A test that ends as soon as enough is known: the generalised sequential probability ratio test on pairs of games.
+//! The generalised sequential probability ratio test (GSPRT) on pairs of games, which ends as soon as one of two hypotheses on the
+//! Elo difference is accepted.
 //!
-//! Two hypotheses on the Elo difference are weighed: the ratio is that of the greatest likelihoods that the counted pairs can
-//! have under each (van den Bergh, *A practical introduction to the GSPRT*; the method of fishtest and fastchess). The bounds
-//! are Wald's.
+//! The test compares the greatest likelihoods that the counted pairs can have under each hypothesis (van den Bergh, *A practical
+//! introduction to the GSPRT*; the method of fishtest and fastchess). The bounds are Wald's.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,53 +13,53 @@ use super::{
 
 /// Normalised Elo for each standard deviation of one game: 800 / ln 10.
 const NORMALISED_ELO: f64 = 347.435_585_522_602;
-/// What an empty case counts as, so that no likelihood is 0.
+/// Count that replaces 0 in a case without pairs, so that no likelihood is 0.
 const ALMOST_NONE: f64 = 1e-3;
 const ITERATIONS: usize = 100;
 
-/// The scale in which the hypotheses are given.
+/// Scale of the hypotheses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EloModel {
-    /// Elo as everybody knows it.
+    /// Logistic Elo, the usual scale.
     #[default]
     Logistic,
-    /// Normalised Elo: the mean's distance from a draw in standard deviations of a game, so that a test's length hardly
-    /// depends on how many games are drawn.
+    /// Normalised Elo: the distance of the mean score from ½ in standard deviations of a game. On this scale the length of a test
+    /// hardly depends on the share of draws.
     Normalized,
 }
 
-/// What is tested: is the difference `elo0` or `elo1`?
+/// Settings of a test between the hypotheses that the Elo difference is `elo0` or `elo1`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SprtSettings {
     /// The first hypothesis.
     pub elo0: f64,
     /// The second hypothesis, greater than the first.
     pub elo1: f64,
-    /// Greatest probability of accepting `elo1` where `elo0` is true.
+    /// Largest probability of accepting `elo1` if `elo0` is true.
     pub alpha: f64,
-    /// Greatest probability of accepting `elo0` where `elo1` is true.
+    /// Largest probability of accepting `elo0` if `elo1` is true.
     pub beta: f64,
-    /// The scale.
+    /// Scale of the hypotheses.
     pub model: EloModel,
 }
 
-/// Hypotheses or probabilities that make no test.
+/// Error: the settings of a test are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum SprtError {
-    /// The hypotheses are not in order.
+    /// The hypotheses are not in order or out of range.
     #[error("elo0 must be below elo1, both between -2000 and 2000")]
     Hypotheses,
-    /// A probability that is none, or that leaves nothing to decide.
+    /// A probability is out of range.
     #[error("alpha and beta must be above 0 and below 0.5")]
     Probabilities,
 }
 
-/// A test that can be asked.
+/// A sequential test with valid settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sprt(SprtSettings);
 
-/// What is known by now.
+/// Result of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -72,10 +72,10 @@ pub enum Verdict {
 }
 
 impl Sprt {
-    /// A test.
+    /// Returns a test with these settings.
     ///
     /// # Errors
-    /// [`SprtError`]
+    /// [`SprtError`] if they are invalid.
     pub fn new(settings: SprtSettings) -> Result<Self, SprtError> {
         let SprtSettings {
             elo0,
@@ -94,18 +94,18 @@ impl Sprt {
         Ok(Self(settings))
     }
 
-    /// What was asked.
+    /// Settings of the test.
     pub fn settings(&self) -> &SprtSettings {
         &self.0
     }
 
-    /// The log-likelihood ratios at which `elo0` and `elo1` are accepted.
+    /// The log-likelihood ratios at which `elo0` and `elo1`, in this order, are accepted.
     pub fn bounds(&self) -> [f64; 2] {
         let SprtSettings { alpha, beta, .. } = self.0;
         [(beta / (1.0 - alpha)).ln(), ((1.0 - beta) / alpha).ln()]
     }
 
-    /// The log-likelihood ratio: above 0 where the pairs speak for `elo1`. 0 without pairs.
+    /// The log-likelihood ratio, which is above 0 if the pairs are evidence for `elo1`. 0 without pairs.
     pub fn log_likelihood_ratio(&self, pairs: &Pentanomial) -> f64 {
         if pairs.pairs() == 0 {
             return 0.0;
@@ -117,13 +117,13 @@ impl Sprt {
         let shares = counts.map(|count| count / total);
         let fitted = [self.0.elo0, self.0.elo1].map(|elo| match self.0.model {
             EloModel::Logistic => with_mean(&shares, score_of_elo(elo)),
-            // A pair is the mean of two games: its deviation is smaller by √2.
+            // The score of a pair is the mean of two games, so its standard deviation is smaller by √2.
             EloModel::Normalized => with_distance(&shares, elo / NORMALISED_ELO * std::f64::consts::SQRT_2),
         });
         total * log_ratio(&shares, &fitted)
     }
 
-    /// What is known by now.
+    /// Result of a test.
     pub fn verdict(&self, pairs: &Pentanomial) -> Verdict {
         let ratio = self.log_likelihood_ratio(pairs);
         let [lower, upper] = self.bounds();
@@ -145,13 +145,13 @@ fn log_ratio(shares: &[f64; 5], [zero, one]: &[[f64; 5]; 2]) -> f64 {
         .sum()
 }
 
-/// The distribution with this mean under which `shares` are likeliest.
+/// The distribution with this mean that maximises the likelihood of `shares`.
 fn with_mean(shares: &[f64; 5], mean: f64) -> [f64; 5] {
     tilted(shares, &Pentanomial::SCORES.map(|score| score - mean))
 }
 
-/// The distribution whose mean lies `distance` of its own standard deviations above ½ under which `shares` are likeliest.
-/// The condition is not linear; it is made so at the last distribution until nothing changes any more.
+/// The distribution that maximises the likelihood of `shares`, of those whose mean is `distance` of its own standard deviations
+/// above ½. The condition is not linear. It is linearised at the last distribution until the distribution no longer changes.
 fn with_distance(shares: &[f64; 5], distance: f64) -> [f64; 5] {
     let mut fitted = [0.2; 5];
     for _ in 0..ITERATIONS {
@@ -174,13 +174,13 @@ fn with_distance(shares: &[f64; 5], distance: f64) -> [f64; 5] {
     fitted
 }
 
-/// The distribution `q` with `Σ q·c = 0` under which `shares` are likeliest: `q = p / (1 + x·c)` for the `x` that fulfils the
-/// condition, found by bisection between the poles.
+/// The distribution `q` with `Σ q·c = 0` that maximises the likelihood of `shares`: `q = p / (1 + x·c)`, where bisection between
+/// the poles finds the `x` that fulfils the condition.
 fn tilted(shares: &[f64; 5], condition: &[f64; 5]) -> [f64; 5] {
     let least = condition.iter().copied().fold(f64::INFINITY, f64::min);
     let greatest = condition.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if least >= 0.0 || greatest <= 0.0 {
-        // No distribution on these scores fulfils it (the hypothesis lies beyond them).
+        // No distribution on these scores fulfils the condition, because the hypothesis lies beyond them.
         return *shares;
     }
     let excess = |x: f64| -> f64 {
@@ -190,7 +190,7 @@ fn tilted(shares: &[f64; 5], condition: &[f64; 5]) -> [f64; 5] {
             .map(|(share, condition)| share * condition / (1.0 + x * condition))
             .sum()
     };
-    // Falls from +∞ to -∞ between the poles.
+    // The excess falls from +∞ to -∞ between the poles.
     let (mut low, mut high) = (-1.0 / greatest, -1.0 / least);
     for _ in 0..200 {
         let middle = low + (high - low) / 2.0;
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn decides_and_refuses_what_is_no_test() {
+    fn the_test_decides_and_refuses_invalid_settings() {
         let test = sprt(0.0, 50.0, EloModel::Logistic);
         assert_eq!(test.verdict(&Pentanomial::default()), Verdict::Undecided);
         assert_eq!(test.verdict(&Pentanomial([1, 5, 20, 60, 40])), Verdict::Elo1);
@@ -274,7 +274,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn seen_by_the_other_player_the_ratio_changes_its_sign(counts in prop::array::uniform5(0u64..200), elo0 in -20f64..0.0, width in 1f64..20.0) {
+        fn the_ratio_of_the_other_player_has_the_opposite_sign(counts in prop::array::uniform5(0u64..200), elo0 in -20f64..0.0, width in 1f64..20.0) {
             let pairs = Pentanomial(counts);
             for model in [EloModel::Logistic, EloModel::Normalized] {
                 let own = sprt(elo0, elo0 + width, model).log_likelihood_ratio(&pairs);
@@ -283,7 +283,7 @@ mod tests {
             }
         }
 
-        /// The fitted distribution is one, and fulfils its condition.
+        /// The fitted shares add up to 1 and fulfil the condition.
         #[test]
         fn fits_are_distributions(counts in prop::array::uniform5(1u64..200), mean in 0.05f64..0.95) {
             let pairs = Pentanomial(counts);

@@ -52,7 +52,7 @@ pub fn publish<G: Game>(store: &Path, seed: u64) -> Version {
         })
 }
 
-/// Networks on the plain CPU provider, whose answers never differ.
+/// Networks on the plain CPU provider, whose outputs are deterministic.
 pub fn networks() -> Networks {
     Networks::new(NetworkOptions {
         provider: Provider::Cpu,

@@ -1,4 +1,4 @@
-//! Players and matches as others use them: real networks (of random weights), a real inference server, real engines.
+//! Players and matches with real networks (of random weights), a real inference server and real engines.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod common;

@@ -1,9 +1,10 @@
-//! Every way to name a network finds the same one; what cannot be used says why.
+//! Every kind of name finds the same network, and an unusable name is refused with the reason.
 
 use std::fs;
 
-use arena::{ModelFile, ModelName, Player, Spec};
+use arena::{Player, Spec};
 use games::{connect_four::ConnectFour, othello::Othello};
+use network::{ModelFile, ModelName};
 
 use super::common;
 
@@ -41,12 +42,12 @@ fn every_name_finds_the_same_network() {
     }
     let bare = find(&format!("{checkpoint}/model.onnx")).unwrap();
     assert_eq!((bare.version.as_str(), bare.step), ("model", 7));
-    // The run's own search settings come with it.
+    // The network comes with the search settings of its run.
     assert_eq!(find(place).unwrap().search.unwrap().exploration, 2.75);
 }
 
 #[test]
-fn what_cannot_be_used_says_why() {
+fn an_unusable_network_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     let version = common::run::<ConnectFour>(&run, 1);

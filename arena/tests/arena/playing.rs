@@ -1,4 +1,4 @@
-//! Whole matches: what is played depends on the plan alone, and an interrupted match goes on where it was.
+//! Complete matches: games depend only on the plan, and an interrupted match continues.
 
 use std::{
     fs,
@@ -90,7 +90,7 @@ impl<G: Game> Match<G> {
     }
 }
 
-/// The games without how long they took.
+/// The games without their durations.
 fn timeless(folder: &MatchFolder) -> Vec<GameRecord> {
     let records = folder.records().values().cloned();
     records
@@ -102,7 +102,7 @@ fn timeless(folder: &MatchFolder) -> Vec<GameRecord> {
 }
 
 #[test]
-fn what_is_played_does_not_depend_on_threads_and_games_at_once() {
+fn games_do_not_depend_on_the_number_of_threads_and_of_games_at_once() {
     let home = tempfile::tempdir().unwrap();
     let run = home.path().join("run");
     common::run::<Othello>(&run, 3);
@@ -119,7 +119,7 @@ fn what_is_played_does_not_depend_on_threads_and_games_at_once() {
         assert!(end.outcome().is_some());
         assert_eq!(record.opening, 6);
     }
-    // Both games of a pair begin alike.
+    // Both games of a pair have the same opening.
     assert!(
         alone
             .chunks(2)
@@ -128,7 +128,7 @@ fn what_is_played_does_not_depend_on_threads_and_games_at_once() {
 }
 
 #[test]
-fn a_match_that_was_interrupted_goes_on_and_counts_no_game_twice() {
+fn an_interrupted_match_continues_and_counts_no_game_twice() {
     let home = tempfile::tempdir().unwrap();
     let mut networks = common::networks();
     let pair = Match::<ConnectFour>::new(&["uct,visits=40", "random"], 15, 4, &mut networks);
@@ -161,7 +161,7 @@ fn a_match_that_was_interrupted_goes_on_and_counts_no_game_twice() {
         );
         assert_eq!(ended.unwrap(), Ended::Stopped);
         drop(folder);
-        // Killed in the middle of a line.
+        // As after a kill in the middle of a line.
         let mut text = fs::read_to_string(path.join("games.jsonl")).unwrap();
         text.push_str("{\"game\":29,\"players\":[1,");
         fs::write(path.join("games.jsonl"), text).unwrap();
@@ -171,7 +171,7 @@ fn a_match_that_was_interrupted_goes_on_and_counts_no_game_twice() {
     let lines = fs::read_to_string(path.join("games.jsonl")).unwrap();
     assert_eq!(lines.lines().count(), 30);
 
-    // More games of the same players go on with those that are there.
+    // A longer match of the same players continues with the existing games.
     let longer = Match::<ConnectFour>::new(&["uct,visits=40", "random"], 20, 4, &mut networks);
     let more = longer.play(&path, 1, 4);
     assert_eq!((more.len(), &more[..30]), (40, whole.as_slice()));
@@ -182,13 +182,13 @@ fn a_match_that_was_interrupted_goes_on_and_counts_no_game_twice() {
     fs::write(path.join("games.jsonl"), damaged).unwrap();
     let said = longer.folder(&path).unwrap_err().to_string();
     assert!(
-        said.contains("games.jsonl, line 1: its opening is longer"),
+        said.contains("games.jsonl, line 1: the opening is longer"),
         "{said}"
     );
 }
 
 #[test]
-fn a_test_ends_a_match_and_the_standing_adds_up() {
+fn a_test_ends_a_match_and_the_results_add_up() {
     let home = tempfile::tempdir().unwrap();
     let mut networks = common::networks();
     let pair = Match::<ConnectFour>::new(&["uct,visits=60", "random"], 500, 4, &mut networks);
@@ -230,7 +230,7 @@ fn a_test_ends_a_match_and_the_standing_adds_up() {
     assert_eq!(points, standing.games[0] as f64);
     assert!(standing.players[0].rating > standing.players[1].rating + 100.0);
     assert_eq!(standing.endings.values().sum::<u64>(), standing.games[0]);
-    // It stays decided.
+    // The match stays decided.
     let ended = play(
         &pair.plan,
         &pair.rules,
@@ -244,7 +244,7 @@ fn a_test_ends_a_match_and_the_standing_adds_up() {
 }
 
 #[test]
-fn a_perfect_player_gives_nothing_away_and_its_games_can_be_read_back() {
+fn a_perfect_player_never_loses_value_and_its_games_can_be_read_back() {
     let home = tempfile::tempdir().unwrap();
     let mut networks = common::networks();
     let pair = Match::<ConnectFour>::new(&["perfect", "uct,visits=50"], 6, 16, &mut networks);
@@ -261,7 +261,7 @@ fn a_perfect_player_gives_nothing_away_and_its_games_can_be_read_back() {
             state.play(action).unwrap();
         }
     }
-    // The text is a record too: its numbers are the games.
+    // The numbers in the text are those of the games.
     let text = notation::text(&pair.plan, records.iter());
     let read: Vec<Vec<u32>> = text
         .split("\n\n")

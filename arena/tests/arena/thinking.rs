@@ -1,4 +1,4 @@
-//! One search at a time: in process and through a server it finds the same, and it can be stopped and prolonged.
+//! A single search: it can be stopped and continued, and gives the same result in this process and through a server.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -34,7 +34,7 @@ fn decide<G: Game>(text: &str, visits: u32, networks: &mut Networks) -> Decision
 }
 
 #[test]
-fn a_search_can_be_prolonged_stopped_and_looked_into() {
+fn a_search_can_be_continued_stopped_and_inspected() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     common::run::<Othello>(&run, 2);
@@ -77,7 +77,7 @@ fn a_search_can_be_prolonged_stopped_and_looked_into() {
         state.play(action).unwrap();
     }
 
-    // No time at all still finds a move, and the tree below it is kept.
+    // A search without any time still finds a move, and keeps the tree below it.
     thinker.advance(thinker.best().unwrap()).unwrap();
     let now = Limits {
         until: Some(Instant::now() - Duration::from_secs(1)),
@@ -88,7 +88,7 @@ fn a_search_can_be_prolonged_stopped_and_looked_into() {
 }
 
 #[test]
-fn a_finished_game_needs_no_thought() {
+fn a_finished_game_needs_no_search() {
     let mut networks = common::networks();
     let mut thinker = thinker::<ConnectFour>("uct", &mut networks);
     for column in [0, 1, 0, 1, 0, 1, 0] {
@@ -101,9 +101,9 @@ fn a_finished_game_needs_no_thought() {
     assert_eq!(thinker.best(), None);
 }
 
-/// A won position without end: every traversal is terminal, so no network and no batch slows the search down.
+/// Every traversal of this won position is terminal, so the search never waits for a network.
 #[test]
-fn the_clock_is_looked_at_where_nothing_needs_a_network() {
+fn the_clock_is_checked_when_no_traversal_needs_a_network() {
     let mut networks = common::networks();
     let mut thinker = thinker::<ConnectFour>("uct", &mut networks);
     for column in [0, 1, 0, 1, 0, 1] {
@@ -117,7 +117,7 @@ fn the_clock_is_looked_at_where_nothing_needs_a_network() {
 }
 
 #[test]
-fn through_a_server_the_same_is_found() {
+fn a_search_through_a_server_gives_the_same_result() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     let version = common::run::<ConnectFour>(&run, 5);
@@ -143,7 +143,7 @@ fn through_a_server_the_same_is_found() {
     let serving = runtime.spawn(inference_server::serve(listener, config, shutdown.clone()));
 
     let spec: Spec = address.parse().unwrap();
-    // Until the model is there, the server says that it has none.
+    // Before the model is published, the server reports that it has none.
     let began = Instant::now();
     let mut networks = common::networks();
     let player = loop {

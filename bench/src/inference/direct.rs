@@ -9,11 +9,11 @@ use std::{
 
 use anyhow::Context as _;
 use config::Override;
-use inference_server::{
-    backend::{Backend, Settings},
+use network::{
+    batch::Batch,
     buckets::Buckets,
     loader::{File, Loader},
-    runner::Batch,
+    provider::{Provider, Settings},
 };
 
 use super::{
@@ -86,7 +86,7 @@ pub fn work(model: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     let size = usize::from(arguments.batch);
     let positions = Positions::play(&arguments.game)?;
     let provider = arguments.providers.first().map_or("auto", String::as_str);
-    let environment = onnx_runtime::load(Path::new(""))?;
+    let environment = network::runtime::load(Path::new(""))?;
     // As the server does, which reads the same file.
     let file = std::env::var_os("MINUET_CONFIG").map(PathBuf::from);
     let named: Override = format!("inference.provider={provider}").parse()?;
@@ -95,7 +95,7 @@ pub fn work(model: &Path, arguments: &Arguments) -> anyhow::Result<()> {
         environment,
         Settings::from(&settings),
         Buckets::new(&[], size),
-        Backend::asked_for(settings.provider),
+        Provider::asked_for(settings.provider),
     )?;
     let bytes = std::fs::read(model)?;
     let model = loader.load(File {

@@ -16,10 +16,10 @@ mod served;
 
 use std::path::{Path, PathBuf};
 
+use ::network::provider::Provider;
 use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
 use games::catalogue;
-use inference_server::backend::Backend;
 
 use self::{
     direct::Direct,
@@ -212,5 +212,5 @@ fn busy_share(measured: &[Measured], chosen: &str, subject: Subject) -> Option<f
 
 /// Whether a provider's name, in a configuration or a reply, is that of a GPU's.
 fn is_gpu(provider: &str) -> bool {
-    provider.starts_with(Backend::Cuda.name()) || provider.starts_with(Backend::Tensorrt.name())
+    provider.starts_with(Provider::Cuda.name()) || provider.starts_with(Provider::Tensorrt.name())
 }

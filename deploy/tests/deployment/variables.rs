@@ -31,7 +31,7 @@ fn of_arguments() -> BTreeSet<String> {
 
 #[test]
 fn variables_of_the_images_are_read_by_the_programs() {
-    let sources: String = ["onnx-runtime/src", "learner/src"]
+    let sources: String = ["network/src", "learner/src"]
         .iter()
         .flat_map(|crate_| all(&format!("../{crate_}"), ".rs"))
         .map(|path| std::fs::read_to_string(path).unwrap())

@@ -13,12 +13,14 @@ use super::{
 };
 use crate::{
     intake::Intake,
-    job::{Caller, Wants},
     metrics::Metrics,
-    model::Model,
-    refusal::Refusal,
-    unread::Charge,
+    requests::{
+        memory::Charge,
+        refusal::Refusal,
+        request::{Caller, Wants},
+    },
 };
+use network::model::Model;
 
 /// Bytes of logits that one answer may hold; who wants more positions at once asks for priors.
 const MAX_LOGITS_BYTES: usize = 32 << 20;

@@ -3,7 +3,7 @@
 
 use tonic::{Code, Status};
 
-use crate::refusal::{self, Refusal};
+use crate::requests::refusal::{self, Refusal};
 
 /// Why a request is not answered.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

@@ -10,22 +10,28 @@ use std::{
 use config::SecurityConfig;
 use games::RowLayout;
 use inference_server::{
-    backend::Backend,
-    batcher::{Batcher, Policy},
-    buckets::Buckets,
-    executor::Executor,
+    batching::{
+        batcher::{Batcher, Policy},
+        executor::Executor,
+        reply,
+    },
     intake::Intake,
     kserve::KserveService,
-    library::{Library, Parts},
-    loader::Loader,
     metrics::Metrics,
-    model::{Model, ModelInfo},
-    models::Models,
-    names::{ModelName, Pointer},
-    reply,
+    models::{
+        library::{Library, Parts},
+        names::{Pointer, ServedName},
+        table::Models,
+    },
     rights::right,
-    runner::{Batch, Outputs, RunError, Runner},
     service::EvaluatorService,
+};
+use network::{
+    batch::{Batch, Outputs, RunError, Runner},
+    buckets::Buckets,
+    loader::Loader,
+    model::{Model, ModelInfo},
+    provider::Provider,
 };
 use proto::{
     inference::grpc_inference_service_server::GrpcInferenceServiceServer,
@@ -129,7 +135,7 @@ impl Held {
     /// Batches of at most [`BATCH`], a queue of [`QUEUE`], no cache.
     pub async fn start() -> Self {
         let (layout, gate) = (small(), Arc::<Gate>::default());
-        let default = ModelName {
+        let default = ServedName {
             source: String::new(),
             pointer: Pointer::Label("latest".into()),
         };
@@ -138,7 +144,7 @@ impl Held {
             source: String::new(),
             version: "held".into(),
             digest: String::new(),
-            id: evaluation_cache::VersionId(0),
+            id: network::cache::VersionId(0),
             step: 0,
             layout: layout.clone(),
             provider: "held",
@@ -151,11 +157,11 @@ impl Held {
         let buckets = Buckets::new(&[], BATCH);
         models.serve(Arc::new(Model::new(info, buckets.clone(), Box::new(runner))));
         let metrics = Arc::new(Metrics::new());
-        let environment = onnx_runtime::load(Path::new("")).unwrap();
+        let environment = network::runtime::load(Path::new("")).unwrap();
         let library = Library::new(Parts {
             models,
             sources: BTreeMap::new(),
-            loader: Arc::new(Loader::new(environment, 1, buckets, Some(Backend::Cpu)).unwrap()),
+            loader: Arc::new(Loader::new(environment, 1, buckets, Some(Provider::Cpu)).unwrap()),
             game: (layout.game.clone(), layout.options),
             poll: Duration::from_secs(3600),
             budget: 1 << 30,

@@ -11,8 +11,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::{
+    common::{PATIENCE, Store, agrees, chess_like, file, question, request, served::published, tower},
+    process::Process,
+    rogue::Rogue,
+};
 use games::RowLayout;
-use inference_server::unread::CONNECTION_BYTES;
+use inference_server::requests::memory::CONNECTION_BYTES;
 use onnx::{Input, TowerWeights};
 use proto::{
     inference::{ModelStreamInferResponse, grpc_inference_service_client::GrpcInferenceServiceClient},
@@ -20,12 +25,6 @@ use proto::{
 };
 use service::connect;
 use tokio::task::JoinSet;
-
-use crate::{
-    common::{PATIENCE, Store, agrees, chess_like, file, question, request, served::published, tower},
-    process::Process,
-    rogue::Rogue,
-};
 
 const CLIENTS: u64 = 200;
 /// Things that each client does in a round.

@@ -2,31 +2,43 @@
 
 use std::{sync::Arc, time::Duration};
 
+use crate::{
+    common::{chess_like, file, othello_like, small, tower},
+    environment, largest_difference, load, run,
+};
 use games::RowLayout;
 use inference_server::{
-    backend::{Backend, Settings},
-    batcher::{Batcher, Policy},
-    buckets::Buckets,
-    executor::Executor,
-    job::{Asked, ClientId, Draft, Evaluation, ReplyTo, Wants},
-    loader::{File, LoadError, Loader},
+    batching::{
+        batcher::{Batcher, Policy},
+        draft::Draft,
+        executor::Executor,
+        reply,
+    },
     metrics::Metrics,
+    models::table::Named,
+    requests::{
+        request::{Asked, ClientId, Wants},
+        response::{Evaluation, ReplyTo},
+    },
+};
+use network::{
+    batch::Batch,
+    buckets::Buckets,
+    loader::{File, LoadError, Loader},
     model::Model,
-    models::Named,
-    reply,
-    runner::Batch,
+    provider::{Provider, Settings},
 };
 use onnx::{Input, TowerShape, TowerWeights};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    common::{chess_like, file, othello_like, small, tower},
-    environment, largest_difference, load, run,
-};
-
 fn load_with(settings: Settings, file: &[u8], layout: &RowLayout) -> Result<Model, LoadError> {
-    let loader = Loader::new(environment(), settings, Buckets::new(&[], 64), Some(Backend::Cpu))?;
+    let loader = Loader::new(
+        environment(),
+        settings,
+        Buckets::new(&[], 64),
+        Some(Provider::Cpu),
+    )?;
     loader.load(File {
         bytes: file,
         version: "test",
@@ -58,7 +70,7 @@ fn what_is_bound_gives_the_same_numbers_and_legal_ones_alone_where_they_are_want
     for layout in [small(), othello_like(), chess_like()] {
         for input in [Input::Rows, Input::Planes] {
             let file = file(&tower(&layout, 3), &layout, input);
-            let plain = load(Backend::Cpu, &file, &layout).unwrap();
+            let plain = load(Provider::Cpu, &file, &layout).unwrap();
             let bound = load_with(bound(), &file, &layout).unwrap();
             assert!(bound.picks_legal && !plain.picks_legal);
             let rows = onnx::random::rows(&layout, 7, 0.8, 4);
@@ -150,7 +162,7 @@ async fn requests_are_answered_alike_whoever_picks_the_legal_logits() {
     // Somebody in the batch wants every logit: then all of them come back.
     let mixed = [asked(1, 3, Wants::Priors), asked(2, 2, Wants::Logits)];
     for requests in [&legal_only[..], &mixed] {
-        let plain = answers(load(Backend::Cpu, &file, &layout).unwrap(), requests).await;
+        let plain = answers(load(Provider::Cpu, &file, &layout).unwrap(), requests).await;
         let bound = answers(load_with(bound(), &file, &layout).unwrap(), requests).await;
         assert_eq!(plain, bound);
         assert_eq!(plain.len(), requests.len());
@@ -176,7 +188,7 @@ fn half_precision_is_near_and_is_no_f32() {
             ..bound()
         };
         let rows = onnx::random::rows(&layout, 32, 0.8, 9);
-        let truth = run(&load(Backend::Cpu, &file, &layout).unwrap(), &rows);
+        let truth = run(&load(Provider::Cpu, &file, &layout).unwrap(), &rows);
         // Loading compares it with f32 and refuses what is too far.
         let model = load_with(settings, &file, &layout).unwrap();
         assert_eq!(model.info.provider, "cpu-fp16");

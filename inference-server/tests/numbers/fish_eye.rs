@@ -1,10 +1,11 @@
 //! The fish-eye graph in ONNX Runtime against its definition by recursion, over random trees of imps.
 
+use crate::{common::small, environment, largest_difference, load};
 use games::{
     Game as _,
     generator::{GeneratorGame, row},
 };
-use inference_server::{backend::Backend, runner::Batch};
+use network::{batch::Batch, provider::Provider};
 use onnx::{
     FishEyeShape, FishEyeWeights, Metadata,
     fish_eye::{
@@ -16,8 +17,6 @@ use ort::{session::Session, value::Tensor};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use crate::{common::small, environment, largest_difference, load};
-
 fn shape() -> FishEyeShape {
     FishEyeShape::new(64, 20, 6, 38)
 }
@@ -28,7 +27,7 @@ fn session(weights: &FishEyeWeights) -> Session {
         step: 1,
     };
     let file = fish_eye::build(weights, &metadata).unwrap();
-    Backend::Cpu
+    Provider::Cpu
         .load(&environment(), &1.into(), &file, None, None)
         .unwrap()
 }
@@ -273,7 +272,7 @@ fn rows_of_the_game_are_answered_by_the_definition() {
     };
     let weights = FishEyeWeights::random(&shape(), 6);
     let file = fish_eye::build(&weights, &metadata).unwrap();
-    let model = load(Backend::Cpu, &file, &layout).unwrap();
+    let model = load(Provider::Cpu, &file, &layout).unwrap();
     let rows = onnx::random::rows(&layout, 9, 1.0, 5);
     let numbers = rows.iter().map(|&number| number as i32).collect();
     let outputs = model.run(Batch::new(numbers, 9)).unwrap();
@@ -306,10 +305,10 @@ fn what_cannot_serve_clans_is_not_served() {
     let weights = FishEyeWeights::random(&shape(), 6);
     let file = fish_eye::build(&weights, &metadata).unwrap();
     // A tower does not take rows of clans, nor a fish-eye network planes.
-    assert!(load(Backend::Cpu, &file, &small()).is_err());
+    assert!(load(Provider::Cpu, &file, &small()).is_err());
     let tower = crate::file(&crate::tower(&small(), 1), &small(), onnx::Input::Rows);
-    assert!(load(Backend::Cpu, &tower, &layout).is_err());
-    let error = load(Backend::OpenvinoF32, &file, &layout)
+    assert!(load(Provider::Cpu, &tower, &layout).is_err());
+    let error = load(Provider::OpenvinoF32, &file, &layout)
         .map(drop)
         .unwrap_err()
         .to_string();

@@ -369,7 +369,7 @@ async fn a_client_that_vanishes_leaves_the_server_healthy() {
 /// More requests than a stream may have in flight, from a client that reads nothing until it has sent them all.
 #[tokio::test]
 async fn a_client_that_reads_late_gets_every_answer_once() {
-    const REQUESTS: u64 = 5 * inference_server::stream::MAX_IN_FLIGHT as u64;
+    const REQUESTS: u64 = 5 * inference_server::intake::stream::MAX_IN_FLIGHT as u64;
     let Served { layout, server, .. } = Served::start().await;
     let mut stream = server.stream().await;
     for id in 0..REQUESTS {
@@ -401,8 +401,8 @@ async fn a_client_that_reads_late_gets_every_answer_once() {
 
 #[tokio::test]
 async fn a_provider_that_is_not_there_is_an_error_at_start() {
-    onnx_runtime::load(std::path::Path::new("")).unwrap();
-    if inference_server::backend::Backend::Cuda.check().is_ok() {
+    network::runtime::load(std::path::Path::new("")).unwrap();
+    if network::provider::Provider::Cuda.check().is_ok() {
         return;
     }
     let store = Store::new();

@@ -2,23 +2,22 @@
 
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc, time::Duration};
 
+use crate::common::{PATIENCE, Store, file, small, tower};
 use checkpoints::{LATEST, MODEL, Version};
 use games::RowLayout;
 use inference_server::{
-    backend::Backend,
-    buckets::Buckets,
-    library::{Library, Listed, Parts},
-    loader::Loader,
     metrics::Metrics,
-    models::{MAX_SLOTS, Models},
-    names::{ModelName, Pointer},
-    refusal::Refusal,
-    source::Source,
+    models::{
+        library::{Library, Listed, Parts},
+        names::{Pointer, ServedName},
+        source::Source,
+        table::{MAX_SLOTS, Models},
+    },
+    requests::refusal::Refusal,
 };
+use network::{buckets::Buckets, loader::Loader, provider::Provider};
 use onnx::{Input, TowerShape, TowerWeights};
 use tonic::Code;
-
-use crate::common::{PATIENCE, Store, file, small, tower};
 
 /// A library over a store, with so many bytes for models.
 async fn library(store: &Store, budget: u64) -> Arc<Library> {
@@ -34,9 +33,9 @@ async fn library_with(store: &Store, budget: u64, change: impl FnOnce(&mut Parts
 }
 
 fn without_model(store: &Store, budget: u64, change: impl FnOnce(&mut Parts)) -> Arc<Library> {
-    let environment = onnx_runtime::load(Path::new("")).unwrap();
-    let loader = Loader::new(environment, 1, Buckets::new(&[], 8), Some(Backend::Cpu)).unwrap();
-    let default = ModelName {
+    let environment = network::runtime::load(Path::new("")).unwrap();
+    let loader = Loader::new(environment, 1, Buckets::new(&[], 8), Some(Provider::Cpu)).unwrap();
+    let default = ServedName {
         source: String::new(),
         pointer: Pointer::Label("latest".into()),
     };

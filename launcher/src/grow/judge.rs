@@ -14,7 +14,6 @@ use std::{
 
 use anyhow::Context as _;
 use arena::{
-    ModelName,
     matches::conduct::Ended,
     players::Networks,
     rating::{
@@ -25,6 +24,7 @@ use arena::{
 };
 use checkpoints::{CANDIDATE, LATEST, Repository, Version};
 use config::RunConfig;
+use network::ModelName;
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
@@ -187,7 +187,7 @@ impl Judge {
                 opponent,
                 finished,
             })),
-            Err(error) if error.is_passing() => Ok(None),
+            Err(error) if error.is_temporary() => Ok(None),
             Err(error) => Err(error.into()),
         }
     }

@@ -42,7 +42,7 @@ pub struct Agreement {
 pub enum ProofError {
     /// The runtime's library cannot be loaded.
     #[error(transparent)]
-    Runtime(#[from] onnx_runtime::RuntimeError),
+    Runtime(#[from] network::runtime::RuntimeError),
     /// The runtime refused the file, or failed to run it.
     #[error("ONNX Runtime refused the export: {0}")]
     Run(String),
@@ -87,13 +87,13 @@ pub struct Prover {
 }
 
 impl Prover {
-    /// Loads ONNX Runtime, see [`onnx_runtime::load`].
+    /// Loads ONNX Runtime, see [`network::runtime::load`].
     ///
     /// # Errors
     /// [`ProofError::Runtime`].
     pub fn load(configured: &Path) -> Result<Self, ProofError> {
         Ok(Self {
-            environment: onnx_runtime::load(configured)?,
+            environment: network::runtime::load(configured)?,
         })
     }
 

@@ -239,7 +239,7 @@ async fn what_does_not_belong_together_is_an_error_that_says_so() {
     large.learner.batch_size = 512;
     let reason = Learner::start(large).fails().await;
     assert!(
-        reason.contains("the replay store refused: batch_size"),
+        reason.contains("the replay store refused the request: batch_size"),
         "{reason}"
     );
 

@@ -1,10 +1,10 @@
-//! `minuet arena`: matches between any players, and what they say of strength.
+//! `minuet arena`: plays matches between any players and estimates their strength.
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
-//! | [`setup`] | from the arguments to players and a plan |
-//! | [`stop`] | Ctrl-C stops a match, and nothing is lost |
-//! | [`report`] | what is printed |
+//! | [`setup`] | players and plan from the arguments |
+//! | [`stop`] | Ctrl-C ends a match without losing games |
+//! | [`report`] | the printed output |
 
 mod report;
 mod setup;
@@ -47,52 +47,52 @@ Examples:
   minuet arena --game chess runs/a,visits=400 uci:stockfish,nodes=5000,option.UCI_LimitStrength=true --games 20
       games.pgn lies in the match's folder then")]
 pub struct Arguments {
-    /// Two players or more; more play a round robin.
+    /// Players, at least two. More than two play a round robin.
     #[arg(required = true, num_args = 2.., value_name = "PLAYER")]
     players: Vec<Spec>,
-    /// What is played.
+    /// Name of the game.
     #[arg(long, value_parser = PossibleValuesParser::new(catalogue::NAMES))]
     game: String,
-    /// Games of each two players, half of them with each colour.
+    /// Number of games for every two players, half of them with each colour.
     #[arg(long, default_value_t = 200, value_parser = even)]
     games: u64,
-    /// Every draw belongs to this number.
+    /// Seed of all random draws.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Random actions that each pair of games begins with. [default: 4 in Connect Four, 6 in Othello, 8 elsewhere]
+    /// Number of random actions at the beginning of each pair of games. [default: 4 in Connect Four, 6 in Othello, 8 elsewhere]
     #[arg(long, value_name = "N")]
     opening_plies: Option<u32>,
-    /// Begin at the positions in this file instead, one a line (chess: FEN or EPD).
+    /// Begin from the positions in this file instead, one per line (chess: FEN or EPD).
     #[arg(long, value_name = "FILE", conflicts_with = "opening_plies")]
     openings: Option<PathBuf>,
-    /// Stop as soon as the first two players' difference is known to be one or the other:
+    /// Stop as soon as a sequential test decides between two differences of the first two players:
     /// elo0=0,elo1=10[,alpha=0.05][,beta=0.05][,model=logistic|normalized].
     #[arg(long, value_name = "TEST")]
     sprt: Option<SprtArgument>,
-    /// Longer games are draws.
+    /// Number of actions after which a game ends as a draw.
     #[arg(long, default_value_t = 1000, value_name = "N")]
     max_actions: usize,
-    /// Where the match is kept. [default: a folder in matches/ that belongs to these players and settings]
+    /// Folder of the match. [default: a folder in matches/ named after these players and settings]
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// Threads. [default: one for each core]
+    /// Number of threads. [default: one for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// Games at once on each thread: their positions are evaluated together. [default: up to 32; 1 where an engine plays]
+    /// Number of games at once on each thread; their positions are evaluated together. [default: up to 32; 1 if an engine plays]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     games_at_once: Option<u16>,
-    /// What runs networks: auto, cpu, openvino-f32, openvino-bf16, cuda.
+    /// Execution provider for networks: auto, cpu, openvino-f32, openvino-bf16, cuda.
     #[arg(long, default_value = "auto", value_parser = provider)]
     provider: Provider,
-    /// Memory for what each network has said, in MiB.
+    /// Size of the evaluation cache of each network in MiB.
     #[arg(long, default_value_t = 64, value_name = "MIB")]
     cache_mib: usize,
-    /// Print one JSON object when it ends.
+    /// Print one JSON object at the end.
     #[arg(long)]
     json: bool,
 }
 
-/// `--sprt`
+/// Value of `--sprt`.
 #[derive(Clone, Copy, Debug)]
 struct SprtArgument(Sprt);
 
@@ -140,7 +140,7 @@ impl FromStr for SprtArgument {
     }
 }
 
-/// An even number, at least 2.
+/// Parses an even number of at least 2.
 fn even(text: &str) -> Result<u64, String> {
     match text.parse::<u64>() {
         Ok(games) if games >= 2 && games.is_multiple_of(2) => Ok(games),
@@ -148,13 +148,13 @@ fn even(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A provider by its name in configurations.
+/// Parses an execution provider by its name in configurations.
 pub fn provider(text: &str) -> Result<Provider, String> {
     serde_json::from_value(text.into())
         .map_err(|_| "there are auto, cpu, openvino-f32, openvino-bf16 and cuda".into())
 }
 
-/// Runs it.
+/// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let game = arguments.game.clone();
     catalogue::visit(&game, Match(arguments))?
@@ -195,7 +195,7 @@ impl Visitor for Match {
             bar.set_message(report::running(&plan, progress.folder.records()));
         });
         bar.finish_and_clear();
-        let ended = ended.with_context(|| format!("what was played is kept in {}", path.display()))?;
+        let ended = ended.with_context(|| format!("the finished games are kept in {}", path.display()))?;
         let standing = Standing::of(&plan, folder.records(), sprt.as_ref());
         let games = notation::write::<G>(&folder, &plan, &rules)?;
         report::print(&plan, &standing, ended, &path, &games, arguments.json)?;
@@ -209,6 +209,6 @@ impl Visitor for Match {
 fn progress_bar(games: u64, done: u64) -> ProgressBar {
     let style = ProgressStyle::with_template("{pos}/{len} games {bar:30} {elapsed} (left {eta})  {msg}");
     let bar = ProgressBar::new(games).with_position(done);
-    // A template that is wrong would leave the usual style.
+    // An invalid template would leave the default style.
     bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

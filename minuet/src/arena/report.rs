@@ -1,4 +1,4 @@
-//! What `minuet arena` prints.
+//! The printed output of `minuet arena`.
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +9,7 @@ use std::{
 use arena::matches::{GameRecord, Plan, Standing, conduct::Ended, standing::PairingStanding};
 use serde::Serialize;
 
-/// One object for programs.
+/// The JSON object that `--json` prints.
 #[derive(Serialize)]
 struct Report<'a> {
     #[serde(flatten)]
@@ -22,7 +22,7 @@ struct Report<'a> {
     games_file: PathBuf,
 }
 
-/// Prints a standing.
+/// Prints the results as tables.
 pub fn print(
     plan: &Plan,
     standing: &Standing,
@@ -51,7 +51,7 @@ pub fn print(
     Ok(())
 }
 
-/// The first pairing, while the match runs.
+/// A line about the first two players for the progress display.
 pub fn running(plan: &Plan, records: &BTreeMap<u64, GameRecord>) -> String {
     let [mut wins, mut draws, mut losses] = [0, 0, 0];
     for record in records
@@ -87,7 +87,7 @@ fn text(plan: &Plan, standing: &Standing, games: &Path) -> String {
         .iter()
         .map(|(ending, count)| format!("{ending} {count}"))
         .collect();
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = writeln!(text, "endings: {}", endings.join(", "));
     if let Some(sprt) = &standing.sprt {
         let [lower, upper] = sprt.bounds;

@@ -1,4 +1,4 @@
-//! From the arguments to players and a plan.
+//! Opens the players and makes the plan of a match from the arguments.
 
 use std::{path::PathBuf, thread};
 
@@ -15,12 +15,12 @@ use games::Game;
 
 use super::Arguments;
 
-/// Games at once on a thread, where nothing else is said.
+/// Default number of games at once on a thread.
 const GAMES_AT_ONCE: u64 = 32;
 /// Largest batch that a network in this process is warmed for.
 const LARGEST_BATCH: usize = 256;
 
-/// A match that can begin.
+/// A match that is ready to begin.
 pub struct Setup<G: Game> {
     pub plan: Plan,
     pub rules: G::Rules,

@@ -1,4 +1,4 @@
-//! Ctrl-C stops a command that can be gone on with later.
+//! Ends a command that can be continued later when a signal arrives.
 
 use std::{
     io, process,
@@ -10,7 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// A flag that SIGINT and SIGTERM set; the second signal ends the process at once.
+/// Returns a flag that SIGINT and SIGTERM set. The second signal ends the process at once.
 ///
 /// # Errors
 /// If the operating system refuses a thread or a signal handler.

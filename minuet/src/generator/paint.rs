@@ -1,4 +1,4 @@
-//! Grids for people: in the colours of ARC on a terminal, as letters elsewhere.
+//! Prints grids: in the colours of ARC on a terminal, as letters elsewhere.
 
 use games::generator::{
     Grid,
@@ -8,7 +8,7 @@ use games::generator::{
 /// The colours 0 to 9 among a terminal's 256: black, blue, red, green, yellow, gray, fuchsia, orange, teal, crimson.
 const PALETTE: [u8; 10] = [16, 26, 196, 40, 220, 245, 201, 208, 117, 88];
 
-/// Whether standard output shows colours.
+/// True if standard output shows colours.
 pub fn is_wanted() -> bool {
     use std::io::IsTerminal as _;
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()

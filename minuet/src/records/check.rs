@@ -6,9 +6,8 @@ use actor::check::{
     Problem, Unplayable, rules,
     search::{FollowError, Followed, follow},
 };
-use config::Provider;
 use games::{Game, catalogue};
-use inference_server::{backend::Backend, model::Model};
+use network::{model::Model, provider::Provider};
 use proto::v1;
 use serde_json::json;
 
@@ -164,10 +163,10 @@ fn tell(game: &v1::Game, problems: &[Problem], search: &Search, is_sound: bool, 
 }
 
 /// Providers by their names.
-fn parse_provider(name: &str) -> anyhow::Result<Backend> {
-    let provider: Option<Provider> = serde_json::from_value(name.into()).ok();
-    provider.and_then(Backend::asked_for).ok_or_else(|| {
-        let known: Vec<&str> = Backend::ALL.into_iter().map(Backend::name).collect();
+fn parse_provider(name: &str) -> anyhow::Result<Provider> {
+    let provider: Option<config::Provider> = serde_json::from_value(name.into()).ok();
+    provider.and_then(Provider::asked_for).ok_or_else(|| {
+        let known: Vec<&str> = Provider::ALL.into_iter().map(Provider::name).collect();
         anyhow::anyhow!("--provider {name}: there are {}", known.join(", "))
     })
 }
@@ -176,11 +175,11 @@ fn parse_provider(name: &str) -> anyhow::Result<Backend> {
 struct Shelf {
     location: Option<String>,
     runtime: std::path::PathBuf,
-    networks: Vec<(Backend, Networks)>,
+    networks: Vec<(Provider, Networks)>,
 }
 
 impl Shelf {
-    async fn search(&mut self, game: &v1::Game, asked: Option<Backend>) -> anyhow::Result<Search> {
+    async fn search(&mut self, game: &v1::Game, asked: Option<Provider>) -> anyhow::Result<Search> {
         if !game.provenance.is_empty() {
             let reason = format!("the game was not searched but recorded ({})", game.provenance);
             return Ok(Search::Unavailable(reason));
@@ -203,7 +202,7 @@ impl Shelf {
         let named = game.model_providers.get(model_number).map_or("", String::as_str);
         let backend = match asked {
             Some(backend) => backend,
-            None if named.is_empty() => Backend::Cpu,
+            None if named.is_empty() => Provider::Cpu,
             None => match parse_provider(named) {
                 Ok(backend) => backend,
                 Err(_) => {

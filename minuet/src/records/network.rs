@@ -1,17 +1,17 @@
-//! The networks that games were played with, asked again on this machine.
+//! Evaluates positions again with the networks that games were played with.
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
-use actor::check::search::{Answer, Question};
+use actor::check::search::{LeafInput, LeafOutput};
 use anyhow::Context as _;
 use checkpoints::{MODEL, Repository};
 use games::RowLayout;
-use inference_server::{
-    backend::Backend,
+use network::{
     buckets::Buckets,
     loader::{File, Loader},
     model::Model,
-    reply::softmax,
+    provider::Provider,
+    softmax::softmax,
 };
 
 /// Rows of one batch: searches ask for a few leaves at a time.
@@ -25,12 +25,12 @@ pub struct Networks {
 }
 
 impl Networks {
-    /// Those in `location`, run by `backend`.
-    pub fn open(location: &str, backend: Backend, runtime: &Path) -> anyhow::Result<Self> {
-        let environment = onnx_runtime::load(runtime)?;
+    /// Those in `location`, run by `provider`.
+    pub fn open(location: &str, provider: Provider, runtime: &Path) -> anyhow::Result<Self> {
+        let environment = network::runtime::load(runtime)?;
         Ok(Self {
             repository: Repository::open(location)?,
-            loader: Loader::new(environment, 1, Buckets::new(&[], BATCH), Some(backend))?,
+            loader: Loader::new(environment, 1, Buckets::new(&[], BATCH), Some(provider))?,
             loaded: HashMap::new(),
         })
     }
@@ -60,39 +60,37 @@ impl Networks {
 }
 
 /// What a network says, rounded as it was on the wire.
-pub fn evaluate(model: &Model, questions: &[Question]) -> Result<Vec<Answer>, String> {
-    let mut answers = Vec::with_capacity(questions.len());
-    for chunk in questions.chunks(model.buckets.largest()) {
-        answers.extend(batch(model, chunk)?);
+pub fn evaluate(model: &Model, inputs: &[LeafInput]) -> Result<Vec<LeafOutput>, String> {
+    let mut outputs = Vec::with_capacity(inputs.len());
+    for chunk in inputs.chunks(model.buckets.largest()) {
+        outputs.extend(batch(model, chunk)?);
     }
-    Ok(answers)
+    Ok(outputs)
 }
 
-fn batch(model: &Model, questions: &[Question]) -> Result<Vec<Answer>, String> {
+fn batch(model: &Model, inputs: &[LeafInput]) -> Result<Vec<LeafOutput>, String> {
     let layout = &model.info.layout;
-    for question in questions {
-        layout
-            .validate(&question.row)
-            .map_err(|error| error.to_string())?;
-        if question.legal.iter().any(|&action| action >= layout.actions) {
+    for input in inputs {
+        layout.validate(&input.row).map_err(|error| error.to_string())?;
+        if input.legal.iter().any(|&action| action >= layout.actions) {
             return Err("an action beyond the network's policy".into());
         }
     }
-    let rows = questions.iter().map(|question| question.row.as_slice());
+    let rows = inputs.iter().map(|input| input.row.as_slice());
     let outputs = model.run(model.batch(rows)).map_err(|error| error.to_string())?;
     let logits = outputs.logits().chunks(layout.actions as usize);
-    questions
+    inputs
         .iter()
         .zip(logits.zip(outputs.values()))
-        .map(|(question, (logits, &value))| {
-            let mut exact = Vec::with_capacity(question.legal.len());
-            if !softmax(logits, &question.legal, &mut exact) || !value.is_finite() {
-                return Err("the network's answer is not finite".into());
+        .map(|(input, (logits, &value))| {
+            let mut exact = Vec::with_capacity(input.legal.len());
+            if !softmax(logits, &input.legal, &mut exact) || !value.is_finite() {
+                return Err("the network's output is not finite".into());
             }
             let mut priors = Vec::with_capacity(exact.len());
             proto::priors::decode(&proto::priors::encode(&exact), exact.len(), &mut priors)
                 .map_err(|error| error.to_string())?;
-            Ok(Answer { priors, value })
+            Ok(LeafOutput { priors, value })
         })
         .collect()
 }

@@ -10,9 +10,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ::network::batched::{BatchedEvaluator, EvaluationSource};
 use arena::{
-    Evaluator, Thinker,
-    evaluator::Source,
+    Thinker,
     players::NetworkOptions,
     players::thinker::{Limits as ThinkLimits, ThinkError},
 };
@@ -120,7 +120,7 @@ pub fn run(jobs: &Receiver<Job>, events: &SyncSender<Event>) {
 
 #[derive(Default)]
 struct Worker {
-    source: Option<Source>,
+    source: Option<EvaluationSource>,
     /// Why there is no network.
     failure: Option<String>,
     tree: Option<Tree>,
@@ -208,7 +208,7 @@ impl Worker {
             run_seed: task.began.elapsed().as_nanos() as u64,
             game: task.id,
         };
-        let evaluator = Evaluator::new(source, ());
+        let evaluator = BatchedEvaluator::new(source, ());
         Ok(Tree {
             thinker: Thinker::new(Rooted::new(root, &task.only), settings.clone(), key, evaluator),
             setup: task.setup.clone(),
@@ -269,7 +269,7 @@ fn search(tree: &mut Tree, task: &Task, events: &SyncSender<Event>) -> Result<Be
     if let Err(error) = ended {
         return Err(match error {
             ThinkError::Network(error) => error.to_string(),
-            ThinkError::Answer(error) => error.to_string(),
+            ThinkError::Apply(error) => error.to_string(),
         });
     }
     watch.show(&tree.thinker);

@@ -48,7 +48,7 @@ fn without_legal_actions_all_logits_are_wanted() {
     let response = question.form.fill(Evaluation {
         version: "v".into(),
         values: vec![0.5, -0.5],
-        policy: job::Policy::Logits((0..10).map(|number| number as f32).collect()),
+        policy: response::Policy::Logits((0..10).map(|number| number as f32).collect()),
     });
     assert_eq!(
         (response.id.as_str(), response.model_version.as_str()),
@@ -137,7 +137,7 @@ proptest! {
         let response = question.form.fill(Evaluation {
             version: String::new(),
             values: vec![0.0; positions],
-            policy: job::Policy::Priors(standing.iter().map(|&action| action as f32 + 0.5).collect()),
+            policy: response::Policy::Priors(standing.iter().map(|&action| action as f32 + 0.5).collect()),
         });
         let expected: Vec<f32> = numbers.iter().map(|&number| if number < 0 { 0.0 } else { number as f32 + 0.5 }).collect();
         prop_assert_eq!(&response.raw_output_contents[0], &bytes_of(&expected));

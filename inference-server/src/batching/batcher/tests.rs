@@ -1,0 +1,239 @@
+//! When a batch is taken: a paused clock, and a device that is a gate in the test's hand.
+
+use tokio::sync::mpsc::{self, error::TryRecvError};
+
+use super::*;
+use crate::{
+    models::slot::Slot,
+    requests::response::Reply,
+    testing::{job_of, model, policy, slot},
+};
+
+/// A batcher, and the device's end of it.
+struct Rig {
+    batcher: Arc<Batcher>,
+    slot: Arc<Slot>,
+    device: mpsc::Receiver<Formed>,
+    stop: CancellationToken,
+    answers: Vec<mpsc::UnboundedReceiver<Reply>>,
+}
+
+impl Rig {
+    fn new(max_wait: Duration) -> Self {
+        Self::of(Policy {
+            max_wait,
+            ..policy(8, 32)
+        })
+    }
+
+    fn of(policy: Policy) -> Self {
+        let batcher = Batcher::new(policy, Arc::new(Metrics::new()));
+        // As the executor has it: one batch waits beside the one that is executed.
+        let (batches, device) = mpsc::channel(1);
+        let stop = CancellationToken::new();
+        let running = (batcher.clone(), stop.clone());
+        tokio::spawn(async move { running.0.run(batches, running.1).await });
+        Self {
+            batcher,
+            slot: slot(model("1", 8)),
+            device,
+            stop,
+            answers: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, client: u64, positions: usize) {
+        let (job, answers) = job_of(&self.slot, client, self.answers.len() as u64, positions);
+        self.answers.push(answers);
+        self.batcher.push(job).unwrap();
+    }
+
+    /// Lets the batcher do what it can do without the clock.
+    async fn settle(&self) {
+        for _ in 0..64 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// The device takes a batch, if there is one: its positions.
+    async fn take(&mut self) -> Option<usize> {
+        self.settle().await;
+        match self.device.try_recv() {
+            Ok(formed) => {
+                self.settle().await;
+                Some(formed.positions)
+            }
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => panic!("the batcher ended"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_device_is_given_what_there_is_at_once() {
+    let mut rig = Rig::new(Duration::ZERO);
+    let began = Instant::now();
+    rig.push(1, 3);
+    assert_eq!(rig.take().await, Some(3));
+    assert_eq!(Instant::now(), began);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_gathers_while_the_device_works_is_one_batch() {
+    let mut rig = Rig::new(Duration::ZERO);
+    rig.push(1, 3);
+    assert_eq!(rig.take().await, Some(3));
+    // The device works: less than a largest batch waits, however long.
+    rig.push(2, 2);
+    rig.push(3, 1);
+    assert_eq!(rig.take().await, None);
+    tokio::time::advance(Duration::from_secs(100)).await;
+    assert_eq!(rig.take().await, None);
+    rig.push(4, 2);
+    rig.batcher.finished(8, 1);
+    assert_eq!(rig.take().await, Some(5));
+    rig.batcher.finished(8, 1);
+    assert_eq!(rig.take().await, None);
+}
+
+/// Four clients that ask again when they are answered: the device has two of them while the other two come back.
+#[tokio::test(start_paused = true)]
+async fn two_halves_of_the_clients_take_turns() {
+    let mut rig = Rig::new(Duration::ZERO);
+    for client in 1..=4 {
+        rig.push(client, 2);
+    }
+    assert_eq!(rig.take().await, Some(8));
+    rig.batcher.finished(8, 4);
+    // Each comes when the runtime has been round a few times.
+    for client in 1..=4 {
+        for _ in 0..5 {
+            tokio::task::yield_now().await;
+        }
+        rig.push(client, 2);
+    }
+    assert_eq!(rig.take().await, Some(4), "whole requests of two clients");
+    assert_eq!(rig.take().await, None);
+    rig.batcher.finished(4, 2);
+    assert_eq!(rig.take().await, Some(4), "the other two");
+    // Only one of them comes again; it is not kept waiting.
+    rig.batcher.finished(4, 2);
+    rig.push(1, 5);
+    assert_eq!(rig.take().await, Some(5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_whole_batch_is_formed_while_another_is_executed_and_no_more() {
+    let mut rig = Rig::new(Duration::ZERO);
+    rig.push(1, 8);
+    assert_eq!(rig.take().await, Some(8));
+    // Three whole batches gather: one is formed and waits beside the device, two are not.
+    for client in 2..=7 {
+        rig.push(client, 4);
+    }
+    rig.settle().await;
+    assert_eq!(rig.batcher.queue.lock().waiting().positions, 16);
+    rig.batcher.finished(8, 1);
+    assert_eq!(rig.take().await, Some(8));
+    assert_eq!(rig.batcher.queue.lock().waiting().positions, 8);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lone_request_waits_for_company_as_long_as_it_is_told_to() {
+    let wait = Duration::from_millis(5);
+    let mut rig = Rig::new(wait);
+    rig.push(1, 1);
+    assert_eq!(rig.take().await, None);
+    tokio::time::advance(wait - Duration::from_millis(1)).await;
+    rig.push(2, 1);
+    assert_eq!(rig.take().await, None);
+    tokio::time::advance(Duration::from_millis(1)).await;
+    assert_eq!(rig.take().await, Some(2));
+
+    // A whole batch does not wait, nor does who has waited while the device worked.
+    rig.push(1, 5);
+    rig.push(2, 3);
+    assert_eq!(rig.take().await, Some(8));
+    rig.push(1, 1);
+    tokio::time::advance(wait).await;
+    rig.batcher.finished(8, 1);
+    rig.batcher.finished(8, 1);
+    assert_eq!(rig.take().await, Some(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_preferred_size_does_not_wait_and_is_not_exceeded() {
+    let mut rig = Rig::of(Policy {
+        max_wait: Duration::from_millis(5),
+        preferred: vec![2, 4],
+        ..policy(8, 32)
+    });
+    rig.push(1, 1);
+    assert_eq!(rig.take().await, None);
+    for client in 2..=7 {
+        rig.batcher.at_device.fetch_add(1, Ordering::AcqRel);
+        rig.push(client, 1);
+    }
+    rig.settle().await;
+    rig.batcher.at_device.store(0, Ordering::Release);
+    rig.batcher.changed.notify_one();
+    assert_eq!(rig.take().await, Some(4));
+    rig.batcher.finished(4, 4);
+    assert_eq!(rig.take().await, Some(2));
+    rig.batcher.finished(2, 2);
+    // The last one waits as a lone request does.
+    assert_eq!(rig.take().await, None);
+    tokio::time::advance(Duration::from_millis(5)).await;
+    assert_eq!(rig.take().await, Some(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_queue_refuses_and_recovers() {
+    let mut rig = Rig::new(Duration::ZERO);
+    rig.push(1, 8);
+    assert_eq!(rig.take().await, Some(8));
+    rig.push(1, 8);
+    rig.settle().await;
+    rig.push(2, 28);
+    let (job, _answers) = job_of(&rig.slot, 3, 99, 1);
+    let Err(Refusal::QueueFull {
+        waiting: 28,
+        most: 28,
+        retry_after_ms,
+    }) = rig.batcher.push(job.clone())
+    else {
+        panic!("it is full");
+    };
+    assert!(retry_after_ms >= 1);
+    rig.batcher.finished(8, 1);
+    assert_eq!(rig.take().await, Some(8));
+    rig.batcher.push(job).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_queued_before_a_swap_are_answered_by_the_new_model() {
+    let mut rig = Rig::new(Duration::ZERO);
+    rig.push(1, 8);
+    assert_eq!(rig.take().await, Some(8));
+    rig.push(1, 2);
+    rig.settle().await;
+    let old = rig.slot.replace(Some(model("2", 8))).unwrap();
+    assert_eq!(old.info.version, "1");
+    rig.batcher.finished(8, 1);
+    rig.settle().await;
+    let formed = rig.device.try_recv().unwrap();
+    assert_eq!((formed.model.info.version.as_str(), formed.positions), ("2", 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_when_the_server_stops_is_refused() {
+    let mut rig = Rig::new(Duration::ZERO);
+    rig.push(1, 8);
+    assert_eq!(rig.take().await, Some(8));
+    rig.push(2, 3);
+    rig.stop.cancel();
+    rig.settle().await;
+    let reply = rig.answers[1].try_recv().unwrap();
+    assert_eq!((reply.id, reply.answer), (1, Err(Refusal::Stopping)));
+    assert!(matches!(rig.device.try_recv(), Err(TryRecvError::Disconnected)));
+}

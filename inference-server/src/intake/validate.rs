@@ -1,0 +1,270 @@
+//! Every number of a request is checked against the model's own layout before anything else sees it.
+
+use games::RowLayout;
+
+use crate::requests::{
+    refusal::Refusal,
+    request::{Asked, Wants},
+};
+
+/// Checks a request and gives its number of positions.
+///
+/// # Errors
+/// [`Refusal`] naming the first offending position.
+pub fn check(request: &Asked, layout: &RowLayout, max_request: usize) -> Result<usize, Refusal> {
+    let positions = request.legal_counts.len();
+    if positions == 0 {
+        return Err(Refusal::Empty);
+    }
+    if positions > max_request {
+        return Err(Refusal::TooLarge {
+            positions,
+            most: max_request,
+        });
+    }
+    check_rows(request, layout, positions)?;
+    check_actions(request, layout)?;
+    Ok(positions)
+}
+
+fn check_rows(request: &Asked, layout: &RowLayout, positions: usize) -> Result<(), Refusal> {
+    let lengths = request.row_lengths.as_slice();
+    if lengths.len() != positions && !(lengths.is_empty() && layout.row_len().is_some()) {
+        return Err(Refusal::RowLengths {
+            found: lengths.len(),
+            positions,
+        });
+    }
+    let possible = layout.row_lengths();
+    let wrong = |&(_, &length): &(usize, &u32)| !possible.contains(&(length as usize));
+    if let Some((position, &length)) = lengths.iter().enumerate().find(wrong) {
+        return Err(Refusal::Row {
+            position,
+            error: games::RowError::Length {
+                expected: *possible.start(),
+                found: length as usize,
+            },
+        });
+    }
+    let length_of = |position: usize| {
+        let given = lengths.get(position).map(|&length| length as usize);
+        given.or(layout.row_len()).unwrap_or_default()
+    };
+    let expected = (0..positions).map(length_of).sum();
+    if request.indices.len() != expected {
+        return Err(Refusal::Indices {
+            found: request.indices.len(),
+            expected,
+            positions,
+        });
+    }
+    for (position, row) in rows(request, layout).enumerate() {
+        layout
+            .validate(row)
+            .map_err(|error| Refusal::Row { position, error })?;
+    }
+    Ok(())
+}
+
+/// The rows, one by one; their lengths add up.
+fn rows<'a>(request: &'a Asked, layout: &RowLayout) -> impl Iterator<Item = &'a [u32]> {
+    let mut rest = request.indices.as_slice();
+    let row_len = layout.row_len().unwrap_or_default();
+    (0..request.legal_counts.len()).map(move |position| {
+        let given = request.row_lengths.get(position);
+        let length = given.map_or(row_len, |&length| length as usize);
+        let (row, others) = rest.split_at(rest.len().min(length));
+        rest = others;
+        row
+    })
+}
+
+fn check_actions(request: &Asked, layout: &RowLayout) -> Result<(), Refusal> {
+    let expected: u64 = request.legal_counts.iter().map(|&count| u64::from(count)).sum();
+    if request.legal_actions.len() as u64 != expected {
+        return Err(Refusal::LegalCounts {
+            found: request.legal_actions.len(),
+            expected,
+        });
+    }
+    let mut seen = vec![0_u64; (layout.actions as usize).div_ceil(64)];
+    let mut rest = request.legal_actions.as_slice();
+    for ((position, &count), row) in request.legal_counts.iter().enumerate().zip(rows(request, layout)) {
+        let actions = layout.actions_in(row);
+        if count == 0 && request.wants != Wants::Logits {
+            return Err(Refusal::NoLegalActions { position });
+        }
+        let (legal, others) = rest.split_at(rest.len().min(count as usize));
+        rest = others;
+        seen.fill(0);
+        for &action in legal {
+            if action >= actions {
+                return Err(Refusal::Action {
+                    position,
+                    action,
+                    actions,
+                });
+            }
+            let Some(word) = seen.get_mut(action as usize / 64) else {
+                continue;
+            };
+            let bit = 1 << (action % 64);
+            if *word & bit != 0 {
+                return Err(Refusal::Duplicate { position, action });
+            }
+            *word |= bit;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use games::RowError;
+    use proptest::prelude::*;
+    use tonic::Code;
+
+    use super::*;
+    use crate::testing::layout;
+
+    fn good() -> Asked {
+        Asked {
+            indices: vec![5, 130, 50, 3, 3, 0],
+            legal_actions: vec![0, 4, 2],
+            legal_counts: vec![2, 1],
+            ..Asked::default()
+        }
+    }
+
+    fn refused(change: impl FnOnce(&mut Asked)) -> Refusal {
+        let mut request = good();
+        change(&mut request);
+        check(&request, &layout(), 8).unwrap_err()
+    }
+
+    #[test]
+    fn takes_what_is_right() {
+        assert_eq!(check(&good(), &layout(), 8), Ok(2));
+        let mut with_lengths = good();
+        with_lengths.row_lengths = vec![3, 3];
+        assert_eq!(check(&with_lengths, &layout(), 8), Ok(2));
+    }
+
+    #[test]
+    fn names_the_offending_position() {
+        let refusal = refused(|request| request.indices[4] = 64);
+        assert_eq!(
+            refusal,
+            Refusal::Row {
+                position: 1,
+                error: RowError::Index {
+                    at: 1,
+                    index: 64,
+                    planes: 4
+                }
+            }
+        );
+        assert_eq!(refusal.position(), Some(1));
+        assert_eq!(refusal.code(), Code::InvalidArgument);
+        assert!(
+            refusal.to_string().starts_with("position 1: value 1"),
+            "{refusal}"
+        );
+
+        let refusal = refused(|request| request.indices[5] = 101);
+        assert!(matches!(
+            refusal,
+            Refusal::Row {
+                position: 1,
+                error: RowError::Constant { .. }
+            }
+        ));
+        let refusal = refused(|request| request.row_lengths = vec![3, 4]);
+        assert!(matches!(
+            refusal,
+            Refusal::Row {
+                position: 1,
+                error: RowError::Length { .. }
+            }
+        ));
+        let refusal = refused(|request| request.legal_actions[2] = 5);
+        assert_eq!(
+            refusal,
+            Refusal::Action {
+                position: 1,
+                action: 5,
+                actions: 5
+            }
+        );
+        let refusal = refused(|request| request.legal_actions[1] = 0);
+        assert_eq!(
+            refusal,
+            Refusal::Duplicate {
+                position: 0,
+                action: 0
+            }
+        );
+        let refusal = refused(|request| request.legal_counts = vec![3, 0]);
+        assert_eq!(refusal, Refusal::NoLegalActions { position: 1 });
+    }
+
+    #[test]
+    fn refuses_sums_that_do_not_fit() {
+        assert_eq!(refused(|request| request.legal_counts.clear()), Refusal::Empty);
+        assert!(matches!(
+            refused(|request| request.indices.truncate(5)),
+            Refusal::Indices {
+                found: 5,
+                expected: 6,
+                ..
+            }
+        ));
+        assert!(matches!(
+            refused(|request| request.legal_counts = vec![2, 2]),
+            Refusal::LegalCounts {
+                found: 3,
+                expected: 4
+            }
+        ));
+        assert!(matches!(
+            refused(|request| request.legal_counts = vec![u32::MAX, u32::MAX]),
+            Refusal::LegalCounts { .. }
+        ));
+        assert!(matches!(
+            refused(|request| request.row_lengths = vec![3]),
+            Refusal::RowLengths {
+                found: 1,
+                positions: 2
+            }
+        ));
+        assert!(matches!(
+            refused(|request| request.legal_counts = vec![1; 9]),
+            Refusal::TooLarge {
+                positions: 9,
+                most: 8
+            }
+        ));
+    }
+
+    proptest! {
+        /// Whatever comes in, what is accepted cannot point outside of anything.
+        #[test]
+        fn what_is_accepted_is_in_range(
+            indices in prop::collection::vec(0u32..260, 0..12),
+            row_lengths in prop::collection::vec(2u32..5, 0..3),
+            legal_actions in prop::collection::vec(0u32..7, 0..8),
+            legal_counts in prop::collection::vec(0u32..5, 0..5),
+        ) {
+            let request = Asked { indices, row_lengths, legal_actions, legal_counts, ..Asked::default() };
+            if let Ok(positions) = check(&request, &layout(), 4) {
+                prop_assert!((1..=4).contains(&positions));
+                prop_assert_eq!(request.indices.len(), positions * 3);
+                for row in request.indices.chunks(3) {
+                    prop_assert!(layout().validate(row).is_ok());
+                }
+                prop_assert!(request.legal_actions.iter().all(|&action| action < 5));
+                prop_assert_eq!(request.legal_counts.iter().sum::<u32>() as usize, request.legal_actions.len());
+            }
+        }
+    }
+}

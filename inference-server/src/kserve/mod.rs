@@ -1,0 +1,237 @@
+//! `inference.GRPCInferenceService`: the Open Inference Protocol (KServe v2), for clients that were not written for Minuet.
+//!
+//! It is another door to the same queue: a request of this protocol is read into one of the other ([`question`]), shares
+//! batches with those, and its answer is written as tensors. Models are named as everywhere ([`crate::models::names`]), a version
+//! beside the name or in it; a name with `_dense` at its end is the same model, described with planes as its input
+//! ([`describe`]).
+
+mod answer;
+pub mod dense;
+pub mod describe;
+pub mod fault;
+pub mod question;
+pub mod tensor;
+
+use std::{pin::Pin, sync::Arc};
+
+use futures::{StreamExt as _, future::ready, stream};
+use proto::inference::{
+    ModelConfigRequest, ModelConfigResponse, ModelInferRequest, ModelInferResponse, ModelMetadataRequest,
+    ModelMetadataResponse, ModelReadyRequest, ModelReadyResponse, ModelStreamInferResponse,
+    RepositoryIndexRequest, RepositoryIndexResponse, RepositoryModelLoadRequest, RepositoryModelLoadResponse,
+    RepositoryModelUnloadRequest, RepositoryModelUnloadResponse, ServerLiveRequest, ServerLiveResponse,
+    ServerMetadataRequest, ServerMetadataResponse, ServerReadyRequest, ServerReadyResponse,
+    grpc_inference_service_server::GrpcInferenceService, repository_index_response::ModelIndex,
+};
+use service::listener::Peer;
+use tokio_stream::Stream;
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::{
+    intake::{
+        Intake, deadline,
+        stream::{End, MAX_IN_FLIGHT, last},
+    },
+    requests::{memory::Unread, refusal::Refusal},
+};
+use answer::{Found, Open, find, infer, infer_in_band, plain_name, prepare};
+use fault::Fault;
+
+/// Extensions of the protocol that are served.
+const EXTENSIONS: [&str; 4] = [
+    "model_repository",
+    "model_configuration",
+    "schedule_policy",
+    "binary_tensor_data",
+];
+
+/// The service.
+#[derive(Clone, Debug)]
+pub struct KserveService {
+    intake: Arc<Intake>,
+    max_wait_us: u64,
+}
+
+impl KserveService {
+    /// A service that hands its requests to `intake`; `max_wait_us` is said in the models' configuration.
+    pub fn new(intake: Arc<Intake>, max_wait_us: u64) -> Self {
+        Self { intake, max_wait_us }
+    }
+
+    async fn find(&self, name: &str, version: &str) -> Result<Found, Fault> {
+        find(&self.intake, name, version).await
+    }
+}
+
+#[tonic::async_trait]
+impl GrpcInferenceService for KserveService {
+    type ModelStreamInferStream =
+        Pin<Box<dyn Stream<Item = Result<ModelStreamInferResponse, Status>> + Send>>;
+
+    async fn server_live(
+        &self,
+        _: Request<ServerLiveRequest>,
+    ) -> Result<Response<ServerLiveResponse>, Status> {
+        Ok(Response::new(ServerLiveResponse { live: true }))
+    }
+
+    async fn server_ready(
+        &self,
+        _: Request<ServerReadyRequest>,
+    ) -> Result<Response<ServerReadyResponse>, Status> {
+        let has_model = self.intake.library.models().current().is_some();
+        let is_ready = has_model && !self.intake.stopping.is_cancelled();
+        Ok(Response::new(ServerReadyResponse { ready: is_ready }))
+    }
+
+    async fn server_metadata(
+        &self,
+        _: Request<ServerMetadataRequest>,
+    ) -> Result<Response<ServerMetadataResponse>, Status> {
+        Ok(Response::new(ServerMetadataResponse {
+            name: "minuet".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            extensions: EXTENSIONS.map(String::from).to_vec(),
+        }))
+    }
+
+    async fn model_ready(
+        &self,
+        request: Request<ModelReadyRequest>,
+    ) -> Result<Response<ModelReadyResponse>, Status> {
+        let ModelReadyRequest { name, version } = request.into_inner();
+        // Asking loads nothing.
+        let ready = plain_name(&name, &version)
+            .is_ok_and(|(whole, _)| self.intake.library.models().find(&whole).is_ok());
+        Ok(Response::new(ModelReadyResponse { ready }))
+    }
+
+    async fn model_metadata(
+        &self,
+        request: Request<ModelMetadataRequest>,
+    ) -> Result<Response<ModelMetadataResponse>, Status> {
+        let ModelMetadataRequest { name, version } = request.into_inner();
+        let found = self.find(&name, &version).await?;
+        Ok(Response::new(found.face(&name).metadata()))
+    }
+
+    async fn model_config(
+        &self,
+        request: Request<ModelConfigRequest>,
+    ) -> Result<Response<ModelConfigResponse>, Status> {
+        let ModelConfigRequest { name, version } = request.into_inner();
+        let found = self.find(&name, &version).await?;
+        let config = found
+            .face(&name)
+            .config(self.intake.max_request, self.max_wait_us);
+        Ok(Response::new(ModelConfigResponse { config: Some(config) }))
+    }
+
+    async fn model_infer(
+        &self,
+        request: Request<ModelInferRequest>,
+    ) -> Result<Response<ModelInferResponse>, Status> {
+        let caller = self.intake.caller(Peer::of(&request));
+        let deadline = deadline::of(&request);
+        let prepared = prepare(&self.intake, &caller, request.into_inner()).await;
+        let (response, _charge) = infer(&self.intake, caller, prepared, deadline).await?;
+        Ok(Response::new(response))
+    }
+
+    async fn model_stream_infer(
+        &self,
+        request: Request<Streaming<ModelInferRequest>>,
+    ) -> Result<Response<Self::ModelStreamInferStream>, Status> {
+        let intake = self.intake.clone();
+        if intake.stopping.is_cancelled() {
+            return Err(Refusal::Stopping.into());
+        }
+        let caller = intake.caller(Peer::of(&request));
+        let open = Open::new(intake.metrics.clone());
+        let end = End::default();
+        let requests = request
+            .into_inner()
+            .take_until(intake.stopping.clone().cancelled_owned())
+            .scan(end.clone(), |end, request: Result<ModelInferRequest, Status>| {
+                // What cannot be read ends the stream; a request that is refused does not.
+                ready(request.map_err(|status| *end.lock() = Some(status)).ok())
+            });
+        // One after the other: the next is read when this one's answer may be held.
+        let prepared = requests.then({
+            let (intake, caller) = (intake.clone(), caller.clone());
+            move |request| {
+                let (intake, caller) = (intake.clone(), caller.clone());
+                let said = (request.id.clone(), request.model_name.clone());
+                async move { (said, prepare(&intake, &caller, request).await) }
+            }
+        });
+        // No more are read while as many as may be are on their way.
+        let answers = prepared
+            .map({
+                let intake = intake.clone();
+                move |(said, prepared)| infer_in_band(intake.clone(), caller.clone(), said, prepared)
+            })
+            .buffer_unordered(MAX_IN_FLIGHT)
+            .map(|(response, charge)| (Ok(response), charge));
+        let ended = stream::once(async move {
+            let _counted = open;
+            last(&intake, &end)
+        });
+        let ended = ended.filter_map(|status| ready(status.map(|status| (Err(status), None))));
+        let answers = Unread::new(answers.chain(ended).boxed());
+        Ok(Response::new(Box::pin(answers)))
+    }
+
+    async fn repository_index(
+        &self,
+        request: Request<RepositoryIndexRequest>,
+    ) -> Result<Response<RepositoryIndexResponse>, Status> {
+        let only_ready = request.into_inner().ready;
+        let listed = self.intake.library.index().await?;
+        let models = listed
+            .into_iter()
+            .filter(|model| model.is_loaded || !only_ready)
+            .map(|model| ModelIndex {
+                name: model.name,
+                version: model.version,
+                state: if model.is_loaded { "READY" } else { "UNAVAILABLE" }.into(),
+                reason: model.reason,
+            })
+            .collect();
+        Ok(Response::new(RepositoryIndexResponse { models }))
+    }
+
+    async fn repository_model_load(
+        &self,
+        request: Request<RepositoryModelLoadRequest>,
+    ) -> Result<Response<RepositoryModelLoadResponse>, Status> {
+        let request = request.into_inner();
+        no_parameters(
+            request.parameters.keys(),
+            "a model is configured where it is published",
+        )?;
+        self.intake.library.load(&request.model_name).await?;
+        Ok(Response::new(RepositoryModelLoadResponse {}))
+    }
+
+    async fn repository_model_unload(
+        &self,
+        request: Request<RepositoryModelUnloadRequest>,
+    ) -> Result<Response<RepositoryModelUnloadResponse>, Status> {
+        let request = request.into_inner();
+        no_parameters(request.parameters.keys(), "no model depends on another")?;
+        self.intake.library.unload(&request.model_name).await?;
+        Ok(Response::new(RepositoryModelUnloadResponse {}))
+    }
+}
+
+/// Refuses parameters, except for Triton's `unload_dependents`, which its client always sends and which is met by doing
+/// nothing.
+fn no_parameters<'a>(mut names: impl Iterator<Item = &'a String>, why: &str) -> Result<(), Status> {
+    match names.find(|name| *name != "unload_dependents") {
+        None => Ok(()),
+        Some(name) => Err(Status::invalid_argument(format!(
+            "the parameter '{name}' is not served: {why}"
+        ))),
+    }
+}

@@ -1,0 +1,128 @@
+//! How requests name models.
+//!
+//! | text | model |
+//! |---|---|
+//! | (empty) | the server's default |
+//! | `latest`, `best` | a label of the run's own store |
+//! | `000000001200-3fa94c21` | a version of the run's own store |
+//! | `latest/000000001200-3fa94c21` | the same, as clients say it that name a model and a version apart |
+//! | `chess` | the source called `chess`: its `latest`, or the model made elsewhere of that name |
+//! | `chess/best`, `chess/000000001200-3fa94c21` | a label or version of that source |
+
+use std::fmt;
+
+use checkpoints::{LATEST, Version};
+use network::name::is_label;
+
+/// What a name points at within its source.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Pointer {
+    /// Something that moves on: a label, or the model of a file.
+    Label(String),
+    /// A version, which never changes.
+    Version(Version),
+}
+
+/// A model's name, whole.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ServedName {
+    /// The source's name; empty: the run's own store.
+    pub source: String,
+    /// What in it.
+    pub pointer: Pointer,
+}
+
+impl ServedName {
+    /// Reads a name that is not empty. `is_source` says which sources there are. `None` where the text names nothing.
+    pub fn parse(text: &str, is_source: impl Fn(&str) -> bool) -> Option<Self> {
+        let (source, rest) = match text.split_once('/') {
+            Some((first, rest)) if is_source(first) => (first, rest),
+            None if is_source(text) => (text, LATEST),
+            _ => ("", text),
+        };
+        // A label before a version says where the version was found, and no more.
+        let last = match rest.split_once('/') {
+            Some((label, version)) if is_label(label) => {
+                version.parse::<Version>().ok()?;
+                version
+            }
+            Some(_) => return None,
+            None => rest,
+        };
+        let pointer = match last.parse() {
+            Ok(version) => Pointer::Version(version),
+            Err(_) if is_label(last) => Pointer::Label(last.to_owned()),
+            Err(_) => return None,
+        };
+        Some(Self {
+            source: source.to_owned(),
+            pointer,
+        })
+    }
+
+    /// Whether it names one version for ever.
+    pub fn is_exact(&self) -> bool {
+        matches!(self.pointer, Pointer::Version(_))
+    }
+}
+
+impl fmt::Display for ServedName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.source.is_empty() {
+            write!(formatter, "{}/", self.source)?;
+        }
+        match &self.pointer {
+            Pointer::Label(label) => formatter.write_str(label),
+            Pointer::Version(version) => formatter.write_str(version.as_str()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const VERSION: &str = "000000001200-3fa94c21";
+
+    fn parse(text: &str) -> Option<String> {
+        ServedName::parse(text, |name| name == "chess").map(|name| name.to_string())
+    }
+
+    #[test]
+    fn the_forms_of_a_name() {
+        for (text, canonical) in [
+            ("latest", "latest"),
+            (VERSION, VERSION),
+            ("chess", "chess/latest"),
+            ("chess/best", "chess/best"),
+        ] {
+            assert_eq!(parse(text).as_deref(), Some(canonical));
+        }
+        assert_eq!(parse(&format!("latest/{VERSION}")).as_deref(), Some(VERSION));
+        let in_source = format!("chess/{VERSION}");
+        assert_eq!(parse(&in_source).as_deref(), Some(in_source.as_str()));
+        assert_eq!(
+            parse(&format!("chess/latest/{VERSION}")).as_deref(),
+            Some(in_source.as_str())
+        );
+    }
+
+    #[test]
+    fn what_names_nothing() {
+        for text in ["Latest", "../latest", "othello/best", "a/b/c", "/", "chess/", "1"] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_canonical_text_reads_back(text in "[a-z/0-9-]{0,40}") {
+            if let Some(name) = ServedName::parse(&text, |name| name == "chess") {
+                let again = ServedName::parse(&name.to_string(), |name| name == "chess");
+                prop_assert_eq!(again, Some(name));
+            }
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! A request and its answer, whatever protocol they travel in.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`request`] | what a client asks, and who the client is |
+//! | [`response`] | the answer: its forms, how it is put together, where it is sent |
+//! | [`refusal`] | the reasons for which a request is rejected |
+//! | [`memory`] | limits on the memory of answers that clients have not read yet |
+
+pub(crate) mod columns;
+pub mod memory;
+pub mod refusal;
+pub mod request;
+pub mod response;

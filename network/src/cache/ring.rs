@@ -1,0 +1,283 @@
+//! One shard of the cache: entries back to back in a ring of words, the oldest overwritten first.
+//!
+//! An entry is contiguous: [`HEADER`] words, the row, the legal policy indices, one prior for each of them.
+//! Where an entry does not fit before the end of the ring, a zero marks the gap and it is written at
+//! the beginning. All memory is set aside once, so the bound is exact and nothing is allocated later.
+
+use std::ops::Range;
+
+use super::{CacheKey, VersionId, table::Table};
+
+/// Words before the row: length of the entry, hash, version, length of the row, legal actions, value.
+const HEADER: usize = 6;
+/// Bytes of the ring for each slot of the table: less than half of a small game's entry.
+const BYTES_PER_SLOT: usize = 128;
+
+/// What became of an evaluation that was to be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Inserted {
+    /// It is kept.
+    Stored,
+    /// It was there already.
+    CachedEvaluation,
+    /// It is larger than the whole ring.
+    TooLarge,
+    /// Not one prior for each legal action.
+    Mismatch,
+}
+
+#[derive(Debug)]
+pub(super) struct Ring {
+    words: Box<[u32]>,
+    table: Table,
+    /// Where the oldest entry begins.
+    tail: usize,
+    /// Where the next entry goes. Equal to `tail` in an empty ring and in a full one.
+    head: usize,
+    entries: usize,
+    too_large: u64,
+}
+
+impl Ring {
+    /// A ring that takes at most `bytes` bytes with its table.
+    pub(super) fn new(bytes: usize) -> Self {
+        let slots = 1 << (bytes / BYTES_PER_SLOT).max(2).ilog2();
+        let table = Table::new(slots);
+        let words = bytes.saturating_sub(table.bytes()) / size_of::<u32>();
+        Self {
+            words: vec![0; words].into(),
+            table,
+            tail: 0,
+            head: 0,
+            entries: 0,
+            too_large: 0,
+        }
+    }
+
+    pub(super) fn entries(&self) -> usize {
+        self.entries
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.words.len() * size_of::<u32>() + self.table.bytes()
+    }
+
+    pub(super) fn too_large(&self) -> u64 {
+        self.too_large
+    }
+
+    /// The value, and the priors appended to `priors`.
+    pub(super) fn find(&self, key: &CacheKey<'_>, version: VersionId, priors: &mut Vec<f32>) -> Option<f32> {
+        let at = self.locate(key, version)?;
+        let entry = Entry::at(&self.words, at);
+        priors.extend(
+            self.words[entry.priors()]
+                .iter()
+                .map(|&bits| f32::from_bits(bits)),
+        );
+        Some(f32::from_bits(self.words[at + 5]))
+    }
+
+    pub(super) fn insert(
+        &mut self,
+        key: &CacheKey<'_>,
+        version: VersionId,
+        priors: &[f32],
+        value: f32,
+    ) -> Inserted {
+        let (row, legal) = (key.row(), key.legal());
+        if priors.len() != legal.len() {
+            return Inserted::Mismatch;
+        }
+        if self.locate(key, version).is_some() {
+            return Inserted::CachedEvaluation;
+        }
+        let length = HEADER + row.len() + 2 * legal.len();
+        if length > self.words.len() {
+            self.too_large += 1;
+            return Inserted::TooLarge;
+        }
+        self.make_room(length);
+        let at = self.head;
+        let hash = table_hash(key, version);
+        let header = [
+            length as u32,
+            hash,
+            version.0,
+            row.len() as u32,
+            legal.len() as u32,
+            value.to_bits(),
+        ];
+        self.words[at..at + HEADER].copy_from_slice(&header);
+        let entry = Entry::at(&self.words, at);
+        self.words[entry.row()].copy_from_slice(row);
+        self.words[entry.legal()].copy_from_slice(legal);
+        for (word, prior) in self.words[entry.priors()].iter_mut().zip(priors) {
+            *word = prior.to_bits();
+        }
+        self.table.insert(hash, at as u32);
+        self.head += length;
+        self.entries += 1;
+        Inserted::Stored
+    }
+
+    fn locate(&self, key: &CacheKey<'_>, version: VersionId) -> Option<usize> {
+        let found = self.table.find(table_hash(key, version), |at| {
+            let at = at as usize;
+            let entry = Entry::at(&self.words, at);
+            self.words[at + 2] == version.0 && key.is(&self.words[entry.row()], &self.words[entry.legal()])
+        });
+        found.map(|at| at as usize)
+    }
+
+    /// Removes the oldest entries until `length` words, which is at most the ring's, fit at `head`.
+    fn make_room(&mut self, length: usize) {
+        loop {
+            if self.entries == 0 {
+                (self.tail, self.head) = (0, 0);
+                return;
+            }
+            let is_wrapped = self.head <= self.tail;
+            let room = if is_wrapped { self.tail } else { self.words.len() } - self.head;
+            if self.table.is_full() {
+                self.remove_oldest();
+            } else if room >= length {
+                return;
+            } else if is_wrapped {
+                self.remove_oldest();
+            } else {
+                if room > 0 {
+                    self.words[self.head] = 0;
+                }
+                self.head = 0;
+            }
+        }
+    }
+
+    fn remove_oldest(&mut self) {
+        let length = self.words[self.tail] as usize;
+        self.table.remove(self.words[self.tail + 1], self.tail as u32);
+        self.entries -= 1;
+        self.tail += length;
+        if self.tail == self.words.len() || self.words[self.tail] == 0 {
+            self.tail = 0;
+        }
+    }
+}
+
+/// Where the parts of an entry lie.
+#[derive(Clone, Copy)]
+struct Entry {
+    at: usize,
+    row: usize,
+    legal: usize,
+}
+
+impl Entry {
+    fn at(words: &[u32], at: usize) -> Self {
+        Self {
+            at,
+            row: words[at + 3] as usize,
+            legal: words[at + 4] as usize,
+        }
+    }
+
+    fn row(self) -> Range<usize> {
+        let start = self.at + HEADER;
+        start..start + self.row
+    }
+
+    fn legal(self) -> Range<usize> {
+        let start = self.row().end;
+        start..start + self.legal
+    }
+
+    fn priors(self) -> Range<usize> {
+        let start = self.legal().end;
+        start..start + self.legal
+    }
+}
+
+/// The upper half of the hash, so that it is independent of the choice of the shard.
+fn table_hash(key: &CacheKey<'_>, version: VersionId) -> u32 {
+    (key.hash() >> 32) as u32 ^ version.0.wrapping_mul(0x9e37_79b9)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_remains_is_the_newest_in_order(
+            bytes in 400usize..3000,
+            sizes in prop::collection::vec((0usize..30, 0usize..20), 1..300),
+        ) {
+            let mut ring = Ring::new(bytes);
+            prop_assert!(ring.bytes() <= bytes);
+            let mut kept: VecDeque<(Vec<u32>, Vec<u32>)> = VecDeque::new();
+            for (number, (row, legal)) in sizes.into_iter().enumerate() {
+                let number = number as u32;
+                let row: Vec<u32> = std::iter::once(number).chain((0..row as u32).map(|word| word * 7)).collect();
+                let legal: Vec<u32> = (0..legal as u32).collect();
+                let priors: Vec<f32> = legal.iter().map(|&index| (index + number) as f32).collect();
+                let key = CacheKey::new(&row, &legal);
+                match ring.insert(&key, VersionId(number % 3), &priors, number as f32) {
+                    Inserted::Stored => kept.push_back((row, legal)),
+                    Inserted::TooLarge => {
+                        prop_assert!((HEADER + row.len() + 2 * legal.len()) * 4 + ring.table.bytes() > bytes - 4);
+                    }
+                    other => prop_assert!(false, "{:?}", other),
+                }
+                while kept.len() > ring.entries() {
+                    kept.pop_front();
+                }
+                // What the ring still has is exactly the newest entries, and they are what was put in.
+                let words: usize = kept.iter().map(|(row, legal)| HEADER + row.len() + 2 * legal.len()).sum();
+                prop_assert!(words <= ring.words.len());
+                for (row, legal) in &kept {
+                    let number = row[0];
+                    let mut priors = Vec::new();
+                    let value = ring.find(&CacheKey::new(row, legal), VersionId(number % 3), &mut priors);
+                    prop_assert_eq!(value, Some(number as f32));
+                    prop_assert_eq!(priors, legal.iter().map(|&index| (index + number) as f32).collect::<Vec<_>>());
+                    let other = ring.find(&CacheKey::new(row, legal), VersionId(number % 3 + 1), &mut Vec::new());
+                    prop_assert_eq!(other, None);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn uses_the_room_it_has() {
+        let mut ring = Ring::new(1 << 20);
+        let legal: Vec<u32> = (0..35).collect();
+        for number in 0..10_000u32 {
+            let row: Vec<u32> = (0..38).map(|word| word + number).collect();
+            ring.insert(&CacheKey::new(&row, &legal), VersionId(0), &[0.5; 35], 0.0);
+        }
+        let words = ring.entries() * (HEADER + 38 + 70);
+        assert!(words * 4 > (1 << 20) * 9 / 10, "{} entries", ring.entries());
+    }
+
+    #[test]
+    fn equal_hashes_are_told_apart() {
+        let mut ring = Ring::new(4096);
+        let (one, other) = (CacheKey::new(&[1], &[2]), CacheKey::new(&[3], &[4]));
+        let hash = table_hash(&one, VersionId(0));
+        ring.insert(&one, VersionId(0), &[1.0], 0.5);
+        // A second entry under the first one's hash.
+        ring.table.insert(hash, 0);
+        assert_eq!(ring.find(&other, VersionId(0), &mut Vec::new()), None);
+        assert_eq!(ring.find(&one, VersionId(0), &mut Vec::new()), Some(0.5));
+        assert_eq!(
+            ring.insert(&one, VersionId(0), &[1.0], 0.7),
+            Inserted::CachedEvaluation
+        );
+        assert_eq!(ring.insert(&other, VersionId(0), &[], 0.7), Inserted::Mismatch);
+    }
+}

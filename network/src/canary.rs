@@ -1,0 +1,255 @@
+//! Whether a provider gives the answers of plain f32: a batch of made-up rows, evaluated by both.
+
+use games::RowLayout;
+
+use crate::{
+    batch::{Batch, Outputs, RunError, Runner},
+    provider::Bound,
+    softmax::softmax,
+};
+
+/// Rows in the canary batch.
+pub const ROWS: usize = 64;
+/// Share of a row's entries that point at squares of their own.
+const FILLED: f32 = 0.8;
+const SEED: u64 = 0x6d69_6e75_6574;
+
+/// `size` rows that a game of this layout could have, always the same ones: the canary's, again and again.
+pub fn batch(layout: &RowLayout, size: usize) -> Batch {
+    Rows::new(layout).batch(0, size)
+}
+
+/// The canary's rows.
+struct Rows(Vec<Vec<i32>>);
+
+impl Rows {
+    fn new(layout: &RowLayout) -> Self {
+        let rows = onnx::random::rows(layout, ROWS, FILLED, SEED);
+        let rows = layout
+            .split(&rows)
+            .map(|row| row.iter().map(|&number| number as i32));
+        Self(rows.map(Iterator::collect).collect())
+    }
+
+    /// `size` rows, beginning with the `first` and, after the last, with the first again.
+    fn batch(&self, first: usize, size: usize) -> Batch {
+        let rows = self.0.iter().cycle().skip(first).take(size);
+        let (mut numbers, mut ends) = (Vec::new(), Vec::new());
+        for row in rows {
+            numbers.extend_from_slice(row);
+            ends.push(numbers.len());
+        }
+        let first = self.0.first().map_or(0, Vec::len);
+        if self.0.iter().all(|row| row.len() == first) {
+            Batch::new(numbers, size)
+        } else {
+            Batch::varied(numbers, ends)
+        }
+    }
+}
+
+/// What a runner says about the canary's rows in batches of `size`: by its logits of all actions or, where it `picks` those
+/// of the legal ones, of all actions named as legal, in another order for each row.
+///
+/// # Errors
+/// [`RunError`] where it fails, or its answers are not finite.
+pub fn ask(
+    runner: &mut dyn Runner,
+    layout: &RowLayout,
+    size: usize,
+    picks: bool,
+) -> Result<Opinion, RunError> {
+    let (rows, size, actions) = (Rows::new(layout), size.max(1), layout.actions as usize);
+    let mut opinion = Opinion {
+        priors: Vec::with_capacity(ROWS * actions),
+        values: Vec::with_capacity(ROWS),
+    };
+    for first in (0..ROWS).step_by(size) {
+        let batch = rows.batch(first, size);
+        let batch = if picks {
+            let order =
+                (0..size).flat_map(|row| (0..actions).map(move |place| ((row + place) % actions) as i32));
+            batch.with_legal(order.collect(), actions)
+        } else {
+            batch
+        };
+        let outputs = runner.run(batch)?;
+        opinion.add(outputs.as_ref(), layout, size.min(ROWS - first))?;
+    }
+    Ok(opinion)
+}
+
+/// What a model says about the canary batch, all actions taken as legal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Opinion {
+    priors: Vec<f32>,
+    values: Vec<f32>,
+}
+
+/// How far two opinions are apart, on average over the positions. Made-up rows are stranger than those of games, so single
+/// positions are no measure; an average is, and whatever is broken is off by tenths.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Distance {
+    /// Total variation distance of the priors: half the sum of the differences, in [0, 1].
+    pub prior: f32,
+    /// Difference of the values, in [0, 2].
+    pub value: f32,
+}
+
+impl Opinion {
+    /// Adds what the first `rows` of a batch gave.
+    fn add(&mut self, outputs: &dyn Outputs, layout: &RowLayout, rows: usize) -> Result<(), RunError> {
+        let all: Vec<u32> = (0..layout.actions).collect();
+        let width = all.len().max(1);
+        let is_finite = match outputs.legal_logits() {
+            None => {
+                let mut logits = outputs.logits().chunks(width).take(rows);
+                logits.all(|logits| softmax(logits, &all, &mut self.priors))
+            }
+            Some((picked, _)) => {
+                let mut picked = picked.chunks(width).take(rows).enumerate();
+                picked.all(|(row, picked)| {
+                    let mut logits = picked.to_vec();
+                    logits.rotate_right(row % width);
+                    softmax(&logits, &all, &mut self.priors)
+                })
+            }
+        };
+        let values = outputs.values().get(..rows).unwrap_or_default();
+        self.values.extend_from_slice(values);
+        let is_whole = self.priors.len() == self.values.len() * all.len() && values.len() == rows;
+        if is_finite && is_whole && values.iter().all(|value| value.is_finite()) {
+            return Ok(());
+        }
+        Err(RunError("the model's answers are not finite".into()))
+    }
+
+    /// How far `other` is from this one.
+    pub fn distance(&self, other: &Self) -> Distance {
+        let positions = self.values.len().max(1) as f32;
+        let differences = |left: &[f32], right: &[f32]| -> f32 {
+            left.iter()
+                .zip(right)
+                .map(|(left, right)| (left - right).abs())
+                .sum()
+        };
+        Distance {
+            prior: differences(&self.priors, &other.priors) / 2.0 / positions,
+            value: differences(&self.values, &other.values) / positions,
+        }
+    }
+}
+
+impl Distance {
+    /// No distance at all.
+    pub const NONE: Self = Self {
+        prior: 0.0,
+        value: 0.0,
+    };
+
+    /// The larger of the two, in each respect.
+    pub fn max(self, other: Self) -> Self {
+        Self {
+            prior: self.prior.max(other.prior),
+            value: self.value.max(other.value),
+        }
+    }
+
+    /// Whether it is small enough.
+    pub fn is_within(self, bound: Bound) -> bool {
+        self.prior <= bound.prior && self.value <= bound.value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::layout;
+
+    /// A made-up model that picks legal logits itself, and is wrong in batches of one size, or about one place of what it picks.
+    #[derive(Default)]
+    struct Fake {
+        wrong_size: Option<usize>,
+        wrong_place: Option<usize>,
+    }
+
+    struct FakeOutputs {
+        logits: Vec<f32>,
+        picked: Option<(Vec<f32>, usize)>,
+        values: Vec<f32>,
+    }
+
+    impl Outputs for FakeOutputs {
+        fn logits(&self) -> &[f32] {
+            &self.logits
+        }
+
+        fn legal_logits(&self) -> Option<(&[f32], usize)> {
+            let (picked, width) = self.picked.as_ref()?;
+            Some((picked, *width))
+        }
+
+        fn values(&self) -> &[f32] {
+            &self.values
+        }
+    }
+
+    impl Runner for Fake {
+        fn run(&mut self, mut batch: Batch) -> Result<Box<dyn Outputs>, RunError> {
+            let is_wrong = self.wrong_size == Some(batch.size());
+            let logit = |row: &[i32], action: usize| ((row[0] as usize + 3 * action) % 7) as f32;
+            let legal = batch.take_legal();
+            let picked = legal.map(|legal| {
+                let mut picked = Vec::new();
+                for (row, own) in batch.each().zip(legal.actions.chunks(legal.width)) {
+                    for (place, &action) in own.iter().enumerate() {
+                        let is_wrong = self.wrong_place == Some(place);
+                        picked.push(if is_wrong {
+                            9.0
+                        } else {
+                            logit(row, action as usize)
+                        });
+                    }
+                }
+                (picked, legal.width)
+            });
+            let value = |row: &[i32]| if is_wrong { -1.0 } else { row[0] as f32 / 1000.0 };
+            Ok(Box::new(FakeOutputs {
+                logits: batch
+                    .each()
+                    .flat_map(|row| (0..5).map(move |action| logit(row, action)))
+                    .collect(),
+                picked,
+                values: batch.each().map(value).collect(),
+            }))
+        }
+    }
+
+    fn distance(size: usize, picks: bool, mut fake: Fake) -> Distance {
+        let truth = ask(&mut Fake::default(), &layout(), ROWS, false).unwrap();
+        assert_eq!((truth.values.len(), truth.priors.len()), (ROWS, 5 * ROWS));
+        truth.distance(&ask(&mut fake, &layout(), size, picks).unwrap())
+    }
+
+    #[test]
+    fn every_size_and_what_is_picked_is_compared_with_the_same_rows() {
+        for size in [1, 7, 48, ROWS, 100] {
+            for picks in [false, true] {
+                let found = distance(size, picks, Fake::default());
+                assert!(found.prior < 1e-6 && found.value < 1e-6, "{size}: {found:?}");
+            }
+        }
+        let at_48 = || Fake {
+            wrong_size: Some(48),
+            ..Fake::default()
+        };
+        assert!(distance(48, false, at_48()).value > 0.5);
+        assert_eq!(distance(ROWS, false, at_48()).value, 0.0);
+        let at_place = || Fake {
+            wrong_place: Some(2),
+            ..Fake::default()
+        };
+        assert!(distance(16, true, at_place()).prior > 0.1);
+        assert_eq!(distance(16, false, at_place()).prior, 0.0);
+    }
+}

@@ -1,0 +1,124 @@
+//! Positions on their way to a network, and what it says about them.
+
+use std::ops::Range;
+
+use games::{Game, MoverValue};
+use proto::v1::EvaluateRequest;
+use search::{Evaluation, LeafRequest};
+
+/// Positions: rows and the policy indices of legal actions, back to back.
+#[derive(Clone, Debug, Default)]
+pub struct PositionBatch {
+    rows: Vec<u32>,
+    legal: Vec<u32>,
+    /// Where each position's row and legal actions end.
+    ends: Vec<(usize, usize)>,
+}
+
+impl PositionBatch {
+    /// Adds a leaf, in its symmetry.
+    pub fn push<G: Game>(&mut self, leaf: &LeafRequest<'_, G>, encoding: G::Encoding) {
+        leaf.state.write_row(encoding, leaf.symmetry, &mut self.rows);
+        let legal = leaf.legal.iter();
+        self.legal
+            .extend(legal.map(|&action| leaf.state.policy_index(encoding, leaf.symmetry, action)));
+        self.ends.push((self.rows.len(), self.legal.len()));
+    }
+
+    /// Takes the last one out again.
+    pub fn pop(&mut self) {
+        self.ends.pop();
+        let (rows, legal) = self.ends.last().copied().unwrap_or_default();
+        self.rows.truncate(rows);
+        self.legal.truncate(legal);
+    }
+
+    /// Empties it; the memory is kept.
+    pub fn clear(&mut self) {
+        self.rows.clear();
+        self.legal.clear();
+        self.ends.clear();
+    }
+
+    /// Number of positions.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The row and the legal policy indices of one position.
+    pub fn get(&self, position: usize) -> (&[u32], &[u32]) {
+        let start = position.checked_sub(1).map_or((0, 0), |before| self.ends[before]);
+        let end = self.ends[position];
+        (&self.rows[start.0..end.0], &self.legal[start.1..end.1])
+    }
+
+    /// All rows back to back.
+    pub fn rows(&self) -> &[u32] {
+        &self.rows
+    }
+
+    /// All legal policy indices back to back.
+    pub fn legal(&self) -> &[u32] {
+        &self.legal
+    }
+
+    /// Returns the wire request for the positions with these indices. The caller sets the id and the model. `row_len` is the number
+    /// of values of every row, or `None` if rows differ in length; only then does the request carry row lengths.
+    pub fn to_request(&self, positions: Range<usize>, row_len: Option<usize>) -> EvaluateRequest {
+        let end_before = |position: usize| position.checked_sub(1).map_or((0, 0), |before| self.ends[before]);
+        let (first, last) = (end_before(positions.start), end_before(positions.end));
+        let lengths = |of: fn((usize, usize)) -> usize| -> Vec<u32> {
+            positions
+                .clone()
+                .map(|position| (of(self.ends[position]) - of(end_before(position))) as u32)
+                .collect()
+        };
+        EvaluateRequest {
+            indices: self.rows[first.0..last.0].to_vec(),
+            row_lengths: if row_len.is_none() {
+                lengths(|end| end.0)
+            } else {
+                Vec::new()
+            },
+            legal_actions: self.legal[first.1..last.1].to_vec(),
+            legal_counts: lengths(|end| end.1),
+            ..EvaluateRequest::default()
+        }
+    }
+
+    /// Row and legal policy indices of every position.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u32], &[u32])> {
+        (0..self.len()).map(|position| self.get(position))
+    }
+}
+
+/// The outputs of a network for the positions of a [`PositionBatch`], in their order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Predictions {
+    /// One value for each position, in [-1, 1], as the player to act sees it.
+    pub values: Vec<f32>,
+    /// One prior for each legal action of each position, back to back.
+    pub priors: Vec<f32>,
+}
+
+impl Predictions {
+    /// Empties it; the memory is kept.
+    pub fn clear(&mut self) {
+        self.values.clear();
+        self.priors.clear();
+    }
+
+    /// The evaluation of one position of `batch`.
+    pub fn get(&self, batch: &PositionBatch, position: usize) -> Evaluation<'_> {
+        let start = position.checked_sub(1).map_or(0, |before| batch.ends[before].1);
+        Evaluation {
+            priors: &self.priors[start..batch.ends[position].1],
+            value: MoverValue::new(self.values[position].clamp(-1.0, 1.0)),
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! Finds and verifies the file that a [`ModelName`] stands for.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    thread,
+};
+
+use checkpoints::{LATEST, MODEL, Manifest, Repository, manifest::SCHEMA, version::sha256_hex};
+use config::ConfigError;
+use games::{Game, RowLayout};
+use onnx::model::{MetadataError, metadata_of};
+
+use crate::name::ModelName;
+
+/// Names of a run's files.
+const RUN_CONFIG: &str = "run.toml";
+const MANIFEST: &str = "manifest.json";
+const VERSIONS: &str = "versions";
+/// Largest manifest that is read.
+const MAX_MANIFEST_BYTES: u64 = 1 << 20;
+
+/// A network's file, verified.
+#[derive(Clone, Debug)]
+pub struct ModelFile {
+    /// The ONNX file.
+    pub bytes: Vec<u8>,
+    /// The checkpoint's version; a bare file's name without its ending.
+    pub version: String,
+    /// Training step.
+    pub step: u64,
+    /// What its rows mean.
+    pub layout: RowLayout,
+    /// The search settings of the run that it was found in, where it was found in one.
+    pub search: Option<config::SearchConfig>,
+}
+
+/// A network that cannot be found or used.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// A file that cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A folder without anything of Minuet's in it.
+    #[error(
+        "{0} is neither a run's folder (no {RUN_CONFIG}), nor a model store ({VERSIONS}/), nor a checkpoint ({MANIFEST})"
+    )]
+    NoCheckpoint(PathBuf),
+    /// A checkpoint's folder holds one version only.
+    #[error("{path} is the folder of checkpoint {version}; leave out @{asked}")]
+    OneVersion {
+        /// The folder.
+        path: PathBuf,
+        /// The version in it.
+        version: String,
+        /// What was asked for.
+        asked: String,
+    },
+    /// The store has no such label or version, or is damaged.
+    #[error("{place}: {source}")]
+    Store {
+        /// The run or store.
+        place: String,
+        /// Why.
+        source: checkpoints::Error,
+    },
+    /// The run's configuration cannot be read.
+    #[error("{path}: {source}")]
+    Run {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: ConfigError,
+    },
+    /// A checkpoint whose manifest or file is not what was published.
+    #[error("{path} is damaged: {reason}")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The ONNX file says nothing of itself that Minuet understands.
+    #[error("{place} cannot be used: {source}")]
+    Metadata {
+        /// The file.
+        place: String,
+        /// Why.
+        source: MetadataError,
+    },
+    /// The network plays something else.
+    #[error("{place} plays {theirs}, not {ours}")]
+    WrongGame {
+        /// The network.
+        place: String,
+        /// What it plays.
+        theirs: String,
+        /// What is to be played.
+        ours: &'static str,
+    },
+    /// A representation that this build does not write.
+    #[error("{place} takes rows of {game} that this build does not write: {reason}")]
+    Layout {
+        /// The network.
+        place: String,
+        /// The game.
+        game: String,
+        /// What is different.
+        reason: String,
+    },
+    /// A server's network is no file.
+    #[error("{0} is an inference server, not a file")]
+    Server(String),
+    /// The system gave no thread or runtime.
+    #[error("cannot read the model store: {0}")]
+    Runtime(io::Error),
+}
+
+impl ModelFile {
+    /// Finds the file that `name` stands for, and verifies it: digests against the manifest, metadata against this build.
+    ///
+    /// # Errors
+    /// [`ModelError`], naming the file or folder.
+    pub fn find(name: &ModelName) -> Result<Self, ModelError> {
+        match name {
+            ModelName::File(path) => Self::bare(path),
+            ModelName::Folder { path, version } => Self::in_folder(path, version.as_deref()),
+            ModelName::Store { url, version } => Self::in_store(url, version.as_deref(), name.to_string()),
+            ModelName::Server { address, .. } => Err(ModelError::Server(address.clone())),
+        }
+    }
+
+    /// The representation of `G` that this network's rows are written in.
+    ///
+    /// # Errors
+    /// [`ModelError::WrongGame`], [`ModelError::Layout`].
+    pub fn encoding<G: Game>(&self) -> Result<G::Encoding, ModelError> {
+        encoding_of::<G>(&self.layout, &self.version)
+    }
+
+    fn bare(path: &Path) -> Result<Self, ModelError> {
+        let bytes = read(path)?;
+        let metadata = metadata_of(&bytes).map_err(|source| ModelError::Metadata {
+            place: path.display().to_string(),
+            source,
+        })?;
+        let stem = path.file_stem().unwrap_or_default();
+        Ok(Self {
+            bytes,
+            version: stem.to_string_lossy().into_owned(),
+            step: metadata.step,
+            layout: metadata.layout,
+            search: None,
+        })
+    }
+
+    fn in_folder(path: &Path, version: Option<&str>) -> Result<Self, ModelError> {
+        if path.join(MANIFEST).is_file() {
+            return Self::checkpoint(path, version);
+        }
+        let config = path.join(RUN_CONFIG);
+        if config.is_file() {
+            let run = config::load(&config).map_err(|source| ModelError::Run { path: config, source })?;
+            let store = &run.checkpoints.store;
+            // Opening a store makes its folder; asking for a network should not.
+            if !store.contains("://") && !Path::new(store).is_dir() {
+                return Err(ModelError::NoCheckpoint(store.into()));
+            }
+            let found = Self::in_store(store, version, path.display().to_string())?;
+            return Ok(Self {
+                search: Some(run.search),
+                ..found
+            });
+        }
+        if path.join(VERSIONS).is_dir() {
+            return Self::in_store(&path.to_string_lossy(), version, path.display().to_string());
+        }
+        if path.exists() {
+            return Err(ModelError::NoCheckpoint(path.into()));
+        }
+        Err(ModelError::Read {
+            path: path.into(),
+            source: io::ErrorKind::NotFound.into(),
+        })
+    }
+
+    /// The folder of one checkpoint, wherever it was copied to.
+    fn checkpoint(folder: &Path, asked: Option<&str>) -> Result<Self, ModelError> {
+        let path = folder.join(MANIFEST);
+        let damaged = |path: &Path, reason: String| ModelError::Damaged {
+            path: path.into(),
+            reason,
+        };
+        let length = fs::metadata(&path).map_or(0, |file| file.len());
+        if length > MAX_MANIFEST_BYTES {
+            return Err(damaged(&path, format!("{length} bytes are no manifest")));
+        }
+        let manifest: Manifest =
+            serde_json::from_slice(&read(&path)?).map_err(|error| damaged(&path, error.to_string()))?;
+        if manifest.schema != SCHEMA {
+            return Err(damaged(
+                &path,
+                format!("it has schema {}, this build reads {SCHEMA}", manifest.schema),
+            ));
+        }
+        if let Some(asked) = asked.filter(|&asked| asked != manifest.version.as_str()) {
+            return Err(ModelError::OneVersion {
+                path: folder.into(),
+                version: manifest.version.to_string(),
+                asked: asked.into(),
+            });
+        }
+        let file = folder.join(MODEL);
+        let bytes = read(&file)?;
+        let published = manifest
+            .files
+            .get(MODEL)
+            .ok_or_else(|| damaged(&path, format!("it names no {MODEL}")))?;
+        let found = sha256_hex(&bytes);
+        if found != published.sha256 {
+            let expected = &published.sha256;
+            return Err(damaged(
+                &file,
+                format!("its sha-256 is {found}, {expected} was published"),
+            ));
+        }
+        Self::of_manifest(&manifest, bytes, &path.display().to_string())
+    }
+
+    fn in_store(store: &str, version: Option<&str>, place: String) -> Result<Self, ModelError> {
+        let name = version.unwrap_or(LATEST);
+        let found: Result<(Manifest, Vec<u8>), checkpoints::Error> = blocking(async {
+            let repository = Repository::open(store)?;
+            let manifest = repository.resolve(name).await?;
+            let bytes = repository.fetch(&manifest, MODEL).await?;
+            Ok((manifest, bytes.into()))
+        })
+        .map_err(ModelError::Runtime)?;
+        let (manifest, bytes) = found.map_err(|source| ModelError::Store {
+            place: place.clone(),
+            source,
+        })?;
+        Self::of_manifest(&manifest, bytes, &place)
+    }
+
+    fn of_manifest(manifest: &Manifest, bytes: Vec<u8>, place: &str) -> Result<Self, ModelError> {
+        let fault = |reason: String| ModelError::Layout {
+            place: place.into(),
+            game: manifest.game.clone(),
+            reason,
+        };
+        let layout: RowLayout =
+            serde_json::from_value(manifest.layout.clone()).map_err(|error| fault(error.to_string()))?;
+        layout.check().map_err(|error| fault(error.to_string()))?;
+        Ok(Self {
+            bytes,
+            version: manifest.version.to_string(),
+            step: manifest.step,
+            layout,
+            search: None,
+        })
+    }
+}
+
+/// The representation of `G` whose rows mean what `layout` says. Rows of one game may well be valid rows of another's
+/// layout; what a network says about such rows looks fine and is noise.
+///
+/// # Errors
+/// [`ModelError::WrongGame`], [`ModelError::Layout`].
+pub fn encoding_of<G: Game>(layout: &RowLayout, place: &str) -> Result<G::Encoding, ModelError> {
+    if layout.game != G::NAME {
+        return Err(ModelError::WrongGame {
+            place: place.into(),
+            theirs: layout.game.clone(),
+            ours: G::NAME,
+        });
+    }
+    let fault = |reason: String| ModelError::Layout {
+        place: place.into(),
+        game: layout.game.clone(),
+        reason,
+    };
+    let encoding = G::encoding(layout.options).map_err(|error| fault(error.reason))?;
+    if G::layout(encoding) != *layout {
+        return Err(fault("its row layout is another".into()));
+    }
+    Ok(encoding)
+}
+
+/// Completes a future from wherever this is called, inside of a runtime as well.
+pub(crate) fn blocking<F: Future + Send>(future: F) -> io::Result<F::Output>
+where
+    F::Output: Send,
+{
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    thread::scope(|scope| scope.spawn(|| runtime.block_on(future)).join())
+        .map_err(|_| io::Error::other("a thread panicked"))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, ModelError> {
+    fs::read(path).map_err(|source| ModelError::Read {
+        path: path.into(),
+        source,
+    })
+}

@@ -1,0 +1,464 @@
+//! From a model's file to a model that is ready: loaded by the provider, checked, warmed.
+
+use std::{
+    borrow::Cow,
+    time::{Duration, Instant},
+};
+
+use games::{PlaneStack, RowForm, RowLayout};
+use ort::environment::Environment;
+use parking_lot::Mutex;
+
+use crate::{
+    batch::{RunError, Runner, legal_width},
+    buckets::Buckets,
+    canary::{self, Distance, Opinion},
+    identity::VersionIds,
+    model::{Model, ModelInfo},
+    provider::{Bound, Provider, ProviderError, Settings, Shapes},
+    session::binding::Memory,
+    session::clans::ClanRunner,
+    session::{Contract, ModelError, SessionRunner},
+};
+
+/// Rounds of the measurement; the best counts, so that other work on the machine does not.
+const ROUNDS: usize = 3;
+/// Shortest time of one round.
+const ROUND: Duration = Duration::from_millis(60);
+
+/// A model that is not served.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The provider cannot be had, or does not take the model.
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    /// The file is no such model.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The model cannot be executed.
+    #[error("a first batch failed: {0}")]
+    Run(#[from] RunError),
+    /// It cannot be converted to half precision.
+    #[error("inference.fp16: {0}")]
+    Half(#[from] onnx::half::HalfError),
+    /// It cannot pick legal logits itself.
+    #[error(transparent)]
+    Legal(#[from] onnx::legal::LegalError),
+    /// The provider computes something else than plain f32.
+    #[error(
+        "{provider} is too far from f32: priors {:.5} (at most {}), values {:.5} (at most {})",
+        distance.prior, bound.prior, distance.value, bound.value
+    )]
+    Differs {
+        /// The provider.
+        provider: Provider,
+        /// How far it is.
+        distance: Distance,
+        /// How far it may be.
+        bound: Bound,
+    },
+}
+
+/// A file to be loaded.
+#[derive(Clone, Copy, Debug)]
+pub struct File<'a> {
+    /// The ONNX file.
+    pub bytes: &'a [u8],
+    /// Its checkpoint's version.
+    pub version: &'a str,
+    /// Its training step.
+    pub step: u64,
+    /// What its rows mean.
+    pub layout: &'a RowLayout,
+}
+
+/// A file to be loaded, and what its inputs and outputs are called.
+#[derive(Clone, Copy, Debug)]
+struct Task<'a> {
+    file: File<'a>,
+    contract: &'a Contract,
+}
+
+/// Loads models.
+#[derive(Debug)]
+pub struct Loader {
+    environment: Environment,
+    settings: Settings,
+    buckets: Buckets,
+    asked_for: Option<Provider>,
+    /// With `auto`: the providers that this machine has, the fastest first, once they have been measured.
+    ranking: Mutex<Vec<Provider>>,
+    numbers: VersionIds,
+}
+
+/// A provider's runner.
+struct Candidate {
+    provider: Provider,
+    runner: Box<dyn Runner>,
+    distance: Distance,
+    /// Best time for a largest batch.
+    time: Duration,
+}
+
+impl Candidate {
+    /// The plain CPU provider, with which the others are compared.
+    fn plain(runner: Box<dyn Runner>) -> Self {
+        Self {
+            provider: Provider::Cpu,
+            runner,
+            distance: Distance::NONE,
+            time: Duration::MAX,
+        }
+    }
+
+    /// Itself, if it agrees with f32.
+    fn checked(self, settings: &Settings) -> Result<Self, LoadError> {
+        let bound = self.provider.bound_with(settings);
+        if self.distance.is_within(bound) {
+            return Ok(self);
+        }
+        Err(LoadError::Differs {
+            provider: self.provider,
+            distance: self.distance,
+            bound,
+        })
+    }
+}
+
+impl Loader {
+    /// A loader for the provider `asked_for`, or (`None`) for the fastest that agrees with f32.
+    ///
+    /// # Errors
+    /// [`ProviderError`] where the provider asked for cannot run a small network here.
+    pub fn new(
+        environment: Environment,
+        settings: impl Into<Settings>,
+        buckets: Buckets,
+        asked_for: Option<Provider>,
+    ) -> Result<Self, LoadError> {
+        let loader = Self {
+            environment,
+            settings: settings.into(),
+            buckets,
+            asked_for,
+            ranking: Mutex::new(Vec::new()),
+            numbers: VersionIds::default(),
+        };
+        if let Some(provider) = asked_for {
+            loader.try_out(provider)?;
+        }
+        Ok(loader)
+    }
+
+    /// Loads, checks and warms a model that Minuet made. Takes from a tenth of a second to some seconds; call it where that
+    /// harms nobody.
+    ///
+    /// # Errors
+    /// [`LoadError`]; nothing is left behind.
+    pub fn load(&self, file: File<'_>) -> Result<Model, LoadError> {
+        self.load_from("", file, &Contract::default())
+    }
+
+    /// As [`Loader::load`], for a model from any source, with inputs and outputs of its own.
+    ///
+    /// # Errors
+    /// [`LoadError`].
+    pub fn load_from(&self, source: &str, file: File<'_>, contract: &Contract) -> Result<Model, LoadError> {
+        let task = Task { file, contract };
+        let (plain, truth) = self.plain(task)?;
+        let (provider, runner) = match self.asked_for {
+            Some(Provider::Cpu) if !self.settings.fp16 && !self.settings.bind_always => {
+                (Provider::Cpu, plain)
+            }
+            Some(provider) => {
+                let candidate = self.candidate(provider, task, &truth)?;
+                (provider, candidate.checked(&self.settings)?.runner)
+            }
+            None => self.choose(task, plain, &truth)?,
+        };
+        let runner = self.warmed(runner, file.layout)?;
+        let digest = checkpoints::version::sha256_hex(file.bytes);
+        let info = ModelInfo {
+            source: source.to_owned(),
+            version: file.version.to_owned(),
+            id: self.numbers.of(&contract.identity(&digest, file.layout)),
+            digest,
+            step: file.step,
+            layout: file.layout.clone(),
+            provider: provider.name_with(&self.settings),
+            bytes: self.memory_on(provider, file.bytes.len() as u64),
+        };
+        let buckets = match varies(file.layout) {
+            true => self.buckets.every_size(),
+            false if provider.pads() => self.buckets.clone(),
+            false => self.buckets.fine(),
+        };
+        Ok(Model::new(info, buckets, runner))
+    }
+
+    /// Memory that a model is counted with, in bytes, by the length of its file: the weights once for each time that it is
+    /// compiled. What a provider needs beside them depends on the batch size, not on the number of models.
+    pub fn memory(&self, file_bytes: u64) -> u64 {
+        let largest = |providers: &[Provider]| {
+            providers
+                .iter()
+                .map(|&provider| self.memory_on(provider, file_bytes))
+                .max()
+                .unwrap_or(file_bytes)
+        };
+        match self.asked_for {
+            Some(provider) => self.memory_on(provider, file_bytes),
+            None => largest(&Provider::ALL),
+        }
+    }
+
+    fn memory_on(&self, provider: Provider, file_bytes: u64) -> u64 {
+        file_bytes * (1 + provider.fixed_sizes(self.buckets.sizes()).len() as u64)
+    }
+
+    /// Runs a network of a few weights on `provider`, so that a provider that is not there is known at start.
+    fn try_out(&self, provider: Provider) -> Result<(), LoadError> {
+        let layout = tiny_layout();
+        let shape = onnx::TowerShape::new(&layout, 1, 8);
+        let weights = onnx::TowerWeights::random(&layout, &shape, 1);
+        let metadata = onnx::Metadata {
+            layout: layout.clone(),
+            step: 0,
+        };
+        let bytes = onnx::build(&weights, &metadata, onnx::Input::Rows)
+            .map_err(|error| RunError(error.to_string()))?;
+        let file = File {
+            bytes: &bytes,
+            version: "",
+            step: 0,
+            layout: &layout,
+        };
+        let task = Task {
+            file,
+            contract: &Contract::default(),
+        };
+        let (_, truth) = self.plain(task)?;
+        self.candidate(provider, task, &truth)?
+            .checked(&self.settings)
+            .map(drop)
+    }
+
+    /// The model on the plain CPU provider, and what it says about the canary batch.
+    fn plain(&self, task: Task<'_>) -> Result<(Box<dyn Runner>, Opinion), LoadError> {
+        // As it is in the file, whatever else is asked for.
+        let settings = Settings::from(self.settings.threads);
+        let mut runner = self.runner(Provider::Cpu, task, &settings)?;
+        let truth = canary::ask(runner.as_mut(), task.file.layout, canary::ROWS, false)?;
+        Ok((runner, truth))
+    }
+
+    /// The model on `provider`, and how far that is from `truth`.
+    fn candidate(&self, provider: Provider, task: Task<'_>, truth: &Opinion) -> Result<Candidate, LoadError> {
+        let mut runner = self.runner(provider, task, &self.settings)?;
+        let (layout, mut distance) = (task.file.layout, Distance::NONE);
+        for size in self.canary_sizes(provider, layout) {
+            let found = canary::ask(runner.as_mut(), layout, size, false)?;
+            distance = distance.max(truth.distance(&found));
+        }
+        if runner.picks_legal() {
+            let found = canary::ask(runner.as_mut(), layout, canary::ROWS, true)?;
+            distance = distance.max(truth.distance(&found));
+        }
+        Ok(Candidate {
+            provider,
+            runner,
+            distance,
+            time: Duration::MAX,
+        })
+    }
+
+    /// Batch sizes by which every session of a runner is asked: those that have one of their own, and one that has not.
+    fn canary_sizes(&self, provider: Provider, layout: &RowLayout) -> Vec<usize> {
+        let mut sizes = match varies(layout) {
+            true => Vec::new(),
+            false => provider.fixed_sizes(self.buckets.sizes()),
+        };
+        let all = self.buckets.sizes().iter().rev();
+        let is_free = |size: &&usize| **size <= canary::ROWS && !sizes.contains(size);
+        let of_buckets = all.copied().find(|size| is_free(&size));
+        let of_any = (1..=canary::ROWS).rev().find(|size| is_free(&size));
+        let free = match sizes.contains(&canary::ROWS) {
+            true => of_buckets.or(of_any),
+            false => Some(canary::ROWS),
+        };
+        sizes.extend(free);
+        sizes
+    }
+
+    /// The model on `provider`.
+    fn runner(
+        &self,
+        provider: Provider,
+        task: Task<'_>,
+        settings: &Settings,
+    ) -> Result<Box<dyn Runner>, LoadError> {
+        let Task { file, contract } = task;
+        let mut bytes = Cow::Borrowed(file.bytes);
+        if settings.fp16 {
+            bytes = onnx::half::to_half(&bytes)?.into();
+        }
+        if varies(file.layout) {
+            let session = provider.load_for_varying_shapes(&self.environment, settings, &bytes)?;
+            return Ok(Box::new(ClanRunner::new(session, file.layout)?));
+        }
+        let is_bound = provider.is_gpu() || settings.bind_always;
+        if is_bound {
+            bytes = onnx::legal::with_legal_logits(&bytes, &contract.policy)?.into();
+        }
+        let shapes = Shapes {
+            batch: self.buckets.largest(),
+            row: contract.input.is_none().then(|| file.layout.row_len()).flatten(),
+            actions: file.layout.actions as usize,
+        };
+        let load = |fixed| provider.load(&self.environment, settings, &bytes, Some(shapes), fixed);
+        let mut runner = SessionRunner::new(load(None)?, file.layout, contract)?;
+        if is_bound {
+            runner.bind(Memory::of(provider, settings))?;
+        }
+        if let Some(side) = runner.batch_symbol() {
+            for size in provider.fixed_sizes(self.buckets.sizes()) {
+                runner.add_fixed(size, load(Some((&side, size)))?);
+            }
+        }
+        Ok(Box::new(runner))
+    }
+
+    /// The fastest provider that agrees with f32: by measurement the first time, in the order found then ever after.
+    fn choose(
+        &self,
+        task: Task<'_>,
+        plain: Box<dyn Runner>,
+        truth: &Opinion,
+    ) -> Result<(Provider, Box<dyn Runner>), LoadError> {
+        let ranking = self.ranking.lock().clone();
+        // Which provider is the fastest for clans says nothing of planes, and the other way round.
+        if ranking.is_empty() || varies(task.file.layout) {
+            return self.measure_and_choose(task, plain, truth);
+        }
+        for provider in ranking
+            .into_iter()
+            .take_while(|&provider| provider != Provider::Cpu)
+        {
+            match self
+                .candidate(provider, task, truth)
+                .and_then(|candidate| candidate.checked(&self.settings))
+            {
+                Ok(candidate) => return Ok((provider, candidate.runner)),
+                Err(error) => {
+                    tracing::warn!(version = task.file.version, %provider, "the next provider is taken: {error}")
+                }
+            }
+        }
+        Ok((Provider::Cpu, plain))
+    }
+
+    fn measure_and_choose(
+        &self,
+        task: Task<'_>,
+        plain: Box<dyn Runner>,
+        truth: &Opinion,
+    ) -> Result<(Provider, Box<dyn Runner>), LoadError> {
+        let mut candidates = vec![Candidate::plain(plain)];
+        for provider in Provider::ALL
+            .into_iter()
+            .filter(|&provider| provider != Provider::Cpu && provider.is_measured())
+        {
+            match self.candidate(provider, task, truth) {
+                Ok(candidate) => candidates.push(candidate),
+                Err(error) => tracing::info!(%provider, "not measured: {error}"),
+            }
+        }
+        if candidates.len() > 1 {
+            self.measure(&mut candidates, task.file.layout)?;
+        }
+        candidates.sort_by_key(|candidate| candidate.time);
+        if !varies(task.file.layout) {
+            *self.ranking.lock() = candidates.iter().map(|candidate| candidate.provider).collect();
+        }
+        // The plain one is among them and agrees with itself.
+        let mut refused = None;
+        for candidate in candidates {
+            match candidate.checked(&self.settings) {
+                Ok(chosen) => {
+                    tracing::info!(provider = %chosen.provider, "chosen");
+                    return Ok((chosen.provider, chosen.runner));
+                }
+                Err(error) => {
+                    tracing::warn!(version = task.file.version, "the next provider is taken: {error}");
+                    refused = Some(error);
+                }
+            }
+        }
+        Err(refused.unwrap_or_else(|| RunError("no provider was measured".into()).into()))
+    }
+
+    /// Times largest batches, all candidates in turn, and says what it found.
+    fn measure(&self, candidates: &mut [Candidate], layout: &RowLayout) -> Result<(), RunError> {
+        let size = self.buckets.largest();
+        let batch = canary::batch(layout, size);
+        for candidate in candidates.iter_mut() {
+            candidate.runner.run(batch.clone())?;
+        }
+        for _ in 0..ROUNDS {
+            for candidate in candidates.iter_mut() {
+                let (began, mut runs) = (Instant::now(), 0);
+                while runs == 0 || began.elapsed() < ROUND {
+                    candidate.runner.run(batch.clone())?;
+                    runs += 1;
+                }
+                candidate.time = candidate.time.min(began.elapsed() / runs);
+            }
+        }
+        for candidate in candidates {
+            let rate = size as f64 / candidate.time.as_secs_f64();
+            tracing::info!(
+                provider = %candidate.provider,
+                positions_per_second = rate.round() as u64,
+                batch = size,
+                prior_distance = format_args!("{:.5}", candidate.distance.prior),
+                value_distance = format_args!("{:.5}", candidate.distance.value),
+                "measured"
+            );
+        }
+        Ok(())
+    }
+
+    /// Runs one batch of every size, so that no request is the first of its shape.
+    fn warmed(&self, mut runner: Box<dyn Runner>, layout: &RowLayout) -> Result<Box<dyn Runner>, RunError> {
+        for &size in self.buckets.sizes() {
+            let batch = canary::batch(layout, size);
+            if runner.picks_legal() {
+                let width = legal_width(1, layout.actions);
+                runner.run(batch.clone().with_legal(vec![0; size * width], width))?;
+            }
+            runner.run(batch)?;
+        }
+        Ok(runner)
+    }
+}
+
+/// Whether batches of these rows have inputs of many shapes.
+fn varies(layout: &RowLayout) -> bool {
+    layout.row_len().is_none()
+}
+
+fn tiny_layout() -> RowLayout {
+    RowLayout {
+        game: "none".into(),
+        options: 0,
+        form: RowForm::Planes(PlaneStack {
+            entries: 4,
+            planes: 2,
+            sparse: vec![0, 1],
+            constants: Vec::new(),
+            ones: Vec::new(),
+        }),
+        actions: 8,
+        mirrored_actions: false,
+    }
+}

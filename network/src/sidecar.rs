@@ -1,0 +1,244 @@
+//! Models made elsewhere: an ONNX file, and a small description beside it.
+//!
+//! ```toml
+//! # models/leela.toml: served as `leela`
+//! file = "leela.onnx"      # beside this file; left out: the same name with .onnx
+//! game = "chess"
+//! options = 0              # the game's representation options
+//! input = "input"          # left out: the model's only input
+//! policy = "policy"        # left out: policy_logits; [batch, …] with the game's number of actions for each position
+//! value = "value"          # left out: value
+//! value_kind = "tanh"      # tanh, probability, win-draw-loss, or win-draw-loss-logits
+//! ```
+//!
+//! Instead of `game` and `options` a whole row layout may stand under `[layout]`, as in a checkpoint's manifest. The input
+//! is `[batch, planes, 8, 8]` (f32, expanded here) or `[batch, row]` (int32).
+
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use games::{Game, RowLayout, catalogue};
+use onnx::model::{POLICY, VALUE};
+use serde::Deserialize;
+
+use crate::{
+    name::is_label,
+    session::{Contract, ValueKind},
+};
+
+/// What descriptions' names end in.
+const EXTENSION: &str = "toml";
+/// Largest description that is read.
+const MAX_DESCRIPTION_BYTES: u64 = 1 << 20;
+/// Largest model that is read.
+const MAX_MODEL_BYTES: u64 = 4 << 30;
+
+/// A description that describes nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum SidecarError {
+    /// A file cannot be read.
+    #[error("cannot read {file}: {reason}")]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        reason: std::io::Error,
+    },
+    /// A file that is larger than any that is taken.
+    #[error("{file} has {bytes} bytes, at most {most} are taken")]
+    TooLarge {
+        /// The file.
+        file: PathBuf,
+        /// Its length.
+        bytes: u64,
+        /// The limit.
+        most: u64,
+    },
+    /// The description means nothing.
+    #[error("{file}: {reason}")]
+    Description {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// A description as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    file: Option<PathBuf>,
+    game: Option<String>,
+    #[serde(default)]
+    options: u32,
+    layout: Option<RowLayout>,
+    input: Option<String>,
+    policy: Option<String>,
+    value: Option<String>,
+    #[serde(default)]
+    value_kind: ValueKind,
+}
+
+/// A description that was understood.
+#[derive(Clone, Debug)]
+pub struct Sidecar {
+    /// The ONNX file.
+    pub file: PathBuf,
+    /// What the model's positions are.
+    pub layout: RowLayout,
+    /// What its inputs and outputs are called.
+    pub contract: Contract,
+}
+
+/// The descriptions in a folder: each model's name and its description's path.
+///
+/// # Errors
+/// [`SidecarError`] where the folder cannot be read, or a name is none.
+pub fn list(folder: &Path) -> Result<Vec<(String, PathBuf)>, SidecarError> {
+    let unreadable = |reason| SidecarError::Read {
+        file: folder.into(),
+        reason,
+    };
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.extension().is_none_or(|extension| extension != EXTENSION) {
+            continue;
+        }
+        let name = path
+            .file_stem()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
+        if !is_label(name) {
+            return Err(SidecarError::Description {
+                reason: format!(
+                    "`{name}` is no name for a model: a-z first, then a-z, 0-9, `.`, `_` and `-`"
+                ),
+                file: path,
+            });
+        }
+        found.push((name.to_owned(), path));
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Reads a description and its model.
+///
+/// # Errors
+/// [`SidecarError`].
+pub async fn read(description: &Path) -> Result<(Sidecar, Bytes), SidecarError> {
+    let text = read_file(description, MAX_DESCRIPTION_BYTES).await?;
+    let sidecar = parse(description, &String::from_utf8_lossy(&text))?;
+    let bytes = read_file(&sidecar.file, MAX_MODEL_BYTES).await?;
+    Ok((sidecar, bytes))
+}
+
+async fn read_file(file: &Path, most: u64) -> Result<Bytes, SidecarError> {
+    let unreadable = |reason| SidecarError::Read {
+        file: file.into(),
+        reason,
+    };
+    let bytes = tokio::fs::metadata(file).await.map_err(unreadable)?.len();
+    if bytes > most {
+        return Err(SidecarError::TooLarge {
+            file: file.into(),
+            bytes,
+            most,
+        });
+    }
+    Ok(tokio::fs::read(file).await.map_err(unreadable)?.into())
+}
+
+/// Understands a description.
+///
+/// # Errors
+/// [`SidecarError::Description`].
+pub fn parse(description: &Path, text: &str) -> Result<Sidecar, SidecarError> {
+    let wrong = |reason: String| SidecarError::Description {
+        file: description.into(),
+        reason,
+    };
+    let written: Written = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+    let layout = match (written.layout, written.game) {
+        (Some(layout), None) => layout,
+        (None, Some(game)) => catalogue::visit(&game, LayoutOf(written.options))
+            .map_err(|error| wrong(error.to_string()))?
+            .map_err(&wrong)?,
+        _ => return Err(wrong("either `game` or `[layout]` must be there".into())),
+    };
+    layout.check().map_err(|error| wrong(error.to_string()))?;
+    let beside = |name: &Path| description.parent().unwrap_or(Path::new("")).join(name);
+    Ok(Sidecar {
+        file: match written.file {
+            Some(file) => beside(&file),
+            None => description.with_extension("onnx"),
+        },
+        layout,
+        contract: Contract {
+            input: written.input,
+            policy: written.policy.unwrap_or_else(|| POLICY.into()),
+            value: written.value.unwrap_or_else(|| VALUE.into()),
+            value_kind: written.value_kind,
+        },
+    })
+}
+
+struct LayoutOf(u32);
+
+impl catalogue::Visitor for LayoutOf {
+    type Output = Result<RowLayout, String>;
+
+    fn visit<G: Game>(self) -> Self::Output {
+        let encoding = G::encoding(self.0).map_err(|error| error.to_string())?;
+        Ok(G::layout(encoding))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Sidecar, String> {
+        parse(Path::new("models/net.toml"), text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_description_with_its_defaults() {
+        let sidecar = parsed("game = 'chess'").unwrap();
+        assert_eq!(sidecar.file, Path::new("models/net.onnx"));
+        assert_eq!(
+            (
+                sidecar.layout.game.as_str(),
+                sidecar.layout.stack().unwrap().planes
+            ),
+            ("chess", 22)
+        );
+        assert_eq!(sidecar.contract, Contract::default());
+
+        let text =
+            "game='othello'\nfile='a.onnx'\ninput='x'\npolicy='p'\nvalue='v'\nvalue_kind='win-draw-loss'";
+        let sidecar = parsed(text).unwrap();
+        assert_eq!(sidecar.file, Path::new("models/a.onnx"));
+        let expected = Contract {
+            input: Some("x".into()),
+            policy: "p".into(),
+            value: "v".into(),
+            value_kind: ValueKind::WinDrawLoss,
+        };
+        assert_eq!(sidecar.contract, expected);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let says = |text: &str, words: &str| {
+            let error = parsed(text).unwrap_err();
+            assert!(error.contains(words) && error.contains("net.toml"), "{error}");
+        };
+        says("", "either `game` or `[layout]`");
+        says("game = 'ches'", "did you mean chess?");
+        says("game = 'chess'\ninptu = 'x'", "unknown field `inptu`");
+        says("game = 'chess'\nvalue_kind = 'elo'", "unknown variant `elo`");
+    }
+}
