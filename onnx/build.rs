@@ -1,4 +1,4 @@
-//! Generates the types of `onnx.proto` (as ONNX 1.23.2 ships it) with protox; no protoc is needed.
+//! Generates the types of `onnx.proto` (of ONNX 1.23.2). protox compiles the file, so that building needs no protoc.
 
 use std::error::Error;
 
@@ -6,7 +6,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=onnx.proto");
     let descriptors = protox::compile(["onnx.proto"], ["."])?;
     prost_build::Config::new()
-        // Its comments hold indented text that rustdoc would take for code.
+        // The file's comments contain indented text, which rustdoc would take for code.
         .disable_comments(["."])
         .bytes(["."])
         .compile_fds(descriptors)?;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Says plainly what the machine lacks, and how to get it, before anything is fetched or built.
+# Reports tools that are missing on this machine, and how to install them, before anything is fetched or built.
 set -u
 
 missing=0
@@ -18,9 +18,9 @@ command -v cc >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1 ||
 if command -v python3 >/dev/null 2>&1 && ! python3 -m pip --version >/dev/null 2>&1; then
     lacks 'python3 has no pip (Debian, Ubuntu: apt install python3-pip)'
 fi
-# Nothing but some tests needs it, and those say that they are skipped.
+# Only some tests need it; they print that they are skipped.
 if command -v python3 >/dev/null 2>&1 && ! python3 -c 'import ensurepip, venv' >/dev/null 2>&1; then
-    echo 'setup: a hint: without python3-venv some tests are skipped (Debian, Ubuntu: apt install python3-venv)' >&2
+    echo 'setup: without python3-venv some tests are skipped (Debian, Ubuntu: apt install python3-venv)' >&2
 fi
 
 if command -v cargo >/dev/null 2>&1; then
@@ -31,9 +31,9 @@ if command -v cargo >/dev/null 2>&1; then
     fi
 fi
 
-# A user's RUSTFLAGS replace the flags in .cargo/config.toml, and the learner would not find libtorch.
+# The variable RUSTFLAGS replaces the flags in .cargo/config.toml, and the learner would not find libtorch.
 if [ -n "${RUSTFLAGS:-}" ]; then
-    lacks 'RUSTFLAGS is set, which would replace the flags this project links with: unset RUSTFLAGS'
+    lacks 'RUSTFLAGS is set and would replace the linker flags of this project: unset RUSTFLAGS'
 fi
 
 exit $missing

@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""Fetch the two native libraries Minuet links or loads: ONNX Runtime and libtorch.
+"""Fetch the two native libraries that Minuet links or loads: ONNX Runtime and libtorch.
 
-Both come out of Python wheels, pinned by version and SHA-256. Only the files that
-are needed are kept. They go into the user's cache, so that a second clone fetches
-nothing, and `third_party/` in the clone holds links to them.
+Both come from Python wheels, pinned by version and SHA-256. The needed files go into the
+user's cache, so that a second clone fetches nothing. `third_party/` holds links to them.
 
     python3 scripts/fetch_libraries.py            # both
     python3 scripts/fetch_libraries.py ort        # ONNX Runtime only (all roles but the learner)
-    python3 scripts/fetch_libraries.py --check    # say what is there, fetch nothing
+    python3 scripts/fetch_libraries.py --check    # report what is in the cache, fetch nothing
 
-A download that was interrupted goes on where it stopped. Environment:
-MINUET_CACHE   where the libraries are kept (default: $XDG_CACHE_HOME/minuet or ~/.cache/minuet)
+An interrupted download continues where it stopped. Environment:
+MINUET_CACHE   folder of the cache (default: $XDG_CACHE_HOME/minuet or ~/.cache/minuet)
 """
 
 from __future__ import annotations
@@ -126,7 +125,7 @@ LIBRARIES = {
 
 
 class SetupError(Exception):
-    """Something the user can mend; the message says how."""
+    """A problem that the user can solve; the message tells how."""
 
 
 def cache_folder() -> Path:
@@ -137,13 +136,13 @@ def cache_folder() -> Path:
 
 
 def digest_of(library: Library) -> str:
-    """A short name for exactly this content, so that a new pin never meets old files."""
+    """Return a short digest of the pins, so that a new pin never uses old files."""
     text = json.dumps([[w.requirement, w.sha256, w.keep] for w in library.wheels] + [library.written, library.links])
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def locate(wheel: Wheel) -> str:
-    """Ask pip where the wheel is, and that the index has the very file that is pinned."""
+    """Return the URL of the wheel, after checking that the index offers the pinned file."""
     command = [
         sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--dry-run",
         "--ignore-installed", "--no-deps", "--only-binary=:all:", "--implementation", "cp",
@@ -223,7 +222,7 @@ def download(wheel: Wheel, folder: Path) -> Path:
             if getattr(error, "errno", None) == 28:
                 raise SetupError(f"the disk is full while fetching {label} into {folder}; free some space and run this again") from error
             if attempt == ATTEMPTS:
-                raise SetupError(f"fetching {label} failed {ATTEMPTS} times: {error}\n  run this again: it goes on where it stopped") from error
+                raise SetupError(f"fetching {label} failed {ATTEMPTS} times: {error}\n  run this again: it continues where it stopped") from error
             print(f"  {label}: {error}; trying again in {2**attempt} s", file=sys.stderr)
             time.sleep(2**attempt)
     found = sha256_of(part)
@@ -254,7 +253,7 @@ def unpack(wheel: Wheel, archive: Path, folder: Path) -> None:
 
 
 def install(library: Library, check_only: bool) -> bool:
-    """Make the library's folder in the cache, whole or not at all, and link it. True if it is there."""
+    """Make the library's folder in the cache, complete or not at all, and link it. Return True if it exists."""
     cache = cache_folder()
     final = cache / f"{library.name}-{library.version}-{digest_of(library)}"
     stamp = final / ".complete"
@@ -265,7 +264,7 @@ def install(library: Library, check_only: bool) -> bool:
         wheels = cache / "wheels"
         wheels.mkdir(parents=True, exist_ok=True)
         with (cache / f".{library.name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # another clone may be at it
+            fcntl.flock(lock, fcntl.LOCK_EX)  # another clone may fetch it at the same time
             if not stamp.exists():
                 fresh = Path(tempfile.mkdtemp(prefix=f".{library.name}-", dir=cache))
                 try:
@@ -294,7 +293,7 @@ def install(library: Library, check_only: bool) -> bool:
     if link.is_symlink():
         link.unlink()
     elif link.exists():
-        raise SetupError(f"{link} is in the way: move it aside and run this again")
+        raise SetupError(f"{link} exists and is not a link: move it away and run this again")
     link.symlink_to(final)
     return True
 
@@ -309,7 +308,7 @@ def check_machine() -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("library", nargs="*", choices=[[], *LIBRARIES], help="what to fetch (default: all)")
-    parser.add_argument("--check", action="store_true", help="only say what is there")
+    parser.add_argument("--check", action="store_true", help="only report what is in the cache")
     arguments = parser.parse_args()
     try:
         check_machine()
@@ -318,13 +317,13 @@ def main() -> int:
             there = install(LIBRARIES[name], arguments.check)
             missing |= not there
             if arguments.check:
-                print(f"{name} {LIBRARIES[name].version}: {'there' if there else 'missing'}")
+                print(f"{name} {LIBRARIES[name].version}: {'present' if there else 'missing'}")
         return 1 if missing else 0
     except SetupError as error:
         print(f"setup: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\nsetup: interrupted; run it again to go on", file=sys.stderr)
+        print("\nsetup: interrupted; run it again to continue", file=sys.stderr)
         return 130
 
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Fetch NVIDIA's perf_analyzer, which drives inference servers by the Open Inference Protocol, and measures them.
+"""Fetch NVIDIA's perf_analyzer, a load generator for servers of the Open Inference Protocol.
 
     python3 scripts/perf_analyzer.py         # prints the path of a launcher
 
 Its last public binary that runs on Debian 12 is part of the wheel of tritonclient 2.49.0 (the package of its own name on
 PyPI is empty). It needs two libraries beside it: libcudart, from a wheel, and libb64, from Debian. All three are kept in the
-user's cache and fetched once. Exit code 3: it is not in the cache and cannot be fetched here; a test may then say that it
-was skipped, and why.
+user's cache and fetched once. Exit code 3: perf_analyzer is not in the cache and cannot be fetched. A test then prints
+that it is skipped.
 
-MINUET_CACHE   where it is kept (default: $XDG_CACHE_HOME/minuet or ~/.cache/minuet)
+MINUET_CACHE   folder of the cache (default: $XDG_CACHE_HOME/minuet or ~/.cache/minuet)
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 from python_env import UNREACHABLE, cache_folder
 
 VERSION = "2.49.0"
-# (requirement, platform, sha256, member, where it goes)
+# (requirement, platform, sha256, member, place in the folder)
 WHEELS = [
     (
         f"tritonclient=={VERSION}",
@@ -55,8 +55,8 @@ def run(*command: str, folder: Path) -> None:
     except FileNotFoundError as error:
         raise Unreachable(f"there is no {command[0]} here") from error
     if done.returncode != 0:
-        said = done.stderr.strip().splitlines()
-        raise Unreachable(said[-1] if said else f"{command[0]} gave no message")
+        lines = done.stderr.strip().splitlines()
+        raise Unreachable(lines[-1] if lines else f"{command[0]} gave no message")
 
 
 def fetch_wheels(scratch: Path, folder: Path) -> None:
@@ -102,7 +102,7 @@ def launcher() -> Path:
         with tempfile.TemporaryDirectory() as scratch:
             fetch_wheels(Path(scratch), folder)
             fetch_debian(Path(scratch), folder)
-        # Written last: who finds it finds all.
+        # Written last: if the launcher exists, all other files do.
         text = '#!/bin/sh\nhere=$(dirname "$0")\nLD_LIBRARY_PATH="$here/lib" exec "$here/bin/perf_analyzer" "$@"\n'
         whole = folder / "launcher"
         whole.write_text(text)

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Make a throw-away Python environment for tests that drive Minuet with other people's programs.
+"""Make a Python environment for tests that use programs of others as clients.
 
     python3 scripts/python_env.py chess      # prints the path of an interpreter that has scripts/python/chess.txt
 
 Environments lie in the user's cache, one for each content of a requirements file, so that a second clone, and a
-second run without a network, fetch nothing. An environment is there whole or not at all. Exit code 3: it is not in
-the cache, and the package index cannot be reached or python3 makes no environments (Debian and Ubuntu have that in the
-package python3-venv); a test may then say that it was skipped, and why.
+second run without a network, fetch nothing. Exit code 3: the environment is not in the cache, and the package index cannot
+be reached or python3 makes no environments (Debian and Ubuntu: package python3-venv). A test then prints that it is skipped.
 
-MINUET_CACHE   where they are kept (default: $XDG_CACHE_HOME/minuet or ~/.cache/minuet)
+MINUET_CACHE   folder of the cache (default: $XDG_CACHE_HOME/minuet or ~/.cache/minuet)
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from __future__ import annotations
 import argparse
 import fcntl
 import hashlib
-import os
 import shutil
 import subprocess
 import sys
@@ -24,30 +22,25 @@ import tempfile
 import venv
 from pathlib import Path
 
+from fetch_libraries import cache_folder
+
 REQUIREMENTS = Path(__file__).resolve().parent / "python"
 UNREACHABLE = 3
 
 
 class Unreachable(Exception):
-    """The environment cannot be had."""
-
-
-def cache_folder() -> Path:
-    if chosen := os.environ.get("MINUET_CACHE"):
-        return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "minuet"
+    """The environment is neither in the cache nor can be fetched."""
 
 
 def folder_for(name: str, requirements: str) -> Path:
-    """Another interpreter or another list of packages is another environment."""
+    """Return the folder of an environment; it depends on the interpreter and on the list of packages."""
     digest = hashlib.sha256(f"{sys.version}\n{requirements}".encode()).hexdigest()[:12]
     return cache_folder() / "python" / f"{name}-{digest}"
 
 
 def install(folder: Path, requirements: Path) -> None:
-    """Fetch first, move into place last. A virtual environment cannot be moved, so it is made where it stays
-    and a stamp tells that it is whole."""
+    """Make the environment in `folder`, which a virtual environment cannot leave later. The file .complete, written last,
+    marks a complete one."""
     shutil.rmtree(folder, ignore_errors=True)
     try:
         venv.create(folder, with_pip=True)
@@ -62,10 +55,10 @@ def install(folder: Path, requirements: Path) -> None:
     with tempfile.TemporaryFile("w+") as errors:
         done = subprocess.run(command, stdout=sys.stderr, stderr=errors)
         errors.seek(0)
-        said = errors.read().strip()
+        output = errors.read().strip()
     if done.returncode != 0:
         shutil.rmtree(folder, ignore_errors=True)
-        last = said.splitlines()[-1] if said else "pip gave no message"
+        last = output.splitlines()[-1] if output else "pip gave no message"
         raise Unreachable(f"its packages cannot be fetched: {last}")
     (folder / ".complete").touch()
 
@@ -92,7 +85,7 @@ def main() -> int:
     try:
         print(interpreter(name))
     except Unreachable as error:
-        print(f"python_env: the environment of scripts/python/{name}.txt cannot be had: {error}", file=sys.stderr)
+        print(f"python_env: the environment of scripts/python/{name}.txt cannot be made: {error}", file=sys.stderr)
         return UNREACHABLE
     return 0
 

@@ -1,66 +1,66 @@
-//! What can go wrong in a model repository.
+//! [`Error`]: every failure of the model repository.
 
 use crate::Version;
 
-/// A checkpoint that cannot be published, found or trusted.
+/// Error: a checkpoint cannot be published, found or trusted, or the store failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The store's address means nothing here.
+    /// The store's address cannot be opened.
     #[error("cannot open the model store `{location}`: {reason}")]
     Location {
-        /// The folder or URL as it was given.
+        /// Folder or URL as given.
         location: String,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
-    /// A version, label or file name with characters that could lead elsewhere.
-    #[error("`{name}` is no {kind}: {reason}")]
+    /// A version, label or file name has characters that are not allowed.
+    #[error("`{name}` is not a {kind}: {reason}")]
     Name {
-        /// What the name should be.
+        /// Kind of name expected, for example `label`.
         kind: &'static str,
-        /// The name as it was given.
+        /// Name as given.
         name: String,
-        /// What is wrong with it.
+        /// Rule that the name breaks.
         reason: &'static str,
     },
-    /// No such label, or no such version.
+    /// The store has no such label, version or file.
     #[error("the model store has no `{name}`")]
     NotFound {
-        /// The label or version.
+        /// The label, version or file.
         name: String,
     },
-    /// A manifest or label of a newer (or foreign) program.
+    /// A newer (or foreign) program wrote this manifest or label.
     #[error("`{name}` has schema {found}, this program reads schema {supported}: use a newer build")]
     Schema {
         /// The version or label.
         name: String,
-        /// The schema number there.
+        /// Schema number in the manifest or label.
         found: u64,
-        /// The one known here.
+        /// Schema number that this program reads.
         supported: u64,
     },
-    /// A manifest or label that is not what it should be.
+    /// A manifest or label cannot be parsed, or contradicts itself.
     #[error("`{name}` is damaged: {reason}")]
     Damaged {
         /// The version or label.
         name: String,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
-    /// A file whose bytes are not those that were published.
+    /// A file's bytes differ from the published ones.
     #[error("{file} of {version} is damaged: its sha-256 is {found}, {expected} was published")]
     Digest {
         /// The version.
         version: Version,
         /// The file's name.
         file: String,
-        /// The digest in the manifest.
+        /// SHA-256 in the manifest.
         expected: String,
-        /// The digest of what was read.
+        /// SHA-256 of the bytes read.
         found: String,
     },
-    /// The version is visible already, with other contents.
+    /// The version was published before with other contents.
     #[error("version {version} was published before with other contents of {file}")]
     Published {
         /// The version.
@@ -68,42 +68,56 @@ pub enum Error {
         /// The first file that differs.
         file: String,
     },
-    /// Somebody else is writing the same version with other contents, or died doing so a moment ago.
+    /// Another process is writing the same version with other contents, or died doing so a moment ago.
     #[error(
-        "version {version} is being published by somebody else with other contents of {file}; try again in {retry_seconds} s"
+        "another process is publishing version {version} with other contents of {file}; try again in {retry_seconds} s"
     )]
     Busy {
         /// The version.
         version: Version,
         /// The first file that differs.
         file: String,
-        /// After this long without a manifest the other one counts as dead.
+        /// Seconds without a manifest after which the other process counts as dead.
         retry_seconds: u64,
     },
-    /// A draft that is not a checkpoint.
+    /// The draft or its files do not make a checkpoint.
     #[error("not a checkpoint: {0}")]
     Draft(String),
-    /// Somebody else holds the lease of the label by now.
+    /// Another process holds the lease of the label now.
     #[error(
-        "another process has taken over `{label}` (its token is {found}, ours was {token}); this one publishes no more"
+        "another process has taken over the lease of `{label}` (token {found}; this process had token {token}): this process publishes no more"
     )]
     Fenced {
         /// The label.
         label: String,
-        /// The token of who asks.
+        /// Token of the lease that was lost.
         token: u64,
-        /// The present one; 0 where the lease was removed.
+        /// Token of the present lease; 0 if the lease file was removed.
         found: u64,
     },
-    /// The store cannot do what is needed of it.
-    #[error("the model store cannot be used for this: {0}")]
+    /// The store lacks a needed operation.
+    #[error("the model store cannot hold leases: {0}")]
     Unsupported(String),
-    /// The object store failed; trying again may help, but for a refusal ([`Error::is_transient`]).
+    /// The object store failed. [`Error::is_transient`] tells whether trying again may help.
     #[error("the model store failed: {0}")]
-    Store(#[from] object_store::Error),
-    /// The file system failed; trying again may help.
+    Store(object_store::Error),
+    /// The file system failed. Trying again may help.
     #[error("the model store failed: {0}")]
-    Io(#[from] std::io::Error),
+    Io(std::io::Error),
+}
+
+// The messages of `Store` and `Io` hold their causes, so that `source` does not return these again: a chain of errors says
+// each thing once.
+impl From<object_store::Error> for Error {
+    fn from(error: object_store::Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
 }
 
 impl From<objects::LocationError> for Error {
@@ -113,7 +127,7 @@ impl From<objects::LocationError> for Error {
 }
 
 impl Error {
-    /// Whether the store failed rather than its contents, so that trying again later may help.
+    /// True if the store failed rather than its contents, so that trying again later may help.
     pub fn is_transient(&self) -> bool {
         use object_store::Error as Store;
 

@@ -1,11 +1,13 @@
-//! Who may publish: one learner at a time holds a label's lease, and each holder has a higher token than all before it.
+//! [`Lease`]: the exclusive right to publish under a label.
 //!
-//! The lease is `leases/<label>.json`. Its holder rewrites it every few seconds; whoever wants it waits until it is given
-//! back or stands still for [`LeaseTimes::expires`], measured by the waiting side's own clock, and takes it with the
-//! next token by a conditional write. The token is then put on the label, and a label takes no write with a lower one: a
-//! holder that was stopped or cut off, and wakes up replaced, cannot move it any more, however late its write arrives (a
-//! *fencing token*: Kleppmann, "How to do distributed locking", 2016). A checkpoint that such a holder still makes visible has a lower token than
-//! its successor's and is passed over by [`Repository::newest`]. No two clocks are ever compared.
+//! The lease of a label is the object `leases/<label>.json`. The holder rewrites it every few seconds ([`LeaseTimes::beat`]).
+//! Another process takes it by a conditional write once the holder has released it, or once it has not changed for
+//! [`LeaseTimes::expires`] by the clock of the waiting process. Clocks of two processes are never compared.
+//!
+//! Each holder has a higher *fencing token* than all holders before it (Kleppmann, "How to do distributed locking", 2016).
+//! A new holder first writes its token to the label, and a label refuses writes with a lower token. A former holder that was
+//! paused or cut off therefore cannot move the label any more, however late its write arrives. A checkpoint that it still
+//! makes visible has a lower token than those of its successor, and [`Repository::newest`] passes over it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,28 +22,28 @@ use crate::{
     swap::Seen,
 };
 
-/// So often somebody else may be faster before taking a lease is given up.
+/// Attempts to take a lease against other writers before the call fails.
 const MAX_TRIES: u32 = 32;
 
-/// `leases/<label>.json`.
+/// Contents of `leases/<label>.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Record {
     schema: u64,
     token: u64,
     holder: String,
-    /// Rewritten so many times: a lease whose beat stands still is not held any more.
+    /// Number of rewrites by this holder. A lease whose number does not change any more has expired.
     beat: u64,
     is_released: bool,
-    /// For people who look; nothing depends on it.
+    /// Time of the last rewrite, for people who read the file; no program uses it.
     beaten_at_ms: u64,
 }
 
-/// How a lease's holder and those who wait for it keep time.
+/// Intervals of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseTimes {
-    /// How often the holder rewrites it, and those who wait look at it.
+    /// Interval at which the holder rewrites the lease and waiting processes read it.
     pub beat: Duration,
-    /// A lease that was not rewritten for this long may be taken; several beats.
+    /// Time without a rewrite after which another process may take the lease; several beats.
     pub expires: Duration,
 }
 
@@ -54,8 +56,8 @@ impl Default for LeaseTimes {
     }
 }
 
-/// The right to publish under a label, for as long as nobody else takes it. Dropping it ends the beat but gives nothing back, as a
-/// crash would; see [`Lease::release`].
+/// The right to publish under a label, until another process takes it over. Dropping the lease stops the rewrites but does not
+/// release it, so that it behaves as after a crash; see [`Lease::release`].
 #[derive(Debug)]
 pub struct Lease {
     held: Arc<Held>,
@@ -70,21 +72,21 @@ struct Held {
     path: StorePath,
     holder: String,
     token: u64,
-    /// The token of whoever took over.
+    /// Token of the process that took over; `None` while the lease is held.
     lost: watch::Sender<Option<u64>>,
 }
 
 impl Repository {
-    /// Waits until nobody else holds the lease of `label`, and takes it. `holder` identifies the process over its
-    /// restarts: where the lease names the same one, it is taken at once. The caller sees to it that no two processes
-    /// that run have the same.
+    /// Waits until no other process holds the lease of `label`, and takes it. `holder` identifies the process across
+    /// restarts: a lease of the same holder is taken at once. No two running processes may have the same `holder`; the
+    /// caller ensures this.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where the store has no conditional writes, or ignores their conditions; [`Error::Name`],
-    /// [`Error::Schema`]; [`Error::Store`] and [`Error::Io`], after which it may be called again.
+    /// [`Error::Unsupported`] if the store has no conditional writes or ignores their conditions; [`Error::Name`],
+    /// [`Error::Schema`]; [`Error::Store`] and [`Error::Io`], after which the call may be repeated.
     pub async fn lease(&self, label: &str, holder: &str, times: LeaseTimes) -> Result<Lease, Error> {
         let path = self.lease_path(label)?;
-        // What was seen last, and since when.
+        // Token and beat of the last look, and the time since when they have not changed.
         let mut still: Option<(u64, u64, Instant)> = None;
         loop {
             let seen = self.look(&path).await?;
@@ -114,8 +116,8 @@ impl Repository {
         }
     }
 
-    /// Takes the lease of `label` from whoever holds it, for a process that replaces a publisher on purpose. The other one's next
-    /// write is refused, and it learns of it within a beat.
+    /// Takes the lease of `label` from its present holder, for a process that replaces a publisher on purpose. The store refuses
+    /// the next write of the former holder, which notices the loss within a beat.
     ///
     /// # Errors
     /// As [`Repository::lease`].
@@ -128,13 +130,13 @@ impl Repository {
             if let Some(lease) = taken.await? {
                 return Ok(lease);
             }
-            // Its holder has beaten in between.
+            // The holder rewrote the lease in between.
         }
-        let reason = format!("the lease of `{label}` is rewritten by others all the time");
+        let reason = format!("other processes rewrite the lease of `{label}` all the time");
         Err(std::io::Error::new(std::io::ErrorKind::WouldBlock, reason).into())
     }
 
-    /// Takes the lease if it is still as it was seen.
+    /// Takes the lease if it has not changed since `seen` was read; `None` if it has.
     async fn try_lease(
         &self,
         label: &str,
@@ -143,7 +145,7 @@ impl Repository {
         seen: Option<&Seen>,
         times: LeaseTimes,
     ) -> Result<Option<Lease>, Error> {
-        // The label's token counts as well: somebody may have removed the lease's file.
+        // The label holds a token as well: the lease file may have been removed by hand.
         let token = record
             .map_or(0, |record| record.token)
             .max(self.label_token(label).await?)
@@ -161,16 +163,16 @@ impl Repository {
         if !self.swap(&held.path, seen, text.clone()).await? {
             return Ok(None);
         }
-        // A store that ignores conditions would let two learners publish in turns. Neither of these may happen now.
+        // A store that ignores conditions would let two learners publish in turns. Both of these writes must be refused.
         for stale in [None, seen] {
             if self.swap(&held.path, stale, text.clone()).await? {
                 return Err(Error::Unsupported(
-                    "it accepts conditional writes but ignores their condition (If-None-Match, If-Match)"
+                    "the store accepts conditional writes but ignores their condition (If-None-Match, If-Match)"
                         .into(),
                 ));
             }
         }
-        // From here on no write of an earlier holder moves the label.
+        // After this write no earlier holder can move the label.
         self.move_label(label, None, Some(token)).await?;
         tracing::info!(label, token, "took the lease: this process publishes now");
         let keeper = tokio::spawn(keep(held.clone(), times.beat));
@@ -188,7 +190,7 @@ impl Repository {
 }
 
 impl Lease {
-    /// The fencing token: higher than that of every holder before.
+    /// Returns the fencing token, which is higher than that of every earlier holder.
     pub fn token(&self) -> u64 {
         self.held.token
     }
@@ -214,15 +216,15 @@ impl Lease {
         self.held.repository.prune_line(&self.held.label, keep).await
     }
 
-    /// Where it is held.
+    /// Returns the repository that the lease belongs to.
     pub fn repository(&self) -> &Repository {
         &self.held.repository
     }
 
-    /// As [`Repository::publish`], by the right of this lease.
+    /// Publishes a checkpoint under this lease; see [`Repository::publish`].
     ///
     /// # Errors
-    /// As there, and [`Error::Fenced`] where the lease was lost.
+    /// Those of [`Repository::publish`], and [`Error::Fenced`] if the lease was lost.
     pub async fn publish(&self, draft: Draft, files: Vec<(&str, Bytes)>) -> Result<Version, Error> {
         self.held.check().await?;
         self.held.repository.publish_for(draft, files, Some(self)).await
@@ -231,7 +233,7 @@ impl Lease {
     /// Points the lease's label at a published version.
     ///
     /// # Errors
-    /// As [`Repository::set_label`], and [`Error::Fenced`] where the lease was lost.
+    /// Those of [`Repository::set_label`], and [`Error::Fenced`] if the lease was lost.
     pub async fn set_label(&self, version: &Version) -> Result<(), Error> {
         let held = &self.held;
         let moved = held
@@ -244,35 +246,35 @@ impl Lease {
         moved
     }
 
-    /// Asks the store whether the lease is still held.
+    /// Reads the lease from the store and verifies that it is still held.
     ///
     /// # Errors
-    /// [`Error::Fenced`] where it is not, [`Error::Store`] where nobody knows.
+    /// [`Error::Fenced`] if the lease was lost, [`Error::Store`] if the store does not answer.
     pub async fn check(&self) -> Result<(), Error> {
         self.held.check().await
     }
 
-    /// Ends when the lease was lost, saying to whom. It is noticed within a beat while the store answers.
+    /// Waits until the lease is lost and returns [`Error::Fenced`]. The loss is noticed within a beat while the store answers.
     pub async fn lost(&self) -> Error {
         let mut lost = self.lost.clone();
-        // The sender lives as long as this lease.
+        // The sender lives as long as this lease, so that waiting cannot fail.
         let found = lost.wait_for(Option::is_some).await.ok().and_then(|found| *found);
         self.held.fenced(found.unwrap_or_default())
     }
 
-    /// What [`Lease::lost`] would say, if it was noticed already.
+    /// Returns [`Error::Fenced`] if the loss of the lease has been noticed.
     pub fn is_lost(&self) -> Option<Error> {
         self.lost.borrow().map(|found| self.held.fenced(found))
     }
 
-    /// Gives the lease back, so that the next holder need not wait. Nothing is published by it afterwards.
+    /// Releases the lease, so that the next holder does not have to wait. Nothing may be published under it afterwards.
     ///
     /// # Errors
-    /// [`Error::Store`]; the lease expires then.
+    /// [`Error::Store`]; the lease then ends by expiring.
     pub async fn release(&self) -> Result<(), Error> {
         self.keeper.abort();
         let held = &self.held;
-        // A beat may be on its way.
+        // A rewrite may be in progress.
         while let Ok((seen, record)) = held.read().await {
             let text = held.record(record.beat + 1, true)?;
             if held.repository.swap(&held.path, Some(&seen), text).await? {
@@ -318,7 +320,7 @@ impl Held {
         self.read().await.map(drop)
     }
 
-    /// The lease as it lies there, if it is still ours.
+    /// Reads the lease from the store and verifies that this process holds it.
     async fn read(&self) -> Result<(Seen, Record), Error> {
         if let Some(found) = *self.lost.borrow() {
             return Err(self.fenced(found));
@@ -331,7 +333,7 @@ impl Held {
                 }
                 record.token
             }
-            // Removed by hand. Whoever takes it next goes by the label's token.
+            // The file was removed by hand. The next holder counts on from the label's token.
             None => 0,
         };
         self.lost.send_replace(Some(found));
@@ -341,13 +343,13 @@ impl Held {
     async fn beat(&self) -> Result<(), Error> {
         let (seen, record) = self.read().await?;
         let text = self.record(record.beat + 1, false)?;
-        // Where somebody was faster, the next look says who.
+        // If another process was faster, the next read names it.
         self.repository.swap(&self.path, Some(&seen), text).await?;
         Ok(())
     }
 }
 
-/// Rewrites the lease until it is lost.
+/// Rewrites the lease at every beat until it is lost.
 async fn keep(held: Arc<Held>, beat: Duration) {
     let mut failures = 0_u32;
     loop {

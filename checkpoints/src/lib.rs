@@ -1,16 +1,37 @@
-//! The model repository: checkpoints are published, watched, fetched and verified here.
+//! The model repository: publishes, watches, fetches and verifies checkpoints in an object store.
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
-//! | [`version`] | names: [`Version`]s and labels |
-//! | [`manifest`] | what is known about a checkpoint: [`Manifest`], [`Draft`] |
-//! | [`repository`] | [`Repository`]: label, resolve, fetch, list |
-//! | [`mod@publish`] | files first, manifest last |
-//! | [`watch`] | following a label |
-//! | [`lease`] | one publisher at a time: [`Lease`], its token |
-//! | [`prune`] | removing what is no longer needed |
-//! | `swap` | replacing an object only while it is what was read |
-//! | [`error`] | what can go wrong |
+//! | [`version`] | [`Version`]: names of checkpoints |
+//! | [`manifest`] | [`Manifest`], [`Draft`]: descriptions of checkpoints |
+//! | [`repository`] | [`Repository`]: labels, resolving, fetching, listing |
+//! | [`mod@publish`] | publishing: files first, manifest last |
+//! | [`watch`] | watching a label |
+//! | [`lease`] | [`Lease`]: one publisher at a time, with fencing tokens |
+//! | [`prune`] | removing old checkpoints and leftovers |
+//! | `swap` | compare-and-swap of small objects |
+//! | [`error`] | [`Error`] |
+//!
+//! ```
+//! use checkpoints::{Draft, LATEST, MODEL, Repository};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let folder = tempfile::tempdir()?;
+//! let repository = Repository::open(&folder.path().to_string_lossy())?;
+//!
+//! // The learner publishes a checkpoint and moves the label.
+//! let draft = Draft { game: "chess".into(), step: 1500, ..Draft::default() };
+//! let version = repository.publish(draft, vec![(MODEL, "network".into())]).await?;
+//! repository.set_label(LATEST, &version).await?;
+//!
+//! // The inference server resolves the label and fetches the verified model file.
+//! let manifest = repository.resolve(LATEST).await?;
+//! assert_eq!((manifest.step, &manifest.version), (1500, &version));
+//! assert_eq!(repository.fetch(&manifest, MODEL).await?, "network");
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! # Layout of a store
 //! ```text
@@ -18,12 +39,13 @@
 //! versions/000000001500-9f3c0a1b/weights.safetensors   the network for the learner
 //! versions/000000001500-9f3c0a1b/optimizer.safetensors its optimiser's state
 //! versions/000000001500-9f3c0a1b/manifest.json         written last: makes the version visible
-//! labels/latest.json                                   which version a label points at, and the highest publisher's token
-//! leases/latest.json                                   who may publish and move the label
+//! labels/latest.json                                   the version that the label points at, and the highest fencing token
+//! leases/latest.json                                   the process that may publish and move the label
 //! lock                                                 in a folder only: processes take turns with labels and leases
 //! ```
-//! A version is visible once its manifest is, and the manifest is put if absent after all files are there, so a reader
-//! never sees half a checkpoint. A visible version never changes. A label moves by one atomic, conditional overwrite after that.
+//! A version is visible once its manifest exists. The manifest is written after all files, by a put that fails if one exists
+//! already, so that a reader never sees half a checkpoint. A visible version never changes. Labels move after that, by one atomic
+//! conditional overwrite.
 //!
 //! # Lines
 //! Several learners may share a store, each under a label of its own: the label's lease makes it the only publisher of that *line*.
@@ -47,15 +69,15 @@ pub use prune::Pruned;
 pub use repository::Repository;
 pub use version::Version;
 
-/// The file every checkpoint has: the network as ONNX. Its digest is part of the version's name.
+/// Name of the file that every checkpoint has: the network as ONNX. The version's name contains a part of its SHA-256.
 pub const MODEL: &str = "model.onnx";
-/// The learner's file of weights and running statistics.
+/// Name of the learner's file of weights and running statistics.
 pub const WEIGHTS: &str = "weights.safetensors";
-/// The learner's file of optimiser state.
+/// Name of the learner's file of optimiser state.
 pub const OPTIMIZER: &str = "optimizer.safetensors";
-/// The label of the newest checkpoint.
+/// Label of the newest checkpoint.
 pub const LATEST: &str = "latest";
-/// The label of the strongest checkpoint that was rated.
+/// Label of the strongest rated checkpoint.
 pub const BEST: &str = "best";
-/// The label of the checkpoint that plays against the best one now, which keeps it from being pruned.
+/// Label of the checkpoint that plays against the best one now; the label protects it from pruning.
 pub const CANDIDATE: &str = "candidate";

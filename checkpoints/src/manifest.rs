@@ -1,4 +1,4 @@
-//! What is known about a checkpoint without reading its files.
+//! [`Manifest`]: the description of a checkpoint, readable without its files.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ pub const SCHEMA: u64 = 1;
 /// `manifest.json`: a published checkpoint. It exists only once all of its files do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// [`SCHEMA`].
+    /// Schema number of this file: [`SCHEMA`].
     pub schema: u64,
     /// The checkpoint's name.
     pub version: Version,
     /// The game's name.
     pub game: String,
-    /// What a row means: a `games::RowLayout`.
+    /// Row layout of the model's input: a `games::RowLayout`.
     pub layout: serde_json::Value,
     /// Size of the policy.
     pub actions: u32,
@@ -41,9 +41,9 @@ pub struct Manifest {
     /// The publisher's fencing token ([`crate::Lease`]): those of a later publisher are higher. 0: published without a lease.
     #[serde(default)]
     pub token: u64,
-    /// When it was published, in milliseconds since the Unix epoch.
+    /// Time of publication, in milliseconds since the Unix epoch.
     pub created_at_ms: u64,
-    /// What the learner needs to continue exactly, besides the files.
+    /// State of the learner besides the files, for an exact resumption.
     pub learner_state: serde_json::Value,
 }
 
@@ -58,18 +58,18 @@ fn is_latest(line: &str) -> bool {
 /// A file of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
-    /// Lower-case hexadecimal.
+    /// SHA-256 in lower-case hexadecimal.
     pub sha256: String,
-    /// Length.
+    /// Length in bytes.
     pub bytes: u64,
 }
 
-/// A checkpoint before it has a name. The fields are those of [`Manifest`].
+/// Description of a checkpoint before it has a name. The fields have the meaning that they have in [`Manifest`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Draft {
     /// The game's name.
     pub game: String,
-    /// What a row means: a `games::RowLayout`.
+    /// Row layout of the model's input: a `games::RowLayout`.
     pub layout: serde_json::Value,
     /// Size of the policy.
     pub actions: u32,
@@ -83,17 +83,17 @@ pub struct Draft {
     pub games_seen: u64,
     /// The checkpoint that training continued from.
     pub parent: Option<Version>,
-    /// What the learner needs to continue exactly, besides the files.
+    /// State of the learner besides the files, for an exact resumption.
     pub learner_state: serde_json::Value,
 }
 
-/// `labels/<label>.json`.
+/// Contents of `labels/<label>.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Label {
     pub schema: u64,
-    /// `None`: the label points nowhere yet, but has a token.
+    /// Version that the label points at; `None` for a label that has a token only.
     pub version: Option<Version>,
-    /// The highest fencing token that moved it, or that may.
+    /// Highest fencing token that may move the label.
     #[serde(default)]
     pub token: u64,
     pub moved_at_ms: u64,
@@ -104,7 +104,7 @@ struct SchemaOnly {
     schema: u64,
 }
 
-/// Parses a manifest or a label, the schema first: an unknown one must not read as damage.
+/// Parses a manifest, a label or a lease. The schema is read first, so that a newer file is not taken for a damaged one.
 pub(crate) fn parse<T: DeserializeOwned>(name: &str, bytes: &[u8]) -> Result<T, Error> {
     let damaged = |error: serde_json::Error| Error::Damaged {
         name: name.to_owned(),
@@ -136,7 +136,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn manifests_come_back(step in 0u64..1_000_000_000_000, games in any::<u64>(), game in "[a-z-]{0,12}", digest in "[0-9a-f]{64}") {
+        fn a_manifest_survives_json(step in 0u64..1_000_000_000_000, games in any::<u64>(), game in "[a-z-]{0,12}", digest in "[0-9a-f]{64}") {
             let version = Version::new(step, &digest).unwrap();
             let manifest = Manifest {
                 schema: SCHEMA,
@@ -160,13 +160,13 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+        fn parsing_any_bytes_does_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
             prop_assert!(parse::<Manifest>("m", &bytes).is_err());
         }
     }
 
     #[test]
-    fn an_unknown_schema_is_no_damage() {
+    fn an_unknown_schema_is_not_reported_as_damage() {
         let error = parse::<Manifest>("m", br#"{"schema": 7, "something": "else"}"#).unwrap_err();
         assert!(matches!(error, Error::Schema { found: 7, .. }), "{error}");
         let error = parse::<Manifest>("m", br#"{"schema": 1}"#).unwrap_err();

@@ -1,4 +1,4 @@
-//! Removing what is no longer needed: old checkpoints, and what interrupted publishes left.
+//! Pruning: removes old checkpoints, and files that interrupted publishes left.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,9 +17,9 @@ use crate::{
     repository::{MANIFEST, VERSIONS, age, age_order},
 };
 
-/// Files without a manifest that are older than this belong to nobody.
+/// Age from which files without a manifest count as left by an interrupted publish.
 const LEFTOVER_AGE: Duration = Duration::from_secs(3600);
-/// How long leftovers are not looked for after the last look, which goes over every object of the store.
+/// Shortest interval between two searches for leftovers. A search lists every object of the store.
 const LEFTOVER_PAUSE: Duration = LEFTOVER_AGE;
 
 /// A checkpoint's line, and its place in the line's order of training: token, step, time of publishing.
@@ -29,12 +29,12 @@ struct Place {
     order: (u64, u64, u64),
 }
 
-/// What this process has read of a store already: a manifest never changes, so pruning reads each of them once.
+/// Manifests of a store that this process has read. A manifest never changes, so pruning reads each of them once.
 #[derive(Default)]
 pub(crate) struct Memory {
-    /// Of checkpoints that were there at the last look.
+    /// Places of the checkpoints that the last call found.
     places: Mutex<BTreeMap<Version, Place>>,
-    /// When leftovers were looked for.
+    /// Time of the last search for leftovers.
     looked: Mutex<Option<Instant>>,
 }
 
@@ -46,10 +46,10 @@ fn place(manifest: &Manifest) -> Place {
     }
 }
 
-/// What [`Repository::prune`] removed.
+/// Result of [`Repository::prune`]: the versions it removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
-    /// Checkpoints.
+    /// Old checkpoints.
     pub checkpoints: Vec<Version>,
     /// Folders of interrupted publishes.
     pub leftovers: Vec<Version>,
@@ -61,7 +61,7 @@ impl Repository {
     ///
     /// A checkpoint with a label stays, and so does the newest one, from which training resumes. One that cannot be
     /// read (damaged, or of another schema) is not touched. A checkpoint vanishes manifest first, so that a reader
-    /// sees it whole or not at all; who is reading its files at this moment gets [`Error::NotFound`].
+    /// sees it whole or not at all; a reader of its files at this moment gets [`Error::NotFound`].
     ///
     /// What was read is remembered, and leftovers are looked for by the first call and then once an hour, so that a call after each
     /// publish costs the same however many checkpoints there are (but for listing their names, where some are to go).
@@ -102,7 +102,7 @@ impl Repository {
         Ok(pruned)
     }
 
-    /// `leftover_age`: how old a leftover must be; `None`: none are looked for.
+    /// Prunes with another age of leftovers than [`LEFTOVER_AGE`]; `None`: does not search for leftovers.
     pub(crate) async fn prune_older(
         &self,
         line: &str,
@@ -116,7 +116,7 @@ impl Repository {
                 continue;
             }
             self.memory.places.lock().remove(&version);
-            // Somebody may have removed it and published it again, or it may be damaged by now.
+            // Another process may have removed it and published it again, or it may be damaged by now.
             match self.find_manifest(&version).await {
                 Ok(now) if now.as_ref().is_none_or(|now| place(now) == remembered) => {}
                 Err(error) if error.is_transient() => return Err(error),
@@ -159,7 +159,7 @@ impl Repository {
                 }
                 Ok(None) => {}
                 Err(error) if error.is_transient() => return Err(error),
-                Err(error) => tracing::warn!(%version, %error, "left out a checkpoint that cannot be read"),
+                Err(error) => tracing::warn!(%version, %error, "skipping a checkpoint that cannot be read"),
             }
         }
         let mut newest: Vec<(Version, Place)> = {
@@ -174,9 +174,9 @@ impl Repository {
         Ok(newest.split_off(keep.min(newest.len())))
     }
 
-    /// Names with a folder in which no manifest lies, by one listing of the whole store.
+    /// Returns the versions whose folder has no manifest, by one listing of the whole store.
     async fn without_manifest(&self) -> Result<BTreeSet<Version>, Error> {
-        // The folders first: a checkpoint that is published meanwhile has its manifest when the objects are listed.
+        // Folders are listed before objects: a checkpoint published in between has its manifest when the objects are listed.
         let mut without: BTreeSet<Version> = self.version_folders().await?.into_iter().collect();
         let versions = self.below(VERSIONS);
         let mut objects = self.store.list(Some(&versions));
@@ -209,7 +209,7 @@ impl Repository {
         if let Some(youngest) = objects.iter().map(age).min() {
             return Ok(youngest >= leftover_age);
         }
-        // A folder without a single object: a file store's, its first file was being written.
+        // A folder of a file store without any object: its first file was being written.
         let Some(folder) = self.local_folder(version) else {
             return Ok(false);
         };
@@ -252,7 +252,7 @@ async fn blocking<T: Send + 'static>(
     Ok(done?)
 }
 
-/// Removes what a killed process left of puts into a file store: `name#1` beside `name`, which listings do not show.
+/// Removes partial files that a killed process left in a file store: `name#1` beside `name`, which listings do not show.
 fn remove_staged(folder: &Path, leftover_age: Duration) -> io::Result<()> {
     let is_staged = |name: &str| {
         name.rsplit_once('#')
@@ -293,7 +293,7 @@ mod tests {
     use crate::{Draft, MODEL};
 
     #[tokio::test]
-    async fn what_a_killed_publisher_left_goes_and_what_is_young_stays() {
+    async fn pruning_removes_old_leftovers_and_keeps_young_ones() {
         let home = tempfile::tempdir().unwrap();
         let repository = Repository::open(home.path().to_str().unwrap()).unwrap();
         let draft = Draft::default();

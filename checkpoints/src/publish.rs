@@ -1,4 +1,4 @@
-//! Publishing: the files first, the manifest last, and no two publishers' files mixed.
+//! Publishing: writes the files first and the manifest last, and never mixes the files of two publishers.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -16,10 +16,10 @@ use crate::{
     version::check_name,
 };
 
-/// Files without a manifest belong to a live publisher for this long after they were written.
+/// Time after its last write during which a publisher without a manifest counts as alive.
 pub(crate) const PUBLISH_GRACE: Duration = Duration::from_secs(120);
 
-/// A file that lies in the store, as it was when it was last looked at.
+/// A file in the store, as it was when it was last read.
 struct Written {
     path: StorePath,
     bytes: u64,
@@ -27,14 +27,14 @@ struct Written {
 }
 
 impl Repository {
-    /// Publishes a checkpoint of these files, among them [`MODEL`]: the files first, the manifest last. No label moves.
+    /// Publishes a checkpoint: writes `files`, among them [`MODEL`], and then the manifest. No label moves.
     ///
-    /// Publishing the same contents again (after a crash, say) succeeds and changes nothing. An interrupted publish leaves
-    /// nothing that a reader sees.
+    /// Publishing the same contents again (for example after a crash) succeeds and changes nothing. An interrupted publish
+    /// leaves nothing that a reader sees.
     ///
     /// # Errors
-    /// [`Error::Draft`] or [`Error::Name`] for what is no checkpoint; [`Error::Published`] and [`Error::Busy`] where the
-    /// version's name is taken; [`Error::Store`].
+    /// [`Error::Draft`] or [`Error::Name`] if the files do not make a checkpoint; [`Error::Published`] or [`Error::Busy`] if
+    /// the version's name is taken; [`Error::Store`].
     pub async fn publish(&self, draft: Draft, files: Vec<(&str, Bytes)>) -> Result<Version, Error> {
         self.publish_for(draft, files, None).await
     }
@@ -57,7 +57,7 @@ impl Repository {
         for (name, bytes) in files {
             written.push(self.put_file(&version, name, bytes).await?);
         }
-        // Nobody may have replaced or removed a file meanwhile.
+        // Another process may have replaced or removed a file in the meantime.
         for file in &written {
             let meta = self.store.head(&file.path).await?;
             if meta.size != file.bytes || (file.e_tag.is_some() && meta.e_tag != file.e_tag) {
@@ -100,7 +100,7 @@ impl Repository {
         }
     }
 
-    /// Puts one file of a version that is not visible yet, or finds it there with the same contents.
+    /// Writes one file of a version that is not visible yet, or finds it there with the same contents.
     async fn put_file(&self, version: &Version, name: &str, bytes: Bytes) -> Result<Written, Error> {
         let path = self.file_path(version, name);
         let length = bytes.len() as u64;
@@ -126,35 +126,39 @@ impl Repository {
         })
     }
 
-    /// Writes a file where there is none.
+    /// Writes a file if it does not exist.
     async fn create(&self, path: &StorePath, bytes: &Bytes) -> Result<PutResult, StoreError> {
         if !self.is_large(bytes) {
             let mode = PutMode::Create.into();
             return self.store.put_opts(path, bytes.clone().into(), mode).await;
         }
-        // Uploads in parts take no condition. Who is faster after this look is noticed before the manifest is written.
+        // Uploads in parts take no condition. A write by another process after this check is noticed before the manifest is
+        // written.
         match self.store.head(path).await {
             Err(StoreError::NotFound { .. }) => self.write(path, bytes.clone()).await,
             Ok(_) => Err(StoreError::AlreadyExists {
                 path: path.to_string(),
-                source: "it is there already".into(),
+                source: "the file exists already".into(),
             }),
             Err(error) => Err(error),
         }
     }
 
-    /// Writes a file, whatever was there.
+    /// Writes a file and replaces an existing one.
     async fn write(&self, path: &StorePath, bytes: Bytes) -> Result<PutResult, StoreError> {
         let in_parts = self.is_large(&bytes);
         objects::write(self.store.as_ref(), path, bytes, in_parts).await
     }
 
-    /// Folders write any file at once; a request over a network should not be too long to repeat.
+    /// True if a file travels in parts: over a network, a request must be short enough to repeat.
     fn is_large(&self, bytes: &Bytes) -> bool {
         self.folder.is_none() && bytes.len() >= MULTIPART_BYTES
     }
 
-    /// Whether a file with other contents is the leftover of a dead publisher.
+    /// Checks that an existing file with other contents was left by a dead publisher.
+    ///
+    /// # Errors
+    /// [`Error::Published`] if the version is visible, [`Error::Busy`] if its publisher may be alive.
     async fn may_replace(&self, version: &Version, name: &str, meta: &ObjectMeta) -> Result<(), Error> {
         if self.find_manifest(version).await?.is_some() {
             return Err(Error::Published {
@@ -165,7 +169,7 @@ impl Repository {
         if age(meta) < PUBLISH_GRACE {
             return Err(busy(version, name));
         }
-        tracing::warn!(%version, file = name, "replacing what an interrupted publish left");
+        tracing::warn!(%version, file = name, "replacing a file that an interrupted publish left");
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! [`Repository`]: label, resolve, fetch, list.
+//! [`Repository`]: labels, resolving, fetching, listing.
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
@@ -21,10 +21,10 @@ pub(crate) const VERSIONS: &str = "versions";
 const LABELS: &str = "labels";
 /// Largest manifest or label that is read.
 const MAX_TEXT_BYTES: u64 = 1 << 20;
-/// So often somebody else may be faster before moving a label is given up.
+/// Attempts to move a label against other writers before the call fails.
 const MAX_SWAPS: u32 = 32;
 
-/// A store of checkpoints. Cloning shares the connection, and what pruning remembers.
+/// A store of checkpoints. Clones share the connection and the manifests that pruning has read.
 #[derive(Clone)]
 pub struct Repository {
     pub(crate) store: Arc<dyn ObjectStore>,
@@ -34,22 +34,22 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Opens a store: a folder's path (made if it is not there), `file:///…`, `memory://`, or `s3://bucket/prefix`.
+    /// Opens a store: a folder's path (created if missing), `file:///…`, `memory:///` or `s3://bucket/prefix` (feature `s3`).
     ///
-    /// For the last, credentials come from the environment as the AWS SDKs read it (AWS_ACCESS_KEY_ID, …), and so do AWS_REGION,
-    /// AWS_ENDPOINT and AWS_ALLOW_HTTP, which may also stand in the URL: `s3://bucket/prefix?endpoint=http://host:9000&allow_http=true`.
-    /// The store is not asked anything yet.
+    /// For `s3://`, credentials come from the environment variables that the AWS SDKs read (AWS_ACCESS_KEY_ID, …). AWS_REGION,
+    /// AWS_ENDPOINT and AWS_ALLOW_HTTP may also stand in the URL: `s3://bucket/prefix?endpoint=http://host:9000&allow_http=true`.
+    /// No request is sent to the store yet.
     ///
     /// # Errors
-    /// [`Error::Location`] saying what is wrong with the address.
+    /// [`Error::Location`] with the reason.
     pub fn open(store: &str) -> Result<Self, Error> {
         Self::open_with(store, std::env::vars())
     }
 
-    /// As [`Repository::open`], with these variables in place of the environment's.
+    /// Opens a store as [`Repository::open`] does, with `variables` in place of the environment.
     ///
     /// # Errors
-    /// As there.
+    /// [`Error::Location`] with the reason.
     pub fn open_with(
         store: &str,
         variables: impl IntoIterator<Item = (String, String)>,
@@ -63,7 +63,7 @@ impl Repository {
         })
     }
 
-    /// A repository below `prefix` of an object store that the caller has opened.
+    /// Makes a repository below `prefix` of an object store that the caller has opened.
     pub fn with_store(store: Arc<dyn ObjectStore>, prefix: StorePath) -> Self {
         Self {
             store,
@@ -73,19 +73,19 @@ impl Repository {
         }
     }
 
-    /// Points a label at a published version, whoever holds its lease; readers see the old one or the new one.
+    /// Points a label at a published version, regardless of the label's lease. A reader sees the old version or the new one.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is no such version, [`Error::Name`], [`Error::Schema`], [`Error::Unsupported`], [`Error::Store`].
+    /// [`Error::NotFound`] if there is no such version, [`Error::Name`], [`Error::Schema`], [`Error::Unsupported`], [`Error::Store`].
     pub async fn set_label(&self, label: &str, version: &Version) -> Result<(), Error> {
         self.move_label(label, Some(version), None).await
     }
 
-    /// Points a label at a published version if it still points at `from` (`None`: nowhere), whoever holds its lease. Says whether
-    /// it points at `to` now; asking for the same again after an answer was lost says so too.
+    /// Points a label at a published version if it still points at `from` (`None`: nowhere), regardless of the label's lease.
+    /// Returns true if the label points at `to` afterwards. Repeating the call after a lost reply gives the same result.
     ///
     /// # Errors
-    /// As [`Repository::set_label`].
+    /// Those of [`Repository::set_label`].
     pub async fn swap_label(&self, label: &str, from: Option<&Version>, to: &Version) -> Result<bool, Error> {
         self.try_move(label, Some(from), Some(to), None).await
     }
@@ -93,7 +93,7 @@ impl Repository {
     /// Points a label at a version (`None`: where it points already) and puts a token on it (`None`: the one it has).
     ///
     /// # Errors
-    /// As [`Repository::set_label`], and [`Error::Fenced`] where the label has a higher token.
+    /// Those of [`Repository::set_label`], and [`Error::Fenced`] if the label has a higher token.
     pub(crate) async fn move_label(
         &self,
         label: &str,
@@ -103,8 +103,8 @@ impl Repository {
         self.try_move(label, None, version, token).await.map(drop)
     }
 
-    /// As [`Repository::move_label`]; where `from` is given the label is left alone, and `false` given back, if it points neither
-    /// there nor at `version`.
+    /// Moves a label as [`Repository::move_label`] does. If `from` is given and the label points neither there nor at `version`,
+    /// leaves the label unchanged and returns false.
     async fn try_move(
         &self,
         label: &str,
@@ -125,7 +125,7 @@ impl Repository {
                 None => None,
                 Some(Ok(present)) => Some(present),
                 Some(Err(error @ Error::Damaged { .. })) if version.is_some() => {
-                    tracing::warn!(%error, "writing the label anew");
+                    tracing::warn!(%error, "overwriting a damaged label");
                     None
                 }
                 Some(Err(error)) => return Err(error),
@@ -148,7 +148,7 @@ impl Repository {
                 token: token.unwrap_or(found),
                 moved_at_ms: now_ms(),
             };
-            // Also where an answer was lost on its way, and the write was not.
+            // Also the case of an earlier write that succeeded while its reply was lost.
             if is_there && moved.version == at && moved.token == found {
                 return Ok(true);
             }
@@ -157,30 +157,30 @@ impl Repository {
                 return Ok(true);
             }
         }
-        let reason = format!("the label `{label}` is moved by others all the time");
+        let reason = format!("other processes move the label `{label}` all the time");
         Err(std::io::Error::new(std::io::ErrorKind::WouldBlock, reason).into())
     }
 
-    /// The highest token that may move a label; 0 where nobody ever held its lease.
+    /// Returns the highest token that may move a label; 0 if its lease was never taken.
     pub(crate) async fn label_token(&self, label: &str) -> Result<u64, Error> {
         let found: Option<Label> = self.read(&self.label_path(label)?, label).await?;
         Ok(found.map_or(0, |label| label.token))
     }
 
-    /// The version that a label points at; `None` where there is no such label.
+    /// Returns the version that a label points at; `None` if there is no such label.
     ///
     /// # Errors
-    /// [`Error::Schema`] or [`Error::Damaged`] for a label that cannot be read, [`Error::Name`], [`Error::Store`].
+    /// [`Error::Schema`] or [`Error::Damaged`] if the label cannot be read, [`Error::Name`], [`Error::Store`].
     pub async fn label(&self, label: &str) -> Result<Option<Version>, Error> {
         let path = self.label_path(label)?;
         let label: Option<Label> = self.read(&path, label).await?;
         Ok(label.and_then(|label| label.version))
     }
 
-    /// Every label and the version it points at.
+    /// Returns every label and the version that it points at.
     ///
     /// # Errors
-    /// As [`Repository::label`]; one damaged label fails the whole, so that nothing labelled can look unlabelled.
+    /// Those of [`Repository::label`]. One damaged label fails the whole call, so that a labelled version never looks unlabelled.
     pub async fn labels(&self) -> Result<BTreeMap<String, Version>, Error> {
         let listed = self.store.list_with_delimiter(Some(&self.below(LABELS))).await?;
         let mut labels = BTreeMap::new();
@@ -199,7 +199,7 @@ impl Repository {
         Ok(labels)
     }
 
-    /// The manifest of a version, or of the version that a label points at.
+    /// Returns the manifest of a version, given by name or by a label that points at it.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Schema`], [`Error::Damaged`], [`Error::Name`], [`Error::Store`].
@@ -215,10 +215,10 @@ impl Repository {
         }
     }
 
-    /// The manifest of a version.
+    /// Returns the manifest of a version.
     ///
     /// # Errors
-    /// As [`Repository::resolve`].
+    /// Those of [`Repository::resolve`].
     pub async fn manifest(&self, version: &Version) -> Result<Manifest, Error> {
         self.find_manifest(version).await?.ok_or_else(|| Error::NotFound {
             name: version.to_string(),
@@ -228,8 +228,8 @@ impl Repository {
     /// Reads a file of a checkpoint whole and verifies it against the manifest.
     ///
     /// # Errors
-    /// [`Error::Digest`] or [`Error::Damaged`] for bytes that are not those published; [`Error::NotFound`] where the
-    /// manifest has no such file or it is gone (pruned); [`Error::Store`].
+    /// [`Error::Digest`] or [`Error::Damaged`] if the bytes differ from those published; [`Error::NotFound`] if the manifest has
+    /// no such file or the file was pruned; [`Error::Store`].
     pub async fn fetch(&self, manifest: &Manifest, file: &str) -> Result<Bytes, Error> {
         let name = format!("{}/{file}", manifest.version);
         let Some(entry) = manifest.files.get(file) else {
@@ -241,11 +241,11 @@ impl Repository {
             Err(StoreError::NotFound { .. }) => return Err(Error::NotFound { name }),
             Err(error) => return Err(error.into()),
         };
-        // Before reading: an object of another length need not fit into memory.
+        // Compared before reading: an object of another length may not fit into memory.
         if got.meta.size != entry.bytes {
             return Err(Error::Damaged {
                 name,
-                reason: format!("{} bytes, {} were published", got.meta.size, entry.bytes),
+                reason: format!("found {} bytes, published were {}", got.meta.size, entry.bytes),
             });
         }
         let bytes = got.bytes().await?;
@@ -277,7 +277,7 @@ impl Repository {
             match self.find_manifest(&version).await {
                 Ok(manifest) => manifests.extend(manifest.filter(|manifest| manifest.line == line)),
                 Err(error) if error.is_transient() => return Err(error),
-                Err(error) => tracing::warn!(%version, %error, "left out a checkpoint that cannot be read"),
+                Err(error) => tracing::warn!(%version, %error, "skipping a checkpoint that cannot be read"),
             }
         }
         manifests.sort_by(|left, right| age_order(left).cmp(&age_order(right)));
@@ -287,7 +287,7 @@ impl Repository {
     /// Finds the newest checkpoint of the line [`LATEST`]; see [`Repository::newest_of`].
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`Repository::newest_of`].
     pub async fn newest(&self) -> Result<Option<Manifest>, Error> {
         self.newest_of(LATEST).await
     }
@@ -296,9 +296,10 @@ impl Repository {
     /// (the youngest of several). A checkpoint that a publisher made visible after it had lost its lease does not count.
     ///
     /// # Errors
-    /// As [`Repository::resolve`]: a newest checkpoint that cannot be read is an error, so that nobody silently resumes from an older one.
+    /// Those of [`Repository::resolve`]. A newest checkpoint that cannot be read is an error, so that training never resumes
+    /// silently from an older one.
     pub async fn newest_of(&self, line: &str) -> Result<Option<Manifest>, Error> {
-        // Whoever publishes goes on from where the label was or later, so nothing below it is newer.
+        // A publisher continues from the label's step or a later one, so no checkpoint below that step is newer.
         let labelled = self.label(line).await?.map(|version| version.step());
         let mut newest: Option<Manifest> = None;
         for version in self.version_folders().await?.into_iter().rev() {
@@ -320,7 +321,7 @@ impl Repository {
         Ok(newest)
     }
 
-    /// Names that have a folder, visible or not, ascending.
+    /// Lists the versions that have a folder, visible or not, in ascending order.
     pub(crate) async fn version_folders(&self) -> Result<Vec<Version>, Error> {
         let listed = self
             .store
@@ -335,7 +336,7 @@ impl Repository {
         Ok(versions)
     }
 
-    /// Every object of a version, visible or not.
+    /// Lists every object of a version, visible or not.
     pub(crate) async fn objects(&self, version: &Version) -> Result<Vec<ObjectMeta>, Error> {
         let folder = self.version_path(version);
         Ok(self.store.list(Some(&folder)).try_collect().await?)
@@ -347,7 +348,7 @@ impl Repository {
         match manifest {
             Some(manifest) if manifest.version != *version => Err(Error::Damaged {
                 name: version.to_string(),
-                reason: format!("its manifest is that of {}", manifest.version),
+                reason: format!("the manifest belongs to {}", manifest.version),
             }),
             manifest => Ok(manifest),
         }
@@ -374,7 +375,7 @@ impl Repository {
         Ok(self.below(LABELS).join(format!("{label}.json")))
     }
 
-    /// Reads a small JSON object; `None` where it is not there.
+    /// Reads a small JSON object; `None` if there is none.
     async fn read<T: DeserializeOwned>(&self, path: &StorePath, name: &str) -> Result<Option<T>, Error> {
         match self.look(path).await? {
             Some(seen) => manifest::parse(name, &seen.bytes).map(Some),
@@ -382,12 +383,12 @@ impl Repository {
         }
     }
 
-    /// The bytes of a manifest, a label or a lease.
+    /// Reads the bytes of a manifest, a label or a lease.
     pub(crate) async fn small(&self, got: GetResult, name: &str) -> Result<Bytes, Error> {
         if got.meta.size > MAX_TEXT_BYTES {
             return Err(Error::Damaged {
                 name: name.to_owned(),
-                reason: format!("{} bytes, {MAX_TEXT_BYTES} are possible", got.meta.size),
+                reason: format!("{} bytes, the limit is {MAX_TEXT_BYTES}", got.meta.size),
             });
         }
         Ok(got.bytes().await?)
@@ -400,7 +401,7 @@ impl fmt::Debug for Repository {
     }
 }
 
-/// Checkpoints in the order of training: a later publisher's are newer than any of those before it.
+/// Sort key for the order of training: the checkpoints of a later publisher are newer than those of all earlier publishers.
 pub(crate) fn age_order(manifest: &Manifest) -> (u64, u64, u64, &Version) {
     (
         manifest.token,
@@ -410,13 +411,13 @@ pub(crate) fn age_order(manifest: &Manifest) -> (u64, u64, u64, &Version) {
     )
 }
 
-/// How long ago an object was written (0 where its clock is ahead of ours).
+/// Time since an object was written; 0 if the store's clock is ahead of this machine's.
 pub(crate) fn age(meta: &ObjectMeta) -> Duration {
     let written_at_ms = u64::try_from(meta.last_modified.timestamp_millis()).unwrap_or(0);
     Duration::from_millis(now_ms().saturating_sub(written_at_ms))
 }
 
-/// The digest, computed where it holds nobody up.
+/// Computes the SHA-256 of `bytes` on a blocking thread, and returns both.
 pub(crate) async fn digest(bytes: Bytes) -> Result<(String, Bytes), Error> {
     tokio::task::spawn_blocking(move || (sha256_hex(&bytes), bytes))
         .await

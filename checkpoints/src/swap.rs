@@ -1,7 +1,7 @@
-//! Replacing an object only while it is what was read: what labels and leases rest on.
+//! Compare-and-swap of small objects, which labels and leases need.
 //!
-//! Object stores do it themselves (`If-Match`, `If-None-Match`). A file system has no such operation, so processes that
-//! share a folder take turns by a lock on the file `lock` in it; the kernel frees it when its holder dies.
+//! Object stores offer it as conditional writes (`If-Match`, `If-None-Match`). A file system has no such operation: processes
+//! that share a folder take turns by a lock on the file `lock`, which the kernel releases when its holder dies.
 
 use std::{
     fs::{File, TryLockError},
@@ -19,18 +19,18 @@ use object_store::{
 use crate::{Error, Repository};
 
 const LOCK: &str = "lock";
-/// A holder needs milliseconds; one that was stopped in the middle keeps others out for as long as it is stopped.
+/// Longest wait for the lock. A holder needs milliseconds, unless its process was paused in the middle.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 const LOCK_POLL: Duration = Duration::from_millis(10);
 
-/// A small object as it was read.
+/// A small object at the time when it was read.
 pub(crate) struct Seen {
     pub bytes: Bytes,
     at: UpdateVersion,
 }
 
 impl Repository {
-    /// The object at `path`; `None` where there is none.
+    /// Reads the object at `path`; `None` if there is none.
     pub(crate) async fn look(&self, path: &StorePath) -> Result<Option<Seen>, Error> {
         let got = match self.store.get(path).await {
             Ok(got) => got,
@@ -45,8 +45,8 @@ impl Repository {
         Ok(Some(Seen { bytes, at }))
     }
 
-    /// Writes `text` to `path` if what is there is still `seen` (`None`: nothing), and says whether it did. After an
-    /// error nobody knows; look again.
+    /// Writes `text` to `path` if the object there is still `seen` (`None`: no object). Returns true if it was written. After an
+    /// error the write may or may not have happened; read the object again.
     pub(crate) async fn swap(
         &self,
         path: &StorePath,
@@ -59,7 +59,7 @@ impl Repository {
                 path.clone(),
                 seen.map(|seen| seen.bytes.clone()),
             );
-            // A task of its own: whoever gives up waiting for it must not free the lock in the middle of it.
+            // A task of its own: a caller that stops waiting must not release the lock in the middle of the write.
             let turn = tokio::spawn(swap_in_folder(store, folder, path, seen, text.into()));
             return turn.await.map_err(|error| Error::Io(error.into()))?;
         }
@@ -71,7 +71,7 @@ impl Repository {
             Ok(_) => Ok(true),
             Err(StoreError::AlreadyExists { .. } | StoreError::Precondition { .. }) => Ok(false),
             Err(StoreError::NotImplemented { operation, .. }) => Err(Error::Unsupported(format!(
-                "it takes no conditional writes ({operation})"
+                "the store has no conditional writes ({operation})"
             ))),
             Err(error) => Err(error.into()),
         }
@@ -98,7 +98,7 @@ async fn swap_in_folder(
     Ok(true)
 }
 
-/// Takes the lock; it is freed when the file is dropped.
+/// Takes the lock, which is released when the file is dropped.
 async fn lock(path: PathBuf) -> Result<File, Error> {
     let file = File::options()
         .create(true)
@@ -111,7 +111,7 @@ async fn lock(path: PathBuf) -> Result<File, Error> {
             Ok(()) => return Ok(file),
             Err(TryLockError::Error(error)) => return Err(error.into()),
             Err(TryLockError::WouldBlock) if waited >= LOCK_PATIENCE => {
-                let reason = format!("another process holds {} for too long", path.display());
+                let reason = format!("another process has held {} for too long", path.display());
                 return Err(io::Error::new(io::ErrorKind::WouldBlock, reason).into());
             }
             Err(TryLockError::WouldBlock) => {
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_held_lock_is_waited_for_and_then_named() {
+    async fn waiting_for_a_held_lock_ends_with_an_error_that_names_it() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join(LOCK);
         let held = lock(path.clone()).await.unwrap();

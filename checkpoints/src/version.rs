@@ -1,4 +1,4 @@
-//! Names of checkpoints and labels, checked so that none can lead out of the store.
+//! [`Version`]: names of checkpoints. Names of versions, labels and files cannot lead out of the store.
 
 use std::{fmt, str::FromStr};
 
@@ -10,29 +10,39 @@ use crate::Error;
 const STEP_DIGITS: usize = 12;
 const DIGEST_DIGITS: usize = 8;
 
-/// A checkpoint's name: `{step:012}-{first 8 hex digits of model.onnx's sha-256}`. Names sort by step.
+/// Name of a checkpoint: the training step as 12 digits, a dash and the first 8 hexadecimal digits of the SHA-256 of
+/// `model.onnx`. Names sort by step.
+///
+/// ```
+/// use checkpoints::Version;
+///
+/// let version: Version = "000000001500-9f3c0a1b".parse()?;
+/// assert_eq!(version.step(), 1500);
+/// assert!("../secrets".parse::<Version>().is_err());
+/// # Ok::<(), checkpoints::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Version(String);
 
 impl Version {
-    /// The name of the checkpoint of `step` whose `model.onnx` has this hexadecimal sha-256.
+    /// Makes the name of the checkpoint of `step` whose `model.onnx` has this SHA-256, given in lower-case hexadecimal.
     ///
     /// # Errors
-    /// [`Error::Name`] where the step has more than 12 digits or the digest fewer than 8.
+    /// [`Error::Name`] if the step has more than 12 digits or the digest fewer than 8.
     pub fn new(step: u64, model_sha256: &str) -> Result<Self, Error> {
         let digest: String = model_sha256.chars().take(DIGEST_DIGITS).collect();
         format!("{step:0STEP_DIGITS$}-{digest}").parse()
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The training step in the name.
+    /// Returns the training step in the name.
     pub fn step(&self) -> u64 {
-        // The digits were checked when the name was made.
+        // Parsing has checked the digits.
         self.0
             .bytes()
             .take(STEP_DIGITS)
@@ -57,7 +67,7 @@ impl FromStr for Version {
             Err(Error::Name {
                 kind: "version",
                 name: name.to_owned(),
-                reason: "12 digits of the step, a dash and 8 hexadecimal digits are expected",
+                reason: "a version is 12 digits of the step, a dash and 8 hexadecimal digits",
             })
         }
     }
@@ -83,7 +93,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// Checks the name of a label or a file: 1 to 64 of `a–z 0–9 . _ -`, beginning with a letter.
+/// Checks the name of a label or a file: 1 to 64 characters of `a–z 0–9 . _ -`, the first one a letter.
 ///
 /// # Errors
 /// [`Error::Name`].
@@ -96,21 +106,21 @@ pub(crate) fn check_name(kind: &'static str, name: &str) -> Result<(), Error> {
         })
     };
     if name.is_empty() || name.len() > 64 {
-        return fault("1 to 64 characters are possible");
+        return fault("a name has 1 to 64 characters");
     }
     if !name.starts_with(|first: char| first.is_ascii_lowercase()) {
-        return fault("it must begin with a lower-case letter");
+        return fault("a name begins with a lower-case letter");
     }
     if !name
         .bytes()
         .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'_' | b'-'))
     {
-        return fault("only a-z, 0-9, `.`, `_` and `-` are possible");
+        return fault("a name consists of a-z, 0-9, `.`, `_` and `-`");
     }
     Ok(())
 }
 
-/// The sha-256 of some bytes, in lower-case hexadecimal.
+/// Returns the SHA-256 of `bytes` in lower-case hexadecimal.
 pub fn sha256_hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes)
         .iter()
@@ -134,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_lead_elsewhere_are_refused() {
+    fn names_that_lead_out_of_the_store_are_refused() {
         for name in [
             "",
             "..",
@@ -162,7 +172,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn names_come_back_and_sort_by_step(left in 0u64..1_000_000_000_000, right in 0u64..1_000_000_000_000, digest in "[0-9a-f]{64}") {
+        fn versions_parse_back_and_sort_by_step(left in 0u64..1_000_000_000_000, right in 0u64..1_000_000_000_000, digest in "[0-9a-f]{64}") {
             let name = Version::new(left, &digest).unwrap();
             prop_assert_eq!(name.step(), left);
             prop_assert_eq!(name.as_str().parse::<Version>().unwrap(), name.clone());
@@ -171,7 +181,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_panics(name in ".{0,40}") {
+        fn checking_any_text_does_not_panic(name in ".{0,40}") {
             let _ = name.parse::<Version>();
             let _ = check_name("label", &name);
         }

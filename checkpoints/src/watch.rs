@@ -1,4 +1,4 @@
-//! Following a label: each version it comes to point at, once.
+//! Watching a label: a stream of the versions that it points at.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use futures::stream::{self, BoxStream, StreamExt as _};
 
 use crate::{Error, Manifest, Repository, Version};
 
-/// After failures the store is asked less and less often, down to this.
+/// Longest interval between two attempts after failures.
 const SLOWEST_POLL: Duration = Duration::from_secs(30);
 
 struct Watch {
@@ -14,18 +14,38 @@ struct Watch {
     label: String,
     poll: Duration,
     last: Option<Version>,
-    /// Failures since the last success.
+    /// Number of failures since the last success.
     failures: u32,
 }
 
 impl Repository {
-    /// The versions that `label` comes to point at, beginning with the present one; the stream never ends.
+    /// Streams the versions that `label` points at, beginning with the present one. The stream never ends.
     ///
-    /// Each is yielded once; of several that came while the consumer was busy only the newest. A label that does not exist
-    /// yet is waited for. A label that is moved back yields the old version again. Failures of the store, and versions
-    /// that cannot be read, are logged and tried again, with longer pauses the longer they last.
-    /// Nothing runs while the consumer does not ask, and dropping the stream ends the watch. Waiting for the next one may be
-    /// given up and begun again: no version is lost by it. Who cannot use a version now must keep it to try again.
+    /// The store is read every `poll` (at least 1 ms) while the consumer waits; nothing runs otherwise, and dropping the stream
+    /// ends the watch. Each version is yielded once; of several that came while the consumer was busy, only the newest. The
+    /// stream waits for a label that does not exist yet. A label that is moved back yields the old version again. Failures of
+    /// the store and versions that cannot be read are logged, and tried again after growing pauses of at most 30 s (or `poll`,
+    /// if that is longer). Waiting for the next version may be cancelled: no version is lost. A version that the consumer
+    /// cannot use yet is not yielded again.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use checkpoints::{Draft, LATEST, MODEL, Repository};
+    /// use futures::StreamExt as _;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), checkpoints::Error> {
+    /// let repository = Repository::open("memory:///")?;
+    /// let mut versions = repository.watch(LATEST, Duration::from_millis(10));
+    ///
+    /// let version = repository.publish(Draft::default(), vec![(MODEL, "network".into())]).await?;
+    /// repository.set_label(LATEST, &version).await?;
+    /// let manifest = versions.next().await.expect("the stream never ends");
+    /// assert_eq!(manifest.version, version);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn watch(&self, label: &str, poll: Duration) -> BoxStream<'static, Manifest> {
         let watch = Watch {
             repository: self.clone(),
@@ -62,7 +82,7 @@ impl Watch {
                 }
                 Err(error) => {
                     self.failures = self.failures.saturating_add(1);
-                    // At 1, 2, 4, 8, … failures: an outage of a day must not fill the disk with its own log.
+                    // Logged at 1, 2, 4, 8, … failures, so that an outage of a day does not fill the disk with log lines.
                     if self.failures.is_power_of_two() {
                         tracing::warn!(label = self.label, failures = self.failures, %error, "cannot look for a new checkpoint");
                     }
@@ -72,7 +92,7 @@ impl Watch {
         }
     }
 
-    /// The manifest that the label points at, if that is another than last time.
+    /// Returns the manifest that the label points at, if it is not the one of the last time.
     async fn look(&self) -> Result<Option<Manifest>, Error> {
         match self.repository.label(&self.label).await? {
             Some(version) if self.last.as_ref() != Some(&version) => {

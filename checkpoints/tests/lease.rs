@@ -28,21 +28,21 @@ fn folder() -> (tempfile::TempDir, Repository) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_replaced_holder_publishes_nothing() {
-    scenarios::a_replaced_holder_publishes_nothing(in_memory(), TIMES).await;
+async fn a_replaced_lease_holder_cannot_publish() {
+    scenarios::a_replaced_lease_holder_cannot_publish(in_memory(), TIMES).await;
     let (_home, repository) = folder();
-    scenarios::a_replaced_holder_publishes_nothing(repository, TIMES).await;
+    scenarios::a_replaced_lease_holder_cannot_publish(repository, TIMES).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn rivals_leave_one_line_of_descent_in_memory() {
-    scenarios::rivals_leave_one_line_of_descent(in_memory(), TIMES, 60).await;
+async fn competing_publishers_leave_one_line_of_descent_in_memory() {
+    scenarios::competing_publishers_leave_one_line_of_descent(in_memory(), TIMES, 60).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn rivals_leave_one_line_of_descent_in_a_folder() {
+async fn competing_publishers_leave_one_line_of_descent_in_a_folder() {
     let (_home, repository) = folder();
-    scenarios::rivals_leave_one_line_of_descent(repository, QUICK, 30).await;
+    scenarios::competing_publishers_leave_one_line_of_descent(repository, QUICK, 30).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -70,7 +70,7 @@ async fn a_second_learner_waits_while_the_first_lives_and_takes_over_when_it_is_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_holder_cut_off_from_the_store_keeps_its_lease_until_somebody_takes_it() {
+async fn a_holder_cut_off_from_the_store_keeps_its_lease_until_another_process_takes_it() {
     let store = Faulty::new(InMemory::new());
     let cut_off = Repository::with_store(store.clone(), Path::default());
     let lease = cut_off.lease(LATEST, "one", TIMES).await.unwrap();
@@ -84,7 +84,7 @@ async fn a_holder_cut_off_from_the_store_keeps_its_lease_until_somebody_takes_it
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_stalled_learner_still_makes_visible_is_not_gone_on_from() {
+async fn training_does_not_resume_from_a_checkpoint_published_after_the_lease_was_lost() {
     let store = Faulty::new(InMemory::new());
     let repository = Repository::with_store(store.clone(), Path::default());
     let slow = repository.lease(LATEST, "one", TIMES).await.unwrap();
@@ -128,7 +128,7 @@ async fn what_a_stalled_learner_still_makes_visible_is_not_gone_on_from() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tokens_rise_even_where_the_lease_was_removed() {
+async fn tokens_rise_even_if_the_lease_file_was_removed() {
     let (home, repository) = folder();
     let first = repository.lease(LATEST, "one", TIMES).await.unwrap();
     std::fs::remove_file(home.path().join("store/leases/latest.json")).unwrap();
@@ -138,7 +138,7 @@ async fn tokens_rise_even_where_the_lease_was_removed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stores_that_cannot_keep_two_learners_apart_are_refused() {
+async fn a_lease_is_refused_on_a_store_without_conditional_writes() {
     for ignores in [false, true] {
         let store = Faulty::new(InMemory::new());
         store.ignores_conditions.store(ignores, Ordering::SeqCst);
@@ -151,7 +151,7 @@ async fn stores_that_cannot_keep_two_learners_apart_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_label_without_a_version_is_no_label() {
+async fn a_label_with_a_token_only_resolves_to_nothing() {
     let repository = in_memory();
     let _lease = repository.lease(LATEST, "one", TIMES).await.unwrap();
     assert_eq!(repository.label(LATEST).await.unwrap(), None);
@@ -161,7 +161,7 @@ async fn a_label_without_a_version_is_no_label() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_can_be_seized_from_one_that_is_alive() {
+async fn a_lease_can_be_seized_from_a_live_holder() {
     let repository = in_memory();
     let old = repository.lease(LATEST, "one", TIMES).await.unwrap();
     let first = old.publish(draft(10), files(1)).await.unwrap();

@@ -14,9 +14,9 @@ fn folder() -> (tempfile::TempDir, Repository) {
 }
 
 #[tokio::test]
-async fn a_published_checkpoint_comes_back_whole() {
+async fn a_published_checkpoint_is_fetched_unchanged() {
     let (_home, repository) = folder();
-    scenarios::a_published_checkpoint_comes_back_whole(repository).await;
+    scenarios::a_published_checkpoint_is_fetched_unchanged(repository).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -98,7 +98,7 @@ async fn two_publishers_of_one_version_end_with_one_whole_checkpoint() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rivals_with_different_contents_never_mix() {
+async fn files_of_competing_publishers_never_mix() {
     // Whatever the interleaving, a manifest that becomes visible fits the files beside it.
     for pause_at in 0..4 {
         let store = Faulty::new(InMemory::new());
@@ -130,7 +130,7 @@ async fn rivals_with_different_contents_never_mix() {
 }
 
 #[tokio::test]
-async fn what_is_no_checkpoint_is_refused() {
+async fn files_that_make_no_checkpoint_are_refused() {
     let (_home, repository) = folder();
     let only_weights = vec![(WEIGHTS, Bytes::new())];
     assert!(matches!(

@@ -26,8 +26,8 @@ macro_rules! port {
 }
 
 #[tokio::test]
-async fn a_published_checkpoint_comes_back_whole() {
-    scenarios::a_published_checkpoint_comes_back_whole(repository(port!(), "whole")).await;
+async fn a_published_checkpoint_is_fetched_unchanged() {
+    scenarios::a_published_checkpoint_is_fetched_unchanged(repository(port!(), "whole")).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -46,13 +46,13 @@ async fn a_watch_follows_the_label_and_old_checkpoints_go() {
 }
 
 #[tokio::test]
-async fn a_replaced_holder_publishes_nothing() {
-    scenarios::a_replaced_holder_publishes_nothing(repository(port!(), "fence"), QUICK).await;
+async fn a_replaced_lease_holder_cannot_publish() {
+    scenarios::a_replaced_lease_holder_cannot_publish(repository(port!(), "fence"), QUICK).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn rivals_leave_one_line_of_descent() {
-    scenarios::rivals_leave_one_line_of_descent(repository(port!(), "rivals"), QUICK, 8).await;
+async fn competing_publishers_leave_one_line_of_descent() {
+    scenarios::competing_publishers_leave_one_line_of_descent(repository(port!(), "rivals"), QUICK, 8).await;
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn read(repository: &Repository, name: &str) -> Vec<(&'static str, Bytes)>
 }
 
 #[tokio::test]
-async fn a_line_cut_at_any_point_of_a_publish_leaves_the_old_checkpoint_or_the_new_one() {
+async fn a_connection_cut_during_a_publish_leaves_the_old_checkpoint_or_the_new_one() {
     let port = port!();
     // Bytes towards the server until the cut: in every file, in the manifest, in the label, in answers; the last ones after all of it.
     for (case, bytes) in [
@@ -128,7 +128,7 @@ async fn a_line_cut_at_any_point_of_a_publish_leaves_the_old_checkpoint_or_the_n
 }
 
 #[tokio::test]
-async fn a_server_killed_in_the_middle_of_a_publish_is_an_outage_and_nothing_worse() {
+async fn a_server_killed_during_a_publish_causes_a_transient_error_only() {
     let Some(python) = server::python() else { return };
     let mut server = Server::start(python, &[]);
     let (port, line) = (server.port, Line::to(server.port).await);
@@ -174,7 +174,7 @@ async fn a_server_killed_in_the_middle_of_a_publish_is_an_outage_and_nothing_wor
 }
 
 #[tokio::test]
-async fn the_line_may_be_encrypted() {
+async fn a_store_over_tls_works() {
     let Some(python) = server::python() else { return };
     let home = tempfile::tempdir().unwrap();
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
@@ -199,11 +199,11 @@ async fn the_line_may_be_encrypted() {
     let mut variables = server::credentials();
     variables.push(("AWS_ALLOW_INVALID_CERTIFICATES".into(), "true".into()));
     let trusting = Repository::open_with(&url, variables).unwrap();
-    scenarios::a_published_checkpoint_comes_back_whole(trusting).await;
+    scenarios::a_published_checkpoint_is_fetched_unchanged(trusting).await;
 }
 
 #[tokio::test]
-async fn a_bucket_that_is_not_there_says_so() {
+async fn a_missing_bucket_gives_an_error_that_names_it() {
     let url = format!(
         "s3://elsewhere?endpoint=http://127.0.0.1:{}&allow_http=true",
         port!()
@@ -214,7 +214,7 @@ async fn a_bucket_that_is_not_there_says_so() {
 }
 
 #[test]
-fn drafts_and_files_come_back_through_the_wire() {
+fn drafts_and_files_survive_the_wire() {
     let port = port!();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

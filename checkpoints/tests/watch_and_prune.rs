@@ -40,7 +40,7 @@ async fn a_watch_yields_each_version_once_and_the_newest_of_several() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_survives_a_store_that_is_down_and_asks_it_less_often() {
+async fn a_watch_survives_an_outage_and_polls_less_often() {
     let store = Faulty::new(InMemory::new());
     let repository = Repository::with_store(store.clone(), Path::default());
     let mut watch = repository.watch(LATEST, POLL);
@@ -61,7 +61,7 @@ async fn a_watch_survives_a_store_that_is_down_and_asks_it_less_often() {
 }
 
 #[tokio::test]
-async fn pruning_keeps_the_newest_the_labelled_and_what_training_resumes_from() {
+async fn pruning_keeps_the_newest_the_labelled_and_the_resumable_checkpoint() {
     let home = tempfile::tempdir().unwrap();
     let repository = Repository::open(home.path().to_str().unwrap()).unwrap();
     let mut versions = Vec::new();
@@ -95,7 +95,7 @@ async fn pruning_keeps_the_newest_the_labelled_and_what_training_resumes_from() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn pruning_asks_for_no_more_however_many_checkpoints_there_are() {
+async fn the_requests_of_a_pruning_do_not_grow_with_the_number_of_checkpoints() {
     for keep in [0, 3, 1000] {
         let store = Faulty::new(InMemory::new());
         let repository = Repository::with_store(store.clone(), Path::default());
@@ -128,7 +128,7 @@ async fn pruning_asks_for_no_more_however_many_checkpoints_there_are() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn a_label_is_swapped_by_one_of_many_only_and_only_from_where_it_was() {
+async fn exactly_one_of_many_swaps_moves_a_label_and_only_from_the_expected_version() {
     let home = tempfile::tempdir().unwrap();
     let repository = Repository::open(home.path().to_str().unwrap()).unwrap();
     let mut versions = Vec::new();

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Gathers what the role images are made of: stripped binaries, the two native libraries, CA certificates.
+# Gathers the contents of the role images: stripped binaries, the two native libraries, CA certificates.
 #
-#   deploy/docker/dist.sh FOLDER      after `make build`; FOLDER is made anew
+#   deploy/docker/dist.sh FOLDER      after `make build FEATURES=otlp,s3`; an existing FOLDER is emptied
 #
-# FOLDER/bin          one binary a role, and minuet
+# FOLDER/bin          one binary for each role, and minuet
 # FOLDER/ort/lib      ONNX Runtime
 # FOLDER/torch/lib    libtorch (the learner's image only)
 # FOLDER/ssl          CA certificates, for object stores and peers behind public names
@@ -21,12 +21,12 @@ rm -rf "${dist:?}"/*
 mkdir -p "$dist/bin" "$dist/ort" "$dist/torch" "$dist/ssl"
 for binary in minuet minuet-actor minuet-inference-server minuet-replay-store minuet-learner; do
     if [ ! -x "target/release/$binary" ]; then
-        echo "dist: there is no target/release/$binary; run \`make build\` first" >&2
+        echo "dist: there is no target/release/$binary; run \`make build FEATURES=otlp,s3\` first" >&2
         exit 1
     fi
     strip -o "$dist/bin/$binary" "target/release/$binary"
 done
-# The links in third_party/ lead into the user's cache; those between a library's names stay links.
+# The links in third_party/ point into the user's cache and are followed; links between names of a library are kept.
 cp -a third_party/ort/lib "$dist/ort/"
 cp -a third_party/libtorch/lib "$dist/torch/"
 cp -L /etc/ssl/certs/ca-certificates.crt "$dist/ssl/"

@@ -1,8 +1,8 @@
 # The two roles that use a GPU, with the CUDA libraries that only they need:
 # `docker build -f deploy/docker/gpu.Dockerfile --target inference-server-gpu .` (or `learner-gpu`).
 #
-# The driver's own libraries come from the host (NVIDIA's container runtime, driver 580 or newer for CUDA 13); everything above them
-# comes from the wheels that PyTorch and ONNX Runtime publish, pinned here.
+# The driver's libraries come from the host (NVIDIA's container runtime, driver 580 or newer for CUDA 13). All other CUDA
+# libraries come from the wheels that PyTorch and ONNX Runtime publish, pinned here.
 ARG BUILD_IMAGE=rust:1.95-bookworm@sha256:6258907abe69656e41cd992e0b705cdcfabcbbe3db374f92ed2d47121282d4a1
 ARG WHEELS_IMAGE=python:3.12-slim-bookworm@sha256:782412e85d0f0984994c290652577d4018aff08145c85b262bb63dc0c7522254
 ARG RUNTIME_IMAGE=debian:bookworm-slim@sha256:96e378d7e6531ac9a15ad505478fcc2e69f371b10f5cdf87857c4b8188404716
@@ -21,7 +21,7 @@ RUN pip install --no-cache-dir --no-compile --no-deps --target /wheels --require
     && cp /wheels/onnxruntime/capi/libonnxruntime_providers_*.so /out/ort/lib/ \
     && find /wheels/nvidia -name '*.so*' -type f -exec cp -t /out/cuda/lib {} +
 
-# libtorch with CUDA: the same version that the CPU image has, and its NVIDIA wheels.
+# libtorch with CUDA, in the version of the CPU image, and its NVIDIA wheels.
 FROM ${WHEELS_IMAGE} AS torch-cuda
 COPY deploy/docker/cuda-learner.txt /requirements.txt
 RUN pip install --no-cache-dir --no-compile --no-deps --target /wheels --requirement /requirements.txt \
@@ -57,7 +57,7 @@ EXPOSE 50051
 HEALTHCHECK --interval=10s --timeout=5s --start-period=600s CMD ["/opt/minuet/bin/minuet-inference-server", "--probe", "127.0.0.1:50050"]
 ENTRYPOINT ["/opt/minuet/bin/minuet-inference-server"]
 
-# The proof of an export runs on the CPU, with the CPU's ONNX Runtime.
+# The learner verifies exports on the CPU, with ONNX Runtime for CPUs.
 FROM base AS learner-gpu
 COPY --from=torch-cuda /out/torch /opt/minuet/torch
 COPY --from=torch-cuda /out/cuda /opt/minuet/cuda

@@ -10,6 +10,7 @@ mod growing;
 mod metrics;
 #[path = "support/run.rs"]
 mod run;
+#[cfg(feature = "s3")]
 #[path = "../../checkpoints/tests/common/server.rs"]
 mod server;
 
@@ -134,6 +135,7 @@ fn games_of_a_stopped_run_are_listed_shown_exported_and_imported() {
     );
 }
 
+#[cfg(feature = "s3")]
 #[test]
 fn checkpoints_in_an_object_store_are_trained_and_served() {
     let Some(python) = server::python() else { return };

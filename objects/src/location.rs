@@ -1,20 +1,20 @@
-//! From a folder or a URL to an object store.
+//! Opens an object store from a folder or a URL.
 //!
-//! A folder is written with `fsync` of every file and of its folder before a put returns, so that what was put
-//! survives a power loss as far as the disk keeps its own promises. Remote stores promise as much by themselves.
+//! In a folder, a put returns after `fsync` of the file and of its folder, so that the object survives a power loss if the disk
+//! keeps its promises. Remote stores give the same guarantee by themselves.
 
 use std::{fs, path::PathBuf, sync::Arc};
 
 use object_store::{ObjectStore, local::LocalFileSystem, memory::InMemory, path::Path as StorePath};
 use url::Url;
 
-/// An address that means nothing here.
+/// Error: an address cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot open `{location}`: {reason}")]
 pub struct LocationError {
-    /// The folder or URL as it was given.
+    /// Folder or URL as given.
     pub location: String,
-    /// What is wrong with it.
+    /// Reason.
     pub reason: String,
 }
 
@@ -23,17 +23,25 @@ pub struct LocationError {
 pub struct Opened {
     /// The store.
     pub store: Arc<dyn ObjectStore>,
-    /// Everything lies below this.
+    /// Path in the store below which all objects lie.
     pub prefix: StorePath,
-    /// The folder, where the store is one.
+    /// Folder of a store in the file system; `None` for other stores.
     pub folder: Option<PathBuf>,
 }
 
-/// Opens `location`: a folder's path (made if it is not there), `file://…`, `memory://` or `s3://bucket/prefix`. The last
-/// takes credentials, region and endpoint from the AWS_* ones of `variables`, and needs the feature `s3`.
+/// Opens `location`: a folder's path (created if missing), `file:///…`, `memory:///` or `s3://bucket/prefix`. An `s3://`
+/// location needs the feature `s3`, and takes credentials, region and endpoint from those of `variables` that begin with AWS_.
+///
+/// No request is sent to a remote store yet.
 ///
 /// # Errors
-/// [`LocationError`]. Nothing is asked of a remote store yet.
+/// [`LocationError`] with the reason.
+///
+/// ```
+/// assert!(objects::open("memory:///", []).is_ok());
+/// let error = objects::open("ftp://host/models", []).unwrap_err();
+/// assert_eq!(error.location, "ftp://host/models");
+/// ```
 pub fn open(
     location: &str,
     variables: impl IntoIterator<Item = (String, String)>,
@@ -67,7 +75,7 @@ pub fn open(
             folder: None,
         }),
         scheme => Err(fault(format!(
-            "`{scheme}` is not known; a folder, file://, memory:// or s3:// is"
+            "unknown scheme `{scheme}`; expected a folder, file://, memory:// or s3://"
         ))),
     }
 }
@@ -80,7 +88,7 @@ fn open_s3(
     _: &Url,
     _: impl IntoIterator<Item = (String, String)>,
 ) -> Result<(Arc<dyn ObjectStore>, StorePath), String> {
-    Err("this program was built without the feature `s3`".into())
+    Err("this program was built without S3 support; build it with `make build FEATURES=s3` (cargo: --features s3)".into())
 }
 
 fn open_folder(folder: PathBuf) -> Result<Opened, String> {
@@ -118,12 +126,12 @@ mod tests {
         assert_eq!(
             open("s3://bucket/x").is_ok(),
             cfg!(feature = "s3"),
-            "nothing is asked of the store yet"
+            "no request is sent to the store yet"
         );
     }
 
     #[test]
-    fn what_cannot_be_opened_says_why() {
+    fn a_location_that_cannot_be_opened_is_named_with_a_reason() {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("file");
         fs::write(&file, "x").unwrap();

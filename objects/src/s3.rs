@@ -1,7 +1,7 @@
 //! Stores with S3's interface: address and options from the URL, credentials from the usual AWS_* variables.
 //!
-//! Requests are repeated a few times within a second or so; longer outages are the callers' business, who all wait with
-//! growing pauses of their own.
+//! A failed request is repeated a few times within about a second. Callers handle longer outages: each of them tries again
+//! with growing pauses.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,14 +13,14 @@ use object_store::{
 };
 use url::Url;
 
-/// What may stand behind the `?` of an `s3://` URL. Keys and tokens may not: URLs end up in logs.
+/// Options allowed after the `?` of an `s3://` URL. Keys and tokens are not allowed, because URLs end up in logs.
 const URL_OPTIONS: [&str; 4] = ["endpoint", "region", "allow_http", "virtual_hosted_style_request"];
-/// One request with its body; a part of a large file is [`crate::upload::PART_BYTES`] long.
+/// Longest time for one request with its body; a part of a large file has [`crate::upload::PART_BYTES`].
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Opens `s3://bucket/prefix`; nothing is asked of the store yet. Options in the URL win over `variables`, which are
-/// read as the AWS SDKs do; empty ones count as not set.
+/// Opens `s3://bucket/prefix` without sending a request. Options in the URL take precedence over `variables`, which have the
+/// names that the AWS SDKs use; an empty variable counts as not set.
 pub(crate) fn open(
     url: &Url,
     variables: impl IntoIterator<Item = (String, String)>,
@@ -30,7 +30,8 @@ pub(crate) fn open(
         return Err("an S3 URL has the form s3://bucket/prefix".into());
     }
     let prefix = StorePath::from_url_path(url.path()).map_err(|error| error.to_string())?;
-    // reqwest is built without a provider of its own and panics where there is none. A second one is refused, which is as good.
+    // reqwest is built without a TLS provider of its own and panics if none is installed. Installing a second one fails without
+    // harm.
     let _ = rustls::crypto::ring::default_provider().install_default();
 
     let mut builder = AmazonS3Builder::new()
@@ -54,7 +55,7 @@ pub(crate) fn open(
         if !name.starts_with("aws_") || value.is_empty() {
             continue;
         }
-        // Most AWS_* variables are about other programs.
+        // Most AWS_* variables concern other programs.
         if let Ok(key) = name.parse::<AmazonS3ConfigKey>() {
             builder = builder.with_config(key, value);
         }
@@ -62,7 +63,7 @@ pub(crate) fn open(
     for (name, value) in url.query_pairs() {
         if !URL_OPTIONS.contains(&name.as_ref()) {
             return Err(format!(
-                "`{name}` is no option of an S3 URL; {} are, and credentials come from AWS_* variables",
+                "unknown option `{name}` of an S3 URL; options are {}, and credentials come from AWS_* variables",
                 URL_OPTIONS.join(", ")
             ));
         }
@@ -82,7 +83,7 @@ fn refuse_accidental_plaintext(builder: &AmazonS3Builder) -> Result<(), String> 
     let allowed = builder.get_config_value(&AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp));
     if endpoint.starts_with("http://") && allowed.as_deref() != Some("true") {
         return Err(format!(
-            "its endpoint {endpoint} is without TLS; AWS_ALLOW_HTTP=true (or allow_http=true in the URL) permits that"
+            "the endpoint {endpoint} is without TLS; AWS_ALLOW_HTTP=true (or allow_http=true in the URL) permits that"
         ));
     }
     Ok(())
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn plaintext_credentials_in_urls_and_nonsense_are_refused() {
+    fn plain_http_credentials_in_urls_and_malformed_options_are_refused() {
         for (url, variable, reason) in [
             ("s3://bucket", ("AWS_ENDPOINT", "http://store:1"), "without TLS"),
             (
@@ -128,7 +129,7 @@ mod tests {
                 ("AWS_ALLOW_HTTP", "false"),
                 "without TLS",
             ),
-            ("s3://bucket?secret_access_key=x", ("", ""), "is no option"),
+            ("s3://bucket?secret_access_key=x", ("", ""), "unknown option"),
             ("s3://bucket?allow_http=perhaps", ("", ""), "perhaps"),
             ("s3:///prefix", ("", ""), "s3://bucket/prefix"),
         ] {

@@ -1,21 +1,21 @@
-//! Writing objects of any length: what is long travels in parts, so that no request is too long to repeat.
+//! Writes objects of any length. Long objects travel in parts, so that each request is short enough to repeat.
 
 use bytes::Bytes;
 use object_store::{
     Error, ObjectStore, ObjectStoreExt as _, PutResult, WriteMultipart, path::Path as StorePath,
 };
 
-/// Objects from this length on should travel in parts.
+/// Length in bytes from which an object should travel in parts.
 pub const MULTIPART_BYTES: usize = 32 << 20;
-/// Length of a part but the last; S3 wants at least 5 MiB, and takes 10,000 parts.
+/// Length of every part but the last, in bytes. S3 demands at least 5 MiB, and accepts 10,000 parts.
 pub const PART_BYTES: usize = 8 << 20;
 const PARTS_AT_ONCE: usize = 4;
 
-/// Writes an object, whatever was there; `in_parts` where it should not be one request. Readers see the old one or the whole
-/// new one.
+/// Writes an object and replaces an existing one, by one request or in parts. A reader sees the old object or the whole new
+/// one.
 ///
 /// # Errors
-/// What the store reports; nothing has changed then.
+/// The store's error; the old object is unchanged then.
 pub async fn write(
     store: &dyn ObjectStore,
     path: &StorePath,
@@ -29,7 +29,7 @@ pub async fn write(
     let mut upload = WriteMultipart::new_with_chunk_size(upload, PART_BYTES);
     for part in 0..bytes.len().div_ceil(PART_BYTES) {
         if let Err(error) = upload.wait_for_capacity(PARTS_AT_ONCE).await {
-            // What the store keeps of a broken upload costs space until its rules expire it.
+            // Parts of a failed upload take space in the store until its rules remove them.
             let _ = upload.abort().await;
             return Err(error);
         }

@@ -44,7 +44,7 @@ pub fn expand(graph: &mut Graph, stack: &PlaneStack, rows: &Value) -> Value {
     graph.node("Reshape", "expand.planes", &[&scattered, &to_board], &[])
 }
 
-/// What every position of a layout without constants starts from: `[batch, planes·64]`.
+/// Initial tensor of a layout without constants, `[batch, planes·64]`.
 fn constant_base(graph: &mut Graph, stack: &PlaneStack, shape: &Value) -> Value {
     let planes = stack.planes as usize;
     let mut levels = vec![0.0; stack.tensor_len()];

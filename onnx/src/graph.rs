@@ -1,4 +1,4 @@
-//! One graph under construction: nodes in order of computation, initialisers, names made as they are needed.
+//! A graph under construction: nodes in order of computation, initialisers, generated names.
 
 use bytes::Bytes;
 
@@ -10,16 +10,16 @@ use crate::proto::{
     type_proto,
 };
 
-/// A value inside a graph: what a node gives and later nodes take.
+/// A value inside a graph: output of one node and input of later ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value(String);
 
-/// One side of a tensor that enters or leaves a graph.
+/// Size of one axis of a graph's input or output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Chosen at run time; all sides of one name are equal.
+    /// Size chosen at run time; all axes of one name have the same size.
     Free(&'static str),
-    /// Fixed.
+    /// Fixed size.
     Fixed(usize),
 }
 
@@ -69,24 +69,24 @@ impl Graph {
         self.graph.output.push(value_info(name, kind, sides));
     }
 
-    /// A constant tensor of floats.
+    /// Adds a constant tensor of floats with these axes.
     pub fn floats(&mut self, name: &str, sides: &[usize], values: &[f32]) -> Value {
         let raw: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         self.initialiser(name, DataType::Float, sides, raw)
     }
 
-    /// A constant list of 64-bit integers.
+    /// Adds a constant list of 64-bit integers.
     pub fn longs(&mut self, name: &str, values: &[i64]) -> Value {
         let raw: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         self.initialiser(name, DataType::Int64, &[values.len()], raw)
     }
 
-    /// A constant list of 32-bit integers.
+    /// Adds a constant list of 32-bit integers.
     pub fn ints(&mut self, name: &str, values: &[i32]) -> Value {
         self.ints_of(name, &[values.len()], values)
     }
 
-    /// The same as a column, `[values, 1]`.
+    /// Adds a constant column of 32-bit integers, `[values, 1]`.
     pub fn int_column(&mut self, name: &str, values: &[i32]) -> Value {
         self.ints_of(name, &[values.len(), 1], values)
     }
@@ -96,7 +96,7 @@ impl Graph {
         self.initialiser(name, DataType::Int32, sides, raw)
     }
 
-    /// Adds a node with one output and gives that. `name` makes it findable in a profile.
+    /// Adds a node with one output, and returns the output. `name` identifies the node in a profile.
     pub fn node(
         &mut self,
         operator: &str,
@@ -120,7 +120,7 @@ impl Graph {
         Value(output)
     }
 
-    /// The finished graph.
+    /// Returns the finished graph.
     pub fn finish(self) -> GraphProto {
         self.graph
     }

@@ -1,7 +1,7 @@
-//! The same model in half precision: weights, and everything that is computed from them, as IEEE binary16.
+//! Converts a model to half precision: weights, and all values computed from them, become IEEE 754 binary16.
 //!
-//! Inputs and outputs stay what they are, so whoever runs the model need not know. A device with binary16 units moves half
-//! the bytes and computes several times as fast; one without converts back and forth and gains nothing.
+//! Inputs and outputs keep their types, so that programs use the model without change. A device with binary16 units moves half
+//! the bytes and computes several times as fast. A device without them converts back and forth and gains nothing.
 
 use std::collections::HashSet;
 
@@ -14,16 +14,16 @@ use crate::proto::{
     attribute_proto::AttributeType, tensor_proto::DataLocation, tensor_proto::DataType, type_proto,
 };
 
-/// A model that cannot be converted.
+/// Error: a model cannot be converted.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum HalfError {
-    /// Not an ONNX file.
+    /// The bytes are not an ONNX file.
     #[error("not an onnx file: {0}")]
-    File(#[from] prost::DecodeError),
+    File(prost::DecodeError),
     /// A file without a graph.
     #[error("the file has no graph")]
     NoGraph,
-    /// Half precision ends at 65504.
+    /// A weight is beyond the range of half precision, ±65504.
     #[error("`{name}` holds {value}, which half precision cannot hold")]
     TooLarge {
         /// The tensor.
@@ -31,18 +31,25 @@ pub enum HalfError {
         /// The number.
         value: f32,
     },
-    /// The weights lie elsewhere.
+    /// The weights lie in another file.
     #[error("`{0}` is not in the file itself")]
     Elsewhere(String),
-    /// The tensor's bytes are not as many as its numbers need.
+    /// A tensor has fewer bytes than its shape needs.
     #[error("`{0}` is cut short")]
     Short(String),
-    /// A loop or a branch has a graph of its own.
+    /// A loop or a branch contains a graph of its own.
     #[error("the node `{0}` has a graph of its own; such models are not converted")]
     Nested(String),
-    /// Something leaves the graph that no node gives.
-    #[error("no node gives the output `{0}`")]
+    /// No node computes an output of the graph.
+    #[error("no node computes the output `{0}`")]
     NoProducer(String),
+}
+
+// The message holds the cause, so that `source` does not return it again.
+impl From<prost::DecodeError> for HalfError {
+    fn from(error: prost::DecodeError) -> Self {
+        Self::File(error)
+    }
 }
 
 /// Converts a model's file.
@@ -58,7 +65,7 @@ pub fn to_half(file: &[u8]) -> Result<Vec<u8>, HalfError> {
     for node in &mut graph.node {
         convert_node(node)?;
     }
-    // Types of what is between are inferred anew.
+    // The runtime infers the types of inner values again.
     graph.value_info.clear();
     let weights: HashSet<&str> = graph.initializer.iter().map(TensorProto::name).collect();
     let is_float = |info: &&ValueInfoProto| element(info) == Some(DataType::Float as i32);
@@ -67,7 +74,7 @@ pub fn to_half(file: &[u8]) -> Result<Vec<u8>, HalfError> {
         .iter()
         .filter(is_float)
         .map(|input| input.name().to_owned())
-        // Files of old list their weights as inputs too.
+        // Old files list their weights as inputs as well.
         .filter(|name| !weights.contains(name.as_str()))
         .collect();
     let outputs: Vec<String> = graph
@@ -122,7 +129,7 @@ fn convert_node(node: &mut NodeProto) -> Result<(), HalfError> {
     Ok(())
 }
 
-/// `value_float` and `value_floats` of a Constant can be f32 only: they become `value`.
+/// Replaces `value_float` and `value_floats` of a Constant, which can be f32 only, by `value`.
 fn constant(attribute: &mut AttributeProto) -> Result<(), HalfError> {
     let (dims, floats) = match attribute.name() {
         "value_float" => (Vec::new(), vec![attribute.f()]),
@@ -145,7 +152,7 @@ fn constant(attribute: &mut AttributeProto) -> Result<(), HalfError> {
     Ok(())
 }
 
-/// Rounds a tensor of f32 to the nearest binary16; others stay.
+/// Rounds a tensor of f32 to the nearest binary16; leaves other types unchanged.
 fn halve(tensor: &mut TensorProto) -> Result<(), HalfError> {
     if tensor.data_type() != DataType::Float as i32 {
         return Ok(());
@@ -178,7 +185,7 @@ fn halve(tensor: &mut TensorProto) -> Result<(), HalfError> {
     Ok(())
 }
 
-/// Which ends of nodes are renamed.
+/// Ends of nodes at which a value is renamed.
 #[derive(Clone, Copy, PartialEq)]
 enum Ends {
     Inputs,

@@ -1,10 +1,10 @@
-//! A model that picks the legal actions' logits itself, so that they alone come back from the device that runs it: a chess
-//! position has 4672 logits and some 35 legal actions.
+//! Adds the selection of the legal actions' logits to a model, so that the device returns these only: a chess position has 4672
+//! logits and about 35 legal actions.
 //!
 //! | | name | type | shape |
 //! |---|---|---|---|
-//! | one more input | `legal_actions` | int32 | `[batch, legal]`, padded with any action |
-//! | one more output | `legal_logits` | f32 | `[batch, legal]`, in the same order |
+//! | added input | `legal_actions` | int32 | `[batch, legal]`, padded with any action |
+//! | added output | `legal_logits` | f32 | `[batch, legal]`, in the same order |
 
 use prost::Message as _;
 
@@ -13,29 +13,36 @@ use crate::{
     proto::{AttributeProto, ModelProto, NodeProto, attribute_proto::AttributeType, tensor_proto::DataType},
 };
 
-/// Name of the input.
+/// Name of the added input.
 pub const LEGAL: &str = "legal_actions";
-/// Name of the output.
+/// Name of the added output.
 pub const LEGAL_LOGITS: &str = "legal_logits";
 
-/// A model that this cannot be added to.
+/// Error: the selection cannot be added to a model.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum LegalError {
-    /// Not an ONNX file.
+    /// The bytes are not an ONNX file.
     #[error("not an onnx file: {0}")]
-    File(#[from] prost::DecodeError),
-    /// It has no such output.
-    #[error("the model gives no `{0}`")]
+    File(prost::DecodeError),
+    /// The model has no output of this name.
+    #[error("the model has no output `{0}`")]
     NoPolicy(String),
-    /// It has something of that name already.
-    #[error("the model has a `{0}` of its own")]
+    /// The model already has an input or output of this name.
+    #[error("the model already has an input or output `{0}`")]
     Taken(&'static str),
 }
 
-/// Adds the input and the output to a model whose policy's logits are called `policy`.
+// The message holds the cause, so that `source` does not return it again.
+impl From<prost::DecodeError> for LegalError {
+    fn from(error: prost::DecodeError) -> Self {
+        Self::File(error)
+    }
+}
+
+/// Adds [`LEGAL`] and [`LEGAL_LOGITS`] to a model whose output `policy` holds the policy's logits.
 ///
 /// # Errors
-/// [`LegalError`].
+/// [`LegalError`] with the reason.
 pub fn with_legal_logits(file: &[u8], policy: &str) -> Result<Vec<u8>, LegalError> {
     let mut model = ModelProto::decode(file)?;
     let missing = || LegalError::NoPolicy(policy.to_owned());

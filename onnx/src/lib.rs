@@ -1,20 +1,43 @@
-//! Writes ONNX files: what the learner publishes and the inference server runs.
+//! Writes ONNX files, which the learner publishes and the inference server runs.
 //!
-//! No runtime and no torch here, only the file format (`onnx.proto`, vendored from ONNX 1.23.2, Apache-2.0)
-//! and the graphs Minuet needs. The contract of the graphs stands in [`model`].
+//! This crate links no runtime and no torch. It holds the file format (`onnx.proto`, vendored from ONNX 1.23.2, Apache-2.0) and
+//! the graphs that Minuet needs. [`model`] documents inputs, outputs and metadata of the files.
 //!
-//! | module | what it is for |
+//! ```
+//! use games::{PlaneStack, RowForm, RowLayout};
+//! use onnx::{Input, Metadata, TowerShape, TowerWeights, build, metadata_of};
+//!
+//! // A game with two sparse planes, three entries per row and nine actions.
+//! let stack = PlaneStack { entries: 3, planes: 2, sparse: vec![0, 1], constants: vec![], ones: vec![] };
+//! let layout = RowLayout {
+//!     game: "example".into(),
+//!     options: 0,
+//!     form: RowForm::Planes(stack),
+//!     actions: 9,
+//!     mirrored_actions: false,
+//! };
+//! let weights = TowerWeights::random(&layout, &TowerShape::new(&layout, 1, 8), 42);
+//! let metadata = Metadata { layout, step: 100 };
+//! let file = build(&weights, &metadata, Input::Rows).expect("the weights fit the layout");
+//! assert_eq!(metadata_of(&file).expect("the file has metadata"), metadata);
+//!
+//! // The same model in half precision takes about half the bytes.
+//! let half = onnx::half::to_half(&file).expect("every weight fits half precision");
+//! assert!(half.len() < file.len());
+//! ```
+//!
+//! | module | contents |
 //! |---|---|
 //! | [`proto`] | the generated types of the format |
 //! | [`weights`] | [`TowerWeights`]: a residual tower as plain vectors of `f32` |
-//! | [`random`] | a tower of random weights, for tests and benchmarks |
+//! | [`random`] | networks with random weights, for tests and benchmarks |
 //! | [`graph`] | nodes, initialisers and names of one graph under construction |
 //! | [`expansion`] | the nodes that turn index rows into planes |
 //! | [`tower`] | the nodes of the tower |
 //! | [`fish_eye`] | the network over clans of imps: its weights, its graph, its definition |
-//! | [`half`] | the same model in half precision |
-//! | [`legal`] | a model that picks the legal actions' logits itself |
-//! | [`model`] | the whole file: inputs, outputs, metadata |
+//! | [`half`] | conversion of a model to half precision |
+//! | [`legal`] | adds the selection of the legal actions' logits to a model |
+//! | [`model`] | whole files: inputs, outputs, metadata |
 //! | [`reference`](mod@reference) | a plain evaluation of a tower, to check runtimes and exports against |
 
 pub mod expansion;

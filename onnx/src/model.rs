@@ -1,14 +1,14 @@
-//! The whole file.
+//! Whole model files.
 //!
-//! **The contract between whoever writes a model and whoever runs it**
+//! **Contract between the programs that write models and those that run them**
 //!
 //! | | name | type | shape |
 //! |---|---|---|---|
 //! | input ([`Input::Rows`]) | `indices` | int32 | `[batch, row_len]` |
 //! | input ([`Input::Planes`]) | `planes` | f32 | `[batch, planes, 8, 8]` |
 //! | output | `policy_logits` | f32 | `[batch, actions]` |
-//! | output | `value` | f32 | `[batch, 1]`, in [-1, 1], the view of the player to act |
-//! | output, of networks that tell them apart | `wdl` | f32 | `[batch, 3]`: probabilities of a win, a draw and a loss; `value` is win - loss |
+//! | output | `value` | f32 | `[batch, 1]`, in [-1, 1], from the point of view of the player to act |
+//! | output, of networks with three outcomes | `wdl` | f32 | `[batch, 3]`: probabilities of a win, a draw and a loss; `value` is win - loss |
 //!
 //! Metadata: `minuet.layout` (the [`RowLayout`] as JSON), `minuet.game`, `minuet.step`. Opset 18, IR version 9.
 
@@ -43,47 +43,54 @@ pub const STEP_KEY: &str = "minuet.step";
 /// The operators of towers are those of this version.
 const OPSET: i64 = 18;
 
-/// What a model takes.
+/// Input of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// Index rows, expanded inside the graph: what Minuet trains and serves.
+    /// Index rows, which the graph expands. The form of the models that Minuet trains.
     Rows,
-    /// Expanded planes, as models from elsewhere do.
+    /// Expanded planes, as in models made elsewhere.
     Planes,
 }
 
-/// What a model says of itself.
+/// Metadata of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metadata {
-    /// What its rows mean.
+    /// Row layout of the input.
     pub layout: RowLayout,
-    /// The training step it was made at.
+    /// Training steps at the time of the export.
     pub step: u64,
 }
 
-/// Metadata that is not there, or does not mean anything.
+/// Error: a model's metadata is missing or invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum MetadataError {
-    /// Not an ONNX file.
+    /// The bytes are not an ONNX file.
     #[error("not an onnx file: {0}")]
-    File(#[from] prost::DecodeError),
+    File(prost::DecodeError),
     /// A key is missing.
     #[error("the metadata has no `{0}`")]
     Missing(&'static str),
-    /// A value cannot be read.
+    /// A value cannot be parsed.
     #[error("the metadata's `{key}` cannot be read: {reason}")]
     Value {
         /// The key.
         key: &'static str,
-        /// Why.
+        /// Reason.
         reason: String,
     },
+}
+
+// The message holds the cause, so that `source` does not return it again.
+impl From<prost::DecodeError> for MetadataError {
+    fn from(error: prost::DecodeError) -> Self {
+        Self::File(error)
+    }
 }
 
 /// Writes the file of a tower.
 ///
 /// # Errors
-/// [`TowerError`] where the weights do not fit each other or the layout.
+/// [`TowerError`] if the weights do not fit each other or the layout.
 pub fn build(weights: &TowerWeights, metadata: &Metadata, input: Input) -> Result<Vec<u8>, TowerError> {
     let layout = &metadata.layout;
     weights.check(layout)?;
@@ -112,7 +119,7 @@ pub fn build(weights: &TowerWeights, metadata: &Metadata, input: Input) -> Resul
     file(graph, metadata, OPSET)
 }
 
-/// Writes a file that holds the expansion alone: `indices` in, `planes` out. For tests and measurements.
+/// Writes a file with the expansion only: input `indices`, output `planes`. For tests and measurements.
 ///
 /// # Errors
 /// [`TowerError::Layout`] where the layout contradicts itself.
@@ -136,7 +143,7 @@ pub fn build_expansion(metadata: &Metadata) -> Result<Vec<u8>, TowerError> {
     file(graph, metadata, OPSET)
 }
 
-/// A tower sees planes.
+/// Returns the layout's planes, which a tower needs.
 fn stack_of(layout: &RowLayout) -> Result<&PlaneStack, TowerError> {
     layout
         .stack()
@@ -169,7 +176,7 @@ pub(crate) fn file(graph: Graph, metadata: &Metadata, opset: i64) -> Result<Vec<
     Ok(model.encode_to_vec())
 }
 
-/// Reads what a file says of itself, without any runtime.
+/// Reads a file's metadata without a runtime.
 ///
 /// # Errors
 /// [`MetadataError`] where the file or its metadata cannot be read. The layout is checked.
@@ -186,7 +193,7 @@ pub fn metadata_of(file: &[u8]) -> Result<Metadata, MetadataError> {
     parse_metadata(find(LAYOUT_KEY)?, find(STEP_KEY).ok())
 }
 
-/// Reads metadata that a runtime has already taken out of its file.
+/// Parses metadata that a runtime has read from its file.
 ///
 /// # Errors
 /// [`MetadataError::Value`] where one cannot be read. The layout is checked.
@@ -201,7 +208,7 @@ pub fn parse_metadata(layout: &str, step: Option<&str>) -> Result<Metadata, Meta
         None => 0,
         Some(text) => text
             .parse()
-            .map_err(|_| fault(STEP_KEY, format!("`{text}` is no whole number")))?,
+            .map_err(|_| fault(STEP_KEY, format!("`{text}` is not a whole number")))?,
     };
     Ok(Metadata { layout, step })
 }

@@ -1,4 +1,4 @@
-//! Networks of random weights: as fast as trained ones, and as good for comparing numbers.
+//! Networks with random weights. They are as fast as trained ones, and serve to compare implementations.
 
 use games::{
     Game as _, RowForm, RowLayout, Symmetry,
@@ -37,7 +37,7 @@ pub struct TowerShape {
     pub value_channels: usize,
     /// Width of the value head's hidden layer.
     pub value_hidden: usize,
-    /// Whether the value head tells wins, draws and losses apart.
+    /// True if the value head has three outcomes: win, draw and loss.
     pub outcomes: bool,
 }
 
@@ -58,11 +58,11 @@ impl TowerShape {
     }
 }
 
-/// The file of a network of random weights over rows of any layout: a tower of `blocks` × `filters`, or a fish-eye network of so
-/// many convolutions and filters. The same seed gives the same one.
+/// Writes the file of a network with random weights for rows of any layout: a tower of `blocks` × `filters`, or a fish-eye
+/// network of `blocks` convolutions with `filters` channels. The same seed gives the same file.
 ///
 /// # Errors
-/// [`TowerError`] where there is no such network.
+/// [`TowerError`] if the layout and the sizes do not make a network.
 pub fn model(metadata: &Metadata, blocks: usize, filters: usize, seed: u64) -> Result<Vec<u8>, TowerError> {
     let layout = &metadata.layout;
     match &layout.form {
@@ -80,7 +80,7 @@ pub fn model(metadata: &Metadata, blocks: usize, filters: usize, seed: u64) -> R
 }
 
 impl TowerWeights {
-    /// Random weights; the same seed gives the same ones. Activations neither vanish nor explode (He's
+    /// Draws random weights; the same seed gives the same weights. Activations neither vanish nor explode (He's
     /// initialisation, the blocks scaled down by their number), so the outputs differ from row to row.
     pub fn random(layout: &RowLayout, shape: &TowerShape, seed: u64) -> Self {
         let mut draw = Draw(ChaCha8Rng::seed_from_u64(seed));
@@ -172,10 +172,10 @@ impl Draw {
     }
 }
 
-/// Rows that a game of this layout could have: indices into the sparse planes, constants within their bounds.
+/// Draws rows of a layout: indices into the sparse planes, constants within their bounds. Rows of clans are positions on the way
+/// to solutions of drawn problems.
 ///
-/// Where rows hold clans, they are positions on the way to solutions of drawn problems. `filled` in (0, 1] is the share of
-/// entries that are no repetition of the first one.
+/// `filled` in (0, 1] is the share of entries that do not repeat the first one.
 pub fn rows(layout: &RowLayout, count: usize, filled: f32, seed: u64) -> Vec<u32> {
     let Ok(stack) = layout.stack() else {
         return clans(count, seed);

@@ -1,11 +1,11 @@
-//! A plain evaluation of a tower, in the order of the formulas: the second implementation that runtimes and
-//! exports are checked against. Sums are taken in f64, so its own rounding is out of the question.
+//! A second implementation of a tower, which follows the formulas. Tests compare runtimes and exports with it. Sums are computed
+//! in f64, so that its rounding error is negligible.
 
 use games::layout::SQUARES;
 
 use crate::weights::{Block, Conv, GlobalPooling, Linear, PolicyHead, TowerWeights};
 
-/// Evaluates one position: `planes` is `[planes][64]`. Gives the logits and the value.
+/// Evaluates one position: `planes` is `[planes][64]`. Returns the logits and the value.
 pub fn evaluate(weights: &TowerWeights, planes: &[f32]) -> (Vec<f32>, f32) {
     let (logits, output) = outputs(weights, planes);
     let value = match output[..] {
@@ -19,7 +19,7 @@ pub fn evaluate(weights: &TowerWeights, planes: &[f32]) -> (Vec<f32>, f32) {
     (logits, value)
 }
 
-/// The probabilities of a win, a draw and a loss, by a network that tells them apart.
+/// Returns the probabilities of a win, a draw and a loss; `None` for a network without them.
 pub fn outcomes(weights: &TowerWeights, planes: &[f32]) -> Option<[f32; 3]> {
     let (_, output) = outputs(weights, planes);
     (output.len() == 3).then(|| softmax(&output))
@@ -31,7 +31,7 @@ fn softmax(logits: &[f32]) -> [f32; 3] {
     shares.map(|share| (share / sum) as f32)
 }
 
-/// The policy's logits, and what the value is made of.
+/// Returns the policy's logits, and the one or three outputs of the value head.
 fn outputs(weights: &TowerWeights, planes: &[f32]) -> (Vec<f32>, Vec<f32>) {
     let mut board = relu(conv(&weights.input, planes));
     for weights in &weights.blocks {

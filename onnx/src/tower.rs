@@ -7,14 +7,14 @@ use crate::{
     weights::{Block, Conv, GlobalPooling, Linear, PolicyHead, SqueezeExcitation, TowerWeights, ValueHead},
 };
 
-/// What a tower gives.
+/// Outputs of a tower.
 #[derive(Clone, Debug)]
 pub struct Heads {
     /// f32 `[batch, actions]`
     pub policy_logits: Value,
     /// f32 `[batch, 1]`, in [-1, 1]
     pub value: Value,
-    /// f32 `[batch, 3]`: probabilities of a win, a draw and a loss, where the value head tells them apart.
+    /// f32 `[batch, 3]`: probabilities of a win, a draw and a loss, of a value head with three outcomes.
     pub outcomes: Option<Value>,
 }
 
@@ -45,7 +45,7 @@ fn block(graph: &mut Graph, name: &str, weights: &Block, board: &Value) -> Value
     relu(graph, name, &sum)
 }
 
-/// `relu(conv(x))`, with what the pooling says added before the relu.
+/// `relu(conv(x))`, with the output of the global pooling added before the relu.
 fn pooled(
     graph: &mut Graph,
     name: &str,
@@ -110,7 +110,7 @@ fn policy(graph: &mut Graph, head: &PolicyHead, board: &Value) -> Value {
     }
 }
 
-/// The value, and the probabilities that it is made of where there are any.
+/// Adds the value head: the value, and the probabilities of win, draw and loss of a head with three outcomes.
 fn value(graph: &mut Graph, head: &ValueHead, board: &Value) -> (Value, Option<Value>) {
     let reduced = conv(graph, "value.conv", &head.conv, board);
     let reduced = relu(graph, "value.conv", &reduced);

@@ -46,7 +46,7 @@ pub struct SqueezeExcitation {
 /// left out: the board is always 8×8.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GlobalPooling {
-    /// As the one beside it, filters → pooled channels.
+    /// Convolution with the kernel of the one beside it, filters → pooled channels.
     pub conv: Conv,
     /// Means of the pooled channels, then maxima → the channels of the convolution beside.
     pub linear: Linear,
@@ -71,17 +71,17 @@ pub struct Block {
     pub gate: Option<SqueezeExcitation>,
 }
 
-/// From the tower's filters to one logit per action.
+/// Policy head: from the tower's filters to one logit per action.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PolicyHead {
-    /// For actions that are no planes (Paco Ŝako 132, Othello 65, Connect Four 7): `linear(relu(conv(x)))`.
+    /// For actions that do not form planes (Paco Ŝako 132, Othello 65, Connect Four 7): `linear(relu(conv(x)))`.
     Dense {
         /// 1×1, filters → channels.
         conv: Conv,
         /// channels·64 → actions.
         linear: Linear,
     },
-    /// For actions that are planes of squares (chess: 73·64): `planes(relu(conv(x)))`, flattened `[plane][square]`.
+    /// For actions that form planes of squares (chess: 73·64): `planes(relu(conv(x)))`, flattened `[plane][square]`.
     Planes {
         /// 3×3, filters → filters that are not pooled.
         conv: Conv,
@@ -105,7 +105,7 @@ pub struct ValueHead {
 }
 
 impl ValueHead {
-    /// Whether it tells wins, draws and losses apart.
+    /// True if the head has three outcomes: win, draw and loss.
     pub fn has_outcomes(&self) -> bool {
         self.output.outputs == 3
     }
@@ -124,38 +124,38 @@ pub struct TowerWeights {
     pub value: ValueHead,
 }
 
-/// Weights that do not fit each other or the layout.
+/// Error: weights do not fit each other or the layout.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TowerError {
-    /// A layer of another shape than its neighbours need.
+    /// A layer's shape does not fit its neighbours.
     #[error("{layer}: {found:?} (outputs, inputs, kernel), {expected:?} expected")]
     Shape {
         /// The layer, e.g. `block2.first`.
         layer: String,
-        /// Outputs, inputs and kernel it has.
+        /// Outputs, inputs and kernel that the layer has.
         found: (usize, usize, usize),
-        /// What they must be.
+        /// Outputs, inputs and kernel that the layer must have.
         expected: (usize, usize, usize),
     },
-    /// A vector of another length than its layer's shape says.
+    /// A vector's length does not fit its layer's shape.
     #[error("{layer}: {found} {what}, {expected} expected")]
     Length {
         /// The layer.
         layer: String,
         /// `weights` or `biases`.
         what: &'static str,
-        /// Numbers there are.
+        /// Number of elements found.
         found: usize,
-        /// Numbers there must be.
+        /// Number of elements expected.
         expected: usize,
     },
-    /// A weight that is infinite or not a number.
+    /// A weight is infinite or not a number.
     #[error("{layer}: a weight is not finite")]
     NotFinite {
         /// The layer.
         layer: String,
     },
-    /// The layout contradicts itself, or its policy is no whole number of planes.
+    /// The layout contradicts itself, or its policy is not a whole number of planes.
     #[error("{0}")]
     Layout(String),
 }
@@ -212,7 +212,7 @@ impl TowerWeights {
         Ok(())
     }
 
-    /// Shows every layer: name, weights, biases, its shape and the shape its place asks for.
+    /// Calls `see` with every layer: name, weights, biases, shape, and the shape that the neighbours demand.
     fn visit(&self, mut see: impl FnMut(&str, &[f32], &[f32], Shape, Shape)) {
         let filters = self.filters();
         let mut conv = |name: &str, conv: &Conv, expected: Shape| {
@@ -304,7 +304,7 @@ impl TowerWeights {
     }
 }
 
-/// Channels that are pooled.
+/// Number of pooled channels.
 fn pooled(pooling: Option<&GlobalPooling>) -> usize {
     pooling.map_or(0, |pooling| pooling.conv.outputs)
 }

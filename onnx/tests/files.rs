@@ -1,4 +1,4 @@
-//! What the written files hold, read back without a runtime. (The inference server's tests run them.)
+//! Tests of the written files' contents, without a runtime. (The inference server's tests run the files.)
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::HashSet;
@@ -89,7 +89,7 @@ fn nodes_come_in_order_and_names_are_unique() {
 }
 
 #[test]
-fn inputs_and_outputs_are_the_contract() {
+fn inputs_and_outputs_follow_the_contract() {
     let metadata = metadata(9);
     let plain = TowerShape::new(&metadata.layout, 1, 8);
     let contract = [
@@ -106,7 +106,7 @@ fn inputs_and_outputs_are_the_contract() {
     assert_eq!(named_sides(&metadata, &with_outcomes), contract);
 }
 
-/// What goes in and comes out of a model of this shape.
+/// Lists inputs and outputs of a model of this shape with their axes.
 fn named_sides(metadata: &Metadata, shape: &TowerShape) -> Vec<String> {
     let weights = TowerWeights::random(&metadata.layout, shape, 1);
     let file = build(&weights, metadata, Input::Rows).unwrap();
@@ -128,7 +128,7 @@ fn named_sides(metadata: &Metadata, shape: &TowerShape) -> Vec<String> {
 }
 
 #[test]
-fn refuses_weights_that_do_not_fit() {
+fn build_refuses_weights_that_do_not_fit() {
     let metadata = metadata(9);
     let shape = TowerShape {
         pooling: 3,
@@ -187,7 +187,7 @@ fn refuses_weights_that_do_not_fit() {
 }
 
 #[test]
-fn refuses_metadata_without_meaning() {
+fn invalid_metadata_is_refused() {
     assert!(metadata_of(b"no onnx file").is_err());
     let bare = ModelProto::default().encode_to_vec();
     assert!(metadata_of(&bare).is_err());
@@ -203,7 +203,7 @@ fn refuses_metadata_without_meaning() {
 }
 
 #[test]
-fn random_rows_are_rows() {
+fn random_rows_are_valid_rows_of_the_layout() {
     let layout = mixed(9);
     let rows = random::rows(&layout, 200, 0.7, 5);
     assert_eq!(rows.len(), 200 * layout.row_len().unwrap());

@@ -1,4 +1,4 @@
-//! Models in half precision: what is converted, how exactly, and what is refused.
+//! Tests of the conversion to half precision: coverage, rounding and refusals.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use half::f16;
@@ -60,7 +60,7 @@ proptest! {
 }
 
 #[test]
-fn what_cannot_be_converted_is_named() {
+fn an_unconvertible_model_gives_an_error_that_names_the_reason() {
     let too_large = to_half(&file(tensor(&[1.0, -7e4]), Vec::new())).unwrap_err();
     let expected = HalfError::TooLarge {
         name: "weights".into(),

@@ -7,6 +7,7 @@ mod contention;
 mod damage;
 mod kill;
 mod restart;
+#[cfg(feature = "s3")]
 #[path = "../../checkpoints/tests/common/server.rs"]
 mod server;
 mod size;

@@ -1,7 +1,8 @@
-"""The script that makes Python environments, where one cannot be had."""
+"""The script that makes Python environments, if one cannot be made."""
 
 import contextlib
 import io
+import os
 import subprocess
 import sys
 import tempfile
@@ -16,28 +17,28 @@ import python_env  # noqa: E402
 class PythonEnv(unittest.TestCase):
     def setUp(self):
         self.cache = Path(self.enterContext(tempfile.TemporaryDirectory()))
-        self.enterContext(mock.patch.dict(python_env.os.environ, {"MINUET_CACHE": str(self.cache)}))
+        self.enterContext(mock.patch.dict(os.environ, {"MINUET_CACHE": str(self.cache)}))
         self.enterContext(mock.patch.object(sys, "argv", ["python_env.py", "chess"]))
 
     def run_main(self) -> tuple[int, str]:
-        """The exit code, and what was said."""
-        with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(io.StringIO()):
+        """Return the exit code and the text on stderr."""
+        with contextlib.redirect_stderr(io.StringIO()) as stderr, contextlib.redirect_stdout(io.StringIO()):
             code = python_env.main()
-        return code, said.getvalue()
+        return code, stderr.getvalue()
 
     def leftovers(self) -> list[Path]:
         return [path for path in (self.cache / "python").iterdir() if not path.name.startswith(".")]
 
     def test_a_python_without_ensurepip_is_named_and_leaves_nothing(self):
         def create(folder, with_pip):
-            # As it does: the folder is there when ensurepip fails in it.
+            # venv.create leaves a folder behind when ensurepip fails.
             (folder / "bin").mkdir(parents=True)
             raise subprocess.CalledProcessError(1, ["python3", "-m", "ensurepip"])
 
         self.enterContext(mock.patch.object(python_env.venv, "create", create))
-        code, said = self.run_main()
+        code, stderr = self.run_main()
         self.assertEqual(code, python_env.UNREACHABLE)
-        self.assertIn("install python3-venv", said)
+        self.assertIn("install python3-venv", stderr)
         self.assertEqual(self.leftovers(), [])
 
     def test_an_index_that_cannot_be_reached_is_named_and_leaves_nothing(self):
@@ -47,9 +48,9 @@ class PythonEnv(unittest.TestCase):
 
         self.enterContext(mock.patch.object(python_env.venv, "create", lambda folder, with_pip: folder.mkdir()))
         self.enterContext(mock.patch.object(python_env.subprocess, "run", run))
-        code, said = self.run_main()
+        code, stderr = self.run_main()
         self.assertEqual(code, python_env.UNREACHABLE)
-        self.assertIn("cannot be fetched: ERROR: no matching distribution", said)
+        self.assertIn("cannot be fetched: ERROR: no matching distribution", stderr)
         self.assertEqual(self.leftovers(), [])
 
 

@@ -24,4 +24,9 @@ pub mod process;
 pub mod role;
 pub mod security;
 pub mod serve;
+// A build without the feature `otlp` has the same interface and makes no spans.
+#[cfg(feature = "otlp")]
+pub mod telemetry;
+#[cfg(not(feature = "otlp"))]
+#[path = "telemetry/absent.rs"]
 pub mod telemetry;

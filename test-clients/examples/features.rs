@@ -1,4 +1,4 @@
-//! Does nothing. `make build` builds it, because cargo then gives the dependencies the features that tests need, and
-//! `make test` need not compile them again.
+//! Does nothing. `make build` builds it, because cargo then gives libraries the features that tests need, so that
+//! `make test` does not compile them again.
 
 fn main() {}

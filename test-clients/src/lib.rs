@@ -1,5 +1,7 @@
-//! Other people's programs that tests drive Minuet with: Python packages, NVIDIA's perf_analyzer. `make test` fetches them into the user's
-//! cache; a test whose program can be neither found there nor fetched says so and is skipped.
+//! Programs of others that tests use as clients of Minuet: Python packages, NVIDIA's perf_analyzer.
+//!
+//! `make test` fetches them into the user's cache. A test whose program is neither in the cache nor can be fetched prints that
+//! it is skipped.
 
 use std::{
     io::Write as _,
@@ -7,50 +9,51 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Exit code of the scripts where something can be neither found nor fetched.
+/// Exit code of the scripts if a program is neither in the cache nor can be fetched.
 const UNREACHABLE: i32 = 3;
 
-/// An interpreter with the packages of `scripts/python/{name}.txt`; `None`, and a word on the terminal, where it cannot be had.
+/// Returns a Python interpreter with the packages of `scripts/python/{name}.txt`. `None`, with a line on the terminal, if the
+/// packages cannot be fetched.
 ///
 /// # Panics
-/// Where the script fails in another way.
+/// If the script fails in another way.
 #[must_use]
 pub fn python(name: &str) -> Option<PathBuf> {
     fetched("python_env.py", &[name])
 }
 
-/// NVIDIA's perf_analyzer; `None`, and a word on the terminal, where it cannot be had.
+/// Returns the path of NVIDIA's perf_analyzer. `None`, with a line on the terminal, if it cannot be fetched.
 ///
 /// # Panics
-/// Where the script fails in another way.
+/// If the script fails in another way.
 #[must_use]
 pub fn perf_analyzer() -> Option<PathBuf> {
     fetched("perf_analyzer.py", &[])
 }
 
-/// What a script of `scripts/` fetches, and prints the path of.
+/// Runs a script of `scripts/`, and returns the path that it prints; `None` if its program cannot be fetched.
 #[expect(clippy::expect_used, reason = "only tests call this")]
 fn fetched(script: &str, arguments: &[&str]) -> Option<PathBuf> {
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts");
-    let asked = Command::new("python3")
+    let output = Command::new("python3")
         .arg(scripts.join(script))
         .args(arguments)
         .stderr(Stdio::inherit())
         .output()
         .expect("python3 is needed to build Minuet");
-    if asked.status.code() == Some(UNREACHABLE) {
-        // To the terminal, past the test harness.
-        let said = format!(
-            "SKIPPED: {script} {arguments:?}: what this test needs is not in the cache and cannot be fetched\n"
+    if output.status.code() == Some(UNREACHABLE) {
+        // Written to the terminal directly, because the test harness captures eprintln.
+        let message = format!(
+            "SKIPPED: {script} {arguments:?}: the program of this test is not in the cache and cannot be fetched\n"
         );
-        drop(std::io::stderr().write_all(said.as_bytes()));
+        drop(std::io::stderr().write_all(message.as_bytes()));
         return None;
     }
     assert!(
-        asked.status.success(),
+        output.status.success(),
         "{script} {arguments:?} failed: {}",
-        asked.status
+        output.status
     );
-    let path = String::from_utf8(asked.stdout).expect("paths are UTF-8 here");
+    let path = String::from_utf8(output.stdout).expect("paths are UTF-8 here");
     Some(path.trim().into())
 }

@@ -1,4 +1,4 @@
-//! What must hold over every kind of store.
+//! Properties that hold for every kind of store.
 #![allow(dead_code, missing_docs)]
 
 use std::{
@@ -16,7 +16,7 @@ use futures::StreamExt as _;
 
 use super::{draft, files};
 
-pub async fn a_published_checkpoint_comes_back_whole(repository: Repository) {
+pub async fn a_published_checkpoint_is_fetched_unchanged(repository: Repository) {
     assert!(matches!(
         repository.resolve(LATEST).await,
         Err(Error::NotFound { .. })
@@ -122,7 +122,7 @@ pub async fn a_watch_follows_the_label_and_old_checkpoints_go(repository: Reposi
 }
 
 /// A holder that lost its lease can neither publish nor move the label, and is told so.
-pub async fn a_replaced_holder_publishes_nothing(repository: Repository, times: LeaseTimes) {
+pub async fn a_replaced_lease_holder_cannot_publish(repository: Repository, times: LeaseTimes) {
     let first = repository.lease(LATEST, "one", times).await.unwrap();
     let version = first.publish(draft(1), files(1)).await.unwrap();
     first.set_label(&version).await.unwrap();
@@ -163,11 +163,15 @@ pub async fn a_replaced_holder_publishes_nothing(repository: Repository, times: 
 
 /// Publishers race, stall beyond their lease's end and go on as if nothing had happened. Every checkpoint whose label was
 /// acknowledged is an ancestor of the last one, and tokens never fall along the line: nobody published in turns.
-pub async fn rivals_leave_one_line_of_descent(repository: Repository, times: LeaseTimes, publishes: usize) {
+pub async fn competing_publishers_leave_one_line_of_descent(
+    repository: Repository,
+    times: LeaseTimes,
+    publishes: usize,
+) {
     let acknowledged = Arc::new(Mutex::new(Vec::new()));
     let rivals: Vec<_> = (0..3_u64)
         .map(|rival| {
-            tokio::spawn(rival_of(
+            tokio::spawn(competitor_of(
                 repository.clone(),
                 times,
                 rival,
@@ -202,7 +206,7 @@ pub async fn rivals_leave_one_line_of_descent(repository: Repository, times: Lea
     assert!(lost.is_empty(), "published in turns: {lost:?}");
 }
 
-async fn rival_of(
+async fn competitor_of(
     repository: Repository,
     times: LeaseTimes,
     rival: u64,

@@ -1,4 +1,4 @@
-//! Rules, dashboards, and the operator's page.
+//! Tests of the alert rules, the dashboards and the operator's page.
 
 use std::process::Command;
 
@@ -23,14 +23,14 @@ fn the_cluster_has_the_same_rules_as_compose() {
 }
 
 #[test]
-fn the_operators_page_says_what_to_do_about_every_alert() {
+fn the_operators_page_has_an_entry_for_every_alert() {
     let page = text("README.md");
     let mut count = 0;
     for alert in rules().groups.into_iter().flat_map(|group| group.rules) {
         let Some(name) = alert.alert else { continue };
         assert!(
             page.contains(&format!("**{name}**")),
-            "README.md says nothing of {name}"
+            "README.md has no entry for {name}"
         );
         assert!(alert.annotations.contains_key("summary"), "{name}");
         assert!(alert.labels.contains_key("severity"), "{name}");
@@ -40,7 +40,7 @@ fn the_operators_page_says_what_to_do_about_every_alert() {
 }
 
 #[test]
-fn dashboards_are_whole_and_ask_the_data_source_that_is_provisioned() {
+fn dashboards_are_valid_and_use_the_provisioned_data_source() {
     let sources = documents(&text("grafana/provisioning/datasources/prometheus.yml"));
     let source = sources[0]["datasources"][0]["uid"].as_str().unwrap();
     for path in all("grafana/dashboards", ".json") {
@@ -90,9 +90,9 @@ fn the_clusters_dashboard_is_the_same_file() {
     );
 }
 
-/// Over no series at all a sum is empty, and equal to nothing.
+/// A sum over no series is empty and matches no comparison; each such expression needs a default.
 #[test]
-fn what_is_gone_altogether_is_noticed() {
+fn alerts_fire_for_roles_without_any_series() {
     for rule in rules().groups.into_iter().flat_map(|group| group.rules) {
         let name = rule.alert.unwrap_or_default();
         if name == "MinuetRoleDown" {
@@ -107,7 +107,7 @@ fn what_is_gone_altogether_is_noticed() {
 }
 
 #[test]
-fn alerts_fire_when_they_should() {
+fn alerts_fire_on_the_recorded_series_of_the_rule_tests() {
     let tests = folder().join("tests/alerts.test.yml");
     match Command::new("promtool")
         .args(["test", "rules"])

@@ -1,4 +1,4 @@
-//! The two autoscalers: the same question, and no answer where there is none.
+//! Tests of the two autoscalers: both query one ratio and ignore an empty result.
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 
@@ -10,7 +10,7 @@ use crate::{
 };
 
 #[test]
-fn both_autoscalers_ask_for_the_recorded_ratio_and_take_nothing_for_no_answer() {
+fn both_autoscalers_query_the_recorded_ratio_and_ignore_an_empty_result() {
     let document = documents(&text("kubernetes/components/keda/scaled-object.yaml")).remove(0);
     let keda = strictly::<ScaledObject>(&document).unwrap().spec;
     let document = documents(&text("kubernetes/components/hpa/hpa.yaml")).remove(0);
@@ -25,7 +25,7 @@ fn both_autoscalers_ask_for_the_recorded_ratio_and_take_nothing_for_no_answer() 
     let metrics = hpa.metrics.unwrap();
     assert_eq!(metrics[0].external.as_ref().unwrap().metric.name, metric);
 
-    // Of several numbers one that is none would win, and by itself it would be an order to scale down.
+    // NaN would win a maximum, and alone it would scale the actors down.
     let query = format!("max({metric} >= 0)");
     let trigger = &keda.triggers[0].metadata;
     assert_eq!(trigger["query"], query);

@@ -1,4 +1,4 @@
-//! Health checks, jobs, and what the operator's page says to type: tried with the programs that this build has made.
+//! Runs health checks, jobs and the commands of the operator's page with the programs of this build.
 
 use std::{path::Path, process::Command};
 
@@ -10,7 +10,7 @@ use crate::{
     programs::{ROLES, health, load, port, read, strings, words},
 };
 
-/// What containers are asked by: (where it stands, the words).
+/// Lists the health checks of all containers: place in the files, and words of the command.
 fn health_checks() -> Vec<(String, Vec<String>)> {
     let check = Regex::new(r"HEALTHCHECK [^\n]*CMD (\[.*\])").unwrap();
     let mut found = Vec::new();
@@ -35,37 +35,37 @@ fn health_checks() -> Vec<(String, Vec<String>)> {
 }
 
 #[test]
-fn health_checks_are_understood_and_ask_the_health_port() {
+fn health_checks_parse_and_use_the_health_port() {
     let config = load(&folder().join("compose/run.toml"), &[]);
     let checks = health_checks();
     assert_eq!(checks.len(), 7, "{checks:?}");
     for (at, words) in checks {
         let binary = words[0].strip_prefix("/opt/minuet/bin/").expect(&at);
         let role = ROLES.into_iter().find(|role| role.binary() == binary).expect(&at);
-        let asked = read(role, &words[1..], &at).probe.expect(&at);
-        assert_eq!(port(&asked), port(health(role, &config)), "{at}");
+        let probed = read(role, &words[1..], &at).probe.expect(&at);
+        assert_eq!(port(&probed), port(health(role, &config)), "{at}");
         let Some(program) = program(binary) else { continue };
-        // Nobody listens there: it is understood, and the answer is no.
+        // Nothing listens at that address: the program understands the arguments and reports a failure.
         let mut words = words[1..].to_vec();
         *words.last_mut().unwrap() = "127.0.0.1:1".into();
-        let asked = Command::new(program).args(&words).output().unwrap();
-        assert_eq!(asked.status.code(), Some(1), "{at}: {words:?}: {asked:?}");
+        let output = Command::new(program).args(&words).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{at}: {words:?}: {output:?}");
     }
 }
 
-/// The command line understands these words, as far as it looks at them without doing anything.
+/// Checks that the command line parses these words, without executing the command.
 fn is_a_command(minuet: &Path, words: &[String], at: &str) {
-    let asked = Command::new(minuet).args(words).arg("--help").output().unwrap();
-    let said = String::from_utf8_lossy(&asked.stdout);
+    let output = Command::new(minuet).args(words).arg("--help").output().unwrap();
+    let stdout = String::from_utf8_lossy(&output.stdout);
     let usage = format!("Usage: minuet {} {}", words[0], words[1]);
     assert!(
-        asked.status.success() && said.contains(&usage),
-        "{at}: {words:?}: {asked:?}"
+        output.status.success() && stdout.contains(&usage),
+        "{at}: {words:?}: {output:?}"
     );
 }
 
 #[test]
-fn jobs_and_the_pages_commands_are_understood() {
+fn commands_of_jobs_and_of_the_page_parse() {
     let Some(minuet) = program("minuet") else { return };
     let mut jobs = 0;
     for overlay in OVERLAYS {

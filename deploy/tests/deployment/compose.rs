@@ -1,4 +1,4 @@
-//! The compose files against their schema, the Dockerfiles against hadolint, all YAML against yamllint.
+//! Tests of the compose files against their schema, the Dockerfiles against hadolint, all YAML against yamllint.
 
 use std::process::Command;
 

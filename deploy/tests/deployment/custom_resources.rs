@@ -1,4 +1,4 @@
-//! The custom resources that are used, as strictly typed as the Kubernetes API's own: only what their operators document.
+//! Types of the custom resources in use, as strict as those of the Kubernetes API: only fields that their operators document.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ pub struct Endpoint {
     interval: Option<String>,
 }
 
-/// A Prometheus rule file; a `PrometheusRule`'s spec is the same.
+/// A Prometheus rule file, which is also the spec of a `PrometheusRule`.
 #[derive(Debug, Deserialize, PartialEq)]
 pub struct RuleFile {
     pub groups: Vec<Group>,

@@ -1,4 +1,4 @@
-//! Volumes against what the programs will put on them.
+//! Tests of volume sizes against the programs' disk limits.
 
 use crate::{
     files::{OVERLAYS, rendered},
@@ -6,7 +6,7 @@ use crate::{
     programs::configuration,
 };
 
-/// A Kubernetes quantity such as `20Gi` in MiB.
+/// Converts a Kubernetes quantity such as `20Gi` to MiB.
 fn mib(quantity: &str) -> u64 {
     let (number, factor) = match quantity.strip_suffix("Gi") {
         Some(number) => (number, 1024),
@@ -15,7 +15,7 @@ fn mib(quantity: &str) -> u64 {
     number.parse::<u64>().unwrap() * factor
 }
 
-/// The alert compares what is taken with the limit: that of a volume that ends before, or is mostly never used, would mislead.
+/// The alert MinuetReplayDisk compares the bytes used with the limit, which must therefore fit the volume closely.
 #[test]
 fn a_replay_stores_limit_fits_its_volume() {
     for overlay in OVERLAYS {

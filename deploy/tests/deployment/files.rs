@@ -1,4 +1,4 @@
-//! Where the files are, how overlays are rendered, and how tools are called.
+//! Access to the deployment files: reads files, renders overlays, calls tools.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,23 +11,23 @@ use std::{
 use serde::Deserialize as _;
 use serde_yaml_ng::Value;
 
-/// The overlays that are shipped, and one of the tests' own.
+/// The shipped overlays, and one that only the tests use.
 pub const OVERLAYS: [&str; 4] = ["local", "gpu", "production", EVERY_COMPONENT];
-/// In `tests/`: the base with every component.
+/// Overlay of the tests: the base with every component.
 pub const EVERY_COMPONENT: &str = "every-component";
 
-/// `deploy/`.
+/// Returns the folder `deploy/`.
 pub fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A file of `deploy/` as text.
+/// Reads a file of `deploy/` as text.
 pub fn text(path: &str) -> String {
     let path = folder().join(path);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The YAML documents of a text, with `<<` done.
+/// Parses the YAML documents of a text and resolves merge keys (`<<`).
 pub fn documents(text: &str) -> Vec<Value> {
     serde_yaml_ng::Deserializer::from_str(text)
         .map(|document| {
@@ -39,7 +39,7 @@ pub fn documents(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// What an overlay renders to; `None`, said aloud, where there is no kubectl.
+/// Renders an overlay to its resources; `None`, with a line on the terminal, if kubectl is missing.
 pub fn rendered(overlay: &str) -> Option<Vec<Value>> {
     static KNOWN: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,13 +63,14 @@ pub fn rendered(overlay: &str) -> Option<Vec<Value>> {
     Some(rendered)
 }
 
-/// The folder of the programs of `scripts/python/deploy.txt`; `None`, said aloud, where they cannot be had.
+/// Returns the folder with the programs of `scripts/python/deploy.txt`; `None`, with a line on the terminal, if they cannot be
+/// fetched.
 pub fn python_tools() -> Option<PathBuf> {
     let python = test_clients::python("deploy")?;
     Some(python.parent().unwrap().to_owned())
 }
 
-/// Fails with what the tool said.
+/// Fails with the tool's output unless it succeeded.
 pub fn succeeded(output: &Output, what: &Path) {
     assert!(
         output.status.success(),
@@ -80,7 +81,8 @@ pub fn succeeded(output: &Output, what: &Path) {
     );
 }
 
-/// The program of this name that this build has made, e.g. `minuet`; `None`, said aloud, where nothing has been built but tests.
+/// Returns the path of a program of this build, for example `minuet`; `None`, with a line on the terminal, if only tests were
+/// built.
 pub fn program(name: &str) -> Option<PathBuf> {
     let test = std::env::current_exe().unwrap();
     let path = test.ancestors().nth(2).unwrap().join(name);
@@ -91,7 +93,7 @@ pub fn program(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// Names of the folders in `deploy/<below>`.
+/// Lists the names of the folders in `deploy/<below>`.
 pub fn folders(below: &str) -> BTreeSet<String> {
     let entries = fs::read_dir(folder().join(below)).unwrap().map(Result::unwrap);
     entries
@@ -100,7 +102,7 @@ pub fn folders(below: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// All files below `deploy/<below>` with this ending.
+/// Lists all files below `deploy/<below>` with this ending.
 pub fn all(below: &str, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder().join(below)];

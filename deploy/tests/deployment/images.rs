@@ -1,4 +1,4 @@
-//! What images are made of, and what is around the compose file.
+//! Tests of the images' contents and of the commands around the compose file.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ fn every_member_of_the_workspace_is_in_the_build_context() {
     }
 }
 
-/// `down` leaves the containers of profiles that it is not told of.
+/// `down` leaves running containers of profiles that are not named.
 #[test]
 fn compose_down_ends_every_profile() {
     let compose = documents(&text("docker-compose.yml")).remove(0);

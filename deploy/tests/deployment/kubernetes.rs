@@ -24,7 +24,7 @@ use crate::{
     programs::load,
 };
 
-/// The document as a `T`, if it has no field that `T` does not know.
+/// Parses the document as a `T`; an error if it has a field that `T` does not know.
 pub fn strictly<T: DeserializeOwned>(document: &Value) -> Result<T, String> {
     let mut unknown = Vec::new();
     let parsed = serde_ignored::deserialize(document.clone(), |path| unknown.push(path.to_string()))
@@ -65,14 +65,14 @@ fn check(document: &Value) -> Result<(), String> {
     }
 }
 
-/// What makes pods, and which.
+/// A resource that creates pods.
 pub struct Workload {
     pub kind: String,
     pub name: String,
-    /// The pods' labels.
+    /// Labels of the pods.
     pub labels: BTreeMap<String, String>,
     pub pod: PodSpec,
-    /// Volumes that each pod has of its own.
+    /// Volumes that each pod gets for itself.
     pub claims: Vec<PersistentVolumeClaim>,
 }
 
@@ -106,7 +106,7 @@ impl Workload {
         &self.pod.containers[0]
     }
 
-    /// Whether its pods have these labels among others.
+    /// True if the pods have all of these labels.
     pub fn has(&self, labels: &BTreeMap<String, String>) -> bool {
         labels
             .iter()
@@ -122,13 +122,13 @@ impl Workload {
     }
 }
 
-/// What makes pods in an overlay; nothing where it cannot be rendered.
+/// Lists the resources of an overlay that create pods; none if the overlay cannot be rendered.
 pub fn workloads(overlay: &str) -> Vec<Workload> {
     let documents = rendered(overlay).unwrap_or_default();
     documents.iter().filter_map(Workload::of).collect()
 }
 
-/// All resources of a kind in a rendered overlay.
+/// Lists the resources of a kind in a rendered overlay.
 pub fn resources<T: DeserializeOwned>(documents: &[Value], kind: &str) -> Vec<T> {
     let of_kind = documents.iter().filter(|document| document["kind"] == kind);
     of_kind.map(|document| strictly(document).unwrap()).collect()
@@ -192,7 +192,7 @@ fn every_pod_is_restricted_probed_and_bounded() {
             restricted(container, &at);
             bounded(container, &at);
             mounts_exist(&workload, &at);
-            // A job's pod ends by itself.
+            // A job's pod ends by itself and needs no probe.
             if workload.kind != "CronJob" {
                 probed(container, &at);
             }
@@ -243,7 +243,7 @@ fn mounts_exist(workload: &Workload, at: &str) {
 }
 
 #[test]
-fn with_tls_whoever_talks_to_a_server_has_certificates_and_a_token() {
+fn with_tls_every_client_has_certificates_and_a_token() {
     let mut found = 0;
     for overlay in OVERLAYS {
         let workloads = workloads(overlay);
@@ -272,7 +272,7 @@ fn with_tls_whoever_talks_to_a_server_has_certificates_and_a_token() {
 }
 
 #[test]
-fn the_learner_is_never_there_twice() {
+fn there_is_never_more_than_one_learner() {
     for overlay in OVERLAYS {
         for document in rendered(overlay).unwrap_or_default() {
             if kind(&document).1 == "Deployment" && document["metadata"]["name"] == "learner" {
@@ -289,7 +289,7 @@ fn the_learner_is_never_there_twice() {
 }
 
 #[test]
-fn gpus_are_asked_for_where_they_are_used_and_nowhere_else() {
+fn exactly_the_roles_that_use_gpus_request_them() {
     for overlay in OVERLAYS {
         for workload in workloads(overlay) {
             let name = &workload.name;

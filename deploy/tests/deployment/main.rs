@@ -1,7 +1,7 @@
-//! The deployment files against their schemas and against the programs they start.
+//! Tests of the deployment files against their schemas and against the programs that they start.
 //!
-//! What is checked here needs no cluster, no registry and no container engine. Tools that may be missing on a
-//! developer's machine (kubectl, Python packages) are named when a check is skipped for want of them.
+//! The tests need no cluster, no registry and no container engine. A test whose tool (kubectl, a Python package) is missing
+//! prints the tool's name and is skipped.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 

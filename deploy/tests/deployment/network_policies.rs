@@ -1,5 +1,5 @@
-//! The network policies against the arrows of ARCHITECTURE.md: what may talk to what, and nothing else. A rule that is
-//! written in a way that is not understood here fails.
+//! Tests of the network policies against the arrows of ARCHITECTURE.md: these connections are allowed, and no others. A rule in a
+//! form that this test does not know fails it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,11 +14,11 @@ use crate::{
 };
 
 const NAME: &str = "app.kubernetes.io/name";
-/// Whom a rule without peers allows.
+/// Peer of a rule that names no peers.
 const ANYONE: &str = "anyone";
 const EVERY_POD: &str = "every pod";
 
-/// The only label of a selector that has no expressions.
+/// Returns the label of a selector with one label and no expressions.
 fn only_label(selector: &LabelSelector) -> Option<(&str, &str)> {
     let labels = selector
         .match_labels
@@ -32,7 +32,7 @@ fn only_label(selector: &LabelSelector) -> Option<(&str, &str)> {
     Some((key, value))
 }
 
-/// Pods as the tables below name them.
+/// Returns the name that the tables below use for pods.
 fn pods(selector: &LabelSelector) -> Vec<String> {
     if *selector == LabelSelector::default() {
         return vec![EVERY_POD.into()];
@@ -69,10 +69,10 @@ fn names(peer: &NetworkPolicyPeer) -> Vec<String> {
     }
 }
 
-/// Who may talk to whom, on which port.
+/// An allowed connection: sender, receiver, port.
 type Arrows = BTreeSet<(String, String, i32)>;
 
-/// What a rule allows: each of its peers on each of its ports.
+/// Lists the connections that a rule allows: each of its peers on each of its ports.
 fn allowed(peers: Option<&[NetworkPolicyPeer]>, ports: Option<&[NetworkPolicyPort]>) -> Vec<(String, i32)> {
     let peers = match peers.unwrap_or_default() {
         [] => vec![ANYONE.into()],
@@ -93,7 +93,7 @@ fn allowed(peers: Option<&[NetworkPolicyPeer]>, ports: Option<&[NetworkPolicyPor
     peers.iter().flat_map(each).collect()
 }
 
-/// What the policies allow, by what the senders may send and the receivers may get.
+/// Lists the connections that the policies allow at both ends: egress of the sender and ingress of the receiver.
 fn arrows(policies: &[NetworkPolicy]) -> (Arrows, Arrows) {
     let (mut sent, mut received) = (Arrows::new(), Arrows::new());
     for spec in policies.iter().filter_map(|policy| policy.spec.as_ref()) {
@@ -129,7 +129,7 @@ const RECEIVED: [(&str, &str, i32); 7] = [
     ("learner", "replay-store", 50052),
     ("pods with minuet.dev/keeps-games", "replay-store", 50052),
 ];
-/// Who uses the object store, wherever that is.
+/// Lists the pods that use the object store, inside or outside the cluster.
 const OBJECTS: [&str; 5] = [
     "inference-server",
     "learner",
@@ -178,7 +178,7 @@ fn exactly_the_arrows_of_the_architecture_are_open() {
 
 #[test]
 #[should_panic(expected = "namespaces by")]
-fn a_rule_for_all_namespaces_is_not_passed_over() {
+fn a_rule_for_all_namespaces_is_noticed() {
     let everybody = NetworkPolicyPeer {
         namespace_selector: Some(LabelSelector::default()),
         ..NetworkPolicyPeer::default()

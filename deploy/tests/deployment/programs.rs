@@ -1,5 +1,4 @@
-//! What the files tell the programs: configuration files, flags, settings and ports that exist, by the programs' own
-//! command lines.
+//! Tests that configuration files, flags, settings and ports exist, by the programs' own command lines.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -31,7 +30,7 @@ pub fn load(file: &Path, settings: &[Override]) -> RunConfig {
         .unwrap_or_else(|error| panic!("{} with {settings:?}: {error}", file.display()))
 }
 
-/// What a role's program makes of its arguments.
+/// Parses a role's arguments as its program does.
 pub fn read(role: Role, words: &[String], at: &str) -> Arguments {
     let mut words = words.to_vec();
     if let Some(command) = role.subcommand() {
@@ -42,7 +41,7 @@ pub fn read(role: Role, words: &[String], at: &str) -> Arguments {
     Arguments::try_parse_from(words).unwrap_or_else(|error| panic!("{at}: {error}"))
 }
 
-/// A container's arguments with its variables put in.
+/// Returns a container's arguments with its environment variables substituted.
 pub fn words(workload: &Workload, at: &str) -> Vec<String> {
     let container = workload.container();
     let variables: BTreeMap<&str, &str> = container
@@ -67,7 +66,7 @@ pub fn words(workload: &Workload, at: &str) -> Vec<String> {
         .collect()
 }
 
-/// The configuration with which a role's pods run.
+/// Returns the configuration with which a role's pods run.
 pub fn configuration(workload: &Workload, overlay: &str) -> RunConfig {
     let at = format!("{overlay}: {}", workload.name);
     let role = ROLES
@@ -83,7 +82,7 @@ pub fn configuration(workload: &Workload, overlay: &str) -> RunConfig {
     load(&folder().join("kubernetes/base/run.toml"), &arguments.overrides)
 }
 
-/// The port of `host:port`.
+/// Returns the port of `host:port`.
 pub fn port(address: &str) -> i32 {
     address.rsplit(':').next().unwrap().parse().unwrap()
 }
@@ -99,7 +98,7 @@ pub fn health(role: Role, config: &RunConfig) -> &str {
 }
 
 #[test]
-fn configurations_can_be_used_and_listen_where_others_look() {
+fn configurations_load_and_listen_at_the_ports_that_others_use() {
     for file in CONFIGURATIONS {
         let config = load(&folder().join(file), &[]);
         for (listen, address, name) in [
@@ -186,7 +185,7 @@ fn every_overlay_has_one_replay_store_and_all_clients_are_given_its_address() {
     }
 }
 
-/// The words of a command in a compose file.
+/// Returns the words of a command in a compose file.
 pub fn strings(value: &serde_yaml_ng::Value) -> Vec<String> {
     let words = value.as_sequence().cloned().unwrap_or_default();
     words

@@ -1,4 +1,4 @@
-//! Services, probes and monitors against the pods they lead to, and those against the programs.
+//! Tests of Services, probes and monitors against their pods and programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,10 +14,10 @@ use crate::{
     programs::{ROLES, load, port},
 };
 
-/// The number of a container's port with this name.
+/// Returns the number of a container's port with this name.
 fn numbered(container: &Container, name: &IntOrString, at: &str) -> i32 {
     let IntOrString::String(name) = name else {
-        panic!("{at}: ports are asked for by their names");
+        panic!("{at}: a port must be given by its name");
     };
     let ports = container.ports.iter().flatten();
     let found = ports.clone().find(|port| port.name.as_ref() == Some(name));
@@ -27,7 +27,7 @@ fn numbered(container: &Container, name: &IntOrString, at: &str) -> i32 {
 }
 
 #[test]
-fn services_lead_to_ports_of_pods() {
+fn services_point_to_ports_of_pods() {
     for overlay in OVERLAYS {
         let documents = rendered(overlay).unwrap_or_default();
         let workloads = workloads(overlay);
@@ -42,7 +42,7 @@ fn services_lead_to_ports_of_pods() {
             assert_eq!(behind.len(), 1, "{at}: whose pods?");
             for port in spec.ports.unwrap() {
                 let number = numbered(behind[0].container(), &port.target_port.unwrap(), &at);
-                // Headless: clients come to the pod itself, on the port that they know.
+                // Headless: clients connect to the pod itself, on its own port.
                 assert_eq!(spec.cluster_ip.as_deref(), Some("None"), "{at}");
                 assert_eq!(number, port.port, "{at}");
             }
@@ -51,7 +51,7 @@ fn services_lead_to_ports_of_pods() {
 }
 
 #[test]
-fn probes_ask_ports_that_are_there_for_pages_that_are_served() {
+fn probes_use_ports_and_pages_that_exist() {
     for overlay in OVERLAYS {
         for workload in workloads(overlay) {
             let at = format!("{overlay}: {}", workload.name);
@@ -69,11 +69,14 @@ fn probes_ask_ports_that_are_there_for_pages_that_are_served() {
 }
 
 fn check(probe: &Probe, container: &Container, at: &str) {
-    // Which numbers `health` and `metrics` have is compared with the configuration elsewhere.
+    // Another test compares the numbers of `health` and `metrics` with the configuration.
     if let Some(grpc) = &probe.grpc {
         let health = numbered(container, &IntOrString::String("health".into()), at);
         assert_eq!(grpc.port, health, "{at}: a gRPC probe");
-        assert_eq!(grpc.service, None, "{at}: the process as a whole is asked");
+        assert_eq!(
+            grpc.service, None,
+            "{at}: the probe must ask for the whole process"
+        );
     } else if let Some(get) = &probe.http_get {
         assert_eq!(get.port, IntOrString::String("metrics".into()), "{at}");
         numbered(container, &get.port, at);
@@ -116,7 +119,7 @@ fn the_monitor_finds_every_role() {
             assert_eq!(jobs, roles, "{overlay}");
             monitors += 1;
         }
-        // The ports that they all have.
+        // The ports that all roles have.
         for workload in workloads(overlay) {
             let is_role = ROLES.iter().any(|role| role.name() == workload.name);
             let ports = workload.container().ports.iter().flatten();
@@ -136,7 +139,7 @@ fn the_monitor_finds_every_role() {
 }
 
 #[test]
-fn prometheus_asks_the_compose_services_where_their_pages_are() {
+fn prometheus_scrapes_every_compose_service_at_its_metrics_page() {
     let config = load(&folder().join("compose/run.toml"), &[]);
     let compose = documents(&text("docker-compose.yml")).remove(0);
     let scraped = documents(&text("prometheus/prometheus.yml")).remove(0);
@@ -159,7 +162,7 @@ fn prometheus_asks_the_compose_services_where_their_pages_are() {
             jobs.insert(service.to_owned(), name.to_owned());
         }
     }
-    // Every service that a role's image is of, one-off jobs apart.
+    // Every service with a role's image, except one-off jobs.
     for (service, described) in compose["services"].as_mapping().unwrap() {
         let service = service.as_str().unwrap();
         let ours = described["image"].as_str().unwrap().starts_with("minuet-") && service != "command";

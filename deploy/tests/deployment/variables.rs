@@ -1,4 +1,4 @@
-//! Environment variables: each is read by somebody.
+//! Tests that a program reads each environment variable.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::{
     kubernetes::workloads,
 };
 
-/// Variables that a library, a loader or a driver reads.
+/// Variables read by a library, a loader or a driver.
 const FOREIGN: [&str; 6] = [
     "GOMP_SPINCOUNT",
     "LD_LIBRARY_PATH",
@@ -22,7 +22,7 @@ const FOREIGN: [&str; 6] = [
     "OMP_WAIT_POLICY",
 ];
 
-/// Those of the roles' command line.
+/// Returns the variables that the roles' command lines read.
 fn of_arguments() -> BTreeSet<String> {
     let command = Arguments::command();
     let variables = command.get_arguments().filter_map(|argument| argument.get_env());
@@ -76,7 +76,7 @@ fn variables_of_pods_are_read_by_their_arguments_or_programs() {
     }
 }
 
-/// As `objects` reads them: what it does not know there it passes over.
+/// True if `objects` uses a variable; it ignores unknown ones.
 fn is_read_by_the_object_store(name: &str) -> bool {
     name.starts_with("AWS_") && name.to_ascii_lowercase().parse::<AmazonS3ConfigKey>().is_ok()
 }
@@ -94,7 +94,7 @@ fn the_object_stores_variables_are_those_that_programs_read() {
             .flat_map(|all| all.keys())
         {
             let name = name.as_str().unwrap();
-            // Grafana's own settings are not ours to know.
+            // Grafana reads its own settings.
             if !(service == "grafana" && name.starts_with("GF_")) {
                 places.entry(service.into()).or_default().push(name.into());
             }

@@ -11,4 +11,5 @@ mod rights;
 mod rogue;
 mod signal;
 mod soak;
+#[cfg(feature = "otlp")]
 mod spans;

@@ -1,4 +1,4 @@
-//! The arrays of a batch by the names of the graph's inputs.
+//! Names the arrays of a batch by the graph's inputs.
 
 use games::generator::{
     expansion::{ClanBatch, GRIDS},
@@ -9,16 +9,16 @@ use games::generator::{
 /// One input of a batch: int32, row-major.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Input<'a> {
-    /// Its name.
+    /// Name in the graph.
     pub name: &'static str,
-    /// Its numbers.
+    /// Elements, row-major.
     pub numbers: &'a [i32],
-    /// The sides behind the first one.
+    /// Sizes of all axes but the first.
     pub inner: &'static [usize],
 }
 
 impl Input<'_> {
-    /// All sides.
+    /// Returns the sizes of all axes.
     pub fn sides(&self) -> Vec<usize> {
         let of_row: usize = self.inner.iter().product();
         std::iter::once(self.numbers.len() / of_row.max(1))
@@ -27,7 +27,7 @@ impl Input<'_> {
     }
 }
 
-/// Every input of the graph.
+/// Returns every input of the graph.
 pub fn inputs(arrays: &ClanBatch) -> [Input<'_>; 12] {
     let input = |name, numbers, inner| Input { name, numbers, inner };
     [

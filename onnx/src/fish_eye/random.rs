@@ -1,4 +1,4 @@
-//! A fish-eye network of random weights: as fast as a trained one, and as good for comparing numbers.
+//! Fish-eye networks with random weights.
 
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
@@ -7,7 +7,7 @@ use super::{FishEyeShape, FishEyeWeights};
 use crate::random::Draw;
 
 impl FishEyeWeights {
-    /// Random weights; the same seed gives the same ones. Activations neither vanish nor explode.
+    /// Draws random weights; the same seed gives the same weights. Activations neither vanish nor explode.
     pub fn random(shape: &FishEyeShape, seed: u64) -> Self {
         let mut draw = Draw(ChaCha8Rng::seed_from_u64(seed));
         let squares = games::layout::SQUARES;

@@ -1,5 +1,5 @@
-//! The network by its definition, imp by imp: the second implementation that the graph is checked against.
-//! Sums are taken in f64, so its own rounding is out of the question.
+//! A second implementation of the network, which follows its definition imp by imp. Tests compare the graph with it. Sums are
+//! computed in f64, so that its rounding error is negligible.
 
 use games::{
     generator::{self, Clan, Grid},
@@ -16,7 +16,7 @@ pub struct Sept {
     pub value: usize,
     /// Role and sept of each child, in the clan's order.
     pub children: Vec<(usize, Sept)>,
-    /// What is drawn inside it: a symbol for each square.
+    /// Symbol of each square of the picture drawn inside the sept.
     pub view: [u8; SQUARES],
 }
 
@@ -25,9 +25,9 @@ pub struct Sept {
 pub struct Position {
     /// The clan.
     pub root: Sept,
-    /// Its grids.
+    /// Grids: targets A and B, and the current render; a symbol for each square.
     pub grids: Vec<[u8; SQUARES]>,
-    /// Its flags.
+    /// Flags of the position.
     pub flags: Vec<bool>,
 }
 
@@ -48,7 +48,7 @@ impl Sept {
 }
 
 impl Position {
-    /// What the network is shown of a position of the generator game: its clan, its targets, and what the clan paints now.
+    /// Makes the network's input from a position of the generator game: the clan, the targets, and the clan's current render.
     pub fn of(position: &generator::Position) -> Self {
         let targets = [position.problem.target(), position.problem.second_target()];
         let grids = targets.map(|target| *target.unwrap_or(&Grid::ABSENT));

@@ -89,7 +89,7 @@ pub struct FishEyeWeights {
 }
 
 impl FishEyeShape {
-    /// The measured default: 568 thousand parameters.
+    /// Returns the measured default, which has 568 thousand parameters.
     pub fn new(values: usize, roles: usize, depth: usize, moves: usize) -> Self {
         Self {
             values,
@@ -115,8 +115,8 @@ impl FishEyeShape {
         }
     }
 
-    /// The same with so many convolutions over the grids and every width in proportion to `filters`, of which 64 give the
-    /// default's.
+    /// Changes the number of convolutions over the grids, and scales every width in proportion to `filters`; 64 gives the
+    /// default's widths.
     pub fn sized(self, convolutions: usize, filters: usize) -> Self {
         let part = |share: usize| (filters / share).max(1);
         Self {

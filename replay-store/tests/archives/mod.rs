@@ -5,10 +5,11 @@ use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 use proto::v1::{DeleteGamesRequest, Game, GameFilter};
 use replay_store::{exchange::archive::Reader, exchange::vault::Vault, settings::Settings, store::Store};
 
+#[cfg(feature = "s3")]
+use crate::server;
 use crate::{
     common::{Served, append, is_stored, open, settings, synthetic},
     restart::{close, put_all, volumes},
-    server,
 };
 
 /// What has not come by now will not come, however slow the machine is.
@@ -180,6 +181,7 @@ async fn while_the_archive_is_away_nothing_goes_until_the_disk_is_full_and_then_
     served.stop().await;
 }
 
+#[cfg(feature = "s3")]
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upload_that_breaks_off_leaves_nothing_half_in_an_object_store() {
     let Some(port) = server::shared() else { return };

@@ -3,7 +3,7 @@
 use std::{backtrace::Backtrace, io::IsTerminal, panic};
 
 use tracing_subscriber::{
-    EnvFilter, Layer as _, filter::Targets, fmt, layer::SubscriberExt as _, util::SubscriberInitExt as _,
+    Layer as _, filter::Targets, fmt, layer::SubscriberExt as _, util::SubscriberInitExt as _,
 };
 
 use super::LogFormat;
@@ -12,16 +12,28 @@ use crate::{
     telemetry::{TARGET, Telemetry},
 };
 
-/// Filters log lines, in the syntax of tracing's `EnvFilter`.
+/// Environment variable that filters log lines: levels by target, separated by commas, for example `info,h2=warn`.
 const FILTER_VARIABLE: &str = "MINUET_LOG";
-/// What is logged otherwise. A reader that gives up on a metrics page is no news; spans are for collectors.
-const FILTER: &str =
-    "info,metrics_exporter_prometheus=error,minuet::trace=off,opentelemetry_sdk=warn,opentelemetry_otlp=warn";
+
+/// Returns the filter used where the environment sets none: level info, without spans, without warnings about readers that
+/// give up on a metrics page.
+fn default_filter() -> Targets {
+    use tracing::{Level, level_filters::LevelFilter};
+
+    Targets::new()
+        .with_default(Level::INFO)
+        .with_target(TARGET, LevelFilter::OFF)
+        .with_target("metrics_exporter_prometheus", Level::ERROR)
+        .with_target("opentelemetry_sdk", Level::WARN)
+        .with_target("opentelemetry_otlp", Level::WARN)
+}
 
 /// Starts logging; from here on a panic in any thread is logged and ends the process with exit code 1, since a
 /// role that lost a thread would go on only in appearance. (But for those that are contained: [`crate::contain`].)
 pub(super) fn start(format: LogFormat, telemetry: Option<&Telemetry>) {
-    let filter = EnvFilter::try_from_env(FILTER_VARIABLE).unwrap_or_else(|_| EnvFilter::new(FILTER));
+    let chosen = std::env::var(FILTER_VARIABLE).ok();
+    let filter = chosen.and_then(|chosen| chosen.parse::<Targets>().ok());
+    let filter = filter.unwrap_or_else(default_filter);
     let lines = fmt::layer()
         .with_writer(std::io::stderr)
         // A log that cannot be written must not become a panic.
@@ -31,13 +43,7 @@ pub(super) fn start(format: LogFormat, telemetry: Option<&Telemetry>) {
         LogFormat::Pretty => lines.with_filter(filter).boxed(),
         LogFormat::Json => lines.json().with_filter(filter).boxed(),
     };
-    let spans = telemetry.map(|telemetry| {
-        tracing_opentelemetry::layer()
-            .with_tracer(telemetry.tracer())
-            .with_location(false)
-            .with_threads(false)
-            .with_filter(Targets::new().with_target(TARGET, tracing::Level::INFO))
-    });
+    let spans = telemetry.map(|telemetry| telemetry.layer());
     // An error means that logging was started before: then that one stays.
     let _ = tracing_subscriber::registry().with(lines).with(spans).try_init();
     panic::set_hook(Box::new(|what| {

@@ -22,15 +22,16 @@ use opentelemetry_otlp::{SpanExporter, WithExportConfig as _};
 use opentelemetry_sdk::{
     Resource,
     propagation::TraceContextPropagator,
-    trace::{Sampler, SdkTracer, SdkTracerProvider},
+    trace::{Sampler, SdkTracerProvider},
 };
 use tokio::runtime::Runtime;
 use tonic::{
     codegen::http,
     metadata::{AsciiMetadataKey, MetadataMap},
 };
-use tracing::Span;
+use tracing::{Level, Span, Subscriber};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
+use tracing_subscriber::{Layer, filter::Targets, registry::LookupSpan};
 
 /// Target of the spans that are collected.
 pub const TARGET: &str = "minuet::trace";
@@ -97,9 +98,16 @@ impl Telemetry {
         Ok(Self { provider, runtime })
     }
 
-    /// What makes spans of tracing's.
-    pub fn tracer(&self) -> SdkTracer {
-        self.provider.tracer("minuet")
+    /// Returns the layer of a subscriber which sends the spans of [`TARGET`] to the collector.
+    pub(crate) fn layer<S>(&self) -> impl Layer<S>
+    where
+        S: Subscriber + for<'span> LookupSpan<'span>,
+    {
+        tracing_opentelemetry::layer()
+            .with_tracer(self.provider.tracer("minuet"))
+            .with_location(false)
+            .with_threads(false)
+            .with_filter(Targets::new().with_target(TARGET, Level::INFO))
     }
 
     /// Sends what is left.

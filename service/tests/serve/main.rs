@@ -7,6 +7,7 @@ mod listener;
 mod pki;
 mod tls;
 mod tokens;
+#[cfg(feature = "otlp")]
 mod traces;
 
 use std::time::Duration;
