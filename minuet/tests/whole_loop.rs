@@ -14,7 +14,7 @@ mod run;
 #[path = "../../checkpoints/tests/common/server.rs"]
 mod server;
 
-use std::{collections::BTreeSet, path::Path, process::Command, time::Duration};
+use std::{collections::BTreeSet, path::Path, process::Command};
 
 use run::{Run, tiny_run};
 
@@ -348,17 +348,6 @@ fn ask_the_run(folder: &Path) {
     );
     assert!(answer["value"].as_f64().unwrap().abs() <= 1.0);
     assert_eq!(answer["moves"].as_array().unwrap().len(), 3);
-}
-
-/// The training step of the newest checkpoint.
-fn newest_step(folder: &Path) -> u64 {
-    let repository = checkpoints::Repository::open(folder.join("checkpoints").to_str().unwrap()).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    let newest = runtime.block_on(repository.newest()).unwrap();
-    newest.map_or(0, |manifest| manifest.step)
 }
 
 /// The training step in a version's name.

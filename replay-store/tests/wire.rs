@@ -409,7 +409,7 @@ async fn sampling_waits_for_enough_positions() {
         min_positions: 100,
         ..sample(10, 1, 1)
     };
-    let mut given_up = client.sample(request).await.unwrap().into_inner();
+    let mut given_up = client.sample(request.clone()).await.unwrap().into_inner();
     let mut waiting = client.sample(request).await.unwrap().into_inner();
     // Whatever the client gives up, the store goes on.
     let patience = std::time::Duration::from_millis(100);

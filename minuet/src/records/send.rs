@@ -1,8 +1,7 @@
 //! Sends games to the replay store, and sends a game again that the store cannot take at the moment.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{collections::VecDeque, time::Duration};
 
-use bytes::Bytes;
 use futures::{Stream, StreamExt as _};
 use parking_lot::Mutex;
 use proto::v1::{AppendAck, Game, StatsRequest};
@@ -186,6 +185,10 @@ async fn carry(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use bytes::Bytes;
+
     use super::*;
 
     fn game(number: u64) -> Game {
