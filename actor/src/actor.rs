@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::Context as _;
 use config::{ConfigError, RunConfig};
-use games::{Game, catalogue};
+use games::{Game, registry};
 use parking_lot::Mutex;
 use service::{
     connect::{AddressError, Connector},
@@ -53,7 +53,7 @@ pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
         let name = config.game.name.clone();
         let play = Play { config, shutdown };
-        let running = catalogue::visit(&name, play).context("game.name")?;
+        let running = registry::visit(&name, play).context("game.name")?;
         Ok(running.await?)
     })
 }
@@ -63,7 +63,7 @@ struct Play {
     shutdown: CancellationToken,
 }
 
-impl catalogue::Visitor for Play {
+impl registry::Visitor for Play {
     type Output = std::pin::Pin<Box<dyn Future<Output = Result<(), ActorError>> + Send>>;
 
     fn visit<G: Game>(self) -> Self::Output {

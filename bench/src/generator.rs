@@ -15,7 +15,7 @@ use games::{
 use search::{Draws, GameKey, Purpose};
 use serde::Serialize;
 
-use crate::report;
+use crate::harness::report;
 
 /// Problems that are solved side by side.
 const AT_ONCE: usize = 32;

@@ -1,16 +1,14 @@
-//! `minuet bench`: one module for each benchmark; [`report`] prints the figures of all.
+//! `minuet bench`: one module for each benchmark; [`harness`] holds the parts that all share.
 //!
 //! `minuet bench NAME …` starts this program as `minuet-bench NAME …`.
 
 mod accuracy;
 mod games;
 mod generator;
+mod harness;
 mod inference;
-mod page;
 mod playouts;
-mod provider;
 mod replay;
-mod report;
 mod search;
 mod selfplay;
 mod training;
@@ -62,7 +60,7 @@ fn main() -> ExitCode {
 fn is_bad_usage(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.is::<config::ConfigError>()
-            || cause.is::<::games::catalogue::UnknownGame>()
+            || cause.is::<::games::registry::UnknownGame>()
             || cause.is::<::games::StartError>()
             || cause.is::<arena::SpecError>()
             || cause.is::<network::name::NoModelName>()

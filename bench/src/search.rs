@@ -9,11 +9,11 @@
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use games::{Action, Game, MoverValue, catalogue};
+use games::{Action, Game, MoverValue, registry};
 use search::{Counters, GameKey, Search, Settings};
 use serde::Serialize;
 
-use super::report;
+use crate::harness::{self, report};
 
 /// Arguments of `minuet bench search`.
 #[derive(clap::Args)]
@@ -86,14 +86,14 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         "--rounds and --moves must be at least 1"
     );
     let settings = Settings {
-        traversals: arguments.traversals,
+        visits: arguments.traversals,
         leaves: arguments.leaves,
         ..Settings::default()
     };
     settings.check()?;
     let names = match &arguments.game {
         Some(name) => vec![name.as_str()],
-        None => catalogue::NAMES.to_vec(),
+        None => registry::NAMES.to_vec(),
     };
     let mut games = Vec::new();
     for name in names {
@@ -102,7 +102,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
             moves: arguments.moves,
             rounds: arguments.rounds,
         };
-        games.push(catalogue::visit(name, measure)??);
+        games.push(registry::visit(name, measure)??);
     }
     let report = Report {
         bench: "search",
@@ -129,38 +129,38 @@ struct Round {
     signature: Signature,
 }
 
-impl catalogue::Visitor for Measure {
+impl registry::Visitor for Measure {
     type Output = anyhow::Result<Measured>;
 
     fn visit<G: Game>(self) -> anyhow::Result<Measured> {
-        let (mut rates, mut fresh, mut on_core) = (Vec::new(), Vec::new(), Vec::new());
-        let mut done = Round::default();
-        for round in 0..self.rounds {
-            let (began, ran) = (Instant::now(), time_on_core());
-            let this = self.round::<G>()?;
-            if let (Some(before), Some(after)) = (ran, time_on_core()) {
-                on_core.push(this.counters.visits as f64 * 1e9 / after.saturating_sub(before).max(1) as f64);
-            }
+        let mut first: Option<Round> = None;
+        let rounds = harness::rounds(self.rounds, || {
+            let (began, on_core) = (Instant::now(), time_on_core());
+            let round = self.round::<G>()?;
             let seconds = began.elapsed().as_secs_f64();
-            rates.push(this.counters.visits as f64 / seconds);
-            fresh.push(this.counters.evaluations as f64 / seconds);
+            let on_core = on_core.zip(time_on_core());
+            let on_core = on_core.map(|(before, after)| after.saturating_sub(before).max(1) as f64 * 1e-9);
+            let first = first.get_or_insert_with(|| round.clone());
             ensure!(
-                round == 0 || this == done,
+                *first == round,
                 "two rounds of {} with the same seed differ",
                 G::NAME
             );
-            done = this;
-        }
+            Ok((seconds, on_core))
+        })?;
         let Round {
             counters,
             batches,
             signature,
-        } = done;
+        } = first.unwrap_or_default();
+        let rate = |count: u64| report::median_of(&rounds, |(seconds, _)| count as f64 / seconds);
+        let on_core: Vec<f64> = rounds.iter().filter_map(|(_, on_core)| *on_core).collect();
         Ok(Measured {
             game: G::NAME,
-            traversals_per_second: report::median(&rates),
-            fresh_evaluations_per_second: report::median(&fresh),
-            traversals_per_cpu_second: (on_core.len() == self.rounds).then(|| report::median(&on_core)),
+            traversals_per_second: rate(counters.visits),
+            fresh_evaluations_per_second: rate(counters.evaluations),
+            traversals_per_cpu_second: (on_core.len() == self.rounds)
+                .then(|| report::median_of(&on_core, |seconds| counters.visits as f64 / seconds)),
             traversals: counters.visits,
             fresh_evaluations: counters.evaluations,
             gray_visits: counters.gray_visits,
@@ -282,17 +282,17 @@ mod tests {
     /// Every figure stands for work that was done: the counts add up, and no round differs from another.
     #[test]
     fn counts_add_up_for_every_game() {
-        for &name in catalogue::NAMES {
+        for &name in registry::NAMES {
             let measure = Measure {
                 settings: Settings {
-                    traversals: 60,
+                    visits: 60,
                     leaves: 3,
                     ..Settings::default()
                 },
                 moves: 5,
                 rounds: 2,
             };
-            let measured = catalogue::visit(name, measure).unwrap().unwrap();
+            let measured = registry::visit(name, measure).unwrap().unwrap();
             assert_eq!(measured.traversals, 300, "{name}");
             let answered = measured.fresh_evaluations + measured.gray_visits + measured.terminal_visits;
             // The decision nodes' own evaluations are no traversals.

@@ -11,23 +11,23 @@ use super::{ConfigError, load::require};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct ActorConfig {
-    /// This actor's name; part of its games' ids, so it must be its own. Empty: made at start.
+    /// Name of this actor, part of its games' ids, so no two actors may share it. Empty: a random name, drawn at start.
     pub name: String,
-    /// Worker threads, up to 1024; 0: one for each core but one, at least one.
+    /// Worker threads, at most 1024; 0: one less than the number of cores, at least one.
     pub threads: usize,
     /// Games in progress on each thread, 1 to 65536.
     pub games_per_thread: usize,
-    /// Rows gathered from a thread's games before a request is sent, 1 to 4096.
+    /// Greatest number of positions from one thread's games per evaluation request, 1 to 4096.
     pub rows_per_request: usize,
-    /// Requests of one thread that may wait for an answer at the same time, 1 to 64.
+    /// Evaluation requests of one thread that may be in flight at the same time, 1 to 64.
     pub requests_in_flight: usize,
-    /// Memory of the evaluation cache, in MiB; 0 switches it off.
+    /// Memory of the evaluation cache, in MiB; 0: no cache.
     pub cache_mib: usize,
     /// Folder of finished games that the store has not acknowledged yet; relative to the run's folder.
     pub spool: PathBuf,
-    /// Self-play pauses while the spool is larger than this, in MiB. At least 1.
+    /// Size of the spool in MiB above which self-play pauses. At least 1.
     pub max_spool_mib: u64,
-    /// The model that evaluates: a label or a version.
+    /// Model that evaluates positions: a label or a version.
     pub model: String,
     /// Address of the Prometheus metrics page; empty: none.
     pub metrics: String,

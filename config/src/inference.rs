@@ -11,65 +11,61 @@ use super::{ConfigError, load::require};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct InferenceConfig {
-    /// Where actors find the service, and the address it listens on.
+    /// Address of the service, host:port: clients connect to it, and the server listens on it.
     pub address: String,
-    /// Address it listens on where that is another one, e.g. "0.0.0.0:50051" in a container; empty: `address`.
+    /// Address that the server listens on, if different from `address`, e.g. "0.0.0.0:50051" in a container; empty: `address`.
     pub listen: String,
     /// Address of the Prometheus metrics page; empty: none.
     pub metrics: String,
-    /// Address of a health service in plaintext beside the service's own, for probes that know no TLS; empty: none.
+    /// Address of an additional health service in plaintext, for probes without TLS; empty: none.
     pub health: String,
-    /// Largest message taken, in MiB, 1 to 1024.
+    /// Greatest size of a message, in MiB, 1 to 1024.
     pub max_message_mib: usize,
-    /// What runs the model: `cpu`, `openvino-f32`, `openvino-bf16`, `cuda`, `tensorrt`, or `auto`, which measures what the
-    /// machine has (but for TensorRT, which takes minutes to build its engines) and takes the fastest that agrees with f32.
+    /// Execution provider: `cpu`, `openvino-f32`, `openvino-bf16`, `cuda`, `tensorrt`, or `auto`, which measures the
+    /// providers of the machine (except TensorRT, which takes minutes to build engines) and uses the fastest one whose
+    /// results agree with f32.
     pub provider: Provider,
-    /// Which GPU, from 0. A process uses one: start as many as there are.
+    /// Index of the GPU, from 0. A process uses one GPU: start one process for each.
     pub device: u32,
-    /// Whether models are converted to half precision as they are loaded. Needs a provider that is named, and not
-    /// OpenVINO's, which has bf16 of its own. Fast on GPUs; on `cpu` it only shows what the rounding does.
+    /// Convert models to half precision when they are loaded (true or false). Not possible with the providers `auto`,
+    /// `openvino-f32` and `openvino-bf16`. Fast on GPUs; on `cpu` only useful to measure the rounding error.
     pub fp16: bool,
-    /// Folder that TensorRT keeps its engines in, so that they are built once for each model and kind of GPU; empty: none.
+    /// Folder for TensorRT's engines, so that each is built once per model and kind of GPU; empty: engines are not kept.
     pub engine_cache: PathBuf,
     /// Threads the provider may use for one batch, 1 to 256.
     pub threads: usize,
     /// Largest batch given to the device, in positions, 1 to 65536.
     pub max_batch: usize,
-    /// Longest time a lone request waits for company while the device is idle, in microseconds. 0: none.
+    /// Longest time in microseconds that an incomplete batch waits for more requests while the device is idle. 0: no wait.
     pub max_wait_us: u64,
-    /// Batches are padded up to the next of these sizes; the largest must be `max_batch`. Empty: chosen.
-    pub batch_sizes: Vec<usize>,
-    /// Sizes, ascending, at which a batch is cut where less than `max_batch` waits; empty: all that waits.
-    pub preferred_batches: Vec<usize>,
-    /// Positions that may wait, at least max_batch; beyond it requests are refused (RESOURCE_EXHAUSTED). An eighth of them is for play
-    /// alone.
+    /// Greatest number of queued positions, at least max_batch; further requests fail with RESOURCE_EXHAUSTED. An eighth of the
+    /// queue is reserved for requests of interactive play.
     pub max_queue: usize,
-    /// Positions a single request may hold, at least 1; one that could never wait is refused as well (INVALID_ARGUMENT).
+    /// Greatest number of positions in a request, at least 1. A larger request, or one that the queue could never hold,
+    /// fails with INVALID_ARGUMENT.
     pub max_request: usize,
-    /// The label that answers a request which names no model.
+    /// Label of the model for requests that name no model.
     pub default_model: String,
-    /// Other stores of models, each as "name=folder or URL": "chess=../chess/checkpoints" serves `chess/latest`,
+    /// Additional model repositories, each as "name=folder or URL": "chess=../chess/checkpoints" serves `chess/latest`,
     /// `chess/best` and so on. Folders are relative to the run's folder.
     pub sources: Vec<String>,
-    /// Folder of models made elsewhere, each an ONNX file with a description, `name.toml`, beside it; empty: none.
+    /// Folder of foreign models, each an ONNX file with a description `name.toml` beside it; empty: none.
     pub models: PathBuf,
-    /// Whether a request may cause a model to be loaded that is not.
+    /// Load a model when a request names it (true or false).
     pub load_on_demand: bool,
-    /// Memory for models beside the default one, and that one, in MiB; what was used longest ago is unloaded. At least 1.
+    /// Memory for all models, in MiB, at least 1. The least recently used model is unloaded first; the default one stays.
     pub memory_mib: u64,
-    /// Memory for evaluations that are remembered for all clients, in MiB; 0 remembers none. (Actors have a cache too.)
+    /// Memory of the evaluation cache shared by all clients, in MiB; 0: no cache. (Each actor has a cache of its own too.)
     pub cache_mib: u64,
-    /// `libonnxruntime.so`; empty: the one that `ORT_DYLIB_PATH` names, or the one fetched at set-up.
+    /// Path of `libonnxruntime.so`; empty: the path in `ORT_DYLIB_PATH`, or the library downloaded at set-up.
     pub runtime: PathBuf,
-    /// Seconds that requests in flight are given when the process is asked to stop.
-    pub drain_seconds: u64,
 }
 
-/// What runs a model.
+/// Execution provider of ONNX Runtime, which runs a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Provider {
-    /// Measured at start.
+    /// The fastest provider, measured at start.
     Auto,
     /// ONNX Runtime's default CPU provider, f32.
     Cpu,
@@ -77,9 +73,9 @@ pub enum Provider {
     OpenvinoF32,
     /// OpenVINO on the CPU, bf16 (fast with AMX units).
     OpenvinoBf16,
-    /// An NVIDIA GPU; an error where there is none.
+    /// CUDA on an NVIDIA GPU; an error if there is none.
     Cuda,
-    /// The same by TensorRT; an error where either is missing.
+    /// TensorRT on an NVIDIA GPU; an error if the GPU or TensorRT is missing.
     Tensorrt,
 }
 
@@ -98,8 +94,6 @@ impl Default for InferenceConfig {
             threads: 1,
             max_batch: 128,
             max_wait_us: 0,
-            batch_sizes: Vec::new(),
-            preferred_batches: Vec::new(),
             max_queue: 16_384,
             max_request: 4_096,
             default_model: "latest".into(),
@@ -109,18 +103,17 @@ impl Default for InferenceConfig {
             memory_mib: 2048,
             cache_mib: 64,
             runtime: PathBuf::new(),
-            drain_seconds: 10,
         }
     }
 }
 
 impl InferenceConfig {
-    /// The address to listen on.
+    /// Returns the address to listen on.
     pub fn listen_address(&self) -> &str {
         super::load::first_given(&self.listen, &self.address)
     }
 
-    /// The names and locations of [`InferenceConfig::sources`].
+    /// Iterates over the names and locations of [`InferenceConfig::sources`].
     pub fn named_sources(&self) -> impl Iterator<Item = (&str, &str)> {
         let pairs = self.sources.iter().filter_map(|source| source.split_once('='));
         pairs.map(|(name, location)| (name.trim(), location.trim()))
@@ -183,18 +176,6 @@ impl InferenceConfig {
             self.sources.iter().all(|source| source.contains('=')),
             "inference.sources",
             "must be a list of \"name=folder or URL\"",
-        )?;
-        let preferred = &self.preferred_batches;
-        require(
-            preferred.is_sorted() && preferred.iter().all(|&size| (1..=self.max_batch).contains(&size)),
-            "inference.preferred_batches",
-            "must be ascending and between 1 and inference.max_batch",
-        )?;
-        let sizes = &self.batch_sizes;
-        require(
-            sizes.is_empty() || (sizes.is_sorted() && sizes[0] >= 1 && sizes.last() == Some(&self.max_batch)),
-            "inference.batch_sizes",
-            "must be ascending and end with inference.max_batch",
         )
     }
 }

@@ -1,4 +1,4 @@
-//! `[learner]` and `[model]`: training, and the network that is trained.
+//! `[learner]` and `[model]`: training settings and the network's size.
 
 use std::path::PathBuf;
 
@@ -11,59 +11,49 @@ use super::{ConfigError, load::require};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct LearnerConfig {
-    /// Where training runs: `cpu`, `cuda` (an error where there is none), or `auto`: a GPU if there is one, else the CPU.
+    /// Device for training: `cpu`, `cuda` (an error without an NVIDIA GPU), or `auto`: a GPU if there is one, else the CPU.
     pub device: Device,
-    /// CPU threads; 0: a quarter of the cores, at least one, since self-play has the others. Torch's threads wait for each
-    /// other, so on busy cores more of them can be slower.
+    /// CPU threads for training, at most 1024; 0: a quarter of the cores, at least one, because self-play needs the rest.
+    /// Torch's threads wait for each other, so more threads on busy cores can be slower.
     pub threads: usize,
-    /// Threads that check and pack batches ahead of training, 1 to 64.
-    pub loaders: usize,
-    /// What the network's tower is trained in: `f32`, `bf16` (weights, statistics and losses stay in f32), or `auto`:
-    /// measured when training begins, and kept for the run.
+    /// Number format of the network's tower in training: `f32`, `bf16` (weights, statistics and losses stay in f32), or `auto`:
+    /// the faster one, measured when training begins and kept for the run.
     pub precision: Precision,
-    /// Positions in a training step, 1 to 65536.
+    /// Positions per training step, 1 to 65536.
     pub batch_size: usize,
     /// The optimiser: `sgd` (with Nesterov momentum) or `adamw`.
     pub optimizer: Optimizer,
     /// Learning rate, above 0.
     pub learning_rate: f64,
-    /// Steps over which the learning rate rises from 0; 0: none.
+    /// Number of steps over which the learning rate rises linearly from 0; 0: no warm-up.
     pub warmup_steps: u64,
-    /// How the learning rate falls in the cool-down: `linear` or `cosine`.
-    pub cooldown: Cooldown,
-    /// Step at which the cool-down begins, not before the warm-up has ended.
-    pub cooldown_from: u64,
-    /// Steps over which the learning rate falls; 0: no cool-down, for runs without an end.
-    pub cooldown_steps: u64,
-    /// Learning rate after the cool-down, 0 to `learning_rate`.
-    pub last_learning_rate: f64,
-    /// Published weights are an average of the trained ones over about 1 / (1 - average_decay) steps: each step leaves this
-    /// share of what was. At least 0 (no averaging), below 1.
+    /// Decay per step of the exponential moving average of the weights, which checkpoints contain: it averages over about
+    /// 1 / (1 - average_decay) steps. At least 0 (no averaging), below 1.
     pub average_decay: f64,
     /// Momentum of SGD, or Adam's first decay rate: at least 0, below 1.
     pub momentum: f64,
     /// Weight decay, on convolution and linear weights only. 0 or more.
     pub weight_decay: f64,
-    /// Gradients are scaled down to this norm; 0 switches it off.
+    /// Greatest L2 norm of the gradient; a larger gradient is scaled down to it. 0: no limit.
     pub max_gradient_norm: f64,
-    /// Weight of the value loss beside the policy loss. 0 or more.
+    /// Weight of the value loss; the policy loss has weight 1. 0 or more.
     pub value_weight: f64,
-    /// Share of the search's root value in the value's target, 0 to 1; the rest is the game's final result.
+    /// Share of the search's root value in the value target, 0 to 1; the rest is the game's final result.
     pub root_value_share: f32,
-    /// Weight of a second policy head, trained towards the search of the other player's reply (KataGo: 0.15). 0: there is no
-    /// such head. It trains the tower and is not exported. Over clans it must be 0.
+    /// Weight of the loss of a second policy head, which predicts the search policy of the opponent's reply (KataGo: 0.15).
+    /// 0: no such head. The head only helps to train the tower and is not exported. Must be 0 for a network over clans.
     pub opponent_policy_weight: f64,
-    /// Weight of a head that says how many actions are left (Leela Chess Zero has one). 0: there is no such head. It trains the
-    /// tower and is not exported. Over clans it must be 0.
+    /// Weight of the loss of a head that predicts the number of remaining actions (as in Leela Chess Zero). 0: no such head.
+    /// The head only helps to train the tower and is not exported. Must be 0 for a network over clans.
     pub moves_left_weight: f64,
-    /// Whether each sample is turned by a random symmetry of the game, where its position has any.
+    /// Apply a random symmetry of the game to each sample, if its position has symmetries (true or false).
     pub symmetries: bool,
-    /// Training begins when the store holds this many positions. At least 1.
+    /// Number of positions in the store at which training begins. At least 1, at most half of replay.window_positions.
     pub min_positions: u64,
-    /// Samples trained on for each position inserted, above 0; the learner waits when it is ahead. Of positions that have left the
-    /// window none are owed any more.
+    /// Replay ratio: training samples per inserted position, above 0. The learner waits when it is ahead of this ratio.
+    /// Positions that have left the window no longer count.
     pub samples_per_position: f64,
-    /// A checkpoint is published every so many steps. At least 1.
+    /// Steps between two published checkpoints. At least 1.
     pub checkpoint_steps: u64,
     /// Folder of the learner's own files (metrics, temporary exports); relative to the run's folder.
     pub folder: PathBuf,
@@ -73,38 +63,28 @@ pub struct LearnerConfig {
     pub health: String,
 }
 
-/// Where training runs.
+/// Device for training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Device {
-    /// A GPU if there is one, else the CPU; said at start.
+    /// A GPU if there is one, else the CPU; the choice is logged at start.
     Auto,
     /// The CPU.
     Cpu,
-    /// An NVIDIA GPU; an error where there is none.
+    /// An NVIDIA GPU; an error if there is none.
     Cuda,
 }
 
-/// What a network's tower is trained in.
+/// Number format of a network's tower in training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Precision {
-    /// Measured.
+    /// The faster of the two formats, measured when training begins.
     Auto,
     /// 32 bits.
     F32,
     /// The upper 16 bits of f32, fast on CPUs with AMX units and on GPUs.
     Bf16,
-}
-
-/// How the learning rate falls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cooldown {
-    /// By the same amount each step.
-    Linear,
-    /// Along half a cosine.
-    Cosine,
 }
 
 /// The optimiser.
@@ -117,33 +97,35 @@ pub enum Optimizer {
     Adamw,
 }
 
-/// What a network says of a position's value.
+/// Form of a network's value head.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ValueHead {
-    /// One number, trained by squared error (over clans by cross-entropy).
+    /// One number, trained with squared error (with cross-entropy in a network over clans).
     #[default]
     Scalar,
-    /// The probabilities of a win, a draw and a loss, trained by cross-entropy; the value is win - loss.
+    /// Probabilities of win, draw and loss, trained with cross-entropy; the value is win - loss.
     Wdl,
 }
 
-/// `[model]`: the network that is trained: a residual tower over planes, or the fish-eye network over clans (the generator
-/// game's, of which 3 blocks of 64 filters with a hidden layer of 128 are the 568 thousand parameters of its design).
+/// `[model]`: size of the trained network, which is a residual tower over planes or, for the generator game, the fish-eye
+/// network over clans. The original design of the latter has 3 blocks of 64 filters and a hidden layer of 128: 568 thousand
+/// parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelConfig {
-    /// Residual blocks, 1 to 100; over clans: convolutions over the grids.
+    /// Number of residual blocks, 1 to 100; in a network over clans: number of convolutions over the grids.
     pub blocks: u32,
-    /// Filters of each convolution, 1 to 1024; over clans all other widths are in proportion to it.
+    /// Filters of each convolution, 1 to 1024; in a network over clans all other widths are proportional to it.
     pub filters: u32,
-    /// Squeeze-excitation in each block: channels of the squeeze, at most `filters`; 0 switches it off. Over clans it must be 0.
+    /// Squeeze-excitation in each block: channels of the squeeze layer, at most `filters`; 0: none. Must be 0 for a network
+    /// over clans.
     pub squeeze_excitation: u32,
-    /// Global pooling in two of the blocks, and in a policy of planes: channels whose mean and maximum over the board are added
-    /// to the others (KataGo), below `filters`; 0 switches it off. Over clans it must be 0.
+    /// Global pooling (KataGo) in two of the blocks and in a policy head of planes: number of channels whose mean and
+    /// maximum over the board are added to the other channels, below `filters`; 0: none. Must be 0 for a network over clans.
     pub global_pooling: u32,
-    /// What the value head gives: `scalar`, or `wdl`, the probabilities of a win, a draw and a loss (models have an output of
-    /// that name then; their `value` stays one number, win - loss). Over clans it must be `scalar`.
+    /// Form of the value head: `scalar`, or `wdl` for the probabilities of win, draw and loss. With `wdl` a model has an
+    /// additional output `wdl`, and its `value` is win - loss. Must be `scalar` for a network over clans.
     pub value_head: ValueHead,
     /// Width of the value head's hidden layer, 1 to 4096.
     pub value_hidden: u32,
@@ -154,16 +136,11 @@ impl Default for LearnerConfig {
         Self {
             device: Device::Auto,
             threads: 0,
-            loaders: 2,
             precision: Precision::Auto,
             batch_size: 256,
             optimizer: Optimizer::Adamw,
             learning_rate: 1e-3,
             warmup_steps: 100,
-            cooldown: Cooldown::Linear,
-            cooldown_from: 0,
-            cooldown_steps: 0,
-            last_learning_rate: 0.0,
             average_decay: 0.95,
             momentum: 0.9,
             weight_decay: 1e-4,
@@ -205,11 +182,6 @@ impl LearnerConfig {
         )?;
         require(self.threads <= 1024, "learner.threads", "must be at most 1024")?;
         require(
-            (1..=64).contains(&self.loaders),
-            "learner.loaders",
-            "must be between 1 and 64",
-        )?;
-        require(
             self.learning_rate > 0.0 && self.learning_rate.is_finite(),
             "learner.learning_rate",
             "must be positive",
@@ -247,7 +219,6 @@ impl LearnerConfig {
             "learner.average_decay",
             "must be at least 0 and below 1",
         )?;
-        self.check_cooldown()?;
         require(
             self.samples_per_position > 0.0 && self.samples_per_position.is_finite(),
             "learner.samples_per_position",
@@ -262,21 +233,6 @@ impl LearnerConfig {
             self.checkpoint_steps >= 1,
             "learner.checkpoint_steps",
             "must be at least 1",
-        )
-    }
-}
-
-impl LearnerConfig {
-    fn check_cooldown(&self) -> Result<(), ConfigError> {
-        require(
-            (0.0..=self.learning_rate).contains(&self.last_learning_rate),
-            "learner.last_learning_rate",
-            "must be between 0 and learner.learning_rate",
-        )?;
-        require(
-            self.cooldown_steps == 0 || self.cooldown_from >= self.warmup_steps,
-            "learner.cooldown_from",
-            "must not be before the end of learner.warmup_steps",
         )
     }
 }

@@ -1,7 +1,7 @@
-//! `run.toml`: one file describes a run, and every role reads its section of it.
+//! `run.toml`: one file describes a run, and every role reads its section.
 //!
 //! Every key has a default, so an empty file is a valid run. An unknown key is an error that names
-//! the key and the nearest valid one ([`load`]). Single values may be given apart from the file ([`Override`]).
+//! the key and the nearest valid one ([`load`]). Single values can be set on the command line ([`Override`]).
 //! [`template`] writes a whole file with a comment on each key; the comments are the fields' own documentation.
 
 mod actor;
@@ -11,21 +11,20 @@ mod load;
 mod overrides;
 mod problems;
 mod rating;
+mod removed;
 mod run;
-mod search;
 mod security;
 mod store_address;
 mod template;
 
 pub use actor::ActorConfig;
 pub use inference::{InferenceConfig, Provider};
-pub use learner::{Cooldown, Device, LearnerConfig, ModelConfig, Optimizer, Precision, ValueHead};
+pub use learner::{Device, LearnerConfig, ModelConfig, Optimizer, Precision, ValueHead};
 pub use load::{ConfigError, load, load_with, parse, parse_with, security_from_environment};
-pub use overrides::Override;
+pub use overrides::{Override, override_search};
 pub use problems::ProblemsConfig;
-pub use rating::{RatingConfig, RatingScale};
-pub use run::{CheckpointConfig, GameConfig, ReplayConfig, ReplayEngine, RunConfig, RunSection};
-pub use search::{FirstPlay, Reuse, SearchConfig, TemperatureStep};
+pub use rating::RatingConfig;
+pub use run::{CheckpointConfig, GameConfig, ReplayConfig, RunConfig, RunSection};
 pub use security::{Plaintext, SecurityConfig};
 pub use store_address::{StoreAddressError, store_address};
 pub use template::template;

@@ -8,10 +8,13 @@ use std::{
 
 use serde::Deserialize;
 
-use super::{Override, RunConfig, SecurityConfig};
+use super::{
+    Override, RunConfig, SecurityConfig,
+    removed::{removed_key_warning, take_removed_keys},
+};
 use crate::store_address::StoreAddressError;
 
-/// A configuration that cannot be used.
+/// Error: a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file could not be read.
@@ -19,26 +22,26 @@ pub enum ConfigError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// Not TOML, or a value of the wrong type.
+    /// The text is not TOML, or a value has the wrong type.
     #[error("{0}")]
     Syntax(String),
     /// A key that does not exist.
     #[error("unknown key `{key}`{}", nearest.as_ref().map(|key| format!("; did you mean `{key}`?")).unwrap_or_default())]
     UnknownKey {
-        /// The key's whole path.
+        /// Full path of the key.
         key: String,
         /// The valid key that is spelt most like it, if any is.
         nearest: Option<String>,
     },
-    /// A value given apart from the file that cannot be used.
+    /// A value given by `--set` cannot be used.
     #[error("--set {text}: {reason}")]
     Override {
-        /// What was given.
+        /// The argument, `section.key=value`.
         text: String,
-        /// What is wrong with it.
+        /// Reason why it cannot be used.
         reason: String,
     },
     /// `[game]` does not fit the game.
@@ -47,14 +50,23 @@ pub enum ConfigError {
     /// `replay.address` is not the address of one store.
     #[error("`replay.address`: {0}")]
     StoreAddress(#[from] StoreAddressError),
-    /// A value out of its range.
+    /// A value of `[search]` is out of its range.
+    #[error("`search.{}` {}", .0.setting, .0.must)]
+    Search(search::SettingsError),
+    /// A value is out of its range.
     #[error("`{key}` {reason}")]
     Value {
-        /// The key's whole path.
+        /// Full path of the key.
         key: &'static str,
-        /// What it must be.
+        /// Requirement that the value does not meet.
         reason: &'static str,
     },
+}
+
+impl From<search::SettingsError> for ConfigError {
+    fn from(error: search::SettingsError) -> Self {
+        Self::Search(error)
+    }
 }
 
 /// Reads and checks a configuration; relative paths in it become relative to the file's folder.
@@ -65,8 +77,8 @@ pub fn load(path: &Path) -> Result<RunConfig, ConfigError> {
     load_with(Some(path), &[])
 }
 
-/// As [`load`], with single values put in place of the file's. Without a file: the defaults, and paths
-/// relative to the working folder.
+/// Reads and checks a configuration like [`load`], with `overrides` in place of the file's values. Without a file every key
+/// has its default, and paths are relative to the working folder.
 ///
 /// # Errors
 /// [`ConfigError`], naming the key.
@@ -80,8 +92,8 @@ pub fn load_with(path: Option<&Path>, overrides: &[Override]) -> Result<RunConfi
     Ok(config)
 }
 
-/// `[security]` of the run that the environment variable `MINUET_CONFIG` names, for tools that are given an address alone;
-/// `None` where it is not set.
+/// Reads `[security]` of the run that the environment variable `MINUET_CONFIG` names, for tools that get an address alone;
+/// `None` if the variable is not set or empty.
 ///
 /// # Errors
 /// [`ConfigError`], naming the key.
@@ -107,17 +119,27 @@ pub fn parse(text: &str) -> Result<RunConfig, ConfigError> {
     parse_with(text, &[])
 }
 
-/// Parses a configuration, puts single values in place of its own, and checks the whole.
+/// Parses a configuration, applies `overrides`, and checks the result.
 ///
 /// # Errors
 /// [`ConfigError`], naming the key.
 pub fn parse_with(text: &str, overrides: &[Override]) -> Result<RunConfig, ConfigError> {
     let mut table: toml::Table = toml::from_str(text).map_err(syntax)?;
     let valid = toml::Table::try_from(RunConfig::default()).map_err(syntax)?;
+    let warnings = take_removed_keys(&mut table);
     refuse_unknown_keys(&table, &valid, "")?;
-    // From the text first, so that errors of type point at the line.
-    let mut config: RunConfig = toml::from_str(text).map_err(syntax)?;
+    // If the configuration is read from the text, a type error names its line.
+    let mut config: RunConfig = if warnings.is_empty() {
+        toml::from_str(text).map_err(syntax)?
+    } else {
+        RunConfig::deserialize(table.clone()).map_err(syntax)?
+    };
+    warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     for single in overrides {
+        if let Some(warning) = removed_key_warning(&single.key()) {
+            tracing::warn!("{warning}");
+            continue;
+        }
         single.apply(&mut table, &valid)?;
         refuse_unknown_keys(&table, &valid, "")?;
         config = RunConfig::deserialize(table.clone()).map_err(|error| single.refused(&error))?;
@@ -126,14 +148,18 @@ pub fn parse_with(text: &str, overrides: &[Override]) -> Result<RunConfig, Confi
     Ok(config)
 }
 
-fn syntax(error: impl Display) -> ConfigError {
+pub(super) fn syntax(error: impl Display) -> ConfigError {
     ConfigError::Syntax(error.to_string())
 }
 
-/// A game's rules table is checked by the game; everything else is known here.
+/// Tables with unknown keys: each game checks its own rules.
 const FREE_TABLES: [&str; 1] = ["game.rules"];
 
-fn refuse_unknown_keys(table: &toml::Table, valid: &toml::Table, path: &str) -> Result<(), ConfigError> {
+pub(super) fn refuse_unknown_keys(
+    table: &toml::Table,
+    valid: &toml::Table,
+    path: &str,
+) -> Result<(), ConfigError> {
     for (key, value) in table {
         let whole = if path.is_empty() {
             key.clone()
@@ -186,7 +212,7 @@ pub(super) fn require_positive(values: &[(&'static str, u64)]) -> Result<(), Con
         .try_for_each(|&(key, value)| require(value >= 1, key, "must be at least 1"))
 }
 
-/// `chosen`, or `otherwise` where nothing was chosen.
+/// Returns `chosen`, or `otherwise` if `chosen` is empty.
 pub(super) fn first_given<'a>(chosen: &'a str, otherwise: &'a str) -> &'a str {
     if chosen.is_empty() { otherwise } else { chosen }
 }
@@ -201,13 +227,13 @@ mod tests {
     }
 
     #[test]
-    fn the_default_run_comes_back_from_its_own_text() {
+    fn the_default_run_parses_back_from_its_text() {
         let text = toml::to_string(&RunConfig::default()).unwrap();
         assert_eq!(parse(&text).unwrap(), RunConfig::default());
     }
 
     #[test]
-    fn an_unknown_key_is_named_with_the_nearest() {
+    fn an_unknown_key_error_names_the_nearest_key() {
         let message = parse("[search]\nvisit = 3").unwrap_err().to_string();
         assert_eq!(
             message,
@@ -255,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_games_rules_are_its_own() {
+    fn a_game_rules_table_takes_any_key() {
         let config = parse("[game.rules]\ndead_end = \"forbid\"").unwrap();
         assert_eq!(config.game.rules["dead_end"].as_str(), Some("forbid"));
     }

@@ -1,11 +1,16 @@
-//! Single values given apart from the file: `--set section.key=value`.
+//! Single values set on the command line: `--set section.key=value`.
 
 use std::{fmt, fmt::Display, str::FromStr};
 
-use super::ConfigError;
+use serde::Deserialize as _;
+
+use super::{
+    ConfigError, RunConfig,
+    load::{refuse_unknown_keys, syntax},
+};
 
 /// One value for one key, as `section.key=value`. The value is TOML (`4`, `true`, `"text"`, `[1, 2]`);
-/// where a text is expected its quotes may be left out.
+/// quotes around a text are optional.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
     path: Vec<String>,
@@ -13,7 +18,7 @@ pub struct Override {
 }
 
 impl Override {
-    /// `key` is the whole path (`section.key`), `value` what stands behind the `=`.
+    /// Makes an override of `key`, the full path (`section.key`), with `value`, the text behind the `=`.
     ///
     /// # Errors
     /// [`ConfigError::Override`] if the path is not made of names and single dots.
@@ -21,12 +26,12 @@ impl Override {
         format!("{key}={value}").parse()
     }
 
-    /// The whole path of the key.
+    /// Returns the full path of the key.
     pub fn key(&self) -> String {
         self.path.join(".")
     }
 
-    /// Puts the value into `table`. What the value may be follows from the key's default in `valid`.
+    /// Puts the value into `table`. The key's default in `valid` determines the type of the value.
     pub(super) fn apply(&self, table: &mut toml::Table, valid: &toml::Table) -> Result<(), ConfigError> {
         let Some((name, sections)) = self.path.split_last() else {
             return Ok(());
@@ -44,7 +49,7 @@ impl Override {
                 .ok_or_else(|| self.refused(&format!("`{section}` is no section")))?;
         }
         let text_expected = match default {
-            // A free table, whose keys are not known here: what is not TOML is text.
+            // A table with free keys has no types: a value that is not TOML is text.
             Some(table) if table.is_empty() => self.parsed().is_none(),
             Some(table) => table.get(name).is_some_and(toml::Value::is_str),
             None => self.parsed().is_none(),
@@ -60,7 +65,7 @@ impl Override {
 
     fn parsed(&self) -> Option<toml::Value> {
         let mut table: toml::Table = toml::from_str(&format!("value = {}", self.value)).ok()?;
-        // More than one key: the value held a line break and a key of its own.
+        // More than one key: the value contained a line break and another key.
         (table.len() == 1).then(|| table.remove("value"))?
     }
 
@@ -106,9 +111,35 @@ impl Display for Override {
     }
 }
 
+/// Returns search settings with single values replaced. The keys of `values` are `search.KEY`.
+///
+/// # Errors
+/// [`ConfigError`] for a value that `KEY` cannot have.
+pub fn override_search(
+    settings: &search::Settings,
+    values: &[Override],
+) -> Result<search::Settings, ConfigError> {
+    let mut run = RunConfig {
+        search: settings.clone(),
+        ..RunConfig::default()
+    };
+    let mut table = toml::Table::try_from(&run).map_err(syntax)?;
+    let valid = table.clone();
+    for value in values {
+        value.apply(&mut table, &valid)?;
+        refuse_unknown_keys(&table, &valid, "")?;
+        run = RunConfig::deserialize(table.clone()).map_err(|error| value.refused(&error))?;
+    }
+    run.search.check()?;
+    Ok(search::Settings {
+        tree_bytes: settings.tree_bytes,
+        ..run.search
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::{Provider, RunConfig, parse_with};
+    use super::super::{Provider, parse_with};
     use super::*;
 
     fn with(text: &str, overrides: &[&str]) -> Result<RunConfig, ConfigError> {
@@ -133,7 +164,7 @@ mod tests {
                 "replay.address=127.0.0.1:9",
                 "inference.address=\"[::1]:9\"",
                 "inference.provider=cpu",
-                "inference.batch_sizes=[32, 128]",
+                "inference.sources=[\"chess=a\", \"othello=b\"]",
                 "search.random_symmetry=false",
                 "learner.learning_rate=2",
                 "game.rules.dead_end=forbid",
@@ -146,7 +177,7 @@ mod tests {
         assert_eq!(config.replay.address, "127.0.0.1:9");
         assert_eq!(config.inference.address, "[::1]:9");
         assert_eq!(config.inference.provider, Provider::Cpu);
-        assert_eq!(config.inference.batch_sizes, [32, 128]);
+        assert_eq!(config.inference.sources, ["chess=a", "othello=b"]);
         assert!(!config.search.random_symmetry);
         assert_eq!(config.learner.learning_rate, 2.0);
         assert_eq!(config.game.rules["dead_end"].as_str(), Some("forbid"));
@@ -154,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_several_counts_and_other_keys_keep_the_files_value() {
+    fn the_last_override_of_a_key_wins_and_other_keys_keep_the_files_value() {
         let config = with(
             "[search]\nvisits = 7\nleaves = 2\n",
             &["search.visits=8", "search.visits=9"],
@@ -164,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_named() {
+    fn an_error_names_the_override_that_cannot_be_used() {
         assert_eq!(
             refusal("search.visit=3"),
             "unknown key `search.visit`; did you mean `search.visits`?"

@@ -1,28 +1,30 @@
-//! `[problems]`: what self-play is asked to solve, in games that are about problems.
+//! `[problems]`: the curriculum of games that consist of problems to solve.
 
 use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, load::require};
 
-/// Settings of the curriculum. Games without problems (all but the generator game) do not look at them.
+/// Settings of the curriculum. Only the generator game uses them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProblemsConfig {
-    /// Level of difficulty that self-play begins with, at least 1 (the generator game: random moves that made the problem).
+    /// Level of difficulty at the start of self-play, at least 1 (generator game: number of random moves that made the
+    /// problem).
     pub level: u32,
-    /// The level is raised no further than this.
+    /// Highest level, at least `level`.
     pub max_level: u32,
-    /// The level is raised when this share of its last problems was solved, above 0 and at most 1.
+    /// Raise the level when this share of its latest `window` problems was solved. Above 0, at most 1.
     pub raise_at: f32,
-    /// Problems of the level that the share is taken over. At least 1.
+    /// Number of latest problems of the level over which the share for `raise_at` is computed, 1 to 100000.
     pub window: u32,
-    /// Share of the problems that are of lower levels, 0 to 1, so that these are not forgotten.
+    /// Share of problems drawn from lower levels, 0 to 1, so that the network does not forget them.
     pub easier: f32,
-    /// Keep each game that was not solved a second time, as a solution of what it came to instead (true or false).
+    /// Store each unsolved game a second time, relabelled as a solution of the state it reached (hindsight replay; true or
+    /// false).
     pub hindsight: bool,
-    /// Share of the games that are not played but recorded from a solution that was known beforehand, of any level up to
-    /// `max_level`, 0 to less than 1: supervised learning for a warm start.
+    /// Share of games recorded from a known solution, of any level up to `max_level`, instead of played by the search. At
+    /// least 0, below 1. Such games are supervised examples for a warm start.
     pub known_solutions: f32,
 }
 

@@ -1,4 +1,4 @@
-//! `[rating]`: new checkpoints play the best one.
+//! `[rating]`: matches between new checkpoints and the best one.
 
 use std::path::PathBuf;
 
@@ -11,36 +11,34 @@ use super::{ConfigError, Provider, load::require};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct RatingConfig {
-    /// Whether `minuet up` starts the role (true or false); `minuet up --rating` does so too. It takes the time that the other roles leave.
+    /// Start the role with `minuet up` (true or false); `minuet up --rating` starts it too. It runs at low priority.
     pub enabled: bool,
-    /// A candidate is given up once it is known to be no more than so many Elo stronger than the best checkpoint, -1000 to 1000.
+    /// Elo difference of the hypothesis H0 of the sequential test (SPRT): a candidate is rejected when H0, that it is this much
+    /// stronger than the best checkpoint, is accepted. -1000 to 1000.
     pub elo0: f64,
-    /// It becomes the best once it is known to be at least so many Elo stronger. Above elo0, at most 1000.
+    /// Elo difference of the hypothesis H1: a candidate becomes the best checkpoint when H1 is accepted. Above elo0, at most
+    /// 1000.
     pub elo1: f64,
-    /// Greatest probability of promoting one that is only elo0 stronger: above 0, below 0.5.
+    /// Greatest probability of promoting a candidate that is only elo0 stronger: above 0, below 0.5.
     pub alpha: f64,
-    /// Greatest probability of giving up one that is elo1 stronger: above 0, below 0.5.
+    /// Greatest probability of rejecting a candidate that is elo1 stronger: above 0, below 0.5.
     pub beta: f64,
-    /// The scale of elo0 and elo1: `logistic` (Elo as everybody knows it) or `normalized` (a test's length hardly depends on how
-    /// many games are drawn).
-    pub scale: RatingScale,
-    /// A match that is undecided after so many games keeps the best checkpoint. An even number, 2 to 100000.
+    /// Greatest number of games in a match; an undecided match keeps the best checkpoint. An even number, 2 to 100000.
     pub max_games: u64,
-    /// Traversals for each decision of either side. At least 1.
+    /// Search visits per decision, for both sides. 1 to 1000000.
     pub visits: u32,
-    /// Random actions that each pair of games begins with, up to 1000; 0: 4 in Connect Four, 6 in Othello, 8 elsewhere.
+    /// Number of random actions at the beginning of each pair of games, at most 1000. 0: 4 in Connect Four, 6 in Othello, 8
+    /// in other games.
     pub opening_plies: u32,
-    /// Threads that play, up to 1024.
+    /// Threads that play games, 1 to 1024.
     pub threads: usize,
     /// Games in progress on each thread, evaluated together: 1 to 4096.
     pub games_per_thread: usize,
-    /// What runs the networks in the role's own process, as in [inference].
+    /// Execution provider for networks loaded in the role's own process; the values are those of inference.provider.
     pub provider: Provider,
-    /// Ask the inference server for both networks, by version, instead of loading them (true or false).
+    /// Evaluate both networks on the inference server instead of loading them (true or false).
     pub remote: bool,
-    /// Memory for what each network has said, in MiB; 0 switches it off.
-    pub cache_mib: usize,
-    /// Matches whose games are kept, the last ones; 0 keeps all. Ratings need none of them.
+    /// Number of latest matches whose games are kept; 0 keeps all. Ratings do not need the games.
     pub keep_matches: usize,
     /// Folder of the matches and the ratings; relative to the run's folder.
     pub folder: PathBuf,
@@ -48,16 +46,6 @@ pub struct RatingConfig {
     pub metrics: String,
     /// Address of the health service; empty: none.
     pub health: String,
-}
-
-/// The scale of Elo differences.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RatingScale {
-    /// Elo.
-    Logistic,
-    /// In standard deviations of a game.
-    Normalized,
 }
 
 impl Default for RatingConfig {
@@ -68,7 +56,6 @@ impl Default for RatingConfig {
             elo1: 40.0,
             alpha: 0.05,
             beta: 0.05,
-            scale: RatingScale::Logistic,
             max_games: 600,
             visits: 64,
             opening_plies: 0,
@@ -76,7 +63,6 @@ impl Default for RatingConfig {
             games_per_thread: 32,
             provider: Provider::Auto,
             remote: false,
-            cache_mib: 32,
             keep_matches: 100,
             folder: "rating".into(),
             metrics: String::new(),
@@ -141,7 +127,7 @@ mod tests {
     use super::super::parse;
 
     #[test]
-    fn what_cannot_be_tested_is_refused_by_its_key() {
+    fn check_names_the_key_of_a_value_out_of_range() {
         for (text, key) in [
             ("elo0 = nan", "rating.elo0"),
             ("elo0 = 40.0", "rating.elo1"),
@@ -152,10 +138,10 @@ mod tests {
             ("threads = 0", "rating.threads"),
             ("games_per_thread = 0", "rating.games_per_thread"),
         ] {
-            let said = parse(&format!("[rating]\n{text}\n")).unwrap_err().to_string();
-            assert!(said.contains(&format!("`{key}`")), "{text}: {said}");
+            let message = parse(&format!("[rating]\n{text}\n")).unwrap_err().to_string();
+            assert!(message.contains(&format!("`{key}`")), "{text}: {message}");
         }
-        let run = parse("[rating]\nscale = \"normalized\"\nenabled = true\n").unwrap();
+        let run = parse("[rating]\nenabled = true\n").unwrap();
         assert!(run.rating.enabled);
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ActorConfig, ConfigError, InferenceConfig, LearnerConfig, ModelConfig, ProblemsConfig, RatingConfig,
-    SearchConfig, SecurityConfig,
+    SecurityConfig,
 };
 use crate::store_address::store_address;
 
@@ -15,15 +15,15 @@ use crate::store_address::store_address;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunConfig {
-    /// What identifies the run.
+    /// Identity of the run.
     pub run: RunSection,
-    /// What is played, under which rules, in which representation.
+    /// The game, its rules and its representation.
     pub game: GameConfig,
-    /// The network that is trained: a residual tower with a policy and a value head.
+    /// The trained network: a residual tower with a policy head and a value head.
     pub model: ModelConfig,
-    /// How an actor searches (UCT) and chooses moves.
-    pub search: SearchConfig,
-    /// What self-play is asked to solve, in games that are about problems.
+    /// Search (UCT) and choice of moves in self-play.
+    pub search: search::Settings,
+    /// Curriculum of games that consist of problems to solve.
     pub problems: ProblemsConfig,
     /// Self-play.
     pub actor: ActorConfig,
@@ -35,17 +35,17 @@ pub struct RunConfig {
     pub learner: LearnerConfig,
     /// The model repository.
     pub checkpoints: CheckpointConfig,
-    /// Rating: new checkpoints play the best one, and the label 'best' moves to a better one.
+    /// Rating: new checkpoints play the best one, and the label 'best' moves to a stronger one.
     pub rating: RatingConfig,
-    /// TLS, tokens and limits: who may talk to whom, and how much. 'minuet up' needs none of it: it stays on loopback.
+    /// TLS, tokens and limits of connections. 'minuet up' needs none of them, because it stays on loopback.
     pub security: SecurityConfig,
 }
 
-/// `[run]`: what identifies a run.
+/// `[run]`: identity of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunSection {
-    /// Every random draw of the run is derived from this number. 0 to 2^63-1.
+    /// Seed of every random draw of the run, 0 to 2^63-1.
     pub seed: u64,
 }
 
@@ -55,15 +55,15 @@ impl Default for RunSection {
     }
 }
 
-/// `[game]`: what is played, under which rules, in which representation.
+/// `[game]`: the game, its rules and its representation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct GameConfig {
-    /// The game's name, e.g. "paco-sako".
+    /// Name of the game, e.g. "paco-sako".
     pub name: String,
-    /// The game's representation options, added up (Paco Ŝako: 1 relative perspective, 2 must lift, 4 must promote).
+    /// Sum of the game's representation options (Paco Ŝako: 1 relative perspective, 2 must lift, 4 must promote).
     pub options: u32,
-    /// The game's own rules table; which keys it takes is the game's business.
+    /// Rules of the game; each game defines its own keys.
     pub rules: toml::Table,
 }
 
@@ -81,63 +81,52 @@ impl Default for GameConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReplayConfig {
-    /// Address of the service, host:port: where the other roles find it, and where it listens.
+    /// Address of the service, host:port: the other roles connect to it, and the store listens on it.
     pub address: String,
-    /// Address it listens on if that is another one, e.g. "0.0.0.0:50052" in a container; empty: `address`.
+    /// Address that the store listens on, if different from `address`, e.g. "0.0.0.0:50052" in a container; empty: `address`.
     pub listen: String,
     /// Address of the Prometheus metrics page; empty: none.
     pub metrics: String,
-    /// Address of a health service in plaintext beside the service's own, for probes that know no TLS; empty: none.
+    /// Address of an additional health service in plaintext, for probes without TLS; empty: none.
     pub health: String,
     /// Folder of the database; relative to the run's folder.
     pub folder: PathBuf,
-    /// How games are kept: `log` (a segment log) or `sled` (a sled database). What is there already is read as what it is.
-    pub engine: ReplayEngine,
-    /// Positions in the window that is sampled from; the oldest whole games beyond it are retired. At least 1.
+    /// Size of the replay window, in positions, at least 1. The oldest games beyond it are removed, always as a whole.
     pub window_positions: u64,
-    /// Draw from the newest part of the window only, which grows by so many positions for each inserted one, at first
-    /// (KataGo: 0.4). 0 draws from the whole window; at most 1.
+    /// Initial growth, in positions per inserted position, of the newest part of the window, which alone is then sampled
+    /// (KataGo: 0.4). 0 to 1; 0: the whole window is sampled.
     pub window_growth: f64,
-    /// With window_growth: 1 keeps growing so, less tapers off (KataGo: 0.65). Above 0, at most 1.
+    /// With window_growth: exponent of the growth; 1: linear, less: slower the larger the part is (KataGo: 0.65). Above 0,
+    /// at most 1.
     pub window_exponent: f64,
-    /// With window_growth: the newest part is at least so many positions. At least 1.
+    /// With window_growth: smallest size of the newest part, in positions. At least 1.
     pub window_minimum: u64,
-    /// Share of a game's weight that goes to its positions by how far their search moved away from the network's priors, 0 to
-    /// 1 (KataGo: 0.5). The rest is spread evenly.
+    /// Share of a game's sampling weight distributed over its positions by policy surprise, the divergence of the search's
+    /// policy from the network's priors, 0 to 1 (KataGo: 0.5). The rest is distributed evenly.
     pub policy_surprise: f32,
-    /// Share that goes to positions by how far the result was from the root's value (KataGo: 0.1); both together at most 1.
+    /// Share distributed by value surprise, the difference between the game's result and the root value (KataGo: 0.1). Not
+    /// negative; policy_surprise and value_surprise together at most 1.
     pub value_surprise: f32,
-    /// Share of all games that are held out of training, by their ids, to validate on. 0 (none) to 0.5.
+    /// Share of games held out of training for validation, chosen by their ids. 0 (none) to 0.5.
     pub held_out: f64,
-    /// Games are held back while positions have been sampled less often than this on average; 0: never.
+    /// Lower bound of the mean number of times that a position is sampled: below it, appends of games wait. 0: no bound. At
+    /// most learner.samples_per_position.
     pub min_uses: f64,
-    /// Batches are held back that would sample positions more often than this on average; 0: never. Of positions that have left the
-    /// window no uses are left.
+    /// Upper bound of the mean number of times that a position is sampled: batches that would exceed it wait. 0: no bound,
+    /// else at least min_uses and learner.samples_per_position. Positions that have left the window no longer count.
     pub max_uses: f64,
-    /// Positions that may be inserted ahead of min_uses.
+    /// Number of positions that may be inserted beyond the bound of min_uses.
     pub uses_slack: u64,
-    /// Memory for decoded games, in MiB; 0 switches it off.
+    /// Memory of the cache of decoded games, in MiB; 0: no cache.
     pub cache_mib: u64,
-    /// Appends are refused while the database is larger than this, in MiB. At least 1.
+    /// Size of the database in MiB above which appends are refused. At least 1.
     pub max_disk_mib: u64,
-    /// Appends are refused while less than this is free on the database's disk, in MiB.
+    /// Free space on the database's disk in MiB below which appends are refused.
     pub min_free_mib: u64,
-    /// Where games are kept for good: a folder (relative to the run's folder) or a URL such as `s3://bucket/prefix`. Each sealed
-    /// part of the store is written there before it is removed from the disk; while that cannot be done nothing is removed, and
-    /// once max_disk_mib is reached games are refused. Empty: games that leave the window are gone.
+    /// Permanent archive of games: a folder (relative to the run's folder) or a URL such as `s3://bucket/prefix`. Each
+    /// sealed part of the store is copied there before it is deleted. While the archive fails nothing is deleted, so appends
+    /// are refused once max_disk_mib is reached. Empty: no archive; games that leave the window are deleted.
     pub archive: String,
-    /// Ids of at least this many games are remembered, retired ones included, so that a game sent again is known.
-    pub remembered_games: u64,
-}
-
-/// How games are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ReplayEngine {
-    /// A segment log.
-    Log,
-    /// A sled database.
-    Sled,
 }
 
 impl Default for ReplayConfig {
@@ -148,7 +137,6 @@ impl Default for ReplayConfig {
             metrics: String::new(),
             health: String::new(),
             folder: "replay".into(),
-            engine: ReplayEngine::Log,
             window_positions: 500_000,
             window_growth: 0.0,
             window_exponent: 0.65,
@@ -163,7 +151,6 @@ impl Default for ReplayConfig {
             max_disk_mib: 16 * 1024,
             min_free_mib: 256,
             archive: String::new(),
-            remembered_games: 1_000_000,
         }
     }
 }
@@ -194,14 +181,14 @@ impl ReplayConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct CheckpointConfig {
-    /// A folder (relative to the run's folder) or a URL such as `file:///models` or `s3://bucket/prefix`.
+    /// Location: a folder (relative to the run's folder) or a URL such as `file:///models` or `s3://bucket/prefix`.
     pub store: String,
-    /// How often readers look for a new version, in milliseconds. At least 1.
+    /// Interval at which readers look for a new version, in milliseconds. At least 1.
     pub poll_ms: u64,
-    /// Newest checkpoints kept; older ones are removed, but for those that carry a label. 0 keeps all.
+    /// Number of newest checkpoints to keep; older ones are removed unless they carry a label. 0 keeps all.
     pub keep: usize,
-    /// Label that the learner moves, and the line of checkpoints that it resumes from. A second learner in the same store
-    /// (`minuet grow`) has a line of its own.
+    /// Label that the learner moves to each new checkpoint, and resumes from. A second learner in the same repository
+    /// (`minuet grow`) has a label of its own.
     pub line: String,
 }
 
@@ -271,7 +258,7 @@ impl ReplayConfig {
 }
 
 impl RunConfig {
-    /// Checks what single types cannot: ranges, and values that must fit each other.
+    /// Checks ranges, and values that depend on each other.
     ///
     /// # Errors
     /// [`ConfigError::Value`] naming the first offending key.
@@ -292,7 +279,7 @@ impl RunConfig {
         super::load::require_positive(&positive)?;
         self.replay.store_address()?;
         self.replay.check(&self.learner)?;
-        // Whole games are retired, so the window is seldom full to the last position.
+        // Games are removed as a whole, so the window is seldom full to the last position.
         super::load::require(
             self.learner.min_positions <= self.replay.window_positions.div_ceil(2),
             "learner.min_positions",
@@ -315,7 +302,7 @@ impl RunConfig {
     }
 }
 
-/// A location that may be a folder's relative path, or a URL.
+/// Returns a URL unchanged, and a relative path joined to `folder`.
 fn resolved(folder: &Path, location: &str) -> String {
     if location.contains("://") {
         location.to_owned()

@@ -1,4 +1,4 @@
-//! `[security]`: who may talk to whom, and how much.
+//! `[security]`: TLS, tokens, and limits of connections.
 
 use std::path::{Path, PathBuf};
 
@@ -11,48 +11,47 @@ use super::{ConfigError, load::require};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct SecurityConfig {
-    /// Servers: the certificate chain they show, a PEM file. Empty: they speak plaintext.
+    /// Servers: certificate chain, a PEM file. Empty: plaintext without TLS.
     pub certificate: PathBuf,
-    /// Servers: the private key of `certificate`, a PEM file.
+    /// Servers: private key of `certificate`, a PEM file. Required with `certificate`.
     pub key: PathBuf,
-    /// Servers: only clients with a certificate that one of these authorities has signed may connect, a PEM file (mutual
-    /// TLS). Empty: any client may.
+    /// Servers: authorities that must have signed a client's certificate (mutual TLS), a PEM file. Empty: clients need no
+    /// certificate. Needs `certificate`.
     pub client_ca: PathBuf,
-    /// Servers: a file of tokens, one on a line: name, rights (evaluate, append, sample, administer; with commas between),
-    /// token or sha256:HEX. Empty: whoever can connect may do everything.
+    /// Servers: file of accepted tokens, one per line: name, rights (evaluate, append, sample, administer; separated by commas),
+    /// token or sha256:HEX. Empty: every client that can connect has all rights.
     pub tokens: PathBuf,
-    /// Clients: authorities that servers' certificates are checked against, a PEM file (the system's are in
-    /// /etc/ssl/certs/ca-certificates.crt on Debian). Empty: they speak plaintext.
+    /// Clients: authorities that must have signed a server's certificate, a PEM file (on Debian the system's authorities are in
+    /// /etc/ssl/certs/ca-certificates.crt). Empty: plaintext without TLS.
     pub ca: PathBuf,
-    /// Clients: the certificate they show, a PEM file. Empty: none.
+    /// Clients: certificate for mutual TLS, a PEM file. Empty: none. Needs `ca`.
     pub client_certificate: PathBuf,
-    /// Clients: the private key of `client_certificate`, a PEM file.
+    /// Clients: private key of `client_certificate`, a PEM file. Required with `client_certificate`.
     pub client_key: PathBuf,
-    /// Clients: the name a server's certificate must hold, where that is not the name it is reached by.
+    /// Clients: host name that a server's certificate must contain. Empty: the host name in the server's address.
     pub server_name: String,
-    /// Clients: a file with the token they send. Empty: none.
+    /// Clients: file with the token sent with each call. Empty: no token.
     pub token: PathBuf,
-    /// Where plaintext may be spoken: `loopback` (within one machine), or `anywhere`, for a network that is trusted or
-    /// encrypts by itself.
+    /// Connections allowed to be plaintext: `loopback` (within one machine), or `anywhere`, for a network that is trusted or
+    /// already encrypted.
     pub plaintext: Plaintext,
-    /// Servers: connections at the same time, at least 1; more are closed at once.
+    /// Servers: greatest number of connections at the same time, at least 1. Further connections are closed at once.
     pub max_connections: usize,
-    /// Servers: calls and streams that one connection may have open at the same time, at least 1; more wait.
-    pub max_streams: u32,
-    /// Servers: clients connect anew after about so many seconds, so that they spread over servers that came later. 0: never.
+    /// Servers: age in seconds at which a connection is closed, so that clients reconnect and use servers that were added later.
+    /// 0: never.
     pub max_connection_age_seconds: u64,
-    /// Servers and clients: a peer that is silent for so many seconds is asked for a sign of life, at least 1.
+    /// Servers and clients: seconds without traffic after which an HTTP/2 keep-alive ping is sent, at least 1.
     pub keep_alive_seconds: u64,
 }
 
-/// Where plaintext may be spoken.
+/// Connections that may be plaintext.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Plaintext {
-    /// Within one machine.
+    /// Connections within one machine.
     #[default]
     Loopback,
-    /// Over any network.
+    /// Connections over any network.
     Anywhere,
 }
 
@@ -70,7 +69,6 @@ impl Default for SecurityConfig {
             token: PathBuf::new(),
             plaintext: Plaintext::Loopback,
             max_connections: 4096,
-            max_streams: 256,
             max_connection_age_seconds: 0,
             keep_alive_seconds: 10,
         }
@@ -103,11 +101,6 @@ impl SecurityConfig {
         require(
             self.max_connections >= 1,
             "security.max_connections",
-            "must be at least 1",
-        )?;
-        require(
-            self.max_streams >= 1,
-            "security.max_streams",
             "must be at least 1",
         )?;
         require(

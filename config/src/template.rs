@@ -1,11 +1,11 @@
-//! Writes a whole `run.toml`: every key, each with what it is. The comments are the documentation of the
-//! fields, so there is one text for both, and a key without one does not compile.
+//! Writes a complete `run.toml` with a comment on every key. The comments are the doc comments of the settings' fields, so a
+//! key has one text for both, and a key without a doc comment does not compile.
 
 use documented::DocumentedFields;
 
 use super::{
     ActorConfig, CheckpointConfig, GameConfig, InferenceConfig, LearnerConfig, ModelConfig, ProblemsConfig,
-    RatingConfig, ReplayConfig, RunConfig, RunSection, SearchConfig, SecurityConfig,
+    RatingConfig, ReplayConfig, RunConfig, RunSection, SecurityConfig,
 };
 
 const HEAD: &str = "\
@@ -15,7 +15,7 @@ const HEAD: &str = "\
 # A change takes effect when the run is started again.
 ";
 
-/// `config` as a commented `run.toml`, which reads back as the same configuration.
+/// Returns `config` as a commented `run.toml`, which parses back to the same configuration.
 pub fn template(config: &RunConfig) -> String {
     let mut text = String::from(HEAD);
     // A struct of numbers, texts and tables with text keys always has a TOML form.
@@ -50,13 +50,13 @@ fn push_comment(text: &mut String, comment: &str) {
     }
 }
 
-/// What the documentation says about a key.
+/// Returns the doc comment of a key.
 fn comment(section: &str, key: &str) -> Option<&'static str> {
     match section {
         "run" => RunSection::get_field_docs(key),
         "game" => GameConfig::get_field_docs(key),
         "model" => ModelConfig::get_field_docs(key),
-        "search" => SearchConfig::get_field_docs(key),
+        "search" => search::Settings::get_field_docs(key),
         "problems" => ProblemsConfig::get_field_docs(key),
         "actor" => ActorConfig::get_field_docs(key),
         "inference" => InferenceConfig::get_field_docs(key),
@@ -70,7 +70,7 @@ fn comment(section: &str, key: &str) -> Option<&'static str> {
     .ok()
 }
 
-/// Numbers of single precision as a person would write them: 0.2 rather than 0.20000000298023224.
+/// Shortens numbers of single precision: 0.2 instead of 0.20000000298023224.
 fn shortest(value: toml::Value) -> toml::Value {
     match value {
         toml::Value::Float(wide) => {
@@ -90,7 +90,9 @@ fn shortest(value: toml::Value) -> toml::Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Provider, TemperatureStep, parse};
+    use search::TemperatureStep;
+
+    use super::super::{Provider, parse};
     use super::*;
 
     #[test]
@@ -110,7 +112,7 @@ mod tests {
             temperature: 0.7,
         }];
         other.inference.provider = Provider::OpenvinoBf16;
-        other.inference.batch_sizes = vec![16, 128];
+        other.inference.sources = vec!["chess=../chess".into()];
         other.learner.learning_rate = 3.3e-4;
         other.actor.name = "a \"quoted\" name\nwith a second line".into();
         assert_eq!(parse(&template(&other)).unwrap(), other);

@@ -1,116 +1,101 @@
-//! What a row means: [`RowLayout`], which travels in a model's metadata.
+//! [`RowLayout`]: the meaning of a game's rows, as data. It travels in a model's metadata.
 //!
-//! A position travels as a short list of `u32`, its row. Which kind of thing a row is, is the layout's [`RowForm`]:
-//! a stack of planes ([`PlaneStack`]) for the board games, all rows of one length; a packed clan with its grids for the
-//! generator game ([`crate::generator::row`]), rows of many lengths.
+//! A position travels as a short list of `u32`, its row. The layout's [`RowForm`] says which representation the row has: a
+//! stack of planes ([`PlaneStack`]) for the board games, or a tree with grids for the generator game.
 
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use crate::generator::{
-    self,
-    row::{Position, PositionError},
+use crate::codec::Codec;
+pub use crate::{
+    codec::RowForm,
+    generator::{ClanRows, PositionError},
+    planes::{ConstantPlane, PlaneStack, SQUARES},
 };
-pub use crate::planes::{ConstantPlane, PlaneStack, SQUARES};
 
-/// What the `u32`s of a game's rows mean. It is data, so that the inference server and the learner
-/// need no knowledge of games.
+/// Meaning of a game's rows. It is data, so that the inference server and the learner need no knowledge of games.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Flat", into = "Flat")]
 pub struct RowLayout {
-    /// The game's name.
+    /// Name of the game.
     pub game: String,
-    /// The game's representation options.
+    /// Number of the game's representation.
     pub options: u32,
-    /// What kind of thing a row is.
+    /// Representation of positions.
     pub form: RowForm,
-    /// Size of the policy that belongs to these rows.
+    /// Number of entries of the policy that belongs to these rows.
     pub actions: u32,
-    /// Whether actions are mirrored along with the board when the second player acts.
+    /// True if actions are mirrored along with the board when the second player acts.
     pub mirrored_actions: bool,
+    /// Kind of policy head that suits the actions.
+    pub policy_head: PolicyHead,
 }
 
-/// The kinds of rows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RowForm {
-    /// Planes of 8×8 squares.
-    Planes(PlaneStack),
-    /// A tree of imps with grids; the policy has [`ClanRows::moves`] entries for each of [`ClanRows::imps`].
-    Clan(ClanRows),
+/// Kind of policy head that a network over a game's rows should have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PolicyHead {
+    /// A linear layer with one output for each action. Suits any actions.
+    Dense,
+    /// Convolutions with one output plane for each 64 actions: action `64·plane + 8·rank + file` belongs to a square.
+    Planes,
+    /// The same layer for each part of a position that has actions of its own, e.g. for each imp of a clan.
+    PerPart,
 }
 
-/// What rows that hold a clan can hold at most. There is one such representation; the numbers say so to whoever
-/// reads a model's metadata.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ClanRows {
-    /// Most imps of a clan.
-    pub imps: u32,
-    /// Most edges between the root and an imp.
-    pub depth: u32,
-    /// One-hot values of an imp, "not present" included.
-    pub values: u32,
-    /// Rows of a role matrix.
-    pub roles: u32,
-    /// Moves of each imp.
-    pub moves: u32,
-    /// Symbols of a cell, "absent" included.
-    pub symbols: u32,
-}
-
-/// A row (or a layout) that does not mean anything.
+/// Error: a row or a layout is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RowError {
-    /// Wrong number of values.
+    /// The row has a wrong number of values.
     #[error("a row of {found} values, {expected} expected")]
     Length {
-        /// Values a row of this layout has.
+        /// Number of values that a row of this layout has.
         expected: usize,
-        /// Values there were.
+        /// Number of values in the row.
         found: usize,
     },
-    /// An index outside the sparse planes.
+    /// An index points outside the sparse planes.
     #[error("value {at}: index {index} points into no piece plane of the {planes}-plane tensor")]
     Index {
         /// Place in the row.
         at: usize,
-        /// What stands there.
+        /// Value at that place.
         index: u32,
-        /// Planes of the tensor.
+        /// Number of planes of the tensor.
         planes: u32,
     },
-    /// A constant above its largest value.
+    /// A constant is above its largest value.
     #[error("value {at} ({name}): {value} is above {max}")]
     Constant {
         /// Place in the row.
         at: usize,
         /// The constant plane's name.
         name: String,
-        /// What stands there.
+        /// Value at that place.
         value: u32,
         /// The largest value allowed.
         max: u32,
     },
-    /// A position of the generator game.
+    /// A row of the generator game is not valid.
     #[error(transparent)]
     Position(#[from] PositionError),
-    /// Something that only planes have was asked of rows that are none.
+    /// The rows are not planes.
     #[error("rows of {game} are no planes")]
     NotPlanes {
-        /// The game.
+        /// Name of the game.
         game: String,
     },
-    /// The layout itself contradicts itself.
+    /// The layout contradicts itself.
     #[error("the row layout is not consistent: {0}")]
     Layout(String),
 }
 
 impl RowLayout {
-    /// The planes, where rows are planes.
+    /// Planes that the rows stand for.
     ///
     /// # Errors
-    /// [`RowError::NotPlanes`].
+    /// [`RowError::NotPlanes`] if rows are not planes.
     pub fn stack(&self) -> Result<&PlaneStack, RowError> {
         match &self.form {
             RowForm::Planes(stack) => Ok(stack),
@@ -120,83 +105,58 @@ impl RowLayout {
         }
     }
 
-    /// Values in every row; `None` where rows differ in length.
+    /// Methods of the representation.
+    pub fn codec(&self) -> &dyn Codec {
+        self.form.codec()
+    }
+
+    /// Number of values in every row; `None` if rows differ in length.
     pub fn row_len(&self) -> Option<usize> {
-        match &self.form {
-            RowForm::Planes(stack) => Some(stack.row_len()),
-            RowForm::Clan(_) => None,
-        }
+        self.codec().row_len()
     }
 
-    /// Values that a row may have.
+    /// Numbers of values that a row can have.
     pub fn row_lengths(&self) -> RangeInclusive<usize> {
-        match &self.form {
-            RowForm::Planes(stack) => stack.row_len()..=stack.row_len(),
-            RowForm::Clan(_) => generator::row::LENGTHS.0..=generator::row::LENGTHS.1,
-        }
+        self.codec().row_lengths()
     }
 
-    /// Valid rows that stand back to back, one by one.
-    pub fn split<'a>(&self, rows: &'a [u32]) -> impl Iterator<Item = &'a [u32]> + use<'a> {
-        let fixed = self.row_len();
+    /// Splits valid rows that stand back to back. If the last one is cut off, its rest is given.
+    pub fn split<'a>(&'a self, rows: &'a [u32]) -> impl Iterator<Item = &'a [u32]> + use<'a> {
+        let codec = self.codec();
         let mut rest = rows;
         std::iter::from_fn(move || {
-            let length = match fixed {
-                Some(length) => length,
-                None => generator::row::length(*rest.first()?),
-            };
-            let (row, others) = rest.split_at(length.min(rest.len()));
+            let (row, others) = rest.split_at(codec.first_row_len(rest).min(rest.len()));
             rest = others;
             (!row.is_empty()).then_some(row)
         })
     }
 
-    /// Actions that the position of a valid row can have at all: a clan has those of its own imps.
+    /// Number of actions that the position of a valid row can have at all.
     pub fn actions_in(&self, row: &[u32]) -> u32 {
-        match &self.form {
-            RowForm::Planes(_) => self.actions,
-            RowForm::Clan(rows) => {
-                let imps = row.first().copied().unwrap_or_default();
-                rows.moves.saturating_mul(imps).min(self.actions)
-            }
-        }
+        self.codec().actions_in(row, self.actions)
     }
 
-    /// Checks that it does not contradict itself. To be called once on a layout that was read.
+    /// Checks that the layout does not contradict itself. To be called once for a layout that was read.
     ///
     /// # Errors
     /// [`RowError::Layout`] with the first contradiction.
     pub fn check(&self) -> Result<(), RowError> {
-        let fault = |text: String| Err(RowError::Layout(text));
         if self.actions == 0 || self.actions > 1 << 20 {
-            return fault(format!("{} actions", self.actions));
+            return Err(RowError::Layout(format!("{} actions", self.actions)));
         }
-        match &self.form {
-            RowForm::Planes(stack) => stack.check(),
-            RowForm::Clan(rows) if *rows != generator::row::form() => {
-                fault(format!("{rows:?}; this build knows {:?}", generator::row::form()))
-            }
-            RowForm::Clan(rows) if rows.imps * rows.moves != self.actions => fault(format!(
-                "{} actions, but {} moves of {} imps",
-                self.actions, rows.moves, rows.imps
-            )),
-            RowForm::Clan(_) => Ok(()),
-        }
+        self.codec().check(self.actions, self.policy_head)
     }
 
     /// Checks one row before it is expanded or batched.
     ///
     /// # Errors
-    /// [`RowError`] naming the first offending value.
+    /// [`RowError`] that names the first wrong value.
     pub fn validate(&self, row: &[u32]) -> Result<(), RowError> {
-        match &self.form {
-            RowForm::Planes(stack) => stack.validate(row),
-            RowForm::Clan(_) => Position::read(row).map(|_| ()),
-        }
+        self.codec().validate(row)
     }
 }
 
-/// The layout as it is written: the fields of its form beside its own.
+/// Serialised form of a layout: the fields of its representation stand beside its own.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Flat {
@@ -216,6 +176,9 @@ struct Flat {
     clan: Option<ClanRows>,
     actions: u32,
     mirrored_actions: bool,
+    /// Written only where it is not the usual one, as older programs refuse fields that they do not know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    policy_head: Option<PolicyHead>,
 }
 
 impl TryFrom<Flat> for RowLayout {
@@ -241,18 +204,21 @@ impl TryFrom<Flat> for RowLayout {
                 );
             }
         };
+        let usual = form.codec().usual_head(flat.actions);
         Ok(Self {
             game: flat.game,
             options: flat.options,
             form,
             actions: flat.actions,
             mirrored_actions: flat.mirrored_actions,
+            policy_head: flat.policy_head.unwrap_or(usual),
         })
     }
 }
 
 impl From<RowLayout> for Flat {
     fn from(layout: RowLayout) -> Self {
+        let usual = layout.codec().usual_head(layout.actions);
         let (stack, clan) = match layout.form {
             RowForm::Planes(stack) => (Some(stack), None),
             RowForm::Clan(clan) => (None, Some(clan)),
@@ -276,6 +242,7 @@ impl From<RowLayout> for Flat {
             clan,
             actions: layout.actions,
             mirrored_actions: layout.mirrored_actions,
+            policy_head: (layout.policy_head != usual).then_some(layout.policy_head),
         }
     }
 }
@@ -283,11 +250,11 @@ impl From<RowLayout> for Flat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Game, catalogue};
+    use crate::{Game, registry};
 
     struct Layout;
 
-    impl catalogue::Visitor for Layout {
+    impl registry::Visitor for Layout {
         type Output = RowLayout;
 
         fn visit<G: Game>(self) -> RowLayout {
@@ -297,9 +264,9 @@ mod tests {
     }
 
     #[test]
-    fn every_games_layout_is_consistent_and_comes_back_from_json() {
-        for &name in catalogue::NAMES {
-            let layout = catalogue::visit(name, Layout).unwrap();
+    fn the_layout_of_every_game_is_consistent_and_comes_back_from_json() {
+        for &name in registry::NAMES {
+            let layout = registry::visit(name, Layout).unwrap();
             assert_eq!(layout.check(), Ok(()), "{name}");
             let json = serde_json::to_string(&layout).unwrap();
             assert_eq!(serde_json::from_str::<RowLayout>(&json).unwrap(), layout);
@@ -308,8 +275,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_neither_planes_nor_a_clan_is_refused() {
-        let layout = catalogue::visit("generator", Layout).unwrap();
+    fn a_layout_of_both_or_no_representations_is_refused() {
+        let layout = registry::visit("generator", Layout).unwrap();
         let mut json = serde_json::to_value(&layout).unwrap();
         json["planes"] = 4.into();
         let error = serde_json::from_value::<RowLayout>(json.clone()).unwrap_err();

@@ -1,37 +1,77 @@
-//! Rules, index rows, expansion, policy maps and symmetries of every game Minuet plays.
+//! Rules, index rows, expansion, policy maps, symmetries and notation of every game that Minuet plays.
 //!
-//! This crate does no IO, reads no clock and draws no entropy.
+//! This crate does no IO, reads no clock and draws no random numbers. A game is one folder and one line of the
+//! [`registry`].
 //!
-//! | module | what it is for |
+//! | module | content |
 //! |---|---|
-//! | [`game`] | the [`Game`] trait that search, actors and tools are generic over |
-//! | [`value`] | values that carry whose point of view they are in |
-//! | [`layout`] | what a row means: [`RowLayout`], validation |
-//! | [`planes`] | rows that are a stack of planes, and their expansion |
+//! | [`game`] | the [`Game`] trait: what search, self-play and training need |
+//! | [`face`] | the [`Face`] trait: notation, drawings and JSON, for people and programs |
+//! | [`registry`] | the list of all games |
+//! | [`value`] | values that carry the point of view they are in |
+//! | [`codec`] | the [`codec::Codec`] trait: one representation of positions as rows |
+//! | [`layout`] | [`RowLayout`]: the meaning of a row, as data |
+//! | [`planes`] | rows that stand for a stack of planes, and their expansion |
 //! | [`symmetries`] | symmetries as maps of rows and policies |
-//! | [`catalogue`] | games by name |
-//! | [`perft`] | counting action sequences |
+//! | [`scene`], [`terminal`] | a position as a drawing: as data, as text |
+//! | [`perft`] | counts of action sequences |
 //! | [`paco_sako`] | Paco Ŝako |
 //! | [`chess`] | chess, with the rows and the policy of dlchess |
 //! | [`othello`] | Othello |
 //! | [`connect_four`] | Connect Four, and its exact solver |
+//! | [`gomoku`] | Gomoku on 8×8 |
 //! | [`generator`] | the generator game: a program that draws a grid, for one player |
+//!
+//! ```
+//! use games::{Game, Outcome, Player, Symmetry, connect_four::ConnectFour};
+//!
+//! let mut state = ConnectFour::start(&Default::default(), None)?;
+//! let mut legal = Vec::new();
+//! for action in [3, 0, 3, 0, 3, 0] {
+//!     state.legal_actions(&mut legal);
+//!     assert!(legal.contains(&action));
+//!     state.play(action)?;
+//! }
+//!
+//! // The position as a network sees it: a short row, which stands for planes of 8×8 squares.
+//! let layout = ConnectFour::layout(());
+//! let mut row = Vec::new();
+//! state.write_row((), Symmetry::IDENTITY, &mut row);
+//! layout.validate(&row)?;
+//! let mut planes = vec![0.0; layout.stack()?.tensor_len()];
+//! layout.stack()?.expand(&row, &mut planes)?;
+//!
+//! // The mirror image: column 3 stays, column 0 becomes column 6.
+//! let symmetries = ConnectFour::row_symmetries(());
+//! assert_eq!(symmetries.turn_action(Symmetry(1), 0), 6);
+//! symmetries.turn_row(Symmetry(1), &mut row);
+//!
+//! state.play(3)?;
+//! assert_eq!(state.outcome(), Some(Outcome::Won(Player::First)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod bits;
-pub mod catalogue;
 pub mod chess;
+pub mod codec;
 pub mod connect_four;
+pub mod face;
 pub mod game;
 pub mod generator;
+pub mod gomoku;
 pub mod layout;
 pub mod othello;
 pub mod paco_sako;
 pub mod perft;
 pub mod planes;
+pub mod registry;
+pub mod scene;
 pub mod symmetries;
+pub mod terminal;
 pub mod value;
 
+pub use face::Face;
 pub use game::{Action, Drawn, Game, IllegalAction, Outcome, Player, StartError, Symmetry};
-pub use layout::{ClanRows, ConstantPlane, PlaneStack, RowError, RowForm, RowLayout};
+pub use layout::{ClanRows, ConstantPlane, PlaneStack, PolicyHead, RowError, RowForm, RowLayout};
 pub use symmetries::{OtherSide, RowSymmetries};
 pub use value::{FirstValue, MoverValue};

@@ -1,19 +1,35 @@
-//! Perft: the number of legal action sequences of each length, the usual check of a rules engine.
+//! Perft: the number of legal action sequences of each length. Comparing it with known counts is the usual test of a rules
+//! engine.
 
 use crate::{Action, Game};
 
+/// A position whose perft counts are known from outside: published, or recorded from another program.
+#[derive(Clone, Copy, Debug)]
+pub struct KnownPerft {
+    /// Position as text; `None` stands for the usual start.
+    pub position: Option<&'static str>,
+    /// Number of action sequences of the lengths 1, 2, 3, …
+    pub counts: &'static [u64],
+}
+
 /// Counts the action sequences of each length from 1 to `depth`. A finished game has no continuation.
 /// The last action of a sequence is counted, not played.
+///
+/// ```
+/// use games::{Game, connect_four::ConnectFour, perft::perft};
+///
+/// assert_eq!(perft(&ConnectFour::EMPTY, 4), [7, 49, 343, 2401]);
+/// ```
 pub fn perft<G: Game>(state: &G, depth: usize) -> Vec<u64> {
     Counter::new(state, depth).run(state, true)
 }
 
-/// The same numbers, with every last action played as well (what a benchmark of `play` wants).
+/// Counts like [`perft`], and plays the last action of each sequence as well, so that a benchmark times `play`.
 pub fn perft_played<G: Game>(state: &G, depth: usize) -> Vec<u64> {
     Counter::new(state, depth).run(state, false)
 }
 
-/// One state and one action list for each level, used again and again.
+/// One state and one action list for each level, so that counting allocates no memory.
 struct Counter<G> {
     levels: Vec<(G, Vec<Action>)>,
     counts: Vec<u64>,

@@ -1,31 +1,40 @@
 //! Rows of board games: a fixed number of `u32` that stand for a stack of planes.
 //!
-//! First `entries` flat indices into the `[planes][rank][file]` tensor (`64·plane + 8·rank + file`) that are
-//! set to 1.0, then one value per constant plane. An absent piece repeats the first index, so that expansion
-//! needs no branch. The form is Paco Ŝako's index representation, generalised to the other board games.
+//! A row begins with `entries` flat indices (`64·plane + 8·rank + file`) into the `[planes][rank][file]` tensor, all of
+//! which are set to 1.0. One value for each constant plane follows. The row repeats the first index for an absent piece, so
+//! that expansion needs no branch. The form is Paco Ŝako's index representation, generalised to other board games.
+
+use std::{borrow::Cow, ops::RangeInclusive};
 
 use serde::{Deserialize, Serialize};
 
-use crate::layout::RowError;
+use crate::{
+    RowLayout, RowSymmetries, Symmetry,
+    codec::{Candidates, Codec, Expander, Input, RowMaps},
+    layout::{PolicyHead, RowError},
+};
 
-/// Squares of a plane.
+/// Name of the input of an exported network that takes rows of planes. The graph itself expands them.
+pub const INDICES: &str = "indices";
+
+/// Number of squares of a plane.
 pub const SQUARES: usize = 64;
 
 /// A plane that is filled with one value of the row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConstantPlane {
-    /// What it says, e.g. `castling bottom queen side`.
+    /// Meaning of the plane, e.g. `castling bottom queen side`.
     pub name: String,
-    /// Its number in the tensor.
+    /// Number of the plane in the tensor.
     pub plane: u32,
-    /// The row's value is divided by this (1, or 100 for the no-progress counter).
+    /// Divisor of the row's value: 1, or 100 for the no-progress counter.
     pub divisor: u32,
-    /// The largest value the row may hold here.
+    /// Largest value that a row may hold here.
     pub max: u32,
 }
 
-/// What the `u32`s of rows that are planes mean.
+/// Meaning of the values of rows that are planes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlaneStack {
     /// Number of leading flat indices, all of which are set to 1.0.
@@ -41,12 +50,12 @@ pub struct PlaneStack {
 }
 
 impl PlaneStack {
-    /// Values in a row.
+    /// Number of values in a row.
     pub fn row_len(&self) -> usize {
         self.entries as usize + self.constants.len()
     }
 
-    /// Floats in the expanded tensor of one position, `planes · 64`.
+    /// Number of values in the expanded tensor of one position: `planes · 64`.
     pub fn tensor_len(&self) -> usize {
         self.planes as usize * SQUARES
     }
@@ -88,7 +97,7 @@ impl PlaneStack {
     /// Checks one row before it is expanded or batched.
     ///
     /// # Errors
-    /// [`RowError`] naming the first offending value.
+    /// [`RowError`] that names the first wrong value.
     pub fn validate(&self, row: &[u32]) -> Result<(), RowError> {
         if row.len() != self.row_len() {
             return Err(RowError::Length {
@@ -121,10 +130,10 @@ impl PlaneStack {
         Ok(())
     }
 
-    /// Expands a valid row into `tensor`, of length [`PlaneStack::tensor_len`], which is overwritten.
+    /// Expands a row into `tensor`, of length [`PlaneStack::tensor_len`], which is overwritten.
     ///
     /// # Errors
-    /// [`RowError`] where the row is not valid or the tensor has another length.
+    /// [`RowError`] if the row is not valid or the tensor has another length.
     pub fn expand(&self, row: &[u32], tensor: &mut [f32]) -> Result<(), RowError> {
         self.validate(row)?;
         if tensor.len() != self.tensor_len() {
@@ -159,6 +168,184 @@ impl PlaneStack {
     }
 }
 
+impl Codec for PlaneStack {
+    fn row_len(&self) -> Option<usize> {
+        Some(self.row_len())
+    }
+
+    fn row_lengths(&self) -> RangeInclusive<usize> {
+        self.row_len()..=self.row_len()
+    }
+
+    fn first_row_len(&self, rows: &[u32]) -> usize {
+        self.row_len().min(rows.len())
+    }
+
+    fn actions_in(&self, _row: &[u32], actions: u32) -> u32 {
+        actions
+    }
+
+    /// Convolutions if the actions are several whole planes, as in chess.
+    fn usual_head(&self, actions: u32) -> PolicyHead {
+        if actions > SQUARES as u32 && actions.is_multiple_of(SQUARES as u32) {
+            PolicyHead::Planes
+        } else {
+            PolicyHead::Dense
+        }
+    }
+
+    fn lowest_value(&self) -> f32 {
+        -1.0
+    }
+
+    fn check(&self, actions: u32, head: PolicyHead) -> Result<(), RowError> {
+        match head {
+            PolicyHead::Planes if !actions.is_multiple_of(SQUARES as u32) => Err(RowError::Layout(format!(
+                "a policy head of planes for {actions} actions"
+            ))),
+            PolicyHead::PerPart => Err(RowError::Layout(
+                "a policy head for each part, but planes have no parts".into(),
+            )),
+            PolicyHead::Planes | PolicyHead::Dense => self.check(),
+        }
+    }
+
+    fn validate(&self, row: &[u32]) -> Result<(), RowError> {
+        self.validate(row)
+    }
+
+    fn expander(&self) -> Box<dyn Expander> {
+        Box::new(PlaneBatch {
+            row_len: [self.row_len()],
+            stack: self.clone(),
+            rows: Vec::new(),
+        })
+    }
+}
+
+/// A batch of rows of planes: one input, which holds the rows themselves.
+#[derive(Debug)]
+struct PlaneBatch {
+    stack: PlaneStack,
+    row_len: [usize; 1],
+    rows: Vec<i32>,
+}
+
+impl Expander for PlaneBatch {
+    fn clear(&mut self) {
+        self.rows.clear();
+    }
+
+    fn positions(&self) -> usize {
+        self.rows.len() / self.row_len[0]
+    }
+
+    fn push(&mut self, row: &[u32]) -> Result<(), RowError> {
+        self.stack.validate(row)?;
+        self.rows.extend(row.iter().map(|&value| value as i32));
+        Ok(())
+    }
+
+    fn inputs(&mut self) -> Vec<Input<'_>> {
+        vec![Input {
+            name: INDICES,
+            inner: &self.row_len,
+            numbers: &self.rows,
+        }]
+    }
+
+    fn candidates(&self) -> Option<Candidates> {
+        None
+    }
+
+    fn logit_count(&self, actions: usize) -> usize {
+        self.positions() * actions
+    }
+
+    fn dense_logits<'a>(&self, logits: &'a [f32], _actions: usize) -> Cow<'a, [f32]> {
+        Cow::Borrowed(logits)
+    }
+}
+
+/// Symmetries of rows of planes, as tables of squares and policy entries.
+#[derive(Clone, Debug)]
+struct PlaneMaps {
+    /// Tables of the symmetries from 1 on.
+    tables: Vec<Tables>,
+    /// Number of leading values of a row that are indices.
+    entries: usize,
+    /// Places of the values that must all be 0 for a symmetry to apply.
+    barriers: Vec<usize>,
+}
+
+#[derive(Clone, Debug)]
+struct Tables {
+    squares: [u32; SQUARES],
+    actions: Vec<u32>,
+}
+
+/// The symmetries 1 to `count - 1` of rows of `layout`. `square` and `action` give the image of a square and of a policy
+/// entry. No symmetry applies to a row with a value other than 0 in a constant plane of `barriers`, e.g. a castling right.
+/// Rows that are not planes have no symmetries.
+pub(crate) fn symmetries(
+    layout: &RowLayout,
+    count: u8,
+    barriers: &[u32],
+    square: impl Fn(Symmetry, u32) -> u32,
+    action: impl Fn(Symmetry, u32) -> u32,
+) -> RowSymmetries {
+    let Ok(stack) = layout.stack() else {
+        return RowSymmetries::none();
+    };
+    let tables = |symmetry| Tables {
+        squares: std::array::from_fn(|from| square(symmetry, from as u32)),
+        actions: (0..layout.actions).map(|from| action(symmetry, from)).collect(),
+    };
+    let entries = stack.entries as usize;
+    RowSymmetries::new(PlaneMaps {
+        tables: (1..count).map(Symmetry).map(tables).collect(),
+        entries,
+        barriers: (entries..)
+            .zip(&stack.constants)
+            .filter(|(_, constant)| barriers.contains(&constant.plane))
+            .map(|(place, _)| place)
+            .collect(),
+    })
+}
+
+impl PlaneMaps {
+    fn tables(&self, symmetry: Symmetry) -> Option<&Tables> {
+        self.tables.get(usize::from(symmetry.0).checked_sub(1)?)
+    }
+}
+
+impl RowMaps for PlaneMaps {
+    fn count(&self, row: &[u32]) -> u8 {
+        let is_barred = |&place: &usize| row.get(place).is_some_and(|&value| value != 0);
+        if self.barriers.iter().any(is_barred) {
+            return 1;
+        }
+        self.tables.len() as u8 + 1
+    }
+
+    fn turn_row(&self, symmetry: Symmetry, row: &mut [u32]) {
+        let Some(tables) = self.tables(symmetry) else {
+            return;
+        };
+        for index in row.iter_mut().take(self.entries) {
+            let square = *index as usize % SQUARES;
+            *index = *index - square as u32 + tables.squares[square];
+        }
+    }
+
+    fn turn_action(&self, symmetry: Symmetry, entry: u32) -> u32 {
+        self.tables(symmetry)
+            .and_then(|tables| tables.actions.get(entry as usize))
+            .copied()
+            .unwrap_or(entry)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn expands_indices_constants_and_ones() {
+    fn a_row_expands_to_indices_constants_and_ones() {
         let mut tensor = vec![9.0; 256];
         layout().expand(&[5, 130, 50], &mut tensor).unwrap();
         assert_eq!(tensor.iter().take(64).sum::<f32>(), 1.0);
@@ -190,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn names_what_is_wrong_with_a_row() {
+    fn an_invalid_row_is_refused_with_the_place_of_the_wrong_value() {
         assert_eq!(
             layout().validate(&[5, 130]),
             Err(RowError::Length {
@@ -225,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_layouts_that_contradict_themselves() {
+    fn a_layout_that_contradicts_itself_is_refused() {
         assert_eq!(layout().check(), Ok(()));
         assert!(
             PlaneStack {

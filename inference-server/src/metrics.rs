@@ -1,8 +1,7 @@
-//! What the server says about itself. Handles are made once: on the way of a request there are only atomics.
+//! Metrics of the server. Handles are made once, so that a request costs only atomic operations.
 
 use std::time::Duration;
 
-use crate::batching::queue::Dropped;
 use metrics::{
     Counter, Gauge, Histogram, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge,
     histogram,
@@ -10,7 +9,7 @@ use metrics::{
 use network::{cache::CacheContents, model::ModelInfo};
 use tonic::Code;
 
-/// The codes that requests are refused with.
+/// Status codes of refused requests.
 const REFUSALS: [Code; 7] = [
     Code::InvalidArgument,
     Code::Unavailable,
@@ -21,7 +20,7 @@ const REFUSALS: [Code; 7] = [
     Code::Internal,
 ];
 
-/// The server's metrics.
+/// Handles of all metrics.
 #[derive(Debug)]
 pub struct Metrics {
     requests: Counter,
@@ -54,7 +53,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Handles of the recorder that is installed by now.
+    /// Describes and registers every metric with the installed recorder.
     pub fn new() -> Self {
         describe();
         let refused = |code: Code| counter!("minuet_inference_refused_total", "code" => format!("{code:?}"));
@@ -89,65 +88,64 @@ impl Metrics {
         }
     }
 
-    /// So many positions of a batch were the same as others in it.
+    /// Records positions of a batch that share the place of an equal one.
     pub(crate) fn duplicates(&self, positions: usize) {
         if positions > 0 {
             self.duplicates.increment(positions as u64);
         }
     }
 
-    /// What the cache holds.
+    /// Sets the number and the size of the cache's entries.
     pub(crate) fn cache(&self, contents: CacheContents) {
         self.cache_entries.set(contents.entries as f64);
         self.cache_bytes.set(contents.bytes as f64);
     }
 
-    /// A request was answered.
+    /// Records an answered request of `positions` positions.
     pub(crate) fn answered(&self, positions: usize) {
         self.requests.increment(1);
         self.positions.increment(positions as u64);
     }
 
-    /// A client was told, with this code, that its request is refused.
+    /// Records a refusal that was sent to a client with this status code.
     pub(crate) fn refused(&self, code: Code) {
         let known = self.refused.iter().find(|(known, _)| *known == code);
         if let Some((_, counter)) = known {
             counter.increment(1);
         } else {
-            // No refusal has another one; should one come to have it, it is counted even so.
+            // No refusal has another code today.
             counter!("minuet_inference_refused_total", "code" => format!("{code:?}")).increment(1);
         }
     }
 
-    /// A model gave what is not finite.
+    /// Records a request for which a model returned infinities or NaN.
     pub(crate) fn not_finite(&self) {
         self.not_finite.increment(1);
     }
 
-    /// The device did not compute a batch.
+    /// Records a batch that the device failed to compute.
     pub(crate) fn device_failed(&self) {
         self.device_failures.increment(1);
     }
 
-    /// Requests were dropped before they were computed.
-    pub(crate) fn dropped(&self, dropped: Dropped) {
-        // What was late is counted where its client is told so.
-        if dropped.cancelled > 0 {
-            self.cancelled.increment(dropped.cancelled);
+    /// Records requests that were dropped because nobody waited for them. Late requests are counted as refused.
+    pub(crate) fn cancelled(&self, requests: u64) {
+        if requests > 0 {
+            self.cancelled.increment(requests);
         }
     }
 
-    /// So many positions wait.
+    /// Sets the number of waiting positions.
     pub(crate) fn waiting(&self, positions: usize) {
         self.waiting.set(positions as f64);
     }
 
-    /// A request waited so long for the device.
+    /// Records the time that a request waited for the device.
     pub(crate) fn queued_for(&self, time: Duration) {
         self.queue_seconds.record(time);
     }
 
-    /// The device executed a batch of `slots`, of which `positions` were no padding.
+    /// Records an executed batch of `slots` places, of which `positions` were not padding.
     pub(crate) fn batch(&self, positions: usize, slots: usize, time: Duration) {
         self.batches.increment(1);
         self.batch_positions.increment(positions as u64);
@@ -156,13 +154,13 @@ impl Metrics {
         self.device_seconds.record(time);
     }
 
-    /// A stream began (1) or ended (-1).
+    /// Changes the number of open streams: 1 when a stream opens, -1 when it closes.
     pub(crate) fn streams(&self, change: f64) {
         self.streams.increment(change);
     }
 
-    /// A model was loaded and is served from now on. Its version, `{step}-{digest}`, is given as two numbers: as a label
-    /// it would make one more series with every checkpoint of a long run.
+    /// Records that the default name serves a newly loaded model. The version `{step}-{digest}` is exported as two numbers:
+    /// as a label it would add a series with every checkpoint of a long run.
     pub(crate) fn serves(&self, info: &ModelInfo, before: Option<&ModelInfo>, time: Duration) {
         self.loads.increment(1);
         self.load_seconds.record(time);
@@ -177,35 +175,35 @@ impl Metrics {
         gauge(info).set(1.0);
     }
 
-    /// When the default model was published, in seconds since the Unix epoch.
+    /// Sets the publication time of the default model, in seconds since the Unix epoch.
     pub(crate) fn published(&self, at: f64) {
         gauge!("minuet_inference_model_published_timestamp_seconds").set(at);
     }
 
-    /// A model beside the default one was loaded.
+    /// Records that a model beside the default one was loaded.
     pub(crate) fn loaded(&self, time: Duration) {
         self.loads.increment(1);
         self.load_seconds.record(time);
     }
 
-    /// A model was unloaded.
+    /// Records that a model was unloaded.
     pub(crate) fn unloaded(&self) {
         self.unloads.increment(1);
     }
 
-    /// So many names are served, by models of so many bytes.
+    /// Sets the number of served names and the memory of their models, in bytes.
     pub(crate) fn memory(&self, models: usize, bytes: u64) {
         self.models.set(models as f64);
         self.models_bytes.set(bytes as f64);
     }
 
-    /// A model was refused.
+    /// Records a model that could not be loaded.
     pub(crate) fn refused_model(&self) {
         self.load_failures.increment(1);
     }
 }
 
-/// How often the cache knew what was asked of a name.
+/// Cache hits and misses of one served name.
 #[derive(Debug)]
 pub(crate) struct CacheUse {
     hits: Counter,
@@ -213,7 +211,7 @@ pub(crate) struct CacheUse {
 }
 
 impl CacheUse {
-    /// Of the name `model`. There are few names, but a version for each checkpoint of a long run: those have one series.
+    /// Counters of the name `model`. All versions share one series, since a long run has one version per checkpoint.
     pub(crate) fn new(model: &str) -> Self {
         let count = |result: &'static str| counter!("minuet_inference_cache_positions_total", "model" => model.to_owned(), "result" => result);
         Self {
@@ -228,7 +226,7 @@ impl CacheUse {
     }
 }
 
-/// What each name means, for the page.
+/// Describes every metric.
 fn describe() {
     for (name, help) in [
         ("minuet_inference_requests_total", "Requests answered."),
@@ -242,7 +240,7 @@ fn describe() {
         ),
         (
             "minuet_inference_cancelled_total",
-            "Requests dropped because nobody waited for them any more.",
+            "Requests dropped because their clients had gone.",
         ),
         (
             "minuet_inference_not_finite_total",
@@ -284,7 +282,7 @@ fn describe() {
         (
             "minuet_inference_queue_positions",
             Unit::Count,
-            "Positions that wait.",
+            "Positions that wait for the device.",
         ),
         ("minuet_inference_streams", Unit::Count, "Streams that are open."),
         (

@@ -15,7 +15,7 @@ use proto::{
 };
 use service::{
     connect::MAX_MESSAGE_BYTES,
-    listener::Door,
+    listener::ConnectionPolicy,
     role::Work,
     serve::{self, Drained},
 };
@@ -26,7 +26,7 @@ use tonic::server::NamedService;
 use crate::{
     batching::{
         batcher::{Batcher, Policy},
-        cache::Evaluations,
+        cache::EvaluationCache,
         executor::Executor,
         reply,
     },
@@ -34,7 +34,7 @@ use crate::{
     kserve::KserveService,
     metrics::Metrics,
     models::{
-        library::{Library, Parts},
+        library::{Library, LibraryParts},
         names::ServedName,
         source::Source,
         table::Models,
@@ -71,13 +71,13 @@ pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
 pub fn serve(listener: TcpListener, config: RunConfig, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
         let inference = &config.inference;
-        let door = Door::new(&config.security, right)?;
-        door.check(listener.local_addr()?)?;
+        let connection_policy = ConnectionPolicy::new(&config.security, right)?;
+        connection_policy.check(listener.local_addr()?)?;
         let metrics = Arc::new(Metrics::new());
         let library = library(&config, &metrics).await?;
         let policy = Policy {
             max_batch: inference.max_batch,
-            preferred: inference.preferred_batches.clone(),
+            preferred: Vec::new(),
             max_wait: Duration::from_micros(inference.max_wait_us),
             max_queue: inference.max_queue,
         };
@@ -87,7 +87,7 @@ pub fn serve(listener: TcpListener, config: RunConfig, shutdown: CancellationTok
             Executor::start(batcher.clone(), metrics.clone()).context("cannot start the device's thread")?;
         let cache = usize::try_from(inference.cache_mib << 20)
             .ok()
-            .and_then(Evaluations::new)
+            .and_then(EvaluationCache::new)
             .map(Arc::new);
         let intake = Intake::new(
             library.clone(),
@@ -138,7 +138,6 @@ pub fn serve(listener: TcpListener, config: RunConfig, shutdown: CancellationTok
                 health.set_serving(true).await;
             }
         });
-        let drain = Duration::from_secs(inference.drain_seconds);
         let batching = tokio::spawn({
             let (batcher, drained) = (batcher.clone(), drained.clone());
             async move { batcher.run(executor.batches, drained).await }
@@ -146,9 +145,17 @@ pub fn serve(listener: TcpListener, config: RunConfig, shutdown: CancellationTok
         // On one of the runtime's workers, where the connections are served that the answers go to.
         let mut answering = tokio::spawn(async move { reply::run(executor.finished, cache, &metrics).await });
         let serving = async {
-            let ended = serve::serve_behind(door, routes, listener, health, shutdown, drain).await?;
+            let ended = serve::serve_with(
+                connection_policy,
+                routes,
+                listener,
+                health,
+                shutdown,
+                serve::DRAIN,
+            )
+            .await?;
             if ended == Drained::Cut {
-                tracing::warn!(seconds = inference.drain_seconds, "some streams were cut");
+                tracing::warn!(after = ?serve::DRAIN, "some streams were cut");
             }
             Ok(())
         };
@@ -170,7 +177,7 @@ async fn library(config: &RunConfig, metrics: &Arc<Metrics>) -> anyhow::Result<A
     let inference = config.inference.clone();
     let loading = tokio::task::spawn_blocking(move || -> anyhow::Result<Loader> {
         let environment = network::runtime::load(&inference.runtime)?;
-        let buckets = Buckets::new(&inference.batch_sizes, inference.max_batch);
+        let buckets = Buckets::new(&[], inference.max_batch);
         let asked_for = Provider::asked_for(inference.provider);
         Ok(Loader::new(
             environment,
@@ -191,7 +198,7 @@ async fn library(config: &RunConfig, metrics: &Arc<Metrics>) -> anyhow::Result<A
                 inference.default_model
             )
         })?;
-    Ok(Library::new(Parts {
+    Ok(Library::new(LibraryParts {
         models: Arc::new(Models::new(default, names)),
         sources,
         loader: Arc::new(loader),

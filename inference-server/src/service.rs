@@ -11,7 +11,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::{
     intake::{Intake, deadline, stream},
-    requests::{refusal::Refusal, request::Asked},
+    requests::{refusal::Refusal, request::EvaluationRequest},
 };
 
 /// The service.
@@ -35,7 +35,7 @@ impl Evaluator for EvaluatorService {
         &self,
         request: Request<Streaming<EvaluateRequest>>,
     ) -> Result<Response<Self::EvaluateStreamStream>, Status> {
-        if self.intake.stopping.is_cancelled() {
+        if self.intake.shutdown.is_cancelled() {
             return Err(Refusal::Stopping.into());
         }
         let caller = self.intake.caller(Peer::of(&request));
@@ -48,7 +48,7 @@ impl Evaluator for EvaluatorService {
         let deadline = deadline::of(&request);
         let mut request = request.into_inner();
         let (id, model) = (request.id, std::mem::take(&mut request.model));
-        let mut asked = Asked::from(request);
+        let mut asked = EvaluationRequest::from(request);
         asked.end_by(deadline);
         // Its answer has no logits, so the number of actions does not matter.
         let _charge = self.intake.charge(&caller, asked.bytes(0)).await;

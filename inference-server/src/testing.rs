@@ -7,15 +7,15 @@ use games::{ConstantPlane, PlaneStack, RowForm, RowLayout};
 use tokio::sync::mpsc;
 
 use crate::{
-    batching::{batcher::Policy, draft::Draft, job::Job},
+    batching::{batcher::Policy, job::Job},
     models::{
         names::{Pointer, ServedName},
         slot::Slot,
-        table::Named,
+        table::ResolvedModel,
     },
     requests::{
-        request::{Asked, ClientId},
-        response::{Reply, ReplyTo},
+        request::{ClientId, EvaluationRequest},
+        response::{ReplyTo, StreamReply},
     },
 };
 use network::{
@@ -43,6 +43,7 @@ pub(crate) fn layout() -> RowLayout {
         }),
         actions: 5,
         mirrored_actions: false,
+        policy_head: games::PolicyHead::Dense,
     }
 }
 
@@ -139,36 +140,36 @@ pub(crate) fn policy(max_batch: usize, max_queue: usize) -> Policy {
 }
 
 /// What a valid request of `positions`, whose rows hold `mark`, asks.
-pub(crate) fn asked(positions: usize, mark: u32) -> Asked {
-    Asked {
+pub(crate) fn request(positions: usize, mark: u32) -> EvaluationRequest {
+    EvaluationRequest {
         indices: [mark % 64, mark % 64, 1].repeat(positions),
         legal_actions: [3, 0].repeat(positions),
         legal_counts: vec![2; positions],
-        ..Asked::default()
+        ..EvaluationRequest::default()
     }
 }
 
-type Answers = mpsc::UnboundedReceiver<Reply>;
+type Answers = mpsc::UnboundedReceiver<StreamReply>;
 
 /// A job of a client, to be answered by what `slot` points at, and its answers.
 pub(crate) fn job_of(slot: &Arc<Slot>, client: u64, id: u64, positions: usize) -> (Arc<Job>, Answers) {
     let (sender, answers) = mpsc::unbounded_channel();
-    let asked = asked(positions, id as u32);
-    (job_asking(slot, client, id, asked, &sender), answers)
+    let request = request(positions, id as u32);
+    (job_with(slot, client, id, request, &sender), answers)
 }
 
 /// A job whose answer goes to `sender`.
-pub(crate) fn job_asking(
+pub(crate) fn job_with(
     slot: &Arc<Slot>,
     client: u64,
     id: u64,
-    asked: Asked,
-    sender: &mpsc::UnboundedSender<Reply>,
+    request: EvaluationRequest,
+    sender: &mpsc::UnboundedSender<StreamReply>,
 ) -> Arc<Job> {
-    let named = Named {
+    let named = ResolvedModel {
         model: slot.current().unwrap(),
         slot: Some(slot.clone()),
     };
     let reply_to = ReplyTo::stream(id, sender.clone(), None);
-    Arc::new(Draft::new(named, asked).into_job(ClientId(client), reply_to))
+    Arc::new(Job::new(named, request, ClientId(client), reply_to))
 }

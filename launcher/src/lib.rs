@@ -1,7 +1,28 @@
 //! The launcher: `minuet up` and `minuet grow` start the roles of a run as processes on this machine and watch them.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`up`] | the command `minuet up`: start, watch, stop in order |
+//! | [`grow`] | the command `minuet grow`: a second learner, matches, the takeover |
+//! | [`run`] | the run's folder: layout, `run.toml`, lock, addresses |
+//! | [`plan`] | which processes a run has, and the arguments of each |
+//! | [`processes`] | processes that are kept running, their logs, and those left over from an earlier start |
+//! | [`watch`] | observations of the processes, and the figures computed from them |
+//! | [`page`] | metrics pages of the roles |
+//! | [`event`] | what happens in a run; [`screen`] shows it |
+//! | [`signals`] | signals and time limits that end a command |
 
+pub mod event;
 pub mod grow;
+pub mod page;
+pub mod plan;
+pub mod processes;
+pub mod run;
+mod screen;
+pub mod signals;
 pub mod up;
 mod usage;
+mod watch;
 
+pub use run::{folder::new_run, game::check as check_game};
 pub use usage::BadUsage;

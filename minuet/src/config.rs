@@ -8,7 +8,7 @@ use std::{
 use clap::Args;
 use config::{self, Override};
 
-use launcher::up;
+use launcher::{check_game, new_run};
 
 /// `minuet config`
 #[derive(Args)]
@@ -33,11 +33,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let text = match arguments.check {
         Some(file) => {
             let config = config::load_with(Some(&file), &arguments.overrides)?;
-            up::check_game(&config.game)?;
+            check_game(&config.game)?;
             format!("{} can be used: a run of {}\n", file.display(), config.game.name)
         }
         None => {
-            let config = up::new_run(arguments.game.as_deref(), &arguments.overrides)?;
+            let config = new_run(arguments.game.as_deref(), &arguments.overrides)?;
             config::template(&config)
         }
     };

@@ -3,7 +3,6 @@
 mod arena;
 mod bench;
 mod config;
-mod generator;
 mod network;
 mod perft;
 mod play;
@@ -79,7 +78,13 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("minuet: {error:#}");
-            ExitCode::from(if usage::is_bad_usage(&error) { 2 } else { 1 })
+            ExitCode::from(if usage::is_bad_usage(&error) {
+                2
+            } else if error.is::<records::damage::Damage>() {
+                3
+            } else {
+                1
+            })
         }
     }
 }

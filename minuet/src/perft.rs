@@ -1,25 +1,23 @@
-//! `minuet perft`: the number of legal action sequences of each length, by the rules that `minuet rules` uses.
+//! `minuet perft`: counts the legal action sequences of each length, by the rules that `minuet rules` uses.
 
 use std::time::Instant;
 
 use anyhow::Context;
 use clap::builder::PossibleValuesParser;
-use games::{Game, catalogue, paco_sako::PacoSako, perft::perft};
+use games::{Face, perft::perft, registry};
 use serde_json::json;
-
-use crate::rules::face::{self, Face, FaceVisitor};
 
 /// Arguments of `minuet perft`.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  minuet perft --game paco-sako --depth 6")]
 pub struct Arguments {
-    /// The game.
-    #[arg(long, default_value = PacoSako::NAME, value_parser = PossibleValuesParser::new(catalogue::NAMES))]
+    /// Name of the game.
+    #[arg(long, default_value = "paco-sako", value_parser = PossibleValuesParser::new(registry::NAMES))]
     game: String,
-    /// The position to count from, as text; the game's usual start without it.
+    /// Position to count from, as text. Default: the game's usual start.
     #[arg(long)]
     fen: Option<String>,
-    /// The longest sequences to count, in actions.
+    /// Length of the longest sequences to count, in actions.
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=30))]
     depth: u8,
     /// Print one JSON object, {"counts":[…]}.
@@ -27,10 +25,10 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Counts and prints.
+/// Counts, and prints the counts.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let began = Instant::now();
-    let counts = face::visit(&arguments.game, Counting(&arguments))??;
+    let counts = registry::visit(&arguments.game, Counting(&arguments))??;
     let seconds = began.elapsed().as_secs_f64();
     if arguments.json {
         println!("{}", json!({ "counts": counts }));
@@ -49,11 +47,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
 
 struct Counting<'a>(&'a Arguments);
 
-impl FaceVisitor for Counting<'_> {
+impl registry::Visitor for Counting<'_> {
     type Output = anyhow::Result<Vec<u64>>;
 
-    fn visit<F: Face>(self) -> Self::Output {
-        let state = F::Game::start(&F::rules(), self.0.fen.as_deref()).context("--fen")?;
+    fn visit<G: Face>(self) -> Self::Output {
+        let state = G::start(&G::json_rules(), self.0.fen.as_deref()).context("--fen")?;
         Ok(perft(&state, self.0.depth.into()))
     }
 }

@@ -13,8 +13,11 @@ use arena::{
         thinker::{Limits, ThinkError},
     },
 };
-use games::Game;
-use launcher::up::addresses::Addresses;
+use games::{
+    Face,
+    registry::{self, Visitor},
+};
+use launcher::run::addresses::Addresses;
 use network::batched::{BatchedEvaluator, EvaluationSource};
 use network::{Description, ModelName, NetworkError, file::encoding_of};
 use search::{Decision, GameKey, Settings};
@@ -22,12 +25,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tonic::Code;
 
-use crate::{
-    play::table::{self, GameAt, Table, TableVisitor},
-    provider,
-    rules::face::Face,
-    usage::BadUsage,
-};
+use crate::{provider, usage::BadUsage};
 
 /// Arguments of `minuet query`.
 #[derive(clap::Args)]
@@ -152,7 +150,7 @@ fn ask(name: &ModelName, arguments: &Arguments) -> anyhow::Result<Answer> {
         },
         arguments,
     };
-    table::visit(&game, asking)?
+    registry::visit(&game, asking)?
 }
 
 /// Resolves the name of a network. A run that is running stands for its inference server.
@@ -188,30 +186,30 @@ struct Asking<'a> {
     arguments: &'a Arguments,
 }
 
-impl TableVisitor for Asking<'_> {
+impl Visitor for Asking<'_> {
     type Output = anyhow::Result<Answer>;
 
-    fn visit<T: Table>(self) -> anyhow::Result<Answer> {
-        let encoding = encoding_of::<GameAt<T>>(&self.description.layout, &self.description.version)?;
+    fn visit<G: Face>(self) -> anyhow::Result<Answer> {
+        let encoding = encoding_of::<G>(&self.description.layout, &self.description.version)?;
         // The rules of self-play, with which the network was trained.
-        let mut state = GameAt::<T>::start(&Default::default(), self.arguments.position.as_deref())?;
+        let mut state = G::start(&Default::default(), self.arguments.position.as_deref())?;
         for text in &self.arguments.moves {
             let fault = |reason: String| BadUsage(format!("{text}: {reason}"));
-            for action in T::read_turn(&state, text).map_err(fault)? {
+            for action in state.read_turn(text).map_err(fault)? {
                 state.play(action)?;
             }
         }
-        if let Some(result) = T::result(&state) {
+        if let Some(result) = state.result_text() {
             bail!("the game is over at {}: {result}", state.position());
         }
         let settings = Settings {
-            noise: None,
+            noise_fraction: 0.0,
             random_symmetry: false,
             leaves: if self.arguments.visits > 0 { 8 } else { 1 },
             ..Settings::default()
         };
         let key = GameKey { run_seed: 0, game: 0 };
-        let evaluator = BatchedEvaluator::<GameAt<T>>::new(self.source, encoding);
+        let evaluator = BatchedEvaluator::<G>::new(self.source, encoding);
         let mut thinker = Thinker::new(state, settings, key, evaluator);
         // A search makes at least one visit; only its evaluation of the position is used.
         thinker.think(
@@ -222,7 +220,7 @@ impl TableVisitor for Asking<'_> {
         let decision = thinker.decision();
         let searched = self.arguments.visits > 0;
         Ok(Answer {
-            game: GameAt::<T>::NAME,
+            game: G::NAME,
             position: thinker.state().position(),
             to_move: ["first", "second"][decision.mover.index()],
             version: self.description.version,
@@ -233,12 +231,12 @@ impl TableVisitor for Asking<'_> {
             searched_value: searched.then(|| decision.value.get()),
             visits: if searched { thinker.visits() } else { 0 },
             legal: decision.actions.len(),
-            moves: moves::<T>(thinker.state(), &decision, searched, self.arguments.top),
+            moves: moves::<G>(thinker.state(), &decision, searched, self.arguments.top),
         })
     }
 }
 
-fn moves<T: Table>(state: &GameAt<T>, decision: &Decision, searched: bool, top: usize) -> Vec<Move> {
+fn moves<G: Face>(state: &G, decision: &Decision, searched: bool, top: usize) -> Vec<Move> {
     let mut order: Vec<usize> = (0..decision.actions.len()).collect();
     order.sort_by(|&left, &right| {
         let visits = |index: usize| if searched { decision.visits[index] } else { 0 };
@@ -248,8 +246,8 @@ fn moves<T: Table>(state: &GameAt<T>, decision: &Decision, searched: bool, top: 
     });
     let each = order.into_iter().take(top);
     each.map(|index| Move {
-        text: T::write_turn(state, &[decision.actions[index]]),
-        action: T::Face::write_action(state, decision.actions[index]),
+        text: state.write_turn(&[decision.actions[index]]),
+        action: state.action_to_json(decision.actions[index]),
         prior: decision.priors[index],
         visits: searched.then(|| decision.visits[index]),
         value: searched.then(|| decision.values[index].get()),

@@ -1,16 +1,18 @@
 //! `minuet solve`: draws the grids of an ARC task or of a given problem, by a search with or without a network.
 
-use std::path::PathBuf;
+use std::{
+    io::{self, IsTerminal as _},
+    path::PathBuf,
+};
 
 use anyhow::{Context as _, bail};
 use arena::players::solver::{self, Attempt};
 use games::{
-    Action, Game,
+    Action, Face, Game,
     generator::{GeneratorGame, Problem, Rules, task::Task},
+    terminal::Style,
 };
 use serde_json::{Value, json};
-
-use crate::generator::paint;
 
 /// Arguments of `minuet solve`.
 #[derive(clap::Args)]
@@ -65,7 +67,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
             if arguments.json {
                 println!("{}", as_json(&name, &attempt));
             } else {
-                print!("{}", as_text(&name, &start, &attempt));
+                print!("{}", as_text(&name, &attempt));
             }
         }
     }
@@ -136,7 +138,7 @@ fn as_json(name: &str, attempt: &Attempt) -> Value {
     })
 }
 
-fn as_text(name: &str, start: &GeneratorGame, attempt: &Attempt) -> String {
+fn as_text(name: &str, attempt: &Attempt) -> String {
     let verdict = if attempt.is_solved() {
         "solved"
     } else {
@@ -144,19 +146,12 @@ fn as_text(name: &str, start: &GeneratorGame, attempt: &Attempt) -> String {
     };
     let count = attempt.actions.len();
     let mut text = format!("{name}: {verdict} in {count} moves, {} visits\n", attempt.visits);
-    let render = attempt.state.render();
-    let mut grids = Vec::new();
-    let titles = ["target", "second target"];
-    let targets = [start.problem().target(), start.problem().second_target()];
-    grids.extend(
-        titles
-            .into_iter()
-            .zip(targets)
-            .filter_map(|(title, grid)| Some((title, grid?))),
-    );
-    grids.push(("drawn", &render));
-    text += &paint::side_by_side(&grids, paint::is_wanted());
-    text += &format!("\n\n{}\n\n", attempt.state.clan().to_text());
+    let style = Style {
+        colour: io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+        ..Style::default()
+    };
+    text += &attempt.state.draw(style);
+    text.push('\n');
     for (number, &action) in (1..).zip(&attempt.actions) {
         let (imp, action) = GeneratorGame::imp_and_move(action);
         text += &format!("{number:>3}. {} of imp {imp}\n", action.name());

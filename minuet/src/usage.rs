@@ -2,7 +2,7 @@
 
 use arena::SpecError;
 use config::ConfigError;
-use games::{StartError, catalogue::UnknownGame};
+use games::{StartError, registry::UnknownGame};
 use network::name::NoModelName;
 
 pub use launcher::BadUsage;

@@ -167,10 +167,10 @@ fn checkpoints_in_an_object_store_are_trained_and_served() {
         .enable_all()
         .build()
         .unwrap();
-    let deadline = std::time::Instant::now() + Duration::from_secs(120);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(120);
     while runtime.block_on(vault.list()).unwrap().len() < 3 {
         assert!(std::time::Instant::now() < deadline, "no volume is archived");
-        std::thread::sleep(Duration::from_millis(100));
+        std::thread::sleep(std::time::Duration::from_millis(100));
     }
     run.stop();
     let imported = Command::new(env!("CARGO_BIN_EXE_minuet"))

@@ -1,28 +1,28 @@
-//! What executes batches, as the rest of the server sees it: rows in, logits and values out.
+//! A batch of rows, and the trait of what computes one: rows in, logits and values out.
 
-/// Rows back to back, padded to a bucket's size.
+/// Rows back to back, padded to the size of a bucket.
 #[derive(Clone, Debug)]
 pub struct Batch {
     numbers: Vec<i32>,
-    /// Where each row ends, where they differ in length.
+    /// End of each row, if the rows differ in length.
     ends: Vec<usize>,
     size: usize,
     legal: Option<Legal>,
 }
 
-/// The legal actions of a batch's positions, for a model that picks their logits itself.
+/// Legal actions of a batch's positions, for a model that picks their logits itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Legal {
-    /// `[size][width]`, each position's padded with any action.
+    /// Actions as `[size][width]`. Each position is padded with any action.
     pub actions: Vec<i32>,
-    /// Places for each position.
+    /// Number of places of each position.
     pub width: usize,
 }
 
-/// The fewest places for legal actions, so that batches have few shapes.
+/// Smallest number of places for legal actions, so that batches have few shapes.
 const LEAST_WIDTH: usize = 16;
 
-/// Places for legal actions where no position has more than `most`, of so many `actions` that there are.
+/// Number of places for legal actions if no position has more than `most`, and the game has `actions` actions.
 pub fn legal_width(most: usize, actions: u32) -> usize {
     most.next_power_of_two()
         .max(LEAST_WIDTH)
@@ -30,7 +30,7 @@ pub fn legal_width(most: usize, actions: u32) -> usize {
 }
 
 impl Batch {
-    /// `size` rows of one length back to back. They have been validated: every number fits an `i32`.
+    /// A batch of `size` validated rows of one length. Every number fits an `i32`.
     pub fn new(numbers: Vec<i32>, size: usize) -> Self {
         Self {
             numbers,
@@ -40,18 +40,18 @@ impl Batch {
         }
     }
 
-    /// The same, and only these actions' logits are wanted: `[size][width]`, for runners that pick them.
+    /// Asks for the logits of these actions only, `[size][width]`. For runners that pick them.
     pub fn with_legal(mut self, actions: Vec<i32>, width: usize) -> Self {
         self.legal = Some(Legal { actions, width });
         self
     }
 
-    /// Takes the legal actions out, where only their logits are wanted.
+    /// Takes the legal actions, if only their logits are wanted.
     pub fn take_legal(&mut self) -> Option<Legal> {
         self.legal.take()
     }
 
-    /// Rows that differ in length, each of which ends at one of `ends`.
+    /// A batch of rows that differ in length. Each row ends at one of `ends`.
     pub fn varied(numbers: Vec<i32>, ends: Vec<usize>) -> Self {
         Self {
             size: ends.len(),
@@ -61,7 +61,7 @@ impl Batch {
         }
     }
 
-    /// Positions in it, padding included.
+    /// Number of positions, including padding.
     pub fn size(&self) -> usize {
         self.size
     }
@@ -71,7 +71,7 @@ impl Batch {
         &self.numbers
     }
 
-    /// One row after the other.
+    /// Iterates over the rows.
     pub fn each(&self) -> impl Iterator<Item = &[i32]> {
         let equal = self.numbers.len() / self.size.max(1);
         let end = move |number: usize| self.ends.get(number).copied().unwrap_or((number + 1) * equal);
@@ -81,38 +81,38 @@ impl Batch {
         })
     }
 
-    /// The rows' memory.
+    /// Memory of the rows.
     pub fn into_rows(self) -> Vec<i32> {
         self.numbers
     }
 }
 
-/// What a batch gave, for as long as it is needed.
+/// Outputs of a batch.
 pub trait Outputs: Send + Sync {
-    /// `[size][actions]`; nothing where only legal ones were wanted.
+    /// Logits as `[size][actions]`. Empty if only those of legal actions were wanted.
     fn logits(&self) -> &[f32];
-    /// `[size][width]` and the width, in the order of the batch's legal actions, where only those were wanted.
+    /// Logits as `[size][width]` in the order of the batch's legal actions, and the width, if only those were wanted.
     fn legal_logits(&self) -> Option<(&[f32], usize)> {
         None
     }
-    /// `[size]`, in [-1, 1], from the point of view of the player to act.
+    /// Values as `[size]`, in [-1, 1], from the point of view of the player to act.
     fn values(&self) -> &[f32];
 }
 
-/// A batch that the device did not compute.
+/// Error: the device did not compute a batch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct RunError(pub String);
 
 /// Executes batches, one at a time.
 pub trait Runner: Send {
-    /// Executes one.
+    /// Executes one batch.
     ///
     /// # Errors
-    /// [`RunError`] where the device failed; the next batch may succeed.
+    /// [`RunError`] if the device failed. The next batch may succeed.
     fn run(&mut self, batch: Batch) -> Result<Box<dyn Outputs>, RunError>;
 
-    /// Whether it picks legal actions' logits itself, if the batch says which.
+    /// True if the runner picks the logits of the legal actions that a batch names.
     fn picks_legal(&self) -> bool {
         false
     }
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_of_one_length_and_of_many() {
+    fn rows_of_equal_and_of_different_lengths_are_iterated() {
         let rows = |batch: &Batch| batch.each().map(<[i32]>::to_vec).collect::<Vec<_>>();
         assert_eq!(rows(&Batch::new(vec![1, 2, 3, 4], 2)), [[1, 2], [3, 4]]);
         let varied = Batch::varied(vec![1, 2, 3, 4], vec![1, 4]);

@@ -1,24 +1,24 @@
-//! Batches have bucketed sizes: providers are faster at shapes they have seen, and every one is warmed before it is used.
+//! Batch sizes that batches are padded to. Providers are faster at shapes they have seen, so every size is warmed first.
 
-/// The sizes a batch is padded up to, ascending.
+/// Batch sizes, ascending.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buckets {
     sizes: Vec<usize>,
-    /// Whether a person chose them.
+    /// True if the configuration names the sizes.
     are_configured: bool,
 }
 
-/// With [`Buckets::fine`] a batch is padded by no more than its size divided by this.
+/// [`Buckets::fine`] pads a batch by at most its size divided by this.
 const FINEST: usize = 32;
 
-/// A batch is cut rather than padded by more than its size divided by this.
+/// A batch is cut if padding would be more than its size divided by this.
 const MOST_PADDING: usize = 8;
-/// Batches are not cut to less than this.
+/// Smallest size that a batch is cut to.
 const LEAST_CUT: usize = 16;
 
 impl Buckets {
-    /// The sizes `configured` (ascending, ending with `max_batch`), or, where that is empty, powers of two and, from 16
-    /// on, the sizes half-way between them: at most a third of a batch is padding then.
+    /// The sizes `configured` (ascending, ending with `max_batch`). If that is empty: powers of two and, from 16 on, the
+    /// sizes half-way between them, so that at most a third of a batch is padding.
     pub fn new(configured: &[usize], max_batch: usize) -> Self {
         if !configured.is_empty() {
             return Self {
@@ -39,8 +39,8 @@ impl Buckets {
         }
     }
 
-    /// For providers that gain nothing by padding: hardly any, and yet a number of sizes that grows with the logarithm of
-    /// the largest only, since a provider may remember something about each. Sizes that a person chose stay.
+    /// Sizes for providers that gain nothing by padding: hardly any padding, and a number of sizes that grows with the
+    /// logarithm of the largest, since a provider may keep data for each size. Configured sizes stay.
     pub fn fine(&self) -> Self {
         if self.are_configured {
             return self.clone();
@@ -55,7 +55,7 @@ impl Buckets {
         Self { sizes, ..*self }
     }
 
-    /// Every size up to the largest of these: nothing is padded.
+    /// Every size up to the largest, so that nothing is padded.
     pub fn every_size(&self) -> Self {
         Self {
             sizes: (1..=self.largest()).collect(),
@@ -63,18 +63,18 @@ impl Buckets {
         }
     }
 
-    /// All sizes, ascending.
+    /// The sizes, ascending.
     pub fn sizes(&self) -> &[usize] {
         &self.sizes
     }
 
-    /// The largest.
+    /// The largest size.
     pub fn largest(&self) -> usize {
         self.sizes.last().copied().unwrap_or(1)
     }
 
-    /// How many of `waiting` positions to take: all, unless much of the batch would be padding; then as many as fill the size
-    /// below, and the others have the next batch.
+    /// Number of `waiting` positions to take: all, unless much of the batch would be padding. Then as many as fill the next
+    /// smaller size, and the others go into the next batch.
     pub fn cut(&self, waiting: usize) -> usize {
         let size = self.fit(waiting);
         let padding = size.saturating_sub(waiting);
@@ -83,11 +83,11 @@ impl Buckets {
         }
         let place = self.sizes.partition_point(|&size| size <= waiting);
         let below = place.checked_sub(1).and_then(|place| self.sizes.get(place));
-        // A small batch costs a call, whatever is in it.
+        // A small batch costs a whole call, so it is not cut further.
         below.filter(|&&size| size >= LEAST_CUT).copied().unwrap_or(size)
     }
 
-    /// The smallest size that holds `positions`; the largest where none does.
+    /// The smallest size that holds `positions`, or the largest size.
     pub fn fit(&self, positions: usize) -> usize {
         let place = self.sizes.partition_point(|&size| size < positions);
         self.sizes.get(place).copied().unwrap_or_else(|| self.largest())
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_chosen_sizes() {
+    fn default_and_configured_sizes() {
         assert_eq!(
             Buckets::new(&[], 128).sizes(),
             [1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128]
@@ -117,11 +117,11 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_cut_where_much_of_it_would_be_padding() {
+    fn a_batch_is_cut_if_much_of_it_would_be_padding() {
         let buckets = Buckets::new(&[], 64);
         let cuts = [1, 11, 17, 21, 23, 24, 33, 42, 47, 57, 63, 64, 70].map(|waiting| buckets.cut(waiting));
         assert_eq!(cuts, [1, 16, 16, 24, 24, 24, 32, 48, 48, 64, 64, 64, 64]);
-        // Where nothing is padded nothing is cut.
+        // Without padding nothing is cut.
         assert!((1..=64).all(|waiting| buckets.fine().cut(waiting) == waiting));
         assert!((1..=64).all(|waiting| Buckets::new(&[64], 64).cut(waiting) == 64));
     }

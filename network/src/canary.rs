@@ -1,4 +1,4 @@
-//! Whether a provider gives the answers of plain f32: a batch of made-up rows, evaluated by both.
+//! The canary: compares a provider's outputs on a batch of random rows with those of f32 on the CPU.
 
 use games::RowLayout;
 
@@ -8,13 +8,14 @@ use crate::{
     softmax::softmax,
 };
 
-/// Rows in the canary batch.
+/// Number of rows in the canary batch.
 pub const ROWS: usize = 64;
-/// Share of a row's entries that point at squares of their own.
+/// Share of a row's entries that point at distinct squares.
 const FILLED: f32 = 0.8;
+/// Seed of the random rows.
 const SEED: u64 = 0x6d69_6e75_6574;
 
-/// `size` rows that a game of this layout could have, always the same ones: the canary's, again and again.
+/// A batch of `size` random rows of this layout. The rows are always the same, and repeat after [`ROWS`].
 pub fn batch(layout: &RowLayout, size: usize) -> Batch {
     Rows::new(layout).batch(0, size)
 }
@@ -31,7 +32,7 @@ impl Rows {
         Self(rows.map(Iterator::collect).collect())
     }
 
-    /// `size` rows, beginning with the `first` and, after the last, with the first again.
+    /// A batch of `size` rows that starts with number `first` and wraps around.
     fn batch(&self, first: usize, size: usize) -> Batch {
         let rows = self.0.iter().cycle().skip(first).take(size);
         let (mut numbers, mut ends) = (Vec::new(), Vec::new());
@@ -48,19 +49,19 @@ impl Rows {
     }
 }
 
-/// What a runner says about the canary's rows in batches of `size`: by its logits of all actions or, where it `picks` those
-/// of the legal ones, of all actions named as legal, in another order for each row.
+/// Runs the canary's rows in batches of `size`. With `picks`, all actions are named as legal, in a different order for each
+/// row, and the runner picks their logits.
 ///
 /// # Errors
-/// [`RunError`] where it fails, or its answers are not finite.
-pub fn ask(
+/// [`RunError`] if the runner fails or an output is not finite.
+pub fn run(
     runner: &mut dyn Runner,
     layout: &RowLayout,
     size: usize,
     picks: bool,
-) -> Result<Opinion, RunError> {
+) -> Result<CanaryOutput, RunError> {
     let (rows, size, actions) = (Rows::new(layout), size.max(1), layout.actions as usize);
-    let mut opinion = Opinion {
+    let mut output = CanaryOutput {
         priors: Vec::with_capacity(ROWS * actions),
         values: Vec::with_capacity(ROWS),
     };
@@ -74,30 +75,30 @@ pub fn ask(
             batch
         };
         let outputs = runner.run(batch)?;
-        opinion.add(outputs.as_ref(), layout, size.min(ROWS - first))?;
+        output.add(outputs.as_ref(), layout, size.min(ROWS - first))?;
     }
-    Ok(opinion)
+    Ok(output)
 }
 
-/// What a model says about the canary batch, all actions taken as legal.
+/// Outputs of a model for the canary batch, with all actions legal.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Opinion {
+pub struct CanaryOutput {
     priors: Vec<f32>,
     values: Vec<f32>,
 }
 
-/// How far two opinions are apart, on average over the positions. Made-up rows are stranger than those of games, so single
-/// positions are no measure; an average is, and whatever is broken is off by tenths.
+/// Distance between two outputs, averaged over the positions. Random rows are stranger than those of games, so single
+/// positions say little. A broken provider is off by tenths on average.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Distance {
-    /// Total variation distance of the priors: half the sum of the differences, in [0, 1].
+    /// Total variation distance of the priors: half the sum of the absolute differences, in [0, 1].
     pub prior: f32,
     /// Difference of the values, in [0, 2].
     pub value: f32,
 }
 
-impl Opinion {
-    /// Adds what the first `rows` of a batch gave.
+impl CanaryOutput {
+    /// Adds the outputs of the first `rows` rows of a batch.
     fn add(&mut self, outputs: &dyn Outputs, layout: &RowLayout, rows: usize) -> Result<(), RunError> {
         let all: Vec<u32> = (0..layout.actions).collect();
         let width = all.len().max(1);
@@ -121,10 +122,10 @@ impl Opinion {
         if is_finite && is_whole && values.iter().all(|value| value.is_finite()) {
             return Ok(());
         }
-        Err(RunError("the model's answers are not finite".into()))
+        Err(RunError("the outputs of the model are not finite".into()))
     }
 
-    /// How far `other` is from this one.
+    /// Distance from `other`.
     pub fn distance(&self, other: &Self) -> Distance {
         let positions = self.values.len().max(1) as f32;
         let differences = |left: &[f32], right: &[f32]| -> f32 {
@@ -141,13 +142,13 @@ impl Opinion {
 }
 
 impl Distance {
-    /// No distance at all.
+    /// Distance zero.
     pub const NONE: Self = Self {
         prior: 0.0,
         value: 0.0,
     };
 
-    /// The larger of the two, in each respect.
+    /// The larger distance of both, for priors and values separately.
     pub fn max(self, other: Self) -> Self {
         Self {
             prior: self.prior.max(other.prior),
@@ -155,7 +156,7 @@ impl Distance {
         }
     }
 
-    /// Whether it is small enough.
+    /// True if the distance is within `bound`.
     pub fn is_within(self, bound: Bound) -> bool {
         self.prior <= bound.prior && self.value <= bound.value
     }
@@ -226,9 +227,9 @@ mod tests {
     }
 
     fn distance(size: usize, picks: bool, mut fake: Fake) -> Distance {
-        let truth = ask(&mut Fake::default(), &layout(), ROWS, false).unwrap();
+        let truth = run(&mut Fake::default(), &layout(), ROWS, false).unwrap();
         assert_eq!((truth.values.len(), truth.priors.len()), (ROWS, 5 * ROWS));
-        truth.distance(&ask(&mut fake, &layout(), size, picks).unwrap())
+        truth.distance(&run(&mut fake, &layout(), size, picks).unwrap())
     }
 
     #[test]

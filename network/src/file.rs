@@ -13,52 +13,52 @@ use onnx::model::{MetadataError, metadata_of};
 
 use crate::name::ModelName;
 
-/// Names of a run's files.
+/// Names of files in runs, stores and checkpoints.
 const RUN_CONFIG: &str = "run.toml";
 const MANIFEST: &str = "manifest.json";
 const VERSIONS: &str = "versions";
-/// Largest manifest that is read.
+/// Largest manifest that is read, in bytes.
 const MAX_MANIFEST_BYTES: u64 = 1 << 20;
 
-/// A network's file, verified.
+/// A verified ONNX file of a network.
 #[derive(Clone, Debug)]
 pub struct ModelFile {
-    /// The ONNX file.
+    /// Content of the ONNX file.
     pub bytes: Vec<u8>,
-    /// The checkpoint's version; a bare file's name without its ending.
+    /// Version of the checkpoint, or the name of a bare file without its extension.
     pub version: String,
     /// Training step.
     pub step: u64,
-    /// What its rows mean.
+    /// Layout of its rows.
     pub layout: RowLayout,
-    /// The search settings of the run that it was found in, where it was found in one.
-    pub search: Option<config::SearchConfig>,
+    /// Search settings of the run in which it was found, if it was found in one.
+    pub search: Option<search::Settings>,
 }
 
-/// A network that cannot be found or used.
+/// Error: a network cannot be found or used.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
-    /// A file that cannot be read.
+    /// A file cannot be read.
     #[error("cannot read {path}: {source}")]
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Reason.
         source: io::Error,
     },
-    /// A folder without anything of Minuet's in it.
+    /// The folder is neither a run nor a model store nor a checkpoint.
     #[error(
         "{0} is neither a run's folder (no {RUN_CONFIG}), nor a model store ({VERSIONS}/), nor a checkpoint ({MANIFEST})"
     )]
     NoCheckpoint(PathBuf),
-    /// A checkpoint's folder holds one version only.
+    /// The folder is that of another checkpoint.
     #[error("{path} is the folder of checkpoint {version}; leave out @{asked}")]
     OneVersion {
         /// The folder.
         path: PathBuf,
-        /// The version in it.
+        /// Version of the checkpoint in the folder.
         version: String,
-        /// What was asked for.
+        /// Requested version.
         asked: String,
     },
     /// The store has no such label or version, or is damaged.
@@ -66,7 +66,7 @@ pub enum ModelError {
     Store {
         /// The run or store.
         place: String,
-        /// Why.
+        /// Reason.
         source: checkpoints::Error,
     },
     /// The run's configuration cannot be read.
@@ -74,58 +74,58 @@ pub enum ModelError {
     Run {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Reason.
         source: ConfigError,
     },
-    /// A checkpoint whose manifest or file is not what was published.
+    /// The manifest or the file differs from what was published.
     #[error("{path} is damaged: {reason}")]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
-    /// The ONNX file says nothing of itself that Minuet understands.
+    /// The ONNX file has no metadata of Minuet.
     #[error("{place} cannot be used: {source}")]
     Metadata {
         /// The file.
         place: String,
-        /// Why.
+        /// Reason.
         source: MetadataError,
     },
-    /// The network plays something else.
+    /// The network is for another game.
     #[error("{place} plays {theirs}, not {ours}")]
     WrongGame {
         /// The network.
         place: String,
-        /// What it plays.
+        /// Game of the network.
         theirs: String,
-        /// What is to be played.
+        /// Requested game.
         ours: &'static str,
     },
-    /// A representation that this build does not write.
+    /// This build does not write rows of the network's layout.
     #[error("{place} takes rows of {game} that this build does not write: {reason}")]
     Layout {
         /// The network.
         place: String,
         /// The game.
         game: String,
-        /// What is different.
+        /// Difference.
         reason: String,
     },
-    /// A server's network is no file.
+    /// The name is that of an inference server, which has no file.
     #[error("{0} is an inference server, not a file")]
     Server(String),
-    /// The system gave no thread or runtime.
+    /// The thread that reads the store cannot be started.
     #[error("cannot read the model store: {0}")]
     Runtime(io::Error),
 }
 
 impl ModelFile {
-    /// Finds the file that `name` stands for, and verifies it: digests against the manifest, metadata against this build.
+    /// Finds the file that `name` stands for, and verifies its digest and its metadata.
     ///
     /// # Errors
-    /// [`ModelError`], naming the file or folder.
+    /// [`ModelError`] with the file or folder.
     pub fn find(name: &ModelName) -> Result<Self, ModelError> {
         match name {
             ModelName::File(path) => Self::bare(path),
@@ -135,7 +135,7 @@ impl ModelFile {
         }
     }
 
-    /// The representation of `G` that this network's rows are written in.
+    /// Representation of `G` in which this network's rows are written.
     ///
     /// # Errors
     /// [`ModelError::WrongGame`], [`ModelError::Layout`].
@@ -189,7 +189,7 @@ impl ModelFile {
         })
     }
 
-    /// The folder of one checkpoint, wherever it was copied to.
+    /// Reads the folder of one checkpoint.
     fn checkpoint(folder: &Path, asked: Option<&str>) -> Result<Self, ModelError> {
         let path = folder.join(MANIFEST);
         let damaged = |path: &Path, reason: String| ModelError::Damaged {
@@ -267,8 +267,8 @@ impl ModelFile {
     }
 }
 
-/// The representation of `G` whose rows mean what `layout` says. Rows of one game may well be valid rows of another's
-/// layout; what a network says about such rows looks fine and is noise.
+/// Representation of `G` with the row layout `layout`. The check is necessary: rows of one game can be valid rows of another
+/// game's layout, and the predictions for such rows are noise.
 ///
 /// # Errors
 /// [`ModelError::WrongGame`], [`ModelError::Layout`].
@@ -292,7 +292,7 @@ pub fn encoding_of<G: Game>(layout: &RowLayout, place: &str) -> Result<G::Encodi
     Ok(encoding)
 }
 
-/// Completes a future from wherever this is called, inside of a runtime as well.
+/// Runs a future to completion on a new thread, so that it works inside an async runtime too.
 pub(crate) fn blocking<F: Future + Send>(future: F) -> io::Result<F::Output>
 where
     F::Output: Send,

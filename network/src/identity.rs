@@ -9,7 +9,7 @@ use crate::cache::VersionId;
 /// Number of models that are remembered. A model that was forgotten gets a new number when it is loaded again.
 const REMEMBERED: usize = 1024;
 
-/// Gives models their numbers.
+/// Assigns numbers to models.
 #[derive(Debug, Default)]
 pub struct VersionIds {
     known: Mutex<Known>,
@@ -22,7 +22,7 @@ struct Known {
 }
 
 impl VersionIds {
-    /// The number of the model of this [`crate::session::Contract::identity`].
+    /// Number of the model with this [`crate::session::Contract::identity`].
     pub fn of(&self, identity: &str) -> VersionId {
         let mut known = self.known.lock();
         if let Some((_, id)) = known.identities.iter().find(|(there, _)| there == identity) {
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_identities_have_equal_numbers_until_they_are_forgotten() {
+    fn equal_identities_get_equal_numbers_until_they_are_forgotten() {
         let numbers = VersionIds::default();
         let first = numbers.of("first");
         assert_eq!(numbers.of("first"), first);

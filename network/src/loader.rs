@@ -1,4 +1,4 @@
-//! From a model's file to a model that is ready: loaded by the provider, checked, warmed.
+//! Loads a model's file into a model that is ready to run: loaded by a provider, compared with f32, warmed.
 
 use std::{
     borrow::Cow,
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use crate::{
     batch::{RunError, Runner, legal_width},
     buckets::Buckets,
-    canary::{self, Distance, Opinion},
+    canary::{self, CanaryOutput, Distance},
     identity::VersionIds,
     model::{Model, ModelInfo},
     provider::{Bound, Provider, ProviderError, Settings, Shapes},
@@ -21,30 +21,30 @@ use crate::{
     session::{Contract, ModelError, SessionRunner},
 };
 
-/// Rounds of the measurement; the best counts, so that other work on the machine does not.
+/// Number of rounds of the measurement. The best counts, so that other work on the machine does not.
 const ROUNDS: usize = 3;
-/// Shortest time of one round.
+/// Shortest duration of one round.
 const ROUND: Duration = Duration::from_millis(60);
 
-/// A model that is not served.
+/// Error: a model cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The provider cannot be had, or does not take the model.
+    /// The provider is not available, or does not take the model.
     #[error(transparent)]
     Provider(#[from] ProviderError),
-    /// The file is no such model.
+    /// The file is not a model of this layout.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// The model cannot be executed.
+    /// The model cannot be run.
     #[error("a first batch failed: {0}")]
     Run(#[from] RunError),
-    /// It cannot be converted to half precision.
+    /// The model cannot be converted to half precision.
     #[error("inference.fp16: {0}")]
     Half(#[from] onnx::half::HalfError),
-    /// It cannot pick legal logits itself.
+    /// The model cannot be extended to pick legal logits itself.
     #[error(transparent)]
     Legal(#[from] onnx::legal::LegalError),
-    /// The provider computes something else than plain f32.
+    /// The provider's outputs are too far from those of f32.
     #[error(
         "{provider} is too far from f32: priors {:.5} (at most {}), values {:.5} (at most {})",
         distance.prior, bound.prior, distance.value, bound.value
@@ -52,56 +52,56 @@ pub enum LoadError {
     Differs {
         /// The provider.
         provider: Provider,
-        /// How far it is.
+        /// Measured distance.
         distance: Distance,
-        /// How far it may be.
+        /// Largest allowed distance.
         bound: Bound,
     },
 }
 
-/// A file to be loaded.
+/// A file to load.
 #[derive(Clone, Copy, Debug)]
 pub struct File<'a> {
     /// The ONNX file.
     pub bytes: &'a [u8],
-    /// Its checkpoint's version.
+    /// Version of the checkpoint.
     pub version: &'a str,
-    /// Its training step.
+    /// Training step.
     pub step: u64,
-    /// What its rows mean.
+    /// Layout of its rows.
     pub layout: &'a RowLayout,
 }
 
-/// A file to be loaded, and what its inputs and outputs are called.
+/// A file to load, and the names of its inputs and outputs.
 #[derive(Clone, Copy, Debug)]
 struct Task<'a> {
     file: File<'a>,
     contract: &'a Contract,
 }
 
-/// Loads models.
+/// Loads models with one provider, or with the fastest one.
 #[derive(Debug)]
 pub struct Loader {
     environment: Environment,
     settings: Settings,
     buckets: Buckets,
     asked_for: Option<Provider>,
-    /// With `auto`: the providers that this machine has, the fastest first, once they have been measured.
+    /// With `auto`: the available providers, the fastest first. Empty until they have been measured.
     ranking: Mutex<Vec<Provider>>,
     numbers: VersionIds,
 }
 
-/// A provider's runner.
+/// A model loaded by one provider.
 struct Candidate {
     provider: Provider,
     runner: Box<dyn Runner>,
     distance: Distance,
-    /// Best time for a largest batch.
+    /// Best time for a batch of the largest size.
     time: Duration,
 }
 
 impl Candidate {
-    /// The plain CPU provider, with which the others are compared.
+    /// The plain CPU provider, the reference for the others.
     fn plain(runner: Box<dyn Runner>) -> Self {
         Self {
             provider: Provider::Cpu,
@@ -111,7 +111,7 @@ impl Candidate {
         }
     }
 
-    /// Itself, if it agrees with f32.
+    /// Returns the candidate if it agrees with f32.
     fn checked(self, settings: &Settings) -> Result<Self, LoadError> {
         let bound = self.provider.bound_with(settings);
         if self.distance.is_within(bound) {
@@ -126,10 +126,10 @@ impl Candidate {
 }
 
 impl Loader {
-    /// A loader for the provider `asked_for`, or (`None`) for the fastest that agrees with f32.
+    /// Makes a loader for the provider `asked_for`. `None` chooses the fastest provider that agrees with f32.
     ///
     /// # Errors
-    /// [`ProviderError`] where the provider asked for cannot run a small network here.
+    /// [`LoadError`] if the requested provider cannot run a small network on this machine.
     pub fn new(
         environment: Environment,
         settings: impl Into<Settings>,
@@ -150,19 +150,18 @@ impl Loader {
         Ok(loader)
     }
 
-    /// Loads, checks and warms a model that Minuet made. Takes from a tenth of a second to some seconds; call it where that
-    /// harms nobody.
+    /// Loads, checks and warms a model that Minuet made. Blocks for a tenth of a second to some seconds.
     ///
     /// # Errors
-    /// [`LoadError`]; nothing is left behind.
+    /// [`LoadError`] with the reason.
     pub fn load(&self, file: File<'_>) -> Result<Model, LoadError> {
         self.load_from("", file, &Contract::default())
     }
 
-    /// As [`Loader::load`], for a model from any source, with inputs and outputs of its own.
+    /// Loads a model from any source, with its own names of inputs and outputs. Otherwise like [`Loader::load`].
     ///
     /// # Errors
-    /// [`LoadError`].
+    /// [`LoadError`] with the reason.
     pub fn load_from(&self, source: &str, file: File<'_>, contract: &Contract) -> Result<Model, LoadError> {
         let task = Task { file, contract };
         let (plain, truth) = self.plain(task)?;
@@ -196,8 +195,8 @@ impl Loader {
         Ok(Model::new(info, buckets, runner))
     }
 
-    /// Memory that a model is counted with, in bytes, by the length of its file: the weights once for each time that it is
-    /// compiled. What a provider needs beside them depends on the batch size, not on the number of models.
+    /// Memory that a model counts for, in bytes, by the length of its file: the weights for each time that it is compiled.
+    /// Other memory of a provider depends on the batch size and not on the number of models.
     pub fn memory(&self, file_bytes: u64) -> u64 {
         let largest = |providers: &[Provider]| {
             providers
@@ -216,7 +215,7 @@ impl Loader {
         file_bytes * (1 + provider.fixed_sizes(self.buckets.sizes()).len() as u64)
     }
 
-    /// Runs a network of a few weights on `provider`, so that a provider that is not there is known at start.
+    /// Runs a tiny network on `provider`, so that a missing provider is found at start.
     fn try_out(&self, provider: Provider) -> Result<(), LoadError> {
         let layout = tiny_layout();
         let shape = onnx::TowerShape::new(&layout, 1, 8);
@@ -243,25 +242,30 @@ impl Loader {
             .map(drop)
     }
 
-    /// The model on the plain CPU provider, and what it says about the canary batch.
-    fn plain(&self, task: Task<'_>) -> Result<(Box<dyn Runner>, Opinion), LoadError> {
-        // As it is in the file, whatever else is asked for.
+    /// Loads the model with the plain CPU provider and runs the canary batch.
+    fn plain(&self, task: Task<'_>) -> Result<(Box<dyn Runner>, CanaryOutput), LoadError> {
+        // The reference is the file itself, in its own precision.
         let settings = Settings::from(self.settings.threads);
         let mut runner = self.runner(Provider::Cpu, task, &settings)?;
-        let truth = canary::ask(runner.as_mut(), task.file.layout, canary::ROWS, false)?;
+        let truth = canary::run(runner.as_mut(), task.file.layout, canary::ROWS, false)?;
         Ok((runner, truth))
     }
 
-    /// The model on `provider`, and how far that is from `truth`.
-    fn candidate(&self, provider: Provider, task: Task<'_>, truth: &Opinion) -> Result<Candidate, LoadError> {
+    /// Loads the model with `provider` and measures its distance from `truth`.
+    fn candidate(
+        &self,
+        provider: Provider,
+        task: Task<'_>,
+        truth: &CanaryOutput,
+    ) -> Result<Candidate, LoadError> {
         let mut runner = self.runner(provider, task, &self.settings)?;
         let (layout, mut distance) = (task.file.layout, Distance::NONE);
         for size in self.canary_sizes(provider, layout) {
-            let found = canary::ask(runner.as_mut(), layout, size, false)?;
+            let found = canary::run(runner.as_mut(), layout, size, false)?;
             distance = distance.max(truth.distance(&found));
         }
         if runner.picks_legal() {
-            let found = canary::ask(runner.as_mut(), layout, canary::ROWS, true)?;
+            let found = canary::run(runner.as_mut(), layout, canary::ROWS, true)?;
             distance = distance.max(truth.distance(&found));
         }
         Ok(Candidate {
@@ -272,7 +276,7 @@ impl Loader {
         })
     }
 
-    /// Batch sizes by which every session of a runner is asked: those that have one of their own, and one that has not.
+    /// Batch sizes that reach every session of a runner: those with a session of their own, and one without.
     fn canary_sizes(&self, provider: Provider, layout: &RowLayout) -> Vec<usize> {
         let mut sizes = match varies(layout) {
             true => Vec::new(),
@@ -290,7 +294,7 @@ impl Loader {
         sizes
     }
 
-    /// The model on `provider`.
+    /// Loads the model with `provider`.
     fn runner(
         &self,
         provider: Provider,
@@ -328,15 +332,15 @@ impl Loader {
         Ok(Box::new(runner))
     }
 
-    /// The fastest provider that agrees with f32: by measurement the first time, in the order found then ever after.
+    /// Chooses the fastest provider that agrees with f32. The first call measures all providers; later calls use that order.
     fn choose(
         &self,
         task: Task<'_>,
         plain: Box<dyn Runner>,
-        truth: &Opinion,
+        truth: &CanaryOutput,
     ) -> Result<(Provider, Box<dyn Runner>), LoadError> {
         let ranking = self.ranking.lock().clone();
-        // Which provider is the fastest for clans says nothing of planes, and the other way round.
+        // The order for models of varying shapes differs from that of other models, so it is measured each time.
         if ranking.is_empty() || varies(task.file.layout) {
             return self.measure_and_choose(task, plain, truth);
         }
@@ -350,7 +354,7 @@ impl Loader {
             {
                 Ok(candidate) => return Ok((provider, candidate.runner)),
                 Err(error) => {
-                    tracing::warn!(version = task.file.version, %provider, "the next provider is taken: {error}")
+                    tracing::warn!(version = task.file.version, %provider, "trying the next provider: {error}")
                 }
             }
         }
@@ -361,7 +365,7 @@ impl Loader {
         &self,
         task: Task<'_>,
         plain: Box<dyn Runner>,
-        truth: &Opinion,
+        truth: &CanaryOutput,
     ) -> Result<(Provider, Box<dyn Runner>), LoadError> {
         let mut candidates = vec![Candidate::plain(plain)];
         for provider in Provider::ALL
@@ -370,7 +374,7 @@ impl Loader {
         {
             match self.candidate(provider, task, truth) {
                 Ok(candidate) => candidates.push(candidate),
-                Err(error) => tracing::info!(%provider, "not measured: {error}"),
+                Err(error) => tracing::info!(%provider, "provider not measured: {error}"),
             }
         }
         if candidates.len() > 1 {
@@ -380,16 +384,16 @@ impl Loader {
         if !varies(task.file.layout) {
             *self.ranking.lock() = candidates.iter().map(|candidate| candidate.provider).collect();
         }
-        // The plain one is among them and agrees with itself.
+        // The plain provider is among them and always agrees.
         let mut refused = None;
         for candidate in candidates {
             match candidate.checked(&self.settings) {
                 Ok(chosen) => {
-                    tracing::info!(provider = %chosen.provider, "chosen");
+                    tracing::info!(provider = %chosen.provider, "provider chosen");
                     return Ok((chosen.provider, chosen.runner));
                 }
                 Err(error) => {
-                    tracing::warn!(version = task.file.version, "the next provider is taken: {error}");
+                    tracing::warn!(version = task.file.version, "trying the next provider: {error}");
                     refused = Some(error);
                 }
             }
@@ -397,7 +401,7 @@ impl Loader {
         Err(refused.unwrap_or_else(|| RunError("no provider was measured".into()).into()))
     }
 
-    /// Times largest batches, all candidates in turn, and says what it found.
+    /// Times batches of the largest size, all candidates in turn, and logs the results.
     fn measure(&self, candidates: &mut [Candidate], layout: &RowLayout) -> Result<(), RunError> {
         let size = self.buckets.largest();
         let batch = canary::batch(layout, size);
@@ -422,13 +426,13 @@ impl Loader {
                 batch = size,
                 prior_distance = format_args!("{:.5}", candidate.distance.prior),
                 value_distance = format_args!("{:.5}", candidate.distance.value),
-                "measured"
+                "provider measured"
             );
         }
         Ok(())
     }
 
-    /// Runs one batch of every size, so that no request is the first of its shape.
+    /// Runs one batch of every size, so that no request pays for a first run.
     fn warmed(&self, mut runner: Box<dyn Runner>, layout: &RowLayout) -> Result<Box<dyn Runner>, RunError> {
         for &size in self.buckets.sizes() {
             let batch = canary::batch(layout, size);
@@ -442,11 +446,12 @@ impl Loader {
     }
 }
 
-/// Whether batches of these rows have inputs of many shapes.
+/// True if rows differ in length, so that the inputs have many shapes.
 fn varies(layout: &RowLayout) -> bool {
     layout.row_len().is_none()
 }
 
+/// Layout of the tiny network that tries a provider out.
 fn tiny_layout() -> RowLayout {
     RowLayout {
         game: "none".into(),
@@ -460,5 +465,6 @@ fn tiny_layout() -> RowLayout {
         }),
         actions: 8,
         mirrored_actions: false,
+        policy_head: games::PolicyHead::Dense,
     }
 }

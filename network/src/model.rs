@@ -11,40 +11,40 @@ use crate::{
     buckets::Buckets,
 };
 
-/// What is known about a loaded model.
+/// Facts about a loaded model.
 #[derive(Clone, Debug)]
 pub struct ModelInfo {
-    /// The source it is from; empty: the run's own store.
+    /// Name of its source. Empty: the run's own store.
     pub source: String,
-    /// The checkpoint's version.
+    /// Version of the checkpoint.
     pub version: String,
-    /// The sha-256 of its file, in hexadecimal.
+    /// SHA-256 of its file, in hexadecimal.
     pub digest: String,
-    /// Its number in this process: the same where file, layout and contract are the same.
+    /// Number in this process. Equal for models of equal file, layout and contract.
     pub id: VersionId,
     /// Training step.
     pub step: u64,
-    /// What its rows mean.
+    /// Layout of its rows.
     pub layout: RowLayout,
-    /// What runs it, e.g. `openvino-bf16`.
+    /// Name of the provider that runs it, for example `openvino-bf16`.
     pub provider: &'static str,
-    /// Memory it is counted with, in bytes: its file, once for each time it was compiled.
+    /// Memory that it counts for, in bytes: the length of its file, for each time that it was compiled.
     pub bytes: u64,
 }
 
 /// A loaded model.
 pub struct Model {
-    /// What is known about it.
+    /// Facts about the model.
     pub info: ModelInfo,
-    /// The batch sizes it was warmed for.
+    /// Batch sizes that it was warmed for.
     pub buckets: Buckets,
-    /// Whether it picks legal actions' logits itself, if a batch says which.
+    /// True if it picks the logits of the legal actions that a batch names.
     pub picks_legal: bool,
     runner: Mutex<Box<dyn Runner>>,
 }
 
 impl Model {
-    /// A model that is ready to run.
+    /// Makes a model of a runner that was warmed.
     pub fn new(info: ModelInfo, buckets: Buckets, runner: Box<dyn Runner>) -> Self {
         Self {
             info,
@@ -54,12 +54,12 @@ impl Model {
         }
     }
 
-    /// Valid rows as a batch, at most [`Buckets::largest`] of them: padded to the next bucket's size with the first row, but for
-    /// rows that differ in length, which need no padding.
+    /// Makes a batch of valid rows, at most [`Buckets::largest`]. Rows of one length are padded to the next batch size with
+    /// the first row. Rows that differ in length are not padded.
     pub fn batch<'a>(&self, rows: impl Iterator<Item = &'a [u32]>) -> Batch {
         let (mut numbers, mut ends) = (Vec::new(), Vec::new());
         for row in rows {
-            // Their numbers are far below the limit.
+            // Numbers of valid rows are far below the limit.
             numbers.extend(
                 row.iter()
                     .map(|&number| i32::try_from(number).unwrap_or(i32::MAX)),
@@ -79,7 +79,7 @@ impl Model {
     /// Executes one batch.
     ///
     /// # Errors
-    /// [`RunError`] where the device failed.
+    /// [`RunError`] if the device failed.
     pub fn run(&self, batch: Batch) -> Result<Box<dyn Outputs>, RunError> {
         self.runner.lock().run(batch)
     }

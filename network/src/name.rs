@@ -1,8 +1,8 @@
-//! How a person names a network: a file, a checkpoint's folder, a run, a server.
+//! Names by which a person points at a network: a file, a checkpoint's folder, a run, a store, a server.
 
 use std::{fmt, path::PathBuf, str::FromStr};
 
-/// A network by name. What a text means is decided by its form alone, never by what lies in the file system.
+/// Name of a network. Only the form of a text decides its meaning, not the content of the file system.
 ///
 /// | written | means |
 /// |---|---|
@@ -24,7 +24,7 @@ pub enum ModelName {
     },
     /// A model store by URL.
     Store {
-        /// Its address.
+        /// Address of the store.
         url: String,
         /// A label or a version; `None`: `latest`.
         version: Option<String>,
@@ -38,7 +38,7 @@ pub enum ModelName {
     },
 }
 
-/// A text that names no network.
+/// Error: a text is not the name of a network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` names no network: write a run's folder (runs/chess, runs/chess@latest), a checkpoint's folder, a file \
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_form_says_what_is_meant() {
+    fn each_form_is_parsed() {
         assert_eq!(read("a/model.onnx"), ModelName::File("a/model.onnx".into()));
         assert_eq!(
             read("runs/chess"),
@@ -156,7 +156,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_name_reads_back_as_itself(text in "[a-z0-9:/.@_-]{0,24}") {
+        fn a_displayed_name_parses_to_itself(text in "[a-z0-9:/.@_-]{0,24}") {
             if let Ok(name) = text.parse::<ModelName>() {
                 prop_assert_eq!(name.to_string().parse::<ModelName>(), Ok(name));
             }

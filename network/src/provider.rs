@@ -1,4 +1,4 @@
-//! What can run a model: ONNX Runtime's providers in the settings that were measured to be best.
+//! ONNX Runtime's execution providers, with the settings that measured best.
 
 use std::{fmt, path::PathBuf};
 
@@ -13,42 +13,42 @@ use ort::{
     session::{Session, builder::SessionBuilder},
 };
 
-/// Legal actions that few positions exceed.
+/// Number of legal actions that few positions exceed.
 const USUAL_LEGAL: usize = 64;
 
-/// A provider in one precision.
+/// An execution provider in one precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Provider {
-    /// ONNX Runtime's default CPU provider, f32: the one the others are compared with.
+    /// ONNX Runtime's default CPU provider, f32. Other providers are compared with it.
     Cpu,
     /// OpenVINO on the CPU, f32.
     OpenvinoF32,
-    /// OpenVINO on the CPU, bf16: eight times as fast where the CPU has AMX units.
+    /// OpenVINO on the CPU, bf16. Eight times as fast as f32 on a CPU with AMX units.
     OpenvinoBf16,
     /// An NVIDIA GPU, f32.
     Cuda,
-    /// The same, compiled by TensorRT; what that does not take runs as with [`Provider::Cuda`].
+    /// An NVIDIA GPU, compiled by TensorRT. Nodes that TensorRT does not take run by [`Provider::Cuda`].
     Tensorrt,
 }
 
-/// How models are run, whatever runs them.
+/// Settings that apply to every provider.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Threads for one batch, where the CPU computes.
+    /// Threads that compute one batch on the CPU.
     pub threads: usize,
-    /// Which GPU, from 0.
+    /// Index of the GPU, from 0.
     pub device: u32,
-    /// Whether models are converted to half precision.
+    /// True to convert models to half precision.
     pub fp16: bool,
-    /// Folder for TensorRT's engines; empty: none are kept.
+    /// Folder for TensorRT's engines. Empty: engines are not kept.
     pub engine_cache: PathBuf,
-    /// Whether batches are bound to memory, and legal logits picked by the model, on the CPU's providers too, which gains
-    /// nothing there: the same code runs then as with a GPU.
+    /// True to bind batches to memory and let the model pick the legal logits on the CPU too. That gains nothing there,
+    /// but tests run the code path of a GPU.
     pub bind_always: bool,
 }
 
 impl From<usize> for Settings {
-    /// On the CPU, with so many threads.
+    /// Settings for the CPU with this number of threads.
     fn from(threads: usize) -> Self {
         Self {
             threads,
@@ -58,7 +58,7 @@ impl From<usize> for Settings {
 }
 
 impl From<&InferenceConfig> for Settings {
-    /// What a server is configured with.
+    /// Settings of `[inference]` in the configuration.
     fn from(config: &InferenceConfig) -> Self {
         Self {
             threads: config.threads,
@@ -70,28 +70,28 @@ impl From<&InferenceConfig> for Settings {
     }
 }
 
-/// What a model for a stack of planes is given, for providers that must know before they compile.
+/// Shapes of a model's inputs, for providers that must know them before they compile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shapes {
     /// Largest batch.
     pub batch: usize,
-    /// Length of a row; `None` for a model that takes planes.
+    /// Length of a row. `None` for a model that takes planes.
     pub row: Option<usize>,
-    /// Actions, and so the most that can be legal.
+    /// Number of actions, the largest number of legal actions.
     pub actions: usize,
 }
 
-/// A provider that cannot be had here.
+/// Error: a provider is not available, or does not take a model.
 #[derive(Debug, thiserror::Error)]
-#[error("the provider {provider} cannot be had here: {reason}")]
+#[error("the provider {provider} cannot be used here: {reason}")]
 pub struct ProviderError {
-    /// Which.
+    /// The provider.
     pub provider: Provider,
-    /// Why not.
+    /// Reason.
     pub reason: String,
 }
 
-/// How far a provider may be from plain f32, on average over the positions of the canary batch.
+/// Largest allowed distance of a provider's outputs from f32, averaged over the positions of the canary batch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
     /// Total variation distance of the priors, in [0, 1].
@@ -101,7 +101,7 @@ pub struct Bound {
 }
 
 impl Provider {
-    /// All of them, the plainest first.
+    /// All providers, the plainest first.
     pub const ALL: [Self; 5] = [
         Self::Cpu,
         Self::OpenvinoF32,
@@ -110,7 +110,7 @@ impl Provider {
         Self::Tensorrt,
     ];
 
-    /// The provider a configuration asks for; `None` for `auto`.
+    /// Provider that a configuration names. `None` for `auto`.
     pub fn asked_for(provider: config::Provider) -> Option<Self> {
         match provider {
             config::Provider::Auto => None,
@@ -122,7 +122,7 @@ impl Provider {
         }
     }
 
-    /// Its name in configuration, replies and metrics.
+    /// Name in configuration, replies and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",
@@ -133,7 +133,7 @@ impl Provider {
         }
     }
 
-    /// The same where models are converted to half precision.
+    /// Name in replies and metrics, with the precision if models are converted to half precision.
     pub fn name_with(self, settings: &Settings) -> &'static str {
         match (self, settings.fp16) {
             (Self::Cpu, true) => "cpu-fp16",
@@ -143,17 +143,17 @@ impl Provider {
         }
     }
 
-    /// Whether it computes on a GPU.
+    /// True if the provider computes on a GPU.
     pub fn is_gpu(self) -> bool {
         matches!(self, Self::Cuda | Self::Tensorrt)
     }
 
-    /// Whether `auto` measures it. TensorRT builds engines for minutes, so it must be asked for.
+    /// True if `auto` measures the provider. TensorRT builds engines for minutes, so it must be named.
     pub fn is_measured(self) -> bool {
         self != Self::Tensorrt
     }
 
-    /// The same where models are converted to half precision, which has 11 bits as TF32 has, wherever it is computed.
+    /// Bound for these settings. Half precision has 11 bits of mantissa, as TF32 has, so the bound of a GPU applies.
     pub fn bound_with(self, settings: &Settings) -> Bound {
         match settings.fp16 {
             true => Self::Cuda.bound(),
@@ -161,8 +161,8 @@ impl Provider {
         }
     }
 
-    /// How far it may be from plain f32. bf16 has 8 bits of mantissa, and the GPU's convolutions may use TF32 (10 bits):
-    /// both stay below a hundredth, which a search does not notice. A broken provider is off by tenths.
+    /// Bound in the provider's own precision. bf16 has 8 bits of mantissa, and a GPU's convolutions may use TF32 (10 bits).
+    /// Both stay below 0.01, which a search does not notice. A broken provider is off by tenths.
     pub fn bound(self) -> Bound {
         match self {
             Self::Cpu | Self::OpenvinoF32 => Bound {
@@ -180,10 +180,10 @@ impl Provider {
         }
     }
 
-    /// Whether this machine and this runtime have it.
+    /// Checks that this machine and the loaded runtime have the provider.
     ///
     /// # Errors
-    /// [`ProviderError`] saying what is missing.
+    /// [`ProviderError`] that names what is missing.
     pub fn check(self) -> Result<(), ProviderError> {
         let missing = |reason: &str| {
             Err(ProviderError {
@@ -210,9 +210,9 @@ impl Provider {
         }
     }
 
-    /// Of these batch sizes (ascending) those for which the model is compiled apart. OpenVINO gains 6–9 % that way at a
-    /// constant size and 20 % where sizes alternate; each costs its time to load and a copy of the weights, so it is
-    /// done for the sizes that busy times have.
+    /// Those of the batch sizes (ascending) for which the model is compiled separately. OpenVINO gains 6–9 % that way at a
+    /// constant size and 20 % with alternating sizes. Each costs loading time and a copy of the weights, so only the sizes
+    /// of busy times are compiled.
     pub fn fixed_sizes(self, sizes: &[usize]) -> Vec<usize> {
         let largest = sizes.last().copied().unwrap_or_default();
         match self {
@@ -225,8 +225,8 @@ impl Provider {
         }
     }
 
-    /// Whether batches are padded up to a few sizes. The default CPU provider takes any size at the same speed, so that
-    /// padding would cost what it adds; the others choose kernels, or compile, for each shape they see.
+    /// True if batches are padded to a few sizes. The default CPU provider takes any size at the same speed, so padding
+    /// would only cost time. The others choose kernels, or compile, for each shape.
     pub fn pads(self) -> bool {
         match self {
             Self::Cpu => false,
@@ -234,10 +234,10 @@ impl Provider {
         }
     }
 
-    /// Loads a model whose inputs have new shapes in nearly every batch.
+    /// Loads a model whose inputs have a new shape in nearly every batch.
     ///
     /// # Errors
-    /// [`ProviderError`] where the provider cannot be had, or is not made for that.
+    /// [`ProviderError`] if the provider is not available or compiles a model for each shape.
     pub fn load_for_varying_shapes(
         self,
         environment: &Environment,
@@ -251,11 +251,11 @@ impl Provider {
         };
         if matches!(self, Self::OpenvinoF32 | Self::OpenvinoBf16 | Self::Tensorrt) {
             return Err(refused(
-                "it compiles a model anew for each shape, and clans come in ever new ones".into(),
+                "it compiles a model anew for each shape, and these inputs have ever new shapes".into(),
             ));
         }
         let load = || -> ort::Result<Session> {
-            // A plan of the memory is kept for each shape that was ever seen: without end, here.
+            // Memory patterns would be kept for every shape ever seen.
             let mut builder = self
                 .builder(environment, settings, None)?
                 .with_memory_pattern(false)?;
@@ -264,11 +264,11 @@ impl Provider {
         load().map_err(|error| refused(first_line(&error.to_string())))
     }
 
-    /// Loads a model for batches of any size up to those of `shapes`, or of one size only: `fixed` is what the model calls its
-    /// free side, and that size.
+    /// Loads a model for batches of any size up to `shapes.batch`. `fixed` names the model's batch dimension and the only
+    /// size to compile for.
     ///
     /// # Errors
-    /// [`ProviderError`] where the provider cannot be had, or does not take this model.
+    /// [`ProviderError`] if the provider is not available or does not take the model.
     pub fn load(
         self,
         environment: &Environment,
@@ -281,7 +281,7 @@ impl Provider {
         let load = |takes_all: bool| -> ort::Result<Session> {
             let mut builder = self.builder(environment, settings, shapes)?;
             if takes_all {
-                // A node that the provider does not take would silently run elsewhere, slower or in another precision.
+                // A node that the provider does not take must not silently run elsewhere.
                 builder = builder.with_disable_cpu_fallback()?;
             }
             if let Some((side, size)) = fixed {
@@ -292,7 +292,7 @@ impl Provider {
         let loaded = match self {
             Self::Cpu => load(false),
             Self::OpenvinoF32 | Self::OpenvinoBf16 => load(true),
-            // What computes shapes may be put on the CPU even where the GPU could do it: that is said, and no error.
+            // Nodes that compute shapes may run on the CPU: that gives a warning, not an error.
             Self::Cuda | Self::Tensorrt => load(true).or_else(|error| {
                 let session = load(false)?;
                 let reason = first_line(&error.to_string());
@@ -328,7 +328,7 @@ impl Provider {
         Ok(builder)
     }
 
-    /// The providers to register, the preferred first.
+    /// Providers to register with the session, the preferred first.
     fn providers(self, settings: &Settings, shapes: Option<Shapes>) -> Vec<ExecutionProviderDispatch> {
         let threads = settings.threads;
         match self {
@@ -379,7 +379,7 @@ fn tensorrt(settings: &Settings, shapes: Option<Shapes>) -> ExecutionProviderDis
             .with_timing_cache_path(&folder);
     }
     if let Some([least, usual, most]) = shapes.and_then(Shapes::profile) {
-        // Without them an engine is built anew whenever a batch is larger than those before.
+        // Without these profiles a new engine is built whenever a batch is larger than all before.
         provider = provider
             .with_profile_min_shapes(least)
             .with_profile_opt_shapes(usual)
@@ -389,8 +389,8 @@ fn tensorrt(settings: &Settings, shapes: Option<Shapes>) -> ExecutionProviderDis
 }
 
 impl Shapes {
-    /// Smallest, usual and largest shapes of the inputs as TensorRT's provider reads them. `None` for a model that takes
-    /// planes, whose input may be called anything.
+    /// Smallest, usual and largest shapes of the inputs in the syntax of TensorRT's provider. `None` for a model that takes
+    /// planes, since its input may have any name.
     fn profile(self) -> Option<[String; 3]> {
         let row = self.row?;
         let of = |batch: usize, legal: usize| format!("{ROWS}:{batch}x{row},{LEGAL}:{batch}x{legal}");
@@ -402,7 +402,7 @@ impl Shapes {
     }
 }
 
-/// Whether bf16 is faster than f32 here. AMX units come with this feature too.
+/// True if bf16 is faster than f32 on this CPU. CPUs with AMX units have this feature too.
 fn has_bf16_units() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
@@ -414,7 +414,7 @@ fn has_bf16_units() -> bool {
     }
 }
 
-/// ONNX Runtime's messages can be pages long.
+/// First line of a message, at most 400 characters. ONNX Runtime's messages can be pages long.
 pub(crate) fn first_line(message: &str) -> String {
     message
         .lines()
@@ -430,7 +430,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tensorrt_is_told_every_shape_there_is() {
+    fn tensorrt_gets_the_smallest_usual_and_largest_shapes() {
         let shapes = Shapes {
             batch: 512,
             row: Some(38),

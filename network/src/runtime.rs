@@ -1,5 +1,5 @@
-//! Finding and loading ONNX Runtime, once in a process: the inference server runs models with it, the learner proves its
-//! exports with it, and in tests both live in one process, where only one environment is allowed.
+//! Finds and loads the ONNX Runtime library, once in a process. The inference server runs models with it and the learner
+//! checks its exports with it. Tests run both in one process, where ONNX Runtime allows only one environment.
 
 use std::{
     path::{Path, PathBuf},
@@ -9,62 +9,63 @@ use std::{
 use ort::{environment::Environment, logging::LogLevel};
 use parking_lot::Mutex;
 
-/// What the library is called on Linux.
+/// File name of the library on Linux.
 const LIBRARY: &str = "libonnxruntime.so";
-/// Where it is looked for beside the executable: in a clone of the repository (programs, test programs), in an image.
+/// Folders of the library, relative to the executable: for programs and test programs in a clone of the repository, and for
+/// a container image.
 const BESIDE_EXECUTABLE: [&str; 3] = [
     "../../third_party/ort/lib",
     "../../../third_party/ort/lib",
     "../lib",
 ];
-/// The environment variable that names the library.
+/// Environment variable that names the library.
 const VARIABLE: &str = "ORT_DYLIB_PATH";
 
-/// A runtime that cannot be loaded.
+/// Error: the library cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum RuntimeError {
-    /// The file that was named is not there.
-    #[error("{named_by} names {path}, which is not there")]
+    /// The named file does not exist.
+    #[error("{named_by} names {path}, which does not exist")]
     Missing {
-        /// Who named it.
+        /// Setting or variable that named it.
         named_by: &'static str,
-        /// What it named.
+        /// The named path.
         path: PathBuf,
     },
-    /// Nothing was named, and nothing found.
+    /// No library was named, and none was found.
     #[error(
         "no {LIBRARY} found: run scripts/fetch_libraries.py, or name one in inference.runtime or {VARIABLE} (looked in {looked})"
     )]
     NotFound {
-        /// The folders looked into.
+        /// Folders that were searched.
         looked: String,
     },
-    /// The file is no usable runtime.
+    /// The file is not a usable library.
     #[error("cannot load {path}: {reason}")]
     Load {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Reason.
         reason: String,
     },
-    /// A process holds one runtime only.
+    /// The process has already loaded another library.
     #[error("{loaded} is loaded already; {path} cannot be loaded beside it")]
     Another {
-        /// The runtime in this process.
+        /// The loaded library.
         loaded: PathBuf,
-        /// The one asked for.
+        /// The requested library.
         path: PathBuf,
     },
 }
 
-/// ONNX Runtime allows one environment in a process, and forgets it when the last handle is dropped: it is kept here.
+/// The environment. ONNX Runtime allows one per process and drops it with its last handle, so it is kept here.
 static LOADED: Mutex<Option<(PathBuf, Environment)>> = Mutex::new(None);
 
-/// Loads the runtime that `configured` names (empty: the one that `ORT_DYLIB_PATH` names, or else one beside the
-/// executable). A second call gives the same environment.
+/// Loads the library at `configured`. If that is empty: the one that `ORT_DYLIB_PATH` names, or else the one beside the
+/// executable. Later calls return the same environment.
 ///
 /// # Errors
-/// [`RuntimeError`] saying how to mend it.
+/// [`RuntimeError`] with a hint for its repair.
 pub fn load(configured: &Path) -> Result<Environment, RuntimeError> {
     let path = find(configured)?;
     let mut loaded = LOADED.lock();
@@ -94,7 +95,7 @@ pub fn load(configured: &Path) -> Result<Environment, RuntimeError> {
     Ok(environment)
 }
 
-/// The library's path, with links resolved: its neighbours are found by it.
+/// Path of the library with links resolved, because the loader looks for other libraries beside it.
 fn find(configured: &Path) -> Result<PathBuf, RuntimeError> {
     if !configured.as_os_str().is_empty() {
         return named("inference.runtime", configured);
@@ -133,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_library_that_is_named_must_be_there() {
+    fn a_named_library_must_exist() {
         let error = find(Path::new("/nowhere/libonnxruntime.so")).unwrap_err();
         assert!(
             error.to_string().starts_with("inference.runtime names /nowhere"),

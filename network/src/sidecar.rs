@@ -1,23 +1,23 @@
-//! Models made elsewhere: an ONNX file, and a small description beside it.
+//! Models that other programs made: an ONNX file with a small description beside it.
 //!
 //! ```toml
 //! # models/leela.toml: served as `leela`
-//! file = "leela.onnx"      # beside this file; left out: the same name with .onnx
+//! file = "leela.onnx"      # beside this file; default: the same name with .onnx
 //! game = "chess"
 //! options = 0              # the game's representation options
-//! input = "input"          # left out: the model's only input
-//! policy = "policy"        # left out: policy_logits; [batch, …] with the game's number of actions for each position
-//! value = "value"          # left out: value
+//! input = "input"          # default: the model's only input
+//! policy = "policy"        # default: policy_logits; [batch, …] with the game's number of actions for each position
+//! value = "value"          # default: value
 //! value_kind = "tanh"      # tanh, probability, win-draw-loss, or win-draw-loss-logits
 //! ```
 //!
-//! Instead of `game` and `options` a whole row layout may stand under `[layout]`, as in a checkpoint's manifest. The input
-//! is `[batch, planes, 8, 8]` (f32, expanded here) or `[batch, row]` (int32).
+//! Instead of `game` and `options`, `[layout]` may hold a whole row layout in the form of a checkpoint's manifest. The input
+//! is `[batch, planes, 8, 8]` (f32, expanded on the CPU) or `[batch, row]` (int32).
 
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use games::{Game, RowLayout, catalogue};
+use games::{Game, RowLayout, registry};
 use onnx::model::{POLICY, VALUE};
 use serde::Deserialize;
 
@@ -26,14 +26,14 @@ use crate::{
     session::{Contract, ValueKind},
 };
 
-/// What descriptions' names end in.
+/// File name extension of descriptions.
 const EXTENSION: &str = "toml";
-/// Largest description that is read.
+/// Largest description that is read, in bytes.
 const MAX_DESCRIPTION_BYTES: u64 = 1 << 20;
-/// Largest model that is read.
+/// Largest model that is read, in bytes.
 const MAX_MODEL_BYTES: u64 = 4 << 30;
 
-/// A description that describes nothing.
+/// Error: a description or its model cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SidecarError {
     /// A file cannot be read.
@@ -41,30 +41,30 @@ pub enum SidecarError {
     Read {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// Reason.
         reason: std::io::Error,
     },
-    /// A file that is larger than any that is taken.
-    #[error("{file} has {bytes} bytes, at most {most} are taken")]
+    /// A file is too large.
+    #[error("{file} has {bytes} bytes, more than the limit of {most}")]
     TooLarge {
         /// The file.
         file: PathBuf,
-        /// Its length.
+        /// Length of the file, in bytes.
         bytes: u64,
-        /// The limit.
+        /// Largest allowed length, in bytes.
         most: u64,
     },
-    /// The description means nothing.
+    /// The description cannot be parsed.
     #[error("{file}: {reason}")]
     Description {
         /// The file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
 }
 
-/// A description as it is written.
+/// A description as it is written in the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -80,21 +80,21 @@ struct Written {
     value_kind: ValueKind,
 }
 
-/// A description that was understood.
+/// A parsed description.
 #[derive(Clone, Debug)]
 pub struct Sidecar {
     /// The ONNX file.
     pub file: PathBuf,
-    /// What the model's positions are.
+    /// Layout of the model's rows.
     pub layout: RowLayout,
-    /// What its inputs and outputs are called.
+    /// Names of its inputs and outputs.
     pub contract: Contract,
 }
 
-/// The descriptions in a folder: each model's name and its description's path.
+/// Lists the descriptions in a folder: name of each model, and path of its description.
 ///
 /// # Errors
-/// [`SidecarError`] where the folder cannot be read, or a name is none.
+/// [`SidecarError`] if the folder cannot be read, or a file name is not a valid name for a model.
 pub fn list(folder: &Path) -> Result<Vec<(String, PathBuf)>, SidecarError> {
     let unreadable = |reason| SidecarError::Read {
         file: folder.into(),
@@ -127,7 +127,7 @@ pub fn list(folder: &Path) -> Result<Vec<(String, PathBuf)>, SidecarError> {
 /// Reads a description and its model.
 ///
 /// # Errors
-/// [`SidecarError`].
+/// [`SidecarError`] with the file and the reason.
 pub async fn read(description: &Path) -> Result<(Sidecar, Bytes), SidecarError> {
     let text = read_file(description, MAX_DESCRIPTION_BYTES).await?;
     let sidecar = parse(description, &String::from_utf8_lossy(&text))?;
@@ -151,10 +151,10 @@ async fn read_file(file: &Path, most: u64) -> Result<Bytes, SidecarError> {
     Ok(tokio::fs::read(file).await.map_err(unreadable)?.into())
 }
 
-/// Understands a description.
+/// Parses the text of the description at the path `description`.
 ///
 /// # Errors
-/// [`SidecarError::Description`].
+/// [`SidecarError::Description`] with the reason.
 pub fn parse(description: &Path, text: &str) -> Result<Sidecar, SidecarError> {
     let wrong = |reason: String| SidecarError::Description {
         file: description.into(),
@@ -163,7 +163,7 @@ pub fn parse(description: &Path, text: &str) -> Result<Sidecar, SidecarError> {
     let written: Written = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
     let layout = match (written.layout, written.game) {
         (Some(layout), None) => layout,
-        (None, Some(game)) => catalogue::visit(&game, LayoutOf(written.options))
+        (None, Some(game)) => registry::visit(&game, LayoutOf(written.options))
             .map_err(|error| wrong(error.to_string()))?
             .map_err(&wrong)?,
         _ => return Err(wrong("either `game` or `[layout]` must be there".into())),
@@ -187,7 +187,7 @@ pub fn parse(description: &Path, text: &str) -> Result<Sidecar, SidecarError> {
 
 struct LayoutOf(u32);
 
-impl catalogue::Visitor for LayoutOf {
+impl registry::Visitor for LayoutOf {
     type Output = Result<RowLayout, String>;
 
     fn visit<G: Game>(self) -> Self::Output {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_description_with_its_defaults() {
+    fn defaults_of_a_description() {
         let sidecar = parsed("game = 'chess'").unwrap();
         assert_eq!(sidecar.file, Path::new("models/net.onnx"));
         assert_eq!(
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_file_and_the_fault() {
         let says = |text: &str, words: &str| {
             let error = parsed(text).unwrap_err();
             assert!(error.contains(words) && error.contains("net.toml"), "{error}");

@@ -1,13 +1,13 @@
 //! Priors of the legal actions: the softmax of their logits.
 
-/// Appends the softmax of `logits` over the actions `legal`. False where it is not finite.
+/// Appends to `priors` the softmax of `logits` over the actions `legal`. Returns false if a legal logit is not finite.
 pub fn softmax(logits: &[f32], legal: &[u32], priors: &mut Vec<f32>) -> bool {
-    // Actions are below the model's action count: they were validated.
+    // Validated actions are below the length of `logits`.
     let logit = |&action: &u32| logits.get(action as usize).copied().unwrap_or(f32::NAN);
     softmax_of(legal.iter().map(logit), priors)
 }
 
-/// Appends the softmax of `logits`. False where it is not finite.
+/// Appends to `priors` the softmax of `logits`. Returns false if one is not finite.
 pub fn softmax_of(logits: impl Iterator<Item = f32>, priors: &mut Vec<f32>) -> bool {
     let start = priors.len();
     let mut largest = f32::NEG_INFINITY;
@@ -54,13 +54,13 @@ mod tests {
     }
 
     #[test]
-    fn survives_large_logits_and_refuses_what_is_not_finite() {
+    fn large_logits_do_not_overflow_and_infinite_ones_are_refused() {
         let mut found = Vec::new();
         assert!(softmax(&[3e38, -3e38, 3e38], &[0, 1, 2], &mut found));
         assert_eq!(found, [0.5, 0.0, 0.5]);
         for wrong in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             assert!(!softmax(&[0.0, wrong], &[0, 1], &mut Vec::new()));
-            // An action that is not asked for does no harm.
+            // Logits of other actions do not matter.
             assert!(softmax(&[0.0, wrong], &[0], &mut Vec::new()));
         }
     }

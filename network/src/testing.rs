@@ -21,5 +21,6 @@ pub(crate) fn layout() -> RowLayout {
         }),
         actions: 5,
         mirrored_actions: false,
+        policy_head: games::PolicyHead::Dense,
     }
 }

@@ -34,6 +34,7 @@ fn mixed(actions: u32) -> RowLayout {
         }),
         actions,
         mirrored_actions: false,
+        policy_head: games::PolicyHead::Dense,
     }
 }
 

@@ -1,33 +1,31 @@
-//! What can go wrong with a store as a whole. (What is wrong with one game: [`crate::record::validate::Refusal`].)
+//! Errors of a store as a whole and of its log. (Errors of one game: [`crate::record::validate::Refusal`].)
 
 use std::{io, path::PathBuf};
-
-use crate::log::volume::VolumeError;
 
 /// A folder that cannot be opened as a replay store.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Another process has it open.
+    /// Another process has the folder open.
     #[error("{folder} is in use by another replay store; stop that one first, or choose another folder")]
     InUse {
         /// The store's folder.
         folder: PathBuf,
     },
-    /// It holds something else.
+    /// The folder holds something else.
     #[error("{folder} holds files but no replay store; choose an empty folder")]
     Foreign {
         /// The store's folder.
         folder: PathBuf,
     },
-    /// It says it is a replay store, in words that cannot be read.
+    /// The identity file cannot be read.
     #[error("{file} is damaged ({problem}); restore it, or move the folder away to start afresh")]
     Identity {
         /// The identity file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// The parser's message.
         problem: String,
     },
-    /// It was written in another form.
+    /// The folder was written in another format.
     #[error("{file} is of format {found}, this build reads format {known}")]
     Format {
         /// The identity file.
@@ -37,7 +35,16 @@ pub enum OpenError {
         /// The format of this build.
         known: u32,
     },
-    /// It holds another game.
+    /// A volume is a sled database, as older builds wrote it with `replay.engine = "sled"`.
+    #[error(
+        "{folder} is a sled database, a volume format that this build no longer reads; \
+         export the store's games with the build that wrote them (`minuet games export`) and import them here"
+    )]
+    SledVolume {
+        /// The volume's folder.
+        folder: PathBuf,
+    },
+    /// The folder holds another game.
     #[error("{folder} holds games of {stored}, this run plays {asked}; choose another folder for this run")]
     OtherGame {
         /// The store's folder.
@@ -47,23 +54,23 @@ pub enum OpenError {
         /// The game and options asked for.
         asked: String,
     },
-    /// The archive's address means nothing here.
+    /// The archive's location is not valid.
     #[error("replay.archive: {0}")]
     Archive(#[from] objects::LocationError),
     /// The file system reported an error.
-    #[error("{path}: {source}")]
+    #[error("cannot use {path}")]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The file system's error.
         source: io::Error,
     },
-    /// A database could not be opened or written, not even after it was rebuilt.
-    #[error("volume {folder}: {source}")]
+    /// A volume could not be opened or written.
+    #[error("cannot open volume {folder}")]
     Volume {
         /// The volume's folder.
         folder: PathBuf,
-        /// What the database says.
+        /// The reason.
         source: VolumeError,
     },
 }
@@ -76,10 +83,38 @@ impl OpenError {
     }
 }
 
-/// The store has stopped: something that must not fail has failed. Nothing more is acknowledged.
+/// A volume of the log that cannot be opened or written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum VolumeError {
+    /// The disk is full. Nothing was written; a later attempt may succeed.
+    #[error("the disk is full")]
+    Full,
+    /// The file system reported an error.
+    #[error("{0}")]
+    Broken(String),
+    /// The record is longer than a game may be.
+    #[error("a record of {0} bytes is too long")]
+    TooLong(usize),
+}
+
+/// A game that cannot be read from the log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// The log has no game of this number.
+    #[error("missing")]
+    Missing,
+    /// A part is missing or fails its checksum.
+    #[error("damaged: {0}")]
+    Damaged(&'static str),
+    /// The volume failed.
+    #[error(transparent)]
+    Volume(#[from] VolumeError),
+}
+
+/// The store has stopped after an error that it cannot continue from. Nothing more is acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the store has stopped: {reason}")]
 pub struct StoreFailed {
-    /// What failed.
+    /// The operation that failed, and its error.
     pub reason: String,
 }

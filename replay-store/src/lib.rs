@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`record`] | the stored form of a game: checked, packed, unpacked |
 //! | [`log`] | the segment log: files, checksummed frames, volumes, recovery, the ledger |
+//! | [`index`] | the index of the log: where games are, and their orders |
 //! | [`window`] | which games are sampled from, and how positions are drawn |
 //! | [`store`] | the store without its wire: one thread writes, any number read |
 //! | [`exchange`] | archive files, NumPy arrays, the archive of sealed volumes |
@@ -16,6 +17,7 @@
 
 pub mod error;
 pub mod exchange;
+pub mod index;
 pub mod log;
 pub mod metrics;
 pub mod record;

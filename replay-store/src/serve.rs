@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use config::{RunConfig, SecurityConfig};
 use service::{
     backoff::Backoff,
-    listener::Door,
+    listener::ConnectionPolicy,
     role::Work,
     security::tokens::Right,
     serve::{Drained, listen, serve_health_beside, standard_routes},
@@ -20,7 +20,7 @@ use service::{
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::{metrics, rpc::Rpc, settings::Settings, store::Store, store::shared::State};
+use crate::{rpc::Rpc, settings::Settings, store::Store, store::shared::State};
 
 /// Full name of the service, as health and reflection know it.
 pub const SERVICE: &str = "minuet.v1.ReplayStore";
@@ -41,10 +41,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// is not acknowledged by then is the senders' to send again.
 pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
-        let door = Door::new(&config.security, right)?;
+        let connection_policy = ConnectionPolicy::new(&config.security, right)?;
         let listener = listen(config.replay.listen_address()?).await?;
-        serve_behind(
-            door,
+        serve_with(
+            connection_policy,
             &config.replay.health,
             listener,
             Settings::from_config(&config),
@@ -83,26 +83,27 @@ fn right(path: &str) -> Option<Right> {
 /// As [`run`].
 pub fn serve(listener: TcpListener, settings: Settings, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
-        let door = Door::new(&SecurityConfig::default(), right)?;
-        serve_behind(door, "", listener, settings, shutdown).await
+        let connection_policy = ConnectionPolicy::new(&SecurityConfig::default(), right)?;
+        serve_with(connection_policy, "", listener, settings, shutdown).await
     })
 }
 
-async fn serve_behind(
-    door: Door,
+async fn serve_with(
+    connection_policy: ConnectionPolicy,
     probed_at: &str,
     listener: TcpListener,
     settings: Settings,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
-    door.check(listener.local_addr()?)?;
-    metrics::describe();
+    connection_policy.check(listener.local_addr()?)?;
     let address = listener.local_addr()?;
     let store = tokio::task::spawn_blocking(move || Store::open(settings))
         .await?
         .context("cannot open the replay store")?;
     let store = Arc::new(store);
-    metrics::disk_limit(store.settings().max_disk_bytes);
+    store
+        .metrics()
+        .disk_limit_changed(store.settings().max_disk_bytes);
     announce(&store, address);
 
     let address_file = store.settings().folder.join(ADDRESS);
@@ -141,7 +142,8 @@ async fn serve_behind(
         }
     };
     let watch = tokio::spawn(failed);
-    let drained = service::serve::serve_behind(door, routes, listener, health, stopping, DRAIN).await;
+    let drained =
+        service::serve::serve_with(connection_policy, routes, listener, health, stopping, DRAIN).await;
     watch.abort();
     if let Ok(Drained::Cut) = drained {
         tracing::warn!("streams were still open when the time to drain was up");

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use config::RunConfig;
 
 use crate::{
-    log::volume::Engine,
     window::held_out::HeldOut,
     window::sampler::{PowerLaw, Sampling, Surprise},
     window::uses_bound::Bounds,
 };
 
+/// Number of games, retired ones included, whose ids the store remembers, so that it recognises a game sent again.
+const REMEMBERED_GAMES: u64 = 1_000_000;
 const MIB: u64 = 1 << 20;
 
 /// A volume is sealed at this part of the window, so that at most so much more than the window lies on the disk.
@@ -45,8 +46,8 @@ pub struct Settings {
     pub game: String,
     /// The representation options of its rows.
     pub options: u32,
-    /// What new volumes are.
-    pub engine: Engine,
+    /// Folder of the index; `None` to work without one.
+    pub index: Option<PathBuf>,
     /// Trainable positions in the window.
     pub window_positions: u64,
     /// How positions are drawn.
@@ -74,7 +75,7 @@ impl Settings {
             folder: config.replay.folder.clone(),
             game: config.game.name.clone(),
             options: config.game.options,
-            engine: config.replay.engine,
+            index: Some(config.replay.folder.join("index")),
             window_positions: config.replay.window_positions,
             sampling: Sampling {
                 window: (config.replay.window_growth > 0.0).then_some(PowerLaw {
@@ -96,7 +97,7 @@ impl Settings {
             cache_bytes: usize::try_from(config.replay.cache_mib.saturating_mul(MIB)).unwrap_or(usize::MAX),
             max_disk_bytes: config.replay.max_disk_mib.saturating_mul(MIB),
             min_free_bytes: config.replay.min_free_mib.saturating_mul(MIB),
-            remembered_games: config.replay.remembered_games,
+            remembered_games: REMEMBERED_GAMES,
             archive: config.replay.archive.clone(),
         }
     }

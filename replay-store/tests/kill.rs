@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::common::{Client, append, client, is_stored, stats, synthetic};
-use proto::v1::{ExportRequest, Game, SampleRequest, StatsRequest};
+use proto::v1::{ExportRequest, Game, GameSort, ListGamesRequest, SampleRequest, StatsRequest};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
@@ -104,6 +104,38 @@ async fn export(client: &mut Client) -> Vec<(u64, Game)> {
         .await
 }
 
+/// Every order lists every stored game once, whatever of the index the kill left behind.
+async fn check_lists(client: &mut Client, stored: &[(u64, Game)], round: u64) {
+    for sort in [GameSort::Time, GameSort::Length] {
+        let mut expected: Vec<(u64, u64)> = stored
+            .iter()
+            .map(|(sequence, game)| match sort {
+                GameSort::Length => (game.actions.len() as u64, *sequence),
+                _ => (game.finished_at_ms, *sequence),
+            })
+            .collect();
+        expected.sort_unstable();
+        let mut found = Vec::new();
+        let mut cursor = bytes::Bytes::new();
+        loop {
+            let request = ListGamesRequest {
+                limit: 100,
+                sort: sort.into(),
+                cursor,
+                ..ListGamesRequest::default()
+            };
+            let page = client.list_games(request).await.unwrap().into_inner();
+            found.extend(page.games.iter().map(|game| game.sequence));
+            cursor = page.next_cursor;
+            if cursor.is_empty() {
+                break;
+            }
+        }
+        let expected: Vec<u64> = expected.into_iter().map(|(_, sequence)| sequence).collect();
+        assert_eq!(found, expected, "round {round}: {sort:?}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn twenty_kills_lose_nothing_that_was_acknowledged() {
     let folder = tempfile::tempdir().unwrap();
@@ -127,6 +159,7 @@ async fn twenty_kills_lose_nothing_that_was_acknowledged() {
             acknowledged.difference(&ids).count()
         );
         assert!(stored.is_sorted_by(|a, b| a.0 < b.0));
+        check_lists(&mut client, &stored, round).await;
         let mut positions = 0;
         for (_, game) in &stored {
             assert_eq!(&sent[game.id.as_ref()], game, "round {round}");

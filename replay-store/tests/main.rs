@@ -5,8 +5,10 @@ mod archives;
 mod common;
 mod contention;
 mod damage;
+mod index;
 mod kill;
 mod restart;
+mod scale;
 #[cfg(feature = "s3")]
 #[path = "../../checkpoints/tests/common/server.rs"]
 mod server;

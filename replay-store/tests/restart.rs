@@ -13,8 +13,8 @@ use crate::common::{open, settings, synthetic};
 use proto::v1::Game;
 use replay_store::{
     error::OpenError,
-    log::disk::{Probe, Space},
     log::files::Real,
+    log::room::{Probe, Space},
     record::filter::Filter,
     store::append::Verdict,
     store::{GetError, SampleError, Store},

@@ -192,6 +192,7 @@ async fn lists_run_both_ways_page_by_page() {
                 limit: 4,
                 newest_first,
                 filter: None,
+                ..ListGamesRequest::default()
             };
             let page = client.list_games(request).await.unwrap().into_inner().games;
             let Some(last) = page.last() else { break };
@@ -550,6 +551,7 @@ async fn deleted_games_are_gone_for_good_and_stay_known() {
         limit: 1000,
         newest_first: true,
         filter,
+        ..ListGamesRequest::default()
     };
     assert_eq!(
         client

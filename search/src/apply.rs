@@ -1,4 +1,4 @@
-//! Upward passes: answers come in, in any order; the last one backs all of them up in gather order.
+//! Applying evaluations: they arrive in any order, and the last one of a gather backs all of them up in gather order.
 
 use games::{Game, MoverValue};
 
@@ -7,58 +7,61 @@ use crate::{
     search::Search,
 };
 
-/// An answer that does not fit its question. The leaf still waits for a good one.
+/// Error: an evaluation that does not fit its leaf. The leaf stays pending.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ApplyError {
-    /// No such leaf is out: it belongs to another gather, was abandoned, or never was.
-    #[error("no such leaf is out")]
+    /// The leaf is not pending: it belongs to another gather or was abandoned.
+    #[error("no such leaf is pending")]
     UnknownLeaf,
-    /// The leaf has its answer.
-    #[error("the leaf is answered already")]
-    Answered,
-    /// Not one prior for each legal action.
+    /// The leaf already has its evaluation.
+    #[error("the leaf is already evaluated")]
+    AlreadyEvaluated,
+    /// The number of priors differs from the number of legal actions.
     #[error("{found} priors for {expected} legal actions")]
     PriorCount {
-        /// Legal actions of the leaf.
+        /// Number of legal actions of the leaf.
         expected: usize,
-        /// Priors there were.
+        /// Number of priors.
         found: usize,
     },
-    /// A prior that is negative or not a number.
-    #[error("prior {at} is {prior}, which is no probability")]
+    /// A prior is negative or not finite.
+    #[error("prior {at} is {prior}, which is not a probability")]
     Prior {
-        /// Its place.
+        /// Index of the prior.
         at: usize,
-        /// The prior.
+        /// Value of the prior.
         prior: f32,
     },
-    /// Priors that are no distribution.
-    #[error("priors sum to {sum} and not to 1")]
+    /// The priors are not a distribution.
+    #[error("the priors sum to {sum} instead of 1")]
     PriorSum {
-        /// Their sum.
+        /// Sum of the priors.
         sum: f32,
     },
-    /// A value outside `[-1, 1]`.
+    /// The value is outside `[-1, 1]`.
     #[error("value {0} is outside [-1, 1]")]
     Value(f32),
 }
 
-/// How far the sum of priors may be from 1 (half-precision priors come within a thousandth).
+/// Greatest distance of the sum of priors from 1. Half-precision priors come within a thousandth.
 const SUM_TOLERANCE: f32 = 0.01;
 
 impl<G: Game> Search<G> {
-    /// Answers one leaf of the last gather. When the last answer is in, all are backed up in gather order,
-    /// so the order of arrival cannot matter.
+    /// Gives one leaf of the last gather its evaluation. The last evaluation backs all leaves up in gather order, so the
+    /// order of arrival does not matter.
     ///
     /// # Errors
     /// [`ApplyError`]; nothing has changed then.
     pub fn apply(&mut self, leaf: LeafId, evaluation: Evaluation<'_>) -> Result<(), ApplyError> {
-        if !self.is_waiting() || leaf.gather != self.gather {
+        if !self.is_waiting() || leaf.gather != self.gathers {
             return Err(ApplyError::UnknownLeaf);
         }
-        let waiting = self.leaves.get_mut(leaf.index()).ok_or(ApplyError::UnknownLeaf)?;
+        let waiting = self
+            .pending
+            .get_mut(leaf.index())
+            .ok_or(ApplyError::UnknownLeaf)?;
         if waiting.value.is_some() {
-            return Err(ApplyError::Answered);
+            return Err(ApplyError::AlreadyEvaluated);
         }
         check(evaluation, waiting.legal as usize)?;
         waiting.value = Some(evaluation.value.of_first(waiting.mover));
@@ -67,46 +70,20 @@ impl<G: Game> Search<G> {
         }
         self.unanswered -= 1;
         if self.unanswered == 0 {
-            self.back_up_all();
+            self.back_up_pending();
         }
         Ok(())
     }
 
-    /// Gives up the leaves that are out, so that another gather can ask again. Answers that are in already are kept
-    /// for it: their nodes are gray.
+    /// Abandons the pending leaves, so that another gather can request them again. Evaluations that have arrived are kept:
+    /// their nodes are gray.
     pub fn abandon(&mut self) {
-        if self.is_waiting() && self.counts_losses() {
-            self.tree.take_back(&self.paths);
+        if self.is_waiting() && self.uses_virtual_loss() {
+            self.tree.remove_virtual_loss(&self.pending_paths);
         }
-        self.leaves.clear();
-        self.paths.clear();
+        self.pending.clear();
+        self.pending_paths.clear();
         self.unanswered = 0;
-    }
-
-    fn back_up_all(&mut self) {
-        if self.counts_losses() {
-            self.tree.take_back(&self.paths);
-        }
-        let discount = self.discount();
-        let mut begin = 0;
-        for leaf in &self.leaves {
-            let path = &self.paths[begin..leaf.path_end];
-            begin = leaf.path_end;
-            if let Some(node) = leaf.node {
-                self.tree.activate(node, self.generation);
-            }
-            if let (false, Some(value)) = (path.is_empty(), leaf.value) {
-                self.tree.back_up(path, value, discount);
-                self.done += 1;
-                self.depths.note(path.len());
-                self.counters.visits += 1;
-            }
-        }
-        self.leaves.clear();
-        self.paths.clear();
-        if self.root_priors.is_empty() {
-            self.open_root();
-        }
     }
 }
 
@@ -118,7 +95,7 @@ fn check(evaluation: Evaluation<'_>, legal: usize) -> Result<(), ApplyError> {
             found: priors.len(),
         });
     }
-    // One pass for what is nearly always the case; NaN and infinities carry over into the sum.
+    // One pass suffices for valid priors: NaN and infinities carry over into the sum.
     let (mut sum, mut least) = (0.0f32, 0.0f32);
     for &prior in priors {
         sum += prior;

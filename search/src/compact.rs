@@ -1,17 +1,17 @@
-//! Reclaiming the nodes that a re-root dropped, in place, in one forward pass.
+//! Compaction: reclaims the nodes that a re-root dropped, in place, in one forward pass.
 //!
-//! A re-root itself only moves the decision node. Dropped nodes stay until the tree has grown to twice what the last
-//! pass left (and a little): so a pass over `n` words is paid for by at least `n / 2` words written since the last one,
-//! a game moves no more nodes than it creates, and between two passes the tree holds at most twice what it kept and
-//! what one decision adds. Beyond that, a decision that found the tree full is followed by one pass over it.
+//! A re-root only moves the decision node. Dropped nodes stay until the tree has grown to twice the size that the last pass
+//! left, plus a constant. So at least `n / 2` words were written since the last pass when a pass reads `n` words, a game
+//! moves no more nodes than it creates, and the tree holds at most twice what the last pass kept plus what one decision
+//! adds. A decision that found the tree full is followed by a pass as well.
 
 use crate::tree::{CHILD, HEADER, MARK, NO_CHILD, NodeId, Tree};
 
-/// No pass is worth while below this many words.
+/// Number of words below which no pass is made.
 const SMALL: usize = 1 << 14;
 
 impl Tree {
-    /// The size, in words, from which the next re-root calls [`Tree::compact`] if the last pass left `kept` words.
+    /// Returns the size, in words, from which the next re-root calls [`Tree::compact`] if the last pass left `kept` words.
     pub(crate) fn next_compaction(kept: usize) -> usize {
         2 * kept + SMALL
     }
@@ -20,11 +20,10 @@ impl Tree {
         self.words.len()
     }
 
-    /// Keeps the nodes below `root` only, which becomes the first.
+    /// Keeps `root`, which becomes the first node, and the nodes below it. Returns the new root.
     ///
-    /// Children lie behind their parents. While a kept node waits for its turn, its generation word and the child
-    /// entry that points to it (its parent was moved before) are exchanged: the former holds the place of
-    /// the latter, with [`MARK`] set; the latter holds the generation.
+    /// Children lie behind their parents, so a parent moves first. It then exchanges its child entry with the generation
+    /// word of each child: the generation word holds the index of the child entry, with [`MARK`] set, until the child moves.
     pub(crate) fn compact(&mut self, root: NodeId) -> NodeId {
         let end = self.words.len();
         let start = root.0 as usize;

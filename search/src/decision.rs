@@ -1,4 +1,4 @@
-//! What a search found, and the choice of an action.
+//! The result of a decision, and the choice of an action by temperature.
 
 use games::{Action, Game, MoverValue, Player};
 
@@ -8,33 +8,33 @@ use crate::{
     tree::TOTAL,
 };
 
-/// What is known of a decision: what a game record keeps. All lists are in the order of `actions`.
+/// Result of a decision, as a game record keeps it. All lists have the order of `actions`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
-    /// Who decides.
+    /// Player to act.
     pub mover: Player,
-    /// The legal actions, ascending; none where the game is over.
+    /// Legal actions, ascending; none where the game is over.
     pub actions: Vec<Action>,
-    /// Traversals through each action. Their sum is the decision's traversals
-    /// (with [`Reuse::Keep`](crate::Reuse::Keep): and those kept).
+    /// Visits of each action. Their sum is the number of the decision's visits, plus those kept from earlier decisions with
+    /// [`Reuse::Keep`](crate::Reuse::Keep).
     pub visits: Vec<u32>,
-    /// Priors as the evaluator gave them. Empty, like `searched_priors`, as long as the decision node is not evaluated.
+    /// Priors from the evaluator. Empty, like `searched_priors`, until the decision node is evaluated.
     pub priors: Vec<f32>,
-    /// Priors as the search used them: with noise.
+    /// Priors with noise, as the search used them.
     pub searched_priors: Vec<f32>,
-    /// Mean value of the traversals through each action; of one without any, its first-play value.
+    /// Mean value of the visits of each action; its first-play value if it has none.
     pub values: Vec<MoverValue>,
-    /// The decision node's own evaluation (0 as long as there is none; the result where the game is over).
+    /// Evaluation of the decision node: 0 until there is one, the result where the game is over.
     pub evaluation: MoverValue,
-    /// Mean of the decision node's own evaluation and of the values of all its traversals; where a solution is
-    /// known, what that is worth.
+    /// Mean of the decision node's own evaluation and of the values of all its visits; the discounted solution where one is
+    /// known.
     pub value: MoverValue,
-    /// The first action of the shortest solution that is known.
+    /// First action of the shortest solution known.
     pub solution: Option<Action>,
 }
 
 impl<G: Game> Search<G> {
-    /// What the search knows by now.
+    /// Returns the result of the decision so far.
     pub fn decision(&self) -> Decision {
         let mover = self.state.to_move();
         let root = self.root;
@@ -80,10 +80,11 @@ impl<G: Game> Search<G> {
         }
     }
 
-    /// Draws an action with probability proportional to `visits^(1/temperature)`; 0 (or less) takes the most visited, a tie is drawn.
+    /// Draws an action with probability proportional to `visits^(1/temperature)`. A temperature of 0 or less takes the most
+    /// visited action and draws among ties.
     ///
-    /// The draw belongs to the ply: asking twice gives the same action. Without any visit the priors stand in for the
-    /// visits; `None` where the game is over or the decision node is not evaluated yet. A solution that is known is followed.
+    /// The draw is keyed by the ply, so a second call returns the same action. Without visits the priors replace the visits.
+    /// A known solution is followed. Returns `None` where the game is over or the decision node is not evaluated yet.
     pub fn choose(&self, temperature: f32) -> Option<Action> {
         if let Some(solution) = self.solution() {
             return solution.first().copied();
@@ -101,8 +102,8 @@ impl<G: Game> Search<G> {
     }
 }
 
-/// Which action [`Search::choose`] draws where these are the visits of the decision after `ply` actions, in the order of
-/// the legal actions; `None` where there are none. So a record's moves can be checked without its network.
+/// Returns the index of the action that [`Search::choose`] draws after `ply` actions from these visits, in the order of the
+/// legal actions; `None` if there are none. Checks the moves of a record without its network.
 pub fn chosen(visits: &[u32], temperature: f32, key: GameKey, ply: u32) -> Option<usize> {
     let weights: Vec<f64> = visits.iter().map(|&visits| f64::from(visits)).collect();
     drawn(&weights, temperature, key, ply)
@@ -119,7 +120,7 @@ fn draw(weights: &[f64], temperature: f64, draws: &mut Draws) -> Option<usize> {
     let powers: Vec<f64> = weights
         .iter()
         .map(|&weight| match weight / greatest {
-            // Relative to the greatest, so that no small temperature overflows.
+            // Shares of the greatest weight do not overflow at small temperatures.
             share if temperature > 0.0 => share.powf(1.0 / temperature),
             share => f64::from(u8::from(share >= 1.0)),
         })

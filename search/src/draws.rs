@@ -1,34 +1,34 @@
-//! The only source of randomness: a counter-based generator keyed by (run seed, game, ply, purpose).
+//! Seeded randomness, the only one of a search: a counter-based generator keyed by (run seed, game, ply, purpose).
 //!
-//! ChaCha with 8 rounds; the four numbers are its key, so any draw of any game can be made again
-//! without replaying the draws before it, and no purpose can disturb another.
+//! The generator is ChaCha with 8 rounds, and the four numbers are its key. So any draw of any game can be repeated without
+//! the draws before it, and the draws for one purpose do not depend on those for another.
 
 use rand::RngCore;
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 use rand_distr::{Distribution, Gamma};
 
-/// What all draws of one game are keyed by.
+/// Key of all draws of one game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GameKey {
-    /// The run's seed.
+    /// Seed of the run.
     pub run_seed: u64,
-    /// The game's number, unique in the run.
+    /// Number of the game, unique in the run.
     pub game: u64,
 }
 
-/// What draws are for. The number is part of the key: never change or reuse one.
+/// Purpose of a stream of draws. The number is part of the key, so it must never change or be reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Purpose {
-    /// Which of several equally promising actions a traversal takes.
+    /// Choice among edges of equal value and prior.
     Ties = 1,
-    /// The symmetry a leaf is evaluated in.
+    /// Symmetry in which a leaf is evaluated.
     Symmetry = 2,
     /// Dirichlet noise.
     Noise = 3,
-    /// The action that is played.
+    /// Choice of the action to play.
     Choice = 4,
-    /// The problem that is played.
+    /// Choice of the problem to play.
     Problem = 5,
 }
 
@@ -37,7 +37,7 @@ pub enum Purpose {
 pub struct Draws(ChaCha8Rng);
 
 impl Draws {
-    /// The stream of `key` for `purpose` when `ply` actions have been played.
+    /// Returns the stream of `key` for `purpose` after `ply` actions.
     pub fn new(key: GameKey, ply: u32, purpose: Purpose) -> Self {
         let mut seed = *b"................minuet.1........";
         let (run, rest) = seed.split_at_mut(8);
@@ -48,17 +48,17 @@ impl Draws {
         Self(ChaCha8Rng::from_seed(seed))
     }
 
-    /// A number below `count`, or 0 where `count` is 0. The bias is below `count / 2³²`.
+    /// Draws a number below `count`; 0 if `count` is 0. The bias is below `count / 2³²`.
     pub fn below(&mut self, count: usize) -> usize {
         ((u64::from(self.0.next_u32()) * count as u64) >> 32) as usize
     }
 
-    /// A number in `[0, 1)` with 53 random bits.
+    /// Draws a number in `[0, 1)` with 53 random bits.
     pub fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// A draw from the gamma distribution of shape `alpha` and scale 1; 0 where `alpha` is not positive.
+    /// Draws from the gamma distribution of shape `alpha` and scale 1; 0 if `alpha` is not positive.
     pub fn gamma(&mut self, alpha: f64) -> f64 {
         Gamma::new(alpha, 1.0).map_or(0.0, |gamma| gamma.sample(&mut self.0))
     }
@@ -94,8 +94,7 @@ mod tests {
         assert_eq!(first(KEY, 3, Purpose::Noise), first(KEY, 3, Purpose::Noise));
     }
 
-    /// Recorded games can only be replayed while this stays as it is. The numbers come from an independent
-    /// implementation of ChaCha with 8 rounds.
+    /// Recorded games depend on the stream. The numbers come from an independent implementation of ChaCha with 8 rounds.
     #[test]
     fn the_stream_never_changes() {
         let mut draws = Draws::new(KEY, 3, Purpose::Choice);

@@ -1,4 +1,4 @@
-//! Driving a search with an evaluator that answers at once: for tools, measurements and tests.
+//! A whole decision in one call, for evaluators that answer at once: tools, benchmarks and tests.
 
 use games::{Game, MoverValue};
 
@@ -9,11 +9,11 @@ use crate::{
 };
 
 impl<G: Game> Search<G> {
-    /// Completes the decision. `evaluate` appends one prior for each legal action to the (empty) list and returns the value
-    /// for the player to act; it is called in gather order.
+    /// Completes the decision. `evaluate` is called in gather order; it appends one prior for each legal action to the empty
+    /// list and returns the value for the player to act.
     ///
     /// # Errors
-    /// [`ApplyError`] for the first answer that does not fit; its leaves are abandoned.
+    /// [`ApplyError`] for the first evaluation that does not fit; the pending leaves are then abandoned.
     pub fn decide(
         &mut self,
         mut evaluate: impl FnMut(&LeafRequest<'_, G>, &mut Vec<f32>) -> MoverValue,

@@ -1,56 +1,58 @@
-//! Downward passes: leaves go out, gray and terminal ones are backed up at once.
+//! Gathering: visits descend the tree, and each new leaf requests its evaluation. Gray and terminal leaves need none and
+//! are backed up at once.
 
 use games::{Action, FirstValue, Game, Player, Symmetry};
 
 use crate::{
     leaf::{Gathered, LeafId, LeafRequest},
-    search::{Search, end_of},
-    tree::{Kind, MOST_OUT, NodeId, Step},
+    search::{Search, outcome_or_legal_actions},
+    tree::{Kind, MAX_VIRTUAL_LOSSES, NodeId, Step},
 };
 
-/// A leaf that is out.
+/// A leaf whose evaluation was requested.
 #[derive(Clone, Debug)]
-pub(crate) struct Leaf {
-    /// `None` where the tree had no room for it.
+pub(crate) struct PendingLeaf {
+    /// Node of the leaf; `None` if the tree had no room for it.
     pub node: Option<NodeId>,
-    /// The end of its path in [`Search::paths`]; it begins where the one before ends. Only the decision node has none.
+    /// End of the leaf's path in [`Search::pending_paths`]. The path begins where the previous one ends. Only the decision
+    /// node has an empty path.
     pub path_end: usize,
-    /// Legal actions it has.
+    /// Number of legal actions.
     pub legal: u32,
     pub mover: Player,
-    /// Its evaluation, once it is answered.
+    /// Value of the leaf, once it is evaluated.
     pub value: Option<FirstValue>,
 }
 
 impl<G: Game> Search<G> {
-    /// Descends until `settings.leaves` leaves are out, or the decision's traversals are used up;
-    /// gray and terminal leaves are backed up at once. `give` is called once for every leaf that goes out.
+    /// Visits leaves until [`Settings::leaves`](crate::Settings::leaves) of them are pending or the decision's visits are
+    /// used up. `request` is called once for each leaf that needs an evaluation; answer with [`Search::apply`].
     ///
-    /// A traversal that comes to a leaf that is out already is given up and ends the gather: the next one
-    /// would go the same way. No node is ever asked for twice. A decision node without evaluation goes out alone.
-    /// While leaves are out, this does nothing.
-    pub fn gather(&mut self, mut give: impl FnMut(LeafRequest<'_, G>)) -> Gathered {
+    /// A visit that comes to a pending leaf is given up and ends the gather, because the next one would take the same way.
+    /// No node is requested twice. A decision node without evaluation is requested alone. While leaves are pending, a
+    /// gather does nothing.
+    pub fn gather(&mut self, mut request: impl FnMut(LeafRequest<'_, G>)) -> Gathered {
         if self.is_waiting() {
             return Gathered { leaves: 0 };
         }
-        self.gather += 1;
-        self.leaves.clear();
-        self.paths.clear();
+        self.gathers += 1;
+        self.pending.clear();
+        self.pending_paths.clear();
         match self.tree.kind(self.root, self.generation) {
             Kind::Terminal => {}
             Kind::Empty => {
                 self.path.clear();
                 self.counters.root_evaluations += 1;
-                self.replay();
+                self.replay_path();
                 self.legal.clear();
                 self.legal.extend(self.tree.actions(self.root));
-                self.send_out(Some(self.root), &mut give);
+                self.request_evaluation(Some(self.root), &mut request);
             }
             Kind::Gray | Kind::Active if self.solution.is_proven => {}
             Kind::Gray | Kind::Active => {
-                let most = self.settings.leaves.clamp(1, MOST_OUT);
-                while self.unanswered < most && self.done + self.unanswered < self.settings.traversals {
-                    if !self.traverse(&mut give) {
+                let most = self.settings.leaves.clamp(1, MAX_VIRTUAL_LOSSES);
+                while self.unanswered < most && self.visits_done + self.unanswered < self.settings.visits {
+                    if !self.visit(&mut request) {
                         self.counters.collisions += 1;
                         break;
                     }
@@ -63,49 +65,50 @@ impl<G: Game> Search<G> {
         }
     }
 
-    /// One downward pass; false where it came to a leaf that is out.
-    fn traverse(&mut self, give: &mut impl FnMut(LeafRequest<'_, G>)) -> bool {
+    /// Makes one visit; returns false if it came to a pending leaf.
+    fn visit(&mut self, request: &mut impl FnMut(LeafRequest<'_, G>)) -> bool {
         let Some(end) = self.descend() else {
-            // Nobody has been there.
-            if self.tree.is_full() && self.is_out_unstored() {
+            // The path leads to a state without node.
+            if self.tree.is_full() && self.is_pending_without_node() {
                 return false;
             }
-            return self.grow(give);
+            self.expand(request);
+            return true;
         };
         match self.tree.kind(end, self.generation) {
             Kind::Terminal => {
                 self.counters.terminal_visits += 1;
                 self.note_end(self.tree.result(end));
-                self.back_up_now(self.tree.result(end));
+                self.back_up_path(self.tree.result(end));
             }
             Kind::Empty => {
-                if self.leaves.iter().any(|leaf| leaf.node == Some(end)) {
+                if self.pending.iter().any(|leaf| leaf.node == Some(end)) {
                     return false;
                 }
-                self.replay();
+                self.replay_path();
                 self.legal.clear();
                 self.legal.extend(self.tree.actions(end));
-                self.send_out(Some(end), give);
+                self.request_evaluation(Some(end), request);
             }
             Kind::Gray | Kind::Active => {
                 self.counters.gray_visits += 1;
                 self.tree.activate(end, self.generation);
-                self.back_up_now(self.tree.evaluation(end).of_first(self.tree.mover(end)));
+                self.back_up_path(self.tree.evaluation(end).of_first(self.tree.mover(end)));
             }
         }
         true
     }
 
-    /// Follows the formula to the first node that is not active, which is not there yet in the case of `None`.
+    /// Follows PUCT to the first node that is not active. Returns `None` if that node does not exist yet.
     fn descend(&mut self) -> Option<NodeId> {
         self.path.clear();
         let mut node = self.root;
         let mut priors: &[u32] = &self.root_prior_bits;
-        let any_out = self.unanswered > 0;
+        let any_pending = self.unanswered > 0;
         loop {
             let edge = self
                 .selector
-                .select(&self.tree, node, priors, any_out, &mut self.ties);
+                .select(&self.tree, node, priors, any_pending, &mut self.ties);
             priors = &[];
             let step = Step { node, edge };
             self.path.push(step);
@@ -116,66 +119,58 @@ impl<G: Game> Search<G> {
         }
     }
 
-    /// Makes the node that the path leads to.
-    fn grow(&mut self, give: &mut impl FnMut(LeafRequest<'_, G>)) -> bool {
-        self.replay();
-        let node = match end_of(&self.scratch, &mut self.legal) {
+    /// Adds the node that the path leads to.
+    fn expand(&mut self, request: &mut impl FnMut(LeafRequest<'_, G>)) {
+        self.replay_path();
+        let node = match outcome_or_legal_actions(&self.scratch, &mut self.legal) {
             Some(outcome) => {
                 let node = self.tree.push_terminal(outcome.value());
                 self.counters.terminal_visits += 1;
                 self.note_end(outcome.value());
-                self.back_up_now(outcome.value());
+                self.back_up_path(outcome.value());
                 node
             }
             None => {
                 let least = self.least_left();
                 let node = self.tree.push_empty(self.scratch.to_move(), &self.legal, least);
                 self.counters.unstored += u64::from(node.is_none());
-                self.send_out(node, give);
+                self.request_evaluation(node, request);
                 node
             }
         };
         if let (Some(node), Some(&step)) = (node, self.path.last()) {
             self.tree.set_child(step, node);
         }
-        true
     }
 
-    /// Whether the leaf at the end of the path is out already, without a node for lack of room.
-    fn is_out_unstored(&self) -> bool {
-        self.leaves.iter().any(|leaf| {
-            leaf.node.is_none() && self.paths.get(leaf.path_end.wrapping_sub(1)) == self.path.last()
+    /// Returns true if the leaf at the end of the path is pending without a node, for lack of room.
+    fn is_pending_without_node(&self) -> bool {
+        self.pending.iter().any(|leaf| {
+            leaf.node.is_none() && self.pending_paths.get(leaf.path_end.wrapping_sub(1)) == self.path.last()
         })
     }
 
-    /// Puts the path's end into `scratch`.
-    fn replay(&mut self) {
+    /// Puts the state at the end of the path into `scratch`.
+    fn replay_path(&mut self) {
         self.scratch.clone_from(&self.state);
         for &step in &self.path {
             self.scratch.play_legal(self.tree.action(step));
         }
     }
 
-    fn back_up_now(&mut self, value: FirstValue) {
-        self.tree.back_up(&self.path, value, self.discount());
-        self.done += 1;
-        self.depths.note(self.path.len());
-        self.counters.visits += 1;
-    }
-
-    /// The leaf at the end of the path goes out; its state is in `scratch`, its legal actions in `legal`.
-    fn send_out(&mut self, node: Option<NodeId>, give: &mut impl FnMut(LeafRequest<'_, G>)) {
-        if self.counts_losses() {
-            self.tree.send_out(&self.path);
+    /// Requests the evaluation of the leaf at the end of the path: its state is in `scratch`, its legal actions in `legal`.
+    fn request_evaluation(&mut self, node: Option<NodeId>, request: &mut impl FnMut(LeafRequest<'_, G>)) {
+        if self.uses_virtual_loss() {
+            self.tree.add_virtual_loss(&self.path);
         }
-        self.paths.extend_from_slice(&self.path);
+        self.pending_paths.extend_from_slice(&self.path);
         let id = LeafId {
-            gather: self.gather,
-            index: self.leaves.len() as u32,
+            gather: self.gathers,
+            index: self.pending.len() as u32,
         };
-        self.leaves.push(Leaf {
+        self.pending.push(PendingLeaf {
             node,
-            path_end: self.paths.len(),
+            path_end: self.pending_paths.len(),
             legal: self.legal.len() as u32,
             mover: self.scratch.to_move(),
             value: None,
@@ -183,7 +178,7 @@ impl<G: Game> Search<G> {
         self.unanswered += 1;
         self.counters.evaluations += 1;
         let symmetry = self.draw_symmetry();
-        give(LeafRequest {
+        request(LeafRequest {
             id,
             state: &self.scratch,
             legal: &self.legal as &[Action],
@@ -191,7 +186,7 @@ impl<G: Game> Search<G> {
         });
     }
 
-    /// One of the symmetries that the state in `scratch` allows. Nothing is drawn where only one is.
+    /// Draws one of the symmetries that the state in `scratch` allows. Nothing is drawn if it allows only one.
     fn draw_symmetry(&mut self) -> Symmetry {
         if !self.settings.random_symmetry {
             return Symmetry::IDENTITY;
@@ -210,17 +205,9 @@ impl<G: Game> Search<G> {
         }
     }
 
-    /// Whether leaves that are out are marked on their paths: nothing descends past the only one.
-    pub(crate) fn counts_losses(&self) -> bool {
+    /// Returns true if pending leaves add virtual losses. A search that requests one leaf at a time needs none, because
+    /// nothing descends while its leaf is pending.
+    pub(crate) fn uses_virtual_loss(&self) -> bool {
         self.settings.leaves > 1
-    }
-
-    /// The discount of one action: none where there are two players.
-    pub(crate) fn discount(&self) -> f32 {
-        if G::PLAYERS == 1 {
-            self.settings.discount
-        } else {
-            1.0
-        }
     }
 }

@@ -1,8 +1,8 @@
-//! What a search asks and what it is told: [`LeafRequest`], [`Evaluation`].
+//! Requests of a search for evaluations, and their answers: [`LeafRequest`], [`Evaluation`].
 
 use games::{Action, MoverValue, Symmetry};
 
-/// Names one leaf of one gather. Never valid for another.
+/// Identifier of one leaf of one gather of one search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LeafId {
     pub(crate) gather: u64,
@@ -10,37 +10,37 @@ pub struct LeafId {
 }
 
 impl LeafId {
-    /// The leaf's place in its gather, from 0.
+    /// Returns the index of the leaf in its gather, from 0.
     pub const fn index(self) -> usize {
         self.index as usize
     }
 }
 
-/// A leaf that needs an evaluation. Write what is needed of it: nothing of it may be kept.
+/// A leaf that needs an evaluation. It borrows from the search, so an evaluator writes down what it needs.
 #[derive(Debug)]
 pub struct LeafRequest<'a, G> {
-    /// What to answer to.
+    /// Identifier to pass to [`Search::apply`](crate::Search::apply).
     pub id: LeafId,
-    /// The state to evaluate. It is not over.
+    /// State to evaluate. The game is not over in it.
     pub state: &'a G,
-    /// Its legal actions, ascending; at least one.
+    /// Legal actions of the state, ascending; at least one.
     pub legal: &'a [Action],
-    /// The symmetry to see it in: for the row, and for the policy index of each legal action.
+    /// Symmetry in which to evaluate the state. It applies to the row and to the policy index of each legal action.
     pub symmetry: Symmetry,
 }
 
-/// What an evaluator says about a leaf.
+/// Evaluation of a leaf.
 #[derive(Clone, Copy, Debug)]
 pub struct Evaluation<'a> {
-    /// One prior for each legal action, in their order, not negative, with sum 1 (to a hundredth).
+    /// One prior for each legal action, in their order: not negative, with sum 1 ± 0.01.
     pub priors: &'a [f32],
-    /// The value for the player to act in the leaf, in `[-1, 1]`.
+    /// Value for the player to act in the leaf, in `[-1, 1]`.
     pub value: MoverValue,
 }
 
-/// What a gather handed out.
+/// Result of a gather.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gathered {
-    /// Leaves that wait for their evaluation.
+    /// Number of leaves that were requested.
     pub leaves: u32,
 }

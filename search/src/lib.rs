@@ -1,29 +1,60 @@
-//! UCT as a pure state machine over [`games::Game`]: it asks for evaluations and is given them.
+//! Tree search (UCT with PUCT selection) as a pure state machine over [`games::Game`].
 //!
-//! The search never awaits, reads no clock, draws no entropy, and sees neither a tensor nor a
-//! socket. One [`Search`] belongs to one game: [`Search::gather`] descends to leaves and hands them
-//! out, [`Search::apply`] takes the answers in any order, [`Search::choose`] draws an action from
-//! the visits, [`Search::advance`] plays it and keeps what was learnt below it.
+//! The search requests evaluations and is given them. It never awaits, reads no clock, draws no entropy, and sees neither a
+//! tensor nor a socket. One [`Search`] belongs to one game: [`Search::gather`] descends to leaves and requests their
+//! evaluations, [`Search::apply`] takes the evaluations in any order, [`Search::choose`] draws an action from the visits,
+//! and [`Search::advance`] plays it and keeps the subtree below it.
 //!
-//! | module | what it is for |
+//! ```
+//! use games::{Game, MoverValue, connect_four::ConnectFour};
+//! use search::{Evaluation, GameKey, Search, Settings};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let start = ConnectFour::start(&Default::default(), None)?;
+//! let key = GameKey { run_seed: 1, game: 1 };
+//! let mut search = Search::new(start, Settings { visits: 50, ..Settings::default() }, key);
+//! while !search.is_decided() {
+//!     // Up to `Settings::leaves` leaves wait for their evaluation at the same time.
+//!     let mut requests = Vec::new();
+//!     search.gather(|leaf| requests.push((leaf.id, leaf.legal.len())));
+//!     for (id, actions) in requests {
+//!         // A network would answer here. This evaluator finds all actions equally good.
+//!         let priors = vec![1.0 / actions as f32; actions];
+//!         search.apply(id, Evaluation { priors: &priors, value: MoverValue::new(0.0) })?;
+//!     }
+//! }
+//! assert_eq!(search.decision().visits.iter().sum::<u32>(), 50);
+//! let action = search.choose(0.0).ok_or("the game is over")?;
+//! search.advance(action)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | module | contents |
 //! |---|---|
-//! | [`solution`] | one-player games: the shortest solution known, and its proof |
-//! | [`settings`] | every switch, with the formula that the search maximises |
-//! | [`search`](mod@search) | the state machine: the decision node, its budget, re-rooting |
-//! | [`gather`](mod@gather) | downward passes: leaves go out, gray and terminal ones are backed up at once |
-//! | [`apply`](mod@apply) | answers come in; the last one backs all of them up in gather order |
-//! | [`leaf`] | what is asked and answered: [`LeafRequest`], [`Evaluation`], [`ApplyError`] |
-//! | [`drive`](mod@drive) | a decision in one call, for evaluators that answer at once |
-//! | [`decision`] | what the search found, and the choice of an action by temperature |
-//! | [`principal_variation`] | the most visited line; prolonging a search |
-//! | [`draws`] | the seeded generator: nothing else is random |
+//! | [`settings`] | every setting: the section `[search]` of `run.toml` |
+//! | [`search`](mod@search) | the state machine: decision node, budget of visits, re-rooting |
+//! | [`gather`](mod@gather) | visits descend; new leaves request evaluations |
+//! | `puct`, `argmax` | the PUCT formula and first-play urgency; the greatest of many scores |
+//! | `virtual_loss` | how pending leaves keep other visits off their paths |
+//! | [`apply`](mod@apply) | evaluations arrive and are checked |
+//! | `backup` | values go up the paths |
 //! | [`noise`] | Dirichlet noise for the decision node |
-//! | [`counters`] | visits, fresh evaluations, gray and terminal visits, told apart |
-//! | `tree`, `compact`, `puct` | nodes and edge statistics in memory, reclaiming them, choosing an edge |
+//! | [`leaf`] | [`LeafRequest`], [`Evaluation`] |
+//! | [`decision`] | the result, and the choice of an action by temperature |
+//! | [`solution`] | one-player games: the shortest solution known, and its proof |
+//! | [`principal_variation`] | the most visited line |
+//! | [`drive`](mod@drive) | a decision in one call, for evaluators that answer at once |
+//! | [`draws`] | the seeded generator |
+//! | [`counters`] | visits, evaluations, gray and terminal visits; depths |
+//! | `tree`, `compact` | nodes and edge statistics in memory; reclaiming dropped nodes |
 
+mod argmax;
+mod backup;
 mod compact;
 mod puct;
 mod tree;
+mod virtual_loss;
 
 pub mod apply;
 pub mod counters;
@@ -39,13 +70,12 @@ pub mod settings;
 pub mod solution;
 
 pub use apply::ApplyError;
-pub use counters::Counters;
+pub use counters::{Counters, Depths};
 pub use decision::Decision;
 pub use draws::{Draws, GameKey, Purpose};
 pub use leaf::{Evaluation, Gathered, LeafId, LeafRequest};
-pub use principal_variation::Depths;
 pub use search::Search;
-pub use settings::{Alpha, FirstPlay, Noise, Reuse, Settings, SettingsError};
+pub use settings::{FirstPlay, Reuse, Settings, SettingsError, TemperatureStep};
 
 #[cfg(test)]
 mod tests;

@@ -1,30 +1,25 @@
-//! Dirichlet noise for the decision node's priors (AlphaGo Zero; α by number of actions as KataGo does).
+//! Dirichlet noise in the priors of the decision node (AlphaGo Zero; α by number of actions as in KataGo).
 
-use crate::{
-    draws::Draws,
-    settings::{Alpha, Noise},
-};
+use crate::draws::Draws;
 
-/// Mixes noise into `priors`: `(1 - fraction) · P + fraction · η`, η drawn from a symmetric Dirichlet distribution.
-pub fn mix(noise: Noise, draws: &mut Draws, priors: &mut [f32]) {
-    if priors.is_empty() || noise.fraction <= 0.0 {
+/// Mixes noise into `priors`: each becomes `(1 - fraction) · P + fraction · η`, with η drawn from the symmetric Dirichlet
+/// distribution of parameter `total_alpha / priors.len()`. A fraction of 0 changes nothing and draws nothing.
+pub fn mix(fraction: f32, total_alpha: f32, draws: &mut Draws, priors: &mut [f32]) {
+    if priors.is_empty() || fraction <= 0.0 {
         return;
     }
-    let alpha = match noise.alpha {
-        Alpha::Each(alpha) => f64::from(alpha),
-        Alpha::Total(alpha) => f64::from(alpha) / priors.len() as f64,
-    };
+    let alpha = f64::from(total_alpha) / priors.len() as f64;
     let mut eta: Vec<f64> = priors.iter().map(|_| draws.gamma(alpha)).collect();
     let sum: f64 = eta.iter().sum();
     if sum > 0.0 && sum.is_finite() {
         eta.iter_mut().for_each(|share| *share /= sum);
     } else {
-        // Every draw of a very small α underflowed: the distribution's limit puts all on one action.
+        // A very small α makes every draw underflow. The limit of the distribution puts all weight on one action.
         eta.fill(0.0);
         let chosen = draws.below(eta.len());
         eta[chosen] = 1.0;
     }
-    let fraction = f64::from(noise.fraction);
+    let fraction = f64::from(fraction);
     for (prior, share) in priors.iter_mut().zip(eta) {
         *prior = ((1.0 - fraction) * f64::from(*prior) + fraction * share) as f32;
     }
@@ -43,18 +38,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn priors_stay_a_distribution(
+        fn noisy_priors_are_a_distribution(
             weights in prop::collection::vec(0.01f32..1.0, 1..60),
             fraction in 0.0f32..=1.0,
-            alpha in 1e-4f32..20.0,
-            is_total: bool,
+            total_alpha in 1e-4f32..20.0,
             game: u64,
         ) {
             let sum: f32 = weights.iter().sum();
             let raw: Vec<f32> = weights.iter().map(|weight| weight / sum).collect();
             let mut mixed = raw.clone();
-            let alpha = if is_total { Alpha::Total(alpha) } else { Alpha::Each(alpha) };
-            mix(Noise { fraction, alpha }, &mut draws(game), &mut mixed);
+            mix(fraction, total_alpha, &mut draws(game), &mut mixed);
             prop_assert!((mixed.iter().sum::<f32>() - 1.0).abs() < 1e-4);
             for (mixed, raw) in mixed.iter().zip(&raw) {
                 prop_assert!(*mixed >= (1.0 - fraction) * raw - 1e-6 && mixed.is_finite());
@@ -62,19 +55,15 @@ mod tests {
         }
     }
 
-    /// The variance of one share of a symmetric Dirichlet is `(k - 1) / (k² (kα + 1))`.
+    /// The variance of one share of a symmetric Dirichlet distribution is `(k - 1) / (k² (kα + 1))`.
     #[test]
-    fn shares_have_the_distributions_mean_and_variance() {
+    fn shares_have_the_mean_and_variance_of_the_distribution() {
         let (count, alpha) = (5usize, 0.3f64);
         let rounds = 20_000;
         let (mut mean, mut square) = (0.0, 0.0);
         for game in 0..rounds {
             let mut priors = [0.0f32; 5];
-            let noise = Noise {
-                fraction: 1.0,
-                alpha: Alpha::Each(alpha as f32),
-            };
-            mix(noise, &mut draws(game), &mut priors);
+            mix(1.0, (alpha * count as f64) as f32, &mut draws(game), &mut priors);
             mean += f64::from(priors[0]) / rounds as f64;
             square += f64::from(priors[0]).powi(2) / rounds as f64;
         }
@@ -86,14 +75,5 @@ mod tests {
             "{} {variance}",
             square - mean * mean
         );
-    }
-
-    #[test]
-    fn total_alpha_is_shared_by_the_actions() {
-        let noise = |alpha| Noise { fraction: 1.0, alpha };
-        let (mut each, mut total) = ([0.1f32; 10], [0.1f32; 10]);
-        mix(noise(Alpha::Each(0.5)), &mut draws(3), &mut each);
-        mix(noise(Alpha::Total(5.0)), &mut draws(3), &mut total);
-        assert_eq!(each, total);
     }
 }

@@ -1,51 +1,79 @@
-//! Choosing an edge of an active node by the formula in [`settings`](crate::settings).
+//! PUCT: the choice of an edge of an active node, and first-play urgency.
+//!
+//! # The formula
+//! At an active node the search takes the action that maximises
+//!
+//! ```text
+//! V = Q + U,   Q = (F + W) / (1 + N),   U = c · P · √ΣN / (1 + N)
+//! ```
+//!
+//! as seen by the player to act. `N` is the number of visits of the edge, `W` the sum of their values, `P` the prior (at the
+//! decision node with [noise](crate::noise)), `c` the exploration constant, and `ΣN` the sum of `N` over the node's own
+//! edges, so nothing counted before a re-root enters it.
+//!
+//! `F` is the first-play urgency ([`FirstPlay`]). `W` starts from it, so an action without visits has exactly `Q = F`, and
+//! the `1` in the denominator is the weight that `F` keeps afterwards. (If `F` applied to unvisited actions alone, the first
+//! visit of an action worth as much as its parent would halve its `Q`, and a player who is winning would try every action
+//! once before trying any twice.) `F` applies to every edge from the moment its node becomes active, and again after a
+//! re-root. With `F = 0` the formula is `W/(1+N) + c·P·√ΣN/(1+N)`.
+//!
+//! In one-player games the best visit of an edge can have a share λ of its value: `(1 - λ)·W + λ·N·max` then stands for `W`,
+//! because no other player can spoil a way that was found ([`Settings::max_share`]).
+//!
+//! [Virtual losses](crate::virtual_loss) count as visits that were lost.
+//!
+//! Of equal `V` the greater prior wins. (At a node whose edges have no visits `U` is 0 for all; this is the formula's limit.)
+//! The seeded generator draws among actions that are still equal.
 
 use crate::{
+    argmax::{Best, argmax, draw_among_equals},
     draws::Draws,
     settings::{FirstPlay, Settings},
-    tree::{NodeId, Statistics, Tree, leaves_out},
+    tree::{NodeId, Statistics, Tree},
+    virtual_loss::virtual_losses,
 };
 
-/// The parts of the settings that selection needs, and room to score edges in.
+/// The constants of the formula, and memory for the scores of a node's edges.
 #[derive(Clone, Debug)]
 pub(crate) struct Selector {
     exploration: f32,
     first_play: FirstPlay,
-    /// What a leaf that is out counts as.
+    first_play_reduction: f32,
+    /// Value of a virtual loss.
     lowest: f32,
-    /// The share of an edge's best traversal in its value.
     max_share: f32,
     scores: Vec<f32>,
 }
 
 impl Selector {
-    /// `lowest` is the least value that a state can have.
+    /// `lowest` is the least value that a state of the game can have.
     pub(crate) fn new(settings: &Settings, lowest: f32) -> Self {
         Self {
             exploration: settings.exploration,
             first_play: settings.first_play,
+            first_play_reduction: settings.first_play_reduction,
             lowest,
             max_share: settings.max_share,
             scores: Vec::new(),
         }
     }
 
-    /// The value that a visited edge's total starts from at a node with this evaluation.
+    /// Returns the value from which the total of a visited edge starts, at a node with this evaluation.
     pub(crate) fn first_value(&self, evaluation: f32) -> f32 {
         match self.first_play {
             FirstPlay::Zero => 0.0,
-            FirstPlay::Parent | FirstPlay::Reduction(_) => evaluation,
+            FirstPlay::Parent | FirstPlay::Reduction => evaluation,
         }
     }
 
-    /// The edge to take from an active node. `priors` (bits of floats) stand in for the node's own where they are
-    /// not empty. `any_out` says whether leaves are out anywhere in the tree.
+    /// Returns the edge to take from an active node. `priors` (bits of floats) replace the node's own if there are any.
+    /// `any_pending` says whether leaves are pending anywhere in the tree, so that edges may have virtual losses.
     pub(crate) fn select(
         &mut self,
         tree: &Tree,
         node: NodeId,
         priors: &[u32],
-        any_out: bool,
+        any_pending: bool,
         ties: &mut Draws,
     ) -> u32 {
         let edges = tree.statistics(node);
@@ -54,50 +82,37 @@ impl Selector {
         } else {
             edges.priors
         };
-        let sum = tree.sum_of_visits(node);
+        let sum = tree.visit_sum(node);
         if self.scores.len() < priors.len() {
             self.scores.resize(priors.len(), 0.0);
         }
+        let first = self.first_value(tree.evaluation(node).get());
+        let reduction = match self.first_play {
+            FirstPlay::Reduction => Some(self.first_play_reduction),
+            FirstPlay::Parent | FirstPlay::Zero => None,
+        };
+        let (lowest, max_share) = (self.lowest, self.max_share);
         let scores = &mut self.scores[..priors.len()];
         let scale = self.exploration * float(sum).sqrt();
-        let value = tree.evaluation(node).get();
-        let first = if self.first_play == FirstPlay::Zero {
-            0.0
-        } else {
-            value
-        };
-        let best = match self.first_play {
-            _ if sum == 0 => best_of(scores, priors.iter().map(|&prior| f32::from_bits(prior))),
+        // One loop for each case: a branch for each edge would cost more than the arithmetic.
+        let best = match reduction {
+            _ if sum == 0 => argmax(scores, priors.iter().map(|&prior| f32::from_bits(prior))),
             _ if !edges.best.is_empty() => {
-                let reduction = match self.first_play {
-                    FirstPlay::Reduction(reduction) => reduction,
-                    FirstPlay::Parent | FirstPlay::Zero => 0.0,
-                };
+                let unvisited = unvisited_value(&edges, priors, first, reduction.unwrap_or(0.0));
+                let mixed =
+                    scores_with_max_share(&edges, priors, (first, unvisited), scale, lowest, max_share);
+                argmax(scores, mixed)
+            }
+            Some(reduction) => {
                 let unvisited = unvisited_value(&edges, priors, first, reduction);
-                let mixed = mixed_scores(
-                    &edges,
-                    priors,
-                    (first, unvisited),
-                    scale,
-                    self.lowest,
-                    self.max_share,
-                );
-                best_of(scores, mixed)
+                let reduced = scores_with_reduction(&edges, priors, (first, unvisited), scale, lowest);
+                argmax(scores, reduced)
             }
-            FirstPlay::Reduction(reduction) => {
-                let unvisited = unvisited_value(&edges, priors, value, reduction);
-                best_of(
-                    scores,
-                    scores_with_reduction(&edges, priors, (value, unvisited), scale, self.lowest),
-                )
+            None if any_pending => {
+                let lowered = scores_with_virtual_losses(&edges, priors, first, scale, lowest);
+                argmax(scores, lowered)
             }
-            FirstPlay::Parent | FirstPlay::Zero if any_out => best_of(
-                scores,
-                scores_with_leaves_out(&edges, priors, first, scale, self.lowest),
-            ),
-            FirstPlay::Parent | FirstPlay::Zero => {
-                best_of(scores, plain_scores(&edges, priors, first, scale))
-            }
+            None => argmax(scores, plain_scores(&edges, priors, first, scale)),
         };
         match best {
             Best::Edge(edge) => edge,
@@ -106,68 +121,7 @@ impl Selector {
     }
 }
 
-/// The edge with the greatest score, or that score where several have it.
-enum Best {
-    Edge(u32),
-    Tied(f32),
-}
-
-/// From so many edges on it is faster to look at four of them at once. (Chess, 30 edges: 1.2 times as many traversals;
-/// Connect Four, 7 edges: 0.9 times.)
-const MANY: usize = 12;
-
-/// Keeps every score in `room`, and finds the greatest, without a branch for each.
-#[inline(always)]
-fn best_of(room: &mut [f32], scores: impl Iterator<Item = f32>) -> Best {
-    if room.len() < MANY {
-        best_of_few(room, scores)
-    } else {
-        best_of_many(room, scores)
-    }
-}
-
-#[inline(always)]
-fn best_of_few(room: &mut [f32], scores: impl Iterator<Item = f32>) -> Best {
-    let (mut best, mut at, mut is_tied) = (f32::NEG_INFINITY, 0, false);
-    for (edge, (kept, score)) in room.iter_mut().zip(scores).enumerate() {
-        *kept = score;
-        let is_better = score > best;
-        is_tied = !is_better & (is_tied | (score == best));
-        at = if is_better { edge as u32 } else { at };
-        best = if is_better { score } else { best };
-    }
-    if is_tied { Best::Tied(best) } else { Best::Edge(at) }
-}
-
-/// Three loops, each of which the compiler makes do four edges at once.
-#[inline(always)]
-fn best_of_many(room: &mut [f32], scores: impl Iterator<Item = f32>) -> Best {
-    for (kept, score) in room.iter_mut().zip(scores) {
-        // No negative zero: below, it would be less than zero.
-        *kept = score + 0.0;
-    }
-    let best = room.iter().map(|&score| order(score)).fold(i32::MIN, i32::max);
-    let (mut equals, mut places) = (0, 0);
-    for (edge, &score) in (0u32..).zip(room.iter()) {
-        let is_best = u32::from(order(score) == best);
-        equals += is_best;
-        places += is_best * edge;
-    }
-    if equals > 1 {
-        Best::Tied(room.iter().copied().fold(f32::NEG_INFINITY, f32::max))
-    } else {
-        Best::Edge(places)
-    }
-}
-
-/// A whole number that is ordered as the floats are: there are instructions for the greatest of many of these.
-#[inline(always)]
-fn order(score: f32) -> i32 {
-    let bits = score.to_bits().cast_signed();
-    bits ^ ((bits >> 31) & i32::MAX)
-}
-
-/// `V` of every edge while no leaf is out.
+/// Returns `V` of every edge where there are no virtual losses.
 fn plain_scores(edges: &Statistics<'_>, priors: &[u32], first: f32, scale: f32) -> impl Iterator<Item = f32> {
     let statistics = edges.totals.iter().zip(edges.visits).zip(priors);
     statistics.map(move |((&total, &visits), &prior)| {
@@ -175,8 +129,8 @@ fn plain_scores(edges: &Statistics<'_>, priors: &[u32], first: f32, scale: f32) 
     })
 }
 
-/// `V` of every edge, leaves that are out counting as lost.
-fn scores_with_leaves_out(
+/// Returns `V` of every edge with its virtual losses.
+fn scores_with_virtual_losses(
     edges: &Statistics<'_>,
     priors: &[u32],
     first: f32,
@@ -190,18 +144,18 @@ fn scores_with_leaves_out(
         .zip(priors)
         .zip(edges.actions);
     statistics.map(move |(((&total, &visits), &prior), &action)| {
-        let out = leaves_out(action);
-        let total = f32::from_bits(total) + lowest * float(out);
-        v(first, total, scale, f32::from_bits(prior), visits + out)
+        let lost = virtual_losses(action);
+        let total = f32::from_bits(total) + lowest * float(lost);
+        v(first, total, scale, f32::from_bits(prior), visits + lost)
     })
 }
 
-/// The value of an edge without visits: less than `first`, by the priors of those that have some.
+/// Returns the value of an edge without visits: `first` less `reduction · √(sum of the priors of the visited edges)`.
 fn unvisited_value(edges: &Statistics<'_>, priors: &[u32], first: f32, reduction: f32) -> f32 {
     let statistics = edges.visits.iter().zip(priors).zip(edges.actions);
     let mut mass = 0.0;
     for ((&visits, &prior), &action) in statistics {
-        mass += if visits + leaves_out(action) > 0 {
+        mass += if visits + virtual_losses(action) > 0 {
             f32::from_bits(prior)
         } else {
             0.0
@@ -210,7 +164,7 @@ fn unvisited_value(edges: &Statistics<'_>, priors: &[u32], first: f32, reduction
     first - reduction * f32::sqrt(mass)
 }
 
-/// `V` of every edge where an edge without visits has another value (the second of `first`) to begin with.
+/// Returns `V` of every edge; an edge without visits starts from `unvisited` instead of `first`.
 fn scores_with_reduction(
     edges: &Statistics<'_>,
     priors: &[u32],
@@ -225,15 +179,15 @@ fn scores_with_reduction(
         .zip(priors)
         .zip(edges.actions);
     statistics.map(move |(((&total, &visits), &prior), &action)| {
-        let out = leaves_out(action);
-        let first = if visits + out == 0 { unvisited } else { first };
-        let total = f32::from_bits(total) + lowest * float(out);
-        v(first, total, scale, f32::from_bits(prior), visits + out)
+        let lost = virtual_losses(action);
+        let first = if visits + lost == 0 { unvisited } else { first };
+        let total = f32::from_bits(total) + lowest * float(lost);
+        v(first, total, scale, f32::from_bits(prior), visits + lost)
     })
 }
 
-/// The same where the best traversal has a share in the value.
-fn mixed_scores(
+/// Returns `V` of every edge, in which the best visit has the share `share` of the value.
+fn scores_with_max_share(
     edges: &Statistics<'_>,
     priors: &[u32],
     (first, unvisited): (f32, f32),
@@ -249,9 +203,9 @@ fn mixed_scores(
         .zip(priors)
         .zip(edges.actions);
     statistics.map(move |((((&total, &visits), &best), &prior), &action)| {
-        let out = leaves_out(action);
-        let first = if visits + out == 0 { unvisited } else { first };
-        // Without a visit both terms are 0.
+        let lost = virtual_losses(action);
+        let first = if visits + lost == 0 { unvisited } else { first };
+        // Both terms of an edge without visits are 0.
         let best = if visits == 0 {
             0.0
         } else {
@@ -260,50 +214,24 @@ fn mixed_scores(
         let total = (1.0 - share) * f32::from_bits(total) + share * best;
         v(
             first,
-            total + lowest * float(out),
+            total + lowest * float(lost),
             scale,
             f32::from_bits(prior),
-            visits + out,
+            visits + lost,
         )
     })
 }
 
-/// The formula over its common denominator; `scale` is `c·√ΣN`.
+/// Returns `V` of one edge, computed over the common denominator; `scale` is `c·√ΣN`.
 #[inline(always)]
 fn v(first: f32, total: f32, scale: f32, prior: f32, visits: u32) -> f32 {
     (first + total + scale * prior) / (1.0 + float(visits))
 }
 
-/// Counts stay below 2³¹, and signed conversion is one instruction for four of them.
+/// Converts a count. Counts stay below 2³¹, and the signed conversion is one instruction for four of them.
 #[inline(always)]
 fn float(count: u32) -> f32 {
     count.cast_signed() as f32
-}
-
-/// Of the edges with the best score those with the greatest prior; of those, one is drawn.
-fn draw_among_equals(scores: &[f32], priors: &[u32], best: f32, ties: &mut Draws) -> u32 {
-    let (mut greatest, mut equals) = (0, 0);
-    for (&score, &prior) in scores.iter().zip(priors) {
-        // Floats that are not negative are ordered as their bits are.
-        let is_best = score == best;
-        let is_greater = is_best & (prior > greatest);
-        equals = if is_greater {
-            1
-        } else {
-            equals + usize::from(is_best & (prior == greatest))
-        };
-        greatest = if is_greater { prior } else { greatest };
-    }
-    let mut drawn = if equals > 1 { ties.below(equals) } else { 0 };
-    for (edge, (&score, &prior)) in scores.iter().zip(priors).enumerate() {
-        if score == best && prior == greatest {
-            if drawn == 0 {
-                return edge as u32;
-            }
-            drawn -= 1;
-        }
-    }
-    0
 }
 
 #[cfg(test)]
@@ -319,7 +247,7 @@ mod tests {
 
     const KEY: GameKey = GameKey { run_seed: 1, game: 2 };
 
-    /// An active node whose edges have these priors, mean values, visits and leaves out.
+    /// An active node whose edges have these priors, mean values, visits and virtual losses.
     fn node(value: f32, edges: &[(f32, f32, u32, u32)]) -> (Tree, NodeId) {
         node_with(&Settings::default(), value, edges)
     }
@@ -331,7 +259,7 @@ mod tests {
         let priors: Vec<f32> = edges.iter().map(|edge| edge.0).collect();
         tree.evaluate(node, &priors, MoverValue::new(value));
         tree.activate(node, 1);
-        for (edge, &(_, mean, visits, out)) in edges.iter().enumerate() {
+        for (edge, &(_, mean, visits, lost)) in edges.iter().enumerate() {
             let path = [Step {
                 node,
                 edge: edge as u32,
@@ -339,8 +267,8 @@ mod tests {
             for _ in 0..visits {
                 tree.back_up(&path, games::FirstValue::new(mean), 1.0);
             }
-            for _ in 0..out {
-                tree.send_out(&path);
+            for _ in 0..lost {
+                tree.add_virtual_loss(&path);
             }
         }
         (tree, node)
@@ -350,37 +278,38 @@ mod tests {
         prop_oneof![
             Just(FirstPlay::Parent),
             Just(FirstPlay::Zero),
-            (0.0f32..1.0).prop_map(FirstPlay::Reduction),
+            Just(FirstPlay::Reduction),
         ]
     }
 
     proptest! {
-        /// What is selected has, in double precision and term by term, the greatest V.
+        /// Compares with the formula in double precision, term by term.
         #[test]
-        fn selects_the_greatest_value_of_the_formula(
+        fn selection_maximises_the_formula(
             value in -1.0f32..1.0,
             edges in prop::collection::vec((0.0f32..1.0, -1.0f32..1.0, 0u32..40, 0u32..4), 1..70),
             exploration in 0.0f32..4.0,
             first_play in any_first_play(),
+            first_play_reduction in 0.0f32..1.0,
             max_share in prop_oneof![Just(0.0f32), 0.0f32..1.0],
             lowest in prop_oneof![Just(-1.0f32), Just(0.0)],
         ) {
-            let settings = Settings { exploration, first_play, max_share, ..Settings::default() };
+            let settings = Settings { exploration, first_play, first_play_reduction, max_share, ..Settings::default() };
             let (tree, node) = node_with(&settings, value, &edges);
             let mut ties = Draws::new(KEY, 0, Purpose::Ties);
             let chosen = Selector::new(&settings, lowest).select(&tree, node, &[], true, &mut ties) as usize;
 
             let sum: u32 = edges.iter().map(|edge| edge.2 + edge.3).sum();
             let mass: f64 = edges.iter().filter(|edge| edge.2 + edge.3 > 0).map(|edge| f64::from(edge.0)).sum();
-            let v = |&(prior, mean, visits, out): &(f32, f32, u32, u32)| {
-                let (visits, out) = (f64::from(visits), f64::from(out));
-                let n = visits + out;
-                // Every traversal of an edge is worth the same here, so the best is the mean.
-                let w = f64::from(mean) * visits + f64::from(lowest) * out;
+            let v = |&(prior, mean, visits, lost): &(f32, f32, u32, u32)| {
+                let (visits, lost) = (f64::from(visits), f64::from(lost));
+                let n = visits + lost;
+                // Every visit of an edge has the same value here, so the best is the mean.
+                let w = f64::from(mean) * visits + f64::from(lowest) * lost;
                 let f = match first_play {
                     FirstPlay::Zero => 0.0,
-                    FirstPlay::Reduction(r) if n == 0.0 => f64::from(value) - f64::from(r) * mass.sqrt(),
-                    FirstPlay::Parent | FirstPlay::Reduction(_) => f64::from(value),
+                    FirstPlay::Reduction if n == 0.0 => f64::from(value) - f64::from(first_play_reduction) * mass.sqrt(),
+                    FirstPlay::Parent | FirstPlay::Reduction => f64::from(value),
                 };
                 let q = (f + w) / (1.0 + n);
                 let u = f64::from(exploration) * f64::from(prior) * f64::from(sum).sqrt() / (1.0 + n);
@@ -391,9 +320,9 @@ mod tests {
         }
     }
 
-    /// Without visits the exploration term is 0 for all: the prior decides, the generator among equals.
+    /// The exploration term is 0 for all edges of such a node. The prior decides, and the generator among equal priors.
     #[test]
-    fn a_new_node_begins_with_its_greatest_prior() {
+    fn a_node_without_visits_selects_its_greatest_prior() {
         let mut selector = Selector::new(&Settings::default(), -1.0);
         let mut ties = Draws::new(KEY, 0, Purpose::Ties);
         let unvisited = |prior| (prior, 0.0, 0, 0);
@@ -407,9 +336,9 @@ mod tests {
         assert!(drawn[0] > 25 && drawn[2] > 25 && drawn[1] == 0, "{drawn:?}");
     }
 
-    /// One good traversal among bad ones counts for more where the best has a share.
+    /// One good visit among bad ones counts for more if the best has a share.
     #[test]
-    fn the_best_traversal_can_have_a_share() {
+    fn max_share_raises_an_edge_with_one_good_visit() {
         for (max_share, expected) in [(0.0, 0), (0.9, 1)] {
             let settings = Settings {
                 max_share,
@@ -425,9 +354,9 @@ mod tests {
         }
     }
 
-    /// The priors given in their stead (the decision node's, with noise) replace the node's own.
+    /// The decision node passes its noisy priors.
     #[test]
-    fn priors_can_be_replaced() {
+    fn given_priors_replace_those_of_the_node() {
         let (tree, at) = node(0.0, &[(0.9, 0.0, 1, 0), (0.1, 0.0, 1, 0)]);
         let mut selector = Selector::new(&Settings::default(), -1.0);
         let mut ties = Draws::new(KEY, 0, Purpose::Ties);

@@ -1,49 +1,51 @@
-//! The state machine: [`Search`], its decision node, budget and re-rooting.
+//! The state machine: [`Search`], its decision node, its budget of visits, and re-rooting.
 
 use games::{Action, Game, IllegalAction, Outcome};
 
 use crate::{
-    counters::Counters,
+    counters::{Counters, Depths},
     draws::{Draws, GameKey, Purpose},
-    gather::Leaf,
+    gather::PendingLeaf,
     noise,
-    principal_variation::Depths,
     puct::Selector,
     settings::{Reuse, Settings},
     solution::Solution,
-    tree::{Kind, MOST_ACTIONS, NodeId, Step, Tree, VISITS},
+    tree::{Kind, MAX_ACTIONS, NodeId, Step, Tree, VISITS},
 };
 
 /// The search of one game, from its first state on.
 ///
-/// A decision takes `settings.traversals` traversals; [`Search::advance`] plays an action and begins the next.
-/// Gathers and applies alternate: while leaves are out, nothing descends.
+/// A decision takes [`Settings::visits`] visits. [`Search::advance`] plays an action and begins the next decision.
+/// Gathers and applies alternate: while leaves are pending, a gather does nothing.
 #[derive(Clone, Debug)]
 pub struct Search<G: Game> {
     pub(crate) settings: Settings,
     pub(crate) key: GameKey,
     pub(crate) ply: u32,
     pub(crate) state: G,
-    /// Where paths are replayed: nodes hold no states.
+    /// Nodes hold no states; paths are replayed in this one.
     pub(crate) scratch: G,
     pub(crate) tree: Tree,
     pub(crate) root: NodeId,
-    /// Which decision's statistics count. Never 0.
+    /// Number of the decision whose statistics count. Never 0.
     pub(crate) generation: u32,
-    /// The decision node's priors with noise, once it is evaluated.
+    /// Priors of the decision node with noise; empty until the node is evaluated.
     pub(crate) root_priors: Vec<f32>,
-    /// The same, as their bits.
+    /// Bits of [`Search::root_priors`].
     pub(crate) root_prior_bits: Vec<u32>,
-    /// Traversals of this decision that are backed up.
-    pub(crate) done: u32,
+    /// Visits of this decision that are backed up.
+    pub(crate) visits_done: u32,
     pub(crate) depths: Depths,
     pub(crate) selector: Selector,
     pub(crate) ties: Draws,
     pub(crate) symmetries: Draws,
-    pub(crate) gather: u64,
-    /// The leaves that are out, in gather order, and their paths one behind the other.
-    pub(crate) leaves: Vec<Leaf>,
-    pub(crate) paths: Vec<Step>,
+    /// Number of gathers so far; part of each [`LeafId`](crate::LeafId).
+    pub(crate) gathers: u64,
+    /// Leaves of the last gather that await their backup, in gather order.
+    pub(crate) pending: Vec<PendingLeaf>,
+    /// Paths of the pending leaves, one behind the other.
+    pub(crate) pending_paths: Vec<Step>,
+    /// Number of pending leaves without evaluation.
     pub(crate) unanswered: u32,
     pub(crate) path: Vec<Step>,
     pub(crate) legal: Vec<Action>,
@@ -53,9 +55,9 @@ pub struct Search<G: Game> {
 }
 
 impl<G: Game> Search<G> {
-    /// Begins with a decision at `root`. Out-of-range settings are not refused here: see [`Settings::check`].
+    /// Begins with a decision at `root`. Settings out of range are not refused here: see [`Settings::check`].
     pub fn new(root: G, settings: Settings, key: GameKey) -> Self {
-        const { assert!(G::ACTIONS <= MOST_ACTIONS, "the tree packs actions") };
+        const { assert!(G::ACTIONS <= MAX_ACTIONS, "the tree packs actions") };
         let mut search = Self {
             tree: Tree::new(&settings, G::PLAYERS == 1 && settings.max_share > 0.0),
             selector: Selector::new(&settings, G::LOWEST_VALUE),
@@ -68,13 +70,13 @@ impl<G: Game> Search<G> {
             generation: 0,
             root_priors: Vec::new(),
             root_prior_bits: Vec::new(),
-            done: 0,
+            visits_done: 0,
             depths: Depths::default(),
             ties: Draws::new(key, 0, Purpose::Ties),
             symmetries: Draws::new(key, 0, Purpose::Symmetry),
-            gather: 0,
-            leaves: Vec::new(),
-            paths: Vec::new(),
+            gathers: 0,
+            pending: Vec::new(),
+            pending_paths: Vec::new(),
             unanswered: 0,
             path: Vec::new(),
             legal: Vec::new(),
@@ -82,39 +84,50 @@ impl<G: Game> Search<G> {
             next_compaction: Tree::next_compaction(0),
             solution: Solution::default(),
         };
-        search.plant();
-        search.begin();
+        search.plant_root(None);
+        search.begin_decision();
         search
     }
 
-    /// The decision node's state.
+    /// Returns the state of the decision node.
     pub fn state(&self) -> &G {
         &self.state
     }
 
-    /// The settings it was made with.
+    /// Returns the settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Actions played since the state the search began with.
+    /// Returns the number of actions played since the state the search began with.
     pub fn ply(&self) -> u32 {
         self.ply
     }
 
-    /// Whether leaves are out.
+    /// Returns true while leaves wait for their evaluation.
     pub fn is_waiting(&self) -> bool {
         self.unanswered > 0
     }
 
-    /// Whether this decision's traversals are done, or nothing is to be decided: the game is over, or the shortest
-    /// solution is proven and [`Settings::stop_when_solved`] is set.
+    /// Returns true if this decision needs no more visits: all are done, the game is over, or the shortest solution is
+    /// proven and [`Settings::stop_when_solved`] is set.
     pub fn is_decided(&self) -> bool {
-        let is_done = || self.done >= self.settings.traversals || self.solution.is_proven;
+        let is_done = || self.visits_done >= self.settings.visits || self.solution.is_proven;
         !self.is_waiting() && (self.is_over() || is_done())
     }
 
-    /// What was done since the game began, and the tree's size.
+    /// Returns the number of visits of this decision that are backed up.
+    pub fn visits_done(&self) -> u32 {
+        self.visits_done
+    }
+
+    /// Changes how many visits a decision takes, at least 1. With a larger number a decided search goes on from where it
+    /// is; with a smaller one a search under way stops once its pending leaves are evaluated.
+    pub fn set_visits(&mut self, visits: u32) {
+        self.settings.visits = visits.max(1);
+    }
+
+    /// Returns what the search did since the game began, and the size of the tree.
     pub fn counters(&self) -> Counters {
         Counters {
             nodes: u64::from(self.tree.nodes()),
@@ -124,7 +137,21 @@ impl<G: Game> Search<G> {
         }
     }
 
-    /// Plays `action` and begins the decision after it. Leaves that are out are abandoned.
+    /// Returns the depths of this decision's visits.
+    pub fn depths(&self) -> Depths {
+        self.depths
+    }
+
+    /// Limits this decision to the given actions, and starts it anew with an empty tree. Actions that are not legal are
+    /// ignored; if none is legal, nothing is limited. The limit ends with the next [`Search::advance`].
+    pub fn restrict_root(&mut self, allowed: &[Action]) {
+        self.abandon();
+        self.solution = Solution::default();
+        self.plant_root(Some(allowed));
+        self.begin_decision();
+    }
+
+    /// Plays `action` and begins the decision after it. Pending leaves are abandoned.
     ///
     /// # Errors
     /// [`IllegalAction`] by the game's rules; nothing has changed then.
@@ -145,9 +172,9 @@ impl<G: Game> Search<G> {
                     self.next_compaction = Tree::next_compaction(self.tree.words());
                 }
             }
-            None => self.plant(),
+            None => self.plant_root(None),
         }
-        self.begin();
+        self.begin_decision();
         Ok(())
     }
 
@@ -155,7 +182,7 @@ impl<G: Game> Search<G> {
         self.tree.kind(self.root, self.generation) == Kind::Terminal
     }
 
-    /// Draws the decision node's priors, once it is evaluated, and opens it.
+    /// Activates the decision node and draws the noise in its priors, if the node is evaluated.
     pub(crate) fn open_root(&mut self) {
         if !matches!(
             self.tree.kind(self.root, self.generation),
@@ -166,34 +193,39 @@ impl<G: Game> Search<G> {
         self.tree.activate(self.root, self.generation);
         self.root_priors.clear();
         self.root_priors.extend(self.tree.priors(self.root));
-        if let Some(settings) = self.settings.noise {
-            let mut draws = Draws::new(self.key, self.ply, Purpose::Noise);
-            noise::mix(settings, &mut draws, &mut self.root_priors);
-        }
+        let mut draws = Draws::new(self.key, self.ply, Purpose::Noise);
+        let (fraction, total_alpha) = (self.settings.noise_fraction, self.settings.noise_total_alpha);
+        noise::mix(fraction, total_alpha, &mut draws, &mut self.root_priors);
         self.root_prior_bits.clear();
         self.root_prior_bits
             .extend(self.root_priors.iter().map(|prior| prior.to_bits()));
     }
 
-    /// Starts an empty tree at the decision node's state.
-    fn plant(&mut self) {
+    /// Empties the tree and puts the decision node into it, with the legal actions among `allowed`.
+    fn plant_root(&mut self, allowed: Option<&[Action]>) {
         self.tree.clear();
         self.next_compaction = Tree::next_compaction(0);
-        let node = match end_of(&self.state, &mut self.legal) {
+        let node = match outcome_or_legal_actions(&self.state, &mut self.legal) {
             Some(outcome) => self.tree.push_terminal(outcome.value()),
-            None => self
-                .tree
-                .push_empty(self.state.to_move(), &self.legal, self.state.least_actions_left()),
+            None => {
+                if let Some(allowed) =
+                    allowed.filter(|allowed| self.legal.iter().any(|legal| allowed.contains(legal)))
+                {
+                    self.legal.retain(|legal| allowed.contains(legal));
+                }
+                self.tree
+                    .push_empty(self.state.to_move(), &self.legal, self.state.least_actions_left())
+            }
         };
         self.root = node.unwrap_or(NodeId(0));
     }
 
     /// Starts the decision at the present root.
-    fn begin(&mut self) {
+    fn begin_decision(&mut self) {
         if self.generation == 0 || self.settings.reuse != Reuse::Keep {
             self.generation += 1;
         }
-        self.done = 0;
+        self.visits_done = 0;
         self.depths = Depths::default();
         self.ties = Draws::new(self.key, self.ply, Purpose::Ties);
         self.symmetries = Draws::new(self.key, self.ply, Purpose::Symmetry);
@@ -209,7 +241,7 @@ impl<G: Game> Search<G> {
         })
     }
 
-    /// Visits of each of the decision node's actions.
+    /// Returns the visits of each of the decision node's actions; none before the node is evaluated.
     pub(crate) fn root_visits(&self) -> &[u32] {
         if self.root_priors.is_empty() {
             &[]
@@ -219,9 +251,9 @@ impl<G: Game> Search<G> {
     }
 }
 
-/// How the game ended in this state, or its legal actions. A player without an action in a game that goes on
-/// (as some rules have it) has ended it as a draw, as far as the search is concerned.
-pub(crate) fn end_of<G: Game>(state: &G, legal: &mut Vec<Action>) -> Option<Outcome> {
+/// Returns the outcome of a game that is over in `state`, or else fills `legal`. A state without outcome and without legal
+/// actions, which some rules have, counts as a draw.
+pub(crate) fn outcome_or_legal_actions<G: Game>(state: &G, legal: &mut Vec<Action>) -> Option<Outcome> {
     let outcome = state.outcome();
     if outcome.is_some() {
         return outcome;

@@ -1,123 +1,111 @@
-//! Every switch of the search: [`Settings`].
+//! The settings of a search: [`Settings`].
 //!
-//! # The formula
-//! At an active node the search takes the action that maximises
-//!
-//! ```text
-//! V = Q + U,   Q = (F + W) / (1 + N),   U = c · P · √ΣN / (1 + N)
-//! ```
-//!
-//! as the player to act there sees it. `N` counts the traversals through the edge, `W` sums their
-//! values, `P` is the prior (at the decision node: with noise), and `ΣN` adds up `N` over the node's
-//! own edges, so nothing that was counted before a re-root leaks into it.
-//!
-//! `F` is the first-play value ([`FirstPlay`]): `W` starts from it, as from nothing else, so an
-//! action without visits has exactly `Q = F`, and the `1` in the denominator is the weight that `F` keeps
-//! afterwards. (With `F` for the unvisited only, the first visit of an action worth exactly as much as
-//! its parent would halve its `Q`: a player who is winning would try everything once before anything
-//! twice.) It applies to every edge from the moment its node becomes active, and again after a re-root.
-//! With `F = 0` this is `W/(1+N) + c·P·√ΣN/(1+N)` to the letter.
-//!
-//! In one-player games the best of the traversals through an edge can have a share λ in this: `W` is
-//! `(1 - λ)·W + λ·N·max` then, because nobody else's choice can spoil what was found ([`Settings::max_share`]).
-//!
-//! Leaves that are out count as lost by whoever chose the edge: with `L` of them below an edge,
-//! `W - L` and `N + L` stand for `W` and `N` everywhere above, `ΣN` included. (In a game whose values cannot be
-//! less than 0, `W` and `N + L`; see [`Game::LOWEST_VALUE`](games::Game::LOWEST_VALUE).) They are counted
-//! apart and never mixed into `W`, so nothing of them can be left behind by rounding.
-//!
-//! Of equal `V` the greater prior wins (at a node whose edges have no visits `U` is 0 for all:
-//! this is the formula's limit), and the seeded generator draws among what is still equal.
+//! The type is the section `[search]` of `run.toml` as well, and the base of what players in matches and UCI options change.
+//! The documentation of its fields is therefore written for users: the template of `run.toml` shows it.
 
-/// How a search searches. [`Settings::default`] is what self-play uses on a small machine.
-#[derive(Clone, Debug, PartialEq)]
+use documented::DocumentedFields;
+use serde::{Deserialize, Serialize};
+
+/// Settings of the tree search and of the choice of moves. The defaults are what self-play uses on a small machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Traversals for each decision, at least 1. Every one ends below the decision node, so they are
-    /// the sum of its actions' visits; its own evaluation, when it has none yet, is not counted.
-    pub traversals: u32,
-    /// The exploration constant `c`, not negative.
+    /// Visits for each decision: passes through the tree from the decision node to a leaf. More play better and take
+    /// proportionally longer. 1 to 4194304.
+    pub visits: u32,
+    /// Exploration constant 'c' of the PUCT formula V = (W + F) / (1 + N) + c · P · √ΣN / (1 + N). Larger values try more
+    /// actions, smaller ones trust the best action so far. 0 or more.
     pub exploration: f32,
-    /// First-play value `F`.
+    /// First-play urgency F, the value an action has before its first visit: 'parent' (the parent's own evaluation), 'zero'
+    /// (a draw) or 'reduction' (the parent's evaluation less first_play_reduction).
     pub first_play: FirstPlay,
-    /// Leaves that one gather hands out at most, 1 to [`Settings::MAX_LEAVES`]. 1 is serial UCT.
+    /// With first_play = "reduction": subtracted from the parent's value, times √(sum of the priors of the visited actions).
+    /// 0 or more.
+    pub first_play_reduction: f32,
+    /// Leaves that one search requests at once, kept apart by virtual losses. 1 is serial UCT; more fill batches better and
+    /// search a little worse. 1 to 4095.
     pub leaves: u32,
-    /// Dirichlet noise in the decision node's priors.
-    pub noise: Option<Noise>,
-    /// Evaluate each leaf in a symmetry drawn among those that its state allows.
+    /// Share of Dirichlet noise in the priors of the decision node, 0 to 1. Self-play needs it to discover moves; 0 switches
+    /// it off.
+    pub noise_fraction: f32,
+    /// Parameter α of the Dirichlet noise for each action is this number divided by the number of legal actions
+    /// (KataGo: 10.83). Above 0.
+    pub noise_total_alpha: f32,
+    /// Evaluate each leaf in a randomly drawn symmetry of the game (true or false).
     pub random_symmetry: bool,
-    /// What becomes of the subtree below the action played.
+    /// Treatment of the subtree below the played action: 'gray' (nodes keep their evaluation and lose their visits), 'keep'
+    /// (nodes keep both) or 'drop' (everything is searched anew).
     pub reuse: Reuse,
-    /// Discount for each action, above 0 and at most 1. Only one-player games are discounted.
+    /// Discount for each action, in one-player games: above 0, at most 1. 1 does not discount.
     pub discount: f32,
-    /// The share λ, 0 to 1, of the best traversal in an action's value. Only one-player games have it.
+    /// Weight of the best visit in an action's value, in one-player games: 0 (the mean alone) to 1 (the maximum alone).
     pub max_share: f32,
-    /// In one-player games: whether a decision ends once the shortest solution is proven, and play follows the shortest
-    /// solution that is known. A solution is a way to an outcome worth 1; it is proven shortest where the game's own
-    /// [bound](games::Game::least_actions_left), or the tree, rules out every shorter way.
+    /// In one-player games: end a decision once the shortest solution is proven, and play the shortest solution known
+    /// (true or false).
     pub stop_when_solved: bool,
-    /// Largest size of the tree in bytes. A leaf that finds no room is evaluated and backed up but
-    /// not kept, and [`Counters::unstored`](crate::Counters::unstored) counts it.
+    /// Steps of the temperature schedule, which draws moves from the visit counts. The first step whose 'until_action' lies
+    /// ahead applies; after the last step the most visited action is played.
+    pub temperature: Vec<TemperatureStep>,
+    /// Number of actions after which a game ends as a draw. At least 1.
+    pub max_actions: u32,
+    /// Memory limit of the tree in bytes. A leaf beyond it is evaluated and backed up, but not stored, and
+    /// `Counters::unstored` counts it. Not part of `run.toml`: whoever runs a search divides its memory among the trees.
+    #[serde(skip)]
     pub tree_bytes: usize,
 }
 
-/// The value an action without visits is believed to have, for the player to act.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// First-play urgency: the value of an action before its first visit, for the player to act.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum FirstPlay {
-    /// The parent's own evaluation (the default of the specification).
+    /// The parent's own evaluation.
     Parent,
     /// 0, a draw.
     Zero,
-    /// The parent's own evaluation, less this times √(sum of the priors of the actions that have visits)
-    /// as long as the action has none. Its first visit lifts the reduction.
-    Reduction(f32),
+    /// The parent's own evaluation, less [`Settings::first_play_reduction`] times √(sum of the priors of the visited actions).
+    /// The first visit of an action lifts the reduction.
+    Reduction,
 }
 
-/// What becomes of the subtree below the action played.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Treatment of the subtree below the played action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Reuse {
-    /// Its nodes turn gray: they keep their evaluation and lose their statistics.
+    /// Nodes turn gray: they keep their evaluation and lose their visits.
     Gray,
-    /// Its nodes keep both.
+    /// Nodes keep their evaluation and their visits.
     Keep,
-    /// It is dropped.
+    /// The subtree is dropped.
     Drop,
 }
 
-/// Dirichlet noise: priors become `(1 - fraction) · P + fraction · η`, drawn anew for each decision.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Noise {
-    /// Share of noise, 0 to 1.
-    pub fraction: f32,
-    /// The distribution's parameter.
-    pub alpha: Alpha,
+/// One step of the temperature schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TemperatureStep {
+    /// Number of actions in the game at which this step ends.
+    pub until_action: u32,
+    /// Visits are raised to `1/temperature`. 0 plays the most visited action.
+    pub temperature: f32,
 }
 
-/// The parameter of the symmetric Dirichlet distribution, positive.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Alpha {
-    /// α for each action, whatever their number (AlphaZero's rule).
-    Each(f32),
-    /// α is this divided by the number of legal actions (KataGo's rule; 10.83 there).
-    Total(f32),
-}
-
-/// A setting outside its range.
+/// Error: a setting outside its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("search setting {setting} {must}")]
 pub struct SettingsError {
-    /// The field.
+    /// Name of the field.
     pub setting: &'static str,
-    /// What it must be.
+    /// Requirement that the value breaks.
     pub must: &'static str,
 }
 
 impl Settings {
-    /// The most leaves one gather can hand out.
-    pub const MAX_LEAVES: u32 = crate::tree::MOST_OUT;
-    /// The most traversals of one decision: beyond, sums of values in single precision grow coarse.
-    pub const MAX_TRAVERSALS: u32 = 1 << 22;
+    /// Greatest number of leaves that one gather requests.
+    pub const MAX_LEAVES: u32 = crate::tree::MAX_VIRTUAL_LOSSES;
+    /// Greatest number of visits of one decision: beyond it, sums of values in single precision grow coarse.
+    pub const MAX_VISITS: u32 = 1 << 22;
 
-    /// Checks every range. [`Search::new`](crate::Search::new) takes what it is given; call this where settings come in.
+    /// Checks every range. [`Search::new`](crate::Search::new) does not, so call this where settings come in.
     ///
     /// # Errors
     /// [`SettingsError`] naming the first setting that is out of range.
@@ -129,71 +117,99 @@ impl Settings {
                 Err(SettingsError { setting, must })
             }
         };
-        let not_negative = |number: f32| number >= 0.0 && number.is_finite();
+        let is_not_negative = |number: f32| number >= 0.0 && number.is_finite();
+        let is_share = |number: f32| (0.0..=1.0).contains(&number);
+        require(self.visits >= 1, "visits", "must be at least 1")?;
         require(
-            (1..=Self::MAX_TRAVERSALS).contains(&self.traversals),
-            "traversals",
-            "must be 1 to 4194304",
+            self.visits <= Self::MAX_VISITS,
+            "visits",
+            "must be at most 4194304",
         )?;
         require(
-            not_negative(self.exploration),
+            is_not_negative(self.exploration),
             "exploration",
             "must not be negative",
         )?;
-        if let FirstPlay::Reduction(reduction) = self.first_play {
-            require(
-                not_negative(reduction),
-                "first_play",
-                "must not have a negative reduction",
-            )?;
-        }
+        require(
+            is_not_negative(self.first_play_reduction),
+            "first_play_reduction",
+            "must not be negative",
+        )?;
         require(
             (1..=Self::MAX_LEAVES).contains(&self.leaves),
             "leaves",
-            "must be 1 to 4095",
+            "must be between 1 and 4095",
         )?;
-        if let Some(noise) = self.noise {
-            let (Alpha::Each(alpha) | Alpha::Total(alpha)) = noise.alpha;
-            require(
-                (0.0..=1.0).contains(&noise.fraction),
-                "noise.fraction",
-                "must be 0 to 1",
-            )?;
-            require(
-                alpha > 0.0 && alpha.is_finite(),
-                "noise.alpha",
-                "must be positive",
-            )?;
-        }
+        require(
+            is_share(self.noise_fraction),
+            "noise_fraction",
+            "must be between 0 and 1",
+        )?;
+        require(
+            self.noise_total_alpha > 0.0 && self.noise_total_alpha.is_finite(),
+            "noise_total_alpha",
+            "must be positive",
+        )?;
         require(
             self.discount > 0.0 && self.discount <= 1.0,
             "discount",
             "must be above 0 and at most 1",
         )?;
+        require(is_share(self.max_share), "max_share", "must be between 0 and 1")?;
+        require(self.max_actions >= 1, "max_actions", "must be at least 1")?;
         require(
-            (0.0..=1.0).contains(&self.max_share),
-            "max_share",
-            "must be 0 to 1",
+            self.temperature
+                .iter()
+                .all(|step| is_not_negative(step.temperature)),
+            "temperature",
+            "must not have negative temperatures",
+        )?;
+        require(
+            self.temperature.is_sorted_by_key(|step| step.until_action),
+            "temperature",
+            "must have its steps in ascending order of until_action",
         )
+    }
+
+    /// Returns the temperature of the move after `played` actions: that of the first step still ahead, 0 after the last step.
+    ///
+    /// ```
+    /// use search::{Settings, TemperatureStep};
+    ///
+    /// let opening = TemperatureStep { until_action: 30, temperature: 1.0 };
+    /// let settings = Settings { temperature: vec![opening], ..Settings::default() };
+    /// assert_eq!(settings.temperature_after(29), 1.0);
+    /// assert_eq!(settings.temperature_after(30), 0.0);
+    /// ```
+    pub fn temperature_after(&self, played: usize) -> f32 {
+        self.temperature
+            .iter()
+            .find(|step| played < step.until_action as usize)
+            .map_or(0.0, |step| step.temperature)
     }
 }
 
 impl Default for Settings {
     fn default() -> Self {
+        let step = |until_action, temperature| TemperatureStep {
+            until_action,
+            temperature,
+        };
         Self {
-            traversals: 100,
+            visits: 100,
             exploration: 1.25,
             first_play: FirstPlay::Parent,
+            first_play_reduction: 0.2,
             leaves: 4,
-            noise: Some(Noise {
-                fraction: 0.25,
-                alpha: Alpha::Total(10.83),
-            }),
+            noise_fraction: 0.25,
+            noise_total_alpha: 10.83,
             random_symmetry: true,
             reuse: Reuse::Gray,
             discount: 1.0,
             max_share: 0.0,
             stop_when_solved: false,
+            temperature: vec![step(30, 1.0), step(100_000, 0.25)],
+            max_actions: 1_000,
             tree_bytes: 256 << 20,
         }
     }
@@ -204,42 +220,48 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_default_is_in_range() {
+    fn default_settings_are_in_range() {
         assert_eq!(Settings::default().check(), Ok(()));
     }
 
     #[test]
-    fn names_the_setting_that_is_out_of_range() {
+    fn check_names_the_setting_that_is_out_of_range() {
         let wrong = |change: fn(&mut Settings)| {
             let mut settings = Settings::default();
             change(&mut settings);
             settings.check().map_err(|error| error.setting)
         };
-        assert_eq!(wrong(|s| s.traversals = 0), Err("traversals"));
+        assert_eq!(wrong(|s| s.visits = 0), Err("visits"));
+        assert_eq!(wrong(|s| s.visits = u32::MAX), Err("visits"));
         assert_eq!(wrong(|s| s.exploration = f32::NAN), Err("exploration"));
         assert_eq!(
-            wrong(|s| s.first_play = FirstPlay::Reduction(-0.1)),
-            Err("first_play")
+            wrong(|s| s.first_play_reduction = -0.1),
+            Err("first_play_reduction")
         );
         assert_eq!(wrong(|s| s.leaves = 0), Err("leaves"));
         assert_eq!(wrong(|s| s.leaves = 4096), Err("leaves"));
-        let noise = |fraction, alpha| {
-            Some(Noise {
-                fraction,
-                alpha: Alpha::Each(alpha),
-            })
-        };
-        let check_noise = |noise| {
-            Settings {
-                noise,
-                ..Settings::default()
-            }
-            .check()
-            .map_err(|error| error.setting)
-        };
-        assert_eq!(check_noise(noise(1.5, 0.3)), Err("noise.fraction"));
-        assert_eq!(check_noise(noise(0.5, 0.0)), Err("noise.alpha"));
+        assert_eq!(wrong(|s| s.noise_fraction = 1.5), Err("noise_fraction"));
+        assert_eq!(wrong(|s| s.noise_total_alpha = 0.0), Err("noise_total_alpha"));
         assert_eq!(wrong(|s| s.discount = 0.0), Err("discount"));
         assert_eq!(wrong(|s| s.max_share = 1.5), Err("max_share"));
+        assert_eq!(wrong(|s| s.max_actions = 0), Err("max_actions"));
+        assert_eq!(wrong(|s| s.temperature.reverse()), Err("temperature"));
+        assert_eq!(wrong(|s| s.temperature[0].temperature = -1.0), Err("temperature"));
+    }
+
+    #[test]
+    fn first_step_still_ahead_gives_the_temperature() {
+        let step = |until_action, temperature| TemperatureStep {
+            until_action,
+            temperature,
+        };
+        let mut settings = Settings {
+            temperature: vec![step(2, 1.0), step(2, 9.0), step(5, 0.25)],
+            ..Settings::default()
+        };
+        let drawn: Vec<f32> = (0..7).map(|played| settings.temperature_after(played)).collect();
+        assert_eq!(drawn, [1.0, 1.0, 0.25, 0.25, 0.25, 0.0, 0.0]);
+        settings.temperature.clear();
+        assert_eq!(settings.temperature_after(0), 0.0);
     }
 }

@@ -1,8 +1,8 @@
-//! Solutions of one-player games: ways to an outcome worth 1, and the proof that none is shorter.
+//! Solutions of one-player games: sequences of actions to an outcome of value 1, and the proof that none is shorter.
 //!
-//! Without chance and without another player, a way that was found once is there to be gone: play follows the shortest one
-//! that is known. It is proven shortest where no way of fewer actions is possible, which follows from the game's own
-//! lower bounds ([`Game::least_actions_left`]) at the nodes of the tree, or from having tried every action of a node.
+//! Without chance and without another player, a solution that was found once stays valid, so play follows the shortest one
+//! known. It is proven shortest if no sequence of fewer actions can exist. That follows from the game's lower bounds
+//! ([`Game::least_actions_left`]) at the nodes of the tree, or from having tried every action of a node.
 
 use games::{Action, FirstValue, Game};
 
@@ -11,25 +11,25 @@ use crate::{
     tree::{Kind, NodeId, Step},
 };
 
-/// The best outcome of a one-player game.
+/// Value of the best outcome of a one-player game.
 const SOLVED: f32 = 1.0;
 
-/// The shortest way to the best outcome that is known.
+/// The shortest solution known.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Solution {
-    /// From the decision node; empty: none is known.
+    /// Actions from the decision node; empty if no solution is known.
     pub actions: Vec<Action>,
     pub is_proven: bool,
-    /// Traversals of the decision from which on a proof is tried again.
+    /// Number of visits of the decision at which a proof is tried again.
     next_proof: u32,
 }
 
 impl Solution {
-    /// What remains of it after an action of the game.
+    /// Drops the first action if the game took it, or else the whole solution.
     pub(crate) fn advance(&mut self, action: Action) {
         self.next_proof = 0;
         if self.actions.first() == Some(&action) {
-            // The rest of a shortest way is a shortest way.
+            // The rest of a shortest solution is a shortest solution.
             self.actions.remove(0);
             self.is_proven &= !self.actions.is_empty();
         } else {
@@ -40,14 +40,14 @@ impl Solution {
 }
 
 impl<G: Game> Search<G> {
-    /// The shortest way to the best outcome that is known from the decision node, in one-player games with
+    /// Returns the shortest solution known from the decision node, in one-player games with
     /// [`Settings::stop_when_solved`](crate::Settings::stop_when_solved).
     pub fn solution(&self) -> Option<&[Action]> {
         let actions = self.solution.actions.as_slice();
         (!actions.is_empty()).then_some(actions)
     }
 
-    /// Whether no way is shorter than [`Search::solution`].
+    /// Returns true if [`Search::solution`] is proven to be the shortest.
     pub fn is_solution_proven(&self) -> bool {
         self.solution.is_proven
     }
@@ -56,7 +56,7 @@ impl<G: Game> Search<G> {
         G::PLAYERS == 1 && self.settings.stop_when_solved
     }
 
-    /// The bound of the state in `scratch`.
+    /// Returns the lower bound of the state in `scratch`, 0 if solutions are not sought.
     pub(crate) fn least_left(&self) -> u32 {
         if self.seeks_solutions() {
             self.scratch.least_actions_left()
@@ -65,11 +65,11 @@ impl<G: Game> Search<G> {
         }
     }
 
-    /// The path ends where the game is over.
+    /// Records the path as the solution if it ends in one that is shorter than the known one.
     pub(crate) fn note_end(&mut self, value: FirstValue) {
         let known = self.solution.actions.len();
-        let is_news = known == 0 || self.path.len() < known;
-        if value.get() < SOLVED || !is_news || !self.seeks_solutions() {
+        let is_shorter = known == 0 || self.path.len() < known;
+        if value.get() < SOLVED || !is_shorter || !self.seeks_solutions() {
             return;
         }
         let Self {
@@ -82,17 +82,17 @@ impl<G: Game> Search<G> {
         solution.next_proof = 0;
     }
 
-    /// Tries to prove that the solution is the shortest. Tried again only when an eighth more is known.
+    /// Tries to prove that the solution is the shortest, and tries again after an eighth more visits.
     pub(crate) fn prove(&mut self) {
         let length = self.solution.actions.len();
-        if length == 0 || self.solution.is_proven || self.done < self.solution.next_proof {
+        if length == 0 || self.solution.is_proven || self.visits_done < self.solution.next_proof {
             return;
         }
-        self.solution.next_proof = self.done + self.done / 8 + 1;
+        self.solution.next_proof = self.visits_done + self.visits_done / 8 + 1;
         self.solution.is_proven = self.needs_at_least(self.root, length as u32);
     }
 
-    /// Whether the tree rules out every way of fewer than `actions` actions from here.
+    /// Returns true if the tree rules out every solution of fewer than `actions` actions from this node.
     fn needs_at_least(&self, node: NodeId, actions: u32) -> bool {
         if actions == 0 {
             return true;
@@ -100,7 +100,7 @@ impl<G: Game> Search<G> {
         match self.tree.kind(node, self.generation) {
             Kind::Terminal => self.tree.result(node).get() < SOLVED,
             _ if self.tree.least(node) >= actions => true,
-            // One action is enough only for who is there already.
+            // Only a terminal node is solved with fewer than one action.
             _ if actions == 1 => true,
             _ => (0..self.tree.edges(node) as u32).all(|edge| {
                 let child = self.tree.child(Step { node, edge });

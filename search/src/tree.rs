@@ -3,87 +3,81 @@
 //! A node is a header of four words followed by five columns, one entry for each legal action:
 //!
 //! ```text
-//! bound·kind·mover·edges | generation | ΣN | value || P… | W… | N… | child… | action·out… (| max…)
+//! bound·kind·mover·edges | generation | ΣN | value || P… | W… | N… | child… | action·virtual losses… (| max…)
 //! ```
 //!
-//! So everything a traversal touches of a node lies together, and each statistic is contiguous
-//! over the node's edges. Nodes are only ever appended: a child lies behind its parent, which is what
-//! lets [`compact`](crate::compact) reclaim dropped ones in one forward pass.
-//! `P` and the value are kept by a re-root; `W` and `N` belong to one generation.
+//! All that a visit touches of a node lies together, and each statistic is contiguous over the node's edges. Nodes are only
+//! appended, so a child lies behind its parent; [`compact`](crate::compact) relies on this to reclaim dropped nodes in one
+//! forward pass. A re-root keeps `P` and the value; `W` and `N` belong to one generation, which is one decision.
 
 use games::{Action, FirstValue, MoverValue, Player};
 
 use crate::settings::Settings;
 
-/// A node, by the place of its first word.
+/// A node, identified by the index of its first word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NodeId(pub u32);
 
-/// One edge of a traversal's path.
+/// One edge of a path through the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
     pub node: NodeId,
     pub edge: u32,
 }
 
-/// What a traversal finds when it comes to a node.
+/// State of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Without evaluation.
+    /// The node has no evaluation.
     Empty,
-    /// Evaluated, but its statistics belong to an earlier decision.
+    /// The node has an evaluation; its statistics belong to an earlier decision.
     Gray,
-    /// Evaluated, with statistics of this decision.
+    /// The node has an evaluation and statistics of this decision.
     Active,
     /// The game is over here.
     Terminal,
 }
 
-/// Words before the first column.
+/// Number of words before the first column.
 pub(crate) const HEADER: usize = 4;
-/// Columns, in their order.
+/// Index of the column with the priors `P`. The columns follow in this order.
 pub(crate) const PRIOR: usize = 0;
 pub(crate) const TOTAL: usize = 1;
 pub(crate) const VISITS: usize = 2;
 pub(crate) const CHILD: usize = 3;
 pub(crate) const ACTION: usize = 4;
-/// The columns that every node has.
+/// Number of columns that every node has.
 pub(crate) const COLUMNS: usize = 5;
-/// The greatest value of the traversals through an edge, where that is kept.
+/// Index of the column with the greatest value of the visits through an edge, in trees that keep it.
 pub(crate) const BEST: usize = 5;
 
-/// An action and the number of leaves that are out below its edge share a word: 20 bits for the former
-/// (no game has more actions; see [`Search::new`](crate::Search::new)), 12 for the latter.
-const ACTION_BITS: u32 = 20;
-/// Actions a game may have.
-pub(crate) const MOST_ACTIONS: u32 = 1 << ACTION_BITS;
-/// Leaves that may be out at once.
-pub(crate) const MOST_OUT: u32 = (1 << (32 - ACTION_BITS)) - 1;
+/// Bits of an action in its word, which holds the edge's virtual losses in the other 12 bits
+/// ([`virtual_loss`](crate::virtual_loss)). [`Search::new`](crate::Search::new) checks that the game's actions fit.
+pub(crate) const ACTION_BITS: u32 = 20;
+/// Greatest number of actions that a game may have.
+pub(crate) const MAX_ACTIONS: u32 = 1 << ACTION_BITS;
+/// Greatest number of virtual losses of one edge.
+pub(crate) const MAX_VIRTUAL_LOSSES: u32 = (1 << (32 - ACTION_BITS)) - 1;
 
-/// In a child column: nobody has been there.
+/// Entry of the child column where the edge has no node yet.
 pub(crate) const NO_CHILD: u32 = u32::MAX;
-/// A generation no decision ever has, so nodes that carry it are gray (or empty).
+/// Generation that no decision has: nodes that carry it are gray or empty.
 pub(crate) const NO_GENERATION: u32 = 0;
-/// Generations stay below this bit, which `compact` borrows.
+/// Bit above all generations, which `compact` uses as a mark.
 pub(crate) const MARK: u32 = 1 << 31;
 
-/// The action in an entry of the action column.
+/// Returns the action in an entry of the action column.
 pub(crate) const fn action_of(word: u32) -> Action {
-    word & (MOST_ACTIONS - 1)
+    word & (MAX_ACTIONS - 1)
 }
 
-/// The leaves that are out below an edge, from its entry in the action column.
-pub(crate) const fn leaves_out(word: u32) -> u32 {
-    word >> ACTION_BITS
-}
-
-/// What selection needs of a node's edges; all of one length.
+/// Columns of one node that selection reads, all of one length.
 pub(crate) struct Statistics<'a> {
     pub priors: &'a [u32],
     pub totals: &'a [u32],
     pub visits: &'a [u32],
     pub actions: &'a [u32],
-    /// Empty where it is not kept.
+    /// Empty in trees that do not keep it.
     pub best: &'a [u32],
 }
 
@@ -91,7 +85,7 @@ const EDGE_BITS: u32 = 0x00ff_ffff;
 const SECOND: u32 = 1 << 24;
 const EVALUATED: u32 = 1 << 25;
 const TERMINAL: u32 = 1 << 26;
-/// The bits from here up hold a lower bound of the actions to a solution.
+/// The bits from here up hold a lower bound on the number of actions to a solution.
 const BOUND: u32 = 27;
 
 /// The nodes of one search tree.
@@ -99,15 +93,15 @@ const BOUND: u32 = 27;
 pub(crate) struct Tree {
     pub(super) words: Vec<u32>,
     pub(super) nodes: u32,
-    /// Largest number of words; below [`MARK`].
+    /// Greatest number of words; below [`MARK`].
     limit: usize,
     pub(super) is_full: bool,
-    /// [`COLUMNS`], or one more.
+    /// Number of columns of each node: [`COLUMNS`], or one more.
     pub(super) columns: usize,
 }
 
 impl Tree {
-    /// An tree that keeps the best value of each edge if `keeps_best`.
+    /// Returns an empty tree, which keeps the best value of each edge if `keeps_best` is set.
     pub(crate) fn new(settings: &Settings, keeps_best: bool) -> Self {
         Self {
             columns: COLUMNS + usize::from(keeps_best),
@@ -118,7 +112,7 @@ impl Tree {
         }
     }
 
-    /// Forgets all nodes; keeps the memory.
+    /// Removes all nodes and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.words.clear();
         self.nodes = 0;
@@ -133,8 +127,8 @@ impl Tree {
         self.words.capacity() * 4
     }
 
-    /// Appends a node without evaluation; `None` where there is no room. The first node always has room.
-    /// `least` is a number of actions below which there is no solution from here.
+    /// Appends a node without evaluation; returns `None` if the tree is full. The first node always fits.
+    /// `least` is a lower bound on the number of actions to a solution.
     pub(crate) fn push_empty(&mut self, mover: Player, legal: &[Action], least: u32) -> Option<NodeId> {
         let edges = legal.len();
         let start = self.words.len();
@@ -156,7 +150,7 @@ impl Tree {
         Some(NodeId(start as u32))
     }
 
-    /// Appends a node where the game is over; `None` where there is no room.
+    /// Appends a node where the game is over; returns `None` if the tree is full.
     pub(crate) fn push_terminal(&mut self, value: FirstValue) -> Option<NodeId> {
         let start = self.words.len();
         if start + HEADER > self.limit && start > 0 {
@@ -180,7 +174,7 @@ impl Tree {
         }
     }
 
-    /// The lower bound that the node was made with (of that, what five bits hold).
+    /// Returns the node's lower bound on the number of actions to a solution, at most what five bits hold.
     pub(crate) fn least(&self, node: NodeId) -> u32 {
         self.words[node.0 as usize] >> BOUND
     }
@@ -197,22 +191,22 @@ impl Tree {
         }
     }
 
-    /// `ΣN` over the node's edges, leaves that are out included.
-    pub(crate) fn sum_of_visits(&self, node: NodeId) -> u32 {
+    /// Returns `ΣN` over the node's edges, virtual losses included.
+    pub(crate) fn visit_sum(&self, node: NodeId) -> u32 {
         self.words[node.0 as usize + 2]
     }
 
-    /// The evaluation of a gray or active node.
+    /// Returns the evaluation of a gray or active node.
     pub(crate) fn evaluation(&self, node: NodeId) -> MoverValue {
         MoverValue::new(f32::from_bits(self.words[node.0 as usize + 3]))
     }
 
-    /// The value of a terminal node.
+    /// Returns the value of a terminal node.
     pub(crate) fn result(&self, node: NodeId) -> FirstValue {
         FirstValue::new(f32::from_bits(self.words[node.0 as usize + 3]))
     }
 
-    /// One statistic of all the node's edges.
+    /// Returns one column: a statistic of all the node's edges.
     pub(crate) fn column(&self, node: NodeId, column: usize) -> &[u32] {
         let edges = self.edges(node);
         let start = node.0 as usize + HEADER + column * edges;
@@ -235,7 +229,7 @@ impl Tree {
         }
     }
 
-    /// One statistic that is a float, of all the node's edges.
+    /// Returns the entries of a column of floats.
     pub(crate) fn floats(&self, node: NodeId, column: usize) -> impl Iterator<Item = f32> {
         self.column(node, column).iter().map(|&word| f32::from_bits(word))
     }
@@ -244,12 +238,12 @@ impl Tree {
         self.floats(node, PRIOR)
     }
 
-    /// The node's actions, in the order of its edges; none where the game is over.
+    /// Returns the node's actions in the order of its edges; none where the game is over.
     pub(crate) fn actions(&self, node: NodeId) -> impl Iterator<Item = Action> {
         self.column(node, ACTION).iter().map(|&word| action_of(word))
     }
 
-    /// Whether a leaf found no room since the last compaction.
+    /// Returns true if a leaf found no room since the last compaction.
     pub(crate) fn is_full(&self) -> bool {
         self.is_full
     }
@@ -268,25 +262,25 @@ impl Tree {
         action_of(self.words[self.place(step, ACTION)])
     }
 
-    /// Gives an empty node its evaluation. It is gray then.
+    /// Stores the evaluation of an empty node, which makes it gray.
     pub(crate) fn evaluate(&mut self, node: NodeId, priors: &[f32], value: MoverValue) {
         let at = node.0 as usize;
         self.words[at] |= EVALUATED;
         self.words[at + 3] = value.get().to_bits();
         for (word, prior) in self.words[at + HEADER..].iter_mut().zip(priors) {
-            // Selection orders priors by their bits: there must be no negative zero.
+            // Selection orders priors by their bits, so a negative zero must become a positive one.
             *word = (prior + 0.0).to_bits();
         }
     }
 
-    /// Makes a gray node active: statistics of an earlier generation are reset.
+    /// Makes a gray node active: resets statistics of an earlier generation.
     pub(crate) fn activate(&mut self, node: NodeId, generation: u32) {
         let at = node.0 as usize;
         if self.words[at + 1] == generation {
             return;
         }
         self.words[at + 1] = generation;
-        // Without a visit, the columns are zero already.
+        // The columns of a node without visits are zero already.
         if self.words[at + 2] != 0 {
             self.words[at + 2] = 0;
             let edges = self.edges(node);
@@ -295,51 +289,7 @@ impl Tree {
         }
     }
 
-    /// A leaf below these edges went out.
-    pub(crate) fn send_out(&mut self, path: &[Step]) {
-        for &step in path {
-            let place = self.place(step, ACTION);
-            self.words[place] += MOST_ACTIONS;
-            self.words[step.node.0 as usize + 2] += 1;
-        }
-    }
-
-    /// A leaf below these edges is out no longer.
-    pub(crate) fn take_back(&mut self, path: &[Step]) {
-        for &step in path {
-            let place = self.place(step, ACTION);
-            self.words[place] -= MOST_ACTIONS;
-            self.words[step.node.0 as usize + 2] -= 1;
-        }
-    }
-
-    /// One traversal: its leaf's value goes into every edge of its path, as the player who chose the edge
-    /// sees it, discounted once for each action between.
-    pub(crate) fn back_up(&mut self, path: &[Step], leaf: FirstValue, discount: f32) {
-        let mut value = leaf;
-        for &step in path.iter().rev() {
-            value = value.discounted(discount);
-            let seen = value.seen_by(self.mover(step.node));
-            let total = self.place(step, TOTAL);
-            self.words[total] = (f32::from_bits(self.words[total]) + seen.get()).to_bits();
-            let visits = self.place(step, VISITS);
-            if self.columns > COLUMNS {
-                let best = self.place(step, BEST);
-                let before = f32::from_bits(self.words[best]);
-                let is_first = self.words[visits] == 0;
-                self.words[best] = if is_first {
-                    seen.get()
-                } else {
-                    before.max(seen.get())
-                }
-                .to_bits();
-            }
-            self.words[visits] += 1;
-            self.words[step.node.0 as usize + 2] += 1;
-        }
-    }
-
-    /// Doubles the memory as often as `end` words need it, but never beyond the limit (for the first node: what it needs).
+    /// Grows the memory to at least `end` words, doubling it within the limit.
     fn make_room(&mut self, end: usize) {
         if end > self.words.capacity() {
             let capacity = (2 * end).max(1024).min(self.limit.max(end));
@@ -347,7 +297,13 @@ impl Tree {
         }
     }
 
-    fn place(&self, step: Step, column: usize) -> usize {
+    /// Returns `ΣN` of a node for changing it.
+    pub(crate) fn visit_sum_mut(&mut self, node: NodeId) -> &mut u32 {
+        &mut self.words[node.0 as usize + 2]
+    }
+
+    /// Returns the index of the word of one statistic of one edge.
+    pub(crate) fn place(&self, step: Step, column: usize) -> usize {
         step.node.0 as usize + HEADER + column * self.edges(step.node) + step.edge as usize
     }
 }

@@ -1,7 +1,7 @@
-//! Serving gRPC: the same settings everywhere, health, reflection, and draining that ends.
+//! Serving gRPC with the settings that all services share: health, reflection, and draining with a time limit.
 //!
-//! What is awaited here is boxed: an async function is compiled anew in each crate that awaits it, and these hold a whole
-//! HTTP/2 server.
+//! These functions return boxed futures. An async function is compiled again in each crate that awaits it, and these contain a
+//! whole HTTP/2 server.
 
 use std::{io, net::SocketAddr, time::Duration};
 
@@ -13,16 +13,19 @@ use tonic_health::{ServingStatus, server::HealthReporter};
 
 use crate::{
     connect::{CONNECTION_WINDOW_BYTES, KEEP_ALIVE_TIMEOUT, STREAM_WINDOW_BYTES},
-    listener::Door,
+    listener::ConnectionPolicy,
     security::SecurityError,
     telemetry,
 };
 use config::SecurityConfig;
 
-/// Once its age is reached, a connection's open streams get this long to end.
+/// Time that the open streams of a connection get to end after the connection has reached its greatest age.
 const AGE_GRACE: Duration = Duration::from_secs(30);
 
-/// Why a service stopped serving.
+/// Time that requests in flight get when a process is asked to stop.
+pub const DRAIN: Duration = Duration::from_secs(10);
+
+/// Error: a service cannot start, or stopped serving.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The address cannot be listened on.
@@ -30,10 +33,10 @@ pub enum ServeError {
     Listen {
         /// The address.
         address: String,
-        /// Why.
+        /// Error of the operating system.
         reason: io::Error,
     },
-    /// Who may come in cannot be said, or plaintext would be spoken where others can listen.
+    /// The security settings cannot be used, or would allow plaintext where other machines can listen.
     #[error(transparent)]
     Security(#[from] SecurityError),
     /// The descriptors given for reflection are damaged.
@@ -44,25 +47,25 @@ pub enum ServeError {
     Transport(#[from] tonic::transport::Error),
 }
 
-/// How a service ended.
+/// Result of draining a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drained {
     /// All requests were answered and all streams ended.
     Completely,
-    /// Some were still open when the time was up; they were cut.
+    /// Some requests were still open at the time limit and were cut.
     Cut,
 }
 
 /// A server builder with the settings that every service of Minuet shares.
-fn server(door: &Door) -> Server {
+fn server(policy: &ConnectionPolicy) -> Server {
     let server = Server::builder()
-        .http2_keepalive_interval(Some(door.keep_alive))
+        .http2_keepalive_interval(Some(policy.keep_alive))
         .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-        .max_concurrent_streams(door.max_streams)
+        .max_concurrent_streams(policy.max_streams)
         .trace_fn(telemetry::call_span);
-    match door.max_connection_age {
+    match policy.max_connection_age {
         None => server,
         Some(age) => server.max_connection_age(age).max_connection_age_grace(AGE_GRACE),
     }
@@ -81,17 +84,17 @@ pub async fn listen(address: &str) -> Result<TcpListener, ServeError> {
         })
 }
 
-/// What a process says about itself on `grpc.health.v1.Health`: for itself (service `""`) and for each of its services.
+/// Health of a process on `grpc.health.v1.Health`: of the process (service `""`) and of each of its services.
 #[derive(Clone, Debug)]
 pub struct Health {
     reporter: HealthReporter,
     names: Vec<&'static str>,
-    /// The health service and nothing else.
+    /// Routes of the health service alone.
     alone: Routes,
 }
 
 impl Health {
-    /// Says SERVING or NOT_SERVING from now on, for everything here.
+    /// Sets the status of the process and all its services to SERVING or NOT_SERVING.
     pub async fn set_serving(&self, serving: bool) {
         let status = if serving {
             ServingStatus::Serving
@@ -104,9 +107,9 @@ impl Health {
     }
 }
 
-/// Health for `names` (the services' full names, e.g. `<ReplayStoreServer<Store> as NamedService>::NAME`), and
+/// Returns routes with health for `names` (the services' full names, e.g. `<ReplayStoreServer<Store> as NamedService>::NAME`), and
 /// reflection (v1 and v1alpha) over `descriptors`, encoded file descriptor sets. Add the services to the routes.
-/// Health says NOT_SERVING until it is told otherwise.
+/// Health is NOT_SERVING until [`Health::set_serving`].
 ///
 /// # Errors
 /// [`ServeError::Reflection`] for damaged descriptors.
@@ -138,10 +141,10 @@ pub fn standard_routes<'a>(
     })
 }
 
-/// Serves behind a door as `[security]` has it by default: plaintext on loopback, no tokens. See [`serve_behind`].
+/// Serves with the default policy: plaintext on loopback, no tokens. See [`serve_with`].
 ///
 /// # Errors
-/// As [`serve_behind`].
+/// As [`serve_with`].
 pub async fn serve(
     routes: Routes,
     listener: TcpListener,
@@ -149,17 +152,18 @@ pub async fn serve(
     shutdown: CancellationToken,
     drain: Duration,
 ) -> Result<Drained, ServeError> {
-    let door = Door::new(&SecurityConfig::default(), |_| None)?;
-    serve_behind(door, routes, listener, health, shutdown, drain).await
+    let policy = ConnectionPolicy::new(&SecurityConfig::default(), |_| None)?;
+    serve_with(policy, routes, listener, health, shutdown, drain).await
 }
 
-/// Serves whom `door` lets in until `shutdown`; then says NOT_SERVING, takes no new connections and gives what is open `drain`
-/// to end. Long-lived streams must end themselves on `shutdown`: the transport waits for them, and cuts them after `drain`.
+/// Serves the connections that `policy` accepts until `shutdown`. Then health is NOT_SERVING, no connection is accepted, and
+/// open requests get the time `drain` to end. Long-lived streams must end themselves on `shutdown`: the transport waits for
+/// them, and cuts them after `drain`.
 ///
 /// # Errors
-/// [`ServeError::Transport`], and [`ServeError::Security`] where the door may not be opened at this address.
-pub fn serve_behind(
-    door: Door,
+/// [`ServeError::Transport`], and [`ServeError::Security`] if the policy does not allow this address.
+pub fn serve_with(
+    policy: ConnectionPolicy,
     routes: Routes,
     listener: TcpListener,
     health: Health,
@@ -171,18 +175,18 @@ pub fn serve_behind(
             address: "the listener".into(),
             reason,
         })?;
-        door.check(address)?;
-        let asked_to_stop = {
+        policy.check(address)?;
+        let stop_serving = {
             let shutdown = shutdown.clone();
             async move {
                 shutdown.cancelled().await;
                 health.set_serving(false).await;
             }
         };
-        let serving = server(&door)
-            .layer(door.guard())
+        let serving = server(&policy)
+            .layer(policy.guard())
             .add_routes(routes)
-            .serve_with_incoming_shutdown(door.connections(listener), asked_to_stop);
+            .serve_with_incoming_shutdown(policy.connections(listener), stop_serving);
         let time_is_up = async {
             shutdown.cancelled().await;
             tokio::time::sleep(drain).await;
@@ -194,11 +198,11 @@ pub fn serve_behind(
     })
 }
 
-/// Serves health alone on `address`, for a role that has no service of its own, in plaintext: probes know no TLS. SERVING
-/// until `shutdown`.
+/// Serves health alone on `address`, for a role without a service. The connection is plaintext, because probes do not speak
+/// TLS. Health is SERVING until `shutdown`.
 ///
 /// # Errors
-/// [`ServeError::Listen`] if the address cannot be listened on; serving goes on in a task of its own.
+/// [`ServeError::Listen`] if the address cannot be listened on. Serving continues in a task of its own.
 pub fn serve_health(
     address: &str,
     shutdown: CancellationToken,
@@ -210,10 +214,10 @@ pub fn serve_health(
     })
 }
 
-/// Says on `address` too what `health` says, in plaintext, beside a service that probes cannot reach because of its TLS.
+/// Serves `health` on a second, plaintext `address`, for probes that cannot reach the service because of its TLS.
 ///
 /// # Errors
-/// [`ServeError::Listen`] if the address cannot be listened on; serving goes on in a task of its own.
+/// [`ServeError::Listen`] if the address cannot be listened on. Serving continues in a task of its own.
 pub fn serve_health_beside(
     address: &str,
     health: Health,
@@ -228,7 +232,15 @@ pub fn serve_health_beside(
         let routes = health.alone.clone();
         tokio::spawn(async move {
             let drain = Duration::from_secs(1);
-            let served = serve_behind(Door::open(), routes, listener, health, shutdown, drain).await;
+            let served = serve_with(
+                ConnectionPolicy::plaintext(),
+                routes,
+                listener,
+                health,
+                shutdown,
+                drain,
+            )
+            .await;
             if let Err(error) = served {
                 tracing::error!(%error, "the health service ended");
             }

@@ -12,7 +12,6 @@ pub mod rules;
 pub mod search;
 
 use ::search::{GameKey, Settings, SettingsError};
-use config::SearchConfig;
 use games::{Game, StartError};
 use proto::{
     columns::{ColumnError, check_length},
@@ -72,18 +71,16 @@ pub enum Unplayable {
     Settings(#[from] SettingsError),
 }
 
-/// What a record says about how it was played.
+/// Everything in a record that determines its game: start, search and key of the random draws.
 #[derive(Clone, Debug)]
 pub struct Premises<G: Game> {
-    /// Where it began.
+    /// Start of the game.
     pub start: G,
-    /// Its representation.
+    /// Encoding of the rows.
     pub encoding: G::Encoding,
-    /// How it was searched, as configured.
-    pub config: SearchConfig,
-    /// The same for the search.
+    /// Search settings of the record.
     pub settings: Settings,
-    /// What its draws are keyed by.
+    /// Key of the random draws.
     pub key: GameKey,
 }
 
@@ -101,16 +98,15 @@ impl<G: Game> Premises<G> {
         }
         let id = GameId::from_bytes(&record.id).ok_or(Unplayable::Id(record.id.len()))?;
         let rules: G::Rules = serde_json::from_str(&record.rules_json).map_err(Unplayable::Rules)?;
-        let config: SearchConfig = serde_json::from_str(&record.search_json).map_err(Unplayable::Search)?;
+        let recorded: Settings = serde_json::from_str(&record.search_json).map_err(Unplayable::Search)?;
         let position = (!record.start.is_empty()).then_some(record.start.as_str());
-        let mut settings = search_settings(&config, 1)?;
+        let mut settings = search_settings(&recorded, 1)?;
         if record.tree_bytes > 0 {
             settings.tree_bytes = usize::try_from(record.tree_bytes).unwrap_or(usize::MAX);
         }
         Ok(Self {
             start: G::start(&rules, position)?,
             encoding: G::encoding(record.options)?,
-            config,
             settings,
             key: id.key(record.run_seed),
         })

@@ -5,7 +5,6 @@ use proto::v1::{self, GameResult};
 use search::Reuse;
 
 use super::{Position, Premises, Problem, Unplayable, positions};
-use crate::settings::temperature;
 
 /// Largest number of problems reported for one record.
 const MOST: usize = 20;
@@ -137,13 +136,13 @@ impl<G: Game> Replay<G> {
             }
         }
         let total: u64 = visits.iter().map(|&count| u64::from(count)).sum();
-        let most = u64::from(self.premises.settings.traversals);
+        let most = u64::from(self.premises.settings.visits);
         if self.premises.settings.reuse != Reuse::Keep && total > most {
             self.note("visits", || {
                 format!("{total} visits, but the search makes at most {most}")
             });
         }
-        let temperature = temperature(&self.premises.config.temperature, position.ply);
+        let temperature = self.premises.settings.temperature_after(position.ply);
         let drawn = search::decision::chosen(&visits, temperature, self.premises.key, position.ply as u32);
         let expected = drawn.and_then(|edge| self.legal.get(edge)).copied();
         if expected != Some(position.action) {
@@ -158,7 +157,7 @@ impl<G: Game> Replay<G> {
     }
 
     fn end(&mut self, state: &G, record: &v1::Game) {
-        let cut = record.actions.len() >= self.premises.config.max_actions as usize;
+        let cut = record.actions.len() >= self.premises.settings.max_actions as usize;
         state.legal_actions(&mut self.legal);
         let (outcome, ending) = match state.outcome() {
             Some(outcome) => (outcome, state.ending().unwrap_or_default()),

@@ -9,7 +9,6 @@ use proto::v1;
 use search::{Evaluation, LeafId, LeafRequest, Search};
 
 use super::{Position, Premises, Problem, Unplayable, positions};
-use crate::settings::temperature;
 
 /// Tolerance for root values, which are sums of network values in single precision.
 const VALUE_TOLERANCE: f32 = 1e-5;
@@ -94,7 +93,7 @@ pub fn follow<G: Game, E>(
                 .collect(),
         };
         let difference = (decision.value.get() - position.root_value).abs();
-        let chosen = search.choose(temperature(&premises.config.temperature, position.ply));
+        let chosen = search.choose(premises.settings.temperature_after(position.ply));
         let problem = compare(&position, &visited, decision.value, chosen);
         // A NaN fails the comparison, and the maximum stays as it is.
         if difference > followed.value_difference {

@@ -120,6 +120,7 @@ mod tests {
             }),
             actions: 4,
             mirrored_actions: false,
+            policy_head: games::PolicyHead::Dense,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The settings that all games of an actor have in common, derived once from the run's configuration.
 
-use config::{RunConfig, TemperatureStep};
+use config::RunConfig;
 use games::{Game, StartError};
 use search::{Settings, SettingsError};
 
@@ -25,8 +25,6 @@ pub struct Setup<G: Game> {
     pub settings: Settings,
     /// Search settings of the configuration as JSON, for the record.
     pub search_json: String,
-    /// Temperature schedule of the moves.
-    pub temperature: Vec<TemperatureStep>,
     /// Number of actions after which a game ends as a draw.
     pub max_actions: usize,
     /// Seed of the run.
@@ -94,7 +92,6 @@ impl<G: Game> Setup<G> {
             row_len: G::layout(encoding).row_len(),
             settings: search_settings(&config.search, games)?,
             search_json: serde_json::to_string(&config.search)?,
-            temperature: config.search.temperature.clone(),
             max_actions: config.search.max_actions as usize,
             run_seed: config.run.seed,
             actor: actor.into(),

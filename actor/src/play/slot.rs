@@ -13,7 +13,6 @@ use crate::{
     GameId,
     evaluator::{VersionId, Versions},
     metrics::Snapshot,
-    settings::temperature,
 };
 
 /// Error: the search and the rules contradict each other. No reply of a server can cause this.
@@ -139,7 +138,7 @@ impl<G: Game> Slot<G> {
     /// Plays the move that the search has decided on. Returns the reason if that ends the game.
     pub(super) fn play(&mut self, setup: &Setup<G>) -> Result<Option<End>, SlotError> {
         let played = self.record.actions();
-        let temperature = temperature(&setup.temperature, played);
+        let temperature = setup.settings.temperature_after(played);
         let action = self
             .search
             .choose(temperature)

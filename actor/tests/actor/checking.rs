@@ -4,10 +4,10 @@ use actor::check::{
     rules,
     search::{Followed, LeafInput, LeafOutput, follow},
 };
-use config::Reuse;
 use games::Game as _;
 use prost::bytes::Bytes;
 use proto::v1::{EvaluateRequest, Game};
+use search::Reuse;
 
 use crate::{
     evaluator_server::{Server, answer},

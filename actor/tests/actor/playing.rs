@@ -6,9 +6,10 @@ use std::{
     time::Duration,
 };
 
-use config::{Reuse, RunConfig};
+use config::RunConfig;
 use games::{Game as _, Outcome, Player, Symmetry, paco_sako::PacoSako};
 use proto::v1::{Game, GameResult};
+use search::Reuse;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -153,7 +154,7 @@ fn check_record(game: &Game, reuse: Reuse) {
         (16, "test", "")
     );
     assert_eq!(game.rules_json, r#"{"nothing_to_play":false}"#);
-    let search: config::SearchConfig = serde_json::from_str(&game.search_json).unwrap();
+    let search: search::Settings = serde_json::from_str(&game.search_json).unwrap();
     assert_eq!(search.visits, 24);
     assert_eq!(game.model_versions, ["first"]);
 

@@ -92,6 +92,7 @@ impl Game for TicTacToe {
             }),
             actions: 9,
             mirrored_actions: false,
+            policy_head: games::PolicyHead::Dense,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Games as text: PGN for chess, and for every game a record of numbers that a person can read and a program can replay.
+//! Games as text: PGN where the game has it (chess), else a record of numbers that a person can read and a program can replay.
 //!
 //! ```text
 //! [Game "connect-four"]
@@ -13,9 +13,9 @@
 //! ```
 //! The numbers are absolute action ids, as `minuet rules` takes them; a bar follows the opening's.
 
-use std::{any::Any, fmt::Write as _, path::PathBuf};
+use std::{fmt::Write as _, path::PathBuf};
 
-use games::{Game, chess::Chess};
+use games::Face;
 
 use super::{
     MatchError,
@@ -31,7 +31,7 @@ const WIDTH: usize = 79;
 ///
 /// # Errors
 /// [`MatchError`] where the folder cannot be written, or a game contradicts the rules.
-pub fn write<G: Game>(folder: &MatchFolder, plan: &Plan, rules: &G::Rules) -> Result<PathBuf, MatchError> {
+pub fn write<G: Face>(folder: &MatchFolder, plan: &Plan, rules: &G::Rules) -> Result<PathBuf, MatchError> {
     let records = || folder.records().range(..plan.games()).map(|(_, record)| record);
     let written = match pgn::<G>(plan, rules, records()).map_err(MatchError::Thread)? {
         Some(pgn) => folder.write("games.pgn", &pgn)?,
@@ -40,30 +40,27 @@ pub fn write<G: Game>(folder: &MatchFolder, plan: &Plan, rules: &G::Rules) -> Re
     Ok(written)
 }
 
-/// All games as PGN; `None` where the game is not chess.
+/// All games as PGN; `None` where the game has no PGN.
 ///
 /// # Errors
 /// A game that contradicts the rules.
-pub fn pgn<'a, G: Game>(
+pub fn pgn<'a, G: Face>(
     plan: &Plan,
     rules: &G::Rules,
     records: impl Iterator<Item = &'a GameRecord>,
 ) -> Result<Option<String>, String> {
-    if G::NAME != Chess::NAME {
+    if !G::HAS_PGN {
         return Ok(None);
     }
     let mut text = String::new();
     for record in records {
         let start = G::start(rules, record.start.as_deref()).map_err(|error| error.to_string())?;
-        let start: &dyn Any = &start;
-        if let Some(start) = start.downcast_ref::<Chess>() {
-            push_pgn(&mut text, plan, record, start)?;
-        }
+        push_pgn(&mut text, plan, record, &start)?;
     }
     Ok(Some(text))
 }
 
-fn push_pgn(text: &mut String, plan: &Plan, record: &GameRecord, start: &Chess) -> Result<(), String> {
+fn push_pgn<G: Face>(text: &mut String, plan: &Plan, record: &GameRecord, start: &G) -> Result<(), String> {
     let result = match record.result {
         GameResult::First => "1-0",
         GameResult::Second => "0-1",
@@ -112,7 +109,7 @@ fn push_pgn(text: &mut String, plan: &Plan, record: &GameRecord, start: &Chess) 
         } else if number == 0 {
             line.push(&format!("{full_move}..."));
         }
-        line.push(&state.san(action));
+        line.push(&state.write_turn(&[action]));
         state
             .play(action)
             .map_err(|error| format!("game {}: {error}", record.game))?;

@@ -1,8 +1,8 @@
-//! Where games begin: drawn at random from a seed, or read from a file. Every opening is played with both colours.
+//! Openings of games: drawn at random from a seed, or read from a file. Every opening is played with both colours.
 
 use std::collections::HashSet;
 
-use games::{Action, Game, connect_four::ConnectFour, othello::Othello};
+use games::{Action, Game};
 use search::{Draws, GameKey, Purpose};
 use serde::{Deserialize, Serialize};
 
@@ -11,22 +11,13 @@ const TRIES: u32 = 64;
 /// The key's first part, so that openings and players never share a draw.
 const OPENINGS: u64 = 0x6f70_656e_696e_6773;
 
-/// Where a pair of games begins.
+/// The beginning of a pair of games.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opening {
     /// A position; `None`: the game's usual start.
     pub start: Option<String>,
-    /// What is played from there before the players choose.
+    /// Actions played from the start before the players choose.
     pub actions: Vec<Action>,
-}
-
-/// Random actions that openings of a game usually have.
-pub fn usual_plies(game: &str) -> u32 {
-    match game {
-        ConnectFour::NAME => 4,
-        Othello::NAME => 6,
-        _ => 8,
-    }
 }
 
 /// An opening that cannot be played.
@@ -37,7 +28,7 @@ pub enum OpeningError {
     Line {
         /// From 1.
         line: usize,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
     /// A file without openings.
@@ -46,7 +37,7 @@ pub enum OpeningError {
     /// The rules refuse their own start.
     #[error("{0}")]
     Start(String),
-    /// So many random actions end the game every time.
+    /// This number of random actions always ends the game.
     #[error("{plies} random actions end a game of {game}; take fewer")]
     TooLong {
         /// Random actions.
@@ -144,7 +135,10 @@ pub fn read<G: Game>(rules: &G::Rules, text: &str) -> Result<Vec<Opening>, Openi
 
 #[cfg(test)]
 mod tests {
-    use games::{chess::Chess, connect_four};
+    use games::{
+        chess::Chess,
+        connect_four::{self, ConnectFour},
+    };
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use config::{Provider, SearchConfig, SecurityConfig};
+use config::{Provider, SecurityConfig};
 use network::batched::EvaluationSource;
 use network::{
     Description, ModelFile, ModelName, Network, RemoteNetwork, cache::Cache, client::local::Opener,
@@ -149,7 +149,7 @@ pub struct OpenedNetwork {
     cache: Option<Arc<Cache>>,
     /// SHA-256 of the file; empty for a network behind a server.
     digest: String,
-    search: Option<SearchConfig>,
+    search: Option<search::Settings>,
 }
 
 impl OpenedNetwork {
@@ -159,7 +159,7 @@ impl OpenedNetwork {
     }
 
     /// Search settings of the run that the network belongs to.
-    pub fn search(&self) -> Option<&SearchConfig> {
+    pub fn search(&self) -> Option<&search::Settings> {
         self.search.as_ref()
     }
 

@@ -43,7 +43,7 @@ impl<G: Game> Player<G> {
                 Some(evaluator),
             ) => Choice::Thinks {
                 thinker: Box::new(Thinker::new(start.clone(), settings.clone(), key, evaluator)),
-                visits: settings.traversals.min(Settings::MAX_TRAVERSALS),
+                visits: settings.visits.min(Settings::MAX_VISITS),
                 temperature: *temperature,
             },
             _ => match self.seat(start, key)? {

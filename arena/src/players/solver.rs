@@ -86,17 +86,19 @@ impl Attempt {
 /// Search settings for `visits` visits per action: those of training, without noise.
 pub fn settings(visits: u32) -> Settings {
     Settings {
-        traversals: visits,
+        visits,
         exploration: 1.25,
-        first_play: FirstPlay::Reduction(0.1),
+        first_play: FirstPlay::Reduction,
+        first_play_reduction: 0.1,
         leaves: 4,
-        noise: None,
+        noise_fraction: 0.0,
         random_symmetry: false,
         reuse: Reuse::Keep,
         discount: 0.97,
         max_share: 0.25,
         stop_when_solved: true,
         tree_bytes: 64 << 20,
+        ..Settings::default()
     }
 }
 

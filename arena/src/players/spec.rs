@@ -16,8 +16,8 @@
 
 use std::{fmt, str::FromStr};
 
-use config::SearchConfig;
-use search::{FirstPlay, Reuse, Settings};
+use config::{ConfigError, Override};
+use search::Settings;
 use serde::{Deserialize, Serialize};
 
 use network::ModelName;
@@ -48,21 +48,11 @@ pub enum Kind {
     Uci(UciSpec),
 }
 
-/// How a player searches; what is not given is taken from the network's run, or else from [`Settings::default`].
+/// How a player searches: the settings that differ from those of its network's run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchSpec {
-    /// Traversals for each decision; 100 where it is not given.
-    pub visits: Option<u32>,
-    /// Leaves handed out at once; 1 where it is not given.
-    pub leaves: Option<u32>,
-    /// The exploration constant.
-    pub exploration: Option<f32>,
-    /// First-play value.
-    pub first_play: Option<FirstPlay>,
-    /// Whether each leaf is seen in a symmetry drawn at random.
-    pub symmetry: Option<bool>,
-    /// What becomes of the subtree below the action played.
-    pub reuse: Option<Reuse>,
+    /// Values of `[search]` in `run.toml`, each checked when it was read.
+    overrides: Vec<Override>,
     /// Actions are drawn in proportion to `visits^(1/temperature)`; 0 takes the most visited.
     pub temperature: f32,
 }
@@ -100,49 +90,72 @@ pub struct SpecError {
     pub reason: String,
 }
 
-/// Visits of a search that says nothing of them.
+/// Visits for each decision of a search that does not give them.
 const VISITS: u32 = 100;
-/// Nodes of an engine that is told nothing.
+/// Nodes of an engine that is given no limit.
 const NODES: u64 = 1_000;
+/// Keys of a search, and those of `[search]` in `run.toml` that they set.
+const SEARCH_SETTINGS: [(&str, &str); 6] = [
+    ("visits", "visits"),
+    ("leaves", "leaves"),
+    ("exploration", "exploration"),
+    ("first-play", "first_play"),
+    ("symmetry", "random_symmetry"),
+    ("reuse", "reuse"),
+];
 
 impl SearchSpec {
-    /// The search's settings: what is given here, then what the run trained with, then the defaults. Never noise.
-    pub fn settings(&self, run: Option<&SearchConfig>) -> Settings {
-        let mut settings = Settings::default();
-        if let Some(run) = run {
-            // Noise and numbers of games are the actor's business, and both are replaced below.
-            if let Ok(trained) = actor::settings::search_settings(run, 1) {
-                settings = trained;
-            }
-        }
-        Settings {
-            traversals: self.visits.unwrap_or(VISITS),
-            leaves: self.leaves.unwrap_or(1),
-            exploration: self.exploration.unwrap_or(settings.exploration),
-            first_play: self.first_play.unwrap_or(settings.first_play),
-            random_symmetry: self.symmetry.unwrap_or(settings.random_symmetry),
-            reuse: self.reuse.unwrap_or(settings.reuse),
-            noise: None,
-            ..settings
-        }
+    /// Returns a search of `visits` visits for each decision.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if the number is out of range.
+    pub fn with_visits(visits: u32) -> Result<Self, ConfigError> {
+        let mut spec = Self::default();
+        spec.set("visits", visits)?;
+        Ok(spec)
+    }
+
+    /// Returns the settings of the search: the values given here, then those of the network's run, then the defaults. A match
+    /// has no noise, and 100 visits with one leaf at a time unless the player gives others.
+    pub fn settings(&self, run: Option<&Settings>) -> Settings {
+        let settings = Settings {
+            visits: VISITS,
+            leaves: 1,
+            noise_fraction: 0.0,
+            ..run.cloned().unwrap_or_default()
+        };
+        // Each value was checked when it was read, and the ranges do not depend on each other.
+        config::override_search(&settings, &self.overrides).unwrap_or(settings)
     }
 
     fn take(&mut self, key: &str, value: &str) -> Option<Result<(), String>> {
-        let done = match key {
-            "visits" => read(value).map(|visits| self.visits = Some(visits)),
-            "leaves" => read(value).map(|leaves| self.leaves = Some(leaves)),
-            "exploration" => read(value).map(|exploration| self.exploration = Some(exploration)),
-            "first-play" => first_play(value).map(|first_play| self.first_play = Some(first_play)),
-            "symmetry" => read(value).map(|symmetry| self.symmetry = Some(symmetry)),
-            "reuse" => reuse(value).map(|reuse| self.reuse = Some(reuse)),
-            "temperature" => read(value).and_then(|temperature: f32| {
+        if key == "temperature" {
+            return Some(read(value).and_then(|temperature: f32| {
                 self.temperature = temperature;
-                let is_one = temperature >= 0.0 && temperature.is_finite();
-                is_one.then_some(()).ok_or("is negative".into())
-            }),
-            _ => return None,
+                let is_allowed = temperature >= 0.0 && temperature.is_finite();
+                is_allowed.then_some(()).ok_or("is negative".into())
+            }));
+        }
+        let (_, setting) = SEARCH_SETTINGS.iter().find(|(name, _)| *name == key)?;
+        let set = if *setting == "first_play" && value.parse::<f32>().is_ok() {
+            self.set("first_play_reduction", value)
+                .and_then(|()| self.set(setting, "reduction"))
+        } else {
+            self.set(setting, value)
         };
-        Some(done)
+        Some(set.map_err(|error| match error {
+            ConfigError::Override { reason, .. } => format!("is `{value}`: {reason}"),
+            ConfigError::Search(error) => error.must.into(),
+            other => format!("is `{value}`: {other}"),
+        }))
+    }
+
+    /// Checks one value and keeps it.
+    fn set(&mut self, setting: &str, value: impl fmt::Display) -> Result<(), ConfigError> {
+        let value = Override::new(&format!("search.{setting}"), value)?;
+        config::override_search(&Settings::default(), std::slice::from_ref(&value))?;
+        self.overrides.push(value);
+        Ok(())
     }
 }
 
@@ -197,18 +210,11 @@ impl FromStr for Spec {
                 .ok_or_else(|| fault(format!("it has no key `{key}`, but {keys}")))?
                 .map_err(|reason| fault(format!("`{key}` {reason}")))?;
         }
-        let spec = Self {
+        Ok(Self {
             name: name.unwrap_or_else(|| text.into()),
             written: text.into(),
             kind,
-        };
-        if let Kind::Model(_, search) | Kind::Uct(search) = &spec.kind {
-            search
-                .settings(None)
-                .check()
-                .map_err(|error| fault(error.to_string()))?;
-        }
-        Ok(spec)
+        })
     }
 }
 
@@ -243,28 +249,11 @@ fn read<T: FromStr<Err: fmt::Display>>(value: &str) -> Result<T, String> {
     value.parse().map_err(|error| format!("is `{value}`: {error}"))
 }
 
-fn first_play(value: &str) -> Result<FirstPlay, String> {
-    match value {
-        "parent" => Ok(FirstPlay::Parent),
-        "zero" => Ok(FirstPlay::Zero),
-        _ => read(value)
-            .map(FirstPlay::Reduction)
-            .map_err(|_| format!("is `{value}`, and not parent, zero or a reduction such as 0.2")),
-    }
-}
-
-fn reuse(value: &str) -> Result<Reuse, String> {
-    match value {
-        "gray" => Ok(Reuse::Gray),
-        "keep" => Ok(Reuse::Keep),
-        "drop" => Ok(Reuse::Drop),
-        _ => Err(format!("is `{value}`, and not gray, keep or drop")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+
+    use search::FirstPlay;
 
     use super::*;
 
@@ -279,9 +268,10 @@ mod tests {
         };
         assert_eq!(model.to_string(), "runs/x@best");
         let settings = search.settings(None);
-        assert_eq!((settings.traversals, settings.leaves), (400, 8));
-        assert_eq!(settings.first_play, FirstPlay::Reduction(0.2));
-        assert_eq!(settings.noise, None, "never");
+        assert_eq!((settings.visits, settings.leaves), (400, 8));
+        assert_eq!(settings.first_play, FirstPlay::Reduction);
+        assert_eq!(settings.first_play_reduction, 0.2);
+        assert_eq!(settings.noise_fraction, 0.0);
 
         assert_eq!(read("random").kind, Kind::Random);
         assert_eq!(read("perfect,name=truth").name, "truth");
@@ -296,19 +286,16 @@ mod tests {
 
     #[test]
     fn the_runs_own_settings_stand_behind_what_is_given() {
-        let run = SearchConfig {
+        let run = Settings {
             visits: 900,
             exploration: 3.5,
             leaves: 16,
-            ..SearchConfig::default()
+            ..Settings::default()
         };
-        let spec = SearchSpec {
-            visits: Some(50),
-            ..SearchSpec::default()
-        };
+        let spec = SearchSpec::with_visits(50).unwrap();
         let settings = spec.settings(Some(&run));
         assert_eq!(
-            (settings.traversals, settings.leaves, settings.exploration),
+            (settings.visits, settings.leaves, settings.exploration),
             (50, 1, 3.5)
         );
     }
@@ -321,7 +308,8 @@ mod tests {
         };
         says("uct,visit=3", "no key `visit`, but name, visits");
         says("uct,visits=many", "`visits` is `many`");
-        says("uct,visits=0", "traversals must be 1 to");
+        says("uct,visits=0", "`visits` must be at least 1");
+        says("uct,reuse=paint", "`reuse` is `paint`");
         says("uct,visits", "should be key=value");
         says("random,visits=3", "no key `visits`");
         says("uci:", "followed by the engine's program");

@@ -85,10 +85,10 @@ impl<G: Game> Thinker<G> {
         stop: &AtomicBool,
         mut look: impl FnMut(&Self),
     ) -> Result<Ended, ThinkError> {
-        let most = limits.visits.unwrap_or(Settings::MAX_TRAVERSALS);
+        let most = limits.visits.unwrap_or(Settings::MAX_VISITS);
         loop {
-            let done = self.search.done();
-            self.search.set_traversals(most.min(done.saturating_add(SLICE)));
+            let done = self.search.visits_done();
+            self.search.set_visits(most.min(done.saturating_add(SLICE)));
             if self.search.is_decided() {
                 return Ok(Ended::Visits);
             }
@@ -99,7 +99,7 @@ impl<G: Game> Thinker<G> {
             }
             look(self);
             // The first batch evaluates the root only and gives no visits, so the search does not end here.
-            if self.search.done() == 0 {
+            if self.search.visits_done() == 0 {
                 continue;
             }
             if stop.load(Ordering::Relaxed) {
@@ -126,7 +126,7 @@ impl<G: Game> Thinker<G> {
 
     /// Number of traversals of this decision.
     pub fn visits(&self) -> u32 {
-        self.search.done()
+        self.search.visits_done()
     }
 
     /// Depths of this decision's traversals.
@@ -147,6 +147,11 @@ impl<G: Game> Thinker<G> {
     /// An action drawn in proportion to `visits^(1/temperature)`.
     pub fn draw(&self, temperature: f32) -> Option<Action> {
         self.search.choose(temperature)
+    }
+
+    /// Limits this decision to some of the legal actions; see [`Search::restrict_root`].
+    pub fn restrict_root(&mut self, allowed: &[Action]) {
+        self.search.restrict_root(allowed);
     }
 
     /// Plays an action of either player and keeps the subtree below it.

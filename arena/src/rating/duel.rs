@@ -7,10 +7,10 @@ use std::{
 };
 
 use checkpoints::version::sha256_hex;
-use config::{RatingConfig, RatingScale, RunConfig};
+use config::{RatingConfig, RunConfig};
 use games::{
-    Game,
-    catalogue::{self, Visitor},
+    Face,
+    registry::{self, Visitor},
 };
 
 use super::RatingError;
@@ -96,12 +96,12 @@ pub fn sprt(config: &RatingConfig) -> Result<Sprt, RatingError> {
         elo1: config.elo1,
         alpha: config.alpha,
         beta: config.beta,
-        model: match config.scale {
-            RatingScale::Logistic => EloModel::Logistic,
-            RatingScale::Normalized => EloModel::Normalized,
-        },
+        model: EloModel::Logistic,
     })?)
 }
+
+/// Evaluation cache of each network, in MiB.
+const CACHE_MIB: usize = 32;
 
 /// Returns the opener of networks for the duels of a run.
 pub fn networks(config: &RunConfig) -> Networks {
@@ -111,7 +111,7 @@ pub fn networks(config: &RunConfig) -> Networks {
         copies: rating.threads,
         threads: 1,
         batch: rating.games_per_thread.clamp(1, LARGEST_BATCH),
-        cache_mib: rating.cache_mib,
+        cache_mib: CACHE_MIB,
     };
     Networks::new(options).of_run(config.inference.runtime.clone(), config.security.clone())
 }
@@ -139,20 +139,17 @@ impl Duel<'_> {
             stop,
             report,
         };
-        let played = catalogue::visit(&self.config.game.name, playing).map_err(RatingError::of_game)?;
+        let played = registry::visit(&self.config.game.name, playing).map_err(RatingError::of_game)?;
         networks.forget();
         played
     }
 
-    fn player<G: Game>(
+    fn player<G: Face>(
         &self,
         contender: &Contender,
         networks: &mut Networks,
     ) -> Result<Player<G>, RatingError> {
-        let spec = SearchSpec {
-            visits: Some(self.config.rating.visits),
-            ..SearchSpec::default()
-        };
+        let spec = SearchSpec::with_visits(self.config.rating.visits).map_err(RatingError::Config)?;
         let settings = spec.settings(Some(&self.config.search));
         networks
             .open(&contender.network)
@@ -163,10 +160,10 @@ impl Duel<'_> {
             })
     }
 
-    fn plan<G: Game>(&self, rules: &G::Rules, players: &[Player<G>]) -> Result<Plan, RatingError> {
+    fn plan<G: Face>(&self, rules: &G::Rules, players: &[Player<G>]) -> Result<Plan, RatingError> {
         let rating = &self.config.rating;
         let plies = match rating.opening_plies {
-            0 => openings::usual_plies(G::NAME),
+            0 => G::OPENING_PLIES,
             plies => plies,
         };
         let names = players.iter().map(Player::name).collect::<Vec<_>>().join(" ");
@@ -202,7 +199,7 @@ struct Playing<'a, 'b> {
 impl Visitor for Playing<'_, '_> {
     type Output = Result<Finished, RatingError>;
 
-    fn visit<G: Game>(self) -> Self::Output {
+    fn visit<G: Face>(self) -> Self::Output {
         let duel = self.duel;
         let config = duel.config;
         let rules = serde_json::to_value(&config.game.rules).and_then(serde_json::from_value);

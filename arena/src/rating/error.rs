@@ -3,7 +3,7 @@
 use std::{io, path::PathBuf};
 
 use config::ConfigError;
-use games::catalogue::UnknownGame;
+use games::registry::UnknownGame;
 
 use network::NetworkError;
 

@@ -49,7 +49,7 @@ use std::{
 use config::{ConfigError, RunConfig};
 use games::{
     Game,
-    catalogue::{self, Visitor},
+    registry::{self, Visitor},
 };
 use service::{backoff::Backoff, role::Work};
 use tokio_util::sync::CancellationToken;
@@ -118,7 +118,7 @@ pub fn check_game(name: &str) -> Result<(), RatingError> {
         }
     }
 
-    match catalogue::visit(name, Players).map_err(RatingError::of_game)? {
+    match registry::visit(name, Players).map_err(RatingError::of_game)? {
         1 => Err(RatingError::Config(ConfigError::Game(format!(
             "`rating.enabled`: {name} has one player, so checkpoints cannot play each other; `minuet bench {name}` measures them"
         )))),

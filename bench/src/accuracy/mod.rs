@@ -26,7 +26,7 @@ use search::{Decision, Settings};
 use serde::Serialize;
 
 use self::positions::{PHASES, Position};
-use super::report;
+use crate::harness::report;
 
 /// Arguments of `minuet bench accuracy`.
 #[derive(clap::Args)]
@@ -51,7 +51,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// What runs networks: auto, cpu, openvino-f32, openvino-bf16, cuda.
-    #[arg(long, default_value = "auto", value_parser = crate::provider::read)]
+    #[arg(long, default_value = "auto", value_parser = crate::harness::provider::read)]
     provider: Provider,
     /// Print one JSON object.
     #[arg(long)]
@@ -177,7 +177,7 @@ fn decide(
         .collect();
     let settings = player.settings().cloned().unwrap_or_default();
     let settings = Settings {
-        traversals: visits.max(1),
+        visits: visits.max(1),
         leaves: 1,
         // The network alone is asked without a turn of the board.
         random_symmetry: settings.random_symmetry && visits > 0,

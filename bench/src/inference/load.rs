@@ -23,8 +23,8 @@ use tokio::{
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Streaming};
 
-use super::{
-    machine::{self, Measured, Subject},
+use crate::harness::{
+    measure::{self, Measured, Subject},
     positions::Positions,
 };
 
@@ -166,7 +166,7 @@ impl Clients {
         std::thread::sleep(Duration::from_secs_f64(seconds / 10.0));
         self.count.latencies.lock().clear();
         let before = self.count.positions.load(Ordering::Relaxed);
-        let measured = machine::measure(subject, || {
+        let measured = measure::measure(subject, || {
             std::thread::sleep(Duration::from_secs_f64(seconds));
             Ok(self.count.positions.load(Ordering::Relaxed) - before)
         });

@@ -8,9 +8,7 @@
 
 mod direct;
 mod load;
-pub(super) mod machine;
 mod network;
-pub mod positions;
 mod report;
 mod served;
 
@@ -19,18 +17,19 @@ use std::path::{Path, PathBuf};
 use ::network::provider::Provider;
 use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
-use games::catalogue;
+use games::registry;
 
 use self::{
-    direct::Direct,
     load::{Clients, Load},
-    machine::{Cores, Measured, Subject, each, ratios},
     network::Network,
-    positions::Positions,
     report::{Figures, Goodput, Report},
     served::Served,
 };
-use super::report::{median, print};
+use crate::harness::{
+    measure::{Cores, Measured, Subject},
+    positions::Positions,
+    report::{median, median_of, median_ratio, print},
+};
 
 /// Arguments of `minuet bench inference`.
 #[derive(clap::Args)]
@@ -41,7 +40,7 @@ Examples:
   minuet bench inference --providers cuda --batch 512 --networks 6x64,20x256 --loads 16x256,64x16 --json   (on a GPU)")]
 pub struct Arguments {
     /// The game whose positions are evaluated.
-    #[arg(long, default_value = "paco-sako", value_parser = PossibleValuesParser::new(catalogue::NAMES))]
+    #[arg(long, default_value = "paco-sako", value_parser = PossibleValuesParser::new(registry::NAMES))]
     game: String,
     /// Networks of random weights, as blocks x filters.
     #[arg(long, value_delimiter = ',', default_value = "2x32,6x64")]
@@ -120,7 +119,7 @@ fn measure(
 ) -> anyhow::Result<Vec<Figures>> {
     let model = positions.random_model(network.blocks, network.filters)?;
     cores.use_first()?;
-    let mut direct = Direct::start(arguments, provider, folder, &model)?;
+    let mut direct = direct::start(arguments, provider, folder, &model)?;
     let mut served = Served::start(arguments, provider, folder, &model, positions)?;
     cores.use_second()?;
     // Made after this thread was pinned: the runtime's threads run where it does.
@@ -132,18 +131,19 @@ fn measure(
     direct.measure(0.3)?;
     let mut figures = Vec::new();
     for &load in &arguments.loads {
-        let mut clients = Clients::connect(&runtime, served.address(), load, positions)?;
+        let mut clients = Clients::connect(&runtime, &served.address(), load, positions)?;
         clients.measure(served.subject(), 0.3)?;
         clients.forget_latencies();
         let (mut directs, mut serveds) = (Vec::new(), Vec::new());
+        // Both are warm: see above.
         for _ in 0..arguments.rounds {
             directs.push(direct.measure(arguments.seconds)?);
             serveds.push(clients.measure(served.subject(), arguments.seconds)?);
         }
         let (p50_ms, p99_ms) = clients.latencies();
-        let direct_per_cpu = median(&each(&directs, Measured::per_cpu_second));
-        let cpu_ratio = median(&ratios(&serveds, &directs, Measured::per_cpu_second));
-        let peak = median(&each(&serveds, Measured::per_second));
+        let direct_per_cpu = median_of(&directs, Measured::per_cpu_second);
+        let cpu_ratio = median_ratio(&serveds, &directs, Measured::per_cpu_second);
+        let peak = median_of(&serveds, Measured::per_second);
         let overload = if arguments.overload > 0.0 {
             Some(overload(arguments, &mut clients, served.subject(), peak)?)
         } else {
@@ -154,14 +154,14 @@ fn measure(
             load: load.to_string(),
             asked_for: provider.to_owned(),
             provider: chosen.clone(),
-            direct: median(&each(&directs, Measured::per_second)),
+            direct: median_of(&directs, Measured::per_second),
             served: peak,
             direct_per_cpu_second: direct_per_cpu,
-            served_per_cpu_second: median(&each(&serveds, Measured::per_cpu_second)),
-            ratio: median(&ratios(&serveds, &directs, Measured::per_second)),
+            served_per_cpu_second: median_of(&serveds, Measured::per_cpu_second),
+            ratio: median_ratio(&serveds, &directs, Measured::per_second),
             cpu_ratio,
             overhead_us_per_position: (1.0 / cpu_ratio - 1.0) / direct_per_cpu * 1e6,
-            other_threads_us_per_position: median(&each(&serveds, Measured::other_threads_us)),
+            other_threads_us_per_position: median_of(&serveds, Measured::other_threads_us),
             device_busy_share: busy_share(&serveds, &chosen, served.subject()),
             p50_ms,
             p99_ms,
@@ -194,10 +194,10 @@ fn overload(
     }
     Ok(Goodput {
         offered: median(&offered),
-        answered: median(&each(&goods, Measured::per_second)),
+        answered: median_of(&goods, Measured::per_second),
         refused_share: median(&refused),
-        ratio: median(&ratios(&goods, &peaks, Measured::per_second)),
-        cpu_ratio: median(&ratios(&goods, &peaks, Measured::per_cpu_second)),
+        ratio: median_ratio(&goods, &peaks, Measured::per_second),
+        cpu_ratio: median_ratio(&goods, &peaks, Measured::per_cpu_second),
         p50_ms: median(&latencies.0),
         p99_ms: median(&latencies.1),
     })
@@ -207,7 +207,7 @@ fn overload(
 /// the server has no metrics page then.
 fn busy_share(measured: &[Measured], chosen: &str, subject: Subject) -> Option<f64> {
     let is_known = subject.page.is_some() || !is_gpu(chosen);
-    is_known.then(|| median(&each(measured, Measured::busy_share)))
+    is_known.then(|| median_of(measured, Measured::busy_share))
 }
 
 /// Whether a provider's name, in a configuration or a reply, is that of a GPU's.

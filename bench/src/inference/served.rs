@@ -1,28 +1,27 @@
-//! The server as a process.
+//! The inference server as a child process: [`Served`].
 
-use std::{
-    net::{SocketAddr, TcpListener},
-    path::Path,
-    process::{Child, Command, Stdio},
-    time::{Duration, Instant},
-};
+use std::{net::SocketAddr, path::Path, time::Duration};
 
-use anyhow::Context as _;
 use checkpoints::{Draft, LATEST, MODEL, Repository};
 use proto::v1::{DescribeModelRequest, evaluator_client::EvaluatorClient};
 use service::role::Role;
 use tokio::runtime::Runtime;
 
-use super::{Arguments, is_gpu, machine::Subject, positions::Positions};
+use super::{Arguments, is_gpu};
+use crate::harness::{
+    measure::Subject,
+    positions::Positions,
+    role::{RoleProcess, free_addresses},
+};
 
-/// How long the server may take to load the model.
+/// Longest time to load the model.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The server.
 pub struct Served {
-    child: Child,
-    address: String,
-    /// Its metrics page: only where a GPU computes, since what the page costs would be measured too.
+    process: RoleProcess,
+    address: SocketAddr,
+    /// Metrics page; only if a GPU computes, because the cost of the page would be measured too.
     page: Option<SocketAddr>,
 }
 
@@ -37,11 +36,11 @@ impl Served {
     ) -> anyhow::Result<Self> {
         let store = folder.join("checkpoints").display().to_string();
         publish(&store, model, positions)?;
-        let address = free_address()?.to_string();
-        let page = is_gpu(provider).then(free_address).transpose()?;
-        let program = std::env::current_exe()?.with_file_name(Role::InferenceServer.binary());
+        let mut free = free_addresses(2)?.into_iter();
+        let address = free.next().unwrap_or_else(|| ([127, 0, 0, 1], 0).into());
+        let page = free.next().filter(|_| is_gpu(provider));
         let layout = &positions.layout;
-        let settings = [
+        let mut settings = vec![
             format!("checkpoints.store={store}"),
             format!("game.name={}", layout.game),
             format!("game.options={}", layout.options),
@@ -49,68 +48,42 @@ impl Served {
             format!("inference.provider={provider}"),
             format!("inference.max_batch={}", arguments.batch),
             format!("inference.max_queue={}", arguments.queue),
-            // What is measured is evaluation: nothing may be remembered.
+            // Evaluations are measured, so the server must not remember any.
             "inference.cache_mib=0".into(),
         ];
-        let mut command = Command::new(&program);
-        let page_setting = page.map(|page| format!("inference.metrics={page}"));
-        for setting in settings.into_iter().chain(page_setting) {
-            command.arg("--set").arg(setting);
-        }
-        let child = command
-            .arg("--supervised")
-            .stdin(Stdio::piped())
-            .env(
-                "MINUET_LOG",
-                std::env::var("MINUET_LOG").unwrap_or_else(|_| "warn".into()),
-            )
-            .spawn()
-            .with_context(|| format!("cannot start {}", program.display()))?;
-        Ok(Self { child, address, page })
+        settings.extend(page.map(|page| format!("inference.metrics={page}")));
+        let arguments = settings
+            .into_iter()
+            .flat_map(|setting| ["--set".to_owned(), setting]);
+        let process = RoleProcess::start(Role::InferenceServer, arguments, true)?;
+        Ok(Self {
+            process,
+            address,
+            page,
+        })
     }
 
-    /// Waits until it answers; gives the provider it has chosen.
+    /// Waits until the server answers; returns the provider that it has chosen.
     pub fn wait(&mut self, runtime: &Runtime) -> anyhow::Result<String> {
-        runtime.block_on(self.wait_until_ready())
+        let _inside = runtime.enter();
+        let mut client = EvaluatorClient::new(service::connect::channel(&self.address.to_string())?);
+        self.process.wait_until(PATIENCE, || {
+            let reply = runtime.block_on(client.describe_model(DescribeModelRequest::default()))?;
+            Ok(reply.into_inner().provider)
+        })
     }
 
-    /// Where it listens.
-    pub fn address(&self) -> &str {
-        &self.address
+    /// Address on which the server listens.
+    pub fn address(&self) -> String {
+        self.address.to_string()
     }
 
-    /// What is measured.
+    /// The process that is measured.
     pub fn subject(&self) -> Subject {
         Subject {
-            pid: self.child.id(),
+            pid: self.process.pid(),
             page: self.page,
         }
-    }
-
-    async fn wait_until_ready(&mut self) -> anyhow::Result<String> {
-        let mut client = EvaluatorClient::new(service::connect::channel(&self.address)?);
-        let began = Instant::now();
-        loop {
-            match client.describe_model(DescribeModelRequest::default()).await {
-                Ok(description) => return Ok(description.into_inner().provider),
-                Err(status) if began.elapsed() > PATIENCE => {
-                    anyhow::bail!("the server has no model after {PATIENCE:?}: {status}")
-                }
-                Err(_) => {}
-            }
-            if let Some(status) = self.child.try_wait()? {
-                anyhow::bail!("the server ended with {status}; what it wrote stands above");
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -133,9 +106,4 @@ fn publish(store: &str, model: &[u8], positions: &Positions) -> anyhow::Result<(
         repository.set_label(LATEST, &version).await?;
         Ok(())
     })
-}
-
-fn free_address() -> anyhow::Result<SocketAddr> {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    Ok(listener.local_addr()?)
 }

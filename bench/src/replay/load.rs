@@ -1,4 +1,4 @@
-//! What the store is loaded with: streams of games, streams of batches.
+//! The load on the store: streams of games, streams of batches.
 
 use std::{
     sync::{
@@ -14,7 +14,7 @@ use proto::v1::{Purpose, SampleRequest, replay_store_client::ReplayStoreClient};
 use service::connect::MAX_MESSAGE_BYTES;
 use tonic::transport::Channel;
 
-use super::{Pool, Process};
+use super::Pool;
 
 /// The connections.
 pub struct Load {
@@ -23,17 +23,17 @@ pub struct Load {
 
 impl Load {
     /// Prepares `streams` connections.
-    pub fn new(store: &Process, streams: usize) -> anyhow::Result<Self> {
+    pub fn new(address: &str, streams: usize) -> anyhow::Result<Self> {
         let clients = (0..streams)
             .map(|_| {
-                let channel = service::connect::channel(&store.address)?;
+                let channel = service::connect::channel(address)?;
                 Ok(ReplayStoreClient::new(channel).max_decoding_message_size(MAX_MESSAGE_BYTES))
             })
             .collect::<anyhow::Result<_>>()?;
         Ok(Self { clients })
     }
 
-    /// Sends games for so many seconds; gives the number of positions that were acknowledged, all of them new.
+    /// Sends games for `seconds`; returns the number of positions in acknowledged games, all of them new.
     pub async fn append(&self, pool: &Pool, seconds: f64) -> anyhow::Result<u64> {
         let is_over = AtomicBool::new(false);
         let streams = self.clients.iter().map(async |client| {

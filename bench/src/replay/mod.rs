@@ -8,18 +8,24 @@
 
 mod load;
 mod pool;
-mod process;
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, path::Path, time::Duration};
 
 use anyhow::Context as _;
+use proto::v1::{StatsReply, StatsRequest, replay_store_client::ReplayStoreClient};
 use serde::Serialize;
+use service::role::Role;
 
-use self::{load::Load, pool::Pool, process::Process};
-use super::{
-    inference::machine::{Cores, Measured, measure},
+use self::{load::Load, pool::Pool};
+use crate::harness::{
+    measure::{Cores, Measured, measure},
     report,
+    role::{RoleProcess, free_addresses},
+    rounds,
 };
+
+/// Longest time in which the store opens an empty folder.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Arguments of `minuet bench replay`.
 #[derive(clap::Args)]
@@ -57,11 +63,11 @@ struct Report {
     batch: u32,
     window: u64,
     rounds: u8,
-    /// Whether store and client had a core of their own each.
+    /// True if store and client each had a core of their own.
     is_pinned: bool,
     appended: Rates,
     sampled: Rates,
-    /// What one position takes, in bytes: in the message, in its record, on the disk.
+    /// Bytes of a position: in the message, in its record, on the disk.
     message_bytes: f64,
     stored_bytes: f64,
     disk_bytes: f64,
@@ -78,11 +84,9 @@ struct Rates {
 
 impl Rates {
     fn median(rounds: &[Measured]) -> Self {
-        let median =
-            |rate: fn(&Measured) -> f64| report::median(&rounds.iter().map(rate).collect::<Vec<_>>());
         Self {
-            per_second: median(Measured::per_second),
-            per_cpu_second: median(Measured::per_cpu_second),
+            per_second: report::median_of(rounds, Measured::per_second),
+            per_cpu_second: report::median_of(rounds, Measured::per_cpu_second),
         }
     }
 }
@@ -93,44 +97,36 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let cores = Cores::find()?;
     cores.use_first()?;
-    let mut store = Process::start(folder.path(), arguments.window)?;
+    let (mut store, address) = start_store(folder.path(), arguments.window)?;
     cores.use_second()?;
-    // Made here, after this thread was pinned: the runtime's threads run where it does.
+    // Made here, after this thread was pinned: the runtime's threads inherit its core.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()?;
-    runtime.block_on(store.wait_until_ready())?;
+    store.wait_until(PATIENCE, || runtime.block_on(stats(&address)))?;
     let load = {
-        // A channel belongs to the runtime it is made in.
+        // A channel belongs to the runtime in which it is made.
         let _inside = runtime.enter();
-        Load::new(&store, usize::from(arguments.streams))?
+        Load::new(&address, usize::from(arguments.streams))?
     };
-
-    let mut appended = Vec::new();
-    for round in 0..=arguments.rounds {
-        let measured = measure(store.id(), || {
+    let count = usize::from(arguments.rounds);
+    let appended = rounds(count, || {
+        measure(store.pid(), || {
             runtime.block_on(load.append(&pool, arguments.seconds))
-        })?;
-        // The first one warms up.
-        if round > 0 {
-            appended.push(measured);
-        }
-    }
+        })
+    })?;
     // Fill the window, so that batches are drawn from all of it.
-    while runtime.block_on(store.stats())?.positions_inserted < arguments.window {
+    while runtime.block_on(stats(&address))?.positions_inserted < arguments.window {
         runtime.block_on(load.append(&pool, 0.5))?;
     }
-    let mut sampled = Vec::new();
-    for round in 0..=arguments.rounds {
-        let measured = measure(store.id(), || {
+    let sampled = rounds(count, || {
+        measure(store.pid(), || {
             runtime.block_on(load.sample(arguments.batch, arguments.seconds))
-        })?;
-        if round > 0 {
-            sampled.push(measured);
-        }
-    }
-    let stats = runtime.block_on(store.stats())?;
+        })
+    })?;
+    let stats = runtime.block_on(stats(&address))?;
+    let usage = service::process::usage(store.pid()).context("the store has ended")?;
     let each = |bytes: u64| bytes as f64 / stats.window_positions as f64;
     let found = Report {
         bench: "replay",
@@ -146,9 +142,32 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         message_bytes: pool.message_bytes(),
         stored_bytes: each(stats.stored_bytes),
         disk_bytes: each(stats.disk_bytes),
-        memory_mib: store.memory_mib()?,
+        memory_mib: usage.resident_bytes as f64 / f64::from(1 << 20),
     };
     report::print(&found, arguments.json, text)
+}
+
+/// Starts a store in `folder` and returns it with its address.
+fn start_store(folder: &Path, window: u64) -> anyhow::Result<(RoleProcess, String)> {
+    let address = free_addresses(1)?.first().map(ToString::to_string);
+    let address = address.context("there is no free port")?;
+    let settings = [
+        format!("game.name={}", pool::GAME),
+        format!("game.options={}", pool::OPTIONS),
+        format!("replay.address={address}"),
+        format!("replay.folder={}", folder.join("replay").display()),
+        format!("replay.window_positions={window}"),
+        "replay.held_out=0".to_owned(),
+    ];
+    let arguments = settings
+        .into_iter()
+        .flat_map(|setting| ["--set".to_owned(), setting]);
+    Ok((RoleProcess::start(Role::ReplayStore, arguments, true)?, address))
+}
+
+async fn stats(address: &str) -> anyhow::Result<StatsReply> {
+    let mut client = ReplayStoreClient::new(service::connect::channel(address)?);
+    Ok(client.stats(StatsRequest::default()).await?.into_inner())
 }
 
 fn text(report: &Report) -> String {

@@ -78,7 +78,7 @@ fn play(seed: u64, positions: usize) -> anyhow::Result<Game> {
         ending: "bench".into(),
         model_versions: vec!["000000000100-0123abcd".into()],
         model_of_position: vec![0; positions],
-        search_json: serde_json::to_string(&config::SearchConfig::default())?,
+        search_json: serde_json::to_string(&search::Settings::default())?,
         actor: "bench".into(),
         build: env!("CARGO_PKG_VERSION").into(),
         finished_at_ms: 1_800_000_000_000,

@@ -8,12 +8,12 @@
 //! | module | what it is for |
 //! |---|---|
 //! | [`network`] | publishes the network |
-//! | [`team`] | starts and stops the processes |
+//! | [`system`] | starts and stops the processes |
 //! | [`sample`] | reads their counters at a moment |
 
 mod network;
 mod sample;
-mod team;
+mod system;
 
 use std::{thread, time::Duration};
 
@@ -22,9 +22,9 @@ use config::{Override, RunConfig};
 use serde::Serialize;
 use service::role::Role;
 
-use super::report;
+use crate::harness::report;
 use sample::Sample;
-use team::Team;
+use system::System;
 
 /// Arguments of `minuet bench selfplay`.
 #[derive(clap::Args)]
@@ -114,15 +114,15 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
 }
 
 fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
-    let team = Team::start(arguments)?;
+    let system = System::start(arguments)?;
     eprintln!(
         "{} is served by {}; warming up for {} s",
-        team.model.version, team.model.provider, arguments.warm_up
+        system.model.version, system.model.provider, arguments.warm_up
     );
     thread::sleep(Duration::from_secs(arguments.warm_up));
-    let before = Sample::take(&team)?;
+    let before = Sample::take(&system)?;
     thread::sleep(Duration::from_secs(arguments.seconds));
-    let after = Sample::take(&team)?;
+    let after = Sample::take(&system)?;
     let seconds = (after.at - before.at).as_secs_f64();
     let grown = |role, counter| after.counter(role, counter) - before.counter(role, counter);
     let actor = |counter| grown(Role::Actor, counter);
@@ -143,13 +143,13 @@ fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
         bench: "selfplay",
         game: arguments.game.clone(),
         network: format!("{}x{}", arguments.blocks, arguments.filters),
-        provider: team.model.provider.clone(),
+        provider: system.model.provider.clone(),
         cores: thread::available_parallelism().map_or(1, |cores| cores.get()),
-        actor_threads: team.actor_threads(),
-        games_in_progress: team.actor_threads() * team.config.actor.games_per_thread,
-        visits_per_move: team.config.search.visits,
-        leaves: team.config.search.leaves,
-        cache_mib: team.config.actor.cache_mib,
+        actor_threads: system.actor_threads(),
+        games_in_progress: system.actor_threads() * system.config.actor.games_per_thread,
+        visits_per_move: system.config.search.visits,
+        leaves: system.config.search.leaves,
+        cache_mib: system.config.actor.cache_mib,
         seconds,
         visits_per_second: visits / seconds,
         fresh_evaluations_per_second: rate("minuet_actor_fresh_evaluations_total"),

@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use bytes::Bytes;
 use checkpoints::{Draft, MODEL, Repository};
 use config::RunConfig;
-use games::{Game, RowLayout, catalogue};
+use games::{Game, RowLayout, registry};
 use onnx::Metadata;
 
 /// The weights' seed: every benchmark runs the same network.
@@ -14,7 +14,7 @@ struct Layout {
     options: u32,
 }
 
-impl catalogue::Visitor for Layout {
+impl registry::Visitor for Layout {
     type Output = Result<RowLayout, games::StartError>;
 
     fn visit<G: Game>(self) -> Self::Output {
@@ -24,7 +24,7 @@ impl catalogue::Visitor for Layout {
 
 /// Publishes a tower of `blocks` × `filters` for the configuration's game, under the label that its actors ask for.
 pub async fn publish(config: &RunConfig, blocks: usize, filters: usize) -> anyhow::Result<()> {
-    let layout = catalogue::visit(
+    let layout = registry::visit(
         &config.game.name,
         Layout {
             options: config.game.options,

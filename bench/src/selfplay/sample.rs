@@ -1,4 +1,4 @@
-//! The processes' own counters at a moment, from their metrics pages.
+//! The counters of the processes at one moment, from their metrics pages.
 
 use std::{
     thread,
@@ -11,10 +11,10 @@ use service::{
     role::Role,
 };
 
-use super::{
-    super::page::{Page, page},
-    team::Team,
-};
+use launcher::page::Page;
+
+use super::system::System;
+use crate::harness::page;
 
 pub const VISITS: &str = "minuet_actor_visits_total";
 
@@ -22,19 +22,19 @@ const ROLES: [Role; 3] = [Role::Actor, Role::InferenceServer, Role::ReplayStore]
 const PATIENCE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(5);
 
-/// All counters at a moment.
+/// All counters at one moment.
 pub struct Sample {
     pub at: Instant,
     pages: Vec<(Role, Page, Usage)>,
 }
 
 impl Sample {
-    /// Takes a sample at the moment at which the actor brings its page up to date, which it does every second.
-    pub fn take(team: &Team) -> anyhow::Result<Self> {
-        let actor = team.member(Role::Actor)?.metrics;
-        let old = page(actor)?.sum(VISITS);
+    /// Takes a sample right after the actor has updated its page, which it does every second.
+    pub fn take(system: &System) -> anyhow::Result<Self> {
+        let actor = system.process(Role::Actor)?.1;
+        let old = page::fetch(actor)?.sum(VISITS);
         let began = Instant::now();
-        while page(actor)?.sum(VISITS) <= old {
+        while page::fetch(actor)?.sum(VISITS) <= old {
             ensure!(
                 began.elapsed() < PATIENCE,
                 "the actor has stopped playing; --logs shows why"
@@ -44,25 +44,25 @@ impl Sample {
         let at = Instant::now();
         let mut pages = Vec::new();
         for role in ROLES {
-            let member = team.member(role)?;
-            let usage = process::usage(member.pid())
+            let (pid, metrics) = system.process(role)?;
+            let usage = process::usage(pid)
                 .with_context(|| format!("{} has ended; --logs shows why", role.binary()))?;
-            pages.push((role, page(member.metrics)?, usage));
+            pages.push((role, page::fetch(metrics)?, usage));
         }
         Ok(Self { at, pages })
     }
 
-    /// A counter of a role, summed over its labels; 0 where there is none.
+    /// Value of a role's counter, summed over its labels; 0 if there is none.
     pub fn counter(&self, role: Role, name: &str) -> f64 {
-        self.of(role).map_or(0.0, |(page, _)| page.sum(name))
+        self.of(role).and_then(|(page, _)| page.sum(name)).unwrap_or(0.0)
     }
 
-    /// Processor time that a role has used.
+    /// Processor time that a role has used, in seconds.
     pub fn cpu_seconds(&self, role: Role) -> f64 {
         self.of(role).map_or(0.0, |(_, usage)| usage.cpu_seconds)
     }
 
-    /// Resident bytes of a role.
+    /// Resident memory of a role, in bytes.
     pub fn memory(&self, role: Role) -> u64 {
         self.of(role).map_or(0, |(_, usage)| usage.resident_bytes)
     }

@@ -18,6 +18,7 @@ mod ending;
 mod history;
 mod legal;
 mod moves;
+mod people;
 mod row;
 mod san;
 mod text;

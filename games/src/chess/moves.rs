@@ -102,6 +102,12 @@ pub(super) struct View {
     pub(super) mirrored: bool,
 }
 
+/// White's view in the left-right mirror, the symmetry of chess.
+pub(super) const MIRROR: View = View {
+    turned: false,
+    mirrored: true,
+};
+
 impl View {
     /// A square as seen in this view, and back again.
     pub(super) const fn square(self, square: u32) -> u32 {
@@ -113,10 +119,7 @@ impl View {
 /// one move in both views of White's serve Black as well: turning by 180° and mirroring come to the same in
 /// either order.
 pub(super) fn mirrored_entries() -> Vec<u32> {
-    entries_in(View {
-        turned: false,
-        mirrored: true,
-    })
+    entries_in(MIRROR)
 }
 
 /// Where each policy entry is found once the board is turned by 180°; entries that no move has stay where they are.

@@ -9,12 +9,13 @@ use cozy_chess::{Color, Piece};
 use super::{
     Chess,
     history::en_passant_square,
-    moves::{self, View},
+    moves::{self, MIRROR, View},
 };
 use crate::{
     bits,
     game::Game,
     layout::{ConstantPlane, PlaneStack, RowForm, RowLayout},
+    planes,
     symmetries::{OtherSide, RowSymmetries},
 };
 
@@ -58,19 +59,20 @@ pub(super) fn layout() -> RowLayout {
         }),
         actions: Chess::ACTIONS,
         mirrored_actions: true,
+        policy_head: crate::PolicyHead::Planes,
     }
 }
 
-/// The planes of castling rights: who has one is no mirror image.
+/// Planes of castling rights. A position with a right has no mirror image.
 const RIGHTS: [u32; 4] = [16, 17, 18, 19];
 
 pub(super) fn symmetries() -> RowSymmetries {
     let mirrored = moves::mirrored_entries();
-    RowSymmetries::new(
+    planes::symmetries(
         &layout(),
         Chess::SYMMETRIES,
         &RIGHTS,
-        |_, square| square ^ 7,
+        |_, square| MIRROR.square(square),
         |_, entry| mirrored.get(entry as usize).copied().unwrap_or(entry),
     )
 }
@@ -96,7 +98,7 @@ pub(super) fn write(state: &Chess, view: View, row: &mut Vec<u32>) {
             plane += 1;
         }
     }
-    // There are always two kings, and never more than sixteen pieces a side: the board makes sure of both.
+    // The board ensures two kings, and at most sixteen pieces a side.
     let first = row.get(begin).copied().unwrap_or_default();
     row.resize(begin + PIECES, first);
     row.push(

@@ -1,15 +1,17 @@
 //! Connect Four on 7 columns of 6 cells, which lie in ranks 0–5 and files 0–6 of an 8×8 board.
 //!
-//! | module | what it is for |
+//! | module | content |
 //! |---|---|
-//! | `board` | discs as bits: where one can fall, four in a line |
+//! | `board` | discs as bits: legal landings, four in a line |
 //! | `text` | positions as text, checked when read |
-//! | `row` | the index row and its layout |
+//! | `row` | the index row, its layout and its symmetries |
+//! | `people` | drawing and notation |
 //! | [`solver`] | exact values of positions |
 //!
-//! Action `c` drops a disc into column `c`, 0 to 6. There is one symmetry beside the identity: left for right.
+//! Action `c` drops a disc into column `c`, 0 to 6. There is one symmetry beside the identity: the left-right mirror.
 
 mod board;
+mod people;
 mod row;
 pub mod solver;
 mod text;
@@ -25,7 +27,7 @@ use crate::{
 
 /// Number of columns.
 pub const COLUMNS: u32 = 7;
-/// Cells of a column.
+/// Number of cells of a column.
 pub const ROWS: u32 = 6;
 
 /// Connect Four has no variants.
@@ -59,12 +61,12 @@ impl ConnectFour {
         (self.own | self.other).count_ones()
     }
 
-    /// The discs of the player to move, then the other's: bit `8·row + column`, row 0 at the bottom.
+    /// Discs of the player to move, then of the other: bit `8·row + column`, row 0 at the bottom.
     pub const fn bitboards(&self) -> (u64, u64) {
         (self.own, self.other)
     }
 
-    /// The columns that can be played as bits 0 to 6; none once the game is over.
+    /// Columns that can be played, as bits 0 to 6. None once the game is over.
     fn open_columns(&self) -> u64 {
         if self.lost {
             return 0;
@@ -156,10 +158,7 @@ impl Game for ConnectFour {
     }
 
     fn policy_index(&self, (): (), symmetry: Symmetry, action: Action) -> u32 {
-        match symmetry {
-            Symmetry::IDENTITY => action,
-            _ => (COLUMNS - 1).wrapping_sub(action),
-        }
+        row::turn_column(symmetry, action)
     }
 
     fn row_symmetries((): ()) -> RowSymmetries {

@@ -8,6 +8,7 @@ use super::{COLUMNS, ConnectFour, ROWS, board};
 use crate::{
     game::{Game, Player, Symmetry},
     layout::{ConstantPlane, PlaneStack, RowForm, RowLayout},
+    planes,
     symmetries::RowSymmetries,
 };
 
@@ -34,22 +35,22 @@ pub(super) fn layout() -> RowLayout {
         }),
         actions: ConnectFour::ACTIONS,
         mirrored_actions: false,
+        policy_head: crate::PolicyHead::Dense,
+    }
+}
+
+/// Image of a column, which is also a policy entry. The file beside the board stays where it is.
+pub(super) const fn turn_column(symmetry: Symmetry, column: u32) -> u32 {
+    match symmetry {
+        Symmetry::IDENTITY => column,
+        _ if column >= COLUMNS => column,
+        _ => COLUMNS - 1 - column,
     }
 }
 
 pub(super) fn symmetries() -> RowSymmetries {
-    let mirrored = |column| {
-        if column < COLUMNS {
-            COLUMNS - 1 - column
-        } else {
-            column
-        }
-    };
-    // The file beside the board stays where it is.
-    let square = |_, square: u32| square / 8 * 8 + mirrored(square % 8);
-    RowSymmetries::new(&layout(), ConnectFour::SYMMETRIES, &[], square, |_, action| {
-        mirrored(action)
-    })
+    let turn_square = |symmetry, square: u32| square / 8 * 8 + turn_column(symmetry, square % 8);
+    planes::symmetries(&layout(), ConnectFour::SYMMETRIES, &[], turn_square, turn_column)
 }
 
 pub(super) fn write(state: &ConnectFour, symmetry: Symmetry, row: &mut Vec<u32>) {

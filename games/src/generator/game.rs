@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     clan::Clan,
+    codec::ClanRows,
     grammar::MAX_IMPS,
     grid::Grid,
     legal::Seen,
@@ -332,14 +333,15 @@ impl Game for GeneratorGame {
         RowLayout {
             game: Self::NAME.into(),
             options: 0,
-            form: RowForm::Clan(row::form()),
+            form: RowForm::Clan(ClanRows::KNOWN),
             actions: Self::ACTIONS,
             mirrored_actions: false,
+            policy_head: crate::PolicyHead::PerPart,
         }
     }
 
     fn row_symmetries((): ()) -> RowSymmetries {
-        RowSymmetries::of_colors(Recolorings::new())
+        RowSymmetries::new(Recolorings::new())
     }
 
     fn to_move(&self) -> Player {

@@ -21,6 +21,7 @@
 //! | `text` | clans for people |
 
 pub mod clan;
+mod codec;
 mod edit;
 pub mod expansion;
 pub mod game;
@@ -29,6 +30,8 @@ pub mod grid;
 mod legal;
 pub mod moves;
 pub mod packed;
+pub mod paint;
+mod people;
 pub mod problem;
 mod recoloring;
 pub mod render;
@@ -40,11 +43,11 @@ mod text;
 mod views;
 
 pub use clan::Clan;
+pub use codec::ClanRows;
 pub use expansion::{ClanBatch, Expander};
 pub use game::{Cycles, End, GeneratorGame, Illegal, Rules};
 pub use grid::{Grid, GridError};
 pub use moves::Move;
 pub use packed::ClanError;
 pub use problem::Problem;
-pub(crate) use recoloring::Recolorings;
 pub use row::{Position, PositionError};

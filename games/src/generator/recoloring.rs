@@ -8,16 +8,17 @@ use super::{
     row,
     symmetry::Change,
 };
+use crate::{Symmetry, codec::RowMaps};
 
-/// What a [`Symmetry`](crate::Symmetry) can number, less the identity.
+/// Most symmetries that a [`Symmetry`] can number, without the identity.
 const MOST: usize = 254;
 
 /// Some permutations of the colours that fresh shapes never have, the identity left out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Recolorings(Vec<Change>);
+#[derive(Clone, Debug)]
+pub(super) struct Recolorings(Vec<Change>);
 
 impl Recolorings {
-    /// Always the same ones, of 40,320 that there are.
+    /// Draws the permutations, always the same ones of the 40,320 that there are.
     pub(super) fn new() -> Self {
         let mut number = 0;
         let mut draw = |below: usize| {
@@ -26,15 +27,20 @@ impl Recolorings {
         };
         Self((0..MOST).map(|_| Change::of_colors(&mut draw)).collect())
     }
+    fn change(&self, symmetry: Symmetry) -> Option<&Change> {
+        self.0.get(usize::from(symmetry.0).checked_sub(1)?)
+    }
+}
 
-    /// How many.
-    pub(crate) fn count(&self) -> usize {
-        self.0.len()
+impl RowMaps for Recolorings {
+    fn count(&self, _row: &[u32]) -> u8 {
+        MOST as u8 + 1
     }
 
-    /// Recolours a valid row in place.
-    pub(crate) fn row(&self, number: usize, row: &mut [u32]) {
-        let Some(change) = self.0.get(number) else { return };
+    fn turn_row(&self, symmetry: Symmetry, row: &mut [u32]) {
+        let Some(change) = self.change(symmetry) else {
+            return;
+        };
         let (imps, grids) = row::parts_mut(row);
         for imp in imps {
             let value = *imp as u8;
@@ -47,13 +53,12 @@ impl Recolorings {
         }
     }
 
-    /// The same action after it.
-    pub(crate) fn action(&self, number: usize, action: u32) -> u32 {
-        let own = (action as usize % MOVES) as u8;
+    fn turn_action(&self, symmetry: Symmetry, entry: u32) -> u32 {
+        let own = (entry as usize % MOVES) as u8;
         let Some(color) = own.checked_sub(Move::SET_COLOR).filter(|&color| color < 10) else {
-            return action;
+            return entry;
         };
-        let changed = self.0.get(number).map_or(color, |change| change.color(color));
-        action - u32::from(color) + u32::from(changed)
+        let changed = self.change(symmetry).map_or(color, |change| change.color(color));
+        entry - u32::from(color) + u32::from(changed)
     }
 }

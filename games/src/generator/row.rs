@@ -6,13 +6,12 @@
 
 use super::{
     clan::Clan,
-    grammar::{MAX_DEPTH, MAX_IMPS, ROLES, VALUES},
-    grid::{Grid, GridError, PACKED, SYMBOLS},
-    moves::MOVES,
+    grammar::MAX_IMPS,
+    grid::{Grid, GridError, PACKED},
     packed::ClanError,
     problem::Problem,
 };
-use crate::layout::{ClanRows, RowError};
+use crate::layout::RowError;
 
 /// Values before the imps.
 const HEAD: usize = 2;
@@ -55,18 +54,6 @@ pub enum PositionError {
         /// What is wrong with them.
         reason: &'static str,
     },
-}
-
-/// What this build knows of rows that hold clans.
-pub(crate) fn form() -> ClanRows {
-    ClanRows {
-        imps: MAX_IMPS as u32,
-        depth: MAX_DEPTH as u32,
-        values: VALUES as u32,
-        roles: ROLES as u32,
-        moves: MOVES as u32,
-        symbols: SYMBOLS as u32,
-    }
 }
 
 /// Fewest and most values of a row.

@@ -1,16 +1,18 @@
 //! Othello on 8×8: squares are `8·rank + file` with a1 = 0 drawn top left; Black begins.
 //!
-//! | module | what it is for |
+//! | module | content |
 //! |---|---|
-//! | `board` | where a disc may be placed and what it turns over, on bitboards |
+//! | `board` | legal placements and turned discs, on bitboards |
 //! | `text` | positions as text, checked when read |
-//! | `row` | the index row and its layout |
+//! | `row` | the index row, its layout and its symmetries |
+//! | `people` | drawing and notation |
 //!
 //! Actions 0–63 place a disc, 64 passes, which is legal only where no disc can be placed. The game is over
 //! when neither player can place one; more discs win, by whatever margin. All eight symmetries of the square
 //! hold.
 
 mod board;
+mod people;
 mod row;
 mod text;
 
@@ -40,7 +42,7 @@ pub struct Othello {
     own: u64,
     /// Discs of the other player.
     other: u64,
-    /// Where the player to move may place a disc. If nowhere, the player passes, or the game is over.
+    /// Squares on which the player to move may place a disc. If there is none, the player passes, or the game is over.
     placements: u64,
     to_move: Player,
     over: bool,
@@ -63,7 +65,7 @@ impl Othello {
         Self::new(1 << 28 | 1 << 35, 1 << 27 | 1 << 36, Player::First)
     }
 
-    /// The discs of the player to move, then the other's: bit `8·rank + file`.
+    /// Discs of the player to move, then of the other: bit `8·rank + file`.
     pub const fn bitboards(&self) -> (u64, u64) {
         (self.own, self.other)
     }
@@ -155,11 +157,7 @@ impl Game for Othello {
     }
 
     fn policy_index(&self, (): (), symmetry: Symmetry, action: Action) -> u32 {
-        if action < PASS {
-            bits::turn_square(action, symmetry.0)
-        } else {
-            action
-        }
+        row::turn_entry(symmetry, action)
     }
 
     fn row_symmetries((): ()) -> RowSymmetries {

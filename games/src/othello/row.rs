@@ -6,6 +6,7 @@ use crate::{
     bits,
     game::{Game, Player, Symmetry},
     layout::{ConstantPlane, PlaneStack, RowForm, RowLayout, SQUARES},
+    planes,
     symmetries::RowSymmetries,
 };
 
@@ -32,16 +33,24 @@ pub(super) fn layout() -> RowLayout {
         }),
         actions: Othello::ACTIONS,
         mirrored_actions: false,
+        policy_head: crate::PolicyHead::Dense,
     }
 }
 
+/// Image of a policy entry: squares turn with the board, the pass stays.
+pub(super) fn turn_entry(symmetry: Symmetry, entry: u32) -> u32 {
+    match entry {
+        PASS.. => entry,
+        square => turn_square(symmetry, square),
+    }
+}
+
+fn turn_square(symmetry: Symmetry, square: u32) -> u32 {
+    bits::turn_square(square, symmetry.0)
+}
+
 pub(super) fn symmetries() -> RowSymmetries {
-    let action = |symmetry, action| match action {
-        PASS => PASS,
-        square => bits::turn_square(square, symmetry),
-    };
-    let square = |symmetry, square| bits::turn_square(square, symmetry);
-    RowSymmetries::new(&layout(), Othello::SYMMETRIES, &[], square, action)
+    planes::symmetries(&layout(), Othello::SYMMETRIES, &[], turn_square, turn_entry)
 }
 
 pub(super) fn write(state: &Othello, symmetry: Symmetry, row: &mut Vec<u32>) {

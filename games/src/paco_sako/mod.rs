@@ -25,6 +25,7 @@ mod game;
 mod history;
 mod legal;
 mod movement;
+mod people;
 mod piece;
 mod position;
 mod reach;

@@ -1,4 +1,4 @@
-//! The index representation: what a network sees of a state, in one of eight forms.
+//! The index representation: a state as a network sees it, in one of eight forms.
 //!
 //! A row is 32 piece entries (settled white pieces by square, settled black ones, then the lifted piece and its
 //! partner), one en-passant entry that repeats the first where there is none, then castling rights,
@@ -15,12 +15,12 @@ use super::{
 };
 use crate::{
     Action, ConstantPlane, Game, OtherSide, PlaneStack, Player, RowForm, RowLayout, RowSymmetries,
-    StartError, Symmetry,
+    StartError, Symmetry, planes,
 };
 
-/// Piece entries of a row.
+/// Number of piece entries of a row.
 const PIECES: usize = 32;
-/// Planes of settled pieces, and again of lifted ones.
+/// Number of planes of settled pieces, and of lifted ones.
 const SETTLED_PLANES: u32 = 12;
 const EN_PASSANT_PLANE: u32 = 24;
 /// The divisor, and the largest value, of the no-progress counter.
@@ -31,7 +31,7 @@ const COUNTER_MAX: u32 = 100;
 pub struct Encoding(u8);
 
 impl Encoding {
-    /// The form of the original's networks: relative perspective, no further planes.
+    /// The representation of the original project's networks: relative perspective, no further planes.
     pub const PERSPECTIVE: Self = Self(1);
 
     /// The representation with these option bits: 1 relative perspective, 2 must lift, 4 must promote.
@@ -55,7 +55,7 @@ impl Encoding {
         self.0 as u32
     }
 
-    /// Whether the player to act is at the bottom (and actions are mirrored along with the board).
+    /// True if the player to act is at the bottom. Actions are mirrored along with the board then.
     const fn is_relative(self) -> bool {
         self.0 & 1 != 0
     }
@@ -69,7 +69,7 @@ impl Encoding {
     }
 }
 
-/// What rows of this representation mean.
+/// Layout of the rows of this representation.
 pub(super) fn layout(encoding: Encoding) -> RowLayout {
     let mut planes: Vec<(&str, u32)> = vec![
         ("castling bottom queen side", 1),
@@ -108,20 +108,34 @@ pub(super) fn layout(encoding: Encoding) -> RowLayout {
         }),
         actions: ACTIONS,
         mirrored_actions: encoding.is_relative(),
+        policy_head: crate::PolicyHead::Dense,
     }
 }
 
-/// The mirror image for rows; only castling tells left from right.
+/// Square in a symmetry: symmetry 1 mirrors the files.
+fn turn_square(symmetry: Symmetry, square: Square) -> Square {
+    match symmetry {
+        Symmetry::IDENTITY => square,
+        _ => square.flip_file(),
+    }
+}
+
+/// Symmetries of rows. A position with a castling right has no mirror image.
 pub(super) fn symmetries(encoding: Encoding) -> RowSymmetries {
     let first = EN_PASSANT_PLANE + 1;
     let rights = [first, first + 1, first + 2, first + 3];
-    let flip = |_, square: u32| square ^ 7;
-    let action =
-        |_, action| Act::from_number(action).map_or(action, |act| act.map_square(Square::flip_file).number());
-    RowSymmetries::new(&layout(encoding), PacoSako::SYMMETRIES, &rights, flip, action)
+    let square = |symmetry, square: u32| {
+        Square::try_index(square as usize).map_or(square, |square| turn_square(symmetry, square) as u32)
+    };
+    let entry = |symmetry, entry| {
+        Act::from_number(entry).map_or(entry, |act| {
+            act.map_square(|square| turn_square(symmetry, square)).number()
+        })
+    };
+    planes::symmetries(&layout(encoding), PacoSako::SYMMETRIES, &rights, square, entry)
 }
 
-/// Ranks are counted from whoever acts where the perspective is relative.
+/// Map between the players' views: in the relative perspective ranks are counted from the player to act.
 pub(super) fn other_side(encoding: Encoding) -> OtherSide {
     if !encoding.is_relative() {
         return OtherSide::default();
@@ -131,12 +145,12 @@ pub(super) fn other_side(encoding: Encoding) -> OtherSide {
     })
 }
 
-/// Appends a position's row. Fewer than 32 pieces repeat the first entry; a board with none, or with
-/// more than 32, has no row, and nothing is appended (only compatibility rules let such a board in).
+/// Appends the row of a position. With fewer than 32 pieces it repeats the first entry. A board without pieces or with more
+/// than 32, which only the compatibility rules load, has no row: nothing is appended.
 pub(super) fn write(position: &Position, encoding: Encoding, symmetry: Symmetry, row: &mut Vec<u32>) {
-    let eye = Eye::new(position, encoding, symmetry);
+    let view = View::new(position, encoding, symmetry);
     let start = row.len();
-    let board = if eye.is_mirrored {
+    let board = if symmetry != Symmetry::IDENTITY {
         position.board.mirrored()
     } else {
         position.board
@@ -144,15 +158,15 @@ pub(super) fn write(position: &Position, encoding: Encoding, symmetry: Symmetry,
     for player in [Player::First, Player::Second] {
         for square in board.occupied(player) {
             if let Some(kind) = board.kind_at(player, square) {
-                row.push(eye.settled(player, kind, square));
+                row.push(view.settled(player, kind, square));
             }
         }
     }
     if let Some(hand) = position.hand {
-        row.push(eye.lifted(position.to_move, hand.own, hand.square));
+        row.push(view.lifted(position.to_move, hand.own, hand.square));
         row.extend(
             hand.partner
-                .map(|kind| eye.lifted(position.to_move.other(), kind, hand.square)),
+                .map(|kind| view.lifted(position.to_move.other(), kind, hand.square)),
         );
     }
     let count = row.len() - start;
@@ -162,10 +176,10 @@ pub(super) fn write(position: &Position, encoding: Encoding, symmetry: Symmetry,
     };
     row.extend(std::iter::repeat_n(first, PIECES - count));
     row.push(position.en_passant.map_or(first, |square| {
-        EN_PASSANT_PLANE * 64 + eye.tile(eye.mirror(square))
+        EN_PASSANT_PLANE * 64 + view.tile(view.mirror(square))
     }));
 
-    for player in [eye.viewer, eye.viewer.other()] {
+    for player in [view.viewer, view.viewer.other()] {
         row.extend([Wing::Queen, Wing::King].map(|wing| u32::from(position.castling.has(player, wing))));
     }
     if !encoding.is_relative() {
@@ -184,48 +198,40 @@ pub(super) fn write(position: &Position, encoding: Encoding, symmetry: Symmetry,
     row.push(u32::from(position.no_progress).min(COUNTER_MAX));
 }
 
-/// The policy entry of an action. An id that is none is given back as it is.
+/// Policy entry of an action. A number that is no action is returned unchanged.
 pub(super) fn policy_index(
     position: &Position,
     encoding: Encoding,
     symmetry: Symmetry,
     action: Action,
 ) -> u32 {
-    let eye = Eye::new(position, encoding, symmetry);
+    let view = View::new(position, encoding, symmetry);
     Act::from_number(action).map_or(action, |act| {
-        act.map_square(|square| eye.seen(eye.mirror(square))).number()
+        act.map_square(|square| view.seen(view.mirror(square))).number()
     })
 }
 
-/// Who looks at the board, and how.
-struct Eye {
+/// Point of view from which the board is written.
+struct View {
     viewer: Player,
-    /// Symmetry 1: files are mirrored.
-    is_mirrored: bool,
+    symmetry: Symmetry,
 }
 
-impl Eye {
+impl View {
     fn new(position: &Position, encoding: Encoding, symmetry: Symmetry) -> Self {
         let viewer = if encoding.is_relative() {
             position.to_move
         } else {
             Player::First
         };
-        Self {
-            viewer,
-            is_mirrored: symmetry != Symmetry::IDENTITY,
-        }
+        Self { viewer, symmetry }
     }
 
     fn mirror(&self, square: Square) -> Square {
-        if self.is_mirrored {
-            square.flip_file()
-        } else {
-            square
-        }
+        turn_square(self.symmetry, square)
     }
 
-    /// The square as the viewer numbers it.
+    /// Square as the viewer numbers it.
     fn seen(&self, square: Square) -> Square {
         match self.viewer {
             Player::First => square,
@@ -237,7 +243,7 @@ impl Eye {
         self.seen(square) as u32
     }
 
-    /// The entry of a piece on a square of the (mirrored) board.
+    /// Entry of a piece on a square of the board, which is mirrored already.
     fn settled(&self, player: Player, kind: Kind, square: Square) -> u32 {
         let side = if player == self.viewer {
             0
@@ -247,7 +253,7 @@ impl Eye {
         64 * (kind as u32 + side) + self.tile(square)
     }
 
-    /// The entry of a piece in the hand.
+    /// Entry of a piece in the hand.
     fn lifted(&self, player: Player, kind: Kind, square: Square) -> u32 {
         64 * SETTLED_PLANES + self.settled(player, kind, self.mirror(square))
     }

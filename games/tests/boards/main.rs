@@ -8,6 +8,7 @@ mod chess_notation;
 mod chess_san;
 mod chess_vectors;
 mod connect_four;
+mod faces;
 mod othello;
 mod perft;
 mod play;

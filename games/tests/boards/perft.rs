@@ -105,3 +105,46 @@ fn without_under_promotions_a_pawn_becomes_a_queen_only() {
     // 24 moves, 12 of which are the four promotions of three pawns.
     assert_eq!(counts::<Chess>(&chess::Rules::default(), fen, 1), [24 - 9]);
 }
+
+/// Gomoku against an independent count: the board as a list of squares, and lines followed stone by stone.
+#[test]
+fn gomoku_counts_as_a_brute_force_does() {
+    use games::gomoku::Gomoku;
+
+    // Six squares are empty, and some of them complete a row of five, so games end at different depths.
+    let text = "XXXX-XOOOOXOOOXOOX-OXXOOOOXXOOXX-XO-XXOOOOXXO-XXXXOOXXOOOOXX-OXX X";
+    let mut board: Vec<char> = text.chars().take(64).collect();
+    assert!(!wins(&board, 'X') && !wins(&board, 'O'));
+    let expected: Vec<u64> = (1..=4).map(|depth| count(&mut board, 'X', depth)).collect();
+    assert_eq!(counts::<Gomoku>(&Default::default(), Some(text), 4), expected);
+    assert!(expected[3] < 6 * 5 * 4 * 3);
+
+    fn count(board: &mut [char], mover: char, depth: u32) -> u64 {
+        let other = if mover == 'X' { 'O' } else { 'X' };
+        if wins(board, other) {
+            return 0;
+        }
+        let empty: Vec<usize> = (0..64).filter(|&square| board[square] == '-').collect();
+        if depth == 1 {
+            return empty.len() as u64;
+        }
+        let mut sum = 0;
+        for square in empty {
+            board[square] = mover;
+            sum += count(board, other, depth - 1);
+            board[square] = '-';
+        }
+        sum
+    }
+
+    fn wins(board: &[char], player: char) -> bool {
+        let stone = |rank: i32, file: i32| {
+            (0..8).contains(&rank) && (0..8).contains(&file) && board[(8 * rank + file) as usize] == player
+        };
+        (0..64).any(|square| {
+            [(0, 1), (1, 0), (1, 1), (1, -1)].iter().any(|&(up, right)| {
+                (0..5).all(|step| stone(square / 8 + up * step, square % 8 + right * step))
+            })
+        })
+    }
+}

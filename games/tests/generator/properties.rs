@@ -241,7 +241,7 @@ fn the_limits_are_reached_and_kept() {
     let mut clan = Clan::start();
     let mut full = false;
     let choices: Vec<u32> = (0..400)
-        .map(|number| number * 2_654_435_761 % 4_000_037 * 2)
+        .map(|number: u32| number.wrapping_mul(2_654_435_761) % 4_000_037 * 2)
         .collect();
     for &choice in &choices {
         let moves: Vec<_> = transformations(&clan)

@@ -1,72 +1,82 @@
-//! What models said before, shared by all clients: consulted before a request is queued, filled when it is answered.
+//! Evaluations by exact position and model, shared by all clients. Requests are looked up before they are queued, and
+//! computed positions are stored when their batch is answered.
 //!
-//! The key is the row, the legal actions and the identity of the model (its file, its layout, how its outputs are read),
-//! compared whole, so a new version is never answered by an old one, and a model that is loaded again still knows what it said.
-//! Logits are too large to be kept; equal positions of a batch share them even so.
+//! The key is the row, the legal actions, and the identity of the model: its file, its layout, and how its outputs are
+//! read. Keys are compared whole, so a new version never gets answers of an old one, and a model that is loaded again
+//! finds its own entries. Logits are too large to be stored; equal positions in one batch still share a place.
 
-use crate::{
-    batching::{draft::Draft, job::Piece},
-    requests::request::Wants,
-};
 use games::MoverValue;
 use network::{
     cache::{Cache, CacheContents, CacheKey},
     model::Model,
 };
 
-/// The server's cache.
+use crate::{
+    batching::job::{Job, JobSlice},
+    requests::request::Wants,
+};
+
+/// The server's cache of evaluations.
 #[derive(Debug)]
-pub struct Evaluations {
+pub struct EvaluationCache {
     cache: Cache,
 }
 
-impl Evaluations {
-    /// A cache of at most `bytes` bytes; `None` for 0, or too few to be of use.
+impl EvaluationCache {
+    /// Makes a cache of at most `bytes` bytes. `None` if `bytes` is too small to be of use.
     pub fn new(bytes: usize) -> Option<Self> {
         Cache::new(bytes).map(|cache| Self { cache })
     }
 
-    /// Answers those positions of a request that are known. Gives how many were and how many were not.
-    pub fn look_up(&self, draft: &mut Draft) -> (u64, u64) {
-        let mut hashes = Vec::with_capacity(draft.positions());
-        if draft.wants() == Wants::Logits {
+    /// Fills in the positions of a job that the cache knows. Returns the number of hits and of misses.
+    ///
+    /// A job that wants logits is hashed only, so that equal positions can share a place in a batch.
+    pub fn look_up(&self, job: &mut Job) -> (u64, u64) {
+        let positions = job.request_positions();
+        let mut hashes = Vec::with_capacity(positions);
+        if job.wants() == Wants::Logits {
             let hash = |position| {
-                let (row, legal) = draft.question(position);
+                let (row, legal) = job.position(position);
                 CacheKey::new(row, legal).hash()
             };
-            hashes.extend((0..draft.positions()).map(hash));
-            draft.set_hashes(hashes);
+            hashes.extend((0..positions).map(hash));
+            job.set_looked_up(hashes, Vec::new());
             return (0, 0);
         }
-        let (mut priors, mut hits) = (Vec::new(), 0);
-        let id = draft.model().info.id;
-        for position in 0..draft.positions() {
-            let (row, legal) = draft.question(position);
-            let question = CacheKey::new(row, legal);
-            hashes.push(question.hash());
+        let (mut priors, mut unknown, mut hits) = (Vec::new(), Vec::new(), 0);
+        let id = job.validated_by().info.id;
+        for position in 0..positions {
+            let (row, legal) = job.position(position);
+            let key = CacheKey::new(row, legal);
+            hashes.push(key.hash());
             priors.clear();
-            if let Some(known) = self.cache.find(&question, id, &mut priors) {
-                draft.know(position, known.value.get(), &priors);
+            if let Some(cached) = self.cache.find(&key, id, &mut priors) {
+                if hits == 0 {
+                    unknown.extend(0..position as u32);
+                }
                 hits += 1;
+                job.fill(position, cached.value.get(), &priors);
+            } else if hits > 0 {
+                unknown.push(position as u32);
             }
         }
-        draft.set_hashes(hashes);
-        (hits, draft.positions() as u64 - hits)
+        job.set_looked_up(hashes, unknown);
+        (hits, positions as u64 - hits)
     }
 
-    /// Keeps what `model` said about a position of a request that was looked up, unless that is logits.
-    pub fn keep(&self, model: &Model, piece: &Piece, position: usize, value: f32, priors: &[f32]) {
-        if piece.job.wants() == Wants::Logits {
+    /// Stores the evaluation of one position by `model`, unless its job wants logits or was not looked up.
+    pub fn insert(&self, model: &Model, slice: &JobSlice, position: usize, value: f32, priors: &[f32]) {
+        if slice.job.wants() == Wants::Logits {
             return;
         }
-        if let Some(hash) = piece.hash(position) {
-            let question = CacheKey::hashed(piece.row(position), piece.legal(position), hash);
+        if let Some(hash) = slice.hash(position) {
+            let key = CacheKey::hashed(slice.row(position), slice.legal(position), hash);
             self.cache
-                .insert(&question, model.info.id, priors, MoverValue::new(value));
+                .insert(&key, model.info.id, priors, MoverValue::new(value));
         }
     }
 
-    /// What it holds.
+    /// Number and size of the entries.
     pub fn contents(&self) -> CacheContents {
         self.cache.contents()
     }
@@ -80,93 +90,90 @@ mod tests {
 
     use super::*;
     use crate::{
-        models::table::Named,
-        requests::{request::ClientId, response::ReplyTo},
-        testing::{asked, model},
+        models::table::ResolvedModel,
+        requests::{
+            request::{ClientId, EvaluationRequest},
+            response::{Policy, ReplyTo, StreamReply},
+        },
+        testing::{model, request},
     };
 
-    fn draft(model: &Arc<Model>, marks: &[u32]) -> Draft {
-        let mut asked = asked(marks.len(), 0);
-        asked.indices = marks.iter().flat_map(|&mark| [mark, mark, 1]).collect();
-        let named = Named {
+    type Replies = mpsc::UnboundedReceiver<StreamReply>;
+
+    fn job_of(model: &Arc<Model>, request: EvaluationRequest) -> (Job, Replies) {
+        let (sender, replies) = mpsc::unbounded_channel();
+        let model = ResolvedModel {
             model: model.clone(),
             slot: None,
         };
-        Draft::new(named, asked)
+        let job = Job::new(model, request, ClientId(1), ReplyTo::stream(7, sender, None));
+        (job, replies)
+    }
+
+    fn job(model: &Arc<Model>, marks: &[u32]) -> (Job, Replies) {
+        let mut request = request(marks.len(), 0);
+        request.indices = marks.iter().flat_map(|&mark| [mark, mark, 1]).collect();
+        job_of(model, request)
+    }
+
+    fn whole(job: Job) -> JobSlice {
+        let (job, first) = (Arc::new(job), 0);
+        let count = job.positions();
+        JobSlice { job, first, count }
     }
 
     #[test]
-    fn what_was_kept_is_known_and_the_rest_is_computed() {
-        let cache = Evaluations::new(1 << 20).unwrap();
+    fn stored_positions_are_filled_in_and_the_others_are_computed() {
+        let cache = EvaluationCache::new(1 << 20).unwrap();
         let (one, other) = (model("1", 8), model("2", 8));
-        let mut asked = draft(&one, &[5, 6]);
-        assert_eq!(cache.look_up(&mut asked), (0, 2));
-        let (sender, mut answers) = mpsc::unbounded_channel();
-        let job = Arc::new(asked.into_job(ClientId(1), ReplyTo::stream(7, sender, None)));
-        let piece = Piece {
-            job,
-            first: 0,
-            count: 2,
-        };
-        cache.keep(&one, &piece, 0, 0.5, &[0.25, 0.75]);
-        cache.keep(&one, &piece, 1, -0.5, &[0.5, 0.5]);
+        let (mut first, _replies) = job(&one, &[5, 6]);
+        assert_eq!(cache.look_up(&mut first), (0, 2));
+        assert_eq!(first.answer_if_complete(), None);
+        let slice = whole(first);
+        cache.insert(&one, &slice, 0, 0.5, &[0.25, 0.75]);
+        cache.insert(&one, &slice, 1, -0.5, &[0.5, 0.5]);
 
-        let mut all = draft(&one, &[6, 5, 6]);
+        let (mut all, mut replies) = job(&one, &[6, 5, 6]);
         assert_eq!(cache.look_up(&mut all), (3, 0));
-        assert!(all.is_known());
-        let answer = all.into_answer();
+        assert_eq!(all.answer_if_complete(), Some(3));
+        let answer = replies.try_recv().unwrap().answer.unwrap();
         assert_eq!(
             (answer.version.as_str(), answer.values.as_slice()),
             ("1", [-0.5, 0.5, -0.5].as_slice())
         );
-        // Who wants logits is told nothing, and what it is told is not kept; but its positions can be compared with others.
-        let logits = || {
-            let mut asked = crate::testing::asked(2, 5);
-            (asked.wants, asked.legal_counts) = (Wants::Logits, vec![0; 2]);
-            asked.legal_actions.clear();
-            let named = Named {
-                model: one.clone(),
-                slot: None,
-            };
-            Draft::new(named, asked)
-        };
-        let mut asked = logits();
-        assert_eq!(cache.look_up(&mut asked), (0, 0));
-        let (sender, _answers) = mpsc::unbounded_channel();
-        let entries = cache.contents().entries;
-        let piece = Piece {
-            job: Arc::new(asked.into_job(ClientId(1), ReplyTo::stream(9, sender, None))),
-            first: 0,
-            count: 2,
-        };
-        assert!(piece.hash(0).is_some() && piece.hash(0) == piece.hash(1));
-        cache.keep(&one, &piece, 0, 0.5, &[0.0; 5]);
-        assert_eq!(cache.contents().entries, entries);
 
-        // Another model knows nothing of it.
-        assert_eq!(cache.look_up(&mut draft(&other, &[5])), (0, 1));
+        // Another model has no entries.
+        assert_eq!(cache.look_up(&mut job(&other, &[5]).0), (0, 1));
 
-        // Of a request that is known in part only the rest is computed, and put where it belongs.
-        let mut part = draft(&one, &[7, 5, 8]);
+        // Only the positions that the cache does not know are computed.
+        let (mut part, mut replies) = job(&one, &[7, 5, 8]);
         assert_eq!(cache.look_up(&mut part), (1, 2));
-        let (sender, mut parts) = mpsc::unbounded_channel();
-        let job = Arc::new(part.into_job(ClientId(1), ReplyTo::stream(8, sender, None)));
-        assert_eq!(job.positions(), 2);
-        let piece = Piece {
-            job,
-            first: 0,
-            count: 2,
-        };
-        assert_eq!(piece.positions().collect::<Vec<_>>(), [0, 2]);
-        assert_eq!(piece.answer("1", &[0.1, 0.2], &[1.0, 0.0, 0.0, 1.0], 5), Some(3));
-        let answer = parts.try_recv().unwrap().answer.unwrap();
+        assert_eq!((part.answer_if_complete(), part.positions()), (None, 2));
+        let slice = whole(part);
+        assert_eq!(slice.positions().collect::<Vec<_>>(), [0, 2]);
+        assert_eq!(slice.answer("1", &[0.1, 0.2], &[1.0, 0.0, 0.0, 1.0], 5), Some(3));
+        let answer = replies.try_recv().unwrap().answer.unwrap();
         assert_eq!(answer.values, [0.1, 0.5, 0.2]);
-        let crate::requests::response::Policy::HalfPriors(bytes) = &answer.policy else {
+        let Policy::HalfPriors(bytes) = &answer.policy else {
             panic!("{answer:?}")
         };
         let mut priors = Vec::new();
         proto::priors::decode(bytes, 6, &mut priors).unwrap();
         assert_eq!(priors, [1.0, 0.0, 0.25, 0.75, 0.0, 1.0]);
-        assert!(answers.try_recv().is_err());
+    }
+
+    #[test]
+    fn logits_are_hashed_but_neither_stored_nor_looked_up() {
+        let cache = EvaluationCache::new(1 << 20).unwrap();
+        let one = model("1", 8);
+        let mut request = request(2, 5);
+        (request.wants, request.legal_counts) = (Wants::Logits, vec![0; 2]);
+        request.legal_actions.clear();
+        let (mut logits, _replies) = job_of(&one, request);
+        assert_eq!(cache.look_up(&mut logits), (0, 0));
+        let slice = whole(logits);
+        assert!(slice.hash(0).is_some() && slice.hash(0) == slice.hash(1));
+        cache.insert(&one, &slice, 0, 0.5, &[0.0; 5]);
+        assert_eq!(cache.contents().entries, 0);
     }
 }

@@ -1,172 +1,253 @@
-//! One request on its way through the server.
+//! A validated request on its way through the queue and the device.
 
 use std::sync::Arc;
 
+use network::model::Model;
 use parking_lot::Mutex;
 use service::telemetry::steps::Cause;
 use tokio::time::Instant;
 
-use crate::requests::{
-    columns::Starts,
-    request::{Asked, ClientId, Priority, Wants},
-    response::{Partial, ReplyTo},
-};
 use crate::{
-    models::{slot::Slot, table::Named},
-    requests::refusal::Refusal,
+    models::{slot::Slot, table::ResolvedModel},
+    requests::{
+        offsets::PositionOffsets,
+        refusal::Refusal,
+        request::{Caller, ClientId, EvaluationRequest, Priority, Wants},
+        response::{ReplyTo, ResponseBuilder},
+    },
 };
-use network::model::Model;
 
-/// Whether it is still worth computing.
+/// State of a job at the moment when a batch is formed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It is.
+    /// A client waits for the answer.
     Wanted,
-    /// Nobody waits for it any more, because who asked is gone or it was answered with an error.
+    /// No client waits for the answer: the client is gone, or the job was answered with an error.
     Over,
-    /// Its deadline has passed, and it was answered so.
+    /// The deadline has passed, and the client was told so.
     Late,
 }
 
-/// One validated request.
+/// A validated request. Positions that the cache knows are filled in before it is queued.
 #[derive(Debug)]
 pub struct Job {
-    /// Who asked.
+    /// The client, for fairness between clients.
     pub client: ClientId,
-    /// The call that it came by, where its spans are collected.
+    /// Trace of the call that brought the request, if spans are collected.
     pub cause: Option<Cause>,
-    /// When it was queued.
+    /// Time at which the job was made.
     pub queued: Instant,
-    pub(super) named: Named,
-    pub(super) asked: Asked,
-    pub(super) starts: Starts,
-    /// The positions to be computed, where others are known already; empty: all.
-    pub(super) todo: Vec<u32>,
-    /// Hashes of all positions' questions; empty where there is no cache.
-    pub(super) hashes: Vec<u64>,
-    pub(super) reply_to: ReplyTo,
-    pub(super) answer: Mutex<Partial>,
+    model: ResolvedModel,
+    request: EvaluationRequest,
+    offsets: PositionOffsets,
+    /// Positions to compute, if the cache knew others. Empty: all positions.
+    unknown: Vec<u32>,
+    /// Cache hash of every position. Empty without a cache.
+    hashes: Vec<u64>,
+    reply_to: ReplyTo,
+    response: Mutex<ResponseBuilder>,
 }
 
-/// Some positions of a job: all that are to be computed, unless the job is larger than a batch.
+/// A part of a job that goes into one batch: all positions to compute, unless the job is larger than a batch.
 #[derive(Clone, Debug)]
-pub struct Piece {
+pub struct JobSlice {
     /// The job.
     pub job: Arc<Job>,
-    /// The first of the positions to be computed.
+    /// Number of the first position, counted among the positions to compute.
     pub first: usize,
-    /// How many.
+    /// Number of positions.
     pub count: usize,
 }
 
 impl Job {
-    /// Positions to be computed.
-    pub fn positions(&self) -> usize {
-        if self.todo.is_empty() {
-            self.asked.legal_counts.len()
-        } else {
-            self.todo.len()
+    /// Makes a job of a request that [`crate::intake::validate::check`] has accepted.
+    pub fn new(
+        model: ResolvedModel,
+        request: EvaluationRequest,
+        caller: impl Into<Caller>,
+        reply_to: ReplyTo,
+    ) -> Self {
+        let Caller { client, cause, .. } = caller.into();
+        let layout = &model.model.info.layout;
+        let response = ResponseBuilder::new(
+            request.wants,
+            request.legal_counts.len(),
+            request.legal_actions.len(),
+            layout.actions as usize,
+        );
+        Self {
+            client,
+            cause,
+            queued: Instant::now(),
+            offsets: PositionOffsets::of(&request, layout.row_len()),
+            model,
+            request,
+            unknown: Vec::new(),
+            hashes: Vec::new(),
+            reply_to,
+            response: Mutex::new(response),
         }
     }
 
-    /// Who is served first.
+    /// Fills in a position from the cache, before the job is queued. `priors` holds one prior for each legal action.
+    pub fn fill(&mut self, position: usize, value: f32, priors: &[f32]) {
+        let response = self.response.get_mut();
+        response.left = response.left.saturating_sub(1);
+        response.put(self.request.wants, &self.offsets.legal, position, value, priors);
+    }
+
+    /// Records the result of the cache look-up: the hash of every position and, if some were filled in, the positions
+    /// that are left to compute.
+    pub fn set_looked_up(&mut self, hashes: Vec<u64>, unknown: Vec<u32>) {
+        self.hashes = hashes;
+        self.unknown = unknown;
+    }
+
+    /// Sends the answer if the cache knew every position. Returns the number of positions in that case.
+    pub fn answer_if_complete(&mut self) -> Option<usize> {
+        let response = self.response.get_mut();
+        if response.left > 0 {
+            return None;
+        }
+        let version = &self.model.model.info.version;
+        let response = response.finish(self.request.wants, version);
+        self.reply_to.send(Ok(response));
+        Some(self.request.legal_counts.len())
+    }
+
+    /// Number of positions in the request.
+    pub fn request_positions(&self) -> usize {
+        self.request.legal_counts.len()
+    }
+
+    /// Number of positions to compute.
+    pub fn positions(&self) -> usize {
+        match self.unknown.len() {
+            0 => self.request_positions(),
+            unknown => unknown,
+        }
+    }
+
+    /// Row and legal actions of a position of the request.
+    pub fn position(&self, position: usize) -> (&[u32], &[u32]) {
+        (
+            self.offsets.row(&self.request, position),
+            self.offsets.legal(&self.request, position),
+        )
+    }
+
+    /// Priority of the request.
     pub fn priority(&self) -> Priority {
-        self.asked.priority
+        self.request.priority
     }
 
-    /// What is wanted of the policy.
+    /// The form of the policy that the client wants.
     pub fn wants(&self) -> Wants {
-        self.asked.wants
+        self.request.wants
     }
 
-    /// The model that is to answer, as of now: what the name points at that was asked for. The one that the rows were
-    /// checked against, where the name has been unloaded or has come to mean other rows.
+    /// The served name that the request used, unless it named a version.
+    pub fn slot(&self) -> Option<&Slot> {
+        self.model.slot.as_deref()
+    }
+
+    /// The model that the rows were validated against.
+    pub fn validated_by(&self) -> &Model {
+        &self.model.model
+    }
+
+    /// The model that shall compute the job: the one that the requested name points at now. The model that validated the
+    /// rows answers instead if the name was unloaded, if its layout changed, or if the cache has already given a part of
+    /// the answer.
     pub fn model(&self) -> Arc<Model> {
-        let checked = &self.named.model;
-        let Some(current) = self.named.slot.as_deref().and_then(Slot::current) else {
-            return checked.clone();
+        let validated_by = &self.model.model;
+        let Some(current) = self.slot().and_then(Slot::current) else {
+            return validated_by.clone();
         };
-        if Arc::ptr_eq(&current, checked) || current.info.layout == checked.info.layout {
+        let is_partly_known = !self.unknown.is_empty();
+        if Arc::ptr_eq(&current, validated_by)
+            || !is_partly_known && current.info.layout == validated_by.info.layout
+        {
             current
         } else {
-            checked.clone()
+            validated_by.clone()
         }
     }
 
-    /// Whether it is worth computing at `now`. What is late is answered.
+    /// State at `now`. A job whose deadline has passed is answered with [`Refusal::Late`].
     pub fn state(&self, now: Instant) -> State {
-        if self.reply_to.is_gone() || self.answer.lock().is_over {
+        if self.reply_to.is_gone() || self.response.lock().is_over {
             return State::Over;
         }
-        if self.asked.deadline.is_some_and(|deadline| deadline <= now) {
+        if self.request.deadline.is_some_and(|deadline| deadline <= now) {
             self.refuse(Refusal::Late);
             return State::Late;
         }
         State::Wanted
     }
 
-    /// Answers with an error. Whatever else comes of the job is dropped.
+    /// Answers with an error. Results that arrive later are dropped.
     pub fn refuse(&self, refusal: Refusal) {
-        let mut partial = self.answer.lock();
-        if !partial.is_over {
-            partial.is_over = true;
+        let mut response = self.response.lock();
+        if !response.is_over {
+            response.is_over = true;
             self.reply_to.send(Err(refusal));
         }
     }
 }
 
-impl Piece {
-    /// The positions, by their numbers in the request.
+impl JobSlice {
+    /// The positions of the slice, as indices into the request.
     pub fn positions(&self) -> impl Iterator<Item = usize> {
-        let todo = &self.job.todo;
+        let unknown = &self.job.unknown;
         (self.first..self.first + self.count)
-            .map(move |number| todo.get(number).map_or(number, |&position| position as usize))
+            .map(move |number| unknown.get(number).map_or(number, |&position| position as usize))
     }
 
-    /// A position's row.
+    /// Row of a position of the request.
     pub fn row(&self, position: usize) -> &[u32] {
-        self.job.starts.row(&self.job.asked, position)
+        self.job.offsets.row(&self.job.request, position)
     }
 
-    /// A position's legal actions.
+    /// Legal actions of a position of the request.
     pub fn legal(&self, position: usize) -> &[u32] {
-        self.job.starts.legal(&self.job.asked, position)
+        self.job.offsets.legal(&self.job.request, position)
     }
 
-    /// Whether its positions' questions have hashes.
+    /// True if the positions have cache hashes.
     pub fn is_hashed(&self) -> bool {
         !self.job.hashes.is_empty()
     }
 
-    /// The hash of a position's question, where there is a cache.
+    /// Cache hash of a position, if there is a cache.
     pub fn hash(&self, position: usize) -> Option<u64> {
         self.job.hashes.get(position).copied()
     }
 
-    /// Takes what was computed: for each position its value, and what was wanted of its policy, the same number of
-    /// numbers as [`Piece::legal`] (or as there are actions), back to back. Answers if nothing is left.
-    /// Returns the number of all the request's positions if it was answered.
+    /// Adds the computed values and policies of the slice's positions to the response, and sends the response when
+    /// nothing is left to compute. `policy` holds, back to back, one number per legal action, or `actions` logits per
+    /// position if the client wants logits. Returns the number of the request's positions if the response was sent.
     pub fn answer(&self, version: &str, values: &[f32], mut policy: &[f32], actions: usize) -> Option<usize> {
         let job = &*self.job;
-        let mut partial = job.answer.lock();
-        if partial.is_over {
+        let mut response = job.response.lock();
+        if response.is_over {
             return None;
         }
         for (position, &value) in self.positions().zip(values) {
-            let count = match job.asked.wants {
+            let count = match job.request.wants {
                 Wants::Logits => actions,
                 _ => self.legal(position).len(),
             };
             let (own, others) = policy.split_at(policy.len().min(count));
             policy = others;
-            partial.put(job.asked.wants, &job.starts.legal, position, value, own);
+            response.put(job.request.wants, &job.offsets.legal, position, value, own);
         }
-        partial.left = partial.left.saturating_sub(self.count);
-        if partial.left > 0 {
+        response.left = response.left.saturating_sub(self.count);
+        if response.left > 0 {
             return None;
         }
-        let evaluation = partial.evaluation(job.asked.wants, version);
-        job.reply_to.send(Ok(evaluation));
-        Some(job.asked.legal_counts.len())
+        let response = response.finish(job.request.wants, version);
+        job.reply_to.send(Ok(response));
+        Some(job.request.legal_counts.len())
     }
 }

@@ -1,4 +1,4 @@
-//! From logits to answers: the legal entries, softmaxed.
+//! Turns the outputs of a batch into answers: priors of the legal actions, or logits, and values.
 
 use std::sync::Arc;
 
@@ -7,34 +7,38 @@ use tokio::sync::mpsc;
 use network::softmax::{softmax, softmax_of};
 
 use crate::{
-    batching::{cache::Evaluations, executor::Finished, job::Piece, span::BatchSpan},
+    batching::{cache::EvaluationCache, executor::ComputedBatch, job::JobSlice, span::BatchSpan},
     metrics::Metrics,
     requests::{refusal::Refusal, request::Wants},
 };
 
-/// Answers finished batches, until there are no more. What was computed is kept in `cache`.
-pub async fn run(mut finished: mpsc::Receiver<Finished>, cache: Option<Arc<Evaluations>>, metrics: &Metrics) {
+/// Answers computed batches until the channel closes, and stores the evaluations in `cache`.
+pub async fn run(
+    mut finished: mpsc::Receiver<ComputedBatch>,
+    cache: Option<Arc<EvaluationCache>>,
+    metrics: &Metrics,
+) {
     let mut scratch = Scratch::default();
     while let Some(batch) = finished.recv().await {
         let span = BatchSpan::of(&batch);
         answer(batch, &mut scratch, cache.as_deref(), metrics);
         if let Some(span) = span {
-            span.tell();
+            span.send();
         }
     }
 }
 
-/// Memory that is used again.
+/// Buffers that are reused for each slice.
 #[derive(Debug, Default)]
 struct Scratch {
     values: Vec<f32>,
     policy: Vec<f32>,
 }
 
-fn answer(batch: Finished, scratch: &mut Scratch, cache: Option<&Evaluations>, metrics: &Metrics) {
-    let Finished {
+fn answer(batch: ComputedBatch, scratch: &mut Scratch, cache: Option<&EvaluationCache>, metrics: &Metrics) {
+    let ComputedBatch {
         model,
-        pieces,
+        slices,
         places,
         outputs,
         times: _,
@@ -42,8 +46,8 @@ fn answer(batch: Finished, scratch: &mut Scratch, cache: Option<&Evaluations>, m
     let outputs = match outputs {
         Ok(outputs) => outputs,
         Err(error) => {
-            for piece in pieces {
-                piece.job.refuse(Refusal::Device(error.0.clone()));
+            for slice in slices {
+                slice.job.refuse(Refusal::Device(error.0.clone()));
             }
             return;
         }
@@ -56,9 +60,9 @@ fn answer(batch: Finished, scratch: &mut Scratch, cache: Option<&Evaluations>, m
         places: &places,
     };
     let mut first = 0;
-    for piece in pieces {
-        let read = results.read(&piece, first, scratch);
-        first += piece.count;
+    for slice in slices {
+        let read = results.read(&slice, first, scratch);
+        first += slice.count;
         if let Err(position) = read {
             tracing::error!(
                 version = model.info.version,
@@ -66,18 +70,18 @@ fn answer(batch: Finished, scratch: &mut Scratch, cache: Option<&Evaluations>, m
                 "the model's answer is not finite"
             );
             metrics.not_finite();
-            piece.job.refuse(Refusal::NotFinite { position });
+            slice.job.refuse(Refusal::NotFinite { position });
             continue;
         }
         if let Some(cache) = cache {
             let mut priors = scratch.policy.as_slice();
-            for (position, &value) in piece.positions().zip(&scratch.values) {
-                let (own, others) = priors.split_at(priors.len().min(piece.legal(position).len()));
+            for (position, &value) in slice.positions().zip(&scratch.values) {
+                let (own, others) = priors.split_at(priors.len().min(slice.legal(position).len()));
                 priors = others;
-                cache.keep(&model, &piece, position, value, own);
+                cache.insert(&model, &slice, position, value, own);
             }
         }
-        let answered = piece.answer(
+        let answered = slice.answer(
             &model.info.version,
             &scratch.values,
             &scratch.policy,
@@ -89,41 +93,41 @@ fn answer(batch: Finished, scratch: &mut Scratch, cache: Option<&Evaluations>, m
     }
 }
 
-/// What a batch gave.
+/// Outputs of a batch.
 struct Results<'a> {
     actions: usize,
     logits: &'a [f32],
     /// See [`network::batch::Outputs::legal_logits`].
     legal: Option<(&'a [f32], usize)>,
     values: &'a [f32],
-    /// See [`Finished::places`].
+    /// See [`ComputedBatch::places`].
     places: &'a [u32],
 }
 
 impl Results<'_> {
-    /// Reads a piece, whose first position is the `first` of the batch, into `scratch`: values, and what is wanted of the
-    /// policy.
+    /// Reads the values and the policies of a slice into `scratch`. `first` is the number of the slice's first position in
+    /// the batch.
     ///
     /// # Errors
-    /// The first position (of the request) whose value or policy is not finite.
-    fn read(&self, piece: &Piece, first: usize, scratch: &mut Scratch) -> Result<(), usize> {
+    /// Index in the request of the first position whose value or policy is not finite.
+    fn read(&self, slice: &JobSlice, first: usize, scratch: &mut Scratch) -> Result<(), usize> {
         scratch.values.clear();
         scratch.policy.clear();
-        for (number, position) in (first..).zip(piece.positions()) {
+        for (number, position) in (first..).zip(slice.positions()) {
             let place = self.places.get(number).map_or(number, |&place| place as usize);
             let row = |width: usize| place * width..(place + 1) * width;
             let logits = self.logits.get(row(self.actions)).unwrap_or_default();
             let value = self.values.get(place).copied().unwrap_or(f32::NAN);
-            let is_finite = match piece.job.wants() {
+            let is_finite = match slice.job.wants() {
                 Wants::Logits => {
                     scratch.policy.extend_from_slice(logits);
                     logits.iter().all(|logit| logit.is_finite())
                 }
                 _ => match self.legal {
-                    None => softmax(logits, piece.legal(position), &mut scratch.policy),
+                    None => softmax(logits, slice.legal(position), &mut scratch.policy),
                     Some((legal, width)) => {
                         let own = legal.get(row(width)).unwrap_or_default();
-                        let count = piece.legal(position).len();
+                        let count = slice.legal(position).len();
                         own.len() >= count && softmax_of(own.iter().copied().take(count), &mut scratch.policy)
                     }
                 },

@@ -1,5 +1,5 @@
-//! What a collector of spans is told of a batch: how long its requests waited, how long each step took, and which calls
-//! they came by.
+//! Trace span of a batch: the wait of its requests, the duration of each step, and links to the calls that brought the
+//! requests.
 
 use std::time::Instant;
 
@@ -9,14 +9,14 @@ use service::telemetry::{
 };
 
 use crate::batching::{
-    executor::{Finished, Times},
-    job::Piece,
+    executor::{ComputedBatch, Times},
+    job::JobSlice,
 };
 
-/// A batch that is about to be answered.
+/// Span of a batch that is about to be answered.
 #[derive(Debug)]
 pub(crate) struct BatchSpan {
-    /// When the request that waited longest was queued.
+    /// Time at which the oldest request was queued.
     queued: Instant,
     times: Times,
     causes: Vec<Cause>,
@@ -24,30 +24,30 @@ pub(crate) struct BatchSpan {
 }
 
 impl BatchSpan {
-    /// What is to be told of `batch`; `None` where nobody collects spans.
-    pub(crate) fn of(batch: &Finished) -> Option<Self> {
+    /// Span of `batch`. `None` if spans are not collected.
+    pub(crate) fn of(batch: &ComputedBatch) -> Option<Self> {
         if !telemetry::is_on() {
             return None;
         }
-        let queued = batch.pieces.iter().map(|piece| piece.job.queued.into_std());
-        let positions: usize = batch.pieces.iter().map(|piece| piece.count).sum();
+        let queued = batch.slices.iter().map(|slice| slice.job.queued.into_std());
+        let positions: usize = batch.slices.iter().map(|slice| slice.count).sum();
         let info = &batch.model.info;
         Some(Self {
             queued: queued.min().unwrap_or(batch.times.taken),
             times: batch.times,
-            causes: batch.pieces.iter().filter_map(cause).collect(),
+            causes: batch.slices.iter().filter_map(cause).collect(),
             attributes: [
                 KeyValue::new("minuet.model.version", info.version.clone()),
                 KeyValue::new("minuet.model.provider", info.provider),
-                KeyValue::new("minuet.batch.requests", batch.pieces.len() as i64),
+                KeyValue::new("minuet.batch.requests", batch.slices.len() as i64),
                 KeyValue::new("minuet.batch.positions", positions as i64),
                 KeyValue::new("minuet.batch.failed", batch.outputs.is_err()),
             ],
         })
     }
 
-    /// The batch has been answered just now.
-    pub(crate) fn tell(self) {
+    /// Ends the span now and sends it to the collector.
+    pub(crate) fn send(self) {
         let Times {
             taken,
             assembled,
@@ -63,6 +63,6 @@ impl BatchSpan {
     }
 }
 
-fn cause(piece: &Piece) -> Option<Cause> {
-    piece.job.cause.clone()
+fn cause(slice: &JobSlice) -> Option<Cause> {
+    slice.job.cause.clone()
 }

@@ -1,4 +1,11 @@
-//! Where requests of every protocol come in: their model is found, they are validated and queued.
+//! Entry point of the requests of every protocol: finds the model, validates the request, looks in the cache, and queues
+//! what is left.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`stream`] | an actor's stream of requests, with back-pressure |
+//! | [`validate`] | checks every number of a request against the model's layout |
+//! | [`deadline`] | reads a call's deadline |
 
 pub mod deadline;
 pub mod stream;
@@ -16,66 +23,66 @@ use tokio::{sync::oneshot, time::timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    batching::{batcher::Batcher, cache::Evaluations, draft::Draft},
+    batching::{batcher::Batcher, cache::EvaluationCache, job::Job},
     metrics::Metrics,
-    models::{library::Library, table::Named},
+    models::{library::Library, table::ResolvedModel},
     requests::{
-        memory::{Charge, FREE_BYTES, Ledger},
+        memory::{FREE_BYTES, MemoryCharge, MemoryLimits},
         refusal::Refusal,
-        request::{Asked, Caller, ClientId, Priority},
-        response::{Answer, Evaluation, ReplyTo},
+        request::{Caller, ClientId, EvaluationRequest, Priority},
+        response::{EvaluationResult, ReplyTo},
     },
 };
 
-/// Who is refused is not listened to for this part of the time that the queue takes to empty.
+/// Share of the queue's drain time for which a rejected client's connection is left unread.
 const PAUSE_SHARE: u32 = 2;
-/// Nor for longer than this.
-const MOST_PAUSE: Duration = Duration::from_millis(50);
+/// Longest time for which a rejected client's connection is left unread.
+const MAX_PAUSE: Duration = Duration::from_millis(50);
 
-/// What requests need. All services share one.
+/// Entry point of all requests, shared by all services.
 #[derive(Debug)]
 pub struct Intake {
-    /// The models.
+    /// The models, loaded on demand.
     pub library: Arc<Library>,
-    /// Where requests wait.
+    /// Queue of requests.
     pub batcher: Arc<Batcher>,
-    /// What is known already.
-    pub cache: Option<Arc<Evaluations>>,
-    /// Positions that a request may hold; no more than may wait.
+    /// Cache of evaluations, if one is configured.
+    pub cache: Option<Arc<EvaluationCache>>,
+    /// Largest number of positions in one request.
     pub max_request: usize,
-    /// Memory of answers that wait to be read.
-    pub unread: Ledger,
-    /// Told what becomes of requests.
+    /// Limits on the memory of unread answers.
+    pub unread: MemoryLimits,
+    /// Metrics of the server.
     pub metrics: Arc<Metrics>,
-    /// Cancelled when the process is asked to stop: nothing new is taken then.
-    pub stopping: CancellationToken,
+    /// Cancelled when the process shuts down. New requests are refused from then on.
+    pub shutdown: CancellationToken,
     hasher: RandomState,
 }
 
 impl Intake {
-    /// An intake of requests of at most `max_request` positions, until `stopping`.
+    /// Makes an intake for requests of at most `max_request` positions, or fewer if the queue holds fewer.
     pub fn new(
         library: Arc<Library>,
         batcher: Arc<Batcher>,
-        cache: Option<Arc<Evaluations>>,
+        cache: Option<Arc<EvaluationCache>>,
         max_request: usize,
         metrics: Arc<Metrics>,
-        stopping: CancellationToken,
+        shutdown: CancellationToken,
     ) -> Arc<Self> {
         Arc::new(Self {
             library,
             max_request: max_request.min(batcher.most_of(Priority::Play)),
-            unread: Ledger::new(metrics.unread.clone()),
+            unread: MemoryLimits::new(metrics.unread.clone()),
             batcher,
             cache,
             metrics,
-            stopping,
+            shutdown,
             hasher: RandomState::new(),
         })
     }
 
-    /// Who makes the call that this task answers. Every connection is a client; calls whose peer is not known are one
-    /// together.
+    /// The caller of the current task's call. Each connection is one client. All calls without a known peer are one
+    /// client together.
     pub fn caller(&self, peer: Option<Peer>) -> Caller {
         let address = peer.as_ref().and_then(Peer::address);
         Caller {
@@ -85,27 +92,28 @@ impl Intake {
         }
     }
 
-    /// Answers one request, at its deadline at the latest. Dropping the future takes it out of the queue. What it is refused
-    /// with is not counted: that is for who says so to the client, in the words of its protocol.
+    /// Evaluates one request and returns no later than its deadline. Dropping the future removes the request from the
+    /// queue. A refusal is not counted in the metrics here: the service counts it with the status that it sends.
     ///
     /// # Errors
-    /// [`Refusal`].
-    pub async fn evaluate(&self, caller: Caller, model: &str, asked: Asked) -> Answer {
-        let (client, deadline) = (caller.client, asked.deadline);
+    /// [`Refusal`] with the reason.
+    pub async fn evaluate(
+        &self,
+        caller: Caller,
+        model: &str,
+        request: EvaluationRequest,
+    ) -> EvaluationResult {
+        let (client, deadline) = (caller.client, request.deadline);
         let (sender, mut answer) = oneshot::channel();
-        let reply_to = ReplyTo::call(sender);
-        match self.find(model) {
-            Ok(named) => self.queue(caller, named, asked, reply_to)?,
-            Err(Refusal::NotLoaded(_)) => {
-                let named = self.library.get(model).await?;
-                self.queue(caller, named, asked, reply_to)?;
-            }
-            Err(refusal) => return Err(refusal),
-        }
+        let model = match self.find(model) {
+            Err(Refusal::NotLoaded(_)) => self.library.get(model).await?,
+            found => found?,
+        };
+        self.queue(caller, model, request, ReplyTo::call(sender));
         let mut cancelled = Cancelled(Some((&self.batcher, client)));
         let answered = match deadline {
             None => answer.await,
-            // What the device has begun may be finished in vain; what still waits is taken out.
+            // The device may finish a request in vain if it has begun it. A request that still waits is removed.
             Some(deadline) => match timeout_at(deadline, &mut answer).await {
                 Ok(answered) => answered,
                 Err(_) => return Err(Refusal::Late),
@@ -115,13 +123,13 @@ impl Intake {
         answered.map_err(|_| Refusal::Stopping)?
     }
 
-    /// Queues a request, to be answered to `reply_to`, with a refusal too. Where its model is to be loaded first, the
-    /// future that is given does so, and must be run.
+    /// Queues a request; the answer or the refusal goes to `reply_to`. If the model must be loaded first, returns the
+    /// future that loads it and then queues the request. The caller must run that future.
     pub fn submit(
         self: &Arc<Self>,
         caller: Caller,
         model: &str,
-        asked: Asked,
+        request: EvaluationRequest,
         reply_to: ReplyTo,
     ) -> Option<impl Future<Output = ()> + Send + use<>> {
         match self.find(model) {
@@ -129,7 +137,7 @@ impl Intake {
                 let intake = self.clone();
                 Some(async move {
                     match intake.library.get(&name).await {
-                        Ok(named) => intake.queue_or_refuse(caller, named, asked, reply_to),
+                        Ok(model) => intake.queue(caller, model, request, reply_to),
                         Err(refusal) => reply_to.send(Err(refusal)),
                     }
                 })
@@ -138,97 +146,71 @@ impl Intake {
                 reply_to.send(Err(refusal));
                 None
             }
-            Ok(named) => {
-                self.queue_or_refuse(caller, named, asked, reply_to);
+            Ok(model) => {
+                self.queue(caller, model, request, reply_to);
                 None
             }
         }
     }
 
-    /// Waits until a call's connection may hold so many bytes more, to be given back when this is dropped.
-    pub(crate) async fn charge(&self, caller: &Caller, bytes: usize) -> Option<Charge> {
-        // Looking for the account would cost more than the small ones are worth.
+    /// Waits until the caller's connection may hold `bytes` more of unread answers. The charge ends when it is dropped.
+    pub(crate) async fn charge(&self, caller: &Caller, bytes: usize) -> Option<MemoryCharge> {
+        // Small requests are not charged: the look-up of the connection would cost more than it is worth.
         if bytes < FREE_BYTES {
             return None;
         }
-        self.unread.account(caller.client).charge(bytes).await
+        self.unread.connection(caller.client).charge(bytes).await
     }
 
-    fn find(&self, model: &str) -> Result<Named, Refusal> {
-        if self.stopping.is_cancelled() {
+    fn find(&self, model: &str) -> Result<ResolvedModel, Refusal> {
+        if self.shutdown.is_cancelled() {
             return Err(Refusal::Stopping);
         }
         self.library.models().find(model)
     }
 
-    fn queue_or_refuse(&self, mut caller: Caller, named: Named, asked: Asked, reply_to: ReplyTo) {
-        match self.check(named, asked) {
-            Err(refusal) => reply_to.send(Err(refusal)),
-            Ok(draft) if draft.is_known() => reply_to.send(Ok(self.known(draft))),
-            Ok(draft) => {
-                let peer = caller.peer.take();
-                let job = Arc::new(draft.into_job(caller, reply_to));
-                if let Err(refusal) = self.batcher.push(job.clone()) {
-                    hold_back(peer, job.priority(), &refusal);
-                    job.refuse(refusal);
-                }
-            }
-        }
-    }
-
-    fn queue(
-        &self,
-        mut caller: Caller,
-        named: Named,
-        asked: Asked,
-        reply_to: ReplyTo,
-    ) -> Result<(), Refusal> {
-        let draft = self.check(named, asked)?;
-        if draft.is_known() {
-            reply_to.send(Ok(self.known(draft)));
-            return Ok(());
+    /// Validates a request and queues it. Answers at once if it is refused, or if the cache knows every position.
+    fn queue(&self, mut caller: Caller, model: ResolvedModel, request: EvaluationRequest, reply_to: ReplyTo) {
+        let most = self.max_request.min(self.batcher.most_of(request.priority));
+        if let Err(refusal) = validate::check(&request, &model.model.info.layout, most) {
+            reply_to.send(Err(refusal));
+            return;
         }
         let peer = caller.peer.take();
-        let job = Arc::new(draft.into_job(caller, reply_to));
-        let priority = job.priority();
-        let pushed = self.batcher.push(job);
-        pushed.inspect_err(|refusal| hold_back(peer, priority, refusal))
-    }
-
-    fn check(&self, named: Named, asked: Asked) -> Result<Draft, Refusal> {
-        let most = self.max_request.min(self.batcher.most_of(asked.priority));
-        validate::check(&asked, &named.model.info.layout, most)?;
-        let mut draft = Draft::new(named, asked);
+        let mut job = Job::new(model, request, caller, reply_to);
         if let Some(cache) = &self.cache {
-            let (hits, misses) = cache.look_up(&mut draft);
-            match draft.slot() {
+            let (hits, misses) = cache.look_up(&mut job);
+            match job.slot() {
                 Some(slot) => slot.count_cache_use(hits, misses, &self.metrics),
                 None => self.metrics.exact_cache_use.count(hits, misses),
             }
+            if let Some(positions) = job.answer_if_complete() {
+                self.metrics.answered(positions);
+                return;
+            }
         }
-        Ok(draft)
-    }
-
-    fn known(&self, draft: Draft) -> Evaluation {
-        self.metrics.answered(draft.positions());
-        draft.into_answer()
+        let job = Arc::new(job);
+        if let Err(refusal) = self.batcher.push(job.clone()) {
+            pause_reading(peer, job.priority(), &refusal);
+            job.refuse(refusal);
+        }
     }
 }
 
-/// Leaves a client's connection unread for a moment where the queue is full. Far less than the queue takes to empty, so that
-/// the device always has something. Not where somebody waits for the answer: there is less of that than of anything else,
-/// and it should come in as soon as there is room.
-fn hold_back(peer: Option<Peer>, priority: Priority, refusal: &Refusal) {
+/// Leaves a client's connection unread for a moment when the queue is full: for far less time than the queue takes to
+/// drain, so that the device always has work. Requests of priority play are never held back: they are few, and a person
+/// or a match waits for them.
+fn pause_reading(peer: Option<Peer>, priority: Priority, refusal: &Refusal) {
     if priority == Priority::Play {
         return;
     }
     if let (Some(peer), &Refusal::QueueFull { retry_after_ms, .. }) = (peer, refusal) {
         let share = Duration::from_millis(retry_after_ms) / PAUSE_SHARE;
-        peer.pause(share.min(MOST_PAUSE));
+        peer.pause(share.min(MAX_PAUSE));
     }
 }
 
-/// Takes a call that is given up on out of the queue.
+/// Removes an abandoned call from the queue when it is dropped.
 struct Cancelled<'a>(Option<(&'a Batcher, ClientId)>);
 
 impl Drop for Cancelled<'_> {

@@ -1,8 +1,8 @@
-//! One actor's stream: requests in, answers out in the order they are computed.
+//! One stream of an actor: requests in, answers out in the order in which they are computed.
 //!
-//! A task reads the requests; the answers are sent by whoever computes them. The task stops reading while as many
-//! answers are on their way as a stream may have, or as many bytes of them as its connection may hold, so a client that
-//! does not read cannot fill the memory: HTTP/2's flow control then holds back the client.
+//! A task reads the requests; finished batches send the answers. The task stops reading while [`MAX_IN_FLIGHT`] requests
+//! are unanswered, or while the connection holds its limit of unread bytes. HTTP/2 flow control then holds back the client,
+//! so a client that does not read its answers cannot fill the memory.
 
 use std::{
     pin::Pin,
@@ -19,32 +19,32 @@ use tonic::{Status, Streaming};
 use crate::{
     intake::Intake,
     requests::{
-        memory::{Charge, Unread},
+        memory::{ChargedStream, MemoryCharge},
         refusal::Refusal,
-        request::{Asked, Caller, ClientId},
-        response::{Evaluation, Reply, ReplyTo},
+        request::{Caller, ClientId, EvaluationRequest},
+        response::{EvaluationResponse, ReplyTo, StreamReply},
     },
 };
 
-/// Requests of one stream that may be queued, computed, or answered but not yet sent.
+/// Largest number of requests of one stream that are queued, computed, or answered but not yet sent.
 pub const MAX_IN_FLIGHT: usize = 128;
 
-type Sender = mpsc::UnboundedSender<Reply>;
+type Sender = mpsc::UnboundedSender<StreamReply>;
 
-/// Why a stream ended, where its client did not end it.
+/// Status with which a stream ended, unless its client ended it.
 pub(crate) type End = Arc<Mutex<Option<Status>>>;
 
-/// Begins to read `requests`, and gives the stream of answers.
+/// Starts the task that reads `requests`, and returns the stream of answers.
 pub(crate) fn open(
     intake: Arc<Intake>,
     caller: Caller,
     requests: Streaming<EvaluateRequest>,
-) -> Unread<Replies> {
-    // Bounded by the permits: every answer belongs to a request that has one.
+) -> ChargedStream<ReplyStream> {
+    // The permits bound the channel: every answer belongs to a request that holds one.
     let (sender, answers) = mpsc::unbounded_channel();
     let (permits, end) = (Arc::new(Semaphore::new(MAX_IN_FLIGHT)), End::default());
     intake.metrics.streams(1.0);
-    let replies = Replies {
+    let replies = ReplyStream {
         answers,
         permits: permits.clone(),
         intake: intake.clone(),
@@ -54,15 +54,15 @@ pub(crate) fn open(
     };
     tokio::spawn(async move {
         let ended = read(&intake, caller, requests, &sender, &permits).await;
-        // Before the channel is closed: who sees that looks here.
+        // Set before the channel closes: the reply stream reads it when the channel ends.
         *end.lock() = ended;
         drop(sender);
     });
-    Unread::new(replies)
+    ChargedStream::new(replies)
 }
 
-/// Reads until the client has ended its side, is gone, or the process is asked to stop. Gives what was wrong with what cannot
-/// be read: the transport's own words, for a message above the limit or one that is none.
+/// Reads requests until the client ends its side or disconnects, or until shutdown. Returns the transport's status if a
+/// message is too large or malformed.
 async fn read(
     intake: &Arc<Intake>,
     caller: Caller,
@@ -70,14 +70,14 @@ async fn read(
     sender: &Sender,
     permits: &Semaphore,
 ) -> Option<Status> {
-    // Made once: registering with what all streams share costs more than reading a request.
-    let stopping = intake.stopping.cancelled();
+    // Made once: registering with the shared token costs more than reading a request.
+    let shutdown = intake.shutdown.cancelled();
     let closed = sender.closed();
-    tokio::pin!(stopping, closed);
-    let account = intake.unread.account(caller.client);
-    while !intake.stopping.is_cancelled() {
+    tokio::pin!(shutdown, closed);
+    let account = intake.unread.connection(caller.client);
+    while !intake.shutdown.is_cancelled() {
         let next = async {
-            // Given back when the answer is sent. They are never closed.
+            // The permit returns when the answer is sent. The semaphore is never closed.
             if let Ok(permit) = permits.acquire().await {
                 permit.forget();
             }
@@ -85,9 +85,9 @@ async fn read(
         };
         let request = tokio::select! {
             biased;
-            // What has arrived is taken without a look at the others; a stream that never waits sees them above.
+            // A request that has arrived is taken first. The loop condition sees a shutdown of a busy stream.
             request = next => request,
-            () = &mut stopping => return None,
+            () = &mut shutdown => return None,
             () = &mut closed => return None,
         };
         let mut request = match request {
@@ -96,30 +96,30 @@ async fn read(
             Err(status) => return Some(status),
         };
         let (id, model) = (request.id, std::mem::take(&mut request.model));
-        let asked = Asked::from(request);
-        // Its answer has no logits, so the number of actions does not matter.
-        let charging = account.charge(asked.bytes(0));
+        let evaluation = EvaluationRequest::from(request);
+        // The answer has no logits, so the number of actions does not matter.
+        let charging = account.charge(evaluation.bytes(0));
         let charge = tokio::select! {
             biased;
             charge = charging => charge,
-            () = &mut stopping => {
+            () = &mut shutdown => {
                 ReplyTo::stream(id, sender.clone(), None).send(Err(Refusal::Stopping));
                 return None;
             }
             () = &mut closed => return None,
         };
         let reply_to = ReplyTo::stream(id, sender.clone(), charge);
-        if let Some(loading) = intake.submit(caller.clone(), &model, asked, reply_to) {
-            // Bounded by the permits too. Others of this stream go on meanwhile.
+        if let Some(loading) = intake.submit(caller.clone(), &model, evaluation, reply_to) {
+            // The permits bound these tasks too. Other requests of the stream go on meanwhile.
             tokio::spawn(loading);
         }
     }
     None
 }
 
-/// The answers of one stream. It ends when the reading task has ended and every request it took is answered.
-pub(crate) struct Replies {
-    answers: mpsc::UnboundedReceiver<Reply>,
+/// Answers of one stream. The stream ends when the reading task has ended and all its requests are answered.
+pub(crate) struct ReplyStream {
+    answers: mpsc::UnboundedReceiver<StreamReply>,
     permits: Arc<Semaphore>,
     intake: Arc<Intake>,
     client: ClientId,
@@ -127,17 +127,17 @@ pub(crate) struct Replies {
     has_ended: bool,
 }
 
-impl Stream for Replies {
-    type Item = (Result<EvaluateReply, Status>, Option<Charge>);
+impl Stream for ReplyStream {
+    type Item = (Result<EvaluateReply, Status>, Option<MemoryCharge>);
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if self.has_ended {
             return Poll::Ready(None);
         }
         let item = match ready!(self.answers.poll_recv(context)) {
-            Some(Reply { id, answer, charge }) => {
+            Some(StreamReply { id, answer, charge }) => {
                 self.permits.add_permits(1);
-                let reply = answer.map(|evaluation: Evaluation| evaluation.into_reply(id));
+                let reply = answer.map(|evaluation: EvaluationResponse| evaluation.into_reply(id));
                 let reply = reply.unwrap_or_else(|refusal| {
                     self.intake.metrics.refused(refusal.code());
                     refusal.in_band(id)
@@ -153,13 +153,13 @@ impl Stream for Replies {
     }
 }
 
-/// What the client of a stream is told last.
+/// Final status of a stream, if its client did not end it.
 pub(crate) fn last(intake: &Intake, end: &End) -> Option<Status> {
-    let stopping = || intake.stopping.is_cancelled().then(|| Refusal::Stopping.into());
-    end.lock().take().or_else(stopping)
+    let refused = || intake.shutdown.is_cancelled().then(|| Refusal::Stopping.into());
+    end.lock().take().or_else(refused)
 }
 
-impl Drop for Replies {
+impl Drop for ReplyStream {
     fn drop(&mut self) {
         self.intake.metrics.streams(-1.0);
         self.answers.close();

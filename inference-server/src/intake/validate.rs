@@ -4,14 +4,14 @@ use games::RowLayout;
 
 use crate::requests::{
     refusal::Refusal,
-    request::{Asked, Wants},
+    request::{EvaluationRequest, Wants},
 };
 
 /// Checks a request and gives its number of positions.
 ///
 /// # Errors
 /// [`Refusal`] naming the first offending position.
-pub fn check(request: &Asked, layout: &RowLayout, max_request: usize) -> Result<usize, Refusal> {
+pub fn check(request: &EvaluationRequest, layout: &RowLayout, max_request: usize) -> Result<usize, Refusal> {
     let positions = request.legal_counts.len();
     if positions == 0 {
         return Err(Refusal::Empty);
@@ -27,7 +27,7 @@ pub fn check(request: &Asked, layout: &RowLayout, max_request: usize) -> Result<
     Ok(positions)
 }
 
-fn check_rows(request: &Asked, layout: &RowLayout, positions: usize) -> Result<(), Refusal> {
+fn check_rows(request: &EvaluationRequest, layout: &RowLayout, positions: usize) -> Result<(), Refusal> {
     let lengths = request.row_lengths.as_slice();
     if lengths.len() != positions && !(lengths.is_empty() && layout.row_len().is_some()) {
         return Err(Refusal::RowLengths {
@@ -67,7 +67,7 @@ fn check_rows(request: &Asked, layout: &RowLayout, positions: usize) -> Result<(
 }
 
 /// The rows, one by one; their lengths add up.
-fn rows<'a>(request: &'a Asked, layout: &RowLayout) -> impl Iterator<Item = &'a [u32]> {
+fn rows<'a>(request: &'a EvaluationRequest, layout: &RowLayout) -> impl Iterator<Item = &'a [u32]> {
     let mut rest = request.indices.as_slice();
     let row_len = layout.row_len().unwrap_or_default();
     (0..request.legal_counts.len()).map(move |position| {
@@ -79,7 +79,7 @@ fn rows<'a>(request: &'a Asked, layout: &RowLayout) -> impl Iterator<Item = &'a 
     })
 }
 
-fn check_actions(request: &Asked, layout: &RowLayout) -> Result<(), Refusal> {
+fn check_actions(request: &EvaluationRequest, layout: &RowLayout) -> Result<(), Refusal> {
     let expected: u64 = request.legal_counts.iter().map(|&count| u64::from(count)).sum();
     if request.legal_actions.len() as u64 != expected {
         return Err(Refusal::LegalCounts {
@@ -127,16 +127,16 @@ mod tests {
     use super::*;
     use crate::testing::layout;
 
-    fn good() -> Asked {
-        Asked {
+    fn good() -> EvaluationRequest {
+        EvaluationRequest {
             indices: vec![5, 130, 50, 3, 3, 0],
             legal_actions: vec![0, 4, 2],
             legal_counts: vec![2, 1],
-            ..Asked::default()
+            ..EvaluationRequest::default()
         }
     }
 
-    fn refused(change: impl FnOnce(&mut Asked)) -> Refusal {
+    fn refused(change: impl FnOnce(&mut EvaluationRequest)) -> Refusal {
         let mut request = good();
         change(&mut request);
         check(&request, &layout(), 8).unwrap_err()
@@ -255,7 +255,7 @@ mod tests {
             legal_actions in prop::collection::vec(0u32..7, 0..8),
             legal_counts in prop::collection::vec(0u32..5, 0..5),
         ) {
-            let request = Asked { indices, row_lengths, legal_actions, legal_counts, ..Asked::default() };
+            let request = EvaluationRequest { indices, row_lengths, legal_actions, legal_counts, ..EvaluationRequest::default() };
             if let Ok(positions) = check(&request, &layout(), 4) {
                 prop_assert!((1..=4).contains(&positions));
                 prop_assert_eq!(request.indices.len(), positions * 3);

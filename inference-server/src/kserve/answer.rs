@@ -8,14 +8,14 @@ use tonic::Status;
 
 use super::{
     describe::{DENSE, Face},
-    fault::Fault,
-    question::Question,
+    error::InferError,
+    request::InferRequest,
 };
 use crate::{
     intake::Intake,
     metrics::Metrics,
     requests::{
-        memory::Charge,
+        memory::MemoryCharge,
         refusal::Refusal,
         request::{Caller, Wants},
     },
@@ -26,14 +26,14 @@ use network::model::Model;
 const MAX_LOGITS_BYTES: usize = 32 << 20;
 
 /// A model that a request named.
-pub(super) struct Found {
+pub(super) struct FoundModel {
     model: Arc<Model>,
     /// Its name as the server knows it.
     name: String,
     is_dense: bool,
 }
 
-impl Found {
+impl FoundModel {
     pub(super) fn face<'a>(&'a self, name: &'a str) -> Face<'a> {
         Face {
             name,
@@ -45,12 +45,12 @@ impl Found {
 }
 
 /// A model's name as the server knows it, and whether it was asked for with planes.
-pub(super) fn plain_name(name: &str, version: &str) -> Result<(String, bool), Fault> {
+pub(super) fn plain_name(name: &str, version: &str) -> Result<(String, bool), InferError> {
     let plain = name.strip_suffix(DENSE);
     let is_dense = plain.is_some();
     let plain = plain.unwrap_or(name);
     if plain.is_empty() {
-        return Err(Fault::Unnamed);
+        return Err(InferError::Unnamed);
     }
     let whole = if version.is_empty() || version == plain {
         plain.to_owned()
@@ -60,20 +60,20 @@ pub(super) fn plain_name(name: &str, version: &str) -> Result<(String, bool), Fa
     Ok((whole, is_dense))
 }
 
-pub(super) async fn find(intake: &Arc<Intake>, name: &str, version: &str) -> Result<Found, Fault> {
+pub(super) async fn find(intake: &Arc<Intake>, name: &str, version: &str) -> Result<FoundModel, InferError> {
     let (whole, is_dense) = plain_name(name, version)?;
     let found = intake
         .library
         .get(&whole)
         .await
         .map_err(|refusal| match refusal {
-            Refusal::UnknownModel(_) => Fault::UnknownModel {
+            Refusal::UnknownModel(_) => InferError::UnknownModel {
                 name: name.to_owned(),
                 version: version.to_owned(),
             },
-            other => Fault::Refused(other),
+            other => InferError::Refused(other),
         })?;
-    Ok(Found {
+    Ok(FoundModel {
         model: found.model,
         name: whole,
         is_dense,
@@ -82,10 +82,10 @@ pub(super) async fn find(intake: &Arc<Intake>, name: &str, version: &str) -> Res
 
 /// A request that was read, and is charged with what it takes until its answer is sent.
 pub(super) struct Prepared {
-    question: Question,
+    question: InferRequest,
     /// The model's name as the server knows it.
     name: String,
-    charge: Option<Charge>,
+    charge: Option<MemoryCharge>,
 }
 
 /// Reads a request, and waits until its answer may be held.
@@ -93,12 +93,12 @@ pub(super) async fn prepare(
     intake: &Arc<Intake>,
     caller: &Caller,
     request: ModelInferRequest,
-) -> Result<Prepared, Fault> {
+) -> Result<Prepared, InferError> {
     let found = find(intake, &request.model_name, &request.model_version).await?;
     let question = read(&found.model, request, intake.max_request)?;
     let bytes = question.asked.bytes(found.model.info.layout.actions as usize);
     let charging = intake.charge(caller, bytes);
-    let charge = intake.stopping.run_until_cancelled(charging).await;
+    let charge = intake.shutdown.run_until_cancelled(charging).await;
     Ok(Prepared {
         question,
         name: found.name,
@@ -110,9 +110,9 @@ pub(super) async fn prepare(
 pub(super) async fn infer(
     intake: &Arc<Intake>,
     caller: Caller,
-    prepared: Result<Prepared, Fault>,
+    prepared: Result<Prepared, InferError>,
     deadline: Option<Instant>,
-) -> Result<(ModelInferResponse, Option<Charge>), Fault> {
+) -> Result<(ModelInferResponse, Option<MemoryCharge>), InferError> {
     let answering = async {
         let Prepared {
             mut question,
@@ -125,23 +125,23 @@ pub(super) async fn infer(
         let evaluated = intake.evaluate(caller, &name, question.asked).await;
         let evaluation = evaluated.map_err(|refusal| match refusal {
             Refusal::Late if deadline.is_some_and(|deadline| own.is_none_or(|own| deadline < own)) => {
-                Fault::Expired
+                InferError::Expired
             }
-            other => Fault::Refused(other),
+            other => InferError::Refused(other),
         })?;
         Ok((question.form.fill(evaluation), charge))
     };
     let answered = answering.await;
-    answered.inspect_err(|fault: &Fault| intake.metrics.refused(fault.code()))
+    answered.inspect_err(|fault: &InferError| intake.metrics.refused(fault.code()))
 }
 
-fn read(model: &Model, request: ModelInferRequest, max_request: usize) -> Result<Question, Fault> {
+fn read(model: &Model, request: ModelInferRequest, max_request: usize) -> Result<InferRequest, InferError> {
     let layout = &model.info.layout;
-    let question = Question::read(request, layout, max_request)?;
+    let question = InferRequest::read(request, layout, max_request)?;
     let positions = question.asked.legal_counts.len();
     let bytes = positions * layout.actions as usize * size_of::<f32>();
     if question.asked.wants == Wants::Logits && bytes > MAX_LOGITS_BYTES {
-        return Err(Fault::Raw(format!(
+        return Err(InferError::Raw(format!(
             "{positions} positions of {} logits are more than one answer may hold ({} MiB); send fewer, or legal_actions",
             layout.actions,
             MAX_LOGITS_BYTES >> 20
@@ -155,8 +155,8 @@ pub(super) async fn infer_in_band(
     intake: Arc<Intake>,
     caller: Caller,
     (id, model_name): (String, String),
-    prepared: Result<Prepared, Fault>,
-) -> (ModelStreamInferResponse, Option<Charge>) {
+    prepared: Result<Prepared, InferError>,
+) -> (ModelStreamInferResponse, Option<MemoryCharge>) {
     match infer(&intake, caller, prepared, None).await {
         Ok((response, charge)) => {
             let response = ModelStreamInferResponse {

@@ -1,6 +1,6 @@
 //! `inference.GRPCInferenceService`: the Open Inference Protocol (KServe v2), for clients that were not written for Minuet.
 //!
-//! It is another door to the same queue: a request of this protocol is read into one of the other ([`question`]), shares
+//! It is another door to the same queue: a request of this protocol is read into one of the other ([`request`]), shares
 //! batches with those, and its answer is written as tensors. Models are named as everywhere ([`crate::models::names`]), a version
 //! beside the name or in it; a name with `_dense` at its end is the same model, described with planes as its input
 //! ([`describe`]).
@@ -8,8 +8,8 @@
 mod answer;
 pub mod dense;
 pub mod describe;
-pub mod fault;
-pub mod question;
+pub mod error;
+pub mod request;
 pub mod tensor;
 
 use std::{pin::Pin, sync::Arc};
@@ -32,10 +32,10 @@ use crate::{
         Intake, deadline,
         stream::{End, MAX_IN_FLIGHT, last},
     },
-    requests::{memory::Unread, refusal::Refusal},
+    requests::{memory::ChargedStream, refusal::Refusal},
 };
-use answer::{Found, Open, find, infer, infer_in_band, plain_name, prepare};
-use fault::Fault;
+use answer::{FoundModel, Open, find, infer, infer_in_band, plain_name, prepare};
+use error::InferError;
 
 /// Extensions of the protocol that are served.
 const EXTENSIONS: [&str; 4] = [
@@ -58,7 +58,7 @@ impl KserveService {
         Self { intake, max_wait_us }
     }
 
-    async fn find(&self, name: &str, version: &str) -> Result<Found, Fault> {
+    async fn find(&self, name: &str, version: &str) -> Result<FoundModel, InferError> {
         find(&self.intake, name, version).await
     }
 }
@@ -80,7 +80,7 @@ impl GrpcInferenceService for KserveService {
         _: Request<ServerReadyRequest>,
     ) -> Result<Response<ServerReadyResponse>, Status> {
         let has_model = self.intake.library.models().current().is_some();
-        let is_ready = has_model && !self.intake.stopping.is_cancelled();
+        let is_ready = has_model && !self.intake.shutdown.is_cancelled();
         Ok(Response::new(ServerReadyResponse { ready: is_ready }))
     }
 
@@ -143,7 +143,7 @@ impl GrpcInferenceService for KserveService {
         request: Request<Streaming<ModelInferRequest>>,
     ) -> Result<Response<Self::ModelStreamInferStream>, Status> {
         let intake = self.intake.clone();
-        if intake.stopping.is_cancelled() {
+        if intake.shutdown.is_cancelled() {
             return Err(Refusal::Stopping.into());
         }
         let caller = intake.caller(Peer::of(&request));
@@ -151,7 +151,7 @@ impl GrpcInferenceService for KserveService {
         let end = End::default();
         let requests = request
             .into_inner()
-            .take_until(intake.stopping.clone().cancelled_owned())
+            .take_until(intake.shutdown.clone().cancelled_owned())
             .scan(end.clone(), |end, request: Result<ModelInferRequest, Status>| {
                 // What cannot be read ends the stream; a request that is refused does not.
                 ready(request.map_err(|status| *end.lock() = Some(status)).ok())
@@ -178,7 +178,7 @@ impl GrpcInferenceService for KserveService {
             last(&intake, &end)
         });
         let ended = ended.filter_map(|status| ready(status.map(|status| (Err(status), None))));
-        let answers = Unread::new(answers.chain(ended).boxed());
+        let answers = ChargedStream::new(answers.chain(ended).boxed());
         Ok(Response::new(Box::pin(answers)))
     }
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use proto::inference::{ModelInferRequest, model_infer_request::InferInputTensor};
 
-use super::fault::Fault;
+use super::error::InferError;
 
 /// Inputs that there are names for.
 pub const MOST_INPUTS: usize = 3;
@@ -18,21 +18,21 @@ pub struct Input<'a> {
 /// The inputs of a request, at most [`MOST_INPUTS`], each named once, with their contents beside them.
 ///
 /// # Errors
-/// [`Fault::TooMany`], [`Fault::Raw`] where typed and raw contents are mixed or do not pair up, [`Fault::Twice`].
-pub fn inputs(request: &ModelInferRequest) -> Result<Vec<Input<'_>>, Fault> {
+/// [`InferError::TooMany`], [`InferError::Raw`] where typed and raw contents are mixed or do not pair up, [`InferError::Twice`].
+pub fn inputs(request: &ModelInferRequest) -> Result<Vec<Input<'_>>, InferError> {
     let (tensors, raw) = (&request.inputs, &request.raw_input_contents);
     // First: a message has room for millions.
-    Fault::check_number("inputs", tensors.len(), MOST_INPUTS)?;
+    InferError::check_number("inputs", tensors.len(), MOST_INPUTS)?;
     if !raw.is_empty() {
         if raw.len() != tensors.len() {
-            return Err(Fault::Raw(format!(
+            return Err(InferError::Raw(format!(
                 "{} raw_input_contents for {} inputs; one is needed for each",
                 raw.len(),
                 tensors.len()
             )));
         }
         if let Some(tensor) = tensors.iter().find(|tensor| tensor.contents.is_some()) {
-            return Err(Fault::Raw(format!(
+            return Err(InferError::Raw(format!(
                 "input '{}' has contents although raw_input_contents are given; use one of them",
                 tensor.name
             )));
@@ -41,10 +41,10 @@ pub fn inputs(request: &ModelInferRequest) -> Result<Vec<Input<'_>>, Fault> {
     let mut inputs: Vec<Input<'_>> = Vec::with_capacity(tensors.len());
     for (number, tensor) in tensors.iter().enumerate() {
         if inputs.iter().any(|input| input.tensor.name == tensor.name) {
-            return Err(Fault::Twice(tensor.name.clone()));
+            return Err(InferError::Twice(tensor.name.clone()));
         }
         if let Some(parameter) = tensor.parameters.keys().next() {
-            return Err(Fault::Raw(format!(
+            return Err(InferError::Raw(format!(
                 "input '{}': the parameter '{parameter}' is not served here",
                 tensor.name
             )));
@@ -106,8 +106,8 @@ impl<'a> Input<'a> {
     /// Its shape, if it has `sides.len() + 1` sides: the first one, where all others are as `sides` says (0: any, at least 1).
     ///
     /// # Errors
-    /// [`Fault::Shape`].
-    pub fn positions(&self, sides: &[usize]) -> Result<usize, Fault> {
+    /// [`InferError::Shape`].
+    pub fn positions(&self, sides: &[usize]) -> Result<usize, InferError> {
         let shape = &self.tensor.shape;
         let fits = |(&found, &expected): (&i64, &usize)| {
             usize::try_from(found).is_ok_and(|found| found >= 1 && (expected == 0 || found == expected))
@@ -124,10 +124,10 @@ impl<'a> Input<'a> {
         usize::try_from(last).unwrap_or_default()
     }
 
-    fn misshapen(&self, sides: &[usize]) -> Fault {
+    fn misshapen(&self, sides: &[usize]) -> InferError {
         let sides = sides.iter().map(|&side| if side == 0 { -1 } else { side as i64 });
         let expected: Vec<i64> = std::iter::once(-1).chain(sides).collect();
-        Fault::Shape {
+        InferError::Shape {
             input: self.tensor.name.clone(),
             expected: format!("{expected:?}"),
             found: self.tensor.shape.clone(),
@@ -135,8 +135,8 @@ impl<'a> Input<'a> {
     }
 
     /// That its data type is another than those it may have.
-    pub fn mistyped(&self, expected: &'static str) -> Fault {
-        Fault::Datatype {
+    pub fn mistyped(&self, expected: &'static str) -> InferError {
+        InferError::Datatype {
             input: self.tensor.name.clone(),
             expected,
             found: self.tensor.datatype.clone(),
@@ -146,8 +146,8 @@ impl<'a> Input<'a> {
     /// Its elements, which must be of type `T` and as many as the shape says.
     ///
     /// # Errors
-    /// [`Fault::Datatype`], [`Fault::Contents`].
-    pub fn read<T: Element>(&self) -> Result<Vec<T>, Fault> {
+    /// [`InferError::Datatype`], [`InferError::Contents`].
+    pub fn read<T: Element>(&self) -> Result<Vec<T>, InferError> {
         if self.tensor.datatype != T::DATATYPE {
             return Err(self.mistyped(T::DATATYPE));
         }
@@ -155,7 +155,7 @@ impl<'a> Input<'a> {
         let count = sides
             .reduce(|product, side| product?.checked_mul(side?))
             .flatten();
-        let wrong = |expected: u64, found: usize, unit| Fault::Contents {
+        let wrong = |expected: u64, found: usize, unit| InferError::Contents {
             input: self.tensor.name.clone(),
             shape: self.tensor.shape.clone(),
             expected,
@@ -262,7 +262,7 @@ mod tests {
         assert!(inputs(&request(tensor("FP32", &[1]), &[&[0; 4], &[0; 4]])).is_err());
         let mut twice = request(tensor("FP32", &[1]), &[]);
         twice.inputs.push(tensor("FP32", &[1]));
-        assert_eq!(inputs(&twice).unwrap_err(), Fault::Twice("x".into()));
+        assert_eq!(inputs(&twice).unwrap_err(), InferError::Twice("x".into()));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Follows a label: each new checkpoint is loaded beside the one that is served, and takes over between two batches.
-//! What cannot be loaded is refused, and the old model goes on. What may load later is tried again, until the label moves on.
+//! Follows a label: loads each new checkpoint beside the served one and swaps them between two batches.
+//! If a checkpoint cannot be loaded, the old model goes on serving. Transient failures are retried until the label moves.
 
 use std::{
     sync::{Arc, Weak},
@@ -16,14 +16,15 @@ use crate::models::{
     source::{Found, Source},
 };
 
-/// Pause before a second try; each further one is twice as long.
+/// Pause before the second try. Each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// Longest pause between two tries.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Follows `label` in `store` for a slot, until the handle is aborted or the library is gone.
+/// Follows `label` in `store` for a slot until the returned handle is aborted or the library is dropped.
 pub fn start(library: &Arc<Library>, slot: &Arc<Slot>, store: Repository, label: &str) -> AbortHandle {
     let mut versions = store.watch(label, library.poll());
-    // Neither the library nor the slot is kept alive by who works for it.
+    // The task must not keep the library or the slot alive.
     let (library, slot) = (Arc::downgrade(library), Arc::downgrade(slot));
     let following = tokio::spawn(async move {
         let (mut next, mut pause) = (versions.next().await, FIRST_PAUSE);
@@ -37,7 +38,7 @@ pub fn start(library: &Arc<Library>, slot: &Arc<Slot>, store: Repository, label:
                 (next, pause) = (versions.next().await, FIRST_PAUSE);
                 continue;
             }
-            // The label is watched meanwhile: a newer checkpoint need not wait for this one.
+            // A newer checkpoint ends the pause.
             match tokio::time::timeout(pause, versions.next()).await {
                 Ok(newer) => (next, pause) = (newer, FIRST_PAUSE),
                 Err(_) => (next, pause) = (Some(manifest), LONGEST_PAUSE.min(2 * pause)),
@@ -47,7 +48,7 @@ pub fn start(library: &Arc<Library>, slot: &Arc<Slot>, store: Repository, label:
     following.abort_handle()
 }
 
-/// Lets a slot point at a checkpoint. False where it cannot now and may later.
+/// Points a slot at a checkpoint. Returns false if that failed now but may succeed later.
 async fn renew(library: &Library, slot: &Arc<Slot>, manifest: &Manifest) -> bool {
     let renewed = match Found::of(manifest.clone()) {
         Ok(found) => library.follow(slot, &found).await,
@@ -67,7 +68,7 @@ async fn renew(library: &Library, slot: &Arc<Slot>, manifest: &Manifest) -> bool
     is_over
 }
 
-/// Loads what does not move on, a version or a file, as soon as it can be had.
+/// Loads a version or a file, and retries until that succeeds.
 pub fn until_loaded(library: &Arc<Library>, slot: &Arc<Slot>, source: Source) -> AbortHandle {
     let (library, slot) = (Arc::downgrade(library), Arc::downgrade(slot));
     let loading = tokio::spawn(async move {
@@ -79,7 +80,7 @@ pub fn until_loaded(library: &Arc<Library>, slot: &Arc<Slot>, source: Source) ->
             };
             let Err(error) = loaded else { return };
             library.metrics().refused_model();
-            tracing::error!(name = slot.text, %error, "cannot be served; trying again");
+            tracing::error!(name = slot.text, %error, "model cannot be served; trying again");
             drop((library, slot));
             tokio::time::sleep(pause).await;
             pause = LONGEST_PAUSE.min(2 * pause);

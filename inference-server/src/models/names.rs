@@ -5,7 +5,7 @@
 //! | (empty) | the server's default |
 //! | `latest`, `best` | a label of the run's own store |
 //! | `000000001200-3fa94c21` | a version of the run's own store |
-//! | `latest/000000001200-3fa94c21` | the same, as clients say it that name a model and a version apart |
+//! | `latest/000000001200-3fa94c21` | that version, for clients that name a model and a version separately |
 //! | `chess` | the source called `chess`: its `latest`, or the model made elsewhere of that name |
 //! | `chess/best`, `chess/000000001200-3fa94c21` | a label or version of that source |
 
@@ -14,33 +14,33 @@ use std::fmt;
 use checkpoints::{LATEST, Version};
 use network::name::is_label;
 
-/// What a name points at within its source.
+/// Part of a name within its source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Pointer {
-    /// Something that moves on: a label, or the model of a file.
+    /// A label, whose version changes, or the model of a file.
     Label(String),
     /// A version, which never changes.
     Version(Version),
 }
 
-/// A model's name, whole.
+/// Full name of a model on this server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ServedName {
-    /// The source's name; empty: the run's own store.
+    /// Name of the source. Empty: the run's own store.
     pub source: String,
-    /// What in it.
+    /// Label or version in the source.
     pub pointer: Pointer,
 }
 
 impl ServedName {
-    /// Reads a name that is not empty. `is_source` says which sources there are. `None` where the text names nothing.
+    /// Parses a name that is not empty. `is_source` tells which sources exist. Returns `None` if the text is not a name.
     pub fn parse(text: &str, is_source: impl Fn(&str) -> bool) -> Option<Self> {
         let (source, rest) = match text.split_once('/') {
             Some((first, rest)) if is_source(first) => (first, rest),
             None if is_source(text) => (text, LATEST),
             _ => ("", text),
         };
-        // A label before a version says where the version was found, and no more.
+        // A label before a version is ignored.
         let last = match rest.split_once('/') {
             Some((label, version)) if is_label(label) => {
                 version.parse::<Version>().ok()?;
@@ -60,7 +60,7 @@ impl ServedName {
         })
     }
 
-    /// Whether it names one version for ever.
+    /// True if the name is that of a version, which never changes.
     pub fn is_exact(&self) -> bool {
         matches!(self.pointer, Pointer::Version(_))
     }
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_forms_of_a_name() {
+    fn every_form_of_a_name_is_parsed() {
         for (text, canonical) in [
             ("latest", "latest"),
             (VERSION, VERSION),
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_nothing() {
+    fn texts_that_are_not_names_are_refused() {
         for text in ["Latest", "../latest", "othello/best", "a/b/c", "/", "chess/", "1"] {
             assert_eq!(parse(text), None, "{text}");
         }
@@ -118,7 +118,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_canonical_text_reads_back(text in "[a-z/0-9-]{0,40}") {
+        fn the_canonical_text_parses_to_the_same_name(text in "[a-z/0-9-]{0,40}") {
             if let Some(name) = ServedName::parse(&text, |name| name == "chess") {
                 let again = ServedName::parse(&name.to_string(), |name| name == "chess");
                 prop_assert_eq!(again, Some(name));

@@ -1,4 +1,4 @@
-//! A name that is served: what it points at now, and what keeps that up to date.
+//! One served name: the model it points at, and the task that keeps it up to date.
 
 use std::sync::{
     Arc,
@@ -14,26 +14,26 @@ use crate::{
 };
 use network::model::Model;
 
-/// A name that is served. It changes between batches: requests that wait are answered by what it points at when their
-/// turn comes.
+/// A served name. Its model changes between batches: waiting requests are computed by the model that the name points at
+/// when their batch is formed.
 #[derive(Debug)]
 pub struct Slot {
-    /// The name.
+    /// Parsed name.
     pub name: ServedName,
-    /// The name's text.
+    /// Canonical text of the name.
     pub text: String,
-    /// Never unloaded to make room for others.
+    /// True if the name is never unloaded to make room for others.
     pub is_pinned: bool,
-    /// How often the cache knew what it was asked; `None` for a version, since there are ever new ones.
+    /// Cache hits and misses. `None` for a version: all versions share one series.
     cache_use: Option<CacheUse>,
     current: RwLock<Option<Arc<Model>>>,
-    /// The number of the last use, over all slots: the least is the longest ago.
+    /// Number of the last use, counted over all slots. The smallest is the least recent.
     used: AtomicU64,
     follower: Mutex<Option<AbortHandle>>,
 }
 
 impl Slot {
-    /// A slot without a model.
+    /// Makes a slot without a model.
     pub fn new(name: ServedName, is_pinned: bool) -> Self {
         let text = name.to_string();
         Self {
@@ -47,23 +47,23 @@ impl Slot {
         }
     }
 
-    /// What it points at now.
+    /// Model that the name points at now.
     pub fn current(&self) -> Option<Arc<Model>> {
         self.current.read().clone()
     }
 
-    /// Points at `model` from the next batch on, and gives what it pointed at until now.
+    /// Points the name at `model` from the next batch on. Returns the previous model.
     pub fn replace(&self, model: Option<Arc<Model>>) -> Option<Arc<Model>> {
         std::mem::replace(&mut *self.current.write(), model)
     }
 
-    /// The cache knew the answers to so many positions, and not those to others.
+    /// Records cache hits and misses, in positions.
     pub(crate) fn count_cache_use(&self, hits: u64, misses: u64, metrics: &Metrics) {
         let own = self.cache_use.as_ref();
         own.unwrap_or(&metrics.exact_cache_use).count(hits, misses);
     }
 
-    /// Used just now, as the `number`th use of any slot.
+    /// Marks the slot as used. `number` counts the uses of all slots.
     pub(crate) fn touch(&self, number: u64) {
         self.used.store(number, Ordering::Relaxed);
     }
@@ -72,7 +72,7 @@ impl Slot {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// What keeps it up to date from now on; what did so before is stopped.
+    /// Sets the task that keeps the slot up to date, and stops the previous one.
     pub(crate) fn set_follower(&self, follower: Option<AbortHandle>) {
         if let Some(before) = std::mem::replace(&mut *self.follower.lock(), follower) {
             before.abort();

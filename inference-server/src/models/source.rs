@@ -1,4 +1,4 @@
-//! Where models are: the run's own store, other stores, and single files made elsewhere.
+//! Sources of models: the run's own store, other stores, and files that other programs made.
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -12,41 +12,41 @@ use network::{
     sidecar::{self, Sidecar, SidecarError},
 };
 
-/// Tries at reading a checkpoint from a store that fails.
+/// Number of tries to read a checkpoint from a failing store.
 const TRIES: u32 = 6;
-/// Pause before the second try; each further one is twice as long.
+/// Pause before the second try. Each further pause is twice as long.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// A model that cannot be had.
+/// Error: a model cannot be read from its source.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// The store has none, or cannot be read.
+    /// The store does not have the model, or cannot be read.
     #[error(transparent)]
     Store(#[from] checkpoints::Error),
-    /// The manifest's layout means nothing here.
+    /// The manifest's layout cannot be parsed.
     #[error("the manifest's row layout cannot be read: {0}")]
     Layout(String),
-    /// A checkpoint without a model.
+    /// The checkpoint has no model file.
     #[error("{version} has no {MODEL}")]
     NoFile {
         /// The version.
         version: Version,
     },
-    /// The description of a model made elsewhere.
+    /// The description beside the file is invalid.
     #[error(transparent)]
     Sidecar(#[from] SidecarError),
-    /// A file has one version: what it holds now.
+    /// The file holds another version.
     #[error("{file} has the version {has} only")]
     OtherVersion {
         /// The file.
         file: PathBuf,
-        /// What it holds.
+        /// Version of its content.
         has: Version,
     },
 }
 
 impl SourceError {
-    /// Whether there is no such model, rather than one that cannot be used.
+    /// True if no such model exists, rather than one that cannot be used.
     pub fn is_not_found(&self) -> bool {
         matches!(
             self,
@@ -55,33 +55,33 @@ impl SourceError {
         )
     }
 
-    /// Whether trying again later may help.
+    /// True if a retry may succeed.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Store(error) if error.is_transient())
     }
 }
 
-/// Where models are.
+/// A place that models are read from.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// A model repository.
     Store(Repository),
-    /// A model made elsewhere: the description beside its file.
+    /// A file that another program made, by the path of its description.
     File(PathBuf),
 }
 
-/// A model that was found, before it is fetched.
+/// A model that was found but not fetched yet.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// Its version.
     pub version: Version,
     /// Training step.
     pub step: u64,
-    /// What its rows mean.
+    /// Layout of its rows.
     pub layout: RowLayout,
-    /// What its inputs and outputs are called.
+    /// Names of its inputs and outputs.
     pub contract: Contract,
-    /// Length of its file.
+    /// Length of its file, in bytes.
     pub bytes: u64,
     place: Place,
 }
@@ -93,7 +93,7 @@ enum Place {
 }
 
 impl Found {
-    /// When it was published, in seconds since the Unix epoch; NaN where nobody wrote that down.
+    /// Publication time in seconds since the Unix epoch. NaN if it is not known.
     pub(crate) fn published_at(&self) -> f64 {
         match &self.place {
             Place::Store(manifest) => manifest.created_at_ms as f64 / 1000.0,
@@ -101,7 +101,7 @@ impl Found {
         }
     }
 
-    /// From a store's manifest.
+    /// Reads a store's manifest.
     ///
     /// # Errors
     /// [`SourceError::Layout`], [`SourceError::NoFile`].
@@ -127,7 +127,7 @@ impl Found {
 
     fn read(described: Sidecar, bytes: Bytes) -> Result<Self, SourceError> {
         let digest = checkpoints::version::sha256_hex(&bytes);
-        // The description is a part of the version: another one gives other answers.
+        // The description is part of the version, because it changes the answers.
         let identity = described.contract.identity(&digest, &described.layout);
         Ok(Self {
             version: Version::new(0, &identity)?,
@@ -141,7 +141,7 @@ impl Found {
 }
 
 impl Source {
-    /// Looks a model up.
+    /// Finds a model.
     ///
     /// # Errors
     /// [`SourceError`]; see [`SourceError::is_not_found`].
@@ -173,7 +173,7 @@ impl Source {
         }
     }
 
-    /// Reads a model's file; a store that fails is asked again for some seconds.
+    /// Reads a model's file. Transient failures of the store are retried for some seconds.
     ///
     /// # Errors
     /// [`SourceError`].
@@ -201,7 +201,7 @@ impl Source {
         Ok(store.fetch(manifest, MODEL).await?)
     }
 
-    /// Every label and the version it points at.
+    /// All labels with their versions.
     ///
     /// # Errors
     /// [`SourceError`].

@@ -1,6 +1,6 @@
-//! Which models answer: the names that are served, each with what it points at now.
+//! The table of served names, each with the model that it points at.
 //!
-//! This is the table alone, looked into for every request: no files, no tasks. [`crate::models::library`] fills it.
+//! Every request looks into the table. It does no IO and starts no tasks; [`crate::models::library`] fills it.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -21,10 +21,10 @@ use crate::{
 };
 use network::model::Model;
 
-/// Names that may be served at the same time, however small their models are; what was used longest ago makes room.
+/// Largest number of names served at the same time. The least recently used name makes room for a new one.
 pub const MAX_SLOTS: usize = 256;
 
-/// The names that are served.
+/// Table of served names.
 #[derive(Debug)]
 pub struct Models {
     default: Arc<Slot>,
@@ -33,17 +33,17 @@ pub struct Models {
     uses: AtomicU64,
 }
 
-/// A model that a request named.
+/// The model that a request named.
 #[derive(Clone, Debug)]
-pub struct Named {
-    /// The model as it is served now.
+pub struct ResolvedModel {
+    /// Model at the time of the look-up.
     pub model: Arc<Model>,
-    /// What the request named, where that moves on; `None` where it named the version, so that no other may answer.
+    /// Slot of the name. `None` if the request named a version, so that no other model may answer.
     pub slot: Option<Arc<Slot>>,
 }
 
 impl Models {
-    /// A table that serves `default`, which has no model yet, beside names in `sources`.
+    /// Makes a table that serves `default`, which has no model yet. `sources` are the sources beside the run's own.
     pub fn new(default: ServedName, sources: impl IntoIterator<Item = String>) -> Self {
         let default = Arc::new(Slot::new(default, true));
         Self {
@@ -54,20 +54,20 @@ impl Models {
         }
     }
 
-    /// The slot that answers requests without a name.
+    /// Slot for requests without a name.
     pub fn default_slot(&self) -> &Arc<Slot> {
         &self.default
     }
 
-    /// The model that answers requests without a name.
+    /// Model for requests without a name.
     pub fn current(&self) -> Option<Arc<Model>> {
         self.default.current()
     }
 
-    /// Reads a name.
+    /// Parses a name.
     ///
     /// # Errors
-    /// [`Refusal::UnknownModel`] for a text that names nothing here.
+    /// [`Refusal::UnknownModel`] if the text is not a name on this server.
     pub fn name(&self, text: &str) -> Result<ServedName, Refusal> {
         if text.is_empty() {
             return Ok(self.default.name.clone());
@@ -76,12 +76,12 @@ impl Models {
             .ok_or_else(|| Refusal::UnknownModel(text.to_owned()))
     }
 
-    /// The loaded model that `text` names.
+    /// Finds the loaded model that `text` names.
     ///
     /// # Errors
-    /// [`Refusal::NoModel`] where the default has no model yet, [`Refusal::NotLoaded`] where another one is not loaded,
-    /// [`Refusal::UnknownModel`] for a text that names nothing.
-    pub fn find(&self, text: &str) -> Result<Named, Refusal> {
+    /// [`Refusal::NoModel`] if the default has no model yet, [`Refusal::NotLoaded`] if another name is not loaded,
+    /// [`Refusal::UnknownModel`] if the text is not a name.
+    pub fn find(&self, text: &str) -> Result<ResolvedModel, Refusal> {
         if text.is_empty() || text == self.default.text {
             return self.take(&self.default).ok_or(Refusal::NoModel);
         }
@@ -98,16 +98,16 @@ impl Models {
         {
             return Ok(found);
         }
-        // A version that a label points at is loaded already.
+        // A label may point at the version.
         if let Pointer::Version(version) = &name.pointer
             && let Some(model) = self.loaded(&name.source, version.as_str())
         {
-            return Ok(Named { model, slot: None });
+            return Ok(ResolvedModel { model, slot: None });
         }
         Err(Refusal::NotLoaded(text.to_owned()))
     }
 
-    /// A loaded model by its version, whatever slot holds it.
+    /// Finds a loaded model by its version, in any slot.
     pub fn loaded(&self, source: &str, version: &str) -> Option<Arc<Model>> {
         self.each(|slot| slot.current())
             .into_iter()
@@ -115,12 +115,12 @@ impl Models {
             .find(|model| model.info.source == source && model.info.version == version)
     }
 
-    /// Serves `model` under the default's name from the next batch on, and gives the one that was served until now.
+    /// Serves `model` as the default from the next batch on. Returns the previous one.
     pub fn serve(&self, model: Arc<Model>) -> Option<Arc<Model>> {
         self.default.replace(Some(model))
     }
 
-    /// Serves a new name. False where too many are served.
+    /// Adds a slot. Returns false if [`MAX_SLOTS`] names are served already.
     pub fn add(&self, slot: Arc<Slot>) -> bool {
         let mut slots = self.slots.write();
         if slots.len() >= MAX_SLOTS {
@@ -131,7 +131,7 @@ impl Models {
         true
     }
 
-    /// Ends serving a name; the default stays. Gives the model it pointed at.
+    /// Removes a slot, unless it is the default. Returns its model.
     pub fn remove(&self, slot: &Arc<Slot>) -> Option<Arc<Model>> {
         if slot.is_pinned {
             return None;
@@ -148,19 +148,19 @@ impl Models {
         slot.replace(None)
     }
 
-    /// The slot that is served under a name.
+    /// Slot of a name.
     pub fn slot(&self, name: &ServedName) -> Option<Arc<Slot>> {
         self.slots.read().get(&name.to_string()).cloned()
     }
 
-    /// Every slot, in the order of their names.
+    /// All slots, ordered by name.
     pub fn slots(&self) -> Vec<Arc<Slot>> {
         let mut slots = self.each(Arc::clone);
         slots.sort_by(|left, right| left.name.cmp(&right.name));
         slots
     }
 
-    /// Of the slots that may be unloaded, but for `spared`, the one whose last use is longest ago.
+    /// The least recently used slot that may be unloaded, other than `spared`.
     pub fn least_recently_used(&self, spared: Option<&Slot>) -> Option<Arc<Slot>> {
         let is_spared = |slot: &Slot| spared.is_some_and(|spared| std::ptr::eq(spared, slot));
         self.each(Arc::clone)
@@ -169,12 +169,12 @@ impl Models {
             .min_by_key(|slot| slot.used())
     }
 
-    /// Memory of all models that are served, in bytes; one that several names point at counts once.
+    /// Memory of all served models, in bytes. A model with several names counts once.
     pub fn bytes(&self) -> u64 {
         self.bytes_of(|_| true)
     }
 
-    /// The same, of those slots only for which `counts` holds.
+    /// Memory of the models of those slots for which `counts` holds, in bytes.
     pub fn bytes_of(&self, counts: impl Fn(&Slot) -> bool) -> u64 {
         let of = |slot: &Arc<Slot>| counts(slot).then(|| slot.current()).flatten();
         let mut models: Vec<Arc<Model>> = self.each(of).into_iter().flatten().collect();
@@ -187,18 +187,18 @@ impl Models {
         self.slots.read().values().map(what).collect()
     }
 
-    fn served(&self, text: &str) -> Option<Named> {
+    fn served(&self, text: &str) -> Option<ResolvedModel> {
         let slots = self.slots.read();
         self.take(slots.get(text)?)
     }
 
-    fn take(&self, slot: &Arc<Slot>) -> Option<Named> {
+    fn take(&self, slot: &Arc<Slot>) -> Option<ResolvedModel> {
         let model = slot.current()?;
         if !slot.is_pinned {
             slot.touch(self.uses.fetch_add(1, Ordering::Relaxed) + 1);
         }
         let slot = (!slot.name.is_exact()).then(|| slot.clone());
-        Some(Named { model, slot })
+        Some(ResolvedModel { model, slot })
     }
 }
 
@@ -216,7 +216,7 @@ mod tests {
         Arc::new(slot)
     }
 
-    fn version(found: Result<Named, Refusal>) -> String {
+    fn version(found: Result<ResolvedModel, Refusal>) -> String {
         found.unwrap().model.info.version.clone()
     }
 
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_used_longest_ago_goes_first_and_the_default_never() {
+    fn the_least_recently_used_is_unloaded_first_and_the_default_never() {
         let models = Models::new(latest(), []);
         models.serve(model("1", 8));
         for label in ["first", "second", "third"] {
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_limit() {
+    fn the_number_of_names_is_limited() {
         let models = Models::new(latest(), []);
         let added = (0..MAX_SLOTS).filter(|number| models.add(slot(&format!("label-{number}"), "1")));
         assert_eq!(added.count(), MAX_SLOTS - 1);

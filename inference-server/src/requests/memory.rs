@@ -1,9 +1,8 @@
-//! Memory of requests whose answers have not been read, bounded for each connection and for all of them together.
+//! Limits on the memory of requests whose answers have not been read, for each connection and for the server.
 //!
-//! How many requests a stream may have on its way is bounded anyway, but an answer of logits is megabytes. What is charged is
-//! given back when the transport asks for the next answer: it has passed this one on by then. Nobody waits for others to
-//! read: a connection that holds nothing may always have one answer more, so who reads what it asks for is never kept
-//! waiting by who does not.
+//! The number of requests in flight is bounded elsewhere, but one answer with logits can take megabytes. A charge ends when
+//! the transport asks for the next answer, since it has passed the last one on by then. A connection that holds nothing may
+//! always have one more answer, so a client that reads its answers never waits for one that does not.
 
 use std::{
     collections::HashMap,
@@ -22,27 +21,26 @@ use tokio_stream::Stream;
 
 use crate::requests::request::ClientId;
 
-/// What one connection may hold, in bytes, but for a single answer that is larger.
+/// Limit of one connection, in bytes. A single larger answer is allowed.
 pub const CONNECTION_BYTES: usize = 64 << 20;
-/// What all connections may hold, in bytes, but for one answer of each.
+/// Limit of all connections together, in bytes. One answer of each connection is allowed beyond it.
 pub const SERVER_BYTES: usize = 1 << 30;
-/// What is smaller is not charged: as many of these as streams may have are little memory, and nothing is to be paid for
-/// counting them.
+/// Smallest charge, in bytes. Smaller requests are not charged: the limit on requests in flight bounds their memory.
 pub const FREE_BYTES: usize = 4 << 10;
-/// Accounts, at least, before they are looked through for unused ones.
-const UNUSED: usize = 256;
+/// Smallest number of connections at which unused entries are removed.
+const CLEAN_FROM: usize = 256;
 
-/// What all connections hold.
+/// Limits of all connections.
 #[derive(Debug)]
-pub struct Ledger {
-    accounts: Mutex<Accounts>,
+pub struct MemoryLimits {
+    connections: Mutex<Connections>,
     total: Arc<Total>,
 }
 
 #[derive(Debug, Default)]
-struct Accounts {
-    of: HashMap<ClientId, Weak<Account>>,
-    /// So many were in use when they were last looked through.
+struct Connections {
+    of: HashMap<ClientId, Weak<ConnectionMemory>>,
+    /// Number of entries after unused ones were last removed.
     used: usize,
 }
 
@@ -52,61 +50,63 @@ struct Total {
     gauge: Gauge,
 }
 
-/// What one connection holds.
+/// Charged memory of one connection.
 #[derive(Debug)]
-pub struct Account {
+pub struct ConnectionMemory {
     held: Mutex<usize>,
     freed: Notify,
     total: Arc<Total>,
 }
 
-/// Bytes that are held until this is dropped.
+/// Charged memory. Dropping it ends the charge.
 #[derive(Debug)]
-pub struct Charge {
-    account: Arc<Account>,
+pub struct MemoryCharge {
+    connection: Arc<ConnectionMemory>,
     bytes: usize,
 }
 
-impl Ledger {
-    /// A ledger that says with `gauge` how many bytes are held.
+impl MemoryLimits {
+    /// No memory is charged yet. `gauge` shows the charged bytes of all connections.
     pub fn new(gauge: Gauge) -> Self {
         let held = AtomicUsize::new(0);
         Self {
-            accounts: Mutex::default(),
+            connections: Mutex::default(),
             total: Arc::new(Total { held, gauge }),
         }
     }
 
-    /// A connection's account, the same for all its calls.
-    pub fn account(&self, client: ClientId) -> Arc<Account> {
-        let mut accounts = self.accounts.lock();
-        if let Some(account) = accounts.of.get(&client).and_then(Weak::upgrade) {
-            return account;
+    /// Charged memory of a client's connection, shared by all its calls.
+    pub fn connection(&self, client: ClientId) -> Arc<ConnectionMemory> {
+        let mut connections = self.connections.lock();
+        if let Some(connection) = connections.of.get(&client).and_then(Weak::upgrade) {
+            return connection;
         }
-        if accounts.of.len() >= UNUSED.max(2 * accounts.used) {
-            accounts.of.retain(|_, account| account.strong_count() > 0);
-            accounts.used = accounts.of.len();
+        if connections.of.len() >= CLEAN_FROM.max(2 * connections.used) {
+            connections
+                .of
+                .retain(|_, connection| connection.strong_count() > 0);
+            connections.used = connections.of.len();
         }
-        let account = Arc::new(Account {
+        let connection = Arc::new(ConnectionMemory {
             held: Mutex::new(0),
             freed: Notify::new(),
             total: self.total.clone(),
         });
-        accounts.of.insert(client, Arc::downgrade(&account));
-        account
+        connections.of.insert(client, Arc::downgrade(&connection));
+        connection
     }
 }
 
-impl Account {
-    /// Waits until `bytes` more may be held; `None`, at once, for less than [`FREE_BYTES`].
-    pub async fn charge(self: &Arc<Self>, bytes: usize) -> Option<Charge> {
+impl ConnectionMemory {
+    /// Waits until `bytes` more may be charged. Returns `None` at once for less than [`FREE_BYTES`].
+    pub async fn charge(self: &Arc<Self>, bytes: usize) -> Option<MemoryCharge> {
         if bytes < FREE_BYTES {
             return None;
         }
         loop {
             let freed = self.freed.notified();
             tokio::pin!(freed);
-            // What is freed after the look below must not be missed.
+            // Register before looking, so that memory freed in between is not missed.
             freed.as_mut().enable();
             if let Some(charge) = self.try_charge(bytes) {
                 return Some(charge);
@@ -115,7 +115,7 @@ impl Account {
         }
     }
 
-    fn try_charge(self: &Arc<Self>, bytes: usize) -> Option<Charge> {
+    fn try_charge(self: &Arc<Self>, bytes: usize) -> Option<MemoryCharge> {
         let mut held = self.held.lock();
         let total = self.total.held.load(Ordering::Relaxed);
         let fits = *held + bytes <= CONNECTION_BYTES && total + bytes <= SERVER_BYTES;
@@ -125,16 +125,16 @@ impl Account {
         *held += bytes;
         self.total.held.fetch_add(bytes, Ordering::Relaxed);
         self.total.gauge.increment(bytes as f64);
-        Some(Charge {
-            account: self.clone(),
+        Some(MemoryCharge {
+            connection: self.clone(),
             bytes,
         })
     }
 }
 
-impl Drop for Charge {
+impl Drop for MemoryCharge {
     fn drop(&mut self) {
-        let Account { held, freed, total } = &*self.account;
+        let ConnectionMemory { held, freed, total } = &*self.connection;
         *held.lock() -= self.bytes;
         total.held.fetch_sub(self.bytes, Ordering::Relaxed);
         total.gauge.decrement(self.bytes as f64);
@@ -142,15 +142,15 @@ impl Drop for Charge {
     }
 }
 
-/// A stream of answers, each of which is charged until the next one is asked for.
-pub struct Unread<S> {
+/// A stream of answers. The charge of each answer ends when the next one is polled.
+pub struct ChargedStream<S> {
     answers: S,
-    /// Of the answer that was given last.
-    charge: Option<Charge>,
+    /// Charge of the last answer.
+    charge: Option<MemoryCharge>,
 }
 
-impl<S> Unread<S> {
-    /// Over answers and what they are charged with.
+impl<S> ChargedStream<S> {
+    /// Wraps a stream of answers with their charges.
     pub fn new(answers: S) -> Self {
         Self {
             answers,
@@ -159,9 +159,9 @@ impl<S> Unread<S> {
     }
 }
 
-impl<S, T> Stream for Unread<S>
+impl<S, T> Stream for ChargedStream<S>
 where
-    S: Stream<Item = (T, Option<Charge>)> + Unpin,
+    S: Stream<Item = (T, Option<MemoryCharge>)> + Unpin,
 {
     type Item = T;
 
@@ -183,42 +183,48 @@ mod tests {
 
     const LARGE: usize = CONNECTION_BYTES / 2;
 
-    fn now(account: &Arc<Account>, bytes: usize) -> Option<Charge> {
-        account.charge(bytes).now_or_never().flatten()
+    fn now(connection: &Arc<ConnectionMemory>, bytes: usize) -> Option<MemoryCharge> {
+        connection.charge(bytes).now_or_never().flatten()
     }
 
     #[test]
-    fn a_connection_has_a_limit_and_always_one_answer() {
-        let ledger = Ledger::new(Gauge::noop());
-        let account = ledger.account(ClientId(1));
-        let first = now(&account, LARGE).unwrap();
-        // Whichever call of the connection asks.
-        let again = ledger.account(ClientId(1));
+    fn a_connection_is_limited_but_may_always_hold_one_answer() {
+        let ledger = MemoryLimits::new(Gauge::noop());
+        let connection = ledger.connection(ClientId(1));
+        let first = now(&connection, LARGE).unwrap();
+        // All calls of a connection share its limit.
+        let again = ledger.connection(ClientId(1));
         let second = now(&again, LARGE).unwrap();
-        assert!(now(&account, LARGE).is_none());
-        // What is small is not counted.
-        assert!(account.charge(FREE_BYTES - 1).now_or_never().unwrap().is_none());
+        assert!(now(&connection, LARGE).is_none());
+        // Small requests are not charged.
+        assert!(
+            connection
+                .charge(FREE_BYTES - 1)
+                .now_or_never()
+                .unwrap()
+                .is_none()
+        );
         // Another connection has its own limit.
-        let other = ledger.account(ClientId(2));
+        let other = ledger.connection(ClientId(2));
         drop(now(&other, 3 * CONNECTION_BYTES).unwrap());
         drop(first);
-        assert!(now(&account, LARGE + 1).is_none());
+        assert!(now(&connection, LARGE + 1).is_none());
         drop(second);
-        let most = now(&account, 3 * CONNECTION_BYTES).unwrap();
-        assert!(now(&account, FREE_BYTES).is_none());
+        let most = now(&connection, 3 * CONNECTION_BYTES).unwrap();
+        assert!(now(&connection, FREE_BYTES).is_none());
         drop(most);
         assert_eq!(ledger.total.held.load(Ordering::Relaxed), 0);
     }
 
     #[test]
-    fn who_holds_nothing_need_not_wait_for_others() {
-        let ledger = Ledger::new(Gauge::noop());
+    fn a_connection_that_holds_nothing_does_not_wait_for_others() {
+        let ledger = MemoryLimits::new(Gauge::noop());
         let greedy: Vec<_> = (0..)
-            .map(|client| ledger.account(ClientId(client)))
+            .map(|client| ledger.connection(ClientId(client)))
             .take(SERVER_BYTES / CONNECTION_BYTES)
-            .map(|account| now(&account, CONNECTION_BYTES).unwrap())
+            .map(|connection| now(&connection, CONNECTION_BYTES).unwrap())
             .collect();
-        let late = ledger.account(ClientId(u64::MAX));
+        let late = ledger.connection(ClientId(u64::MAX));
         let one = now(&late, LARGE).unwrap();
         assert!(now(&late, FREE_BYTES).is_none(), "all is taken");
         drop(one);
@@ -227,23 +233,23 @@ mod tests {
     }
 
     #[test]
-    fn accounts_of_who_is_gone_are_forgotten() {
-        let ledger = Ledger::new(Gauge::noop());
-        let stays = ledger.account(ClientId(0));
-        for client in 1..20 * UNUSED as u64 {
-            ledger.account(ClientId(client));
+    fn closed_connections_are_removed() {
+        let ledger = MemoryLimits::new(Gauge::noop());
+        let stays = ledger.connection(ClientId(0));
+        for client in 1..20 * CLEAN_FROM as u64 {
+            ledger.connection(ClientId(client));
         }
-        assert!(ledger.accounts.lock().of.len() <= UNUSED);
-        assert!(Arc::ptr_eq(&stays, &ledger.account(ClientId(0))));
+        assert!(ledger.connections.lock().of.len() <= CLEAN_FROM);
+        assert!(Arc::ptr_eq(&stays, &ledger.connection(ClientId(0))));
     }
 
     #[tokio::test]
-    async fn what_waits_goes_on_when_the_next_answer_is_asked_for() {
-        let ledger = Ledger::new(Gauge::noop());
-        let account = ledger.account(ClientId(1));
-        let answers = [now(&account, LARGE), now(&account, LARGE)];
-        let mut unread = Unread::new(stream::iter(answers.into_iter().enumerate()));
-        let mut waiting = Box::pin(account.charge(LARGE));
+    async fn a_charge_ends_when_the_next_answer_is_polled() {
+        let ledger = MemoryLimits::new(Gauge::noop());
+        let connection = ledger.connection(ClientId(1));
+        let answers = [now(&connection, LARGE), now(&connection, LARGE)];
+        let mut unread = ChargedStream::new(stream::iter(answers.into_iter().enumerate()));
+        let mut waiting = Box::pin(connection.charge(LARGE));
         assert!((&mut waiting).now_or_never().is_none());
         assert_eq!(unread.next().await, Some(0));
         assert!((&mut waiting).now_or_never().is_none(), "it may not be sent yet");
@@ -251,6 +257,6 @@ mod tests {
         assert!((&mut waiting).now_or_never().flatten().is_some());
         // Dropping the stream frees all that was not read.
         drop((unread, waiting));
-        assert_eq!(*account.held.lock(), 0);
+        assert_eq!(*connection.held.lock(), 0);
     }
 }

@@ -7,8 +7,8 @@
 //! | [`refusal`] | the reasons for which a request is rejected |
 //! | [`memory`] | limits on the memory of answers that clients have not read yet |
 
-pub(crate) mod columns;
 pub mod memory;
+pub(crate) mod offsets;
 pub mod refusal;
 pub mod request;
 pub mod response;

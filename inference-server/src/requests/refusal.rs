@@ -7,35 +7,35 @@ use proto::v1::{EvaluateReply, RequestError};
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt as _};
 
-/// When to ask again for a model that could not be loaded.
+/// Retry delay after a model could not be loaded.
 const LOADING: Duration = Duration::from_secs(1);
 
-/// Why one request is not answered.
+/// Error: the request is not answered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// No model has been loaded yet.
     #[error("no model is loaded yet; try again")]
     NoModel,
-    /// Neither the label nor the version is served here.
+    /// No source has the label or the version.
     #[error("no model `{0}` is served here")]
     UnknownModel(String),
-    /// The model that was named is not loaded, and requests may not cause that here.
+    /// The named model is not loaded, and requests may not load models on this server.
     #[error("the model `{0}` is not loaded; an administrator can load it")]
     NotLoaded(String),
-    /// The model that was named cannot be used.
+    /// The named model cannot be used.
     #[error("the model `{name}` cannot be served: {reason}")]
     BadModel {
-        /// What was asked for.
+        /// Requested name.
         name: String,
-        /// Why not.
+        /// Reason.
         reason: String,
     },
-    /// There is no memory for the model that was named.
+    /// There is no memory for the named model.
     #[error("the model `{name}` cannot be loaded now: {reason}")]
     NoMemory {
-        /// What was asked for.
+        /// Requested name.
         name: String,
-        /// Why not.
+        /// Reason.
         reason: String,
     },
     /// Too many requests wait for models being loaded.
@@ -47,100 +47,100 @@ pub enum Refusal {
     /// The default model is never unloaded.
     #[error("`{0}` is this server's default, which stays loaded")]
     Pinned(String),
-    /// A request without positions.
+    /// The request has no positions.
     #[error("the request has no positions (legal_counts is empty)")]
     Empty,
-    /// More positions than one request may hold.
+    /// The request has more positions than are allowed.
     #[error("{positions} positions in one request, at most {most} are taken")]
     TooLarge {
-        /// Positions there were.
+        /// Positions in the request.
         positions: usize,
-        /// The limit.
+        /// Largest number that is allowed.
         most: usize,
     },
-    /// The rows of all positions do not add up.
+    /// The indices are not the rows of that many positions.
     #[error("{found} indices, the rows of {positions} positions have {expected}")]
     Indices {
-        /// Indices there were.
+        /// Indices in the request.
         found: usize,
-        /// Indices there must be.
+        /// Indices that the rows take.
         expected: usize,
-        /// Positions, by `legal_counts`.
+        /// Positions, the length of `legal_counts`.
         positions: usize,
     },
-    /// Row lengths are given, but not one for each position.
+    /// The number of row lengths is not the number of positions.
     #[error(
         "{found} row lengths for {positions} positions; give one for each, or leave them out where all rows have one length"
     )]
     RowLengths {
-        /// Lengths there were.
+        /// Row lengths in the request.
         found: usize,
-        /// Positions, by `legal_counts`.
+        /// Positions, the length of `legal_counts`.
         positions: usize,
     },
-    /// The counts of legal actions do not add up.
+    /// The counts of legal actions do not add up to their number.
     #[error("{found} legal actions, but legal_counts add up to {expected}")]
     LegalCounts {
-        /// Actions there were.
+        /// Legal actions in the request.
         found: usize,
-        /// What the counts add up to.
+        /// Sum of the counts.
         expected: u64,
     },
-    /// A row that means nothing to the model.
+    /// A row does not fit the model's layout.
     #[error("position {position}: {error}")]
     Row {
-        /// The offending position.
+        /// Index of the position.
         position: usize,
-        /// What is wrong.
+        /// The fault.
         error: RowError,
     },
-    /// A position without legal actions: the game is over there, and nothing to ask.
+    /// A position has no legal actions: the game is over there.
     #[error("position {position}: no legal actions")]
     NoLegalActions {
-        /// The offending position.
+        /// Index of the position.
         position: usize,
     },
-    /// An action the model does not know.
+    /// An action index is beyond the model's policy.
     #[error("position {position}: action {action} is not below {actions}")]
     Action {
-        /// The offending position.
+        /// Index of the position.
         position: usize,
         /// The action.
         action: u32,
         /// Size of the model's policy.
         actions: u32,
     },
-    /// An action that is named twice: its prior would be counted twice.
+    /// An action is named twice, so its prior would count twice.
     #[error("position {position}: action {action} is named twice")]
     Duplicate {
-        /// The offending position.
+        /// Index of the position.
         position: usize,
         /// The action.
         action: u32,
     },
-    /// Too much is waiting.
+    /// The queue is full.
     #[error("the queue is full: {waiting} positions wait, {most} may; try again in {retry_after_ms} ms")]
     QueueFull {
-        /// Positions that wait.
+        /// Waiting positions.
         waiting: usize,
-        /// The limit.
+        /// Largest number that is allowed.
         most: usize,
-        /// When what waits now will be done.
+        /// Expected time until the waiting positions are done, in milliseconds.
         retry_after_ms: u64,
     },
-    /// Its deadline passed before it was computed.
+    /// The deadline passed before the request was computed.
     #[error("the deadline passed before it was this request's turn")]
     Late,
     /// The model gave infinities or NaN.
     #[error("position {position}: the model's answer is not finite")]
     NotFinite {
-        /// The offending position.
+        /// Index of the position.
         position: usize,
     },
     /// The device failed.
     #[error("the device failed: {0}")]
     Device(String),
-    /// The process has been asked to stop.
+    /// The process is shutting down.
     #[error("the server is stopping; connect again")]
     Stopping,
 }
@@ -167,7 +167,7 @@ impl Refusal {
         }
     }
 
-    /// The offending position, where there is one.
+    /// Index of the position at fault, if there is one.
     pub fn position(&self) -> Option<usize> {
         match self {
             Self::Row { position, .. }
@@ -179,7 +179,7 @@ impl Refusal {
         }
     }
 
-    /// When it is worth asking again, where that is known.
+    /// Time after which a retry may succeed, if it is known.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::QueueFull { retry_after_ms, .. } => Some(Duration::from_millis(*retry_after_ms)),
@@ -188,7 +188,7 @@ impl Refusal {
         }
     }
 
-    /// The reply that says so on a stream.
+    /// The reply that carries this refusal on a stream.
     pub fn in_band(&self, id: u64) -> EvaluateReply {
         EvaluateReply {
             id,
@@ -204,13 +204,13 @@ impl Refusal {
 }
 
 impl From<Refusal> for Status {
-    /// The status, with a `google.rpc.RetryInfo` where it is known when to ask again.
+    /// The gRPC status, with a `google.rpc.RetryInfo` if the retry delay is known.
     fn from(refusal: Refusal) -> Self {
         status(refusal.code(), refusal.to_string(), refusal.retry_after())
     }
 }
 
-/// A status, with a `google.rpc.RetryInfo` where it is known when to ask again.
+/// A gRPC status, with a `google.rpc.RetryInfo` if the retry delay is known.
 pub(crate) fn status(code: Code, message: String, retry_after: Option<Duration>) -> Status {
     match retry_after {
         Some(after) => Status::with_error_details(code, message, ErrorDetails::with_retry_info(Some(after))),

@@ -1,21 +1,21 @@
-//! What a request asks, and who asks it, whatever protocol it came by.
+//! A request in the form that all protocols share, and the client that sent it.
 
 use proto::v1::EvaluateRequest;
 use service::{listener::Peer, telemetry::steps::Cause};
 use tokio::time::Instant;
 
-/// Whose turn it is: batches are shared out among clients, of which every connection is one.
+/// A client. Each connection is one, and batches are shared fairly between clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientId(pub u64);
 
-/// Who asks.
+/// The client of a call.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// Whose turn it is.
+    /// The client, for fairness between clients.
     pub client: ClientId,
-    /// The call that the request came by, where its spans are collected.
+    /// Trace of the call, if spans are collected.
     pub cause: Option<Cause>,
-    /// The connection that it came by, where that is known.
+    /// Connection of the call, if it is known.
     pub peer: Option<Peer>,
 }
 
@@ -29,50 +29,50 @@ impl From<ClientId> for Caller {
     }
 }
 
-/// Who is served first.
+/// Priority of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Priority {
-    /// Somebody waits for the answer.
+    /// A person or a match waits for the answer.
     Play,
-    /// Only throughput counts.
+    /// Self-play: only throughput counts.
     #[default]
     SelfPlay,
 }
 
-/// What is wanted of the policy.
+/// Form of the policy that a client wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wants {
-    /// Priors of the legal actions in half precision, as [`proto::priors`] has them.
+    /// Priors of the legal actions in half precision, encoded by [`proto::priors`].
     #[default]
     HalfPriors,
-    /// Priors of the legal actions.
+    /// Priors of the legal actions, in f32.
     Priors,
-    /// The logits of all actions; the request names no legal ones.
+    /// Logits of all actions. The request has no legal actions.
     Logits,
 }
 
-/// What a request asks, whatever protocol it came by. The fields are those of [`EvaluateRequest`].
+/// A request for the evaluation of positions. The fields are those of [`EvaluateRequest`].
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct EvaluationRequest {
     /// The rows of all positions, back to back.
     pub indices: Vec<u32>,
-    /// Length of each row; empty: the model's.
+    /// Length of each row. Empty if all rows have the length of the model's layout.
     pub row_lengths: Vec<u32>,
     /// Policy indices of the legal actions of all positions, back to back.
     pub legal_actions: Vec<u32>,
     /// Number of legal actions of each position. Its length is the number of positions.
     pub legal_counts: Vec<u32>,
-    /// What is wanted of the policy.
+    /// Form of the policy in the answer.
     pub wants: Wants,
-    /// Who is served first.
+    /// Priority in the queue.
     pub priority: Priority,
-    /// After this the answer is of no use.
+    /// Time after which the client no longer waits.
     pub deadline: Option<Instant>,
 }
 
-impl Asked {
-    /// What the request and its answer take, in bytes, where a model has so many `actions`. What does not add up is not
-    /// looked at: such a request is refused.
+impl EvaluationRequest {
+    /// Memory of the request and its answer, in bytes, for a model with `actions` actions. Sums that do not fit are not
+    /// checked here, because validation refuses such a request.
     pub fn bytes(&self, actions: usize) -> usize {
         let (positions, legal) = (self.legal_counts.len(), self.legal_actions.len());
         let policy = match self.wants {
@@ -84,7 +84,7 @@ impl Asked {
         policy.saturating_add(size_of::<f32>() * positions + size_of::<u32>() * given)
     }
 
-    /// Ends at `deadline` if that is earlier.
+    /// Moves the deadline to `deadline` if that is earlier.
     pub fn end_by(&mut self, deadline: Option<Instant>) {
         self.deadline = match (self.deadline, deadline) {
             (Some(own), Some(other)) => Some(own.min(other)),
@@ -93,7 +93,7 @@ impl Asked {
     }
 }
 
-impl From<EvaluateRequest> for Asked {
+impl From<EvaluateRequest> for EvaluationRequest {
     fn from(request: EvaluateRequest) -> Self {
         let timeout = std::time::Duration::from_millis(request.timeout_ms.into());
         Self {

@@ -1,4 +1,4 @@
-//! The answer to a request: its forms, how it comes together, where it goes.
+//! The answer to a request: its forms, how it is put together, and where it is sent.
 
 use bytes::Bytes;
 use half::f16;
@@ -7,32 +7,32 @@ use proto::v1::EvaluateReply;
 use tokio::sync::{mpsc, oneshot};
 
 use super::request::Wants;
-use crate::requests::{memory::Charge, refusal::Refusal};
+use crate::requests::{memory::MemoryCharge, refusal::Refusal};
 
-/// What a model says of a request's policy.
+/// Policies of all positions of a request, in the form that the client wants.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Policy {
-    /// See [`Wants::HalfPriors`].
+    /// Priors of the legal actions in half precision, see [`Wants::HalfPriors`].
     HalfPriors(Bytes),
     /// Priors of the legal actions of all positions, back to back.
     Priors(Vec<f32>),
-    /// `[positions][actions]`
+    /// Logits of all actions, `[positions][actions]`.
     Logits(Vec<f32>),
 }
 
 /// The answer to a request.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Evaluation {
-    /// The model that answered.
+pub struct EvaluationResponse {
+    /// Version of the model that answered.
     pub version: String,
-    /// One for each position, in [-1, 1], from the point of view of the player to act.
+    /// Value of each position in [-1, 1], from the point of view of the player to act.
     pub values: Vec<f32>,
-    /// As it was wanted.
+    /// Policies of all positions.
     pub policy: Policy,
 }
 
-impl Evaluation {
-    /// The message that says so.
+impl EvaluationResponse {
+    /// The message of `minuet.v1.Evaluator`.
     pub fn into_reply(self, id: u64) -> EvaluateReply {
         EvaluateReply {
             id,
@@ -40,7 +40,7 @@ impl Evaluation {
             values: self.values,
             priors: match self.policy {
                 Policy::HalfPriors(priors) => priors,
-                // Requests of that service want the other form.
+                // This service always wants half precision. The other forms are encoded for completeness.
                 Policy::Priors(priors) | Policy::Logits(priors) => proto::priors::encode(&priors),
             },
             error: None,
@@ -48,40 +48,45 @@ impl Evaluation {
     }
 }
 
-/// What becomes of a request.
-pub type Answer = Result<Evaluation, Refusal>;
+/// Answer to a request, or the reason why there is none.
+pub type EvaluationResult = Result<EvaluationResponse, Refusal>;
 
-/// An answer on its way to its stream.
+/// An answer on its way to a stream.
 #[derive(Debug)]
-pub struct Reply {
-    /// The request's id.
+pub struct StreamReply {
+    /// Id of the request.
     pub id: u64,
-    /// The answer.
-    pub answer: Answer,
-    /// What it is charged with until it has been sent.
-    pub charge: Option<Charge>,
+    /// The answer or the refusal.
+    pub answer: EvaluationResult,
+    /// Memory that is charged until the answer has been sent.
+    pub charge: Option<MemoryCharge>,
 }
 
-/// Where an answer goes.
+/// Destination of an answer.
 #[derive(Debug)]
 pub enum ReplyTo {
-    /// A stream; the answer carries the request's id, and what it is charged with.
-    Stream(u64, mpsc::UnboundedSender<Reply>, Mutex<Option<Charge>>),
-    /// One call.
-    Call(Mutex<Option<oneshot::Sender<Answer>>>),
+    /// A stream: id of the request, channel of the stream, and the charged memory.
+    Stream(
+        u64,
+        mpsc::UnboundedSender<StreamReply>,
+        Mutex<Option<MemoryCharge>>,
+    ),
+    /// A unary call.
+    Call(Mutex<Option<oneshot::Sender<EvaluationResult>>>),
 }
 
 impl ReplyTo {
-    /// For a stream's request `id`, charged with `charge`.
-    pub fn stream(id: u64, sender: mpsc::UnboundedSender<Reply>, charge: Option<Charge>) -> Self {
+    /// Destination of request `id` of a stream, with its charged memory.
+    pub fn stream(id: u64, sender: mpsc::UnboundedSender<StreamReply>, charge: Option<MemoryCharge>) -> Self {
         Self::Stream(id, sender, Mutex::new(charge))
     }
 
-    /// For one call.
-    pub fn call(sender: oneshot::Sender<Answer>) -> Self {
+    /// Destination of a unary call.
+    pub fn call(sender: oneshot::Sender<EvaluationResult>) -> Self {
         Self::Call(Mutex::new(Some(sender)))
     }
 
+    /// True if nobody waits for the answer any more.
     pub(crate) fn is_gone(&self) -> bool {
         match self {
             Self::Stream(_, sender, _) => sender.is_closed(),
@@ -89,12 +94,12 @@ impl ReplyTo {
         }
     }
 
-    pub(crate) fn send(&self, answer: Answer) {
-        // Who asked may be gone: nobody is left to tell then.
+    /// Sends the answer. Does nothing if the client is gone.
+    pub(crate) fn send(&self, answer: EvaluationResult) {
         match self {
             Self::Stream(id, sender, charge) => {
                 let charge = charge.lock().take();
-                drop(sender.send(Reply {
+                drop(sender.send(StreamReply {
                     id: *id,
                     answer,
                     charge,
@@ -109,36 +114,39 @@ impl ReplyTo {
     }
 }
 
-/// The answer as far as it is known.
+/// A response of which some positions are still to be computed.
 #[derive(Debug)]
-pub(crate) struct Partial {
+pub(crate) struct ResponseBuilder {
     values: Vec<f32>,
-    policy: Vec<u8>,
+    /// Half-precision priors, little-endian.
+    half_priors: Vec<u8>,
+    /// Priors or logits in f32.
     numbers: Vec<f32>,
-    /// Positions that are not known.
+    /// Number of positions that are still to be computed.
     pub(crate) left: usize,
-    /// Whether it was answered, in whatever way.
+    /// True after the answer or an error was sent.
     pub(crate) is_over: bool,
 }
 
-impl Partial {
-    /// Nothing is known of so many positions, which have so many legal actions together.
+impl ResponseBuilder {
+    /// An empty response for `positions` positions that have `legal` legal actions together.
     pub(crate) fn new(wants: Wants, positions: usize, legal: usize, actions: usize) -> Self {
-        let (policy, numbers) = match wants {
+        let (half_priors, numbers) = match wants {
             Wants::HalfPriors => (2 * legal, 0),
             Wants::Priors => (0, legal),
             Wants::Logits => (0, positions * actions),
         };
         Self {
             values: vec![0.0; positions],
-            policy: vec![0; policy],
+            half_priors: vec![0; half_priors],
             numbers: vec![0.0; numbers],
             left: positions,
             is_over: false,
         }
     }
 
-    /// Keeps what is known of a position. `policy` is what is wanted of it.
+    /// Writes the value and the policy of one position. `policy` holds priors of the legal actions, or logits of all
+    /// actions if the client wants those.
     pub(crate) fn put(
         &mut self,
         wants: Wants,
@@ -149,12 +157,12 @@ impl Partial {
     ) {
         let start = legal_starts.get(position).copied().unwrap_or_default() as usize;
         if let Some(place) = self.values.get_mut(position) {
-            // A value cannot leave its range, whatever precision and activation the model has.
+            // Rounding in the model must not move a value out of its range.
             *place = value.clamp(-1.0, 1.0);
         }
         match wants {
             Wants::HalfPriors => {
-                let places = self.policy.get_mut(2 * start..).unwrap_or_default();
+                let places = self.half_priors.get_mut(2 * start..).unwrap_or_default();
                 for (place, &prior) in places.chunks_exact_mut(2).zip(policy) {
                     place.copy_from_slice(&f16::from_f32(prior).to_le_bytes());
                 }
@@ -170,14 +178,14 @@ impl Partial {
         }
     }
 
-    /// The whole answer, by the model `version`.
-    pub(crate) fn evaluation(&mut self, wants: Wants, version: &str) -> Evaluation {
+    /// Takes the complete response, answered by the model `version`.
+    pub(crate) fn finish(&mut self, wants: Wants, version: &str) -> EvaluationResponse {
         self.is_over = true;
-        Evaluation {
+        EvaluationResponse {
             version: version.to_owned(),
             values: std::mem::take(&mut self.values),
             policy: match wants {
-                Wants::HalfPriors => Policy::HalfPriors(std::mem::take(&mut self.policy).into()),
+                Wants::HalfPriors => Policy::HalfPriors(std::mem::take(&mut self.half_priors).into()),
                 Wants::Priors => Policy::Priors(std::mem::take(&mut self.numbers)),
                 Wants::Logits => Policy::Logits(std::mem::take(&mut self.numbers)),
             },

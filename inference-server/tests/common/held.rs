@@ -19,7 +19,7 @@ use inference_server::{
     kserve::KserveService,
     metrics::Metrics,
     models::{
-        library::{Library, Parts},
+        library::{Library, LibraryParts},
         names::{Pointer, ServedName},
         table::Models,
     },
@@ -38,7 +38,7 @@ use proto::{
     v1::evaluator_server::EvaluatorServer,
 };
 use service::{
-    listener::Door,
+    listener::ConnectionPolicy,
     serve::{self, Drained, ServeError},
 };
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -158,7 +158,7 @@ impl Held {
         models.serve(Arc::new(Model::new(info, buckets.clone(), Box::new(runner))));
         let metrics = Arc::new(Metrics::new());
         let environment = network::runtime::load(Path::new("")).unwrap();
-        let library = Library::new(Parts {
+        let library = Library::new(LibraryParts {
             models,
             sources: BTreeMap::new(),
             loader: Arc::new(Loader::new(environment, 1, buckets, Some(Provider::Cpu)).unwrap()),
@@ -194,8 +194,15 @@ impl Held {
         tokio::spawn(async move { reply::run(executor.finished, None, &metrics).await });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let door = Door::new(&SecurityConfig::default(), right).unwrap();
-        let serving = serve::serve_behind(door, routes, listener, health, shutdown.clone(), PATIENCE);
+        let connection_policy = ConnectionPolicy::new(&SecurityConfig::default(), right).unwrap();
+        let serving = serve::serve_with(
+            connection_policy,
+            routes,
+            listener,
+            health,
+            shutdown.clone(),
+            PATIENCE,
+        );
         Self {
             address,
             layout,

@@ -53,6 +53,7 @@ pub fn small() -> RowLayout {
         }),
         actions: 9,
         mirrored_actions: true,
+        policy_head: games::PolicyHead::Dense,
     }
 }
 
@@ -74,6 +75,7 @@ pub fn chess_like() -> RowLayout {
         }),
         actions: 73 * 64,
         mirrored_actions: true,
+        policy_head: games::PolicyHead::Planes,
     }
 }
 
@@ -91,6 +93,7 @@ pub fn othello_like() -> RowLayout {
         }),
         actions: 65,
         mirrored_actions: false,
+        policy_head: games::PolicyHead::Dense,
     }
 }
 

@@ -10,15 +10,15 @@ use games::RowLayout;
 use inference_server::{
     batching::{
         batcher::{Batcher, Policy},
-        draft::Draft,
         executor::Executor,
+        job::Job,
         reply,
     },
     metrics::Metrics,
-    models::table::Named,
+    models::table::ResolvedModel,
     requests::{
-        request::{Asked, ClientId, Wants},
-        response::{Evaluation, ReplyTo},
+        request::{ClientId, EvaluationRequest, Wants},
+        response::{EvaluationResponse, ReplyTo},
     },
 };
 use network::{
@@ -107,7 +107,7 @@ fn what_is_bound_gives_the_same_numbers_and_legal_ones_alone_where_they_are_want
 }
 
 /// The way of requests from the queue to their answers.
-async fn answers(model: Model, asked: &[Asked]) -> Vec<Evaluation> {
+async fn answers(model: Model, asked: &[EvaluationRequest]) -> Vec<EvaluationResponse> {
     let metrics = Arc::new(Metrics::new());
     let policy = Policy {
         max_batch: 64,
@@ -119,11 +119,11 @@ async fn answers(model: Model, asked: &[Asked]) -> Vec<Evaluation> {
     let mut waiting = Vec::new();
     for asked in asked {
         let (sender, answer) = oneshot::channel();
-        let named = Named {
+        let named = ResolvedModel {
             model: model.clone(),
             slot: None,
         };
-        let job = Draft::new(named, asked.clone()).into_job(ClientId(1), ReplyTo::call(sender));
+        let job = Job::new(named, asked.clone(), ClientId(1), ReplyTo::call(sender));
         batcher.push(Arc::new(job)).unwrap();
         waiting.push(answer);
     }
@@ -146,12 +146,12 @@ async fn requests_are_answered_alike_whoever_picks_the_legal_logits() {
             Wants::Logits => vec![Vec::new(); positions],
             _ => legal(&layout, positions),
         };
-        Asked {
+        EvaluationRequest {
             indices: onnx::random::rows(&layout, positions, 0.8, seed),
             legal_counts: legal.iter().map(|own| own.len() as u32).collect(),
             legal_actions: legal.concat(),
             wants,
-            ..Asked::default()
+            ..EvaluationRequest::default()
         }
     };
     let legal_only = [

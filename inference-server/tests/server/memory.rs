@@ -8,7 +8,7 @@ use games::RowLayout;
 use inference_server::{
     metrics::Metrics,
     models::{
-        library::{Library, Listed, Parts},
+        library::{Library, LibraryParts, ModelListing},
         names::{Pointer, ServedName},
         source::Source,
         table::{MAX_SLOTS, Models},
@@ -25,21 +25,21 @@ async fn library(store: &Store, budget: u64) -> Arc<Library> {
 }
 
 /// The same, changed by `change`, and with a model.
-async fn library_with(store: &Store, budget: u64, change: impl FnOnce(&mut Parts)) -> Arc<Library> {
+async fn library_with(store: &Store, budget: u64, change: impl FnOnce(&mut LibraryParts)) -> Arc<Library> {
     let library = without_model(store, budget, change);
     let patience = tokio::time::timeout(PATIENCE, library.first_model());
     patience.await.unwrap();
     library
 }
 
-fn without_model(store: &Store, budget: u64, change: impl FnOnce(&mut Parts)) -> Arc<Library> {
+fn without_model(store: &Store, budget: u64, change: impl FnOnce(&mut LibraryParts)) -> Arc<Library> {
     let environment = network::runtime::load(Path::new("")).unwrap();
     let loader = Loader::new(environment, 1, Buckets::new(&[], 8), Some(Provider::Cpu)).unwrap();
     let default = ServedName {
         source: String::new(),
         pointer: Pointer::Label("latest".into()),
     };
-    let mut parts = Parts {
+    let mut parts = LibraryParts {
         models: Arc::new(Models::new(default, [])),
         sources: BTreeMap::from([(String::new(), Source::Store(store.repository.clone()))]),
         loader: Arc::new(loader),
@@ -111,7 +111,7 @@ async fn what_was_used_longest_ago_makes_room_and_what_is_in_flight_ends_first()
     library.load(name(3)).await.unwrap();
     let index = library.index().await.unwrap();
     let entry = |name: &str| index.iter().find(|entry| entry.name == name).unwrap().clone();
-    let latest = Listed {
+    let latest = ModelListing {
         name: "latest".into(),
         version: name(0).into(),
         is_loaded: true,

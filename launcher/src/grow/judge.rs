@@ -1,11 +1,10 @@
-//! Is the larger network as good? A match against the run's newest checkpoint at equal visits says so: [`Judge`].
+//! Matches of the larger network against the run's newest checkpoint, at equal visits: [`Judge`].
 //!
-//! A sequential test of "weaker by the margin" against "not weaker". Each test may err with the probabilities of `[rating]`; the next one
-//! comes only after the network has trained on for a quarter of its steps, so that there are few of them.
+//! Each match is a sequential test of "weaker by the margin" against "not weaker", with the error probabilities of `[rating]`.
 
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -15,63 +14,56 @@ use std::{
 use anyhow::Context as _;
 use arena::{
     matches::conduct::Ended,
-    players::Networks,
     rating::{
         MATCHES, RatingError,
         duel::{self, Contender, Duel, Finished},
     },
     statistics::{EloModel, Sprt, SprtSettings, Verdict},
 };
-use checkpoints::{CANDIDATE, LATEST, Repository, Version};
+use checkpoints::{LATEST, Repository, Version};
 use config::RunConfig;
 use network::ModelName;
-use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
-use super::said::Said;
+use super::{CANDIDATE_LABEL, event::GrowEvent};
 
-/// Plays matches, one after the other.
+/// Plays one match at a time.
 pub struct Judge {
     config: Arc<RunConfig>,
+    /// Folder of the matches.
     matches: PathBuf,
-    /// The larger network's model store.
-    store: String,
-    /// The run's.
-    run: Repository,
+    repository: Repository,
     sprt: Sprt,
-    networks: Arc<Mutex<Networks>>,
     stop: Arc<AtomicBool>,
-    playing: Option<Playing>,
+    playing: Option<Match>,
 }
 
-struct Playing {
+struct Match {
     candidate: Version,
     opponent: Version,
-    game: JoinHandle<Result<Finished, RatingError>>,
+    task: JoinHandle<Result<Finished, RatingError>>,
 }
 
-/// What a match has said.
-#[derive(Clone, Debug)]
+/// Result of a match.
 pub struct Judgement {
-    /// The larger network's checkpoint.
+    /// Checkpoint of the larger network.
     pub candidate: Version,
-    /// The run's.
+    /// Checkpoint of the run.
     pub opponent: Version,
-    /// How it ended.
-    pub finished: Finished,
+    finished: Finished,
 }
 
 impl Judgement {
-    /// Whether it is as good.
+    /// True if the larger network is not weaker by more than the margin.
     pub fn is_good(&self) -> bool {
         self.finished.verdict == Verdict::Elo1
     }
 
-    /// What is told of it.
-    pub fn said(&self) -> Said {
+    /// The event that reports the match.
+    pub fn event(&self) -> GrowEvent {
         let live = &self.finished.live;
         let estimate = live.standing.estimate.as_ref();
-        Said::Played {
+        GrowEvent::Played {
             candidate: self.candidate.to_string(),
             opponent: self.opponent.to_string(),
             verdict: match self.finished.verdict {
@@ -84,16 +76,31 @@ impl Judgement {
             elo_interval: estimate.map_or([None; 2], |estimate| estimate.elo_interval),
         }
     }
+
+    /// Moves the match to the run's other matches. A match that cannot be moved is lost, nothing else.
+    pub fn keep(&self, config: &RunConfig) {
+        let matches = config.rating.folder.join(MATCHES);
+        if let Some(name) = self.finished.folder.file_name()
+            && fs::create_dir_all(&matches).is_ok()
+        {
+            let _ = fs::rename(&self.finished.folder, matches.join(name));
+        }
+    }
 }
 
 impl Judge {
-    /// A judge of the networks in `store`, who keeps matches below `folder`.
+    /// Prepares matches whose records are kept below `folder`. `margin` is in Elo.
     ///
     /// # Errors
-    /// Where `[rating]` and the margin make no test, or the run's model store cannot be opened.
-    pub fn new(config: &RunConfig, folder: &Path, store: &str, margin: f64) -> anyhow::Result<Self> {
+    /// `[rating]` and the margin make no test.
+    pub fn new(
+        config: &RunConfig,
+        folder: PathBuf,
+        repository: Repository,
+        margin: f64,
+    ) -> anyhow::Result<Self> {
         let mut config = config.clone();
-        // The larger network is in no server.
+        // No inference server has loaded the larger network.
         config.rating.remote = false;
         let sprt = Sprt::new(SprtSettings {
             elo0: -margin,
@@ -103,78 +110,68 @@ impl Judge {
             model: EloModel::Logistic,
         })?;
         Ok(Self {
-            run: Repository::open(&config.checkpoints.store)?,
-            networks: Arc::new(Mutex::new(duel::networks(&config))),
-            config: Arc::new(config),
             matches: folder.join(MATCHES),
-            store: store.into(),
+            config: Arc::new(config),
+            repository,
             sprt,
             stop: Arc::default(),
             playing: None,
         })
     }
 
-    /// Whether a match is played.
+    /// True while a match is played.
     pub fn is_playing(&self) -> bool {
         self.playing.is_some()
     }
 
-    /// Begins a match with a checkpoint of `grown`; gives the opponent, or `None` while the run has none.
+    /// Begins a match with a checkpoint of the larger network. Returns the opponent, or `None` if the run has no checkpoint yet.
     ///
     /// # Errors
-    /// Where a store cannot be used.
-    pub async fn begin(
-        &mut self,
-        grown: &Repository,
-        candidate: &Version,
-    ) -> anyhow::Result<Option<Version>> {
-        let Some(opponent) = self.run.label(LATEST).await? else {
+    /// The model store fails.
+    pub async fn begin(&mut self, candidate: &Version) -> anyhow::Result<Option<Version>> {
+        let Some(opponent) = self.repository.label(LATEST).await? else {
             return Ok(None);
         };
-        // So that it is still there when it takes over.
-        grown.set_label(CANDIDATE, candidate).await?;
-        let contender = |store: &str, version: &Version| Contender {
+        // The label protects the checkpoint from pruning until the takeover.
+        self.repository.set_label(CANDIDATE_LABEL, candidate).await?;
+        let (config, stop) = (self.config.clone(), self.stop.clone());
+        let (sprt, matches) = (self.sprt, self.matches.clone());
+        let contenders = [candidate, &opponent].map(|version| Contender {
             name: version.to_string(),
             network: ModelName::Store {
-                url: store.into(),
+                url: config.checkpoints.store.clone(),
                 version: Some(version.to_string()),
             },
-        };
-        let contenders = [
-            contender(&self.store, candidate),
-            contender(&self.config.checkpoints.store, &opponent),
-        ];
-        let (config, networks, stop) = (self.config.clone(), self.networks.clone(), self.stop.clone());
-        let (sprt, matches) = (self.sprt, self.matches.clone());
-        let game = tokio::task::spawn_blocking(move || {
+        });
+        let task = tokio::task::spawn_blocking(move || {
             let duel = Duel {
                 config: &config,
                 sprt,
                 contenders,
                 matches: &matches,
             };
-            duel.play(&mut networks.lock(), &stop, &mut |_| {})
+            duel.play(&mut duel::networks(&config), &stop, &mut |_| {})
         });
-        self.playing = Some(Playing {
+        self.playing = Some(Match {
             candidate: candidate.clone(),
             opponent: opponent.clone(),
-            game,
+            task,
         });
         Ok(Some(opponent))
     }
 
-    /// Waits for the match that is played; for ever where there is none. `None` where a store was away, or a checkpoint gone.
+    /// Waits for the end of the match; for ever if none is played. Returns `None` if a store did not answer or a checkpoint is gone.
     ///
     /// # Errors
-    /// Where no match can be played.
-    pub async fn judged(&mut self) -> anyhow::Result<Option<Judgement>> {
+    /// The match cannot be played.
+    pub async fn result(&mut self) -> anyhow::Result<Option<Judgement>> {
         let Some(playing) = &mut self.playing else {
             return std::future::pending().await;
         };
-        let finished = (&mut playing.game)
+        let finished = (&mut playing.task)
             .await
-            .context("the match ended without a word")?;
-        let Some(Playing {
+            .context("the match ended without a result")?;
+        let Some(Match {
             candidate, opponent, ..
         }) = self.playing.take()
         else {
@@ -192,23 +189,11 @@ impl Judge {
         }
     }
 
-    /// Stops the match that is played; it can be gone on with.
+    /// Stops the match; the next start continues it.
     pub async fn stop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(playing) = self.playing.take() {
-            // What it was is of no interest any more.
-            let _ = playing.game.await;
+            let _ = playing.task.await;
         }
-    }
-}
-
-/// Keeps the match that decided among the run's own. One that cannot be moved is lost, and nothing else.
-pub fn keep_match(config: &RunConfig, judgement: &Judgement) {
-    let folder = &judgement.finished.folder;
-    let matches = config.rating.folder.join(MATCHES);
-    if let Some(name) = folder.file_name()
-        && fs::create_dir_all(&matches).is_ok()
-    {
-        let _ = fs::rename(folder, matches.join(name));
     }
 }

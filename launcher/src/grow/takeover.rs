@@ -1,165 +1,118 @@
-//! The larger network takes the place of the run's own: its checkpoint becomes the newest one of the run's store, and `run.toml` says
-//! its shape.
+//! The takeover: the run goes on with the larger network.
 //!
-//! The lease of `latest` is seized, so that the present learner publishes nothing more and stops; the checkpoint is published by the
-//! right of the new token, which makes it the one that training resumes from; then `run.toml` and the label follow. Publishing
-//! is the point of no return: before it nothing of the run has changed, and after it whatever is missing is made up for by the
-//! next `minuet up` or `minuet grow` ([`recover`]), by the file that says what was meant.
+//! 1. The lease of `latest` is seized, so that the run's learner publishes nothing more and restarts.
+//! 2. The larger network's checkpoint is published on the run's line, by the right of the new lease: training resumes from it. It has
+//!    the larger network's weights and optimiser state and the run's own counts (steps, samples, positions), so that the
+//!    replay ratio holds and no step number occurs twice. Its parent is the checkpoint of the larger network's line.
+//! 3. `run.toml` gets the new settings, and `latest` moves.
 //!
-//! Training goes on with the larger network's weights and optimiser and with the run's own counts (steps, samples, positions), so that
-//! the replay ratio holds and no step's number comes twice.
+//! Before step 2 nothing of the run has changed. If the process dies after it, [`recover`] completes step 3.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::Path};
 
 use anyhow::{Context as _, bail};
 use checkpoints::{Draft, LATEST, LeaseTimes, MODEL, Manifest, OPTIMIZER, Repository, Version, WEIGHTS};
 use config::{self, Override};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{edit, nursery};
-use crate::up::folder::{CONFIG, write_whole};
+use super::{LINE, PACE, workspace};
+use crate::run::{
+    edit,
+    folder::{CONFIG, write_whole},
+};
 
-/// What is about to happen.
-#[derive(Debug, Serialize, Deserialize)]
-struct Intent {
-    /// The network's file, by which its checkpoint is known.
-    model_sha256: String,
-    /// What changes in `run.toml`, as `section.key=value`.
-    set: Vec<String>,
-}
-
-/// The two checkpoints of a takeover.
+/// Result of a takeover.
 #[derive(Debug)]
 pub struct Takeover {
-    /// The newest checkpoint of the run now.
+    /// Newest checkpoint of the run.
     pub version: Version,
-    /// Training steps that it counts.
-    pub step: u64,
-    /// What was the newest before.
+    /// Newest checkpoint of the run before.
     pub instead_of: Version,
 }
 
-/// Lets the checkpoint `version` of the store `grown` take over the run in this folder; `changes` are those of its `run.toml`.
+/// Lets the run in the folder `run` go on with the checkpoint `candidate` of the larger network. `settings` are written into `run.toml`.
 ///
 /// # Errors
-/// Where a store or a file cannot be used. The run is as it was, or [`recover`] brings it to the end.
-pub async fn take_over(
-    run: &Path,
-    grown: &Repository,
-    version: &Version,
-    changes: &[Override],
-) -> anyhow::Result<Takeover> {
-    let file = run.join(CONFIG);
-    let config = config::load(&file)?;
-    // What cannot be written later should be known before anything happens.
-    edited(&file, changes)?;
-    let manifest = grown.manifest(version).await?;
+/// The store or a file fails. The run is unchanged, or [`recover`] completes the takeover.
+pub async fn take_over(run: &Path, candidate: &Version, settings: &[Override]) -> anyhow::Result<Takeover> {
+    let config = config::load(&run.join(CONFIG))?;
+    // Settings that cannot be written are found out before anything changes.
+    edited(run, settings)?;
+    let repository = Repository::open(&config.checkpoints.store)?;
+    let manifest = repository.manifest(candidate).await?;
     let mut files = Vec::new();
     for name in [MODEL, WEIGHTS, OPTIMIZER] {
-        files.push((name, grown.fetch(&manifest, name).await?));
+        files.push((name, repository.fetch(&manifest, name).await?));
     }
-    let intent = Intent {
-        model_sha256: digest(&manifest).to_owned(),
-        set: changes.iter().map(ToString::to_string).collect(),
-    };
-    let marker = nursery::takeover_file(run);
-    write_whole(&marker, &serde_json::to_vec_pretty(&intent)?)
-        .with_context(|| format!("cannot write {}", marker.display()))?;
-
-    let repository = Repository::open(&config.checkpoints.store)?;
     let holder = format!("grow-{:016x}", rand::random::<u64>());
-    let lease = repository
-        .seize(LATEST, &holder, LeaseTimes::default())
-        .await
-        .context("cannot take the lease of the model store")?;
-    let old = newest(&repository).await?;
+    let lease = repository.seize(LATEST, &holder, LeaseTimes::default());
+    let lease = lease.await.context("cannot take the lease of the model store")?;
+    let old = lease.newest().await?.context("the run has no checkpoint yet")?;
     let step = old.step + 1;
     let draft = Draft {
-        game: manifest.game.clone(),
-        layout: manifest.layout.clone(),
+        learner_state: learner_state(&manifest, &old, step)?,
+        game: manifest.game,
+        layout: manifest.layout,
         actions: manifest.actions,
-        network: manifest.network.clone(),
+        network: manifest.network,
         step,
         positions_seen: old.positions_seen,
         games_seen: old.games_seen.max(manifest.games_seen),
-        parent: None,
-        learner_state: state(&manifest, &old, step)?,
+        parent: Some(candidate.clone()),
     };
-    let published = lease
-        .publish(draft, files)
-        .await
-        .context("cannot publish the larger network")?;
-    write_changes(&file, changes)?;
-    lease.set_label(&published).await?;
+    let published = lease.publish(draft, files);
+    let version = published.await.context("cannot publish the larger network")?;
+    write_settings(run, settings)?;
+    lease.set_label(&version).await?;
     lease.release().await?;
-    remove(&marker)?;
     Ok(Takeover {
-        version: published,
-        step,
+        version,
         instead_of: old.version,
     })
 }
 
-/// Brings a takeover that was interrupted to its end, or forgets it where nothing of the run had changed yet. Gives the run's newest
-/// checkpoint where the takeover has happened.
+/// Completes an interrupted takeover. Returns the run's newest checkpoint if the takeover has happened, and `None` if no larger
+/// network is in training or if it has not taken over.
 ///
 /// # Errors
 /// As [`take_over`].
 pub async fn recover(run: &Path) -> anyhow::Result<Option<Version>> {
-    let marker = nursery::takeover_file(run);
-    let bytes = match fs::read(&marker) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error).with_context(|| format!("cannot read {}", marker.display())),
+    let Some(settings) = workspace::saved_settings(run)? else {
+        return Ok(None);
     };
-    let intent: Intent =
-        serde_json::from_slice(&bytes).with_context(|| format!("{} is damaged", marker.display()))?;
     let file = run.join(CONFIG);
     let config = config::load(&file)?;
     let repository = Repository::open(&config.checkpoints.store)?;
-    let newest = newest(&repository).await?;
-    let has_happened = digest(&newest) == intent.model_sha256;
-    if has_happened {
-        let changes: Vec<Override> = intent
-            .set
-            .iter()
-            .map(|text| text.parse())
-            .collect::<Result<_, _>>()?;
-        // The label is moved by the learner that resumes from there.
-        write_changes(&file, &changes)?;
+    let Some(newest) = repository.newest().await? else {
+        return Ok(None);
+    };
+    // A checkpoint of the larger network was published on the run's line, and nothing after it.
+    let parent = match &newest.parent {
+        Some(parent) => repository.manifest(parent).await.ok(),
+        None => None,
+    };
+    if parent.is_some_and(|parent| parent.line == LINE) {
+        // The learner that resumes from the checkpoint moves the label.
+        write_settings(run, &settings)?;
+        return Ok(Some(newest.version));
     }
-    remove(&marker)?;
-    Ok(has_happened.then_some(newest.version))
+    let larger = config::load_with(Some(&file), &for_run(&settings))?;
+    Ok((larger.model == config.model).then_some(newest.version))
 }
 
-async fn newest(repository: &Repository) -> anyhow::Result<Manifest> {
-    let newest = repository.newest().await?;
-    newest.context("the run has no checkpoint yet")
-}
-
-fn digest(manifest: &Manifest) -> &str {
-    manifest.files.get(MODEL).map_or("", |file| &file.sha256)
-}
-
-/// The learner's state: the larger network's optimiser and measured precision, and the run's counts.
-fn state(grown: &Manifest, old: &Manifest, step: u64) -> anyhow::Result<Value> {
+/// The learner's state: the larger network's optimiser state and measured precision, and the run's counts.
+fn learner_state(larger: &Manifest, old: &Manifest, step: u64) -> anyhow::Result<Value> {
     const PROGRESS: &str = "progress";
-    let mut state = grown.learner_state.clone();
-    let (Some(own), Some(counts)) = (
-        state[PROGRESS].as_object().cloned(),
-        old.learner_state[PROGRESS].as_object().cloned(),
-    ) else {
+    let mut state = larger.learner_state.clone();
+    let counts = old.learner_state[PROGRESS].as_object();
+    let (Some(own), Some(counts)) = (state[PROGRESS].as_object(), counts) else {
         bail!(
             "the learner's state in {} or {} cannot be read",
-            grown.version,
+            larger.version,
             old.version
         )
     };
-    let mut progress = counts;
+    let mut progress = counts.clone();
     progress.insert("step".into(), step.into());
     progress.insert(
         "precision".into(),
@@ -169,18 +122,25 @@ fn state(grown: &Manifest, old: &Manifest, step: u64) -> anyhow::Result<Value> {
     Ok(state)
 }
 
-fn edited(file: &Path, changes: &[Override]) -> anyhow::Result<String> {
-    let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    edit::changed(&text, changes).with_context(|| file.display().to_string())
+/// The settings that become the run's: all but the pace.
+fn for_run(settings: &[Override]) -> Vec<Override> {
+    settings
+        .iter()
+        .filter(|setting| setting.key() != PACE)
+        .cloned()
+        .collect()
 }
 
-fn write_changes(file: &Path, changes: &[Override]) -> anyhow::Result<()> {
-    let text = edited(file, changes)?;
-    write_whole(file, text.as_bytes()).with_context(|| format!("cannot write {}", file.display()))
+fn edited(run: &Path, settings: &[Override]) -> anyhow::Result<String> {
+    let file = run.join(CONFIG);
+    let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    edit::with_values(&text, &for_run(settings)).with_context(|| file.display().to_string())
 }
 
-fn remove(marker: &PathBuf) -> anyhow::Result<()> {
-    fs::remove_file(marker).with_context(|| format!("cannot remove {}", marker.display()))
+fn write_settings(run: &Path, settings: &[Override]) -> anyhow::Result<()> {
+    let file = run.join(CONFIG);
+    write_whole(&file, edited(run, settings)?.as_bytes())
+        .with_context(|| format!("cannot write {}", file.display()))
 }
 
 #[cfg(test)]
@@ -189,6 +149,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::grow::workspace::Workspace;
 
     fn draft(step: u64, learner_state: Value) -> Draft {
         Draft {
@@ -208,20 +169,18 @@ mod tests {
 
     struct Run {
         folder: tempfile::TempDir,
-        main: Repository,
-        grown: Repository,
+        store: Repository,
         larger: Version,
-        changes: Vec<Override>,
+        settings: Vec<Override>,
     }
 
     impl Run {
-        /// A run with a checkpoint of step 50, and a larger network of step 700 beside it.
+        /// A run with a checkpoint of step 50, and a larger network with a checkpoint of step 700.
         async fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path();
             fs::write(path.join(CONFIG), "# mine\n[model]\nblocks = 2\n").unwrap();
-            let open = |name: &str| Repository::open(path.join(name).to_str().unwrap()).unwrap();
-            let (main, grown) = (open("checkpoints"), open("learner-grown/checkpoints"));
+            let store = Repository::open(path.join("checkpoints").to_str().unwrap()).unwrap();
             let state = |step: u64, precision: &str| {
                 json!({
                     "progress": {"step": step, "samples": 3 * step, "inserted": 17, "precision": precision},
@@ -230,21 +189,26 @@ mod tests {
                 })
             };
             let times = LeaseTimes::default();
-            let learner = main.lease(LATEST, "learner", times).await.unwrap();
+            let learner = store.lease(LATEST, "learner", times).await.unwrap();
             let first = learner
                 .publish(draft(50, state(50, "bf16")), files(1))
                 .await
                 .unwrap();
             learner.set_label(&first).await.unwrap();
-            let larger = grown
+            let second = store.lease(LINE, "second learner", times).await.unwrap();
+            let larger = second
                 .publish(draft(700, state(700, "f32")), files(2))
                 .await
                 .unwrap();
+            let settings: Vec<Override> = vec![
+                "model.blocks=6".parse().unwrap(),
+                format!("{PACE}=8").parse().unwrap(),
+            ];
+            Workspace::open(path, &settings).await.unwrap().save().unwrap();
             Self {
-                main,
-                grown,
+                store,
                 larger,
-                changes: vec!["model.blocks=6".parse().unwrap()],
+                settings,
                 folder,
             }
         }
@@ -254,12 +218,12 @@ mod tests {
         }
 
         async fn take_over(&self) -> anyhow::Result<Takeover> {
-            take_over(self.folder.path(), &self.grown, &self.larger, &self.changes).await
+            take_over(self.folder.path(), &self.larger, &self.settings).await
         }
 
         async fn assert_taken_over(&self) {
             assert_eq!(self.config(), "# mine\n[model]\nblocks = 6\n");
-            let newest = self.main.newest().await.unwrap().unwrap();
+            let newest = self.store.newest().await.unwrap().unwrap();
             assert_eq!((newest.step, newest.positions_seen), (51, 500));
             let state = &newest.learner_state;
             assert_eq!(
@@ -267,60 +231,65 @@ mod tests {
                 json!({"step": 51, "samples": 150, "inserted": 17, "precision": "f32"})
             );
             assert_eq!(state["optimizer"]["steps"], 700);
-            assert!(!nursery::takeover_file(self.folder.path()).exists());
         }
     }
 
     #[tokio::test]
-    async fn the_larger_network_is_gone_on_from_with_the_runs_counts() {
+    async fn training_goes_on_with_the_larger_network_and_the_counts_of_the_run() {
         let run = Run::new().await;
-        // A learner that is alive.
         let times = LeaseTimes::default();
-        let learner = run.main.lease(LATEST, "learner", times).await.unwrap();
+        let learner = run.store.lease(LATEST, "learner", times).await.unwrap();
         let taken = run.take_over().await.unwrap();
-        assert_eq!(taken.step, 51);
+        assert_eq!(taken.version.step(), 51);
         run.assert_taken_over().await;
-        assert_eq!(run.main.label(LATEST).await.unwrap(), Some(taken.version));
+        assert_eq!(run.store.label(LATEST).await.unwrap(), Some(taken.version));
         let late = learner.publish(draft(60, Value::Null), files(9)).await;
         assert!(matches!(late, Err(checkpoints::Error::Fenced { .. })), "{late:?}");
-        // The next learner need not wait.
-        run.main.lease(LATEST, "next", times).await.unwrap();
-        assert!(recover(run.folder.path()).await.unwrap().is_none());
+        // The takeover has given its lease back, so the next learner need not wait.
+        run.store.lease(LATEST, "next", times).await.unwrap();
     }
 
     #[tokio::test]
-    async fn interrupted_before_publishing_nothing_has_changed_and_after_it_everything_follows() {
+    async fn an_interrupted_takeover_is_completed_if_the_checkpoint_was_published() {
         let run = Run::new().await;
-        let marker = nursery::takeover_file(run.folder.path());
         let before = run.config();
-        let manifest = run.grown.manifest(&run.larger).await.unwrap();
-        let intent = Intent {
-            model_sha256: digest(&manifest).into(),
-            set: vec!["model.blocks=6".into()],
-        };
-        let intent = serde_json::to_vec(&intent).unwrap();
-        fs::write(&marker, &intent).unwrap();
         assert!(recover(run.folder.path()).await.unwrap().is_none());
         assert_eq!(run.config(), before);
-        assert!(!marker.exists());
 
-        // As if it had been killed right after publishing: the rest is undone.
+        // The process died right after publishing.
         run.take_over().await.unwrap();
         fs::write(run.folder.path().join(CONFIG), &before).unwrap();
-        fs::write(&marker, &intent).unwrap();
-        let newest = run.main.newest().await.unwrap().unwrap().version;
-        assert_eq!(recover(run.folder.path()).await.unwrap(), Some(newest));
+        let newest = run.store.newest().await.unwrap().unwrap();
+        assert_eq!(
+            recover(run.folder.path()).await.unwrap(),
+            Some(newest.version.clone())
+        );
         run.assert_taken_over().await;
+        // It died after that, and the run's learner has gone on.
+        let learner = run
+            .store
+            .lease(LATEST, "learner", LeaseTimes::default())
+            .await
+            .unwrap();
+        let next = Draft {
+            parent: Some(newest.version),
+            ..draft(60, newest.learner_state)
+        };
+        let next = learner.publish(next, files(3)).await.unwrap();
+        assert_eq!(recover(run.folder.path()).await.unwrap(), Some(next));
     }
 
     #[tokio::test]
-    async fn what_cannot_be_written_later_stops_it_before_anything_happens() {
+    async fn a_takeover_whose_settings_cannot_be_written_changes_nothing() {
         let run = Run::new().await;
-        let text = "model = { blocks = 2 }\n";
-        fs::write(run.folder.path().join(CONFIG), text).unwrap();
-        let error = format!("{:#}", run.take_over().await.unwrap_err());
-        assert!(error.contains("cannot change model.blocks"), "{error}");
-        assert_eq!(run.main.newest().await.unwrap().unwrap().step, 50);
-        assert!(!nursery::takeover_file(run.folder.path()).exists());
+        let settings: Vec<Override> = vec!["model.blocks=0".parse().unwrap()];
+        let error = take_over(run.folder.path(), &run.larger, &settings)
+            .await
+            .unwrap_err();
+        assert!(
+            format!("{error:#}").contains("`model.blocks` must be"),
+            "{error:#}"
+        );
+        assert_eq!(run.store.newest().await.unwrap().unwrap().step, 50);
     }
 }

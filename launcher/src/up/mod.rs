@@ -1,41 +1,14 @@
-//! `minuet up`: a whole run on this machine.
+//! `minuet up`: trains on this machine with a process for each role.
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
-//! | [`folder`] | the run's folder: layout, `run.toml`, the lock |
-//! | [`game`] | the game's own defaults, and a check of what `run.toml` says of it |
-//! | [`plan`] | which processes there are, and what each is started with ([`ports`]) |
-//! | [`supervise`] | one process kept running; [`team`]: all of them, and the order in which they stop |
-//! | [`second_store`] | refuses the games of a second replay store, which earlier releases had |
-//! | [`addresses`] | where the roles are found, for other commands |
-//! | [`census`] | processes that an earlier start left behind |
-//! | [`logs`] | the processes' logs |
-//! | [`watch`] | looking at the processes, and the figures that come of it |
-//! | [`session`] | what is known of the run; [`event`]: what is told about it |
-//! | [`screen`] | how it is shown |
+//! | [`lifecycle`] | start everything, watch until something ends it, stop in order |
+//! | [`session`] | the state of the run since it was started |
 
-pub mod addresses;
-pub mod census;
-pub mod conduct;
-pub mod event;
-pub mod folder;
-mod game;
-mod logs;
-pub mod plan;
-mod ports;
-mod screen;
-pub mod second_store;
+mod lifecycle;
 mod session;
-pub mod supervise;
-pub mod team;
-mod watch;
 
-pub use self::{folder::new_run, game::check as check_game};
-
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::PathBuf, time::Duration};
 
 use anyhow::Context;
 use config::{GameConfig, Override};
@@ -45,45 +18,45 @@ use config::{GameConfig, Override};
 #[command(after_help = "\
 Examples:
   minuet up
-      trains Paco Ŝako in runs/paco-sako; the same again goes on where it left off
+      trains Paco Ŝako in runs/paco-sako; the same command continues the run
   minuet up --game connect-four --set search.visits=200
-      a new run with a setting of its own, which is written into its run.toml
+      starts a run with a setting of its own, which is written into its run.toml
   minuet up --json --for 4m
-      one JSON line for each event, ends by itself")]
+      prints one JSON line for each event and stops after four minutes")]
 pub struct Arguments {
     /// The run's folder. [default: runs/<game>]
     #[arg(long, value_name = "DIR")]
     run: Option<PathBuf>,
-    /// What is played: a run's folder holds one game. [default: the folder's, or paco-sako]
+    /// Game; a run's folder holds one. [default: the folder's, or paco-sako]
     #[arg(long)]
     game: Option<String>,
-    /// A setting in place of run.toml's, e.g. --set search.visits=200. A new run keeps it in its run.toml; one that is
-    /// there already keeps its file, and the setting holds until this stops. May be given often; the last one counts.
+    /// A setting that replaces run.toml's, e.g. --set search.visits=200. A new run writes it into its run.toml; for an existing run
+    /// it holds until this command ends. May be given several times; the last one holds.
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     overrides: Vec<Override>,
-    /// Actor processes. Together they use every core but one, unless actor.threads says otherwise.
+    /// Number of actor processes. Together they use every core but one, unless actor.threads is set.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     actors: u16,
     /// Number of replay stores; only 1 is accepted.
-    #[arg(long, value_name = "N", hide = true, value_parser = second_store::parse_count)]
+    #[arg(long, value_name = "N", hide = true, value_parser = crate::run::second_store::parse_count)]
     replay_stores: Option<u16>,
-    /// Rate checkpoints as they come: the label `best` follows, and so can actors (--set actor.model=best). The same as
-    /// --set rating.enabled=true.
+    /// Rate new checkpoints by matches and move the label `best` to the strongest; actors can follow it (--set actor.model=best).
+    /// Short for --set rating.enabled=true.
     #[arg(long)]
     rating: bool,
-    /// Stop after this long, e.g. 90s, 4m, 1h30m.
+    /// Stop after this time, e.g. 90s, 4m, 1h30m.
     #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration)]
     limit: Option<Duration>,
     /// Print one JSON line for each event instead of a table.
     #[arg(long)]
     json: bool,
-    /// Folder of the roles' binaries. [default: this one's]
+    /// Folder of the roles' binaries. [default: that of this program]
     #[arg(long, value_name = "DIR")]
     binaries: Option<PathBuf>,
 }
 
 impl Arguments {
-    /// What was set, by whichever argument.
+    /// All settings of the command line.
     fn overrides(&self) -> anyhow::Result<Vec<Override>> {
         let mut overrides = self.overrides.clone();
         if self.rating {
@@ -100,30 +73,19 @@ impl Arguments {
     }
 
     fn binaries(&self) -> anyhow::Result<PathBuf> {
-        binaries(self.binaries.as_deref())
+        crate::processes::binaries(self.binaries.as_deref())
     }
 }
 
-/// The folder of the roles' binaries: the one that was named, or this program's.
+/// Runs the command.
 ///
 /// # Errors
-/// Where nobody knows which that is.
-pub fn binaries(named: Option<&Path>) -> anyhow::Result<PathBuf> {
-    match named {
-        Some(folder) => Ok(folder.into()),
-        None => {
-            let own = std::env::current_exe().context("cannot find the folder of the roles' binaries")?;
-            Ok(own.parent().map(PathBuf::from).unwrap_or_default())
-        }
-    }
-}
-
-/// Runs it.
+/// What stopped the run, other than a signal or the time limit.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    // Whatever is left when this returns is dropped with the runtime, and processes with it.
-    runtime.block_on(conduct::conduct(arguments))
+    // Processes that are left are killed when the runtime is dropped.
+    runtime.block_on(lifecycle::run(arguments))
 }

@@ -1,4 +1,4 @@
-//! One `minuet up` from its start to its end: what is known of the run, and what is told about it.
+//! State of a run since `minuet up` was started, and the events that follow from observations: [`Session`].
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,16 +9,16 @@ use checkpoints::Manifest;
 use config::RunConfig;
 use tokio::time::Instant;
 
-use super::{
+use crate::{
     event::{Event, Kept},
     watch::{self, Beginning, Checkpoint, History, Observation, Summary},
 };
 
-/// What is known of the run.
+/// State of the run.
 pub struct Session {
     config: RunConfig,
     began: Instant,
-    /// When `minuet up` was started, in milliseconds since the Unix epoch.
+    /// Start of `minuet up`, in milliseconds since the Unix epoch.
     began_ms: u64,
     started: BTreeMap<String, (u32, Instant)>,
     ready: BTreeSet<String>,
@@ -32,7 +32,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Nothing is known yet.
+    /// Creates the state of a run that has just been started.
     pub fn new(config: RunConfig) -> Self {
         Self {
             config,
@@ -50,13 +50,13 @@ impl Session {
         }
     }
 
-    /// The processes that run now, and their numbers.
+    /// Numbers of the running processes, by name.
     pub fn pids(&self) -> BTreeMap<String, u32> {
         let started = self.started.iter();
         started.map(|(name, (pid, _))| (name.clone(), *pid)).collect()
     }
 
-    /// Takes what the supervisors say into account.
+    /// Updates the state with an event of a supervisor.
     pub fn note(&mut self, event: &Event) {
         match event {
             Event::RoleStarted { name, pid } => {
@@ -72,7 +72,7 @@ impl Session {
         }
     }
 
-    /// Takes a look into account: the events it makes, and the figures.
+    /// Updates the state with an observation; returns the events that follow from it, and the summary.
     pub fn observe(&mut self, observation: &Observation) -> (Vec<Event>, Summary) {
         let mut events = self.newly_ready(observation);
         self.history.push(observation);
@@ -131,7 +131,7 @@ impl Session {
         events
     }
 
-    /// A label points at a checkpoint. One that was there before this start is no event.
+    /// Updates the state with the newest checkpoint; returns an event unless the checkpoint is older than this start.
     pub fn published(&mut self, manifest: Manifest) -> Option<Event> {
         let is_new = manifest.created_at_ms >= self.began_ms;
         let event = Event::Checkpoint {
@@ -144,7 +144,7 @@ impl Session {
         is_new.then_some(event)
     }
 
-    /// The label `best` points at a checkpoint. What it pointed at before this start is no event.
+    /// Updates the state with the checkpoint of the label `best`; returns an event if the label has moved since this start.
     pub fn promoted(&mut self, manifest: &Manifest) -> Option<Event> {
         let version = manifest.version.to_string();
         let before = self.best.replace(version.clone());
@@ -155,7 +155,7 @@ impl Session {
         })
     }
 
-    /// What the run has now. `stats`: what the store said last of all.
+    /// Returns the state in which the run stops. `stats` are the store's last counts of games and positions.
     pub fn kept(&self, run: String, stats: Option<(u64, u64)>, killed: Vec<String>) -> Kept {
         Kept {
             run,
@@ -170,7 +170,7 @@ impl Session {
         }
     }
 
-    /// Since `minuet up` was started.
+    /// Seconds since `minuet up` was started.
     pub fn seconds(&self) -> f64 {
         self.began.elapsed().as_secs_f64()
     }

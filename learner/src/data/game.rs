@@ -3,7 +3,7 @@
 use config::GameConfig;
 use games::{
     Game, OtherSide, RowLayout, RowSymmetries, StartError, Symmetry,
-    catalogue::{self, UnknownGame, Visitor},
+    registry::{self, UnknownGame, Visitor},
 };
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;
@@ -14,7 +14,7 @@ const LONGEST: usize = 200;
 const HARDEST: u32 = 16;
 
 /// The game of a run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct TrainingGame {
     /// What its rows mean.
     pub layout: RowLayout,
@@ -59,7 +59,7 @@ impl TrainingGame {
             positions,
             seed,
         };
-        catalogue::visit(&config.name, maker)?
+        registry::visit(&config.name, maker)?
     }
 }
 
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn random_play_gives_valid_and_different_rows() {
-        for &name in catalogue::NAMES {
+        for &name in registry::NAMES {
             let config = GameConfig {
                 name: name.into(),
                 options: if name == "generator" { 0 } else { 1 },
@@ -135,7 +135,7 @@ mod tests {
                 // Not every game has the default's options.
                 continue;
             };
-            assert_eq!(game, TrainingGame::new(&config, 64, 1).unwrap());
+            assert_eq!(game.rows, TrainingGame::new(&config, 64, 1).unwrap().rows);
             let rows: std::collections::HashSet<&[u32]> = game.layout.split(&game.rows).collect();
             assert!(rows.len() > 16, "{name}: {} different rows", rows.len());
             for row in rows {

@@ -80,6 +80,7 @@ mod tests {
             }),
             actions: 7,
             mirrored_actions: false,
+            policy_head: games::PolicyHead::Dense,
         };
         let packer = Packer::new(layout, RowSymmetries::none(), 1);
         let mut loaders = Loaders::new(Arc::new(packer), 4);

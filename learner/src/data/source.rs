@@ -27,6 +27,8 @@ use crate::{
     metrics::Metrics,
 };
 
+/// Threads that check and pack batches ahead of training.
+const LOADERS: usize = 2;
 /// Number of packed batches that are held ready. Limited because a batch is drawn from the window of its moment.
 pub const PREFETCHED: usize = 8;
 
@@ -127,7 +129,7 @@ impl Source {
         let packer = Arc::new(packer);
         Self {
             store: ReplayStoreClient::new(link).max_decoding_message_size(MAX_MESSAGE_BYTES),
-            loaders: Loaders::new(Arc::clone(&packer), config.loaders),
+            loaders: Loaders::new(Arc::clone(&packer), LOADERS),
             packer,
             batch_size: config.batch_size,
             min_positions: config.min_positions,

@@ -4,7 +4,8 @@ use std::fmt;
 
 use config::{LearnerConfig, ModelConfig, ValueHead};
 use games::{
-    ClanRows, PlaneStack, RowForm, RowLayout, generator::expansion::EMBEDDING_ROWS, layout::SQUARES,
+    ClanRows, PlaneStack, PolicyHead, RowForm, RowLayout, generator::expansion::EMBEDDING_ROWS,
+    layout::SQUARES,
 };
 use onnx::FishEyeShape;
 use serde::{Deserialize, Serialize};
@@ -89,26 +90,22 @@ pub enum PolicyShape {
 }
 
 impl TowerShape {
-    /// The policy is convolutional where the actions are several whole planes (chess: 73·64). What is trained says which
-    /// auxiliary heads there are.
-    fn new(model: &ModelConfig, learner: &LearnerConfig, stack: &PlaneStack, actions: u32) -> Self {
-        let squares = SQUARES as u32;
-        let is_planes = actions.is_multiple_of(squares) && actions > squares;
+    /// The layout names the kind of policy head. `[learner]` decides which auxiliary heads there are.
+    fn new(model: &ModelConfig, learner: &LearnerConfig, stack: &PlaneStack, layout: &RowLayout) -> Self {
         Self {
             planes: stack.planes,
-            actions,
+            actions: layout.actions,
             blocks: model.blocks,
             filters: model.filters,
             squeeze_excitation: model.squeeze_excitation,
             global_pooling: model.global_pooling,
-            policy: if is_planes {
-                PolicyShape::Planes {
-                    planes: actions / squares,
-                }
-            } else {
-                PolicyShape::Dense {
+            policy: match layout.policy_head {
+                PolicyHead::Planes => PolicyShape::Planes {
+                    planes: layout.actions / SQUARES as u32,
+                },
+                PolicyHead::Dense | PolicyHead::PerPart => PolicyShape::Dense {
                     channels: POLICY_CHANNELS,
-                }
+                },
             },
             value_channels: VALUE_CHANNELS,
             value_hidden: model.value_hidden,
@@ -157,12 +154,7 @@ impl NetworkShape {
     pub fn new(model: &ModelConfig, learner: &LearnerConfig, layout: &RowLayout) -> Result<Self, ShapeError> {
         let rows = match &layout.form {
             RowForm::Planes(stack) => {
-                return Ok(Self::Tower(TowerShape::new(
-                    model,
-                    learner,
-                    stack,
-                    layout.actions,
-                )));
+                return Ok(Self::Tower(TowerShape::new(model, learner, stack, layout)));
             }
             RowForm::Clan(rows) => rows,
         };
@@ -245,32 +237,39 @@ mod tests {
     use super::*;
 
     fn layout(actions: u32) -> RowLayout {
+        let form = RowForm::Planes(PlaneStack {
+            entries: 1,
+            planes: 2,
+            sparse: vec![0, 1],
+            constants: vec![],
+            ones: vec![],
+        });
         RowLayout {
             game: "small".into(),
             options: 0,
-            form: RowForm::Planes(PlaneStack {
-                entries: 1,
-                planes: 2,
-                sparse: vec![0, 1],
-                constants: vec![],
-                ones: vec![],
-            }),
+            policy_head: form.codec().usual_head(actions),
+            form,
             actions,
             mirrored_actions: false,
         }
     }
 
     #[test]
-    fn only_several_whole_planes_of_actions_are_planes() {
+    fn the_layout_names_the_policy_head() {
         let learner = LearnerConfig::default();
-        let policy = |actions| match NetworkShape::new(&ModelConfig::default(), &learner, &layout(actions)) {
+        let policy = |layout: &RowLayout| match NetworkShape::new(&ModelConfig::default(), &learner, layout) {
             Ok(NetworkShape::Tower(tower)) => tower.policy,
             other => panic!("{other:?}"),
         };
-        assert_eq!(policy(73 * 64), PolicyShape::Planes { planes: 73 });
+        assert_eq!(policy(&layout(73 * 64)), PolicyShape::Planes { planes: 73 });
         for actions in [7, 64, 65, 132] {
-            assert_eq!(policy(actions), PolicyShape::Dense { channels: 32 });
+            assert_eq!(policy(&layout(actions)), PolicyShape::Dense { channels: 32 });
         }
+        let squares = RowLayout {
+            policy_head: PolicyHead::Planes,
+            ..layout(64)
+        };
+        assert_eq!(policy(&squares), PolicyShape::Planes { planes: 1 });
     }
 
     #[test]

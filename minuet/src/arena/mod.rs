@@ -21,8 +21,8 @@ use arena::{
 use clap::builder::PossibleValuesParser;
 use config::Provider;
 use games::{
-    Game,
-    catalogue::{self, Visitor},
+    Face,
+    registry::{self, Visitor},
 };
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -51,7 +51,7 @@ pub struct Arguments {
     #[arg(required = true, num_args = 2.., value_name = "PLAYER")]
     players: Vec<Spec>,
     /// Name of the game.
-    #[arg(long, value_parser = PossibleValuesParser::new(catalogue::NAMES))]
+    #[arg(long, value_parser = PossibleValuesParser::new(registry::NAMES))]
     game: String,
     /// Number of games for every two players, half of them with each colour.
     #[arg(long, default_value_t = 200, value_parser = even)]
@@ -157,7 +157,7 @@ pub fn provider(text: &str) -> Result<Provider, String> {
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let game = arguments.game.clone();
-    catalogue::visit(&game, Match(arguments))?
+    registry::visit(&game, Match(arguments))?
 }
 
 struct Match(Arguments);
@@ -165,7 +165,7 @@ struct Match(Arguments);
 impl Visitor for Match {
     type Output = anyhow::Result<()>;
 
-    fn visit<G: Game>(self) -> anyhow::Result<()> {
+    fn visit<G: Face>(self) -> anyhow::Result<()> {
         let arguments = self.0;
         anyhow::ensure!(
             G::PLAYERS == 2,

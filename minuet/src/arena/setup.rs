@@ -11,7 +11,7 @@ use arena::{
     },
     players::{NetworkOptions, Networks},
 };
-use games::Game;
+use games::Face;
 
 use super::Arguments;
 
@@ -21,7 +21,7 @@ const GAMES_AT_ONCE: u64 = 32;
 const LARGEST_BATCH: usize = 256;
 
 /// A match that is ready to begin.
-pub struct Setup<G: Game> {
+pub struct Setup<G: Face> {
     pub plan: Plan,
     pub rules: G::Rules,
     pub players: Vec<Player<G>>,
@@ -30,7 +30,7 @@ pub struct Setup<G: Game> {
     pub path: PathBuf,
 }
 
-impl<G: Game> Setup<G> {
+impl<G: Face> Setup<G> {
     /// Opens all players.
     pub fn new(arguments: &Arguments) -> anyhow::Result<Self> {
         let threads = match arguments.threads {
@@ -67,7 +67,7 @@ impl<G: Game> Setup<G> {
                 openings::read::<G>(&rules, &text).with_context(|| file.display().to_string())?
             }
             None => {
-                let usual = || openings::usual_plies(G::NAME);
+                let usual = || G::OPENING_PLIES;
                 let plies = arguments.opening_plies.unwrap_or_else(usual);
                 openings::random::<G>(&rules, arguments.seed, plies, pairs)?
             }
@@ -105,7 +105,7 @@ impl<G: Game> Setup<G> {
 fn leaves(spec: &arena::Spec) -> u32 {
     use arena::players::spec::Kind;
     match &spec.kind {
-        Kind::Model(_, search) => search.leaves.unwrap_or(1),
+        Kind::Model(_, search) => search.settings(None).leaves,
         _ => 1,
     }
 }

@@ -1,32 +1,31 @@
-//! A game at a table: its actions so far, and where its turns began.
+//! A game under way: its actions so far, and the beginnings of its turns.
 
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use games::{Action, Game, Player};
+use games::{Action, Face, Player};
 use serde_json::{Map, Value};
 
-use super::table::{GameAt, Table};
-use crate::rules::{face::Face, request::Request};
+use crate::rules::request::Request;
 
 /// A game under way.
-pub struct Play<T: Table> {
-    begin: GameAt<T>,
-    /// The position it began with, as it was given.
+pub struct Play<G: Face> {
+    begin: G,
+    /// Start position as it was given. `None` stands for the usual start.
     start: Option<String>,
     actions: Vec<Action>,
-    /// For each action: who played it, and whether it began a turn.
+    /// Player of each action, and true if it began a turn.
     played: Vec<(Player, bool)>,
-    state: GameAt<T>,
+    state: G,
 }
 
-impl<T: Table> Play<T> {
-    /// A game by the table's rules, from a position or the usual start.
+impl<G: Face> Play<G> {
+    /// Starts a game by the rules that people play by, from a position or the usual start.
     ///
     /// # Errors
-    /// Where the text is no position of the game.
+    /// `start` is not a position of the game.
     pub fn new(start: Option<&str>) -> anyhow::Result<Self> {
-        let begin = GameAt::<T>::start(&T::rules(), start)?;
+        let begin = G::start(&G::people_rules(), start)?;
         Ok(Self {
             state: begin.clone(),
             begin,
@@ -39,32 +38,34 @@ impl<T: Table> Play<T> {
     /// Reads a game that [`Play::save`] wrote.
     ///
     /// # Errors
-    /// Where the file is no such game, or of another game.
+    /// The file cannot be read, holds another game, or an action in it is not legal.
     pub fn load(path: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         let (_, request) = Request::read(&text);
         let request = request.map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
-        if request.game != GameAt::<T>::NAME {
+        if request.game != G::NAME {
             bail!(
                 "{} is a game of {}, not of {}",
                 path.display(),
                 request.game,
-                GameAt::<T>::NAME
+                G::NAME
             );
         }
-        // A game may write a start otherwise than as a text; its position as one means the same.
+        // The start may be JSON other than a text. The text of that position means the same.
         let start = match &request.start {
             None | Some(Value::Null) => None,
             Some(Value::String(text)) => Some(text.clone()),
             Some(_) => {
-                let begin = T::Face::start(&request, &T::rules())
+                let begin = G::start_from_json(&G::people_rules(), request.start.as_ref(), &request.rules)
                     .map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
                 Some(begin.position())
             }
         };
         let mut play = Self::new(start.as_deref())?;
         for (number, value) in request.actions.iter().flatten().enumerate() {
-            let action = T::Face::read_action(&play.state, value)
+            let action = play
+                .state
+                .action_from_json(value)
                 .map_err(|error| anyhow::anyhow!("{}: action {number}: {error}", path.display()))?;
             play.play(action)
                 .with_context(|| format!("{}: action {number}", path.display()))?;
@@ -72,15 +73,15 @@ impl<T: Table> Play<T> {
         Ok(play)
     }
 
-    /// Writes the game as one line of JSON: a question that `minuet rules` answers.
+    /// Writes the game as one line of JSON: a request that `minuet rules` answers.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// The file cannot be written.
     pub fn save(&self, path: &Path) -> anyhow::Result<()> {
         let mut state = self.begin.clone();
         let mut actions = Vec::with_capacity(self.actions.len());
         for &action in &self.actions {
-            actions.push(T::Face::write_action(&state, action));
+            actions.push(state.action_to_json(action));
             state.play_legal(action);
         }
         let mut record = Map::new();
@@ -88,27 +89,27 @@ impl<T: Table> Play<T> {
             "id".into(),
             path.file_stem().unwrap_or_default().to_string_lossy().into(),
         );
-        record.insert("game".into(), GameAt::<T>::NAME.into());
+        record.insert("game".into(), G::NAME.into());
         record.insert("start".into(), self.start.clone().into());
         record.insert("actions".into(), actions.into());
-        if let Value::Object(rules) = serde_json::to_value(T::rules())? {
+        if let Value::Object(rules) = serde_json::to_value(G::people_rules())? {
             record.extend(rules);
         }
         let line = format!("{}\n", Value::Object(record));
         std::fs::write(path, line).with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Where it began.
-    pub fn begin(&self) -> &GameAt<T> {
+    /// First state of the game.
+    pub fn begin(&self) -> &G {
         &self.begin
     }
 
-    /// Where it stands.
-    pub fn state(&self) -> &GameAt<T> {
+    /// Present state of the game.
+    pub fn state(&self) -> &G {
         &self.state
     }
 
-    /// What was played.
+    /// Actions played so far.
     pub fn actions(&self) -> &[Action] {
         &self.actions
     }
@@ -116,9 +117,9 @@ impl<T: Table> Play<T> {
     /// Plays an action.
     ///
     /// # Errors
-    /// Where it is not legal; nothing has changed then.
+    /// The action is not legal. Nothing has changed then.
     pub fn play(&mut self, action: Action) -> Result<(), games::IllegalAction> {
-        let begins = !T::is_mid_turn(&self.state);
+        let begins = !self.state.is_mid_turn();
         let mover = self.state.to_move();
         self.state.play(action)?;
         self.actions.push(action);
@@ -126,7 +127,7 @@ impl<T: Table> Play<T> {
         Ok(())
     }
 
-    /// Takes back to where one of `players` last began a turn. False where none has.
+    /// Takes back all actions since one of `players` last began a turn. Returns false if none of them has.
     pub fn undo(&mut self, players: &[Player]) -> bool {
         let last = self
             .played
@@ -147,18 +148,19 @@ impl<T: Table> Play<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::play::{chess::ChessTable, paco_sako::PacoSakoTable};
+    use games::{Game as _, chess::Chess, paco_sako::PacoSako};
 
-    fn enter<T: Table>(play: &mut Play<T>, text: &str) {
-        for action in T::read_turn(play.state(), text).unwrap() {
+    use super::*;
+
+    fn enter<G: Face>(play: &mut Play<G>, text: &str) {
+        for action in play.state().read_turn(text).unwrap() {
             play.play(action).unwrap();
         }
     }
 
     #[test]
-    fn undo_goes_back_to_ones_own_turn() {
-        let mut play = Play::<ChessTable>::new(None).unwrap();
+    fn undo_goes_back_to_the_players_own_turn() {
+        let mut play = Play::<Chess>::new(None).unwrap();
         let begin = play.state().position();
         assert!(!play.undo(&[Player::First, Player::Second]));
         enter(&mut play, "e4");
@@ -172,8 +174,8 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_that_was_begun_is_taken_back_whole() {
-        let mut play = Play::<PacoSakoTable>::new(Some("4k3/8/4p3/3a4/8/8/8/3RK3 w 0 - - -")).unwrap();
+    fn undo_takes_back_a_whole_unfinished_turn() {
+        let mut play = Play::<PacoSako>::new(Some("4k3/8/4p3/3a4/8/8/8/3RK3 w 0 - - -")).unwrap();
         enter(&mut play, "d1");
         enter(&mut play, "d5");
         assert!(play.undo(&[Player::First]));
@@ -181,20 +183,20 @@ mod tests {
     }
 
     #[test]
-    fn a_saved_game_goes_on_where_it_was() {
+    fn a_saved_game_continues_where_it_stopped() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("game.json");
-        let mut play = Play::<PacoSakoTable>::new(None).unwrap();
+        let mut play = Play::<PacoSako>::new(None).unwrap();
         for turn in ["e2 e4", "d7 d5", "e4 d5", "d8"] {
             enter(&mut play, turn);
         }
         play.save(&file).unwrap();
-        let loaded = Play::<PacoSakoTable>::load(&file).unwrap();
+        let loaded = Play::<PacoSako>::load(&file).unwrap();
         assert_eq!(loaded.actions(), play.actions());
         assert_eq!(loaded.state(), play.state());
-        assert!(Play::<ChessTable>::load(&file).is_err());
+        assert!(Play::<Chess>::load(&file).is_err());
         std::fs::write(&file, "{\"game\":\"chess\",\"actions\":[\"e2e5\"]}").unwrap();
-        let error = Play::<ChessTable>::load(&file).err().unwrap();
+        let error = Play::<Chess>::load(&file).err().unwrap();
         assert!(format!("{error:#}").contains("action 0"), "{error:#}");
     }
 }

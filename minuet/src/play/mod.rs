@@ -1,24 +1,16 @@
-//! `minuet play`: a person plays any game at the terminal, against a network or with another person.
+//! `minuet play`: a person plays any game at the terminal, against a network or another person.
 //!
-//! | module | what it is for |
+//! | module | content |
 //! |---|---|
-//! | [`table`] | what a game needs to be played here; finding a game's table by name |
-//! | `chess`, `paco_sako`, `othello`, `connect_four`, `generator` | the tables |
-//! | [`board`] | drawing |
-//! | [`order`] | what may be typed besides moves |
+//! | [`command`] | lines that a person may type besides moves |
 //! | [`game`] | the game so far: taking back, saving, loading |
 //! | [`session`] | the loop |
+//!
+//! Notation, drawing and help are part of each game ([`games::Face`]).
 
-mod board;
-mod chess;
-mod connect_four;
+mod command;
 mod game;
-mod generator;
-mod order;
-mod othello;
-mod paco_sako;
 mod session;
-pub mod table;
 
 use std::{
     io::{self, ErrorKind, IsTerminal as _},
@@ -30,21 +22,20 @@ use arena::{
     Player as Opponent, Spec,
     players::{NetworkOptions, Networks},
 };
-use games::Player;
-
-use self::{
-    board::Style,
-    game::Play,
-    session::Session,
-    table::{Table, TableVisitor},
+use games::{
+    Face, Player,
+    registry::{self, Visitor},
+    terminal::Style,
 };
+
+use self::{game::Play, session::Session};
 use crate::{provider, usage::BadUsage};
 
 /// Arguments of `minuet play`.
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Arguments {
-    /// The game: paco-sako, chess, othello, connect-four, generator.
+    /// Name of the game; `minuet perft --help` lists all games.
     #[arg(long, default_value = "paco-sako")]
     game: String,
     /// Who plays against you: a run's folder (runs/chess, runs/chess@best), a checkpoint's folder, an .onnx file, an inference
@@ -81,8 +72,8 @@ const HELP: &str = "Examples:
 /// Plays one game.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let game = arguments.game.clone();
-    match table::visit(&game, arguments)? {
-        // Whoever looked on has gone.
+    match registry::visit(&game, arguments)? {
+        // The reader of the output has closed the pipe.
         Err(error)
             if error
                 .downcast_ref::<io::Error>()
@@ -94,14 +85,14 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     }
 }
 
-impl TableVisitor for Arguments {
+impl Visitor for Arguments {
     type Output = anyhow::Result<()>;
 
-    fn visit<T: Table>(self) -> anyhow::Result<()> {
-        let people = people::<T>(&self.side)?;
+    fn visit<G: Face>(self) -> anyhow::Result<()> {
+        let people = people::<G>(&self.side)?;
         let play = match &self.load {
-            Some(file) => Play::<T>::load(file)?,
-            None => Play::<T>::new(self.start.as_deref())?,
+            Some(file) => Play::<G>::load(file)?,
+            None => Play::<G>::new(self.start.as_deref())?,
         };
         let spec: Spec = self.opponent.parse()?;
         let mut networks = Networks::new(NetworkOptions {
@@ -129,15 +120,15 @@ impl TableVisitor for Arguments {
     }
 }
 
-fn people<T: Table>(side: &str) -> anyhow::Result<Vec<Player>> {
+fn people<G: Face>(side: &str) -> anyhow::Result<Vec<Player>> {
     Ok(match side.to_lowercase().as_str() {
         "both" => vec![Player::First, Player::Second],
         "none" => Vec::new(),
-        _ => match table::read_player::<T>(side) {
+        _ => match G::player_named(side) {
             Some(player) => vec![player],
             None => {
                 let [first, second] =
-                    [Player::First, Player::Second].map(|player| T::player(player).to_lowercase());
+                    [Player::First, Player::Second].map(|player| G::player_name(player).to_lowercase());
                 let reason = format!("--side {side}: write {first}, {second}, both or none");
                 return Err(BadUsage(reason).into());
             }
@@ -147,18 +138,19 @@ fn people<T: Table>(side: &str) -> anyhow::Result<Vec<Player>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::play::{chess::ChessTable, connect_four::ConnectFourTable, paco_sako::PacoSakoTable};
+    use games::{chess::Chess, connect_four::ConnectFour, paco_sako::PacoSako};
 
-    /// What a person sees who types these lines against an opponent that plays at random.
-    fn seen<T: Table>(lines: &str, side: &str) -> String {
+    use super::*;
+
+    /// Output for a person who types these lines against an opponent that plays at random.
+    fn seen<G: Face>(lines: &str, side: &str) -> String {
         let spec: Spec = "random".parse().unwrap();
         let computer = Opponent::open(&spec, &mut Networks::new(NetworkOptions::default())).unwrap();
         let mut out = Vec::new();
         let mut session = Session {
-            play: Play::<T>::new(None).unwrap(),
+            play: Play::<G>::new(None).unwrap(),
             computer: &computer,
-            people: people::<T>(side).unwrap(),
+            people: people::<G>(side).unwrap(),
             style: Style {
                 ascii: true,
                 ..Style::default()
@@ -173,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_whole_game_of_two_people() {
-        let seen = seen::<ChessTable>("f3\ne5\ng4\nQd8\nQh4\n", "both");
+        let seen = seen::<Chess>("f3\ne5\ng4\nQd8\nQh4\n", "both");
         assert!(seen.contains("Qd8 is not legal"));
         assert!(
             seen.ends_with("Black has won (mate).\n") || seen.ends_with("Black has won.\n"),
@@ -183,7 +175,7 @@ mod tests {
 
     #[test]
     fn the_computer_answers_and_is_taken_back() {
-        let seen = seen::<ConnectFourTable>("4\nundo\nundo\nhint\nmoves\nresign\n", "x");
+        let seen = seen::<ConnectFour>("4\nundo\nundo\nhint\nmoves\nresign\n", "x");
         assert_eq!(seen.matches("O (random) plays").count(), 1);
         assert!(seen.contains("There is nothing of yours to take back."));
         assert!(seen.contains("1  2  3  4  5  6  7"));
@@ -192,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_turn_of_paco_sako_in_two_lines() {
-        let seen = seen::<PacoSakoTable>("e2\nundo\ne2\ne4\nquit\n", "white");
+        let seen = seen::<PacoSako>("e2\nundo\ne2\ne4\nquit\n", "white");
         assert_eq!(
             seen.matches("The turn is not complete: the pawn on e2").count(),
             2
@@ -201,15 +193,15 @@ mod tests {
     }
 
     #[test]
-    fn it_can_be_watched() {
-        let seen = seen::<ConnectFourTable>("", "none");
+    fn a_game_without_people_plays_itself() {
+        let seen = seen::<ConnectFour>("", "none");
         assert!(seen.contains("has won.") || seen.contains("draw"));
     }
 
     #[test]
-    fn sides_are_named_as_the_game_does() {
-        assert_eq!(people::<ChessTable>("Black").unwrap(), [Player::Second]);
-        assert_eq!(people::<ChessTable>("second").unwrap(), [Player::Second]);
-        assert!(people::<ConnectFourTable>("black").is_err());
+    fn sides_are_named_as_the_game_names_its_players() {
+        assert_eq!(people::<Chess>("Black").unwrap(), [Player::Second]);
+        assert_eq!(people::<Chess>("second").unwrap(), [Player::Second]);
+        assert!(people::<ConnectFour>("black").is_err());
     }
 }

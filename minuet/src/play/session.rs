@@ -1,4 +1,4 @@
-//! The loop at the terminal: whose turn it is decides who is asked.
+//! The loop at the terminal: asks the person or the computer whose turn it is for a move, and shows the board.
 
 use std::{
     io::{self, BufRead, Write},
@@ -8,56 +8,54 @@ use std::{
 
 use anyhow::Context as _;
 use arena::{Player as Opponent, players::Solo};
-use games::{Action, Game, Player};
+use games::{Action, Face, Player, terminal::Style};
 use search::GameKey;
 
 use super::{
-    board::Style,
+    command::{self, Command},
     game::Play,
-    order::{self, Order},
-    table::{GameAt, Table},
 };
 
 /// Longest line that is read, in bytes.
 const MAX_LINE: u64 = 4096;
 
-/// A person, or two, at a table.
-pub struct Session<'a, T: Table, In, Out> {
-    /// The game.
-    pub play: Play<T>,
-    /// Who plays for the sides without a person, and gives hints.
-    pub computer: &'a Opponent<GameAt<T>>,
-    /// The sides that a person plays.
+/// A game at a terminal, of one person, two, or none.
+pub struct Session<'a, G: Face, In, Out> {
+    /// Game under way.
+    pub play: Play<G>,
+    /// Player of the sides that no person plays. Also gives hints.
+    pub computer: &'a Opponent<G>,
+    /// Sides that people play.
     pub people: Vec<Player>,
-    /// How the board is drawn.
+    /// Look of the board.
     pub style: Style,
-    /// The seed of the computer's draws.
+    /// Seed of the computer's random numbers.
     pub seed: u64,
-    /// What the person types.
+    /// Lines that the person types.
     pub input: In,
-    /// What the person sees.
+    /// Output that the person sees.
     pub out: Out,
 }
 
-/// How a line was dealt with.
+/// Effect of a line on the session.
 enum Next {
-    /// The other side may be on turn now.
+    /// The game continues.
     Continue,
-    /// The session is over.
+    /// The session ends.
     End,
 }
 
-impl<T: Table, In: BufRead, Out: Write> Session<'_, T, In, Out> {
-    /// Plays until the game is over, somebody has had enough, or the input ends.
+impl<G: Face, In: BufRead, Out: Write> Session<'_, G, In, Out> {
+    /// Plays until the game is over, a person quits or resigns, or the input ends.
     ///
     /// # Errors
-    /// Where the computer cannot go on, or nothing can be written.
+    /// The computer cannot choose a move, or the output cannot be written.
     pub fn run(&mut self) -> anyhow::Result<()> {
-        writeln!(self.out, "{}\n`help` shows what else can be typed.\n", T::HELP)?;
-        let mut solo = self.seat()?;
+        writeln!(self.out, "{}\n`help` shows what else can be typed.\n", G::HELP)?;
+        let mut solo = self.computer_here()?;
         self.show()?;
         loop {
-            if let Some(result) = T::result(self.play.state()) {
+            if let Some(result) = self.play.state().result_text() {
                 writeln!(self.out, "{result}")?;
                 return Ok(());
             }
@@ -71,49 +69,49 @@ impl<T: Table, In: BufRead, Out: Write> Session<'_, T, In, Out> {
                 writeln!(self.out)?;
                 return Ok(());
             };
-            if let Next::End = self.obey(order::read(&line), mover, &mut solo)? {
+            if let Next::End = self.execute(command::read(&line), mover, &mut solo)? {
                 return Ok(());
             }
         }
     }
 
-    fn obey(&mut self, order: Order, mover: Player, solo: &mut Solo<GameAt<T>>) -> anyhow::Result<Next> {
-        match order {
-            Order::Nothing => {}
-            Order::Help => writeln!(self.out, "{}\n{}", T::HELP, order::HELP)?,
-            Order::Board => self.show()?,
-            Order::Moves => writeln!(self.out, "{}", T::legal(self.play.state()))?,
-            Order::Position => writeln!(self.out, "{}", self.play.state().position())?,
-            Order::Hint => self.hint()?,
-            Order::Undo => {
+    fn execute(&mut self, command: Command, mover: Player, solo: &mut Solo<G>) -> anyhow::Result<Next> {
+        match command {
+            Command::Nothing => {}
+            Command::Help => writeln!(self.out, "{}\n{}", G::HELP, command::HELP)?,
+            Command::Board => self.show()?,
+            Command::Moves => writeln!(self.out, "{}", self.play.state().legal_text())?,
+            Command::Position => writeln!(self.out, "{}", self.play.state().position())?,
+            Command::Hint => self.hint()?,
+            Command::Undo => {
                 if self.play.undo(&self.people) {
-                    *solo = self.seat()?;
+                    *solo = self.computer_here()?;
                     self.show()?;
                 } else {
                     writeln!(self.out, "There is nothing of yours to take back.")?;
                 }
             }
-            Order::Resign => {
-                let (loser, winner) = (T::player(mover), T::player(mover.other()));
+            Command::Resign => {
+                let (loser, winner) = (G::player_name(mover), G::player_name(mover.other()));
                 writeln!(self.out, "{loser} resigns. {winner} has won.")?;
                 return Ok(Next::End);
             }
-            Order::Save(file) => {
-                let file = file.unwrap_or_else(|| PathBuf::from(format!("{}.json", GameAt::<T>::NAME)));
+            Command::Save(file) => {
+                let file = file.unwrap_or_else(|| PathBuf::from(format!("{}.json", G::NAME)));
                 match self.play.save(&file) {
                     Ok(()) => writeln!(self.out, "Saved as {}.", file.display())?,
                     Err(error) => writeln!(self.out, "{error:#}")?,
                 }
             }
-            Order::Quit => return Ok(Next::End),
-            Order::Turn(text) => match T::read_turn(self.play.state(), &text) {
+            Command::Quit => return Ok(Next::End),
+            Command::Turn(text) => match self.play.state().read_turn(&text) {
                 Ok(actions) => {
                     for action in actions {
                         self.play(action, solo)?;
                     }
-                    if T::is_mid_turn(self.play.state()) && self.play.state().to_move() == mover {
-                        // The board would show a piece less; what is in the hand says more.
-                        writeln!(self.out, "{}", T::remark(self.play.state()))?;
+                    if self.play.state().is_mid_turn() && self.play.state().to_move() == mover {
+                        // The board lacks the piece in the hand, so the remark says more.
+                        writeln!(self.out, "{}", self.play.state().remark())?;
                     } else {
                         self.show()?;
                     }
@@ -124,18 +122,17 @@ impl<T: Table, In: BufRead, Out: Write> Session<'_, T, In, Out> {
         Ok(Next::Continue)
     }
 
-    fn play(&mut self, action: Action, solo: &mut Solo<GameAt<T>>) -> anyhow::Result<()> {
+    fn play(&mut self, action: Action, solo: &mut Solo<G>) -> anyhow::Result<()> {
         self.play.play(action)?;
-        solo.play(action)
-            .context("the computer follows by the same rules")
+        solo.play(action).context("the computer refuses a legal action")
     }
 
-    /// The computer's whole turn.
-    fn let_computer_play(&mut self, solo: &mut Solo<GameAt<T>>) -> anyhow::Result<()> {
+    /// Plays a whole turn of the computer.
+    fn let_computer_play(&mut self, solo: &mut Solo<G>) -> anyhow::Result<()> {
         let before = self.play.state().clone();
         let (actions, value) = self.turn_of(solo)?;
-        let mover = T::player(before.to_move());
-        let turn = T::write_turn(&before, &actions);
+        let mover = G::player_name(before.to_move());
+        let turn = before.write_turn(&actions);
         let name = self.computer.name();
         match value {
             Some(value) => writeln!(self.out, "{mover} ({name}) plays {turn}   value {value:+.2}")?,
@@ -147,8 +144,9 @@ impl<T: Table, In: BufRead, Out: Write> Session<'_, T, In, Out> {
         Ok(())
     }
 
-    /// Lets `solo` choose and play until its turn is over. Also its own opinion of the position, where it has one.
-    fn turn_of(&self, solo: &mut Solo<GameAt<T>>) -> anyhow::Result<(Vec<Action>, Option<f32>)> {
+    /// Lets `solo` choose and play until its turn is over. Returns the actions, and the value of its first search if it
+    /// searches.
+    fn turn_of(&self, solo: &mut Solo<G>) -> anyhow::Result<(Vec<Action>, Option<f32>)> {
         let mover = solo.state().to_move();
         let never = AtomicBool::new(false);
         let mut actions = Vec::new();
@@ -161,7 +159,7 @@ impl<T: Table, In: BufRead, Out: Write> Session<'_, T, In, Out> {
             solo.play(action)?;
             actions.push(action);
             let state = solo.state();
-            let goes_on = state.outcome().is_none() && state.to_move() == mover && T::is_mid_turn(state);
+            let goes_on = state.outcome().is_none() && state.to_move() == mover && state.is_mid_turn();
             if !goes_on {
                 return Ok((actions, value));
             }
@@ -169,10 +167,10 @@ impl<T: Table, In: BufRead, Out: Write> Session<'_, T, In, Out> {
     }
 
     fn hint(&mut self) -> anyhow::Result<()> {
-        let mut helper = self.seat()?;
+        let mut helper = self.computer_here()?;
         let before = self.play.state().clone();
         let (actions, value) = self.turn_of(&mut helper)?;
-        let turn = T::write_turn(&before, &actions);
+        let turn = before.write_turn(&actions);
         match value {
             Some(value) => writeln!(self.out, "{turn}   value {value:+.2}")?,
             None => writeln!(self.out, "{turn}")?,
@@ -180,8 +178,8 @@ impl<T: Table, In: BufRead, Out: Write> Session<'_, T, In, Out> {
         Ok(())
     }
 
-    /// The computer, where the game stands.
-    fn seat(&self) -> anyhow::Result<Solo<GameAt<T>>> {
+    /// The computer in the present position of the game.
+    fn computer_here(&self) -> anyhow::Result<Solo<G>> {
         let key = GameKey {
             run_seed: self.seed,
             game: self.play.actions().len() as u64,
@@ -195,8 +193,8 @@ impl<T: Table, In: BufRead, Out: Write> Session<'_, T, In, Out> {
 
     fn show(&mut self) -> io::Result<()> {
         let state = self.play.state();
-        let board = T::draw(state, self.style);
-        let remark = T::remark(state);
+        let board = state.draw(self.style);
+        let remark = state.remark();
         write!(self.out, "\n{board}")?;
         if !remark.is_empty() {
             writeln!(self.out, "{remark}")?;
@@ -204,9 +202,9 @@ impl<T: Table, In: BufRead, Out: Write> Session<'_, T, In, Out> {
         writeln!(self.out)
     }
 
-    /// A line from the person; `None` where the input has ended.
+    /// Reads a line from the person. `None` if the input has ended.
     fn ask(&mut self, mover: Player) -> io::Result<Option<String>> {
-        write!(self.out, "{}> ", T::player(mover))?;
+        write!(self.out, "{}> ", G::player_name(mover))?;
         self.out.flush()?;
         let mut line = Vec::new();
         let read = io::Read::take(&mut self.input, MAX_LINE).read_until(b'\n', &mut line)?;

@@ -6,13 +6,14 @@ use actor::check::{
     Problem, Unplayable, rules,
     search::{FollowError, Followed, follow},
 };
-use games::{Game, catalogue};
+use games::{Game, registry};
 use network::{model::Model, provider::Provider};
-use proto::v1;
+use proto::v1::{self, GameFilter};
 use serde_json::json;
 
 use super::{
     hex,
+    list::NEWEST,
     network::{Networks, evaluate},
     parse_id,
     source::Where,
@@ -63,10 +64,11 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut source = arguments.place.open().await?;
     let ids: Vec<Vec<u8>> = match arguments.newest {
         Some(count) => source
-            .newest(count, None)
+            .list(NEWEST, GameFilter::default(), count, Vec::new())
             .await?
+            .games
             .iter()
-            .map(|listed| listed.id.to_vec())
+            .map(|game| game.id.to_vec())
             .collect(),
         None => arguments.ids.iter().map(|id| id.to_vec()).collect(),
     };
@@ -89,7 +91,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let (mut sound, mut reproduced) = (0, 0);
     for id in &ids {
         let game = source.game(id).await?;
-        let problems = catalogue::visit(&game.game, Rules(&game))?;
+        let problems = registry::visit(&game.game, Rules(&game))?;
         let search = if arguments.rules_only {
             Search::NotAsked
         } else {
@@ -229,7 +231,7 @@ impl Shelf {
             Ok(model) => model,
             Err(reason) => return Ok(Search::Unavailable(format!("checkpoint {version}: {reason}"))),
         };
-        match catalogue::visit(&game.game, Following { game, model: &model })? {
+        match registry::visit(&game.game, Following { game, model: &model })? {
             Ok(followed) => Ok(Search::Followed(followed)),
             Err(FollowError::Unplayable(error)) => Ok(Search::Unavailable(error.to_string())),
             Err(error) => Err(error.into()),
@@ -239,7 +241,7 @@ impl Shelf {
 
 struct Rules<'a>(&'a v1::Game);
 
-impl catalogue::Visitor for Rules<'_> {
+impl registry::Visitor for Rules<'_> {
     type Output = Vec<Problem>;
 
     fn visit<G: Game>(self) -> Vec<Problem> {
@@ -266,7 +268,7 @@ struct Following<'a> {
     model: &'a Model,
 }
 
-impl catalogue::Visitor for Following<'_> {
+impl registry::Visitor for Following<'_> {
     type Output = Result<Followed, FollowError<String>>;
 
     fn visit<G: Game>(self) -> Self::Output {

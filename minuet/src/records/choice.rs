@@ -27,6 +27,12 @@ pub struct Choice {
     /// Games that ended before this time.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     before: Option<u64>,
+    /// Games with this ending, e.g. paco or repetition; may be given often.
+    #[arg(long, value_name = "ENDING")]
+    ending: Vec<String>,
+    /// Games with this many positions: 40..80, ..80, 40.. or 40 (both ends included).
+    #[arg(long, value_name = "MIN..MAX", value_parser = length, default_value = "..", hide_default_value = true)]
+    length: (u32, u32),
 }
 
 impl Choice {
@@ -39,12 +45,30 @@ impl Choice {
             actors: self.actor.clone(),
             finished_from_ms: self.since.unwrap_or(0),
             finished_before_ms: self.before.unwrap_or(0),
+            endings: self.ending.clone(),
+            min_positions: self.length.0,
+            max_positions: self.length.1,
         }
     }
 
     /// Whether nothing in particular is asked for.
     pub fn is_empty(&self) -> bool {
         self.filter() == GameFilter::default()
+    }
+}
+
+/// Reads a range of lengths; 0 stands for no limit.
+fn length(text: &str) -> Result<(u32, u32), String> {
+    let number = |text: &str| match text {
+        "" => Some(0),
+        text => text.parse().ok().filter(|&number| number > 0),
+    };
+    let (low, high) = text.split_once("..").unwrap_or((text, text));
+    match (number(low), number(high)) {
+        (Some(low), Some(high)) if high == 0 || low <= high => Ok((low, high)),
+        _ => Err(format!(
+            "`{text}` is no range of lengths: 40..80, ..80, 40.. and 40 are possible"
+        )),
     }
 }
 
@@ -62,6 +86,22 @@ fn moment(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranges_of_lengths_are_read() {
+        for (text, range) in [
+            ("40..80", (40, 80)),
+            ("..80", (0, 80)),
+            ("40..", (40, 0)),
+            ("..", (0, 0)),
+            ("7", (7, 7)),
+        ] {
+            assert_eq!(length(text), Ok(range), "{text}");
+        }
+        for wrong in ["80..40", "0", "a..b", "-1..3"] {
+            assert!(length(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn times_are_read() {

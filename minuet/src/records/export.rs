@@ -3,7 +3,7 @@
 use std::{fs::File, io::BufWriter, path::PathBuf};
 
 use anyhow::Context as _;
-use games::{Game, catalogue};
+use games::{Game, registry};
 use proto::v1::StoredGame;
 use replay_store::exchange::{
     archive::{Header, Writer},
@@ -107,7 +107,7 @@ async fn arrays(
 ) -> anyhow::Result<(u64, u64)> {
     let mut writer = numpy::Writer::create(&folder).with_context(|| folder.display().to_string())?;
     let game = first.game.clone().unwrap_or_default();
-    let layout = catalogue::visit(&game.game, Layout(game.options))??;
+    let layout = registry::visit(&game.game, Layout(game.options))??;
     let mut next = Some(first);
     while let Some(stored) = next {
         if let Some(game) = stored.game {
@@ -122,7 +122,7 @@ async fn arrays(
 /// What a row means, as the model's metadata have it.
 struct Layout(u32);
 
-impl catalogue::Visitor for Layout {
+impl registry::Visitor for Layout {
     type Output = anyhow::Result<serde_json::Value>;
 
     fn visit<G: Game>(self) -> Self::Output {

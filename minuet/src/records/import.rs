@@ -23,7 +23,7 @@ use super::{
     send::{self, Tally, WINDOW},
     source::{Source, Where},
 };
-use launcher::up::conduct::Signals;
+use launcher::signals::Signals;
 
 /// How often it is said how far the import is.
 const SAY: Duration = Duration::from_secs(5);

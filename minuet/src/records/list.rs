@@ -1,50 +1,134 @@
-//! `minuet games list`.
+//! `minuet games list`: stored games in an order, page by page.
 
-use proto::v1::{GameResult, GameSummary};
+use anyhow::Context as _;
+use proto::v1::{GameFilter, GameResult, GameSort, GameSummary};
 use serde_json::json;
 
-use super::{choice::Choice, hex, source::Where, time};
+use super::{choice::Choice, damage::Damage, hex, source::Where, time};
 
 /// Arguments of `minuet games list`.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  minuet games list --run runs/paco-sako --limit 5")]
+#[command(after_help = "\
+Examples:
+  minuet games list --run runs/paco-sako --limit 5
+  minuet games list --sort length --ending repetition --length 100..300
+  minuet games list --sort surprise --limit 50 --json
+If more games follow, the last line names the cursor of the next page (with --json: `next_cursor` of the last game).
+Exits with 3 if acknowledged games of the store are damaged.")]
 pub struct Arguments {
     #[command(flatten)]
     choice: Choice,
     #[command(flatten)]
     place: Where,
-    /// Games to list at most.
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    /// Order: the newest, the longest, or the most surprising games first (mean policy surprise).
+    #[arg(long, value_name = "ORDER", default_value = "time")]
+    sort: Sort,
+    /// Reverse the order.
+    #[arg(long)]
+    ascending: bool,
+    /// Most games to list.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
     limit: u64,
+    /// Continue a list with the same options: the cursor that it ended with.
+    #[arg(long, value_name = "CURSOR", value_parser = parse_cursor)]
+    cursor: Option<Cursor>,
     /// Print one JSON object for each game.
     #[arg(long)]
     json: bool,
 }
 
-/// Lists the newest games.
+/// Orders of a list.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Sort {
+    /// By the time at which the game ended.
+    Time,
+    /// By the number of positions.
+    Length,
+    /// By the mean policy surprise of the positions.
+    Surprise,
+}
+
+/// An order and a direction, as the store takes them.
+#[derive(Clone, Copy, Debug)]
+pub struct Order {
+    /// The order.
+    pub sort: GameSort,
+    /// True for the newest, longest or most surprising game first.
+    pub descending: bool,
+}
+
+/// The newest games first.
+pub const NEWEST: Order = Order {
+    sort: GameSort::Time,
+    descending: true,
+};
+
+/// Bytes of a cursor.
+#[derive(Clone, Debug)]
+struct Cursor(Vec<u8>);
+
+/// Reads a cursor from hexadecimal digits.
+fn parse_cursor(text: &str) -> Result<Cursor, String> {
+    let digit = |at: usize| {
+        text.get(at..at + 2)
+            .and_then(|pair| u8::from_str_radix(pair, 16).ok())
+    };
+    let bytes: Option<Vec<u8>> = (0..text.len()).step_by(2).map(digit).collect();
+    bytes
+        .filter(|bytes| !bytes.is_empty())
+        .map(Cursor)
+        .ok_or_else(|| format!("`{text}` is no cursor: copy the one that `minuet games list` printed"))
+}
+
+/// Lists games.
 pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut source = arguments.place.open().await?;
-    let games = source
-        .newest(arguments.limit, Some(arguments.choice.filter()))
-        .await?;
-    for game in &games {
+    let order = Order {
+        sort: match arguments.sort {
+            Sort::Time => GameSort::Time,
+            Sort::Length => GameSort::Length,
+            Sort::Surprise => GameSort::Surprise,
+        },
+        descending: !arguments.ascending,
+    };
+    let filter: GameFilter = arguments.choice.filter();
+    let cursor = arguments.cursor.map(|Cursor(bytes)| bytes).unwrap_or_default();
+    let listed = source.list(order, filter, arguments.limit, cursor).await?;
+    let damaged = source.damaged_games().await?;
+    source.close().await?;
+    let next = hex(&listed.next_cursor);
+    for (number, game) in listed.games.iter().enumerate() {
         if arguments.json {
-            println!("{}", as_json(game));
+            let mut line = as_json(game);
+            if number + 1 == listed.games.len() && !next.is_empty() {
+                line["next_cursor"] = next.as_str().into();
+            }
+            println!("{line}");
         } else {
-            let result = result(game.result);
-            let version = game.model_versions.last().map_or("-", String::as_str);
-            println!(
-                "{:>9}  {}  {}  {:>4} positions  {result:<6} {:<12} {version}  {}",
-                game.sequence,
-                hex(&game.id),
-                time(game.finished_at_ms),
-                game.positions,
-                game.ending,
-                game.actor,
-            );
+            print(game);
         }
     }
-    source.close().await
+    if !arguments.json && !next.is_empty() {
+        println!("next page: --cursor {next}");
+    }
+    match damaged.max(listed.unreadable) {
+        0 => Ok(()),
+        games => Err(Damage { games }).context("the list is not complete"),
+    }
+}
+
+fn print(game: &GameSummary) {
+    let version = game.model_versions.last().map_or("-", String::as_str);
+    println!(
+        "{:>9}  {}  {}  {:>4} positions  {:<6} {:<12} {version}  {}",
+        game.sequence,
+        hex(&game.id),
+        time(game.finished_at_ms),
+        game.positions,
+        result(game.result),
+        game.ending,
+        game.actor,
+    );
 }
 
 fn as_json(game: &GameSummary) -> serde_json::Value {
@@ -59,6 +143,7 @@ fn as_json(game: &GameSummary) -> serde_json::Value {
         "finished_at_ms": game.finished_at_ms,
         "actor": game.actor,
         "build": game.build,
+        "surprise": game.surprise,
     })
 }
 
@@ -70,5 +155,18 @@ pub fn result(result: i32) -> &'static str {
         Ok(GameResult::Draw) => "draw",
         Ok(GameResult::Scored) => "scored",
         _ => "?",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cursors_are_read_from_hexadecimal_digits() {
+        assert_eq!(parse_cursor("01ff00").unwrap().0, [1, 255, 0]);
+        for wrong in ["", "1", "0g", "é0", "012"] {
+            assert!(parse_cursor(wrong).is_err(), "{wrong}");
+        }
     }
 }

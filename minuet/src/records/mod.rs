@@ -9,6 +9,7 @@
 
 mod check;
 mod choice;
+pub mod damage;
 mod delete;
 mod export;
 mod import;
@@ -34,7 +35,7 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// List stored games, newest first.
+    /// List stored games, newest first or in another order.
     List(list::Arguments),
     /// Show a game move by move.
     Show(show::Arguments),

@@ -1,7 +1,7 @@
 //! `minuet games show`: a game move by move.
 
 use actor::check::positions;
-use games::{Game, catalogue};
+use games::{Game, registry};
 use proto::v1;
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut source = arguments.place.open().await?;
     let game = source.game(&arguments.id).await?;
     source.close().await?;
-    let texts = catalogue::visit(&game.game, Texts(&game))?;
+    let texts = registry::visit(&game.game, Texts(&game))?;
     let moves: Vec<Value> = positions(&game)?
         .zip(&texts)
         .map(|(position, text)| {
@@ -102,7 +102,7 @@ fn whole(game: &v1::Game, moves: Vec<Value>) -> Value {
 /// The position before each action, as text; ends where the record cannot be followed.
 struct Texts<'a>(&'a v1::Game);
 
-impl catalogue::Visitor for Texts<'_> {
+impl registry::Visitor for Texts<'_> {
     type Output = Vec<String>;
 
     fn visit<G: Game>(self) -> Vec<String> {

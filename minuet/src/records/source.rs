@@ -17,6 +17,8 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tonic::Code;
 
+use super::list::Order;
+
 /// Where the games are.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Where {
@@ -45,6 +47,17 @@ struct Opened {
     address: String,
     stop: CancellationToken,
     serving: JoinHandle<anyhow::Result<()>>,
+}
+
+/// A list of games.
+#[derive(Clone, Debug, Default)]
+pub struct Listing {
+    /// The games, in the order asked for.
+    pub games: Vec<GameSummary>,
+    /// Where the list goes on; empty at its end.
+    pub next_cursor: Vec<u8>,
+    /// Number of games that were left out because they cannot be read.
+    pub unreadable: u64,
 }
 
 impl Where {
@@ -168,28 +181,42 @@ impl Source {
         }
     }
 
-    /// Lists the newest games, newest first.
-    pub async fn newest(
+    /// Returns at most `count` games in an order, from after `cursor` on (empty: from the beginning).
+    pub async fn list(
         &mut self,
+        order: Order,
+        filter: GameFilter,
         count: u64,
-        filter: Option<GameFilter>,
-    ) -> anyhow::Result<Vec<GameSummary>> {
-        let mut games: Vec<GameSummary> = Vec::new();
-        while (games.len() as u64) < count {
-            let left = (count - games.len() as u64).min(u64::from(MAX_LISTED)) as u32;
+        cursor: Vec<u8>,
+    ) -> anyhow::Result<Listing> {
+        let mut listing = Listing {
+            next_cursor: cursor,
+            ..Listing::default()
+        };
+        loop {
+            let left = count.saturating_sub(listing.games.len() as u64);
             let request = ListGamesRequest {
-                after_sequence: games.last().map_or(0, |game| game.sequence),
-                limit: left,
-                newest_first: true,
-                filter: filter.clone(),
+                limit: left.min(u64::from(MAX_LISTED)) as u32,
+                newest_first: order.descending,
+                filter: Some(filter.clone()),
+                sort: order.sort.into(),
+                cursor: listing.next_cursor.into(),
+                ..ListGamesRequest::default()
             };
-            let page = self.client.list_games(request).await.map_err(said)?.into_inner();
-            if page.games.is_empty() {
-                break;
+            let reply = self.client.list_games(request).await.map_err(said)?.into_inner();
+            listing.games.extend(reply.games);
+            listing.unreadable += u64::from(reply.unreadable);
+            listing.next_cursor = reply.next_cursor.to_vec();
+            if listing.next_cursor.is_empty() || listing.games.len() as u64 >= count {
+                return Ok(listing);
             }
-            games.extend(page.games);
         }
-        Ok(games)
+    }
+
+    /// Returns the number of acknowledged games that the store lost to damage.
+    pub async fn damaged_games(&mut self) -> anyhow::Result<u64> {
+        let stats = self.client.stats(StatsRequest::default()).await.map_err(said)?;
+        Ok(stats.into_inner().damaged_games)
     }
 
     /// Streams every stored game that the filter admits.

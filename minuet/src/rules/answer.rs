@@ -1,4 +1,4 @@
-//! The answer.
+//! The answer to one request.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
@@ -6,33 +6,33 @@ use serde_json::Value;
 /// One line of output.
 #[derive(Debug)]
 pub struct Answer {
-    /// As in the request.
+    /// Id of the request.
     pub id: Value,
-    /// The state asked for, or what was wrong with the request.
+    /// Description of the state, or why the request cannot be answered.
     pub result: Result<StateAnswer, String>,
 }
 
-/// What is told of a state.
+/// Description of a state.
 #[derive(Debug)]
 pub struct StateAnswer {
-    /// The legal actions as the game writes them.
+    /// Legal actions, as the game writes them in JSON.
     pub legal: Vec<Value>,
-    /// 0 for the first player, 1 for the second.
+    /// Player to act: 0 for the first, 1 for the second.
     pub to_move: usize,
     /// The position as text.
     pub fen: String,
-    /// How the game ended, if it has.
+    /// Outcome of the game. `None` while it runs.
     pub outcome: Option<&'static str>,
-    /// The index row; empty for a state that has none.
+    /// Index row. Empty for a state that has none.
     pub row: Vec<u32>,
-    /// What only this game tells.
+    /// Fields that only this game has.
     pub more: Vec<(&'static str, Value)>,
-    /// The legal set before each action and after the last, if it was asked for.
+    /// Legal actions before each action and after the last, if the request asks for a trace.
     pub legal_before: Option<Vec<Vec<Value>>>,
 }
 
 impl Answer {
-    /// The answer to a request that cannot be answered.
+    /// Answer that reports an error.
     pub fn error(id: Value, error: impl Into<String>) -> Self {
         Self {
             id,

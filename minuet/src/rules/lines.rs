@@ -1,19 +1,19 @@
-//! Lines of bounded length, so that no input can fill the memory.
+//! Reads lines of bounded length, so that no input can fill the memory.
 
 use std::io::{self, BufRead, Read};
 
-/// The longest line that is read, in bytes: a game of a million actions fits.
+/// Longest line that is read, in bytes. A game of a million actions fits.
 pub const MAX_LENGTH: usize = 8 << 20;
 
-/// One line of input, without its end.
+/// One line of input, without its line feed.
 pub enum Line<'a> {
-    /// The whole line.
+    /// Complete line.
     Whole(&'a [u8]),
-    /// It was longer than [`MAX_LENGTH`] and has been skipped.
+    /// Line longer than [`MAX_LENGTH`], which has been skipped.
     TooLong,
 }
 
-/// Reads the next line into `buffer`; `None` at the end of the input.
+/// Reads the next line into `buffer`. `None` at the end of the input.
 pub fn next_line<'a>(input: &mut impl BufRead, buffer: &'a mut Vec<u8>) -> io::Result<Option<Line<'a>>> {
     buffer.clear();
     let read = input
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_is_too_long_is_skipped_and_the_next_one_read() {
+    fn a_line_that_is_too_long_is_skipped_and_the_next_one_is_read() {
         let mut input = vec![b'x'; MAX_LENGTH + 10];
         input.extend(b"\nshort\n\nlast");
         let mut input = input.as_slice();

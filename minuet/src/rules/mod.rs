@@ -1,19 +1,17 @@
-//! `minuet rules`: questions about rules as JSON lines on standard input, one answer line each, in order.
+//! `minuet rules`: answers requests about the rules of games. Requests are JSON lines on standard input; each gets one
+//! line of JSON on standard output, in order.
 //!
-//! | module | what it is for |
+//! | module | content |
 //! |---|---|
-//! | [`face`] | what a game shows of itself here; finding a game's face by name |
-//! | [`request`], [`answer`] | the two lines |
-//! | [`lines`] | reading lines of bounded length |
-//! | `paco_sako`, `chess`, `generator`, `numbered` | a game's actions, outcomes and further fields as JSON |
+//! | [`request`], [`answer`] | the two kinds of lines |
+//! | [`answering`] | from a request to its answer, for any game |
+//! | [`lines`] | reads lines of bounded length |
+//!
+//! The JSON form of a game's actions is part of the game ([`games::Face`]).
 
 mod answer;
-pub mod chess;
-pub mod face;
-pub mod generator;
+mod answering;
 pub mod lines;
-pub mod numbered;
-pub mod paco_sako;
 pub mod request;
 
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
@@ -46,16 +44,16 @@ of colours. The answer holds "clan" and "render", null after an Oops. By default
 Example:
   echo '{"id":1,"game":"paco-sako","start":null,"actions":[13,93]}' | minuet rules"#;
 
-/// Answers until the input ends.
+/// Answers requests until the input ends.
 pub fn run(_: Arguments) -> anyhow::Result<()> {
     match serve(io::stdin().lock(), io::stdout().lock()) {
-        // Whoever asked has gone, and wants no more answers.
+        // The reader has closed the pipe and wants no more answers.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         served => Ok(served?),
     }
 }
 
-/// Answers every line of `input`. Answers are held back only while more lines are already there.
+/// Answers every line of `input`. Answers are flushed as soon as no further line is buffered.
 fn serve(input: impl Read, output: impl Write) -> io::Result<()> {
     let mut input = BufReader::new(input);
     let mut output = BufWriter::new(output);
@@ -79,7 +77,7 @@ fn serve(input: impl Read, output: impl Write) -> io::Result<()> {
 
 fn answer(line: &[u8]) -> Answer {
     let (id, request) = Request::read(line);
-    match request.and_then(|request| face::answer(&request)) {
+    match request.and_then(|request| answering::answer(&request)) {
         Ok(state) => Answer {
             id,
             result: Ok(state),

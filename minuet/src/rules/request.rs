@@ -1,4 +1,4 @@
-//! The question.
+//! One request about the rules of a game.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -6,27 +6,27 @@ use serde_json::{Map, Value};
 /// One line of input.
 #[derive(Debug, Deserialize)]
 pub struct Request {
-    /// The game's name.
+    /// Name of the game.
     pub game: String,
-    /// The start position as the game writes it, mostly a text; the game's usual start without it.
+    /// Start position as the game writes it, mostly a text. `None` stands for the usual start.
     #[serde(default)]
     pub start: Option<Value>,
-    /// Actions to play from there, as the game writes them.
+    /// Actions to play from the start, as the game writes them in JSON.
     #[serde(default)]
     pub actions: Option<Vec<Value>>,
-    /// The representation of the row; the game's usual one without it.
+    /// Representation of the row. `None` stands for the game's usual one.
     #[serde(default)]
     pub options: Option<u32>,
-    /// Whether every legal set on the way is wanted too.
+    /// True if the answer should hold the legal actions before each action.
     #[serde(default)]
     pub trace: bool,
-    /// All other fields: switches of the game's rules.
+    /// All other fields: switches of the game's rules, and the game's own fields for a start.
     #[serde(flatten)]
     pub rules: Map<String, Value>,
 }
 
 impl Request {
-    /// Reads a line: its id, as far as there is one, and the request.
+    /// Reads a line. Returns its id (null if it has none) and the request.
     pub fn read(line: &[u8]) -> (Value, Result<Self, String>) {
         let value: Value = match serde_json::from_slice(line) {
             Ok(value) => value,

@@ -8,7 +8,6 @@
 //! | [`setup`] | the position to search, and the game before it |
 //! | [`clock`], [`lag`] | how long to think, and what is lost on the way |
 //! | [`worker`] | the thread that thinks, with its network and its tree |
-//! | [`rooted`] | chess with some of the moves left out at the root |
 //! | [`mate`] | proves short mates |
 //! | [`report`], [`score`] | `info` lines |
 
@@ -19,7 +18,6 @@ mod lag;
 mod mate;
 mod options;
 mod report;
-mod rooted;
 mod score;
 mod setup;
 mod worker;

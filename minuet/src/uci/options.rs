@@ -3,6 +3,7 @@
 use std::{fmt::Write as _, time::Duration};
 
 use config::Provider;
+use search::{Reuse, Settings};
 
 use crate::provider;
 
@@ -15,18 +16,14 @@ pub struct Options {
     pub provider: Provider,
     /// Threads that evaluate a batch.
     pub threads: u32,
-    /// Memory for the search tree, in MiB.
-    pub hash: u32,
+    /// Settings of the search. The options Hash, Batch and CPuct are its `tree_bytes`, `leaves` and `exploration`.
+    pub search: Settings,
     /// Memory for evaluations that are remembered from game to game, in MiB; 0 for none.
     pub cache: u32,
-    /// Leaves of the search that are evaluated together.
-    pub batch: u32,
     /// Lines shown.
     pub multi_pv: u32,
     /// Visits for a move at most; 0 for no such limit.
     pub visits: u32,
-    /// The exploration constant.
-    pub cpuct: f32,
     /// 0 plays the most visited move.
     pub temperature: f32,
     /// Time lost outside the engine for each move.
@@ -43,12 +40,18 @@ impl Default for Options {
             model: String::new(),
             provider: Provider::Auto,
             threads: 1,
-            hash: 256,
+            search: Settings {
+                leaves: 8,
+                noise_fraction: 0.0,
+                // A random symmetry would halve the hits of the evaluation cache.
+                random_symmetry: false,
+                reuse: Reuse::Keep,
+                tree_bytes: 256 << 20,
+                ..Settings::default()
+            },
             cache: 64,
-            batch: 8,
             multi_pv: 1,
             visits: 0,
-            cpuct: 1.25,
             temperature: 0.0,
             move_overhead: Duration::from_millis(100),
             under_promotions: true,
@@ -81,10 +84,15 @@ const HASH: (u32, u32) = (1, 8192);
 const CACHE: (u32, u32) = (0, 65_536);
 const BATCH: (u32, u32) = (1, 256);
 const MULTI_PV: (u32, u32) = (1, 218);
-const VISITS: (u32, u32) = (0, search::Settings::MAX_TRAVERSALS);
+const VISITS: (u32, u32) = (0, Settings::MAX_VISITS);
 const OVERHEAD: (u32, u32) = (0, 10_000);
 
 impl Options {
+    /// Returns the memory limit of the search tree in MiB.
+    pub fn hash_mib(&self) -> u32 {
+        (self.search.tree_bytes >> 20) as u32
+    }
+
     /// The list of options, a line each.
     pub fn list(&self) -> String {
         let mut list = String::new();
@@ -106,14 +114,14 @@ impl Options {
             &format!("combo default {default} {}", providers.join(" ")),
         );
         say("Threads", &spin(self.threads, THREADS));
-        say("Hash", &spin(self.hash, HASH));
+        say("Hash", &spin(self.hash_mib(), HASH));
         say("Cache", &spin(self.cache, CACHE));
         say("Clear Hash", "button");
-        say("Batch", &spin(self.batch, BATCH));
+        say("Batch", &spin(self.search.leaves, BATCH));
         say("MultiPV", &spin(self.multi_pv, MULTI_PV));
         say("Ponder", "check default false");
         say("Visits", &spin(self.visits, VISITS));
-        say("CPuct", &text(&self.cpuct.to_string()));
+        say("CPuct", &text(&self.search.exploration.to_string()));
         say("Temperature", &text(&self.temperature.to_string()));
         let overhead = u32::try_from(self.move_overhead.as_millis()).unwrap_or(OVERHEAD.1);
         say("Move Overhead", &spin(overhead, OVERHEAD));
@@ -146,12 +154,12 @@ impl Options {
                 })?;
             }
             "threads" => self.threads = number("Threads", value, THREADS)?,
-            "hash" => self.hash = number("Hash", value, HASH)?,
+            "hash" => self.search.tree_bytes = (number("Hash", value, HASH)? as usize) << 20,
             "cache" => self.cache = number("Cache", value, CACHE)?,
-            "batch" => self.batch = number("Batch", value, BATCH)?,
+            "batch" => self.search.leaves = number("Batch", value, BATCH)?,
             "multipv" => self.multi_pv = number("MultiPV", value, MULTI_PV)?,
             "visits" => self.visits = number("Visits", value, VISITS)?,
-            "cpuct" => self.cpuct = float("CPuct", value, 100.0)?,
+            "cpuct" => self.search.exploration = float("CPuct", value, 100.0)?,
             "temperature" => self.temperature = float("Temperature", value, 100.0)?,
             "move overhead" => {
                 self.move_overhead = Duration::from_millis(number("Move Overhead", value, OVERHEAD)?.into());
@@ -172,7 +180,7 @@ impl Options {
                 options.model.clone(),
                 options.provider,
                 options.threads,
-                options.batch,
+                options.search.leaves,
                 options.cache,
             )
         };

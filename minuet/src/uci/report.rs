@@ -3,17 +3,14 @@
 use std::{fmt::Write as _, time::Duration};
 
 use arena::Thinker;
-use games::{Action, Game, chess::Chess};
+use games::{Action, Game as _, chess::Chess};
 
-use super::{
-    rooted::Rooted,
-    score::{centipawns, win_draw_loss},
-};
+use super::score::{centipawns, win_draw_loss};
 
 /// A search at one moment.
 pub struct Snapshot<'a> {
     /// The search.
-    pub thinker: &'a Thinker<Rooted>,
+    pub thinker: &'a Thinker<Chess>,
     /// Time since it was asked for.
     pub elapsed: Duration,
     /// Lines wanted.
@@ -28,7 +25,7 @@ pub struct Snapshot<'a> {
 pub fn lines(snapshot: &Snapshot<'_>, mut proven: impl FnMut(&[Action]) -> Option<i32>) -> String {
     let thinker = snapshot.thinker;
     let decision = thinker.decision();
-    let root = thinker.state().chess();
+    let root = thinker.state();
     let best = thinker.line(None).first().copied();
     let mut order: Vec<usize> = (0..decision.visits.len()).collect();
     // The best line comes first, whatever decides between equal numbers of visits.

@@ -18,7 +18,7 @@ use arena::{
 };
 use games::{Action, chess::Chess};
 use parking_lot::Mutex;
-use search::{GameKey, Reuse, Settings};
+use search::{GameKey, Settings};
 
 use super::{
     clock::Budget,
@@ -26,7 +26,6 @@ use super::{
     mate,
     options::Options,
     report::{self, Snapshot},
-    rooted::Rooted,
     setup::Setup,
 };
 use crate::network;
@@ -128,7 +127,7 @@ struct Worker {
 
 /// A tree that may be of use again.
 struct Tree {
-    thinker: Thinker<Rooted>,
+    thinker: Thinker<Chess>,
     setup: Setup,
     /// Whether all of the root's moves are in it.
     is_whole: bool,
@@ -190,7 +189,7 @@ impl Worker {
                 .clone()
                 .unwrap_or_else(|| "no network: set the option Model, or start with --model".into())
         })?;
-        let settings = settings(&task.options);
+        let settings = task.options.search.clone();
         if let Some(mut tree) = self.tree.take()
             && tree.settings == settings
             && task.only.is_empty()
@@ -198,7 +197,7 @@ impl Worker {
             // A root that lacks some moves is of use once it is left behind.
             && (tree.is_whole || !moves.is_empty())
             && moves.iter().all(|&action| tree.thinker.advance(action).is_ok())
-            && *tree.thinker.state().chess() == root
+            && *tree.thinker.state() == root
         {
             tree.setup = task.setup.clone();
             tree.is_whole = true;
@@ -209,25 +208,16 @@ impl Worker {
             game: task.id,
         };
         let evaluator = BatchedEvaluator::new(source, ());
+        let mut thinker = Thinker::new(root, settings.clone(), key, evaluator);
+        if !task.only.is_empty() {
+            thinker.restrict_root(&task.only);
+        }
         Ok(Tree {
-            thinker: Thinker::new(Rooted::new(root, &task.only), settings.clone(), key, evaluator),
+            thinker,
             setup: task.setup.clone(),
             is_whole: task.only.is_empty(),
             settings,
         })
-    }
-}
-
-fn settings(options: &Options) -> Settings {
-    Settings {
-        exploration: options.cpuct,
-        leaves: options.batch,
-        noise: None,
-        // A symmetry would halve what the cache knows.
-        random_symmetry: false,
-        reuse: Reuse::Keep,
-        tree_bytes: (options.hash as usize) << 20,
-        ..Settings::default()
     }
 }
 
@@ -236,7 +226,7 @@ fn network_options(options: &Options) -> NetworkOptions {
         provider: options.provider,
         copies: 1,
         threads: options.threads as usize,
-        batch: options.batch as usize,
+        batch: options.search.leaves as usize,
         cache_mib: options.cache as usize,
     }
 }
@@ -284,7 +274,7 @@ fn search(tree: &mut Tree, task: &Task, events: &SyncSender<Event>) -> Result<Be
     if line.is_empty() {
         return Err("the search found no move".into());
     }
-    Ok(best(tree.thinker.state().chess(), &line))
+    Ok(best(tree.thinker.state(), &line))
 }
 
 /// The first two moves of a line.
@@ -309,14 +299,14 @@ struct Watch<'a> {
 
 impl Watch<'_> {
     /// Whether the search should end.
-    fn look(&mut self, thinker: &Thinker<Rooted>) -> bool {
+    fn look(&mut self, thinker: &Thinker<Chess>) -> bool {
         if thinker.visits() == 0 {
             return false;
         }
         let line = thinker.line(None);
         let first = line.first().copied();
         if first.is_some() {
-            *self.task.best.lock() = Some(best(thinker.state().chess(), &line));
+            *self.task.best.lock() = Some(best(thinker.state(), &line));
         }
         let is_new = first != self.shown_best || line.len() > self.shown_depth;
         let pause = if is_new { INFO_PAUSE } else { INFO_INTERVAL };
@@ -333,12 +323,12 @@ impl Watch<'_> {
             || self.is_time_up(thinker)
     }
 
-    fn show(&mut self, thinker: &Thinker<Rooted>) {
+    fn show(&mut self, thinker: &Thinker<Chess>) {
         let line = thinker.line(None);
         self.shown = Instant::now();
         self.shown_best = line.first().copied();
         self.shown_depth = line.len();
-        let root = thinker.state().chess();
+        let root = thinker.state();
         let mates = &mut self.mates;
         let lines = report::lines(
             &Snapshot {
@@ -346,7 +336,7 @@ impl Watch<'_> {
                 elapsed: self.task.began.elapsed(),
                 multi_pv: self.task.options.multi_pv as usize,
                 show_wdl: self.task.options.show_wdl,
-                hash_bytes: u64::from(self.task.options.hash) << 20,
+                hash_bytes: self.task.options.search.tree_bytes as u64,
             },
             |line| {
                 *mates
@@ -358,15 +348,15 @@ impl Watch<'_> {
         let _ = self.events.send(Event::Info(self.task.id, lines));
     }
 
-    fn has_found_mate(&self, thinker: &Thinker<Rooted>, line: &[Action]) -> bool {
+    fn has_found_mate(&self, thinker: &Thinker<Chess>, line: &[Action]) -> bool {
         let Some(moves) = self.task.limits.mate else {
             return false;
         };
         line.len().div_ceil(2) <= moves as usize
-            && mate::score(thinker.state().chess(), line).is_some_and(|found| found > 0)
+            && mate::score(thinker.state(), line).is_some_and(|found| found > 0)
     }
 
-    fn is_time_up(&self, thinker: &Thinker<Rooted>) -> bool {
+    fn is_time_up(&self, thinker: &Thinker<Chess>) -> bool {
         let Some((began, budget)) = *self.task.clock.lock() else {
             return false;
         };

@@ -1,4 +1,4 @@
-//! `minuet grow` beside a run that is at work, killed and gone on with, and on its games alone.
+//! `minuet grow`: beside a run that is at work, killed and continued, and on the stored games alone.
 
 use std::{
     fs,
@@ -7,7 +7,7 @@ use std::{
     process::{Child, ChildStdout, Command, Stdio},
 };
 
-use checkpoints::{Manifest, Repository};
+use checkpoints::{Manifest, Repository, Version};
 use serde_json::Value;
 
 use super::run::{Run, tiny_run};
@@ -32,7 +32,7 @@ impl Grow {
         Self { child, lines }
     }
 
-    /// The next event of this kind that fits.
+    /// Waits for the next event of this kind that `fits`.
     fn wait_for(&mut self, kind: &str, fits: impl Fn(&Value) -> bool) -> Value {
         for line in self.lines.by_ref().map_while(Result::ok) {
             let event: Value = serde_json::from_str(&line).unwrap();
@@ -68,6 +68,14 @@ fn newest(run: &Path) -> Manifest {
     })
 }
 
+fn label(run: &Path, label: &str) -> Option<Version> {
+    let store = run.join("checkpoints");
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let repository = Repository::open(store.to_str().unwrap()).unwrap();
+        repository.label(label).await.unwrap()
+    })
+}
+
 fn settings() -> Vec<&'static str> {
     let mut settings = tiny_run();
     settings.extend([
@@ -79,27 +87,27 @@ fn settings() -> Vec<&'static str> {
     settings
 }
 
-fn said(run: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+fn output(run: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let output = command(run, arguments).output().unwrap();
     let text = [output.stdout, output.stderr].concat();
     (output.status.code(), String::from_utf8(text).unwrap())
 }
 
 #[test]
-fn a_larger_network_grows_beside_the_run_is_killed_goes_on_and_takes_over() {
+fn a_larger_network_trains_beside_the_run_survives_a_kill_and_takes_over() {
     let folder = tempfile::tempdir().unwrap();
     let mut run = Run::of_game("connect-four", folder.path(), &settings());
     run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
     let text = fs::read_to_string(folder.path().join("run.toml")).unwrap();
 
-    // Nothing is as good as that.
+    // No network passes with this margin.
     let larger = ["--set", "model.filters=12", "--margin", "0.001"];
     let mut grow = Grow::start(folder.path(), &larger);
     let growing = grow.wait_for("growing", |event| event["beside"] == true);
     assert_eq!(growing["resumed"], false);
     let trained = grow.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(5));
     let trained = trained["step"].as_u64().unwrap();
-    let (code, error) = said(folder.path(), &["--abort"]);
+    let (code, error) = output(folder.path(), &["--abort"]);
     assert_eq!(
         (code, error.contains("another `minuet grow`")),
         (Some(1), true),
@@ -107,19 +115,19 @@ fn a_larger_network_grows_beside_the_run_is_killed_goes_on_and_takes_over() {
     );
     grow.kill();
 
-    // The run has noticed nothing.
+    // Nothing of the run has changed.
     assert_eq!(fs::read_to_string(folder.path().join("run.toml")).unwrap(), text);
     let before = newest(folder.path());
     assert_eq!(before.network["filters"], 8, "{}", before.network);
     run.wait_for("checkpoint", |event| event["step"].as_u64() > Some(before.step));
-    let (code, error) = said(folder.path(), &["--set", "model.filters=16"]);
+    let (code, error) = output(folder.path(), &["--set", "model.filters=16"]);
     assert_eq!(
         (code, error.contains("model.filters=12")),
         (Some(2), true),
         "{error}"
     );
 
-    // It goes on, and this time a little is enough.
+    // The same command continues, and with this margin almost any network passes.
     let mut grow = Grow::start(folder.path(), &["--margin", "700"]);
     let growing = grow.wait_for("growing", |event| event["resumed"] == true);
     assert_eq!(growing["set"], serde_json::json!(["model.filters=12"]));
@@ -129,8 +137,12 @@ fn a_larger_network_grows_beside_the_run_is_killed_goes_on_and_takes_over() {
     let taken = grow.wait_for("taken-over", |_| true);
     grow.end();
     assert!(!folder.path().join("learner-grown").exists());
+    assert!(
+        label(folder.path(), "grown").is_none(),
+        "its line is removed from the store"
+    );
 
-    // The old learner ends, and the next one goes on from there with the new shape.
+    // The run's learner ends, and the next one resumes from the larger network.
     run.wait_for("role-exited", |event| event["name"] == "learner");
     let step = taken["step"].as_u64().unwrap();
     run.wait_for("checkpoint", |event| event["step"].as_u64() > Some(step));
@@ -143,14 +155,14 @@ fn a_larger_network_grows_beside_the_run_is_killed_goes_on_and_takes_over() {
     assert!(after.positions_seen > before.positions_seen);
     run.stop();
 
-    // And it is what the run starts with.
+    // A later start of the run resumes from it too.
     let mut run = Run::of_game("connect-four", folder.path(), &[]);
     run.wait_for("checkpoint", |event| event["step"].as_u64() > Some(after.step));
     run.stop();
 }
 
 #[test]
-fn a_larger_network_grows_on_the_games_alone_and_can_be_thrown_away() {
+fn a_larger_network_trains_on_the_stored_games_and_can_be_deleted() {
     let folder = tempfile::tempdir().unwrap();
     let mut run = Run::of_game("connect-four", folder.path(), &settings());
     run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
@@ -164,7 +176,7 @@ fn a_larger_network_grows_on_the_games_alone_and_can_be_thrown_away() {
         (&[], "--set is missing"),
         (&["--set", "model.blocks=2", "--margin", "0"], "above 0"),
     ] {
-        let (code, error) = said(folder.path(), arguments);
+        let (code, error) = output(folder.path(), arguments);
         assert_eq!((code, error.contains(words)), (Some(2), true), "{error}");
         assert!(!folder.path().join("learner-grown").exists(), "{arguments:?}");
     }
@@ -181,19 +193,21 @@ fn a_larger_network_grows_on_the_games_alone_and_can_be_thrown_away() {
     let error = String::from_utf8_lossy(&up.stderr);
     assert!(error.contains("works in"), "{error}");
     grow.kill();
+    assert!(label(folder.path(), "grown").is_some());
 
-    let (code, told) = said(folder.path(), &["--abort"]);
+    let (code, told) = output(folder.path(), &["--abort"]);
     assert_eq!(
-        (code, told.contains("the run is as it was")),
+        (code, told.contains("The run is unchanged")),
         (Some(0), true),
         "{told}"
     );
     assert!(!folder.path().join("learner-grown").exists());
     assert_eq!(fs::read_to_string(folder.path().join("run.toml")).unwrap(), text);
     assert_eq!(newest(folder.path()), before);
-    let (code, told) = said(folder.path(), &["--abort"]);
+    assert!(label(folder.path(), "grown").is_none());
+    let (code, told) = output(folder.path(), &["--abort"]);
     assert_eq!(
-        (code, told.contains("nothing grows here")),
+        (code, told.contains("There is no larger network")),
         (Some(0), true),
         "{told}"
     );

@@ -241,6 +241,7 @@ async fn list_games(address: String) -> Result<Vec<GameSummary>, Box<dyn std::er
             limit: PAGE,
             newest_first: false,
             filter: None,
+            ..ListGamesRequest::default()
         };
         let page = client.list_games(request).await?.into_inner().games;
         if page.is_empty() {

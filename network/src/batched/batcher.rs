@@ -27,7 +27,7 @@ pub struct Waiter {
     pub leaf: LeafId,
 }
 
-/// Where the evaluation of a leaf comes from.
+/// Origin of the evaluation of a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
     /// From the network: the position is in the open batch.

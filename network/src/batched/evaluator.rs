@@ -20,7 +20,7 @@ use crate::{
 /// The version of a network never changes while the network is open, so one id is enough.
 const VERSION: VersionId = VersionId(0);
 
-/// Where evaluations come from.
+/// Origin of evaluations.
 #[derive(Clone, Debug)]
 pub enum EvaluationSource {
     /// No network: every legal action has the same prior, and every value is 0.
@@ -74,7 +74,7 @@ impl<G: Game> BatchedEvaluator<G> {
         }
     }
 
-    /// Where evaluations come from.
+    /// Origin of evaluations.
     pub fn source(&self) -> &EvaluationSource {
         &self.source
     }

@@ -71,7 +71,7 @@ impl Network for HashNetwork {
 
 fn searches(count: usize, leaves: u32) -> Vec<Search<ConnectFour>> {
     let settings = Settings {
-        traversals: 60,
+        visits: 60,
         leaves,
         ..Settings::default()
     };

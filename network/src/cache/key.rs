@@ -1,8 +1,8 @@
-//! What is asked of a network, apart from which network.
+//! Key of a cached evaluation, without the model.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-/// A row and the policy indices that priors are wanted for.
+/// A row and the policy indices of its legal actions, with their hash.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheKey<'a> {
     row: &'a [u32],
@@ -11,7 +11,7 @@ pub struct CacheKey<'a> {
 }
 
 impl<'a> CacheKey<'a> {
-    /// Hashes the key once, for the cache and for the list of what is being asked already.
+    /// Makes a key and hashes it.
     pub fn new(row: &'a [u32], legal: &'a [u32]) -> Self {
         let mut hasher = DefaultHasher::new();
         row.hash(&mut hasher);
@@ -23,28 +23,28 @@ impl<'a> CacheKey<'a> {
         }
     }
 
-    /// A key whose hash is known already.
+    /// Makes a key whose hash is known already.
     pub fn hashed(row: &'a [u32], legal: &'a [u32], hash: u64) -> Self {
         debug_assert_eq!(hash, Self::new(row, legal).hash);
         Self { row, legal, hash }
     }
 
-    /// The row.
+    /// Row of the position.
     pub fn row(&self) -> &'a [u32] {
         self.row
     }
 
-    /// The policy indices.
+    /// Policy indices of the legal actions.
     pub fn legal(&self) -> &'a [u32] {
         self.legal
     }
 
-    /// A hash of both. Equal hashes do not mean equal questions.
+    /// Hash of both. Different keys may have equal hashes.
     pub fn hash(&self) -> u64 {
         self.hash
     }
 
-    /// Whether it is the same key, word for word.
+    /// True if the key consists of this row and these legal actions.
     pub fn is(&self, row: &[u32], legal: &[u32]) -> bool {
         self.row == row && self.legal == legal
     }

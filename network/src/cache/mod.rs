@@ -1,19 +1,18 @@
-//! The exact evaluation cache: what the network said about a row before, first in first out, bounded in bytes.
+//! An exact cache of evaluations, bounded in bytes. The oldest entries are removed first.
 //!
-//! The key is everything the answer depends on: the row, the policy indices that priors are wanted for, and
-//! the model's version. Keys are compared whole, so two different inputs can never share an entry, and a new version
-//! is never answered by an old one. The idea is dlchess's; its key was a hash.
+//! The key is everything that an evaluation depends on: the row, the policy indices of the legal actions, and the version
+//! of the model. Keys are compared whole, so different inputs never share an entry, and a new version never gets the
+//! answers of an old one. The idea is dlchess's, whose key was a hash.
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
-//! | [`key`] | what is asked: a row and its legal policy indices, hashed once |
-//! | [`ring`] | one shard: entries back to back in a ring of words |
-//! | [`table`] | finds an entry of the ring by hash |
+//! | [`key`] | the key: a row and its legal policy indices, hashed once |
+//! | [`ring`] | one shard: entries back to back in a ring buffer of words |
+//! | [`table`] | hash table over the entries of a ring |
 //!
-//! Actors have one, shared by all worker threads, so that games of one thread profit from another's; and the inference
-//! server may have one, shared by all of its clients. It is cut into
-//! shards with a mutex each; first in, first out holds in each shard. Two threads that did nothing but look things
-//! up on two cores needed 1.2 times as long for each as one alone did, so nobody waits for a mutex.
+//! All worker threads of an actor share one cache, and so do all clients of an inference server. The cache has shards with a
+//! mutex each. Two threads that only looked up entries on two cores took 1.2 times as long per look-up as one thread alone,
+//! so contention is low.
 
 mod key;
 mod ring;
@@ -27,43 +26,43 @@ use parking_lot::Mutex;
 pub use key::CacheKey;
 use ring::{Inserted, Ring};
 
-/// A model's number in this process: who uses a cache gives each model one.
+/// Number of a model in this process. The user of a cache assigns a number to each model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct VersionId(pub u32);
 
-/// Shards of a large cache.
+/// Number of shards of a large cache.
 const SHARDS: usize = 16;
-/// A shard is no smaller than this, so that small caches have fewer.
+/// Smallest shard, in bytes. Small caches have fewer shards.
 const SMALLEST_SHARD: usize = 256 * 1024;
 
-/// What the network said, as the cache hands it out.
+/// A cached evaluation. Its priors are returned separately.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CachedEvaluation {
-    /// The value, from the mover's point of view.
+    /// Value from the point of view of the player to act.
     pub value: MoverValue,
-    /// Which model said so.
+    /// Model that computed it.
     pub version: VersionId,
 }
 
-/// An evaluation cache that threads share.
+/// A cache of evaluations that threads share.
 #[derive(Debug)]
 pub struct Cache {
     shards: Box<[Mutex<Ring>]>,
 }
 
-/// What a cache holds.
+/// Number and size of a cache's entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheContents {
-    /// Evaluations.
+    /// Number of evaluations.
     pub entries: u64,
-    /// Memory set aside: entries, the table that finds them, and the gaps.
+    /// Memory in bytes: entries, hash tables, and gaps.
     pub bytes: u64,
-    /// Evaluations that were too large for a shard.
+    /// Number of evaluations that were too large for a shard.
     pub too_large: u64,
 }
 
 impl Cache {
-    /// A cache of at most `bytes` bytes, all overhead included; `None` for fewer than 4 KiB, which hold nothing of use.
+    /// Makes a cache of at most `bytes` bytes, all overhead included. `None` for less than 4 KiB.
     pub fn new(bytes: usize) -> Option<Self> {
         if bytes < 4096 {
             return None;
@@ -75,7 +74,7 @@ impl Cache {
         Some(Self { shards })
     }
 
-    /// Looks an evaluation up; its priors are appended to `priors`, in the order of the key's legal actions.
+    /// Looks up an evaluation. Appends its priors to `priors`, in the order of the key's legal actions.
     pub fn find(
         &self,
         key: &CacheKey<'_>,
@@ -89,13 +88,13 @@ impl Cache {
         })
     }
 
-    /// Keeps an evaluation; the oldest make room for it. One that is there already stays as it is.
+    /// Stores an evaluation and removes the oldest ones to make room. An existing entry stays as it is.
     pub fn insert(&self, key: &CacheKey<'_>, version: VersionId, priors: &[f32], value: MoverValue) {
         let inserted = self.shard(key).lock().insert(key, version, priors, value.get());
         debug_assert!(inserted != Inserted::Mismatch, "one prior for each legal action");
     }
 
-    /// What it holds now.
+    /// Number and size of the entries.
     pub fn contents(&self) -> CacheContents {
         let mut contents = CacheContents::default();
         for shard in &self.shards {
@@ -120,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn never_takes_more_than_it_was_given() {
+    fn memory_stays_within_the_limit() {
         for bytes in [4096, 10_000, 1 << 20, (1 << 20) + 13, 5 << 20] {
             let cache = Cache::new(bytes).unwrap();
             assert!(
@@ -139,7 +138,7 @@ mod tests {
     proptest! {
         // Few distinct numbers, so that rows are often prefixes of each other, or equal but for the border.
         #[test]
-        fn an_answer_is_for_the_very_question(
+        fn an_evaluation_is_found_only_by_its_own_key(
             asked in prop::collection::vec(
                 (prop::collection::vec(0u32..3, 0..5), prop::collection::vec(0u32..3, 0..5), 0u32..3),
                 1..200,
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_share_it() {
+    fn threads_share_a_cache() {
         let cache = Cache::new(1 << 20).unwrap();
         std::thread::scope(|scope| {
             for thread in 0..4u32 {

@@ -13,16 +13,16 @@ const HEADER: usize = 6;
 /// Bytes of the ring for each slot of the table: less than half of a small game's entry.
 const BYTES_PER_SLOT: usize = 128;
 
-/// What became of an evaluation that was to be kept.
+/// Result of an insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Inserted {
-    /// It is kept.
+    /// The evaluation is stored.
     Stored,
-    /// It was there already.
+    /// The key was stored already.
     CachedEvaluation,
-    /// It is larger than the whole ring.
+    /// The evaluation is larger than the whole ring.
     TooLarge,
-    /// Not one prior for each legal action.
+    /// The number of priors is not the number of legal actions.
     Mismatch,
 }
 
@@ -30,16 +30,16 @@ pub(super) enum Inserted {
 pub(super) struct Ring {
     words: Box<[u32]>,
     table: Table,
-    /// Where the oldest entry begins.
+    /// Offset of the oldest entry.
     tail: usize,
-    /// Where the next entry goes. Equal to `tail` in an empty ring and in a full one.
+    /// Offset of the next entry. Equal to `tail` in an empty ring and in a full one.
     head: usize,
     entries: usize,
     too_large: u64,
 }
 
 impl Ring {
-    /// A ring that takes at most `bytes` bytes with its table.
+    /// Makes a ring that takes at most `bytes` bytes with its table.
     pub(super) fn new(bytes: usize) -> Self {
         let slots = 1 << (bytes / BYTES_PER_SLOT).max(2).ilog2();
         let table = Table::new(slots);
@@ -66,7 +66,7 @@ impl Ring {
         self.too_large
     }
 
-    /// The value, and the priors appended to `priors`.
+    /// Looks up a value and appends its priors to `priors`.
     pub(super) fn find(&self, key: &CacheKey<'_>, version: VersionId, priors: &mut Vec<f32>) -> Option<f32> {
         let at = self.locate(key, version)?;
         let entry = Entry::at(&self.words, at);
@@ -165,7 +165,7 @@ impl Ring {
     }
 }
 
-/// Where the parts of an entry lie.
+/// Offsets of the parts of an entry.
 #[derive(Clone, Copy)]
 struct Entry {
     at: usize,
@@ -198,7 +198,7 @@ impl Entry {
     }
 }
 
-/// The upper half of the hash, so that it is independent of the choice of the shard.
+/// Upper half of the hash, which is independent of the choice of the shard.
 fn table_hash(key: &CacheKey<'_>, version: VersionId) -> u32 {
     (key.hash() >> 32) as u32 ^ version.0.wrapping_mul(0x9e37_79b9)
 }

@@ -28,12 +28,12 @@ impl Table {
         self.slots.len() * size_of::<u64>()
     }
 
-    /// Whether an entry must be removed before the next is put in.
+    /// True if an entry must be removed before the next insertion.
     pub(super) fn is_full(&self) -> bool {
         (self.used + 1) * FULLEST.1 > self.slots.len() * FULLEST.0
     }
 
-    /// The first offset put in under `hash` for which `is_it` holds.
+    /// First offset inserted with `hash` for which `is_it` holds.
     pub(super) fn find(&self, hash: u32, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let mut at = self.home(hash);
         loop {
@@ -58,7 +58,7 @@ impl Table {
         self.used += 1;
     }
 
-    /// Removes what [`Table::insert`] was given; nothing where it is not there.
+    /// Removes an entry of [`Table::insert`], if it is there.
     pub(super) fn remove(&mut self, hash: u32, offset: u32) {
         let sought = u64::from(hash) << 32 | (u64::from(offset) + 1);
         let mut at = self.home(hash);

@@ -1,5 +1,5 @@
-//! A network in this process: the inference server's own loader (providers measured, checked against f32, warmed), without
-//! the server.
+//! A network that runs in this process, by the same loader as in the inference server: providers are measured, compared with
+//! f32, and warmed.
 
 use std::{path::Path, sync::Arc};
 
@@ -14,34 +14,67 @@ use crate::{
 use super::{Description, Network, NetworkError, PositionBatch, Predictions};
 use crate::file::ModelFile;
 
-/// A network that cannot be run in this process.
+/// Error: a network cannot be run in this process.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// ONNX Runtime is not there.
+    /// ONNX Runtime cannot be loaded.
     #[error(transparent)]
     Runtime(#[from] crate::runtime::RuntimeError),
-    /// The provider is not there, or does not take the network.
+    /// The provider is not available, or does not take the network.
     #[error("{version} cannot be loaded: {source}")]
     Load {
-        /// The checkpoint.
+        /// Version of the network.
         version: String,
-        /// Why.
+        /// Reason.
         source: LoadError,
     },
 }
 
-/// Loads networks; `auto` measures the machine's providers once, with the first network.
+/// Loads networks. `auto` measures the machine's providers once, with the first network.
+///
+/// # Examples
+/// A random network for Othello, written to a file, evaluates the start position:
+///
+/// ```
+/// use std::path::Path;
+///
+/// use games::{Game, RowLayout, Symmetry, othello::Othello};
+/// use network::{ModelFile, Network, PositionBatch, Predictions, client::local::Opener};
+/// use onnx::{Input, Metadata, TowerShape, TowerWeights};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let encoding = Othello::encoding(0)?;
+/// let layout: RowLayout = Othello::layout(encoding);
+/// let weights = TowerWeights::random(&layout, &TowerShape::new(&layout, 1, 8), 1);
+/// let metadata = Metadata { layout, step: 0 };
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("model.onnx");
+/// std::fs::write(&path, onnx::build(&weights, &metadata, Input::Rows)?)?;
+///
+/// let file = ModelFile::find(&path.to_string_lossy().parse()?)?;
+/// let network = Opener::new(Path::new(""), config::Provider::Cpu, 1, 16)?.open(&file)?;
+///
+/// let start = Othello::initial();
+/// let (mut batch, mut predictions) = (PositionBatch::default(), Predictions::default());
+/// let mut legal = Vec::new();
+/// start.legal_actions(&mut legal);
+/// batch.push_position(&start, Symmetry::default(), &legal, encoding);
+/// network.evaluate(&batch, &mut predictions)?;
+/// assert_eq!((predictions.values.len(), predictions.priors.len()), (1, 4));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Opener {
     loader: Arc<Loader>,
 }
 
 impl Opener {
-    /// An opener for batches of at most `largest` positions, computed by `threads` threads each, by the ONNX Runtime
-    /// library at `runtime` (empty: see [`crate::runtime::load`]).
+    /// Makes an opener for batches of at most `largest` positions, each computed by `threads` threads. `runtime` is the path
+    /// of the ONNX Runtime library; if it is empty, see [`crate::runtime::load`].
     ///
     /// # Errors
-    /// [`OpenError`] where ONNX Runtime or the provider asked for is not there.
+    /// [`OpenError`] if ONNX Runtime or the requested provider is not available.
     pub fn new(
         runtime: &Path,
         provider: config::Provider,
@@ -65,10 +98,10 @@ impl Opener {
         })
     }
 
-    /// Loads, checks and warms a network: a tenth of a second to some seconds.
+    /// Loads, checks and warms a network. Blocks for a tenth of a second to some seconds.
     ///
     /// # Errors
-    /// [`OpenError::Load`].
+    /// [`OpenError::Load`] with the reason.
     pub fn open(&self, file: &ModelFile) -> Result<LocalNetwork, OpenError> {
         let model = self
             .loader

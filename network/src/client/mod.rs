@@ -1,8 +1,8 @@
-//! A network that predictions: positions in, priors of their legal actions and values out.
+//! The trait [`Network`]: positions in, priors of their legal actions and values out.
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
-//! | [`positions`] | positions on their way to a network, and what it says about them |
+//! | [`positions`] | a batch of positions, and the predictions for them |
 //! | [`local`] | a network in this process |
 //! | [`remote`] | a network behind an inference server |
 
@@ -20,56 +20,56 @@ pub use local::LocalNetwork;
 pub use positions::{PositionBatch, Predictions};
 pub use remote::RemoteNetwork;
 
-/// What a network says of itself.
+/// Facts about an open network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Description {
-    /// The checkpoint's version. It does not change while the network is open.
+    /// Version of the checkpoint. It does not change while the network is open.
     pub version: String,
     /// Training step.
     pub step: u64,
-    /// What its rows mean.
+    /// Layout of its rows.
     pub layout: RowLayout,
-    /// What runs it, e.g. `openvino-bf16`.
+    /// Name of the provider that runs it, for example `openvino-bf16`.
     pub provider: String,
 }
 
-/// A network that did not answer.
+/// Error: a network did not evaluate a batch.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum NetworkError {
     /// ONNX Runtime or the device failed.
     #[error("the network cannot be run: {0}")]
     Run(String),
-    /// It answered with something that is no number.
+    /// A value or a prior is not finite. Index of its position.
     #[error("the network's answer to position {0} is not finite")]
     NotFinite(usize),
-    /// The inference server refused or was lost.
+    /// The inference server refused the request or cannot be reached.
     #[error("inference server {address}: {}", .status.message())]
     Server {
-        /// Where it is.
+        /// Address of the server.
         address: String,
-        /// What it said.
+        /// Status of the call.
         status: Box<tonic::Status>,
     },
-    /// The inference server answered with something else.
+    /// The answer of the inference server does not fit the request.
     #[error("inference server {address} answered with {reason}")]
     Answer {
-        /// Where it is.
+        /// Address of the server.
         address: String,
-        /// What is wrong with it.
+        /// Difference between the answer and the request.
         reason: String,
     },
 }
 
-/// A network. Threads may share one; they wait for each other then.
+/// A network that evaluates batches of positions. Threads that share one network wait for each other.
 pub trait Network: Send + Sync + Debug {
-    /// What it says of itself.
+    /// Facts about the network.
     fn description(&self) -> &Description;
 
-    /// Predictions all batch, in their order. `predictions` is empty.
+    /// Evaluates all positions of `batch` and appends to `predictions`, which must be empty, in their order.
     ///
-    /// Blocks until the predictions are there: not for use on a runtime's own threads.
+    /// Blocks until the predictions are there, so it must not be called on the threads of an async runtime.
     ///
     /// # Errors
-    /// [`NetworkError`]; what `predictions` holds then means nothing.
+    /// [`NetworkError`] with the reason. The content of `predictions` is then undefined.
     fn evaluate(&self, batch: &PositionBatch, predictions: &mut Predictions) -> Result<(), NetworkError>;
 }

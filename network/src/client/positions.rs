@@ -1,31 +1,42 @@
-//! Positions on their way to a network, and what it says about them.
+//! A batch of positions for a network, and the predictions for them.
 
 use std::ops::Range;
 
-use games::{Game, MoverValue};
+use games::{Action, Game, MoverValue, Symmetry};
 use proto::v1::EvaluateRequest;
 use search::{Evaluation, LeafRequest};
 
-/// Positions: rows and the policy indices of legal actions, back to back.
+/// A batch of positions: rows and policy indices of legal actions, back to back.
 #[derive(Clone, Debug, Default)]
 pub struct PositionBatch {
     rows: Vec<u32>,
     legal: Vec<u32>,
-    /// Where each position's row and legal actions end.
+    /// Ends of each position's row and legal actions.
     ends: Vec<(usize, usize)>,
 }
 
 impl PositionBatch {
-    /// Adds a leaf, in its symmetry.
+    /// Adds a leaf of a search, in the symmetry that the search has drawn for it.
     pub fn push<G: Game>(&mut self, leaf: &LeafRequest<'_, G>, encoding: G::Encoding) {
-        leaf.state.write_row(encoding, leaf.symmetry, &mut self.rows);
-        let legal = leaf.legal.iter();
+        self.push_position(leaf.state, leaf.symmetry, leaf.legal, encoding);
+    }
+
+    /// Adds a position in a symmetry. `legal` are its legal actions.
+    pub fn push_position<G: Game>(
+        &mut self,
+        state: &G,
+        symmetry: Symmetry,
+        legal: &[Action],
+        encoding: G::Encoding,
+    ) {
+        state.write_row(encoding, symmetry, &mut self.rows);
+        let legal = legal.iter();
         self.legal
-            .extend(legal.map(|&action| leaf.state.policy_index(encoding, leaf.symmetry, action)));
+            .extend(legal.map(|&action| state.policy_index(encoding, symmetry, action)));
         self.ends.push((self.rows.len(), self.legal.len()));
     }
 
-    /// Takes the last one out again.
+    /// Removes the last position.
     pub fn pop(&mut self) {
         self.ends.pop();
         let (rows, legal) = self.ends.last().copied().unwrap_or_default();
@@ -33,7 +44,7 @@ impl PositionBatch {
         self.legal.truncate(legal);
     }
 
-    /// Empties it; the memory is kept.
+    /// Removes everything and keeps the memory.
     pub fn clear(&mut self) {
         self.rows.clear();
         self.legal.clear();
@@ -45,12 +56,12 @@ impl PositionBatch {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// True if the batch has no positions.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The row and the legal policy indices of one position.
+    /// Row and legal policy indices of one position.
     pub fn get(&self, position: usize) -> (&[u32], &[u32]) {
         let start = position.checked_sub(1).map_or((0, 0), |before| self.ends[before]);
         let end = self.ends[position];
@@ -97,23 +108,23 @@ impl PositionBatch {
     }
 }
 
-/// The outputs of a network for the positions of a [`PositionBatch`], in their order.
+/// Predictions of a network for a [`PositionBatch`], in the order of its positions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Predictions {
-    /// One value for each position, in [-1, 1], as the player to act sees it.
+    /// Value of each position in [-1, 1], from the point of view of the player to act.
     pub values: Vec<f32>,
-    /// One prior for each legal action of each position, back to back.
+    /// Prior of each legal action of each position, back to back.
     pub priors: Vec<f32>,
 }
 
 impl Predictions {
-    /// Empties it; the memory is kept.
+    /// Removes everything and keeps the memory.
     pub fn clear(&mut self) {
         self.values.clear();
         self.priors.clear();
     }
 
-    /// The evaluation of one position of `batch`.
+    /// Prediction for one position of `batch`.
     pub fn get(&self, batch: &PositionBatch, position: usize) -> Evaluation<'_> {
         let start = position.checked_sub(1).map_or(0, |before| batch.ends[before].1);
         Evaluation {

@@ -15,43 +15,43 @@ use tonic::Status;
 
 use super::{Description, Network, NetworkError, PositionBatch, Predictions};
 
-/// Longest time for one answer.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Positions in one request, far below what servers accept by default.
+/// Longest wait for one answer.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Largest number of positions in one request, far below the default limit of servers.
 const LARGEST: usize = 1024;
 
-/// A server that cannot be used.
+/// Error: an inference server cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The address is none.
+    /// The address is malformed.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// The run whose `[security]` counts cannot be read.
+    /// The run that `MINUET_CONFIG` names cannot be read.
     #[error("MINUET_CONFIG: {0}")]
     Security(#[from] ConfigError),
-    /// It does not describe its model.
+    /// The server did not describe its model.
     #[error("inference server {address}: {}", .status.message())]
     Describe {
-        /// Where it is.
+        /// Address of the server.
         address: String,
-        /// What it said.
+        /// Status of the call.
         status: Box<Status>,
     },
-    /// The description means nothing here.
+    /// The row layout in the description cannot be parsed.
     #[error("inference server {address} serves a network whose row layout cannot be read: {reason}")]
     Layout {
-        /// Where it is.
+        /// Address of the server.
         address: String,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
-    /// The system gave no thread.
+    /// The async runtime cannot be started.
     #[error("cannot start a runtime: {0}")]
     Runtime(#[from] io::Error),
 }
 
-/// A network behind an inference server. The version that the server described first is asked for by name ever
-/// after, so that one player is one network: when the server has moved on, it says so.
+/// A network behind an inference server. Every request names the version that the server described first, so that a player
+/// stays one network. When the server no longer has that version, requests fail.
 #[derive(Debug)]
 pub struct RemoteNetwork {
     address: String,
@@ -61,18 +61,19 @@ pub struct RemoteNetwork {
 }
 
 impl RemoteNetwork {
-    /// Connects, as `[security]` of the run that `MINUET_CONFIG` names says, and asks which network `model` (a label or a version; empty: the server's default) names.
+    /// Connects with the `[security]` settings of the run that `MINUET_CONFIG` names, and asks for the description of
+    /// `model`: a label, a version, or the server's default if it is empty.
     ///
     /// # Errors
-    /// [`ConnectError`].
+    /// [`ConnectError`] with the reason.
     pub fn connect(address: &str, model: &str) -> Result<Self, ConnectError> {
         Self::connect_with(address, model, &security_from_environment()?.unwrap_or_default())
     }
 
-    /// As [`RemoteNetwork::connect`], as `security` says.
+    /// Connects with the settings `security`, otherwise like [`RemoteNetwork::connect`].
     ///
     /// # Errors
-    /// [`ConnectError`].
+    /// [`ConnectError`] with the reason.
     pub fn connect_with(address: &str, model: &str, security: &SecurityConfig) -> Result<Self, ConnectError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -167,11 +168,11 @@ impl Network for RemoteNetwork {
 }
 
 async fn within<T>(call: impl Future<Output = Result<tonic::Response<T>, Status>>) -> Result<T, Status> {
-    match tokio::time::timeout(PATIENCE, call).await {
+    match tokio::time::timeout(TIMEOUT, call).await {
         Ok(answered) => answered.map(tonic::Response::into_inner),
         Err(_) => Err(Status::deadline_exceeded(format!(
             "no answer within {} s",
-            PATIENCE.as_secs()
+            TIMEOUT.as_secs()
         ))),
     }
 }

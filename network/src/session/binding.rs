@@ -1,8 +1,8 @@
-//! A batch in memory that the device reaches by itself: the rows and the legal actions go out, the legal actions' logits and
-//! the values come back, and nothing else crosses the bus.
+//! Batches in memory that the device reads and writes itself. Rows and legal actions go in, logits of the legal actions and
+//! values come back, and nothing else crosses the bus.
 //!
-//! For a GPU that is pinned memory, from which it copies while the CPU does other things; for the CPU it is its own, which
-//! gains nothing but lets the same code be tested there.
+//! For a GPU this is pinned memory, which it copies while the CPU does other work. For the CPU it is plain memory, which
+//! gains nothing but lets tests run the same code.
 
 use onnx::legal::{LEGAL, LEGAL_LOGITS};
 use ort::{
@@ -16,17 +16,17 @@ use crate::{
     provider::{Provider, Settings},
 };
 
-/// Which memory.
+/// Kind of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
-    /// The CPU's.
+    /// Plain memory of the CPU.
     Cpu,
-    /// That of the CPU which this GPU, counted from 0, copies from and to.
+    /// Memory of the CPU that is pinned for the GPU of this index.
     Pinned(u32),
 }
 
 impl Memory {
-    /// That which `provider` reaches.
+    /// Memory that `provider` reads and writes.
     pub fn of(provider: Provider, settings: &Settings) -> Self {
         if provider.is_gpu() {
             Self::Pinned(settings.device)
@@ -44,7 +44,7 @@ impl Memory {
     }
 }
 
-/// What a model calls what is bound, beside what [`onnx::legal`] has added.
+/// Names of the bound inputs and outputs, beside those that [`onnx::legal`] adds.
 #[derive(Clone, Debug)]
 pub(crate) struct BoundNames {
     pub(crate) input: String,
@@ -52,14 +52,14 @@ pub(crate) struct BoundNames {
     pub(crate) value: String,
 }
 
-/// What a batch gave.
+/// Outputs of a bound batch.
 pub(crate) struct BoundOutputs {
-    /// The logits of the legal actions, or of all.
+    /// Logits of the legal actions, or of all actions.
     pub(crate) policy: DynValue,
     pub(crate) values: DynValue,
 }
 
-/// Where the batches of one session lie.
+/// Memory for the batches of one session.
 pub(crate) struct Binding {
     allocator: Allocator,
     outputs: MemoryInfo<'static>,
@@ -67,7 +67,7 @@ pub(crate) struct Binding {
 }
 
 impl Binding {
-    /// Finds the memory.
+    /// Makes an allocator for the memory.
     pub(crate) fn new(session: &Session, memory: Memory, names: BoundNames) -> ort::Result<Self> {
         Ok(Self {
             allocator: Allocator::new(session, memory.info(MemoryType::CPUInput)?)?,
@@ -76,12 +76,12 @@ impl Binding {
         })
     }
 
-    /// Puts rows there.
+    /// Copies rows into the memory.
     pub(crate) fn rows(&self, shape: [usize; 2], rows: &[i32]) -> ort::Result<DynValue> {
         self.put(shape.to_vec(), rows)
     }
 
-    /// Puts planes there.
+    /// Copies planes into the memory.
     pub(crate) fn planes(&self, shape: [usize; 4], planes: &[f32]) -> ort::Result<DynValue> {
         self.put(shape.to_vec(), planes)
     }
@@ -99,7 +99,7 @@ impl Binding {
         Ok(tensor.into_dyn())
     }
 
-    /// Runs a batch of `size`; where `legal` is given, only those logits come back.
+    /// Runs a batch of `size` positions. With `legal`, only the logits of these actions come back.
     pub(crate) fn run(
         &self,
         session: &mut Session,
@@ -111,7 +111,7 @@ impl Binding {
             Some(_) => LEGAL_LOGITS,
             None => self.names.policy.as_str(),
         };
-        // The model takes the input whether or not its output is wanted.
+        // The model needs this input even if its output is not wanted.
         let legal = legal.unwrap_or_else(|| Legal {
             actions: vec![0; size],
             width: 1,

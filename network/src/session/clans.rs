@@ -1,7 +1,7 @@
-//! Models of the generator game: rows become the arrays of the fish-eye network here, in microseconds, and its logits per
-//! imp become logits per action.
+//! Models of the generator game: rows are expanded into the arrays of the fish-eye network, in microseconds, and the logits
+//! per imp become logits per action.
 //!
-//! A row says itself how long it is, nothing is padded, and any batch size is as good as another.
+//! Each row contains its own length. Nothing is padded, and all batch sizes run equally well.
 
 use games::{
     RowLayout,
@@ -27,7 +27,7 @@ use crate::{
     session::{ModelError, check_metadata, contract_error, names},
 };
 
-/// The logit of a move of an imp that is not there: its prior is 0, whatever the others are.
+/// Logit of a move of an imp that does not exist. Its prior is always 0.
 const NO_IMP: f32 = f32::MIN;
 
 /// A loaded fish-eye network.
@@ -38,10 +38,10 @@ pub struct ClanRunner {
 }
 
 impl ClanRunner {
-    /// Checks that a session is a fish-eye network over `layout`.
+    /// Makes a runner of a session that is a fish-eye network over `layout`.
     ///
     /// # Errors
-    /// [`ModelError`] naming the first thing that is not so.
+    /// [`ModelError`] that names the first difference.
     pub fn new(session: Session, layout: &RowLayout) -> Result<Self, ModelError> {
         check_metadata(&session, layout)?;
         let wanted = ClanBatch::default();
@@ -140,7 +140,7 @@ impl Runner for ClanRunner {
     }
 }
 
-/// `[imps · moves]` to `[positions][actions]`.
+/// Spreads logits `[imps · moves]` to `[positions][actions]`.
 fn spread(of_imps: &[f32], roots: &[i32], actions: usize) -> Vec<f32> {
     let mut logits = vec![NO_IMP; roots.len() * actions];
     let ends = roots
@@ -176,7 +176,7 @@ impl Outputs for ClanOutputs {
         &self.logits
     }
 
-    /// In [0, 1]: there is one player, and nothing to lose.
+    /// Values in [0, 1], because the game has one player.
     fn values(&self) -> &[f32] {
         self.values
             .try_extract_tensor::<f32>()

@@ -1,4 +1,9 @@
 //! A model in ONNX Runtime: rows in, logits and values out.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`binding`] | batches in memory that the device reads and writes itself |
+//! | [`clans`] | models of the generator game, whose rows differ in length |
 
 pub mod binding;
 pub mod clans;
@@ -16,57 +21,57 @@ use crate::batch::{Batch, Outputs, RunError, Runner};
 use crate::provider::first_line;
 use crate::session::binding::{Binding, BoundNames, Memory};
 
-/// A model that is not what the contract of [`onnx::model`] asks for.
+/// Error: a model does not fulfil the contract of [`onnx::model`].
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
-    /// An input or output is missing or of another type or shape.
+    /// An input or output is missing, or has another type or shape.
     #[error("the model's {what}: {found} found, {expected} expected")]
     Contract {
-        /// Which.
+        /// Name of the input or output.
         what: String,
-        /// What there is.
+        /// Type and shape that were found.
         found: String,
-        /// What there must be.
+        /// Type and shape that are expected.
         expected: String,
     },
-    /// There is no memory for batches that the device can reach.
-    #[error("no memory that the device reaches: {0}")]
+    /// No memory is available that the device can reach.
+    #[error("cannot allocate memory for the device: {0}")]
     Bind(String),
-    /// The file says other things than its manifest.
+    /// The metadata in the file differ from the manifest.
     #[error("the model's {what} is not that of its manifest")]
     Manifest {
-        /// What differs.
+        /// Name of the differing field.
         what: &'static str,
     },
-    /// The metadata in the file means nothing.
+    /// The metadata in the file cannot be parsed.
     #[error(transparent)]
     Metadata(#[from] onnx::model::MetadataError),
 }
 
-/// What a model takes.
+/// Form of a model's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Takes {
-    /// Rows, expanded in the graph.
+enum InputForm {
+    /// Rows, which the graph expands.
     Rows,
-    /// Planes, expanded here.
+    /// Planes, which the server expands.
     Planes,
 }
 
-/// What a model's inputs and outputs are called, and what its value means.
+/// Names of a model's inputs and outputs, and the meaning of its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Contract {
-    /// The input; `None`: the only one.
+    /// Name of the input. `None`: the only input.
     pub input: Option<String>,
-    /// The policy's logits.
+    /// Name of the output with the policy logits.
     pub policy: String,
-    /// The value.
+    /// Name of the output with the value.
     pub value: String,
-    /// What the value means.
+    /// Meaning of the value.
     pub value_kind: ValueKind,
 }
 
 impl Default for Contract {
-    /// That of the models that Minuet makes.
+    /// Contract of the models that Minuet makes.
     fn default() -> Self {
         Self {
             input: None,
@@ -78,15 +83,15 @@ impl Default for Contract {
 }
 
 impl Contract {
-    /// A sha-256, in hexadecimal, over all that a model's answers depend on: its file, by its own `digest`, what its rows mean,
-    /// and how its outputs are read.
+    /// SHA-256, in hexadecimal, of everything that a model's outputs depend on: the `digest` of its file, its layout, and
+    /// this contract.
     pub fn identity(&self, digest: &str, layout: &RowLayout) -> String {
         let all = serde_json::json!({ "file": digest, "layout": layout, "contract": self });
         checkpoints::version::sha256_hex(all.to_string().as_bytes())
     }
 }
 
-/// What a model's value means, always from the point of view of the player to act.
+/// Meaning of a model's value, from the point of view of the player to act.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ValueKind {
@@ -97,12 +102,12 @@ pub enum ValueKind {
     Probability,
     /// Three numbers: the probabilities of a win, a draw and a loss.
     WinDrawLoss,
-    /// Three numbers, of which the softmax is that.
+    /// Three numbers: the logits of a win, a draw and a loss.
     WinDrawLossLogits,
 }
 
 impl ValueKind {
-    /// Numbers for each position.
+    /// Number of outputs per position.
     pub fn width(self) -> usize {
         match self {
             Self::Tanh | Self::Probability => 1,
@@ -110,7 +115,7 @@ impl ValueKind {
         }
     }
 
-    /// A position's value in [-1, 1].
+    /// Value of a position in [-1, 1].
     fn value(self, numbers: &[f32]) -> f32 {
         match (self, numbers) {
             (Self::Tanh, &[value]) => value,
@@ -121,33 +126,33 @@ impl ValueKind {
                 let [win, draw, loss] = [win, draw, loss].map(|logit| (logit - largest).exp());
                 (win - loss) / (win + draw + loss)
             }
-            // The width was checked when the model was loaded.
+            // Unreachable: the width was checked when the model was loaded.
             _ => f32::NAN,
         }
     }
 }
 
-/// A loaded model.
+/// A model over a stack of planes in an ONNX Runtime session.
 pub struct SessionRunner {
-    /// Takes a batch of any size.
+    /// Session for batches of any size.
     session: Session,
-    /// The same model compiled for one batch size each: faster where the provider can make use of it.
+    /// Sessions of the same model that were compiled for one batch size each, which some providers run faster.
     fixed: Vec<(usize, Session)>,
-    takes: Takes,
-    /// The input's name.
+    input_form: InputForm,
+    /// Name of the input.
     input: String,
     contract: Contract,
     stack: PlaneStack,
     actions: usize,
-    /// Where batches lie, for a model that picks legal logits itself.
+    /// Bound memory, for a model that picks legal logits itself.
     bound: Option<Binding>,
 }
 
 impl SessionRunner {
-    /// Checks that a session is a model over `layout` with the inputs and outputs of `contract`.
+    /// Makes a runner of a session that is a model over `layout` with the inputs and outputs of `contract`.
     ///
     /// # Errors
-    /// [`ModelError`] naming the first thing that is not so.
+    /// [`ModelError`] that names the first difference.
     pub fn new(session: Session, layout: &RowLayout, contract: &Contract) -> Result<Self, ModelError> {
         check_metadata(&session, layout)?;
         let stack = layout
@@ -160,7 +165,7 @@ impl SessionRunner {
         if let Some(expected) = contract.input.as_deref().filter(|name| *name != input.name()) {
             return Err(contract_error("input", input.name(), expected));
         }
-        let takes = takes(input, stack)?;
+        let input_form = input_form(input, stack)?;
         let actions = layout.actions as usize;
         for (name, width) in [
             (&contract.policy, actions),
@@ -174,7 +179,7 @@ impl SessionRunner {
             check_output(output, width)?;
         }
         Ok(Self {
-            takes,
+            input_form,
             input: input.name().to_owned(),
             session,
             fixed: Vec::new(),
@@ -185,11 +190,11 @@ impl SessionRunner {
         })
     }
 
-    /// From now on batches lie in `memory`, and only what is wanted of the outputs comes back. The model must have the input
-    /// and the output of [`onnx::legal`].
+    /// Puts batches into `memory` from now on, so that only the wanted outputs come back. The model must have the input and
+    /// the output of [`onnx::legal`].
     ///
     /// # Errors
-    /// [`ModelError::Bind`] where there is no such memory.
+    /// [`ModelError::Bind`] if the memory is not available.
     pub fn bind(&mut self, memory: Memory) -> Result<(), ModelError> {
         let names = BoundNames {
             input: self.input.clone(),
@@ -201,7 +206,7 @@ impl SessionRunner {
         Ok(())
     }
 
-    /// What the model calls its free side; `None` where it has no name for it.
+    /// Name of the model's batch dimension. `None` if it has no name.
     pub fn batch_symbol(&self) -> Option<String> {
         match self.session.inputs().first()?.dtype() {
             ValueType::Tensor {
@@ -212,7 +217,7 @@ impl SessionRunner {
         .filter(|symbol| !symbol.is_empty())
     }
 
-    /// Adds a session of the same model for batches of `size` only.
+    /// Adds a session of the same model that takes only batches of `size` positions.
     pub fn add_fixed(&mut self, size: usize, session: Session) {
         self.fixed.push((size, session));
     }
@@ -237,9 +242,9 @@ impl Runner for SessionRunner {
         let size = batch.size();
         let legal = batch.take_legal();
         if let Some(bound) = &self.bound {
-            let given = match self.takes {
-                Takes::Rows => bound.rows([size, self.stack.row_len()], batch.rows()),
-                Takes::Planes => {
+            let given = match self.input_form {
+                InputForm::Rows => bound.rows([size, self.stack.row_len()], batch.rows()),
+                InputForm::Planes => {
                     let shape = [size, self.stack.planes as usize, 8, 8];
                     bound.planes(shape, &self.expand(&batch)?)
                 }
@@ -257,13 +262,13 @@ impl Runner for SessionRunner {
                 values: Values::of(kind, bound.values),
             }));
         }
-        let input = match self.takes {
-            Takes::Rows => {
+        let input = match self.input_form {
+            InputForm::Rows => {
                 let shape = [size, self.stack.row_len()];
                 let tensor = Tensor::from_array((shape, batch.into_rows())).map_err(failed)?;
                 tensor.into_dyn()
             }
-            Takes::Planes => {
+            InputForm::Planes => {
                 let shape = [size, self.stack.planes as usize, 8, 8];
                 let tensor = Tensor::from_array((shape, self.expand(&batch)?)).map_err(failed)?;
                 tensor.into_dyn()
@@ -296,7 +301,7 @@ impl Runner for SessionRunner {
     }
 }
 
-/// So many numbers for each position.
+/// Checks that an output has `width` numbers for each of `size` positions.
 fn check_length(value: &DynValue, what: &str, size: usize, width: usize) -> Result<(), RunError> {
     match numbers(value).len() {
         length if length == size * width => Ok(()),
@@ -304,18 +309,19 @@ fn check_length(value: &DynValue, what: &str, size: usize, width: usize) -> Resu
     }
 }
 
-/// The runtime's own memory, not copied: a chess batch's logits are megabytes.
+/// Outputs in ONNX Runtime's own memory. They are not copied: the logits of a chess batch take megabytes.
 struct SessionOutputs {
     logits: DynValue,
-    /// Where they are the legal actions' only.
+    /// Logits per position, if they are those of legal actions only.
     width: Option<usize>,
     values: Values,
 }
 
+/// Values in [-1, 1].
 enum Values {
-    /// As the model gives them.
+    /// Output of the model.
     Given(DynValue),
-    /// From other numbers.
+    /// Values computed from the output of the model.
     Computed(Vec<f32>),
 }
 
@@ -353,7 +359,7 @@ impl Outputs for SessionOutputs {
     }
 }
 
-/// The type was checked when the outputs were taken.
+/// Numbers of an output, whose type was checked when the model was loaded.
 fn numbers(value: &DynValue) -> &[f32] {
     value
         .try_extract_tensor::<f32>()
@@ -364,7 +370,7 @@ pub(crate) fn check_metadata(session: &Session, layout: &RowLayout) -> Result<()
     let Ok(metadata) = session.metadata() else {
         return Ok(());
     };
-    // Models from elsewhere say nothing; the manifest's layout counts then.
+    // Models of other programs have no metadata. The layout of the manifest counts then.
     if let Some(text) = metadata.custom(LAYOUT_KEY) {
         let found = onnx::model::parse_metadata(&text, metadata.custom(STEP_KEY).as_deref())?;
         if found.layout != *layout {
@@ -374,8 +380,8 @@ pub(crate) fn check_metadata(session: &Session, layout: &RowLayout) -> Result<()
     Ok(())
 }
 
-/// Rows (int32 `[batch, row]`) or planes (f32 `[batch, planes, 8, 8]`).
-fn takes(input: &Outlet, stack: &PlaneStack) -> Result<Takes, ModelError> {
+/// Form of the input: rows (int32 `[batch, row]`) or planes (f32 `[batch, planes, 8, 8]`).
+fn input_form(input: &Outlet, stack: &PlaneStack) -> Result<InputForm, ModelError> {
     let rows = [-1, stack.row_len() as i64];
     let planes = [-1, i64::from(stack.planes), 8, 8];
     match input.dtype() {
@@ -383,12 +389,12 @@ fn takes(input: &Outlet, stack: &PlaneStack) -> Result<Takes, ModelError> {
             ty: TensorElementType::Int32,
             shape,
             ..
-        } if fits(shape, &rows) => Ok(Takes::Rows),
+        } if fits(shape, &rows) => Ok(InputForm::Rows),
         ValueType::Tensor {
             ty: TensorElementType::Float32,
             shape,
             ..
-        } if fits(shape, &planes) => Ok(Takes::Planes),
+        } if fits(shape, &planes) => Ok(InputForm::Planes),
         other => {
             let expected = format!("int32 {rows:?} or f32 {planes:?}");
             Err(contract_error(input.name(), &describe(other), &expected))
@@ -396,7 +402,7 @@ fn takes(input: &Outlet, stack: &PlaneStack) -> Result<Takes, ModelError> {
     }
 }
 
-/// The batch must be free; other sides may be left open by the file.
+/// True if a shape fits. The batch dimension must be free; the file may leave other dimensions open.
 fn fits(found: &[i64], expected: &[i64]) -> bool {
     found.len() == expected.len()
         && found.first() == Some(&-1)
@@ -406,7 +412,7 @@ fn fits(found: &[i64], expected: &[i64]) -> bool {
             .all(|(found, expected)| *found == -1 || found == expected)
 }
 
-/// So many numbers for each position, in whatever shape. Sides that the file leaves open are checked with each batch.
+/// Checks that an output has `width` numbers per position in any shape. Open dimensions are checked with each batch.
 fn check_output(output: &Outlet, width: usize) -> Result<(), ModelError> {
     match output.dtype() {
         ValueType::Tensor {
@@ -450,7 +456,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_the_answers_depend_on_makes_another_identity() {
+    fn identity_depends_on_file_layout_and_contract() {
         let (plain, layout) = (Contract::default(), crate::testing::layout());
         let mut others = vec![plain.identity("a", &layout), plain.identity("b", &layout)];
         assert_eq!(others[0], Contract::default().identity("a", &layout));
@@ -485,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_every_kind_are_from_minus_one_to_one() {
+    fn every_kind_of_value_is_mapped_to_minus_one_to_one() {
         assert_eq!(ValueKind::Tanh.value(&[0.25]), 0.25);
         assert_eq!(ValueKind::Probability.value(&[0.75]), 0.5);
         assert_eq!(ValueKind::WinDrawLoss.value(&[0.5, 0.25, 0.25]), 0.25);

@@ -1,5 +1,5 @@
-//! Every file the store writes itself is reached through [`Files`], so that tests can put a disk beneath it that loses
-//! power, fails or is full. (sled opens its files itself: its volumes are on [`Real`] disks only.)
+//! The file system behind the log and the ledger: an interface, so that tests can replace it by a disk that loses
+//! power, fails or is full. (The index is sled's, which opens its files itself.)
 
 use std::{
     fmt::Debug,
@@ -8,6 +8,8 @@ use std::{
     os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
 };
+
+use crate::error::VolumeError;
 
 /// Something that is held as long as it lives.
 pub trait Held: Debug + Send + Sync {}
@@ -142,7 +144,16 @@ pub trait Files: Debug + Send + Sync {
     }
 }
 
-/// Whether an error says that there is no room: nothing is broken, and later it may go well.
+/// Converts a file system's error to that of a volume.
+pub fn volume_error(error: io::Error) -> VolumeError {
+    if is_full(&error) {
+        VolumeError::Full
+    } else {
+        VolumeError::Broken(error.to_string())
+    }
+}
+
+/// True if an error says that the disk is full: nothing is broken, and a later attempt may succeed.
 pub fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -150,7 +161,7 @@ pub fn is_full(error: &io::Error) -> bool {
     )
 }
 
-/// The operating system's files.
+/// The operating system's file system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Real;
 

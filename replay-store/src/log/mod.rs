@@ -1,11 +1,21 @@
-//! The segment log: the durable truth of the store.
+//! The segment log: the durable truth of the store. Everything else can be rebuilt from it.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`files`] | the file system, which tests replace by a simulated disk |
+//! | [`room`] | free space: games are refused before the disk is full |
+//! | [`frame`] | checksummed frames: damage costs the damaged game alone |
+//! | [`volume`] | one segment: the games of a run of sequence numbers |
+//! | [`volumes`] | the volumes in order |
+//! | [`recover`] | opening a volume after any interruption |
+//! | [`ledger`] | counts of inserted and sampled games and positions, surviving every restart |
+//! | [`ids`] | ids of stored and retired games, so that no game is stored twice |
 
-pub mod disk;
 pub mod files;
 pub mod frame;
-pub mod known_ids;
+pub mod ids;
 pub mod ledger;
 pub mod recover;
-pub mod salvage;
+pub mod room;
 pub mod volume;
 pub mod volumes;

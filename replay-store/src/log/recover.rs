@@ -1,294 +1,189 @@
-//! Opening a volume that may have been through anything: what is whole is kept, what is lost is named.
+//! Opening a volume after any interruption: whole games are kept, lost games are named and recorded.
 //!
-//! Every game is read once. Where all are there, that is all. Where one is missing or damaged, or the
-//! database fails, the raw files are searched ([`crate::log::salvage`]) and the volume is built anew beside
-//! the old one from all that is whole; the losses are written into it, so that they are reported once. The old
-//! folder is kept under `damaged/`, the last one only.
-//!
-//! A database's files are searched before sled opens them: opening may cut off what follows a torn place, and
-//! numbers that an unacknowledged batch left behind must not be given out again. A log has seen all of its file when it is open.
+//! Games that the index does not know are read once each. A game that was acknowledged and cannot be read is recorded in
+//! the volume as lost, so that it is reported once; the damaged bytes stay where they are. Frames of a commit that was
+//! interrupted before its acknowledgement are passed over: their sequence numbers are recorded as lost too, without
+//! being counted, so that they are not given out again.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, io, path::Path, sync::Arc};
 
 use crate::{
-    error::OpenError,
-    log::files::Files,
-    log::frame::{self, Id},
-    log::ledger::Ledger,
-    log::salvage::Salvage,
-    log::volume::{Commit, Engine, Entry, Volume, VolumeError, engine_of, log},
+    error::{OpenError, VolumeError},
+    log::{
+        files::Files,
+        frame::{self, Id},
+        ledger::Ledger,
+        volume::{self, Commit, Known, Volume},
+    },
     record,
-    window::held_out::HeldOut,
 };
 
-/// Bytes of one batch while a volume is built anew.
-const REBUILD_BATCH: usize = 1 << 20;
+/// File name of a sled database, the volume format of builds before 0.2.
+const SLED_FILE: &str = "db";
 
 /// A game that was found whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Survivor {
-    /// Its sequence number.
+    /// Sequence number.
     pub sequence: u64,
-    /// Its id.
+    /// Game id.
     pub id: Id,
-    /// Its trainable positions.
+    /// Positions with visit counts.
     pub trainable: u32,
-    /// Bytes of its record.
+    /// Bytes of the record.
     pub bytes: u32,
 }
 
-/// A game that was acknowledged and is gone.
+/// A game that was acknowledged and cannot be read any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// Its sequence number.
+    /// Sequence number.
     pub sequence: u64,
-    /// Its id, where a name survived.
+    /// Game id, if a name survived.
     pub id: Option<Id>,
 }
 
-/// A volume, opened.
+/// An opened volume.
 #[derive(Debug)]
 pub struct Recovered {
-    /// The volume, whole (again).
+    /// The volume.
     pub volume: Volume,
-    /// Its games, ascending.
+    /// Whole games, ascending by sequence number.
     pub survivors: Vec<Survivor>,
-    /// What was lost, found out just now.
+    /// Losses discovered by this opening.
     pub losses: Vec<Loss>,
-    /// Why it had to be built anew; `None` where it had not.
-    pub rebuilt: Option<String>,
-    /// Games of it that were deleted, ascending: they are known, and not there.
+    /// Deleted games, ascending by sequence number.
     pub deleted: Vec<(u64, Id)>,
-    /// The ledger that was expected, with what the volume knows better.
+    /// The expected ledger, merged with the volume's.
     pub ledger: Ledger,
+    /// True if the index's contents were used instead of a scan.
+    pub is_from_index: bool,
 }
 
-/// What stands in the way of taking a volume as it is.
-struct Trouble {
-    sequence: u64,
-    reason: String,
+/// Contents of a volume as its index recorded them.
+#[derive(Debug, Default)]
+pub struct Indexed {
+    /// Places of the games.
+    pub known: Known,
+    /// The games that are neither lost nor deleted, ascending.
+    pub survivors: Vec<Survivor>,
 }
 
-/// Where a volume lies, and how it is made where it must be.
-#[derive(Clone, Copy, Debug)]
-pub struct Ground<'a> {
-    /// The disk.
-    pub files: &'a Arc<dyn Files>,
-    /// The volume's folder.
-    pub folder: &'a Path,
-    /// Where the last damaged volume is kept.
-    pub damaged: &'a Path,
-    /// What a new volume is.
-    pub engine: Engine,
-    /// Which games are kept from training.
-    pub held_out: HeldOut,
-}
-
-/// Opens the volume on `ground` whose first sequence number is `first`.
+/// Opens the volume in `folder` whose first sequence number is `first`.
 ///
-/// `end` is one beyond its last sequence number where it is sealed. Where it is not, the ledger says up to which
+/// `end` is one beyond its last sequence number if it is sealed; otherwise the ledger says up to which
 /// number games were acknowledged.
 ///
 /// # Errors
-/// [`OpenError`] where the file system fails, or the volume cannot be built anew.
+/// [`OpenError`] if the file system fails, or the volume is in the format of an older build.
 pub fn open(
-    ground: Ground<'_>,
+    files: &Arc<dyn Files>,
+    folder: &Path,
     first: u64,
     end: Option<u64>,
     ledger: Ledger,
+    indexed: Option<Indexed>,
 ) -> Result<Recovered, OpenError> {
-    let Ground {
-        files,
-        folder,
-        engine,
-        ..
-    } = ground;
     finish_rebuild(files.as_ref(), folder)?;
-    let scan = || Salvage::scan(files.as_ref(), folder, first).map_err(OpenError::io(folder));
-    let salvage = match engine_of(files.as_ref(), folder) {
-        Some(Engine::Log) => None,
-        _ if !files.exists(folder) => Some(Salvage::default()),
-        _ => Some(scan()?),
+    if files.exists(&folder.join(SLED_FILE)) && !files.exists(&folder.join(volume::FILE)) {
+        return Err(OpenError::SledVolume {
+            folder: folder.into(),
+        });
+    }
+    let failed = |source| OpenError::Volume {
+        folder: folder.into(),
+        source,
     };
-    let opened = Volume::open(files, folder, first, engine);
-    let ledger = match opened.as_ref().ok().and_then(Volume::ledger) {
+    let (known, survivors) = match indexed {
+        Some(indexed) => (Some(indexed.known), indexed.survivors),
+        None => (None, Vec::new()),
+    };
+    let (volume, is_from_index) = Volume::open(files, folder, first, known).map_err(failed)?;
+    let mut ledger = match volume.ledger() {
         Some(inside) => ledger.merged(inside),
         None => ledger,
     };
     let acknowledged = end.unwrap_or(ledger.next_sequence).max(first);
-    let mut survey = Survey::default();
-    let reason = match opened {
-        Ok(volume) => {
-            survey.look(&volume, first..acknowledged);
-            match survey.troubles.first() {
-                None => {
-                    let seen = match (&volume, &salvage) {
-                        (_, Some(salvage)) => salvage.end(),
-                        (Volume::Log(log), None) => log.end(),
-                        (Volume::Database(_), None) => 0,
-                    };
-                    return as_it_is(ground, volume, survey, end.is_none().then_some(seen), ledger);
-                }
-                Some(trouble) => format!("game {} is {}", trouble.sequence, trouble.reason),
-            }
-        }
-        // That is no damage, and to build it anew would take more room still.
-        Err(source @ VolumeError::Full) => {
-            return Err(OpenError::Volume {
-                folder: folder.into(),
-                source,
-            });
-        }
-        Err(error) => error.to_string(),
-    };
-    let salvage = match salvage {
-        Some(salvage) => salvage,
-        None => scan()?,
-    };
-    let range = Range {
-        first,
-        acknowledged,
-        end: end.unwrap_or(acknowledged.max(salvage.end())),
-    };
-    rebuild(ground, &range, ledger, survey, &salvage, reason)
-}
+    let survivors = if is_from_index { survivors } else { Vec::new() };
+    let survey = survey(&volume, first..acknowledged, survivors);
 
-/// Takes a volume without trouble. What an unacknowledged batch left in its files, up to the number `seen`, is passed
-/// over; `None` where the volume is sealed. Saying so in the volume takes a little room: where there is none, what was left is cut off instead.
-fn as_it_is(
-    ground: Ground<'_>,
-    mut volume: Volume,
-    survey: Survey,
-    seen: Option<u64>,
-    mut ledger: Ledger,
-) -> Result<Recovered, OpenError> {
-    if let Some(seen) = seen.filter(|&seen| seen > ledger.next_sequence) {
-        let gaps: Vec<(u64, Option<Id>)> = (ledger.next_sequence..seen)
-            .map(|sequence| (sequence, None))
-            .collect();
-        let beyond = Ledger {
-            next_sequence: seen,
-            ..ledger
-        };
-        let commit = Commit {
-            entries: &[],
-            lost: &gaps,
-            deleted: &[],
-            ledger: &beyond,
-        };
-        let failed = |source| OpenError::Volume {
-            folder: ground.folder.into(),
-            source,
-        };
-        match volume.commit(commit) {
-            Ok(()) => ledger = beyond,
-            Err(VolumeError::Full) => {
-                let first = volume.first();
-                drop(volume);
-                cut_off(ground, ledger.next_sequence).map_err(OpenError::io(ground.folder))?;
-                volume = Volume::open(ground.files, ground.folder, first, ground.engine).map_err(failed)?;
-            }
-            Err(source) => return Err(failed(source)),
-        }
+    let mut lost: Vec<(u64, Option<Id>)> = survey
+        .losses
+        .iter()
+        .map(|loss| (loss.sequence, loss.id))
+        .collect();
+    let before = ledger.next_sequence;
+    if end.is_none() && volume.next() > acknowledged {
+        lost.extend((acknowledged..volume.next()).map(|sequence| (sequence, None)));
+        ledger.next_sequence = volume.next();
     }
+    ledger.damaged_games += survey.losses.len() as u64;
+    let commit = Commit {
+        entries: &[],
+        lost: &lost,
+        deleted: &[],
+        ledger: &ledger,
+    };
+    let recorded = match lost.is_empty() {
+        true => Ok(()),
+        false => volume.commit(commit),
+    };
+    let volume = match recorded {
+        Ok(()) => volume,
+        // No game is lost, and there is no room to record the numbers that are passed over: their frames are cut off.
+        Err(VolumeError::Full) if survey.losses.is_empty() => {
+            drop(volume);
+            ledger.next_sequence = before;
+            truncate(files.as_ref(), folder, acknowledged).map_err(OpenError::io(folder))?;
+            Volume::open(files, folder, first, None).map_err(failed)?.0
+        }
+        Err(source) => return Err(failed(source)),
+    };
     Ok(Recovered {
         volume,
         survivors: survey.survivors,
+        losses: survey.losses,
         deleted: survey.deleted,
-        losses: Vec::new(),
-        rebuilt: None,
         ledger,
+        is_from_index,
     })
 }
 
-/// Cuts a log off, durably, where the first frame of a game stands that was never acknowledged: one numbered `next` or higher. Whoever wrote it was
-/// interrupted in that batch, so nothing behind it was acknowledged either.
-fn cut_off(ground: Ground<'_>, next: u64) -> io::Result<()> {
-    let path = ground.folder.join(log::FILE);
-    let bytes = ground.files.read(&path)?;
-    let mut done = 0;
-    for at in memchr::memmem::find_iter(&bytes, b"Mn") {
-        let rest = &bytes[at..];
-        let (sequence, length) = match (frame::part(rest), frame::named(rest)) {
-            // What lies inside a whole frame is no frame.
-            _ if at < done => continue,
-            (Some((part, length)), _) => (part.sequence, length),
-            (None, Some((sequence, _))) => (sequence, frame::NAME_BYTES),
-            (None, None) => continue,
-        };
-        if sequence >= next {
-            let file = ground.files.open(&path, false)?;
-            file.set_len(at as u64)?;
-            return file.sync();
-        }
-        done = at + length;
-    }
-    Ok(())
-}
-
-/// The numbers of a volume: those from `acknowledged` on may stand for games that nobody was told of.
-struct Range {
-    first: u64,
-    acknowledged: u64,
-    end: u64,
-}
-
-/// What reading every game of a volume found.
+/// Result of a look at every game of a volume.
 #[derive(Default)]
 struct Survey {
     survivors: Vec<Survivor>,
     deleted: Vec<(u64, Id)>,
-    known: Vec<(u64, Option<Id>)>,
-    names: Vec<(u64, Id)>,
-    /// Numbers of deleted games.
-    passed_over: Vec<u64>,
-    troubles: Vec<Trouble>,
-    records: Vec<(u64, Vec<u8>)>,
+    losses: Vec<Loss>,
 }
 
-impl Survey {
-    fn look(&mut self, volume: &Volume, sequences: std::ops::Range<u64>) {
-        for sequence in sequences {
-            if volume.deleted(sequence) {
-                let id = volume.name(sequence);
-                // A deleted game whose name is damaged may be sent again; that is all.
-                self.deleted.extend(id.map(|id| (sequence, id)));
-                self.passed_over.push(sequence);
-                continue;
-            }
-            // Also where it can be read: nobody was told of it when its number was given up.
-            if let Some(id) = volume.lost(sequence) {
-                self.known.push((sequence, id));
-                continue;
-            }
-            let reason = match volume.read(sequence) {
-                Ok(record) => match survivor(sequence, &record) {
-                    Some(survivor) => {
-                        self.survivors.push(survivor);
-                        continue;
-                    }
-                    None => "not a record of this build".into(),
-                },
-                Err(error) => error.to_string(),
-            };
-            if let Some(id) = volume.name(sequence) {
-                self.names.push((sequence, id));
-            }
-            self.troubles.push(Trouble { sequence, reason });
+/// Sorts the sequence numbers of a volume into whole, deleted and lost games. Games in `trusted` are not read.
+fn survey(volume: &Volume, sequences: std::ops::Range<u64>, trusted: Vec<Survivor>) -> Survey {
+    let mut survey = Survey::default();
+    let mut trusted = trusted.into_iter().peekable();
+    for sequence in sequences {
+        let trusted = trusted.next_if(|survivor| survivor.sequence == sequence);
+        if volume.deleted(sequence) {
+            // A deleted game without a name is not recognised when it is sent again; nothing else follows.
+            survey
+                .deleted
+                .extend(volume.name(sequence).map(|id| (sequence, id)));
+            continue;
         }
-        if !self.troubles.is_empty() {
-            // The volume is given up after this, so its good games are taken along.
-            for survivor in &self.survivors {
-                if let Ok(record) = volume.read(survivor.sequence) {
-                    self.records.push((survivor.sequence, record));
-                }
-            }
+        // Also if it can be read: it was not acknowledged before its number was given up.
+        if volume.lost(sequence).is_some() {
+            continue;
+        }
+        let found = trusted.or_else(|| survivor(sequence, &volume.read(sequence).ok()?));
+        match found {
+            Some(survivor) => survey.survivors.push(survivor),
+            None => survey.losses.push(Loss {
+                sequence,
+                id: volume.name(sequence),
+            }),
         }
     }
+    survey
 }
 
 fn survivor(sequence: u64, record: &[u8]) -> Option<Survivor> {
@@ -301,134 +196,80 @@ fn survivor(sequence: u64, record: &[u8]) -> Option<Survivor> {
     })
 }
 
-fn rebuild_folder(folder: &Path) -> PathBuf {
-    folder.with_extension("rebuild")
+/// Truncates a volume durably at the first frame numbered `next` or higher. The process that wrote it was
+/// interrupted in that commit, so nothing behind it was acknowledged either.
+fn truncate(files: &dyn Files, folder: &Path, next: u64) -> io::Result<()> {
+    let path = folder.join(volume::FILE);
+    let bytes = files.read(&path)?;
+    let mut done = 0;
+    for at in memchr::memmem::find_iter(&bytes, b"Mn") {
+        let rest = &bytes[at..];
+        let (sequence, length) = match (frame::part(rest), frame::named(rest)) {
+            // Bytes inside a whole frame are no frame.
+            _ if at < done => continue,
+            (Some((part, length)), _) => (part.sequence, length),
+            (None, Some((sequence, _))) => (sequence, frame::NAME_BYTES),
+            (None, None) => continue,
+        };
+        if sequence >= next {
+            let file = files.open(&path, false)?;
+            file.set_len(at as u64)?;
+            return file.sync();
+        }
+        done = at + length;
+    }
+    Ok(())
 }
 
-/// Completes or clears away a rebuild that a crash interrupted.
+/// Completes or removes a rebuilt copy that a crash of an older build left beside the volume.
 fn finish_rebuild(files: &dyn Files, folder: &Path) -> Result<(), OpenError> {
-    let rebuild = rebuild_folder(folder);
-    if !files.exists(&rebuild) {
+    let rebuilt = folder.with_extension("rebuild");
+    if !files.exists(&rebuilt) {
         return Ok(());
     }
     if files.exists(folder) {
-        files.remove_folder(&rebuild).map_err(OpenError::io(&rebuild))
+        files.remove_folder(&rebuilt).map_err(OpenError::io(&rebuilt))
     } else {
-        // The old volume is moved away only when the new one is complete.
-        files.rename(&rebuild, folder).map_err(OpenError::io(folder))
+        // The old volume was moved away only once the new one was complete.
+        files.rename(&rebuilt, folder).map_err(OpenError::io(folder))
     }
 }
 
-fn rebuild(
-    ground: Ground<'_>,
-    range: &Range,
-    mut ledger: Ledger,
-    survey: Survey,
-    salvage: &Salvage,
-    reason: String,
-) -> Result<Recovered, OpenError> {
-    let Ground { files, folder, .. } = ground;
-    let building = rebuild_folder(folder);
-    let failed = |source: VolumeError| OpenError::Volume {
-        folder: building.clone(),
-        source,
-    };
-    let mut survivors = Vec::new();
-    let mut losses = Vec::new();
-    let mut lost = survey.known;
-    {
-        let volume = Volume::open(files, &building, range.first, ground.engine).map_err(failed)?;
-        let mut kept = survey.records.into_iter().peekable();
-        let mut batch = Vec::new();
-        let mut batched = 0;
-        for sequence in range.first..range.end {
-            if survey.passed_over.binary_search(&sequence).is_ok() {
-                // A deleted game leaves no more than its number and its name.
-                let named = survey.deleted.iter().find(|(deleted, _)| *deleted == sequence);
-                lost.push((sequence, named.map(|(_, id)| *id)));
-                continue;
-            }
-            let is_known_lost = lost.iter().any(|(known, _)| *known == sequence);
-            let found = kept
-                .next_if(|(kept, _)| *kept == sequence)
-                .map(|(_, record)| record)
-                .or_else(|| salvage.record(sequence).filter(|_| !is_known_lost))
-                .and_then(|record| Some((survivor(sequence, &record)?, record)));
-            if let Some((survivor, record)) = found {
-                if sequence >= range.acknowledged {
-                    ledger.games_inserted += 1;
-                    let uses = ground.held_out.uses(&survivor.id, survivor.trainable);
-                    ledger.positions_inserted += u64::from(uses.trainable);
-                }
-                batched += record.len();
-                batch.push(Entry {
-                    sequence,
-                    id: survivor.id,
-                    record,
-                });
-                survivors.push(survivor);
-            } else if sequence >= range.acknowledged {
-                lost.push((sequence, None));
-            } else if !is_known_lost {
-                let named = survey.names.iter().find(|(named, _)| *named == sequence);
-                losses.push(Loss {
-                    sequence,
-                    id: named.map(|(_, id)| *id).or_else(|| salvage.name(sequence)),
-                });
-            }
-            if batched >= REBUILD_BATCH {
-                put(&volume, &batch, &[], &ledger).map_err(failed)?;
-                batch.clear();
-                batched = 0;
-            }
+/// Removes the folder of a retired volume in two steps, so that it is there whole or not at all: half of one would be
+/// taken for a damaged volume.
+///
+/// # Errors
+/// The file system's error.
+pub fn remove(files: &dyn Files, folder: &Path) -> io::Result<()> {
+    let retired = folder.with_extension(RETIRED);
+    files.rename(folder, &retired)?;
+    files.remove_folder(&retired)
+}
+
+/// Returns the first sequence numbers of the volumes in `folder`; finishes interrupted removals.
+///
+/// # Errors
+/// The file system's error.
+pub fn firsts(files: &dyn Files, folder: &Path) -> io::Result<BTreeSet<u64>> {
+    files.create_folder(folder)?;
+    let mut firsts = BTreeSet::new();
+    for entry in files.list(folder)? {
+        let name = entry.path.file_name().unwrap_or_default().to_string_lossy();
+        if entry.path.extension().is_some_and(|ending| ending == RETIRED) {
+            files.remove_folder(&entry.path)?;
+            continue;
         }
-        lost.extend(losses.iter().map(|loss| (loss.sequence, loss.id)));
-        ledger.next_sequence = ledger.next_sequence.max(range.end);
-        ledger.damaged_games += losses.len() as u64;
-        put(&volume, &batch, &lost, &ledger).map_err(failed)?;
+        // A volume whose rebuild was interrupted at its last step has only this name.
+        let number = name.strip_suffix(".rebuild").unwrap_or(&name);
+        match number.parse::<u64>() {
+            Ok(first) => {
+                firsts.insert(first);
+            }
+            Err(_) => tracing::warn!(name = %name, "ignoring a file that is no volume"),
+        }
     }
-    replace(ground, &building)?;
-    Ok(Recovered {
-        volume: Volume::open(files, folder, range.first, ground.engine).map_err(failed)?,
-        survivors,
-        deleted: survey.deleted,
-        losses,
-        rebuilt: Some(reason),
-        ledger,
-    })
+    Ok(firsts)
 }
 
-/// Puts the new volume in the old one's place; the old one goes to `damaged`, which keeps one.
-fn replace(ground: Ground<'_>, building: &Path) -> Result<(), OpenError> {
-    let Ground {
-        files,
-        folder,
-        damaged,
-        ..
-    } = ground;
-    if files.exists(damaged) {
-        files.remove_folder(damaged).map_err(OpenError::io(damaged))?;
-    }
-    files.create_folder(damaged).map_err(OpenError::io(damaged))?;
-    let aside = damaged.join(folder.file_name().unwrap_or_default());
-    let parent = folder.parent().unwrap_or(folder);
-    if files.exists(folder) {
-        files.rename(folder, &aside).map_err(OpenError::io(&aside))?;
-    }
-    files.rename(building, folder).map_err(OpenError::io(folder))?;
-    files.sync_folder(parent).map_err(OpenError::io(parent))
-}
-
-fn put(
-    volume: &Volume,
-    entries: &[Entry],
-    lost: &[(u64, Option<Id>)],
-    ledger: &Ledger,
-) -> Result<(), VolumeError> {
-    volume.commit(Commit {
-        entries,
-        lost,
-        deleted: &[],
-        ledger,
-    })
-}
+/// Extension of a volume's folder while it is removed.
+const RETIRED: &str = "retired";

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-use crate::log::volume::{ReadError, Volume};
+use crate::{error::ReadError, log::volume::Volume};
 
 /// The open volumes. Readers hold on to a volume while they use it, so removing one disturbs nobody.
 #[derive(Debug, Default)]
-pub struct Shelf {
+pub struct Volumes {
     volumes: RwLock<Vec<Arc<Volume>>>,
 }
 
-impl Shelf {
+impl Volumes {
     /// Adds the youngest volume.
     pub fn push(&self, volume: Volume) {
         self.volumes.write().push(Arc::new(volume));
@@ -21,6 +21,11 @@ impl Shelf {
     /// The volume that is written to.
     pub fn youngest(&self) -> Option<Arc<Volume>> {
         self.volumes.read().last().map(Arc::clone)
+    }
+
+    /// All volumes, oldest first.
+    pub fn all(&self) -> Vec<Arc<Volume>> {
+        self.volumes.read().clone()
     }
 
     /// The oldest volume, and the first sequence number of the one after it; `None` where there are not two.

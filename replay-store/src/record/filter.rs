@@ -31,13 +31,46 @@ impl Filter {
         &self.0.ids
     }
 
+    /// Models of which one must have answered during the game; empty for any.
+    pub fn models(&self) -> &[String] {
+        &self.0.model_versions
+    }
+
+    /// Actors of which one must have played the game; empty for any.
+    pub fn actors(&self) -> &[String] {
+        &self.0.actors
+    }
+
+    /// Endings of which the game must have one; empty for any.
+    pub fn endings(&self) -> &[String] {
+        &self.0.endings
+    }
+
+    /// Smallest and largest number of positions.
+    pub fn positions(&self) -> (u64, u64) {
+        let most = match self.0.max_positions {
+            0 => u64::MAX,
+            most => most.into(),
+        };
+        (self.0.min_positions.into(), most)
+    }
+
+    /// First and last time of the end of the game, in milliseconds since the Unix epoch.
+    pub fn finished(&self) -> (u64, u64) {
+        let last = match self.0.finished_before_ms {
+            0 => u64::MAX,
+            before => before - 1,
+        };
+        (self.0.finished_from_ms, last)
+    }
+
     /// Whether it asks for nothing in particular.
     pub fn is_empty(&self) -> bool {
         self.0 == GameFilter::default()
     }
 
     /// Whether a game fits; of the message only what stands in a record's head is looked at.
-    pub fn fits(&self, id: &[u8], game: &Game) -> bool {
+    pub fn fits(&self, id: &[u8], positions: u32, game: &Game) -> bool {
         let Self(filter) = self;
         let among = |wanted: &[String], fits: &dyn Fn(&str) -> bool| {
             wanted.is_empty() || wanted.iter().any(|wanted| fits(wanted))
@@ -55,9 +88,14 @@ impl Filter {
                 wanted == game.build || wanted == version
             })
             && among(&filter.actors, &|wanted| wanted == game.actor)
-            && game.finished_at_ms >= filter.finished_from_ms
-            && (filter.finished_before_ms == 0 || game.finished_at_ms < filter.finished_before_ms)
+            && among(&filter.endings, &|wanted| wanted == game.ending)
+            && within(self.positions(), positions.into())
+            && within(self.finished(), game.finished_at_ms)
     }
+}
+
+fn within((low, high): (u64, u64), value: u64) -> bool {
+    (low..=high).contains(&value)
 }
 
 #[cfg(test)]
@@ -71,12 +109,13 @@ mod tests {
             build: "0.1.0+77".into(),
             actor: "actor-1".into(),
             finished_at_ms: 1_000,
+            ending: "paco".into(),
             ..Game::default()
         };
         let fits = |change: &dyn Fn(&mut GameFilter)| {
             let mut filter = GameFilter::default();
             change(&mut filter);
-            Filter::new(Some(filter)).unwrap().fits(&[1; 16], &game)
+            Filter::new(Some(filter)).unwrap().fits(&[1; 16], 40, &game)
         };
         assert!(fits(&|_| ()));
         assert!(fits(
@@ -93,6 +132,13 @@ mod tests {
         assert!(!fits(&|filter| filter.actors = vec!["actor-2".into()]));
         assert!(fits(&|filter| filter.finished_from_ms = 1_000));
         assert!(!fits(&|filter| filter.finished_before_ms = 1_000));
+        assert!(fits(&|filter| filter.endings = vec!["draw".into(), "paco".into()]));
+        assert!(!fits(&|filter| filter.endings = vec!["draw".into()]));
+        assert!(fits(
+            &|filter| (filter.min_positions, filter.max_positions) = (40, 40)
+        ));
+        assert!(!fits(&|filter| filter.min_positions = 41));
+        assert!(!fits(&|filter| filter.max_positions = 39));
         assert!(!fits(&|filter| {
             filter.model_versions = vec!["a".into()];
             filter.actors = vec!["actor-2".into()];

@@ -11,7 +11,7 @@ use tonic::{Status, Streaming};
 
 use super::stopping;
 use crate::{
-    error::StoreFailed, metrics, record, record::validate, settings::MAX_UNACKNOWLEDGED, store::Store,
+    error::StoreFailed, record, record::validate, settings::MAX_UNACKNOWLEDGED, store::Store,
     store::append::Verdict, store::shared::State,
 };
 
@@ -95,7 +95,7 @@ async fn admit(store: &Arc<Store>, slot: Slot, id: &[u8]) -> Result<Slot, Held> 
     if tokio::time::timeout(HOLD, freed).await.is_ok() {
         return Ok(slot);
     }
-    metrics::refused("held");
+    store.metrics().refused("held");
     let refused = Verdict::Refused {
         reason: "the learner is behind: positions have not been used as often as replay.min_uses asks for"
             .into(),
@@ -111,7 +111,7 @@ async fn take(store: &Arc<Store>, game: Game, slot: Slot) -> Result<(), StoreFai
     let checked = match validate::check(&game, &settings.game, settings.options) {
         Ok(checked) => checked,
         Err(refusal) => {
-            metrics::refused(refusal.field);
+            store.metrics().refused(refusal.field);
             tracing::debug!(%refusal, actor = game.actor, "a game is refused");
             slot.send(Ok(Verdict::refused(refusal).ack(game.id)));
             return Ok(());

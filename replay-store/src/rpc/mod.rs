@@ -11,9 +11,9 @@ mod sampling;
 use std::sync::Arc;
 
 use proto::v1::{
-    AppendAck, Batch, DeleteGamesReply, DeleteGamesRequest, ExportRequest, Game, GameFilter, GetGameRequest,
-    KnownGamesReply, KnownGamesRequest, ListGamesReply, ListGamesRequest, SampleRequest, StatsReply,
-    StatsRequest, StoredGame,
+    AppendAck, Batch, DeleteGamesReply, DeleteGamesRequest, ExportRequest, Game, GameFilter, GameSort,
+    GetGameRequest, KnownGamesReply, KnownGamesRequest, ListGamesReply, ListGamesRequest, SampleRequest,
+    StatsReply, StatsRequest, StoredGame,
     replay_store_server::{ReplayStore, ReplayStoreServer},
 };
 use service::connect::MAX_MESSAGE_BYTES;
@@ -23,10 +23,11 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::{
+    index::{IndexError, entry::Place, page::Cursor},
     log::frame::Id,
     record::filter::Filter,
     settings::{MAX_ASKED, MAX_GAME_BYTES, MAX_LISTED},
-    store::{DeleteError, GetError, Store},
+    store::{DeleteError, GetError, Store, listing::Listing},
 };
 
 /// Games of one `Export` step, and steps that may wait for the client.
@@ -128,6 +129,8 @@ impl ReplayStore for Rpc {
             limit,
             newest_first,
             filter,
+            sort,
+            cursor,
         } = request.into_inner();
         if limit == 0 || limit > MAX_LISTED {
             return Err(Status::invalid_argument(format!(
@@ -135,10 +138,33 @@ impl ReplayStore for Rpc {
             )));
         }
         let filter = wanted(filter)?;
-        let games = self
-            .blocking(move |store| store.list(after_sequence, limit as usize, newest_first, &filter))
-            .await?;
-        Ok(Response::new(ListGamesReply { games }))
+        let sort = GameSort::try_from(sort)
+            .map_err(|_| Status::invalid_argument(format!("sort: {sort} is unknown to this build")))?;
+        if sort == GameSort::Sequence {
+            let games = self
+                .blocking(move |store| store.list(after_sequence, limit as usize, newest_first, &filter))
+                .await?;
+            return Ok(Response::new(ListGamesReply {
+                games,
+                ..ListGamesReply::default()
+            }));
+        }
+        let listing = Listing {
+            sort,
+            descending: newest_first,
+            limit: limit as usize,
+            after: after(sort, &cursor)?,
+        };
+        let page = self.blocking(move |store| store.page(&listing, &filter)).await?;
+        let page = page.map_err(|error| match error {
+            IndexError::Off => Status::failed_precondition(error.to_string()),
+            IndexError::Damaged(_) | IndexError::Behind { .. } => Status::unavailable(error.to_string()),
+        })?;
+        Ok(Response::new(ListGamesReply {
+            games: page.games,
+            next_cursor: page.next.map(Cursor::pack).unwrap_or_default().into(),
+            unreadable: page.unreadable,
+        }))
     }
 
     async fn get_game(&self, request: Request<GetGameRequest>) -> Result<Response<Game>, Status> {
@@ -235,6 +261,20 @@ impl ReplayStore for Rpc {
 
 fn wrong_id(id: &[u8]) -> Status {
     Status::invalid_argument(format!("id: {} bytes, 16 expected", id.len()))
+}
+
+/// The place that a request's cursor stands for.
+fn after(sort: GameSort, cursor: &[u8]) -> Result<Option<Place>, Status> {
+    if cursor.is_empty() {
+        return Ok(None);
+    }
+    match Cursor::unpack(cursor) {
+        Some(cursor) if i32::from(cursor.sort) == sort as i32 => Ok(Some(cursor.place)),
+        Some(_) => Err(Status::invalid_argument(
+            "cursor: belongs to a list of another sort",
+        )),
+        None => Err(Status::invalid_argument("cursor: not one that this build makes")),
+    }
 }
 
 /// A request's filter.

@@ -2,11 +2,10 @@
 //!
 //! That a volume is there is remembered in `archived/<first sequence number>`, which names the archive: with another one
 //! everything is written again. A crash between the two writes the same file once more. While the archive is away
-//! this is tried again and again, and no volume is removed; the disk's limit bounds that ([`crate::log::disk`]).
+//! this is tried again and again, and no volume is removed; the disk's limit bounds that ([`crate::log::room`]).
 
 use std::{
     io,
-    path::{Path, PathBuf},
     sync::{Arc, atomic::Ordering},
     thread::{self, JoinHandle},
 };
@@ -17,13 +16,13 @@ use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
-    exchange::archive::{ArchiveError, Header, Writer},
-    exchange::vault::Vault,
-    log::files::Files,
+    exchange::{
+        archive::{ArchiveError, Header, Writer},
+        vault::Vault,
+    },
     log::volume::Volume,
-    metrics, record,
-    store::shared::Shared,
-    store::writer::Command,
+    record,
+    store::{archived, command::Command, shared::Shared},
 };
 
 /// The thread that writes to the archive.
@@ -91,13 +90,13 @@ impl Archiver {
     async fn run(&self, stop: &CancellationToken) {
         loop {
             let archived_to = self.shared.archived_to.load(Ordering::SeqCst);
-            metrics::unarchived(self.shared.unarchived());
-            let sealed = self.shared.shelf.sealed();
+            self.shared.metrics.unarchived(self.shared.unarchived());
+            let sealed = self.shared.volumes.sealed();
             let Some((volume, end)) = sealed.into_iter().find(|(_, end)| *end > archived_to) else {
                 self.shared.sealed.notified().await;
                 continue;
             };
-            if !self.is_there(volume.first()) && !self.archive(&volume, end, stop).await {
+            if !self.is_archived(volume.first()) && !self.archive(&volume, end, stop).await {
                 return;
             }
             self.shared.archived_to.store(end, Ordering::SeqCst);
@@ -127,13 +126,13 @@ impl Archiver {
                     if let Err(error) = self.remember(first) {
                         tracing::warn!(first, %error, "cannot remember that a volume is in the archive");
                     }
-                    metrics::archived(bytes);
+                    self.shared.metrics.archived(bytes);
                     tracing::info!(first, last, games, bytes, "a sealed volume is in the archive");
                     return true;
                 }
                 Err(reason) => reason,
             };
-            metrics::archive_failed();
+            self.shared.metrics.archive_failed();
             // At 1, 2, 4, 8, … attempts: an outage of a day must not fill the disk with its own log.
             if (backoff.attempts() + 1).is_power_of_two() {
                 tracing::warn!(
@@ -178,37 +177,13 @@ impl Archiver {
         Ok((bytes.into(), games))
     }
 
-    fn is_there(&self, first: u64) -> bool {
-        let marker = marker(&self.shared.settings.folder, first);
-        let found = self.shared.files.read(&marker);
-        found.is_ok_and(|location| location == self.vault.location().as_bytes())
+    fn is_archived(&self, first: u64) -> bool {
+        let Shared { files, settings, .. } = &*self.shared;
+        archived::is_archived(files.as_ref(), &settings.folder, first, self.vault.location())
     }
 
     fn remember(&self, first: u64) -> io::Result<()> {
-        let folder = &self.shared.settings.folder;
-        self.shared.files.create_folder(&folder.join(MARKERS))?;
-        let marker = marker(folder, first);
-        self.shared
-            .files
-            .replace(&marker, self.vault.location().as_bytes())
+        let Shared { files, settings, .. } = &*self.shared;
+        archived::remember(files.as_ref(), &settings.folder, first, self.vault.location())
     }
-}
-
-const MARKERS: &str = "archived";
-
-/// The file that says that a volume is in the archive.
-fn marker(folder: &Path, first: u64) -> PathBuf {
-    folder.join(MARKERS).join(format!("{first:020}"))
-}
-
-/// A volume is about to be removed, and with it goes what was remembered of it.
-///
-/// # Errors
-/// What the file system reports.
-pub fn forget(files: &dyn Files, folder: &Path, first: u64) -> io::Result<()> {
-    let marker = marker(folder, first);
-    if files.exists(&marker) {
-        files.remove_file(&marker)?;
-    }
-    Ok(())
 }

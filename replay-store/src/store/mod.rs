@@ -1,46 +1,60 @@
 //! [`Store`]: the store without its wire. Games go in, batches come out, from any number of threads.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`open`] | opening a store: every volume, the window, what was lost |
+//! | [`identity`] | the game that a folder is for, and the lock that keeps a second process out |
+//! | [`append`], [`command`], [`writer`] | games on their way to the log; one thread writes |
+//! | [`sampling`] | drawing batches |
+//! | [`reading`] | games by id and by filter |
+//! | [`listing`] | pages of games in an order, from the index |
+//! | [`archiver`], [`archived`] | sealed volumes on their way to the archive |
+//! | [`shared`] | the parts that the threads of a store share |
 
 pub mod append;
+pub mod archived;
 pub mod archiver;
+pub mod command;
 pub mod identity;
+pub mod listing;
 pub mod open;
+pub mod reading;
+pub mod sampling;
 pub mod shared;
 pub mod writer;
 
 use std::{
-    collections::{HashMap, HashSet},
     sync::Arc,
     thread::{self, JoinHandle},
 };
 
 use parking_lot::Mutex;
-use proto::v1::{Batch, Game, GameSummary, StatsReply, StoredGame};
+use proto::v1::{Game, StatsReply};
 use service::contain::contain;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use crate::{
-    error::{OpenError, StoreFailed},
-    log::disk::{self, FileSystem, Probe, Room},
-    log::files::{self, Files, Real},
-    log::frame::Id,
-    log::ledger::Ledger,
-    log::recover::Loss,
-    log::volume::{ReadError, VolumeError},
-    metrics, record,
-    record::decoded::Decoded,
-    record::filter::Filter,
-    record::validate::Checked,
+    error::{OpenError, StoreFailed, VolumeError},
+    index::follow::Following,
+    log::{
+        files::{Files, Real},
+        frame::Id,
+        recover::Loss,
+        room::{self, FileSystem, Probe, Room},
+    },
+    metrics::Metrics,
+    record::{self, validate::Checked},
     settings::{MAX_COMMIT_GAMES, MAX_QUEUED_KIB, MAX_RECORD_BYTES, Settings},
-    store::append::{Pending, Reply, Verdict},
-    store::archiver::{Archiver, Archiving},
-    store::shared::{Shared, State},
-    store::writer::{Command, Deleted, Writer},
-    window::sampler::{self, Measured, Pick, Sampling, WantedTargets},
     window::uses_bound::Gate,
 };
+use append::{Pending, Reply, Verdict};
+use archiver::{Archiver, Archiving};
+use command::{Command, Deleted};
+use shared::{Shared, State};
+use writer::Writer;
 
-/// How often a batch is drawn anew because a game of it could not be read.
-const REDRAWS: usize = 64;
+pub use reading::GetError;
+pub use sampling::SampleError;
 
 /// An open store. [`Store::close`] waits until all is written; dropped without that it does the same behind one's back.
 #[derive(Debug)]
@@ -51,27 +65,9 @@ pub struct Store {
     writer: Mutex<Option<JoinHandle<()>>>,
     /// Ends with this.
     archiver: Mutex<Option<Archiving>>,
+    /// The thread that keeps the index up with the log.
+    indexer: Mutex<Option<Following>>,
     losses: Vec<Loss>,
-}
-
-/// Why there is no batch.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SampleError {
-    /// More would be used than the bound allows: wait for games.
-    #[error("positions have been used as often as replay.max_uses allows")]
-    Held,
-    /// The disk is full, so that nothing can be counted.
-    #[error("the disk is full: samples cannot be counted")]
-    Full,
-    /// The window holds no positions.
-    #[error("the window is empty")]
-    Empty,
-    /// Drawn games could not be read, again and again.
-    #[error("drawn games cannot be read")]
-    Unreadable,
-    /// The store has stopped.
-    #[error(transparent)]
-    Failed(#[from] StoreFailed),
 }
 
 /// Why games are not deleted.
@@ -83,25 +79,6 @@ pub enum DeleteError {
     /// The store has stopped.
     #[error(transparent)]
     Failed(#[from] StoreFailed),
-}
-
-/// Why there is no such game.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum GetError {
-    /// No game with this id was ever stored, or it is forgotten.
-    #[error("no game with this id is known")]
-    Unknown,
-    /// It was stored, and has left the window, or was deleted.
-    #[error("the game with this id was retired from the window, or deleted")]
-    Retired,
-    /// It is stored and cannot be read.
-    #[error("game {sequence} cannot be read: {reason}")]
-    Damaged {
-        /// Its sequence number.
-        sequence: u64,
-        /// What is wrong.
-        reason: String,
-    },
 }
 
 impl Store {
@@ -162,8 +139,16 @@ impl Store {
             }
             _ => None,
         };
+        let indexer = match &shared.index {
+            Some(index) => {
+                let following = Following::start(Arc::clone(index), Arc::clone(&shared.volumes));
+                Some(following.map_err(OpenError::io("replay-indexer"))?)
+            }
+            None => None,
+        };
         Ok(Self {
             archiver: Mutex::new(archiver),
+            indexer: Mutex::new(indexer),
             shared,
             queue,
             queued: Arc::new(Semaphore::new(MAX_QUEUED_KIB as usize)),
@@ -175,6 +160,11 @@ impl Store {
     /// What it was told.
     pub fn settings(&self) -> &Settings {
         &self.shared.settings
+    }
+
+    /// Prometheus metrics of the store.
+    pub fn metrics(&self) -> &Metrics {
+        &self.shared.metrics
     }
 
     /// Whether it works; changes are seen by the receiver.
@@ -245,200 +235,6 @@ impl Store {
         told.await.map_err(|_| self.stopped())
     }
 
-    /// Draws batch `number` of `seed`; blocks on the disk where games are not in the cache. The
-    /// positions are counted as sampled when this returns.
-    ///
-    /// # Errors
-    /// [`SampleError`].
-    pub fn batch(&self, seed: u64, number: u64, positions: usize) -> Result<Batch, SampleError> {
-        self.draw(seed, number, positions, &WantedTargets::default())
-    }
-
-    /// Draws as [`Store::batch`] does, and adds the targets that are wanted.
-    ///
-    /// # Errors
-    /// [`SampleError`].
-    pub fn batch_with_targets(
-        &self,
-        seed: u64,
-        number: u64,
-        positions: usize,
-        wanted: &WantedTargets,
-    ) -> Result<Batch, SampleError> {
-        self.draw(seed, number, positions, wanted)
-    }
-
-    /// Draws batch `number` of `seed` to measure a network by: from all of the window, each position as likely as any other, however
-    /// training draws. It is not counted as sampled, and no bound holds it back. Blocks on the disk.
-    ///
-    /// # Errors
-    /// [`SampleError::Empty`] where there is none, and as [`Store::batch`].
-    pub fn measuring_batch(
-        &self,
-        of: Measured,
-        seed: u64,
-        number: u64,
-        positions: usize,
-        wanted: &WantedTargets,
-    ) -> Result<Batch, SampleError> {
-        for _ in 0..REDRAWS {
-            if let State::Failed(failure) = &*self.shared.state.borrow() {
-                return Err(failure.clone().into());
-            }
-            let picks = {
-                let window = self.shared.window.read();
-                sampler::draw_to_measure(&window, of, seed, number, positions).ok_or(SampleError::Empty)?
-            };
-            let Some(games) = self.decoded(&picks) else {
-                continue;
-            };
-            let batch = sampler::assemble(&picks, &games, wanted).ok_or(SampleError::Unreadable)?;
-            return Ok(self.labelled(batch, number));
-        }
-        Err(SampleError::Unreadable)
-    }
-
-    /// With what is said of every batch.
-    fn labelled(&self, mut batch: Batch, number: u64) -> Batch {
-        batch.number = number;
-        batch.positions_inserted = self.shared.keeper.lock().now().positions_inserted;
-        batch.window_positions = self.shared.window.read().positions();
-        batch.game.clone_from(&self.shared.settings.game);
-        batch.options = self.shared.settings.options;
-        batch
-    }
-
-    fn draw(
-        &self,
-        seed: u64,
-        number: u64,
-        positions: usize,
-        wanted: &WantedTargets,
-    ) -> Result<Batch, SampleError> {
-        for _ in 0..REDRAWS {
-            if let State::Failed(failure) = &*self.shared.state.borrow() {
-                return Err(failure.clone().into());
-            }
-            let ledger = self.shared.keeper.lock().now();
-            let bounds = &self.shared.settings.bounds;
-            let left = self.shared.window.read().positions();
-            if !bounds.may_sample(&ledger, left, positions as u64) {
-                return Err(SampleError::Held);
-            }
-            let sampling = &self.shared.settings.sampling;
-            let newest = newest(sampling, &ledger);
-            let within = !sampling.surprise.is_off();
-            let mut picks = {
-                let window = self.shared.window.read();
-                sampler::draw(&window, newest, within, seed, number, positions).ok_or(SampleError::Empty)?
-            };
-            let Some(games) = self.decoded(&picks) else {
-                continue;
-            };
-            for (pick, game) in picks.iter_mut().zip(&games) {
-                if let Some(position) = game.choose(pick.within) {
-                    pick.position = position;
-                }
-            }
-            let Some(batch) = sampler::assemble(&picks, &games, wanted) else {
-                return Err(SampleError::Unreadable);
-            };
-            {
-                let mut keeper = self.shared.keeper.lock();
-                // Others may have sampled meanwhile.
-                let ledger = keeper.now();
-                if !bounds.may_sample(&ledger, left, positions as u64) {
-                    return Err(SampleError::Held);
-                }
-                let forgone = bounds.forgone(&ledger, left);
-                if let Err(error) = keeper.sampled(positions as u64, forgone) {
-                    if files::is_full(&error) {
-                        return Err(SampleError::Full);
-                    }
-                    let failure = StoreFailed {
-                        reason: format!("writing the ledger: {error}"),
-                    };
-                    self.shared.fail(failure.clone());
-                    return Err(failure.into());
-                }
-            }
-            self.shared.gate.open();
-            return Ok(self.labelled(batch, number));
-        }
-        Err(SampleError::Unreadable)
-    }
-
-    /// The picks' games; `None` where one of them has left the window or cannot be read, so that another draw is due.
-    fn decoded(&self, picks: &[Pick]) -> Option<Vec<Arc<Decoded>>> {
-        let found = self.shared.cache.get(picks.iter().map(|pick| pick.sequence));
-        let hits = found.iter().flatten().count();
-        let mut read: HashMap<u64, Arc<Decoded>> = HashMap::new();
-        let games = found
-            .into_iter()
-            .zip(picks)
-            .map(|(game, pick)| match (game, read.get(&pick.sequence)) {
-                (Some(game), _) => Some(game),
-                (None, Some(game)) => Some(Arc::clone(game)),
-                (None, None) => {
-                    let game = Arc::new(self.decode(pick.sequence)?);
-                    self.shared.cache.insert(pick.sequence, &game);
-                    read.insert(pick.sequence, Arc::clone(&game));
-                    Some(game)
-                }
-            })
-            .collect::<Option<Vec<_>>>()?;
-        metrics::sampled(hits, picks.len() - hits, self.shared.cache.bytes());
-        Some(games)
-    }
-
-    fn decode(&self, sequence: u64) -> Option<Decoded> {
-        match self.read(sequence) {
-            Ok(game) => match Decoded::new(&game, &self.shared.settings.sampling.surprise) {
-                Ok(decoded) => Some(decoded),
-                Err(error) => {
-                    self.shared.lose(sequence, &error.to_string());
-                    None
-                }
-            },
-            Err(GetError::Damaged { reason, .. }) => {
-                self.shared.lose(sequence, &reason);
-                None
-            }
-            Err(GetError::Unknown | GetError::Retired) => None,
-        }
-    }
-
-    fn read(&self, sequence: u64) -> Result<Game, GetError> {
-        self.record(sequence)
-            .and_then(|record| decoded_or_damaged(sequence, record::decode(&record)))
-    }
-
-    fn record(&self, sequence: u64) -> Result<Vec<u8>, GetError> {
-        self.shared.shelf.read(sequence).map_err(|error| {
-            // A volume may go between a look at the window and this.
-            if error == ReadError::Missing && !self.shared.window.read().holds(sequence) {
-                GetError::Retired
-            } else {
-                GetError::Damaged {
-                    sequence,
-                    reason: error.to_string(),
-                }
-            }
-        })
-    }
-
-    /// The game with this id, equal to the message that was stored. Blocks on the disk.
-    ///
-    /// # Errors
-    /// [`GetError`].
-    pub fn get(&self, id: &Id) -> Result<Game, GetError> {
-        let sequence = self.shared.known.read().sequence(id).ok_or(GetError::Unknown)?;
-        if !self.shared.window.read().holds(sequence) {
-            return Err(GetError::Retired);
-        }
-        self.read(sequence)
-    }
-
     /// Which of these games it has, or had: those that it would take for duplicates.
     pub fn known(&self, ids: &[Id]) -> Vec<bool> {
         let known = self.shared.known.read();
@@ -458,39 +254,6 @@ impl Store {
                 .settings
                 .bounds
                 .may_insert(&self.shared.keeper.lock().now())
-    }
-
-    /// The window's games that fit a filter, which must not be empty: their sequence numbers and positions with visit
-    /// counts.
-    /// Blocks on the disk.
-    pub fn find(&self, filter: &Filter) -> Vec<(u64, u32)> {
-        let slots: Vec<(u64, u32)> = {
-            let window = self.shared.window.read();
-            let all = window
-                .from(0)
-                .map(|slot| (slot.sequence, slot.trainable + slot.held_out));
-            match filter.ids() {
-                [] => all.collect(),
-                ids => {
-                    let known = self.shared.known.read();
-                    let wanted: HashSet<u64> = ids
-                        .iter()
-                        .filter_map(|id| known.sequence(&id.as_ref().try_into().ok()?))
-                        .collect();
-                    all.filter(|(sequence, _)| wanted.contains(sequence)).collect()
-                }
-            }
-        };
-        slots
-            .into_iter()
-            .filter(|&(sequence, _)| {
-                let summary = self
-                    .record(sequence)
-                    .ok()
-                    .and_then(|record| record::summary(&record).ok());
-                summary.is_some_and(|summary| filter.fits(&summary.id, &summary.game))
-            })
-            .collect()
     }
 
     /// Deletes games of the window, durably. They stay known, so that they are not taken for new ones.
@@ -513,81 +276,11 @@ impl Store {
         }
     }
 
-    /// Games of the window in short: those after sequence number `after`, oldest first; or, newest first, those
-    /// before it (0: from the newest). Games that cannot be read or do not fit are left out. Blocks on the disk.
-    pub fn list(&self, after: u64, limit: usize, newest_first: bool, filter: &Filter) -> Vec<GameSummary> {
-        // Filtered here, every game may have to be looked at.
-        let most = if filter.is_empty() { limit } else { usize::MAX };
-        let sequences: Vec<u64> = {
-            let window = self.shared.window.read();
-            let slots = window.from(if newest_first { 0 } else { after.saturating_add(1) });
-            if newest_first {
-                slots
-                    .rev()
-                    .map(|slot| slot.sequence)
-                    .filter(|&sequence| after == 0 || sequence < after)
-                    .take(most)
-                    .collect()
-            } else {
-                slots.map(|slot| slot.sequence).take(most).collect()
-            }
-        };
-        sequences
-            .into_iter()
-            .filter_map(|sequence| {
-                let record = self.record(sequence).ok()?;
-                let found = record::summary(&record).ok()?;
-                filter
-                    .fits(&found.id, &found.game)
-                    .then(|| summary(sequence, found))
-            })
-            .take(limit)
-            .collect()
-    }
-
-    /// The next games from sequence number `from` up to `to`, at most `limit`, oldest first, and where to go on; `None`
-    /// at the end. Games that cannot be read are reported and left out, and so are those that do not fit. Blocks on the disk.
-    pub fn export(
-        &self,
-        from: u64,
-        to: u64,
-        limit: usize,
-        filter: &Filter,
-    ) -> Option<(Vec<StoredGame>, u64)> {
-        let sequences: Vec<u64> = self
-            .shared
-            .window
-            .read()
-            .from(from)
-            .map(|slot| slot.sequence)
-            .take_while(|&sequence| sequence <= to)
-            .take(limit)
-            .collect();
-        let next = sequences.last()? + 1;
-        let games = sequences
-            .into_iter()
-            .filter_map(|sequence| match self.read(sequence) {
-                Ok(game) if !filter.fits(&game.id, &game) => None,
-                Ok(game) => Some(StoredGame {
-                    sequence,
-                    game: Some(game),
-                }),
-                Err(error) => {
-                    if let GetError::Damaged { reason, .. } = error {
-                        self.shared.lose(sequence, &reason);
-                    }
-                    None
-                }
-            })
-            .collect();
-        Some((games, next))
-    }
-
     /// The store in numbers. Blocks on the disk.
     pub fn stats(&self) -> StatsReply {
         let ledger = self.shared.keeper.lock().now();
         let unreadable = self.shared.unreadable.lock().len() as u64;
-        let disk_bytes = disk::taken(&self.shared.settings.folder).unwrap_or_default();
+        let disk_bytes = room::taken(&self.shared.settings.folder).unwrap_or_default();
         let window = self.shared.window.read();
         let (oldest_sequence, newest_sequence) = window.range().unwrap_or_default();
         StatsReply {
@@ -602,7 +295,8 @@ impl Store {
             stored_bytes: window.bytes(),
             oldest_sequence,
             newest_sequence,
-            sampled_window_positions: newest(&self.shared.settings.sampling, &ledger).min(window.positions()),
+            sampled_window_positions: sampling::newest(&self.shared.settings.sampling, &ledger)
+                .min(window.positions()),
             appends_held: self.shared.gate.games_wait(),
             samples_held: self.shared.gate.batches_wait(),
             held_out_positions: window.held_out(),
@@ -623,6 +317,10 @@ impl Store {
         if let Some(writer) = self.writer.lock().take() {
             let _ = writer.join();
         }
+        if let Some(indexer) = self.indexer.lock().take() {
+            indexer.end();
+        }
+        self.shared.volumes.clear();
         match &*self.shared.state.borrow() {
             State::Failed(failure) => Err(failure.clone()),
             State::Running | State::Closed => Ok(()),
@@ -636,34 +334,5 @@ impl Store {
                 reason: "it is being closed".into(),
             },
         }
-    }
-}
-
-/// How many of the newest positions are drawn from.
-fn newest(sampling: &Sampling, ledger: &Ledger) -> u64 {
-    sampling
-        .window
-        .map_or(u64::MAX, |law| law.positions(ledger.positions_inserted))
-}
-
-fn decoded_or_damaged<T>(sequence: u64, decoded: Result<T, record::DecodeError>) -> Result<T, GetError> {
-    decoded.map_err(|error| GetError::Damaged {
-        sequence,
-        reason: error.to_string(),
-    })
-}
-
-fn summary(sequence: u64, summary: record::Summary) -> GameSummary {
-    GameSummary {
-        id: summary.id.to_vec().into(),
-        sequence,
-        game: summary.game.game,
-        positions: summary.positions,
-        result: summary.game.result,
-        ending: summary.game.ending,
-        model_versions: summary.game.model_versions,
-        finished_at_ms: summary.game.finished_at_ms,
-        actor: summary.game.actor,
-        build: summary.game.build,
     }
 }

@@ -1,8 +1,7 @@
-//! Opening a store: its folder is claimed, every volume read through, what was lost named, the window filled.
+//! Opening a store: claims the folder, opens every volume, names what was lost, fills the window.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
-    io,
+    collections::BTreeSet,
     path::Path,
     sync::{Arc, atomic::AtomicU64},
 };
@@ -13,19 +12,21 @@ use tokio::sync::{Notify, watch};
 use crate::{
     error::OpenError,
     exchange::vault::Vault,
-    log::files::Files,
-    log::known_ids::Known,
-    log::ledger::{Found, Keeper, Ledger, LedgerFile},
-    log::recover::{self, Ground, Loss, Recovered},
-    log::volumes::Shelf,
-    metrics,
+    index::Index,
+    log::{
+        files::Files,
+        ids::KnownIds,
+        ledger::{Found, Keeper, Ledger, LedgerFile},
+        recover::{self, Loss, Recovered},
+        volumes::Volumes,
+    },
+    metrics::Metrics,
     settings::Settings,
-    store::identity::{self, Claim, Identity},
-    store::shared::{Shared, State, volume_folder, volumes_folder},
-    store::writer::Fill,
-    window::Window,
-    window::cache::Cache,
-    window::uses_bound::Gate,
+    store::{
+        identity::{self, Claim, Identity},
+        shared::{Fill, Shared, State, volume_folder, volumes_folder},
+    },
+    window::{Window, cache::Cache, uses_bound::Gate},
 };
 
 /// An opened store, before anything runs.
@@ -70,35 +71,37 @@ pub fn open(settings: Settings, files: Arc<dyn Files>) -> Result<Opened, OpenErr
         Found::Damaged => {
             tracing::error!(
                 file = %ledger_path.display(),
-                "the ledger file is damaged; the counts are taken from the database, and games it lost at its end cannot be noticed this time"
+                "the ledger file is damaged; the counts are taken from the log, and games lost at its end cannot be noticed this time"
             );
             Ledger::new()
         }
     };
     let retired = folder.join("retired");
     let (mut known, damaged) =
-        Known::open(&files, &retired, settings.remembered_games).map_err(OpenError::io(&retired))?;
+        KnownIds::open(&files, &retired, settings.remembered_games).map_err(OpenError::io(&retired))?;
     for path in damaged {
         tracing::error!(file = %path.display(), "ids of retired games cannot be read; those games would be taken for new ones");
     }
 
-    let shelf = Shelf::default();
+    let index = open_index(&settings);
+    let all = Volumes::default();
     let mut window = Window::new(settings.window_positions);
     let mut losses = Vec::new();
     let mut fill = Fill::default();
     let firsts = volumes(files.as_ref(), &volumes_folder(&folder), &ledger)?;
-    let damaged = folder.join("damaged");
     for (at, &first) in firsts.iter().enumerate() {
         let end = firsts.get(at + 1).copied();
         let path = volume_folder(&folder, first);
-        let ground = Ground {
-            files: &files,
-            folder: &path,
-            damaged: &damaged,
-            engine: settings.engine,
-            held_out: settings.held_out,
-        };
-        let recovered = recover::open(ground, first, end, ledger)?;
+        let indexed = index.as_ref().and_then(|index| index.load(first));
+        let is_indexed = indexed.is_some();
+        let recovered = recover::open(&files, &path, first, end, ledger, indexed)?;
+        if let Some(index) = index.as_ref().filter(|_| is_indexed && !recovered.is_from_index) {
+            tracing::warn!(
+                volume = first,
+                "the index was made from another log and is rebuilt"
+            );
+            index.reset(first);
+        }
         report(&path, &recovered);
         ledger = recovered.ledger;
         losses.extend(recovered.losses);
@@ -113,10 +116,11 @@ pub fn open(settings: Settings, files: Arc<dyn Files>) -> Result<Opened, OpenErr
         for (sequence, id) in recovered.deleted {
             known.insert(id, sequence);
         }
-        shelf.push(recovered.volume);
+        all.push(recovered.volume);
     }
-    metrics::damaged(losses.len() as u64);
-    metrics::window(&window);
+    if let Some(index) = &index {
+        index.sweep();
+    }
     let positions = window.positions();
     let keeper = Keeper::new(file, ledger).map_err(OpenError::io(&ledger_path))?;
     files.sync_folder(&folder).map_err(OpenError::io(&folder))?;
@@ -127,7 +131,9 @@ pub fn open(settings: Settings, files: Arc<dyn Files>) -> Result<Opened, OpenErr
         files,
         cache: Cache::new(settings.cache_bytes),
         settings,
-        shelf,
+        volumes: Arc::new(all),
+        index,
+        metrics: Arc::new(Metrics::new()),
         window: RwLock::new(window),
         known: RwLock::new(known),
         keeper: Mutex::new(keeper),
@@ -137,6 +143,8 @@ pub fn open(settings: Settings, files: Arc<dyn Files>) -> Result<Opened, OpenErr
         state: watch::Sender::new(State::Running),
         room_warning: Mutex::new(None),
     };
+    shared.metrics.damaged(losses.len() as u64);
+    shared.report_window(&shared.window.read());
     Ok(Opened {
         shared,
         claim,
@@ -147,40 +155,21 @@ pub fn open(settings: Settings, files: Arc<dyn Files>) -> Result<Opened, OpenErr
     })
 }
 
-/// What a retired volume is called while it is removed.
-const RETIRED: &str = "retired";
-
-/// Removes a volume's folder, so that it is there whole or not at all: half of one would be taken for a damaged one.
-///
-/// # Errors
-/// What the file system reports.
-pub fn remove_volume(files: &dyn Files, folder: &Path) -> io::Result<()> {
-    let retired = folder.with_extension(RETIRED);
-    files.rename(folder, &retired)?;
-    files.remove_folder(&retired)
-}
-
-/// The first sequence numbers of the volumes, ascending; at least one.
-fn volumes(files: &dyn Files, folder: &Path, ledger: &Ledger) -> Result<Vec<u64>, OpenError> {
-    files.create_folder(folder).map_err(OpenError::io(folder))?;
-    let mut firsts = BTreeMap::new();
-    for entry in files.list(folder).map_err(OpenError::io(folder))? {
-        let name = entry.path.file_name().unwrap_or_default().to_string_lossy();
-        if entry.path.extension().is_some_and(|ending| ending == RETIRED) {
-            files
-                .remove_folder(&entry.path)
-                .map_err(OpenError::io(&entry.path))?;
-            continue;
-        }
-        // A volume whose rebuilding was interrupted at the last step has only this name.
-        let number = name.strip_suffix(".rebuild").unwrap_or(&name);
-        match number.parse::<u64>() {
-            Ok(first) => {
-                firsts.insert(first, ());
-            }
-            Err(_) => tracing::warn!(name = %name, "not a volume; it is left alone"),
+/// Opens the index; the store works without one if its folder cannot be created.
+fn open_index(settings: &Settings) -> Option<Arc<Index>> {
+    let folder = settings.index.as_ref()?;
+    match Index::open(folder) {
+        Ok(index) => Some(Arc::new(index)),
+        Err(error) => {
+            tracing::error!(folder = %folder.display(), %error, "the store works without its index");
+            None
         }
     }
+}
+
+/// Returns the first sequence numbers of the volumes, ascending; at least one.
+fn volumes(files: &dyn Files, folder: &Path, ledger: &Ledger) -> Result<Vec<u64>, OpenError> {
+    let mut firsts = recover::firsts(files, folder).map_err(OpenError::io(folder))?;
     if firsts.is_empty() {
         if ledger.next_sequence > 1 {
             tracing::error!(
@@ -188,19 +177,18 @@ fn volumes(files: &dyn Files, folder: &Path, ledger: &Ledger) -> Result<Vec<u64>
                 "games were acknowledged, and there is no volume: was the folder `volumes` removed?"
             );
         }
-        firsts.insert(ledger.next_sequence, ());
+        firsts.insert(ledger.next_sequence);
     }
-    Ok(firsts.into_keys().collect())
+    Ok(firsts.into_iter().collect())
 }
 
 fn report(path: &Path, recovered: &Recovered) {
-    if let Some(reason) = &recovered.rebuilt {
+    if !recovered.losses.is_empty() {
         tracing::warn!(
             volume = %path.display(),
-            reason,
             kept = recovered.survivors.len(),
             lost = recovered.losses.len(),
-            "a volume was damaged and has been built anew"
+            "a volume is damaged"
         );
     }
     for loss in &recovered.losses {

@@ -14,8 +14,12 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, watch};
 
 use crate::{
-    error::StoreFailed, log::files::Files, log::known_ids::Known, log::ledger::Keeper, log::volumes::Shelf,
-    metrics, settings::Settings, window::Window, window::cache::Cache, window::uses_bound::Gate,
+    error::StoreFailed,
+    index::Index,
+    log::{files::Files, ids::KnownIds, ledger::Keeper, volumes::Volumes},
+    metrics::Metrics,
+    settings::Settings,
+    window::{Window, cache::Cache, uses_bound::Gate},
 };
 
 /// Whether the store works.
@@ -42,11 +46,15 @@ pub struct Shared {
     /// What it was told.
     pub settings: Settings,
     /// The volumes.
-    pub shelf: Shelf,
+    pub volumes: Arc<Volumes>,
+    /// Index of the log; `None` if the store was opened without one.
+    pub index: Option<Arc<Index>>,
+    /// Prometheus metrics.
+    pub metrics: Arc<Metrics>,
     /// What is sampled from.
     pub window: RwLock<Window>,
     /// Every id that is remembered.
-    pub known: RwLock<Known>,
+    pub known: RwLock<KnownIds>,
     /// Decoded games.
     pub cache: Cache,
     /// The ledger.
@@ -68,6 +76,20 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// Tells the index that the log has changed.
+    pub fn notify_index(&self) {
+        if let Some(index) = &self.index {
+            index.notify();
+            self.metrics.index_rebuilt(index.rebuilt());
+        }
+    }
+
+    /// Reports the size of the window to the metrics.
+    pub fn report_window(&self, window: &Window) {
+        self.metrics
+            .window_changed(window.games(), window.positions(), window.bytes());
+    }
+
     /// Tells those who wait how many positions there are.
     pub fn announce(&self) {
         let positions = self.window.read().positions();
@@ -79,7 +101,11 @@ impl Shared {
     pub fn lose(&self, sequence: u64, reason: &str) {
         if self.window.write().lose(sequence) {
             self.unreadable.lock().insert(sequence);
-            metrics::damaged(1);
+            self.metrics.damaged(1);
+            // The next opening scans the volume, finds the loss, and records it.
+            if let (Some(index), Some(volume)) = (&self.index, self.volumes.holding(sequence)) {
+                index.distrust(volume.first());
+            }
             tracing::error!(
                 sequence,
                 reason,
@@ -92,7 +118,7 @@ impl Shared {
     /// Sealed volumes that are not in the archive yet.
     pub fn unarchived(&self) -> usize {
         let to = self.archived_to.load(Ordering::SeqCst);
-        let sealed = self.shelf.sealed();
+        let sealed = self.volumes.sealed();
         sealed.iter().filter(|(_, end)| *end > to).count()
     }
 
@@ -131,4 +157,13 @@ pub fn volumes_folder(folder: &Path) -> PathBuf {
 /// The folder of the volume that begins with this sequence number.
 pub fn volume_folder(folder: &Path, first: u64) -> PathBuf {
     volumes_folder(folder).join(format!("{first:020}"))
+}
+
+/// How full the newest volume is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fill {
+    /// Positions (a game without trainable ones counts as one).
+    pub positions: u64,
+    /// Bytes of the records.
+    pub bytes: u64,
 }

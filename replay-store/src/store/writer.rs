@@ -15,51 +15,26 @@ use std::{
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    error::StoreFailed,
-    log::disk::Room,
-    log::files,
-    log::frame::Id,
-    log::ledger::Ledger,
-    log::volume::{Commit, Entry, Volume, VolumeError},
-    metrics, record,
+    error::{StoreFailed, VolumeError},
+    log::{
+        files,
+        frame::Id,
+        ledger::Ledger,
+        recover,
+        room::Room,
+        volume::{Commit, Entry, Volume},
+    },
+    record,
     settings::{MAX_COMMIT_BYTES, MAX_COMMIT_GAMES, MAX_VOLUME_BYTES},
-    store::append::{Pending, Verdict},
-    store::archiver,
-    store::identity::{Claim, Identity},
-    store::open,
-    store::shared::{Shared, volume_folder},
+    store::{
+        append::{Pending, Verdict},
+        archived,
+        command::{Command, Deleted},
+        identity::{Claim, Identity},
+        shared::{Fill, Shared, volume_folder},
+    },
     window::held_out::Uses,
 };
-
-/// What the writer is asked to do.
-pub enum Command {
-    /// Make a game durable.
-    Append(Pending),
-    /// Delete games for good; told once that is durable.
-    Delete(Vec<u64>, oneshot::Sender<Result<Deleted, VolumeError>>),
-    /// More volumes are in the archive: those that are retired can be removed.
-    Archived,
-    /// Finish what waits, and close the store.
-    Close,
-}
-
-/// What was deleted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Deleted {
-    /// Games.
-    pub games: u64,
-    /// Their positions with visit counts.
-    pub positions: u64,
-}
-
-/// How full the youngest volume is.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Fill {
-    /// Its positions (a game without trainable ones counts as one).
-    pub positions: u64,
-    /// Bytes of its records.
-    pub bytes: u64,
-}
 
 /// The writer.
 pub struct Writer {
@@ -129,9 +104,7 @@ impl Writer {
             .keeper
             .lock()
             .close()
-            .map_err(failed("writing the ledger"))?;
-        self.shared.shelf.clear();
-        Ok(())
+            .map_err(failed("writing the ledger"))
     }
 
     /// Makes one group of games durable and tells their senders.
@@ -161,7 +134,7 @@ impl Writer {
             senders.push((game.checked, game.reply, game.room));
         }
         if !self.make_durable(&entries, &ledger)? {
-            metrics::full_disk();
+            self.shared.metrics.refused("full");
             self.shared.warn_of_room(&VolumeError::Full);
             for (_, reply, _room) in senders {
                 reply(refused_for_now(&VolumeError::Full));
@@ -188,7 +161,7 @@ impl Writer {
     /// False where the disk is full, and everything is as it was.
     fn make_durable(&self, entries: &[Entry], ledger: &Ledger) -> Result<bool, StoreFailed> {
         let began = Instant::now();
-        let volume = self.shared.shelf.youngest().ok_or_else(|| StoreFailed {
+        let volume = self.shared.volumes.youngest().ok_or_else(|| StoreFailed {
             reason: "there is no volume to write to".into(),
         })?;
         let commit = Commit {
@@ -207,7 +180,7 @@ impl Writer {
             Err(error) if files::is_full(&error) => {}
             written => written.map_err(failed("writing the ledger"))?,
         }
-        metrics::committed(entries.len(), began.elapsed());
+        self.shared.metrics.committed(entries.len(), began.elapsed());
         Ok(true)
     }
 
@@ -221,10 +194,10 @@ impl Writer {
             } else if ids.contains(&game.id()) {
                 admitted.twice.push(game);
             } else if let Some(verdict) = self.other_rows(&game)? {
-                metrics::refused("row_length");
+                self.shared.metrics.refused("row_length");
                 (game.reply)(verdict);
             } else if let Err(no_room) = self.room.check(game.record.len() as u64) {
-                metrics::refused("disk");
+                self.shared.metrics.refused("disk");
                 let reason = match self.shared.unarchived() {
                     0 => no_room.to_string(),
                     volumes => format!(
@@ -240,8 +213,8 @@ impl Writer {
             }
         }
         if let Some(space) = self.room.measured() {
-            metrics::disk(space.used);
-            metrics::disk_limit(self.room.allowed(space));
+            self.shared.metrics.disk_measured(space.used);
+            self.shared.metrics.disk_limit_changed(self.room.allowed(space));
         }
         Ok(admitted)
     }
@@ -281,7 +254,7 @@ impl Writer {
 
     fn duplicate(&self, game: Pending) {
         self.shared.keeper.lock().duplicate();
-        metrics::duplicate();
+        self.shared.metrics.duplicate();
         (game.reply)(Verdict::Duplicate);
     }
 
@@ -309,16 +282,17 @@ impl Writer {
                 self.fill.positions += u64::from(uses.trainable.max(1));
                 self.fill.bytes += u64::from(bytes);
             }
-            metrics::window(&window);
+            self.shared.report_window(&window);
         }
         for slot in &retired {
             self.shared.cache.remove(slot.sequence);
         }
-        metrics::inserted(
+        self.shared.metrics.inserted(
             entries.len(),
             uses.iter().map(|uses| u64::from(uses.trainable)).sum(),
         );
         self.shared.announce();
+        self.shared.notify_index();
     }
 
     /// Deletes games, each in its own volume.
@@ -326,7 +300,7 @@ impl Writer {
         let ledger = self.shared.keeper.lock().durable();
         let mut by_volume: BTreeMap<u64, (Arc<Volume>, Vec<u64>)> = BTreeMap::new();
         for sequence in sequences {
-            if let Some(volume) = self.shared.shelf.holding(sequence) {
+            if let Some(volume) = self.shared.volumes.holding(sequence) {
                 let (_, own) = by_volume
                     .entry(volume.first())
                     .or_insert_with(|| (volume, Vec::new()));
@@ -351,9 +325,10 @@ impl Writer {
                 .map(|slot| u64::from(slot.trainable + slot.held_out))
                 .sum::<u64>();
         }
-        metrics::deleted(deleted.games);
-        metrics::window(&self.shared.window.read());
+        self.shared.metrics.deleted(deleted.games);
+        self.shared.report_window(&self.shared.window.read());
         self.shared.announce();
+        self.shared.notify_index();
         Ok(deleted)
     }
 
@@ -365,9 +340,9 @@ impl Writer {
         }
         let folder = volume_folder(&self.shared.settings.folder, next);
         let files = &self.shared.files;
-        match Volume::open(files, &folder, next, self.shared.settings.engine) {
-            Ok(volume) => {
-                self.shared.shelf.push(volume);
+        match Volume::open(files, &folder, next, None) {
+            Ok((volume, _)) => {
+                self.shared.volumes.push(volume);
                 self.shared.sealed.notify_one();
                 self.fill = Fill::default();
                 Ok(())
@@ -389,7 +364,7 @@ impl Writer {
 
     /// Removes volumes whose games are all retired, and in the archive where there is one; their ids are kept.
     fn remove_retired(&mut self) -> Result<(), StoreFailed> {
-        while let Some((oldest, next)) = self.shared.shelf.oldest() {
+        while let Some((oldest, next)) = self.shared.volumes.oldest() {
             let is_needed = self
                 .shared
                 .window
@@ -414,11 +389,11 @@ impl Writer {
                 Err(error) if files::is_full(&error) => break,
                 kept => kept.map_err(failed("keeping the ids of retired games"))?,
             }
-            archiver::forget(files.as_ref(), &self.shared.settings.folder, oldest.first())
+            archived::forget(files.as_ref(), &self.shared.settings.folder, oldest.first())
                 .map_err(failed("removing a retired volume"))?;
-            self.shared.shelf.remove_oldest();
-            open::remove_volume(files.as_ref(), oldest.folder())
-                .map_err(failed("removing a retired volume"))?;
+            self.shared.volumes.remove_oldest();
+            self.shared.notify_index();
+            recover::remove(files.as_ref(), oldest.folder()).map_err(failed("removing a retired volume"))?;
             self.room.changed();
         }
         Ok(())

@@ -7,8 +7,8 @@ use std::{net::SocketAddr, path::Path};
 
 use proto::v1::{AppendAck, Game, StatsReply, StatsRequest, replay_store_client::ReplayStoreClient};
 use replay_store::{
-    log::volume::Engine, settings::Settings, store::Store, window::held_out::HeldOut,
-    window::sampler::Sampling, window::uses_bound::Bounds,
+    settings::Settings, store::Store, window::held_out::HeldOut, window::sampler::Sampling,
+    window::uses_bound::Bounds,
 };
 use service::connect::{MAX_MESSAGE_BYTES, channel};
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -24,7 +24,7 @@ pub fn settings(folder: &Path, window_positions: u64) -> Settings {
         folder: folder.join("replay"),
         game: "paco-sako".into(),
         options: 1,
-        engine: Engine::Log,
+        index: Some(folder.join("replay/index")),
         window_positions,
         sampling: Sampling::default(),
         held_out: HeldOut::default(),
@@ -102,4 +102,18 @@ pub async fn stats(client: &mut Client) -> StatsReply {
 /// Whether a game was stored now.
 pub fn is_stored(ack: &AppendAck) -> bool {
     !ack.duplicate && ack.refused.is_empty()
+}
+
+/// Copies a folder with all that is in it.
+pub fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
 }

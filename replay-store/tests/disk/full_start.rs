@@ -1,6 +1,6 @@
 //! A store that lost power in the middle of a batch, and whose disk is full when it starts again: it serves what was acknowledged.
 
-use replay_store::{error::OpenError, log::volume::VolumeError, store::SampleError};
+use replay_store::{error::OpenError, error::VolumeError, store::SampleError};
 
 use crate::{
     Story, open, runtime,

@@ -1,4 +1,4 @@
-//! Several leaves at once: no virtual loss stays behind, nothing is asked twice, arrival order does not matter.
+//! Several leaves at once: no virtual loss stays behind, no node is requested twice, arrival order does not matter.
 
 use std::collections::HashSet;
 
@@ -25,7 +25,7 @@ fn gather<const PLAYERS: u8>(search: &mut Search<TreeGame<PLAYERS>>) -> Answers 
     answers
 }
 
-/// Plays a game; the answers of each batch arrive in an order drawn from `order` (0: as they went out).
+/// Plays a game; the evaluations of each batch arrive in an order drawn from `order` (0: in gather order).
 fn play<const PLAYERS: u8>(
     shape: &Shape,
     settings: &Settings,
@@ -68,7 +68,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn trees_add_up_after_every_batch(shape in any_shape(), settings in any_settings(1u32..40), key in any_key()) {
+    fn visit_counts_add_up_after_every_batch(shape in any_shape(), settings in any_settings(1u32..40), key in any_key()) {
         play::<2>(&shape, &settings, key, 0);
         play::<1>(&shape, &settings, key, 0);
     }
@@ -83,14 +83,14 @@ proptest! {
         prop_assert_eq!(play::<2>(&shape, &settings, key, 0), play::<2>(&shape, &settings, key, order));
     }
 
-    /// Every state of these trees differs, so a game that keeps its tree asks for each at most once.
+    /// Every state of these trees differs, so a game that keeps its tree requests each at most once.
     #[test]
-    fn nothing_is_asked_twice(shape in any_shape(), mut settings in any_settings(1u32..40), key in any_key()) {
+    fn no_node_is_requested_twice(shape in any_shape(), mut settings in any_settings(1u32..40), key in any_key()) {
         if settings.reuse == Reuse::Drop {
             settings.reuse = Reuse::Gray;
         }
         let most = settings.leaves;
-        let traversals = settings.traversals;
+        let visits = settings.visits;
         let mut search = Search::new(TreeGame::<2>::of(&shape), settings, key);
         let mut asked = HashSet::new();
         loop {
@@ -98,14 +98,14 @@ proptest! {
             while !search.is_decided() {
                 let mut answers = Answers::new();
                 search.gather(|request| {
-                    assert!(asked.insert(request.state.identity), "asked twice");
+                    assert!(asked.insert(request.state.identity), "requested twice");
                     let mut priors = Vec::new();
                     let value = evaluate(&request, &mut priors);
                     assert_eq!(request.legal.len(), priors.len());
                     answers.push((request.id, priors, value));
                 });
                 prop_assert!(answers.len() <= most as usize);
-                // While leaves are out, a gather does nothing.
+                // While leaves are pending, a gather does nothing.
                 if !answers.is_empty() {
                     prop_assert_eq!(gather(&mut search).len(), 0);
                 }
@@ -114,13 +114,13 @@ proptest! {
                 }
             }
             let Some(action) = search.choose(0.0) else { break };
-            prop_assert_eq!(search.counters().visits - before, u64::from(traversals));
+            prop_assert_eq!(search.counters().visits - before, u64::from(visits));
             search.advance(action).unwrap();
         }
     }
 
     #[test]
-    fn abandoned_leaves_leave_nothing_behind(shape in any_shape(), settings in any_settings(1u32..20), key in any_key()) {
+    fn abandoned_leaves_leave_no_virtual_loss(shape in any_shape(), settings in any_settings(1u32..20), key in any_key()) {
         let mut search = Search::new(TreeGame::<2>::of(&shape), settings, key);
         let mut late = Answers::new();
         for round in 0u64.. {
@@ -132,26 +132,29 @@ proptest! {
                 let answer = Evaluation { priors, value: *value };
                 prop_assert_eq!(search.apply(*id, answer), Err(crate::ApplyError::UnknownLeaf));
             }
-            // Every other round, half of the answers arrive and then the batch is given up.
-            let is_given_up = round % 2 == 0;
+            // Every other round, half of the evaluations arrive and then the batch is abandoned.
+            let is_abandoned = round % 2 == 0;
             for (id, priors, value) in &answers {
-                if !is_given_up || id.index() % 2 == 0 {
+                if !is_abandoned || id.index() % 2 == 0 {
                     search.apply(*id, Evaluation { priors, value: *value }).unwrap();
                 }
             }
-            if is_given_up {
+            if is_abandoned {
                 search.abandon();
                 late = answers;
             }
             let visits = search.decision().visits;
-            prop_assert_eq!(visits.iter().sum::<u32>(), search.done);
-            no_loss_is_left(&search);
+            prop_assert_eq!(visits.iter().sum::<u32>(), search.visits_done);
+            no_virtual_loss_is_left(&search);
         }
     }
 }
 
-fn no_loss_is_left(search: &Search<TreeGame<2>>) {
-    use crate::tree::{ACTION, NodeId, leaves_out};
+fn no_virtual_loss_is_left(search: &Search<TreeGame<2>>) {
+    use crate::{
+        tree::{ACTION, NodeId},
+        virtual_loss::virtual_losses,
+    };
     let mut at = 0;
     while at < search.tree.words() {
         let node = NodeId(at as u32);
@@ -160,15 +163,15 @@ fn no_loss_is_left(search: &Search<TreeGame<2>>) {
                 .tree
                 .column(node, ACTION)
                 .iter()
-                .all(|&word| leaves_out(word) == 0)
+                .all(|&word| virtual_losses(word) == 0)
         );
         at += crate::tree::HEADER + search.tree.columns * search.tree.edges(node);
     }
 }
 
-/// With room enough, batches are filled: the first leaf of a wide tree drives the others elsewhere.
+/// In a wide tree the virtual losses of the first leaf send the other visits elsewhere.
 #[test]
-fn virtual_losses_spread_the_leaves() {
+fn virtual_losses_fill_most_of_a_batch() {
     let shape = Shape {
         seed: 4,
         branching: 30,
@@ -177,7 +180,7 @@ fn virtual_losses_spread_the_leaves() {
         again: 30,
     };
     let settings = Settings {
-        traversals: 2000,
+        visits: 2000,
         leaves: 16,
         ..Settings::default()
     };

@@ -1,4 +1,4 @@
-//! Beginnings and ends: finished games, answers that do not fit, the choice before there is anything to choose from.
+//! Limits of a decision: before the first evaluation, after the end of the game, with bad evaluations, with a limited root.
 
 use games::MoverValue;
 use proptest::prelude::*;
@@ -18,24 +18,24 @@ const SHAPE: Shape = Shape {
     again: 50,
 };
 
-fn asked(search: &mut Search<TreeGame<2>>) -> Vec<(LeafId, Vec<f32>, MoverValue)> {
-    let mut asked = Vec::new();
+fn gathered(search: &mut Search<TreeGame<2>>) -> Vec<(LeafId, Vec<f32>, MoverValue)> {
+    let mut requests = Vec::new();
     search.gather(|request| {
         let (priors, value) = request.state.evaluation();
-        asked.push((request.id, priors, value));
+        requests.push((request.id, priors, value));
     });
-    asked
+    requests
 }
 
 #[test]
-fn nothing_is_decided_before_the_first_answer() {
+fn nothing_is_chosen_before_the_first_evaluation() {
     let mut search = Search::new(TreeGame::of(&SHAPE), Settings::default(), KEY);
     assert!(!search.is_waiting() && !search.is_decided());
     assert_eq!(search.choose(1.0), None);
     let decision = search.decision();
     assert!(decision.visits.is_empty() && decision.priors.is_empty());
     assert!(!decision.actions.is_empty());
-    let root = asked(&mut search);
+    let root = gathered(&mut search);
     assert_eq!(root.len(), 1);
     assert!(search.is_waiting() && !search.is_decided());
     let (id, priors, value) = &root[0];
@@ -48,7 +48,7 @@ fn nothing_is_decided_before_the_first_answer() {
             },
         )
         .unwrap();
-    // Evaluated but not searched: the priors are all there is to go by.
+    // Without visits the priors decide.
     let decision = search.decision();
     let greatest = decision.searched_priors.iter().copied().fold(0.0, f32::max);
     let chosen = search.choose(0.0).unwrap();
@@ -69,7 +69,7 @@ fn a_game_that_is_over_needs_no_search() {
     }
     assert!(search.is_decided());
     let evaluations = search.counters().evaluations;
-    assert!(asked(&mut search).is_empty());
+    assert!(gathered(&mut search).is_empty());
     assert_eq!(search.counters().evaluations, evaluations);
     let decision = search.decision();
     assert!(decision.actions.is_empty() && decision.visits.is_empty());
@@ -91,15 +91,14 @@ fn an_illegal_action_changes_nothing() {
 }
 
 proptest! {
-    /// An answer that does not fit is refused with its reason, and leaves no trace: the decision comes out the same.
     #[test]
-    fn answers_that_do_not_fit_leave_no_trace(shape in any_shape(), leaves in 1u32..9, fault in 0usize..9) {
+    fn bad_evaluations_are_refused_and_change_nothing(shape in any_shape(), leaves in 1u32..9, fault in 0usize..9) {
         let settings = Settings { leaves, ..Settings::default() };
         let mut search = Search::new(TreeGame::<2>::of(&shape), settings.clone(), KEY);
         let mut clean = search.clone();
         clean.decide(evaluate).unwrap();
         while !search.is_decided() {
-            for (id, priors, value) in asked(&mut search) {
+            for (id, priors, value) in gathered(&mut search) {
                 let (mut bad_priors, mut bad_value) = (priors.clone(), value);
                 match fault {
                     0 => bad_priors.push(0.0),
@@ -135,7 +134,7 @@ proptest! {
                 prop_assert_eq!(search.apply(old, answer), Err(ApplyError::UnknownLeaf));
                 search.apply(id, answer).unwrap();
                 let again = search.apply(id, answer);
-                let expected = if search.is_waiting() { ApplyError::Answered } else { ApplyError::UnknownLeaf };
+                let expected = if search.is_waiting() { ApplyError::AlreadyEvaluated } else { ApplyError::UnknownLeaf };
                 prop_assert_eq!(again, Err(expected));
             }
             check(&search);
@@ -144,9 +143,8 @@ proptest! {
     }
 }
 
-/// The driver hands the error on, and the search can go on afterwards.
 #[test]
-fn the_driver_reports_a_bad_evaluator() {
+fn decide_returns_the_error_of_a_bad_evaluator_and_can_be_repeated() {
     let mut search = Search::new(TreeGame::<2>::of(&SHAPE), Settings::default(), KEY);
     let bad = search.decide(|_, priors| {
         priors.push(0.5);
@@ -155,4 +153,47 @@ fn the_driver_reports_a_bad_evaluator() {
     assert!(matches!(bad, Err(ApplyError::PriorCount { .. })), "{bad:?}");
     assert!(!search.is_waiting());
     assert_eq!(search.decide(evaluate), Ok(()));
+}
+
+#[test]
+fn a_restricted_root_has_the_allowed_actions_until_the_next_decision() {
+    let wide = |seed| {
+        TreeGame::<2>::of(&Shape {
+            seed,
+            branching: 12,
+            ends: 0,
+            ..SHAPE
+        })
+    };
+    let legal_actions = |state: &TreeGame<2>| {
+        let mut legal = Vec::new();
+        games::Game::legal_actions(state, &mut legal);
+        legal
+    };
+    let start = (0..)
+        .map(wide)
+        .find(|state| legal_actions(state).len() > 2)
+        .unwrap();
+    let all = legal_actions(&start);
+    let mut search = Search::new(start, Settings::default(), KEY);
+    search.decide(evaluate).unwrap();
+    let uniform = |request: &crate::LeafRequest<'_, TreeGame<2>>, priors: &mut Vec<f32>| {
+        priors.extend(request.legal.iter().map(|_| 1.0 / request.legal.len() as f32));
+        MoverValue::new(0.0)
+    };
+    // Actions that are not legal are ignored.
+    let allowed = [all[0], all[2], 63];
+    search.restrict_root(&allowed);
+    search.decide(uniform).unwrap();
+    let decision = search.decision();
+    assert_eq!(decision.actions, [all[0], all[2]]);
+    assert_eq!(decision.visits.iter().sum::<u32>(), Settings::default().visits);
+
+    search.advance(all[0]).unwrap();
+    let legal = legal_actions(search.state());
+    search.decide(uniform).unwrap();
+    assert_eq!(search.decision().actions, legal);
+
+    search.restrict_root(&[63]);
+    assert_eq!(search.decision().actions, legal, "no allowed action is legal");
 }

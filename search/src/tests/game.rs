@@ -9,21 +9,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::LeafRequest;
 
-/// What a tree looks like.
+/// Parameters of a random tree.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Shape {
     pub seed: u64,
-    /// Most actions of a state.
+    /// Greatest number of actions of a state.
     pub branching: u32,
-    /// Actions after which every game is over.
+    /// Number of actions after which every game is over.
     pub depth: u32,
-    /// Of 100 states, those where the game is over.
+    /// Percentage of states where the game is over.
     pub ends: u32,
-    /// Of 100 actions, those after which the same player goes on.
+    /// Percentage of actions after which the same player acts again.
     pub again: u32,
 }
 
-/// A state; two states of a tree never have the same `identity`.
+/// A state. Each state of a tree has its own `identity`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TreeGame<const PLAYERS: u8> {
     pub shape: Shape,
@@ -63,12 +63,12 @@ impl<const PLAYERS: u8> TreeGame<PLAYERS> {
         self.depth > 0 && self.property(1) % 100 < u64::from(self.shape.ends)
     }
 
-    /// One early end in eight is none by the rules: there just is no action.
+    /// Returns true for one early end in eight, which has no action and no outcome by the rules.
     fn is_dead_end(&self) -> bool {
         self.property(4).is_multiple_of(8)
     }
 
-    /// Priors and value that this state's evaluator gives; rounded as half-precision priors are, so that ties occur.
+    /// Returns the priors and the value of the state, coarse like half-precision priors, so that ties occur.
     pub fn evaluation(&self) -> (Vec<f32>, MoverValue) {
         let mut legal = Vec::new();
         self.legal_actions(&mut legal);
@@ -122,6 +122,7 @@ impl<const PLAYERS: u8> Game for TreeGame<PLAYERS> {
             }),
             actions: Self::ACTIONS,
             mirrored_actions: false,
+            policy_head: games::PolicyHead::Dense,
         }
     }
 
@@ -209,7 +210,7 @@ prop_compose! {
     }
 }
 
-/// One of a fixed series of trees that can be searched through.
+/// Returns one of a fixed series of small trees.
 pub fn small(seed: u64) -> Shape {
     Shape {
         seed,

@@ -1,4 +1,4 @@
-//! What must hold of every tree between two batches: [`check`].
+//! Invariants of every tree between two batches: [`check`].
 
 use std::collections::HashSet;
 
@@ -10,8 +10,8 @@ use crate::{
     tree::{ACTION, Kind, NodeId, PRIOR, Step, TOTAL, VISITS},
 };
 
-/// Walks all nodes below the decision node and checks that counts add up, that no virtual loss is left, and that
-/// evaluations stand where they belong. Gives the number of nodes below (and with) the decision node.
+/// Walks all nodes from the decision node down and checks that counts add up, that no virtual loss is left, and that each
+/// evaluation belongs to its state. Returns the number of nodes.
 pub fn check<const PLAYERS: u8>(search: &Search<TreeGame<PLAYERS>>) -> usize {
     assert!(!search.is_waiting());
     let mut seen = HashSet::new();
@@ -44,7 +44,7 @@ fn node<const PLAYERS: u8>(
         return;
     }
     assert_eq!(tree.mover(at), state.mover);
-    // An action's word is the action alone: no virtual loss is left.
+    // A word of the action column that equals the action has no virtual losses.
     assert_eq!(tree.column(at, ACTION), legal);
     if kind != Kind::Empty {
         let (priors, value) = state.evaluation();
@@ -57,9 +57,9 @@ fn node<const PLAYERS: u8>(
     }
     let visits = tree.column(at, VISITS);
     let sum: u32 = visits.iter().sum();
-    assert_eq!(tree.sum_of_visits(at), sum);
+    assert_eq!(tree.visit_sum(at), sum);
     if is_root && search.settings.reuse != Reuse::Keep && kind == Kind::Active {
-        assert_eq!(sum, search.done);
+        assert_eq!(sum, search.visits_done);
     }
     for (edge, (&action, &visits)) in legal.iter().zip(visits).enumerate() {
         let step = Step {
@@ -79,7 +79,7 @@ fn node<const PLAYERS: u8>(
     }
 }
 
-/// An edge's traversals are its child's own, and those through the child's edges.
+/// Checks that an edge's visits are the one of its child and those of the child's edges.
 fn edge_adds_up<const PLAYERS: u8>(
     search: &Search<TreeGame<PLAYERS>>,
     step: Step,
@@ -101,7 +101,7 @@ fn edge_adds_up<const PLAYERS: u8>(
         }
         Kind::Terminal => tree.result(child).seen_by(mover).get() * visits as f32,
         Kind::Active => {
-            assert_eq!(visits, 1 + tree.sum_of_visits(child));
+            assert_eq!(visits, 1 + tree.visit_sum(child));
             let below: f32 = tree.floats(child, TOTAL).sum();
             let own = tree.evaluation(child).get() + below;
             MoverValue::new(own)

@@ -1,4 +1,4 @@
-//! Searches that are prolonged, and the most visited line.
+//! Searches continued with more visits, and the most visited line.
 
 use games::Game as _;
 use proptest::prelude::*;
@@ -19,19 +19,19 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn a_prolonged_serial_search_is_the_longer_search(shape in any_shape(), settings in any_settings(Just(1u32)), key in any_key(), more in 1u32..80) {
-        let total = settings.traversals + more;
-        let at_once = searched(&shape, Settings { traversals: total, ..settings.clone() }, key);
-        let mut prolonged = searched(&shape, settings, key);
-        prolonged.set_traversals(total);
-        prolonged.decide(evaluate).unwrap();
-        prop_assert_eq!(prolonged.decision(), at_once.decision());
-        prop_assert_eq!(prolonged.done(), at_once.done());
-        prop_assert_eq!(prolonged.principal_variation(None), at_once.principal_variation(None));
+    fn a_continued_serial_search_equals_a_longer_one(shape in any_shape(), settings in any_settings(Just(1u32)), key in any_key(), more in 1u32..80) {
+        let total = settings.visits + more;
+        let at_once = searched(&shape, Settings { visits: total, ..settings.clone() }, key);
+        let mut continued = searched(&shape, settings, key);
+        continued.set_visits(total);
+        continued.decide(evaluate).unwrap();
+        prop_assert_eq!(continued.decision(), at_once.decision());
+        prop_assert_eq!(continued.visits_done(), at_once.visits_done());
+        prop_assert_eq!(continued.principal_variation(None), at_once.principal_variation(None));
     }
 
     #[test]
-    fn the_line_is_playable_and_begins_with_a_most_visited_action(shape in any_shape(), settings in any_settings(1u32..8), key in any_key()) {
+    fn principal_variation_is_playable_and_begins_with_a_most_visited_action(shape in any_shape(), settings in any_settings(1u32..8), key in any_key()) {
         let search = searched(&shape, settings, key);
         let decision = search.decision();
         let line = search.principal_variation(None);
@@ -42,7 +42,7 @@ proptest! {
             prop_assert!(state.play(action).is_ok());
         }
         let depths = search.depths();
-        prop_assert_eq!(depths.traversals, search.done());
+        prop_assert_eq!(depths.visits, search.visits_done());
         prop_assert!(depths.deepest as usize >= line.len());
         prop_assert!(depths.average() <= f64::from(depths.deepest));
         let visits_of = |action| decision.actions.iter().position(|&other| other == action).map(|at| decision.visits[at]);

@@ -1,4 +1,4 @@
-//! The tree's size: dropped nodes are reclaimed, work for it is bounded, and so is the whole.
+//! Memory of the tree: dropped nodes are reclaimed with bounded work, and the limit holds.
 
 use std::collections::HashSet;
 
@@ -20,10 +20,10 @@ const ENDLESS: Shape = Shape {
 };
 
 #[test]
-fn a_very_long_game_stays_small() {
+fn memory_stays_small_in_a_long_game() {
     for reuse in [Reuse::Gray, Reuse::Keep, Reuse::Drop] {
         let settings = Settings {
-            traversals: 60,
+            visits: 60,
             reuse,
             ..Settings::default()
         };
@@ -42,7 +42,7 @@ fn a_very_long_game_stays_small() {
             actions += 1;
         }
         assert_eq!(actions, ENDLESS.depth);
-        // 4000 decisions of 60 traversals, of which the tree never holds more than a few.
+        // 4000 decisions of 60 visits, of which the tree never holds more than a few.
         assert!(early.max(late) < 300_000, "{early} {late}");
         assert!(late <= 2 * early, "{early} {late}");
         assert!(
@@ -56,16 +56,16 @@ fn a_very_long_game_stays_small() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// With a small largest size, leaves that find no room are evaluated and counted, and visits still add up.
+    /// Leaves that find no room are evaluated and counted, and visits still add up.
     #[test]
-    fn a_full_tree_goes_on_without_growing(
+    fn a_full_tree_is_searched_without_growing(
         shape in any_shape(),
         mut settings in any_settings(1u32..20),
         key in any_key(),
         kilobytes in 1usize..8,
     ) {
         settings.tree_bytes = kilobytes << 10;
-        let traversals = settings.traversals;
+        let visits = settings.visits;
         let keeps = settings.reuse == Reuse::Keep;
         let mut search = Search::new(TreeGame::<2>::of(&shape), settings, key);
         let mut kept = 0;
@@ -75,7 +75,7 @@ proptest! {
             prop_assert!(counters.bytes as usize <= kilobytes << 10, "{:?}", counters);
             let Some(action) = search.choose(1.0) else { break };
             let sum: u32 = search.decision().visits.iter().sum();
-            prop_assert_eq!(sum, traversals + kept);
+            prop_assert_eq!(sum, visits + kept);
             search.advance(action).unwrap();
             if keeps {
                 kept = search.decision().visits.iter().sum();
@@ -83,26 +83,24 @@ proptest! {
         }
     }
 
-    /// Leaves that found no room are known while they are out: a batch never holds one twice.
     #[test]
-    fn a_full_tree_asks_for_no_leaf_twice_at_once(shape in any_shape(), key in any_key(), leaves in 2u32..30) {
-        let settings = Settings { traversals: 200, tree_bytes: 1000, leaves, ..Settings::default() };
+    fn a_full_tree_requests_no_leaf_twice_in_a_batch(shape in any_shape(), key in any_key(), leaves in 2u32..30) {
+        let settings = Settings { visits: 200, tree_bytes: 1000, leaves, ..Settings::default() };
         let mut search = Search::new(TreeGame::<2>::of(&shape), settings, key);
         let mut batch = HashSet::new();
         let decided = search.decide(|request, priors| {
             if request.id.index() == 0 {
                 batch.clear();
             }
-            assert!(batch.insert(request.state.identity), "asked twice in a batch");
+            assert!(batch.insert(request.state.identity), "requested twice in a batch");
             evaluate(request, priors)
         });
         prop_assert_eq!(decided, Ok(()));
         check(&search);
     }
 
-    /// Compaction is invisible: a search that compacts at every re-root plays the same game as one that never does.
     #[test]
-    fn compaction_changes_nothing_but_places(
+    fn a_search_that_always_compacts_equals_one_that_never_does(
         shape in any_shape(),
         settings in any_settings(1u32..20),
         key in any_key(),
@@ -121,18 +119,17 @@ proptest! {
             never.advance(action).unwrap();
             let reachable = check(&often);
             prop_assert_eq!(reachable, check(&never));
-            // Nothing but the kept subtree is left.
+            // Only the kept subtree is left.
             prop_assert_eq!(often.counters().nodes as usize, reachable);
         }
     }
 }
 
-/// The largest size holds for the memory allocated, not just for what is in use.
 #[test]
-fn the_largest_size_is_never_exceeded() {
+fn allocated_memory_never_exceeds_the_limit() {
     for reuse in [Reuse::Gray, Reuse::Keep] {
         let settings = Settings {
-            traversals: 3000,
+            visits: 3000,
             tree_bytes: 300_000,
             reuse,
             ..Settings::default()
@@ -155,11 +152,10 @@ fn the_largest_size_is_never_exceeded() {
     }
 }
 
-/// A tree that was full has room again at the next decision, however small it is.
 #[test]
-fn a_full_tree_is_emptied_by_the_next_re_root() {
+fn a_full_tree_is_compacted_by_the_next_re_root() {
     let settings = Settings {
-        traversals: 500,
+        visits: 500,
         tree_bytes: 20_000,
         ..Settings::default()
     };

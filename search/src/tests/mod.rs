@@ -1,4 +1,4 @@
-//! Tests of the whole search on random trees, against the specification written a second time.
+//! Tests of the whole search on random trees, against a second implementation of the specification.
 
 mod batches;
 mod budget;
@@ -16,43 +16,42 @@ mod solutions;
 use game::{Shape, TreeGame};
 use proptest::prelude::*;
 
-use crate::{Alpha, FirstPlay, GameKey, Noise, Reuse, Settings};
+use crate::{FirstPlay, GameKey, Reuse, Settings};
 
 const KEY: GameKey = GameKey {
     run_seed: 11,
     game: 5,
 };
 
-fn any_first_play() -> impl Strategy<Value = FirstPlay> {
-    prop_oneof![
+fn any_first_play() -> impl Strategy<Value = (FirstPlay, f32)> {
+    let first_play = prop_oneof![
         Just(FirstPlay::Parent),
         Just(FirstPlay::Zero),
-        (0.0f32..0.8).prop_map(FirstPlay::Reduction),
-    ]
+        Just(FirstPlay::Reduction)
+    ];
+    (first_play, 0.0f32..0.8)
 }
 
 fn any_reuse() -> impl Strategy<Value = Reuse> {
     prop_oneof![Just(Reuse::Gray), Just(Reuse::Keep), Just(Reuse::Drop)]
 }
 
-fn any_noise() -> impl Strategy<Value = Option<Noise>> {
-    let noise = |fraction, alpha| Some(Noise { fraction, alpha });
-    prop_oneof![
-        Just(None),
-        (0.0f32..=1.0, 0.02f32..3.0).prop_map(move |(fraction, alpha)| noise(fraction, Alpha::Each(alpha))),
-        (0.0f32..=1.0, 0.1f32..12.0).prop_map(move |(fraction, alpha)| noise(fraction, Alpha::Total(alpha))),
-    ]
+/// Returns a share of noise and its total α.
+fn any_noise() -> impl Strategy<Value = (f32, f32)> {
+    (prop_oneof![Just(0.0), 0.0f32..=1.0], 0.05f32..12.0)
 }
 
 fn any_settings(leaves: impl Strategy<Value = u32>) -> impl Strategy<Value = Settings> {
     let numbers = (1u32..120, 0.0f32..3.0, leaves, 0.5f32..=1.0);
     (numbers, any_first_play(), any_noise(), any_reuse(), any::<bool>()).prop_map(
-        |((traversals, exploration, leaves, discount), first_play, noise, reuse, random_symmetry)| Settings {
-            traversals,
+        |((visits, exploration, leaves, discount), first_play, noise, reuse, random_symmetry)| Settings {
+            visits,
             exploration,
-            first_play,
+            first_play: first_play.0,
+            first_play_reduction: first_play.1,
             leaves,
-            noise,
+            noise_fraction: noise.0,
+            noise_total_alpha: noise.1,
             random_symmetry,
             reuse,
             discount,

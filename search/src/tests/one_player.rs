@@ -1,4 +1,4 @@
-//! One-player games: discounted once for each action, no sign flip, a virtual loss is the lowest value.
+//! One-player games: one discount for each action, no sign flip, virtual losses of the lowest value.
 
 use games::{Game, MoverValue, Player};
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{FirstPlay, Reuse, Search, Settings};
 
-/// The best discounted result below a state, by trying everything.
+/// Returns the best discounted result below a state, by trying every action.
 fn best(state: &TreeGame<1>, discount: f32) -> f32 {
     let mut legal = Vec::new();
     state.legal_actions(&mut legal);
@@ -24,7 +24,7 @@ fn best(state: &TreeGame<1>, discount: f32) -> f32 {
     legal.iter().map(below).fold(f32::NEG_INFINITY, f32::max)
 }
 
-/// A corridor of one action after the other. Traversal `k` ends `k` actions away, so the sum at the decision node is known in closed form.
+/// In a game of one action at a time visit `k` ends `k` actions away, so the sum at the decision node has a closed form.
 #[test]
 fn each_action_discounts_once() {
     let discount = 0.9f32;
@@ -51,8 +51,8 @@ fn each_action_discounts_once() {
         .outcome()
         .map_or(0.0, |outcome| outcome.value().get());
     let mut expected = 0.0;
-    for traversals in 1..30u32 {
-        let at = (traversals as usize).min(corridor);
+    for visits in 1..30u32 {
+        let at = (visits as usize).min(corridor);
         let value = if at == corridor {
             end
         } else {
@@ -60,7 +60,7 @@ fn each_action_discounts_once() {
         };
         expected += value * discount.powi(at as i32);
         let settings = Settings {
-            traversals,
+            visits,
             discount,
             leaves: 1,
             ..Settings::default()
@@ -68,23 +68,22 @@ fn each_action_discounts_once() {
         let mut search = Search::new(start.clone(), settings, KEY);
         search.decide(evaluate).unwrap();
         let found = search.decision().values[0].get();
-        let mean = expected / traversals as f32;
-        assert!((found - mean).abs() < 1e-5, "{traversals}: {found} {mean}");
+        let mean = expected / visits as f32;
+        assert!((found - mean).abs() < 1e-5, "{visits}: {found} {mean}");
     }
 }
 
-/// On trees that are small enough to be searched through, the search's play earns what the best play earns.
-/// How fast it converges depends on the tree, so the trees are fixed.
+/// The speed of convergence depends on the tree, so the trees are fixed.
 #[test]
-fn converges_to_the_best_discounted_result() {
+fn play_in_small_trees_earns_the_best_discounted_result() {
     for seed in 0..60 {
         let shape = small(seed);
         let discount = [0.6, 0.9, 1.0][seed as usize % 3];
         let settings = Settings {
-            traversals: 20_000,
+            visits: 20_000,
             exploration: 1.0,
             first_play: FirstPlay::Zero,
-            noise: None,
+            noise_fraction: 0.0,
             leaves: 1 + seed as u32 % 8,
             reuse: [Reuse::Gray, Reuse::Keep][seed as usize % 2],
             discount,
@@ -121,11 +120,11 @@ fn converges_to_the_best_discounted_result() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Nobody's sign is turned: with a value of 1 everywhere, every edge is worth a power of the discount.
+    /// With a value of 1 everywhere, every edge is worth 1.
     #[test]
-    fn nobody_flips_signs(shape in any_shape(), key in any_key()) {
+    fn no_sign_is_flipped(shape in any_shape(), key in any_key()) {
         let shape = Shape { ends: 0, depth: 50, ..shape };
-        let settings = Settings { traversals: 20, discount: 1.0, ..Settings::default() };
+        let settings = Settings { visits: 20, discount: 1.0, ..Settings::default() };
         let mut search = Search::new(TreeGame::<1>::of(&shape), settings, key);
         search
             .decide(|request, priors| {
@@ -136,7 +135,7 @@ proptest! {
             .unwrap();
         let terminal = search.counters().terminal_visits;
         for (value, visits) in search.decision().values.iter().zip(search.decision().visits) {
-            // Dead ends are worth 0 and not 1.
+            // Dead ends are worth 0.
             prop_assert!(terminal > 0 || visits == 0 || value.get() == 1.0);
         }
     }

@@ -1,5 +1,5 @@
-//! Serial UCT as the specification's text has it, written a second time: recursive, boxed, one edge after the other,
-//! the kept subtree cleared node by node. It shares nothing with the search but the seeded generator.
+//! A second implementation of serial UCT, straight from the specification: recursive, boxed, one edge after the other, with
+//! the kept subtree cleared node by node. It shares only the seeded generator with the search.
 
 use games::{Action, FirstValue, Game, Outcome, Player};
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{Draws, FirstPlay, GameKey, Purpose, Reuse, Search, Settings, noise};
 
-/// An edge and, once it was taken, the node below it.
+/// An edge and, once it was visited, the node below it.
 struct Edge {
     action: Action,
     prior: f32,
@@ -100,11 +100,10 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
             }
             root.is_expanded = true;
             self.root_priors = root.edges.iter().map(|edge| edge.prior).collect();
-            if let Some(settings) = self.settings.noise {
-                let mut draws = Draws::new(self.key, self.ply, Purpose::Noise);
-                noise::mix(settings, &mut draws, &mut self.root_priors);
-            }
-            for _ in 0..self.settings.traversals {
+            let mut draws = Draws::new(self.key, self.ply, Purpose::Noise);
+            let (fraction, total_alpha) = (self.settings.noise_fraction, self.settings.noise_total_alpha);
+            noise::mix(fraction, total_alpha, &mut draws, &mut self.root_priors);
+            for _ in 0..self.settings.visits {
                 self.visit(&mut root, state.clone(), true);
             }
         }
@@ -120,7 +119,7 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
         self.evaluations += 1;
     }
 
-    /// One traversal from `node` down; what it found, as the first player sees it.
+    /// Makes one visit from `node` down; returns the value for the first player.
     fn visit(&mut self, node: &mut Node, mut state: TreeGame<PLAYERS>, is_root: bool) -> f32 {
         if let Some(result) = node.result {
             return result.get();
@@ -157,7 +156,7 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
         let sum: u32 = node.edges.iter().map(|edge| edge.visits).sum();
         let value = match self.settings.first_play {
             FirstPlay::Zero => 0.0,
-            FirstPlay::Parent | FirstPlay::Reduction(_) => node.evaluation.unwrap(),
+            FirstPlay::Parent | FirstPlay::Reduction => node.evaluation.unwrap(),
         };
         let mut mass = 0.0;
         for (index, edge) in node.edges.iter().enumerate() {
@@ -165,13 +164,13 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
                 mass += prior(index);
             }
         }
-        // The greatest (V, P), and all that have both. Without visits below, V says nothing.
+        // All edges with the greatest (V, P). V is 0 for all at a node whose edges have no visits.
         let mut best: Vec<usize> = Vec::new();
         let mut greatest = (f32::NEG_INFINITY, f32::NEG_INFINITY);
         for (index, edge) in node.edges.iter().enumerate() {
             let mut first = value;
-            if let (FirstPlay::Reduction(reduction), 0) = (self.settings.first_play, edge.visits) {
-                first -= reduction * mass.sqrt();
+            if let (FirstPlay::Reduction, 0) = (self.settings.first_play, edge.visits) {
+                first -= self.settings.first_play_reduction * mass.sqrt();
             }
             let explore = self.settings.exploration * (sum as f32).sqrt();
             let mut v = (first + edge.total + explore * prior(index)) / (1.0 + edge.visits as f32);
@@ -214,7 +213,7 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
     }
 }
 
-/// Plays a game with both, and compares all that is known after each decision.
+/// Plays a game with both implementations and compares every result of each decision.
 fn compare<const PLAYERS: u8>(shape: &Shape, settings: Settings, key: GameKey) -> Result<(), TestCaseError> {
     let start = TreeGame::<PLAYERS>::of(shape);
     let mut reference = Reference::new(start.clone(), settings.clone(), key);
@@ -252,12 +251,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn two_players_visit_for_visit(shape in any_shape(), settings in any_settings(Just(1)), key in any_key()) {
+    fn two_player_search_equals_the_reference_visit_for_visit(shape in any_shape(), settings in any_settings(Just(1)), key in any_key()) {
         compare::<2>(&shape, settings, key)?;
     }
 
     #[test]
-    fn one_player_visit_for_visit(shape in any_shape(), settings in any_settings(Just(1)), key in any_key()) {
+    fn one_player_search_equals_the_reference_visit_for_visit(shape in any_shape(), settings in any_settings(Just(1)), key in any_key()) {
         compare::<1>(&shape, settings, key)?;
     }
 }

@@ -1,4 +1,4 @@
-//! Subtree re-use: gray nodes cost no evaluation, kept ones keep their visits, dropped ones are asked for again.
+//! Subtree re-use: gray nodes cost no evaluation, kept nodes keep their visits, dropped nodes are requested again.
 
 use std::collections::HashMap;
 
@@ -17,16 +17,16 @@ const SHAPE: Shape = Shape {
 
 fn settings(reuse: Reuse) -> Settings {
     Settings {
-        traversals: 200,
-        noise: None,
+        visits: 200,
+        noise_fraction: 0.0,
         leaves: 1,
         reuse,
         ..Settings::default()
     }
 }
 
-/// How often each state was asked for in a game of up to `actions` actions.
-fn asked(reuse: Reuse, actions: usize) -> (HashMap<u64, u32>, Search<TreeGame<2>>) {
+/// Counts the requests for each state in a game of up to `actions` actions.
+fn requests(reuse: Reuse, actions: usize) -> (HashMap<u64, u32>, Search<TreeGame<2>>) {
     let mut counts = HashMap::new();
     let mut search = Search::new(TreeGame::<2>::of(&SHAPE), settings(reuse), KEY);
     for _ in 0..actions {
@@ -43,7 +43,7 @@ fn asked(reuse: Reuse, actions: usize) -> (HashMap<u64, u32>, Search<TreeGame<2>
 
 #[test]
 fn gray_nodes_cost_no_evaluation() {
-    let (counts, search) = asked(Reuse::Gray, 5);
+    let (counts, search) = requests(Reuse::Gray, 5);
     assert!(counts.values().all(|&count| count == 1));
     let counters = search.counters();
     assert!(counters.gray_visits > 50, "{counters:?}");
@@ -51,18 +51,17 @@ fn gray_nodes_cost_no_evaluation() {
     check(&search);
 }
 
-/// Right after a re-root nothing of the old statistics is left, and every node below is gray:
-/// traversals through the kept subtree begin from nothing, for free.
+/// Right after a re-root every node of the kept subtree is gray, and its visits need no evaluation.
 #[test]
-fn gray_means_from_the_start() {
-    let (_, mut search) = asked(Reuse::Gray, 1);
+fn gray_nodes_have_no_statistics_after_a_re_root() {
+    let (_, mut search) = requests(Reuse::Gray, 1);
     let decision = search.decision();
     assert!(decision.visits.iter().all(|&visits| visits == 0));
     assert_eq!(decision.value, decision.evaluation);
     let before = search.counters();
     search.gather(|_| ());
     let after = search.counters();
-    // The first leaf without evaluation comes only after gray ones were opened again.
+    // The first leaf without evaluation comes after gray nodes became active again.
     assert!(after.gray_visits > before.gray_visits);
     assert_eq!(after.evaluations, before.evaluations + 1);
 }
@@ -75,7 +74,7 @@ fn kept_nodes_keep_their_visits() {
     let action = search.choose(0.0).unwrap();
     let edge = before.actions.iter().position(|&other| other == action).unwrap();
     search.advance(action).unwrap();
-    // One of the edge's traversals ended at the node itself.
+    // One of the edge's visits ended at the node itself.
     let kept: u32 = search.decision().visits.iter().sum();
     assert_eq!(kept + 1, before.visits[edge]);
     search.decide(evaluate).unwrap();
@@ -85,17 +84,17 @@ fn kept_nodes_keep_their_visits() {
 }
 
 #[test]
-fn dropped_nodes_are_asked_for_again() {
-    let (counts, search) = asked(Reuse::Drop, 3);
+fn dropped_nodes_are_requested_again() {
+    let (counts, search) = requests(Reuse::Drop, 3);
     assert!(counts.values().any(|&count| count > 1));
     assert_eq!(search.counters().gray_visits, 0);
     assert_eq!(search.counters().root_evaluations, 3);
-    // Nothing but the new decision node is there.
+    // The tree holds the new decision node alone.
     assert_eq!(search.counters().nodes, 1);
 }
 
 proptest! {
-    /// An action nobody has visited (an opponent's, say) can be played at any time, in the middle of a batch too.
+    /// An opponent's action may have no visits, and may be played in the middle of a batch.
     #[test]
     fn any_legal_action_can_be_played_at_any_time(picks in prop::collection::vec((0usize..100, 0u32..40), 1..25)) {
         for reuse in [Reuse::Gray, Reuse::Keep, Reuse::Drop] {

@@ -1,4 +1,4 @@
-//! Draws: the same seed gives the same game, another seed another; symmetries, noise and the choice of actions.
+//! Seeded draws: equal seeds give equal games; symmetries, noise and the choice of actions.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,7 +9,7 @@ use super::{
     KEY, Shape, TreeGame, any_key, any_settings,
     game::{any_shape, evaluate, spread},
 };
-use crate::{Alpha, FirstPlay, GameKey, Noise, Reuse, Search, Settings};
+use crate::{FirstPlay, GameKey, Reuse, Search, Settings};
 
 const WIDE: Shape = Shape {
     seed: 3,
@@ -35,15 +35,14 @@ fn game(shape: &Shape, settings: &Settings, key: GameKey) -> Vec<(u32, Vec<u32>)
 
 proptest! {
     #[test]
-    fn the_same_key_gives_the_same_game(shape in any_shape(), settings in any_settings(1u32..9), key in any_key()) {
+    fn equal_keys_give_equal_games(shape in any_shape(), settings in any_settings(1u32..9), key in any_key()) {
         prop_assert_eq!(game(&shape, &settings, key), game(&shape, &settings, key));
     }
 }
 
-/// What the search does, to the last visit. A change that means to keep it must leave these numbers alone;
-/// one that does not says so, and replaces them.
+/// The numbers fingerprint every visit. A change of the search's behaviour must replace them and say so.
 #[test]
-fn the_search_does_what_it_did() {
+fn search_behaviour_has_its_recorded_signature() {
     let shape = Shape {
         branching: 20,
         depth: 60,
@@ -51,7 +50,7 @@ fn the_search_does_what_it_did() {
     };
     let signature = |leaves, reuse, first_play| {
         let settings = Settings {
-            traversals: 300,
+            visits: 300,
             leaves,
             reuse,
             first_play,
@@ -66,7 +65,7 @@ fn the_search_does_what_it_did() {
         signature(1, Reuse::Gray, FirstPlay::Parent),
         signature(8, Reuse::Gray, FirstPlay::Parent),
         signature(8, Reuse::Keep, FirstPlay::Zero),
-        signature(8, Reuse::Drop, FirstPlay::Reduction(0.2)),
+        signature(8, Reuse::Drop, FirstPlay::Reduction),
     ];
     assert_eq!(
         signatures,
@@ -80,7 +79,7 @@ fn the_search_does_what_it_did() {
 }
 
 #[test]
-fn another_key_gives_another_game() {
+fn different_keys_give_different_games() {
     let settings = Settings::default();
     let games: HashSet<_> = (0..20)
         .map(|number| game(&WIDE, &settings, GameKey { game: number, ..KEY }))
@@ -89,9 +88,9 @@ fn another_key_gives_another_game() {
 }
 
 #[test]
-fn symmetries_are_drawn_among_the_allowed_ones_only() {
+fn only_allowed_symmetries_are_drawn_and_evenly() {
     let settings = Settings {
-        traversals: 3000,
+        visits: 3000,
         ..Settings::default()
     };
     let mut drawn: BTreeMap<(Vec<u8>, u8), u32> = BTreeMap::new();
@@ -128,7 +127,7 @@ fn symmetries_are_drawn_among_the_allowed_ones_only() {
 }
 
 #[test]
-fn without_random_symmetry_leaves_are_seen_as_they_are() {
+fn without_random_symmetry_leaves_have_the_identity() {
     let settings = Settings {
         random_symmetry: false,
         ..Settings::default()
@@ -141,15 +140,12 @@ fn without_random_symmetry_leaves_are_seen_as_they_are() {
     assert_eq!(decided, Ok(()));
 }
 
-/// The noise is the decision node's alone, new for each decision; `priors` stay as they were given.
-/// (That no noise reaches the tree, `invariants::check` and the reference see to.)
+/// `invariants::check` and the reference test that no noise reaches the tree.
 #[test]
-fn noise_is_the_decision_nodes_own() {
+fn noise_changes_the_searched_priors_of_the_decision_node_only() {
     let settings = Settings {
-        noise: Some(Noise {
-            fraction: 0.5,
-            alpha: Alpha::Each(0.5),
-        }),
+        noise_fraction: 0.5,
+        noise_total_alpha: 2.0,
         ..Settings::default()
     };
     let shape = Shape { ends: 0, ..WIDE };
@@ -169,10 +165,10 @@ fn noise_is_the_decision_nodes_own() {
 }
 
 #[test]
-fn the_choice_follows_the_visits_and_the_temperature() {
+fn choice_is_proportional_to_visits_to_the_power_of_inverse_temperature() {
     let settings = Settings {
-        traversals: 60,
-        noise: None,
+        visits: 60,
+        noise_fraction: 0.0,
         ..Settings::default()
     };
     for temperature in [0.25f32, 0.5, 1.0, 3.0] {
@@ -205,9 +201,9 @@ fn the_choice_follows_the_visits_and_the_temperature() {
 #[test]
 fn temperature_zero_takes_the_most_visited_and_draws_among_equals() {
     let settings = Settings {
-        traversals: 2,
+        visits: 2,
         exploration: 4.0,
-        noise: None,
+        noise_fraction: 0.0,
         first_play: FirstPlay::Zero,
         ..Settings::default()
     };

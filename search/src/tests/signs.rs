@@ -1,11 +1,11 @@
-//! Players who act several times in a row: a value is good for whoever it is good for, however deep it was found.
+//! Signs of values in games where a player acts several times in a row.
 
 use games::{Game, MoverValue, Player};
 
 use super::{KEY, Shape, TreeGame, game::small};
 use crate::{FirstPlay, Reuse, Search, Settings};
 
-/// The best result either side can force, by trying everything, as the first player sees it.
+/// Returns the result that both sides can force, for the first player, by trying every action.
 fn minimax(state: &TreeGame<2>) -> f32 {
     let mut legal = Vec::new();
     state.legal_actions(&mut legal);
@@ -28,17 +28,16 @@ fn uniform(request: &crate::LeafRequest<'_, TreeGame<2>>, priors: &mut Vec<f32>)
     MoverValue::new(0.0)
 }
 
-/// Searched through without any knowledge, small trees give up their game value, whoever acts when.
-/// How fast depends on the tree, so the trees are fixed.
+/// The evaluator knows nothing. The speed of convergence depends on the tree, so the trees are fixed.
 #[test]
-fn converges_to_minimax() {
+fn values_of_small_trees_converge_to_minimax() {
     for seed in 0..100 {
         let shape = small(seed);
         let settings = Settings {
-            traversals: 20_000,
+            visits: 20_000,
             exploration: 1.0,
             first_play: FirstPlay::Zero,
-            noise: None,
+            noise_fraction: 0.0,
             leaves: 1 + seed as u32 % 8,
             reuse: [Reuse::Gray, Reuse::Keep][seed as usize % 2],
             ..Settings::default()
@@ -48,7 +47,7 @@ fn converges_to_minimax() {
         search.decide(uniform).unwrap();
         let found = search.decision().value.of_first(search.state().to_move()).get();
         assert!((found - expected).abs() < 0.1, "{shape:?}: {found} of {expected}");
-        // And it is played out: both sides choosing by the search reach it.
+        // Both sides reach the value when they play by the search.
         while let Some(action) = search.choose(0.0) {
             search.advance(action).unwrap();
             search.decide(uniform).unwrap();
@@ -58,9 +57,9 @@ fn converges_to_minimax() {
     }
 }
 
-/// One evaluation says who is ahead all along a run of actions of either player; each edge says it from the side of whoever chose it.
+/// The first player is ahead by the same value in every state, whoever acts.
 #[test]
-fn a_run_of_one_players_actions_keeps_its_sign() {
+fn sign_of_a_value_is_kept_through_a_run_of_one_players_actions() {
     for again in [0, 100] {
         let shape = Shape {
             seed: 2,
@@ -70,13 +69,12 @@ fn a_run_of_one_players_actions_keeps_its_sign() {
             again,
         };
         let settings = Settings {
-            traversals: 40,
+            visits: 40,
             reuse: Reuse::Gray,
             ..Settings::default()
         };
         let mut search = Search::new(TreeGame::<2>::of(&shape), settings, KEY);
         for _ in 0..6 {
-            // The first player is ahead by 0.5 everywhere.
             search
                 .decide(|request, priors| {
                     uniform(request, priors);

@@ -1,4 +1,4 @@
-//! One-player games that can be solved: what is said to be the shortest solution is one, by trying everything.
+//! Solutions of one-player games, compared with a breadth-first search.
 
 use games::{
     Game, MoverValue, Outcome,
@@ -13,7 +13,7 @@ fn uniform(request: &LeafRequest<'_, GeneratorGame>, priors: &mut Vec<f32>) -> M
     MoverValue::new(0.0)
 }
 
-/// Fewest actions to a solution, if there is one of at most `most`.
+/// Returns the fewest actions to a solution, if there is one of at most `most` actions.
 fn shortest(start: &GeneratorGame, most: usize) -> Option<usize> {
     let mut layer = vec![start.clone()];
     let mut seen = std::collections::HashSet::new();
@@ -53,13 +53,14 @@ fn problems(level: u32, count: usize) -> Vec<GeneratorGame> {
         .collect()
 }
 
-fn settings(traversals: u32) -> Settings {
+fn settings(visits: u32) -> Settings {
     Settings {
-        traversals,
+        visits,
         discount: 0.97,
-        first_play: FirstPlay::Reduction(0.1),
+        first_play: FirstPlay::Reduction,
+        first_play_reduction: 0.1,
         stop_when_solved: true,
-        noise: None,
+        noise_fraction: 0.0,
         leaves: 4,
         ..Settings::default()
     }
@@ -83,10 +84,10 @@ fn a_proven_solution_is_the_shortest() {
         assert!(fewest <= solution.len());
         if search.is_solution_proven() {
             proven += 1;
-            early += usize::from(search.done() < 6000);
+            early += usize::from(search.visits_done() < 6000);
             assert_eq!(fewest, solution.len(), "{}", start.position());
         }
-        // Play follows it, to the end, whatever the temperature is.
+        // Play follows the solution at any temperature.
         let value = search.decision().value.get();
         assert!((value - 0.97f32.powi(solution.len() as i32)).abs() < 1e-6);
         for (played, &action) in solution.iter().enumerate() {
@@ -108,7 +109,7 @@ fn a_proven_solution_is_the_shortest() {
 }
 
 #[test]
-fn without_the_switch_nothing_ends_early_and_nothing_is_kept() {
+fn without_stop_when_solved_no_decision_ends_early() {
     for start in problems(1, 3) {
         let settings = Settings {
             stop_when_solved: false,
@@ -116,13 +117,12 @@ fn without_the_switch_nothing_ends_early_and_nothing_is_kept() {
         };
         let mut search = Search::new(start, settings, KEY);
         search.decide(uniform).unwrap();
-        assert_eq!((search.done(), search.solution()), (300, None));
+        assert_eq!((search.visits_done(), search.solution()), (300, None));
     }
 }
 
-/// An action off the known way forgets it.
 #[test]
-fn another_action_forgets_the_solution() {
+fn an_action_off_the_solution_drops_it() {
     let start = problems(1, 1).remove(0);
     let mut search = Search::new(start, settings(3000), KEY);
     search.decide(uniform).unwrap();

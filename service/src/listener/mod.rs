@@ -1,8 +1,8 @@
-//! A server's door: which connections come in, over TLS or plaintext, how many, and how long they may take about it.
+//! Listening: which connections a server accepts, over TLS or plaintext, how many, and its time limits for them.
 //!
-//! A connection is handed to HTTP/2 only once its TLS handshake is done, and is cut if HTTP/2's own greeting does not come:
-//! who connects and says nothing holds a place for seconds, not for ever. Certificates and tokens are read again while the
-//! server runs, so that they can be renewed without a restart.
+//! A connection is handed to HTTP/2 only after its TLS handshake, and is closed if the HTTP/2 preface does not arrive in time.
+//! So a client that connects and sends nothing takes one of the allowed connections for seconds only. Certificates and tokens
+//! are read again while the server runs, so that they can be renewed without a restart.
 
 mod peer;
 
@@ -40,31 +40,33 @@ pub use peer::Peer;
 
 use peer::Pause;
 
-/// A client has this long for its TLS handshake, and then for HTTP/2's greeting, if nothing else is said.
-const GREETING_TIME: Duration = Duration::from_secs(10);
-/// Length of HTTP/2's greeting (RFC 9113, 3.4) and of the head of the frame after it.
-const GREETING_BYTES: usize = 24 + 9;
-/// How often certificates and tokens are read again.
+/// Default time limit for the TLS handshake, and again for the HTTP/2 preface.
+const PREFACE_TIME: Duration = Duration::from_secs(10);
+/// Length of the HTTP/2 connection preface (RFC 9113, 3.4) and of the header of the frame after it, in bytes.
+const PREFACE_BYTES: usize = 24 + 9;
+/// Calls and streams that one connection may have open at the same time.
+const MAX_STREAMS: u32 = 256;
+/// Interval at which certificates and tokens are read again.
 const RENEWAL: Duration = Duration::from_secs(30);
-/// Connections that are ready and not yet taken.
+/// Number of connections that may be ready and not yet served.
 const READY: usize = 64;
-/// Pause where the system gives no more connections (too many open files).
+/// Pause after an error of `accept`, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Who may come in.
+/// Which connections a server accepts, and their limits.
 #[derive(Clone, Debug)]
-pub struct Door {
+pub struct ConnectionPolicy {
     tls: Option<Tls>,
     tokens: Option<Named>,
     guard: Guard,
     plaintext: Plaintext,
-    /// Connections at the same time.
+    /// Greatest number of connections at the same time.
     max_connections: usize,
-    /// Streams of one connection.
+    /// Greatest number of streams of one connection.
     pub(crate) max_streams: u32,
     pub(crate) max_connection_age: Option<Duration>,
     pub(crate) keep_alive: Duration,
-    greeting_time: Duration,
+    preface_time: Duration,
 }
 
 #[derive(Clone, Debug)]
@@ -73,8 +75,8 @@ struct Tls {
     config: Arc<RwLock<Arc<ServerConfig>>>,
 }
 
-impl Door {
-    /// As `[security]` says; `rights` says which right each call needs.
+impl ConnectionPolicy {
+    /// Reads the policy from `[security]`. `rights` returns the right that each call needs.
     ///
     /// # Errors
     /// [`SecurityError`] naming the file that cannot be used.
@@ -101,16 +103,16 @@ impl Door {
             },
             plaintext: config.plaintext,
             max_connections: config.max_connections,
-            max_streams: config.max_streams,
+            max_streams: MAX_STREAMS,
             max_connection_age: (config.max_connection_age_seconds > 0)
                 .then(|| Duration::from_secs(config.max_connection_age_seconds)),
             keep_alive: Duration::from_secs(config.keep_alive_seconds),
-            greeting_time: GREETING_TIME,
+            preface_time: PREFACE_TIME,
         })
     }
 
-    /// Plaintext, no tokens, wherever the listener is: for what gives nothing away, such as health.
-    pub fn open() -> Self {
+    /// Returns a policy of plaintext without tokens on every address, for services without secrets such as health.
+    pub fn plaintext() -> Self {
         let config = SecurityConfig::default();
         Self {
             tls: None,
@@ -121,25 +123,25 @@ impl Door {
             },
             plaintext: Plaintext::Anywhere,
             max_connections: config.max_connections,
-            max_streams: config.max_streams,
+            max_streams: MAX_STREAMS,
             max_connection_age: None,
             keep_alive: Duration::from_secs(config.keep_alive_seconds),
-            greeting_time: GREETING_TIME,
+            preface_time: PREFACE_TIME,
         }
     }
 
-    /// The same, with another time for a client's TLS handshake, and then for HTTP/2's greeting.
-    pub fn with_greeting_time(mut self, time: Duration) -> Self {
-        self.greeting_time = time;
+    /// Sets the time limit for the TLS handshake, and again for the HTTP/2 preface.
+    pub fn with_preface_time(mut self, time: Duration) -> Self {
+        self.preface_time = time;
         self
     }
 
-    /// The layer that asks for tokens.
+    /// Returns the layer that checks tokens.
     pub(crate) fn guard(&self) -> Guard {
         self.guard.clone()
     }
 
-    /// Whether `address` may be served: plaintext only where it is allowed.
+    /// Checks that `address` may be served: plaintext is refused where other machines could listen.
     ///
     /// # Errors
     /// [`SecurityError::OpenServer`].
@@ -154,7 +156,7 @@ impl Door {
         }
     }
 
-    /// Opens the door: the stream of connections that are ready to be served. It closes when the stream is dropped.
+    /// Accepts connections until the returned stream is dropped. The stream yields those that are ready to be served.
     pub(crate) fn connections(self, listener: TcpListener) -> ReceiverStream<io::Result<Connection>> {
         let (sender, connections) = mpsc::channel(READY);
         tokio::spawn(async move {
@@ -169,13 +171,13 @@ impl Door {
     }
 
     async fn accept(&self, listener: &TcpListener, ready: &mpsc::Sender<io::Result<Connection>>) {
-        let places = Arc::new(Semaphore::new(self.max_connections));
+        let slots = Arc::new(Semaphore::new(self.max_connections));
         let too_many = counter!("minuet_server_connections_refused_total", "reason" => "too-many");
         let open = Open {
             gauge: gauge!("minuet_server_connections"),
             opened: counter!("minuet_server_connections_total"),
         };
-        let greeting_time = self.greeting_time;
+        let preface_time = self.preface_time;
         loop {
             let stream = match listener.accept().await {
                 Ok((stream, _)) => stream,
@@ -185,17 +187,17 @@ impl Door {
                     continue;
                 }
             };
-            let Ok(place) = places.clone().try_acquire_owned() else {
+            let Ok(slot) = slots.clone().try_acquire_owned() else {
                 too_many.increment(1);
                 continue;
             };
-            let place = Place::new(place, &open);
-            // Small answers should not wait for company.
+            let slot = ConnectionSlot::new(slot, &open);
+            // Without this, small replies would wait for more data.
             drop(stream.set_nodelay(true));
             let peer = Peer::new(stream.peer_addr().ok());
             match &self.tls {
                 None => {
-                    let connection = Connection::new(Wire::Plain(stream), peer, place, greeting_time);
+                    let connection = Connection::new(Wire::Plain(stream), peer, slot, preface_time);
                     if ready.send(Ok(connection)).await.is_err() {
                         return;
                     }
@@ -204,10 +206,10 @@ impl Door {
                     let acceptor = TlsAcceptor::from(tls.config.read().clone());
                     let ready = ready.clone();
                     tokio::spawn(async move {
-                        match shake_hands(acceptor, stream, greeting_time).await {
+                        match tls_handshake(acceptor, stream, preface_time).await {
                             Ok(stream) => {
                                 let wire = Wire::Tls(Box::new(stream));
-                                let connection = Connection::new(wire, peer, place, greeting_time);
+                                let connection = Connection::new(wire, peer, slot, preface_time);
                                 drop(ready.send(Ok(connection)).await);
                             }
                             Err(error) => {
@@ -222,25 +224,25 @@ impl Door {
         }
     }
 
-    /// Reads certificates and tokens again, for ever.
+    /// Reads certificates and tokens again at a fixed interval, for ever.
     async fn renew(&self) {
         if self.tls.is_none() && self.tokens.is_none() {
             std::future::pending::<()>().await;
         }
         loop {
             sleep(RENEWAL).await;
-            let door = self.clone();
-            let read = tokio::task::spawn_blocking(move || door.read_again()).await;
+            let policy = self.clone();
+            let read = tokio::task::spawn_blocking(move || policy.read_again()).await;
             if let Ok(Err(error)) = read {
-                tracing::error!(%error, "cannot renew; what was read before is kept");
+                tracing::error!(%error, "cannot renew certificates or tokens; the previous ones stay in use");
             }
         }
     }
 
-    /// Reads certificates and tokens again, and uses them for what comes from now on.
+    /// Reads certificates and tokens again, and uses them for later connections and calls.
     ///
     /// # Errors
-    /// [`SecurityError`]; what was read before is kept.
+    /// [`SecurityError`]; the previous certificates and tokens then stay in use.
     pub fn read_again(&self) -> Result<(), SecurityError> {
         if let Some(tls) = &self.tls {
             *tls.config.write() = tls.files.read()?;
@@ -252,7 +254,7 @@ impl Door {
     }
 }
 
-async fn shake_hands(
+async fn tls_handshake(
     acceptor: TlsAcceptor,
     stream: TcpStream,
     time: Duration,
@@ -262,18 +264,19 @@ async fn shake_hands(
         .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
 }
 
+/// Metrics of the open connections.
 struct Open {
     gauge: Gauge,
     opened: Counter,
 }
 
-/// A connection's place among those that may be open, given back when it is dropped.
-struct Place {
+/// One of the allowed connections, released on drop.
+struct ConnectionSlot {
     _permit: OwnedSemaphorePermit,
     open: Gauge,
 }
 
-impl Place {
+impl ConnectionSlot {
     fn new(permit: OwnedSemaphorePermit, open: &Open) -> Self {
         open.gauge.increment(1.0);
         open.opened.increment(1);
@@ -284,7 +287,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.open.decrement(1.0);
     }
@@ -295,25 +298,25 @@ enum Wire {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// A connection that came in.
+/// An accepted connection.
 pub struct Connection {
     wire: Wire,
     peer: Peer,
     pause: Pause,
-    /// Until HTTP/2's greeting has come: when patience ends, and how much of it has come.
-    greeting: Option<(Pin<Box<Sleep>>, usize)>,
-    _place: Place,
+    /// Time limit of the HTTP/2 preface and the bytes read so far; `None` once the preface has arrived.
+    preface: Option<(Pin<Box<Sleep>>, usize)>,
+    _slot: ConnectionSlot,
 }
 
 impl Connection {
-    fn new(wire: Wire, peer: Peer, place: Place, patience: Duration) -> Self {
-        let patience = sleep(patience);
+    fn new(wire: Wire, peer: Peer, slot: ConnectionSlot, limit: Duration) -> Self {
+        let limit = sleep(limit);
         Self {
             wire,
             pause: Pause::of(&peer),
             peer,
-            greeting: Some((Box::pin(patience), 0)),
-            _place: place,
+            preface: Some((Box::pin(limit), 0)),
+            _slot: slot,
         }
     }
 }
@@ -332,17 +335,17 @@ impl AsyncRead for Connection {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        ready!(self.pause.poll_over(context));
+        ready!(self.pause.poll_end(context));
         let before = buffer.filled().len();
         let polled = match &mut self.wire {
             Wire::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
             Wire::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
         };
-        if let Some((patience, read)) = &mut self.greeting {
+        if let Some((limit, read)) = &mut self.preface {
             *read += buffer.filled().len() - before;
-            if *read >= GREETING_BYTES {
-                self.greeting = None;
-            } else if polled.is_pending() && patience.as_mut().poll(context).is_ready() {
+            if *read >= PREFACE_BYTES {
+                self.preface = None;
+            } else if polled.is_pending() && limit.as_mut().poll(context).is_ready() {
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
             }
         }

@@ -1,8 +1,8 @@
-//! Who is at the other end of a connection, and how to leave it unread for a moment.
+//! The client of a connection, and pauses in reading from it.
 //!
-//! To refuse a request costs about as much as to answer one of a small network: the socket, HTTP/2 and the message are the same.
-//! A connection that is not read meanwhile gathers its next requests in the socket, to be read at once; and a client that
-//! sends far more than is taken is held back by TCP itself.
+//! Refusing a request costs about as much as answering one with a small network, because the socket, HTTP/2 and the message
+//! cost the same. During a pause the next requests gather in the socket and are then read together, and TCP's flow control
+//! slows down a client that sends far more than is accepted.
 
 use std::{
     future::Future as _,
@@ -18,58 +18,58 @@ use std::{
 
 use tokio::time::{Sleep, sleep};
 
-/// The other end of a connection; every request of the connection has it.
+/// The client of a connection, attached to each of its requests.
 #[derive(Clone, Debug)]
 pub struct Peer {
     address: Option<SocketAddr>,
-    /// Milliseconds that the connection is to be left unread from its next read on; 0: none.
-    asked: Arc<AtomicU32>,
+    /// Requested pause in milliseconds, from the connection's next read on; 0 for none.
+    requested: Arc<AtomicU32>,
 }
 
 impl Peer {
     pub(super) fn new(address: Option<SocketAddr>) -> Self {
         Self {
             address,
-            asked: Arc::default(),
+            requested: Arc::default(),
         }
     }
 
-    /// Who sent a request; `None` where the server has another door.
+    /// Returns the client that sent a request; `None` if the connection was not accepted by this module.
     pub fn of<T>(request: &tonic::Request<T>) -> Option<Self> {
         request.extensions().get::<Self>().cloned()
     }
 
-    /// Its address, where it is known.
+    /// Returns the client's address, if it is known.
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
-    /// Leaves the connection unread for so long, in whole milliseconds, from its next read on. Answers go out meanwhile.
+    /// Stops reading from the connection for `time`, rounded down to milliseconds, from its next read on. Replies are still sent.
     pub fn pause(&self, time: Duration) {
         let millis = u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
-        self.asked.fetch_max(millis, Ordering::Relaxed);
+        self.requested.fetch_max(millis, Ordering::Relaxed);
     }
 }
 
 /// The connection's side of [`Peer::pause`].
 #[derive(Debug, Default)]
 pub(super) struct Pause {
-    asked: Arc<AtomicU32>,
+    requested: Arc<AtomicU32>,
     sleeping: Option<Pin<Box<Sleep>>>,
 }
 
 impl Pause {
     pub(super) fn of(peer: &Peer) -> Self {
         Self {
-            asked: peer.asked.clone(),
+            requested: peer.requested.clone(),
             sleeping: None,
         }
     }
 
-    /// Ready when the connection may be read.
-    pub(super) fn poll_over(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        if self.asked.load(Ordering::Relaxed) > 0 {
-            let millis = self.asked.swap(0, Ordering::Relaxed);
+    /// Returns ready when the connection may be read.
+    pub(super) fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.requested.load(Ordering::Relaxed) > 0 {
+            let millis = self.requested.swap(0, Ordering::Relaxed);
             let pause = sleep(Duration::from_millis(millis.into()));
             match &mut self.sleeping {
                 Some(sleeping) if sleeping.deadline() >= pause.deadline() => {}
@@ -93,11 +93,11 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn the_longest_pause_counts_and_is_kept_once() {
+    async fn the_longest_requested_pause_applies_once() {
         let peer = Peer::new(None);
         let mut pause = Pause::of(&peer);
         let began = Instant::now();
-        let over = async |pause: &mut Pause| poll_fn(|context| pause.poll_over(context)).await;
+        let over = async |pause: &mut Pause| poll_fn(|context| pause.poll_end(context)).await;
         over(&mut pause).await;
         assert_eq!(began.elapsed(), Duration::ZERO);
         for millis in [3, 7, 5] {
@@ -107,10 +107,10 @@ mod tests {
         assert_eq!(began.elapsed(), Duration::from_millis(7));
         over(&mut pause).await;
         assert_eq!(began.elapsed(), Duration::from_millis(7));
-        // One that is asked for in the middle of another does not cut that short.
+        // A shorter pause requested during another does not end that one early.
         peer.pause(Duration::from_millis(10));
         assert!(
-            poll_fn(|context| Poll::Ready(pause.poll_over(context)))
+            poll_fn(|context| Poll::Ready(pause.poll_end(context)))
                 .await
                 .is_pending()
         );

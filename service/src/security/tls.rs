@@ -1,6 +1,6 @@
 //! TLS: certificates and keys from PEM files, for servers (rustls) and for clients (tonic's endpoints).
 //!
-//! Certificates are renewed while processes run. A server reads its files again every so often ([`crate::door`]), a client
+//! Certificates are renewed while processes run. A server reads its files again every so often ([`crate::listener`]), a client
 //! whenever it looks for servers ([`crate::connect`]); what cannot be read then is logged, and what there was stays.
 
 use std::sync::Arc;

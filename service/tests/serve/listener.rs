@@ -1,11 +1,11 @@
-//! Limits of a door.
+//! Limits of a policy.
 
 use std::time::Duration;
 
 use config::{Plaintext, SecurityConfig};
 use service::{
     connect,
-    listener::Door,
+    listener::ConnectionPolicy,
     serve::{self, ServeError},
 };
 use tokio::{
@@ -14,7 +14,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{NAME, PATIENCE, behind, behind_door, check};
+use crate::{NAME, PATIENCE, behind, check, serve_with_policy};
 
 /// Whether the server closes a connection, without a word from the client but `greeting`.
 async fn is_closed(address: &str, greeting: &[u8]) -> bool {
@@ -34,12 +34,12 @@ async fn plaintext_for_other_machines_must_be_asked_for() {
             plaintext,
             ..SecurityConfig::default()
         };
-        let door = Door::new(&security, |_| None).unwrap();
+        let policy = ConnectionPolicy::new(&security, |_| None).unwrap();
         let listener = serve::listen("0.0.0.0:0").await.unwrap();
         let (routes, health) = serve::standard_routes(&[], &[]).await.unwrap();
         let shutdown = CancellationToken::new();
         shutdown.cancel();
-        serve::serve_behind(door, routes, listener, health, shutdown, Duration::ZERO).await
+        serve::serve_with(policy, routes, listener, health, shutdown, Duration::ZERO).await
     };
     let refused = serve_with(Plaintext::Loopback).await.unwrap_err();
     assert!(matches!(refused, ServeError::Security(_)), "{refused}");
@@ -49,8 +49,8 @@ async fn plaintext_for_other_machines_must_be_asked_for() {
 
 #[tokio::test]
 async fn who_says_nothing_or_only_half_a_greeting_is_cut() {
-    let door = Door::new(&SecurityConfig::default(), |_| None).unwrap();
-    let server = behind_door(door.with_greeting_time(Duration::from_millis(20)), NAME).await;
+    let policy = ConnectionPolicy::new(&SecurityConfig::default(), |_| None).unwrap();
+    let server = serve_with_policy(policy.with_preface_time(Duration::from_millis(20)), NAME).await;
     assert!(is_closed(&server.address, b"").await);
     assert!(is_closed(&server.address, b"PRI * HTTP/2.0\r\n").await);
     assert!(is_closed(&server.address, b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await);
@@ -59,8 +59,8 @@ async fn who_says_nothing_or_only_half_a_greeting_is_cut() {
 #[tokio::test]
 async fn who_has_greeted_stays() {
     let patience = Duration::from_secs(3);
-    let door = Door::new(&SecurityConfig::default(), |_| None).unwrap();
-    let server = behind_door(door.with_greeting_time(patience), NAME).await;
+    let policy = ConnectionPolicy::new(&SecurityConfig::default(), |_| None).unwrap();
+    let server = serve_with_policy(policy.with_preface_time(patience), NAME).await;
     let mut stream = TcpStream::connect(&server.address).await.unwrap();
     let greeting = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
     stream.write_all(greeting).await.unwrap();

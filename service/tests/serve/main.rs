@@ -15,7 +15,7 @@ use std::time::Duration;
 use config::SecurityConfig;
 use service::{
     connect::{self, Link},
-    listener::Door,
+    listener::ConnectionPolicy,
     serve::{self, Drained},
 };
 use tokio_util::sync::CancellationToken;
@@ -32,10 +32,10 @@ const NAME: &str = "minuet.v1.Evaluator";
 /// Patience with a loaded machine; nothing is measured against it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A server behind a door, which answers health for `name`.
+/// A server behind a policy, which answers health for `name`.
 struct Behind {
     address: String,
-    door: Door,
+    policy: ConnectionPolicy,
     shutdown: CancellationToken,
 }
 
@@ -45,19 +45,19 @@ impl Drop for Behind {
     }
 }
 
-/// Starts a server behind a door.
+/// Starts a server behind a policy.
 async fn behind(security: &SecurityConfig, name: &'static str) -> Behind {
-    behind_door(Door::new(security, |_| None).unwrap(), name).await
+    serve_with_policy(ConnectionPolicy::new(security, |_| None).unwrap(), name).await
 }
 
-async fn behind_door(door: Door, name: &'static str) -> Behind {
+async fn serve_with_policy(policy: ConnectionPolicy, name: &'static str) -> Behind {
     let listener = serve::listen("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let (routes, health) = serve::standard_routes(&[name], &[]).await.unwrap();
     health.set_serving(true).await;
     let shutdown = CancellationToken::new();
-    let serving = serve::serve_behind(
-        door.clone(),
+    let serving = serve::serve_with(
+        policy.clone(),
         routes,
         listener,
         health,
@@ -67,7 +67,7 @@ async fn behind_door(door: Door, name: &'static str) -> Behind {
     tokio::spawn(serving);
     Behind {
         address,
-        door,
+        policy,
         shutdown,
     }
 }

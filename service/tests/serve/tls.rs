@@ -110,11 +110,11 @@ async fn a_certificate_is_renewed_while_the_server_runs() {
     assert!(ends(&server.address, &client).await.is_err());
 
     std::fs::write(&certificate, "no certificate").unwrap();
-    let refused = server.door.read_again().unwrap_err().to_string();
+    let refused = server.policy.read_again().unwrap_err().to_string();
     assert!(refused.contains("security.certificate"), "{refused}");
 
     ours.sign(folder, "server", "127.0.0.1");
-    server.door.read_again().unwrap();
+    server.policy.read_again().unwrap();
     assert_eq!(ends(&server.address, &client).await, Ok(()));
 }
 
@@ -131,7 +131,7 @@ async fn files_that_cannot_be_used_are_named() {
             key: key.into(),
             ..SecurityConfig::default()
         };
-        service::listener::Door::new(&config, |_| None)
+        service::listener::ConnectionPolicy::new(&config, |_| None)
             .unwrap_err()
             .to_string()
     };

@@ -55,11 +55,11 @@ async fn a_token_from_a_file_opens_the_door_until_it_is_withdrawn() {
     }
 
     std::fs::write(&tokens, "actors evaluate\n").unwrap();
-    let refused = server.door.read_again().unwrap_err().to_string();
+    let refused = server.policy.read_again().unwrap_err().to_string();
     assert!(refused.contains("line 1: 2 words"), "{refused}");
     assert_eq!(reflect(&right).await, Ok(()));
     std::fs::write(&tokens, "actors evaluate fedcba9876543210\n").unwrap();
-    server.door.read_again().unwrap();
+    server.policy.read_again().unwrap();
     assert_eq!(reflect(&right).await, Err(Code::Unauthenticated));
     assert_eq!(reflect(&wrong).await, Ok(()));
 

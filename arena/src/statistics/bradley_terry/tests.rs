@@ -27,7 +27,7 @@ fn measured(elo: f64, swing: f64) -> f64 {
     400.0 * (score / (1.0 - score)).log10()
 }
 
-/// The same model fitted by another method: minorisation–maximisation (Hunter, *MM algorithms for generalized Bradley–Terry
+/// Fits the model by another method: minorisation–maximisation (Hunter, *MM algorithms for generalized Bradley–Terry
 /// models*, 2004). `points[i][j]` are the points that `i` took from `j`; the ratings have mean 0.
 fn minorisation(points: &[Vec<f64>]) -> Vec<f64> {
     let count = points.len();

@@ -1,16 +1,16 @@
-//! When a batch is taken: continuous batching by back-pressure.
+//! Decides when a batch is formed: continuous batching by back-pressure.
 //!
-//! While the device works, requests gather; when it is free, it is given what has gathered, without any timer. If a whole
-//! largest batch has gathered before, it is formed at once and waits beside the device, so that the device need not wait
-//! for it.
+//! Requests gather while the device works. When the device is free, it gets the requests that have gathered, without any
+//! timer. If a batch of the largest size gathers earlier, it is formed at once and waits beside the device, so that the
+//! device never waits for it.
 //!
-//! An idle device is given what has arrived, once nothing more arrives. Clients that wait for an answer before they ask again
-//! would all be in one batch or in none, and the device would work in turns with their sockets; so it is given half of
-//! those that were there lately as soon as they are back, and the other half gathers meanwhile. Whole requests are
-//! counted for this, never cut.
+//! An idle device gets what has arrived as soon as nothing more arrives. Clients that wait for each answer before they send
+//! the next request would otherwise all be in one batch or in none, and the device and the sockets would work in turns. So
+//! the device gets a batch as soon as half of the recent requests are back, and the other half gathers meanwhile. Requests
+//! are counted whole for this and never split.
 //!
-//! While the device is idle a lone request may be made to wait for company (`max_wait`; not at all by default), unless what
-//! waits makes up a preferred size. The runtime's timers tick in milliseconds, so such a wait may end up to one millisecond late.
+//! While the device is idle, a request may wait for others up to `max_wait` (0 by default), unless the waiting positions
+//! make up a preferred size. The runtime's timers tick in milliseconds, so such a wait may end up to one millisecond late.
 
 use std::{
     sync::{
@@ -29,9 +29,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     batching::{
+        device_speed::DeviceSpeed,
         job::Job,
-        pace::Pace,
-        queue::{self, Formed, Queue, Waiting},
+        queue::{self, FormedBatch, Queue, QueueLength},
     },
     metrics::Metrics,
     requests::{
@@ -40,49 +40,49 @@ use crate::{
     },
 };
 
-/// How often more is let in, as long as more comes.
+/// Largest number of yields while more requests arrive.
 const MOST_YIELDS: usize = 16;
-/// How often at most while half of the clients are not back yet.
+/// Largest number of yields while fewer than half of the recent requests are back.
 const MOST_YIELDS_FOR_HALF: usize = 256;
 
-/// When batches are taken, and how much may wait.
+/// Settings of the batcher.
 #[derive(Clone, Debug)]
 pub struct Policy {
     /// Largest batch, in positions.
     pub max_batch: usize,
-    /// Sizes, ascending, at which a batch is cut where less than a largest one waits. Empty: what there is.
+    /// Sizes, ascending, to which a batch is cut if fewer positions than the largest batch wait. Empty: a batch takes all.
     pub preferred: Vec<usize>,
-    /// Longest time a request waits for company while the device is idle.
+    /// Longest time for which a request waits for others while the device is idle.
     pub max_wait: Duration,
-    /// Positions that may wait.
+    /// Largest number of waiting positions.
     pub max_queue: usize,
 }
 
-/// Requests come in here.
+/// Queue of requests, and the task that forms batches of them.
 #[derive(Debug)]
 pub struct Batcher {
     queue: Mutex<Queue>,
-    /// Something was queued, or the device became idle.
+    /// Notified when a request is queued or the device becomes idle.
     changed: Notify,
-    /// Batches given to the device and not finished.
+    /// Number of batches that the device has and has not finished.
     at_device: AtomicUsize,
-    /// Half of the requests that waited or were just answered when the device last became idle.
+    /// Half of the requests that waited or had just been answered when the device last became idle.
     half: AtomicUsize,
-    /// How fast the device is, to say when to try again.
-    pace: Mutex<Pace>,
+    /// Speed of the device, for retry hints.
+    speed: Mutex<DeviceSpeed>,
     policy: Policy,
     metrics: Arc<Metrics>,
 }
 
 impl Batcher {
-    /// A batcher.
+    /// Makes a batcher with an empty queue.
     pub fn new(policy: Policy, metrics: Arc<Metrics>) -> Arc<Self> {
         Arc::new(Self {
             queue: Mutex::new(Queue::new(policy.max_queue)),
             changed: Notify::new(),
             at_device: AtomicUsize::new(0),
             half: AtomicUsize::new(0),
-            pace: Mutex::new(Pace::default()),
+            speed: Mutex::new(DeviceSpeed::default()),
             policy,
             metrics,
         })
@@ -91,19 +91,19 @@ impl Batcher {
     /// Queues a request.
     ///
     /// # Errors
-    /// [`Refusal::QueueFull`], saying when it is worth trying again.
+    /// [`Refusal::QueueFull`] with the time after which a retry may succeed.
     pub fn push(&self, job: Arc<Job>) -> Result<(), Refusal> {
         let (pushed, waiting) = {
             let mut queue = self.queue.lock();
             let (pushed, waiting) = (queue.push(job), queue.waiting().positions);
-            // Under the lock: what is said last is what is so last.
+            // Set under the lock, so that the gauge ends with the last value.
             self.metrics.waiting(waiting);
             (pushed, waiting)
         };
         match pushed {
             Ok(()) => {
-                // While the device works nothing is formed of less than a largest batch, so nobody need look. A batch that
-                // is finished after this was read wakes the task too, and what was queued before is seen then.
+                // While the device works, only a batch of the largest size is formed, so the task need not wake. A batch that
+                // finishes after this read wakes the task, which then sees this request.
                 if waiting >= self.policy.max_batch || self.at_device.load(Ordering::Acquire) == 0 {
                     self.changed.notify_one();
                 }
@@ -112,42 +112,42 @@ impl Batcher {
             Err(Refusal::QueueFull { waiting, most, .. }) => Err(Refusal::QueueFull {
                 waiting,
                 most,
-                retry_after_ms: self.pace.lock().time_for(waiting).as_millis() as u64,
+                retry_after_ms: self.speed.lock().time_for(waiting).as_millis() as u64,
             }),
             other => other,
         }
     }
 
-    /// How much waits.
-    pub fn waiting(&self) -> Waiting {
+    /// Number of waiting requests and positions.
+    pub fn waiting(&self) -> QueueLength {
         self.queue.lock().waiting()
     }
 
-    /// Positions that a request of this priority may hold: what is larger never fits.
+    /// Largest number of positions that a request of this priority may have. A larger one never fits.
     pub fn most_of(&self, priority: Priority) -> usize {
         queue::limit_of(priority, self.policy.max_queue)
     }
 
-    /// A client has given up on something: what it does not wait for any more makes room.
+    /// Removes the requests that a client has given up, which makes room for others.
     pub fn sweep(&self, client: ClientId) {
         let mut queue = self.queue.lock();
         queue.sweep(client, Instant::now());
         self.metrics.waiting(queue.waiting().positions);
-        self.metrics.dropped(queue.take_dropped());
+        self.metrics.cancelled(queue.take_dropped().cancelled);
     }
 
-    /// The device has finished a batch of so many positions, of so many requests.
+    /// Records that the device has finished a batch of `positions` positions from `requests` requests.
     pub fn finished(&self, positions: usize, requests: usize) {
-        self.pace.lock().done(positions, Instant::now());
+        self.speed.lock().done(positions, Instant::now());
         let around = requests + self.waiting().requests;
         self.half.store(around / 2, Ordering::Release);
         self.at_device.fetch_sub(1, Ordering::AcqRel);
         self.changed.notify_one();
     }
 
-    /// Forms batches for `device`, whose channel holds one batch beside the one that is executed, until `stop`.
-    /// What waits then is refused.
-    pub async fn run(&self, device: mpsc::Sender<Formed>, stop: CancellationToken) {
+    /// Forms batches until `shutdown` is cancelled, then refuses the waiting requests. The channel `device` holds one batch
+    /// beside the one that the device executes.
+    pub async fn run(&self, device: mpsc::Sender<FormedBatch>, shutdown: CancellationToken) {
         let forming = async {
             while let Ok(place) = device.reserve().await {
                 let formed = self.next().await;
@@ -157,7 +157,7 @@ impl Batcher {
         };
         tokio::select! {
             () = forming => {}
-            () = stop.cancelled() => {}
+            () = shutdown.cancelled() => {}
         }
         let left = {
             let mut queue = self.queue.lock();
@@ -169,26 +169,26 @@ impl Batcher {
         }
     }
 
-    /// The next batch, as soon as it may be taken.
-    async fn next(&self) -> Formed {
+    /// Waits for the next batch.
+    async fn next(&self) -> FormedBatch {
         loop {
-            self.let_in().await;
-            match self.look() {
-                Look::Take(formed) => return formed,
-                Look::WaitUntil(moment) => {
+            self.read_arrived().await;
+            match self.decide() {
+                Next::Take(formed) => return formed,
+                Next::WaitUntil(moment) => {
                     tokio::select! {
                         () = tokio::time::sleep_until(moment) => {}
                         () = self.changed.notified() => {}
                     }
                 }
-                Look::Wait => self.changed.notified().await,
+                Next::Wait => self.changed.notified().await,
             }
         }
     }
 
-    /// Lets in what has arrived already but was not read: each time this task yields, the runtime reads what sockets hold.
-    /// Otherwise the first of many clients that ask at the same time would have a batch of its own.
-    async fn let_in(&self) {
+    /// Yields, so that the runtime reads requests that have arrived at the sockets already. Without this the first of many
+    /// simultaneous requests would get a batch of its own.
+    async fn read_arrived(&self) {
         let half = self.half.load(Ordering::Acquire);
         let (most, most_barren) = if half > 1 {
             (MOST_YIELDS_FOR_HALF, MOST_YIELDS)
@@ -209,37 +209,38 @@ impl Batcher {
         }
     }
 
-    fn look(&self) -> Look {
+    fn decide(&self) -> Next {
         let mut queue = self.queue.lock();
         let (waiting, policy) = (queue.waiting().positions, &self.policy);
         let is_idle = self.at_device.load(Ordering::Acquire) == 0;
         let most = if waiting >= policy.max_batch {
             policy.max_batch
         } else if waiting == 0 || !is_idle {
-            return Look::Wait;
+            return Next::Wait;
         } else if let Some(&size) = policy.preferred.iter().rfind(|&&size| size <= waiting) {
             size
         } else {
             let now = Instant::now();
-            // The oldest is looked for only where it matters.
+            // The oldest request is looked up only if a wait is configured.
             let until = match policy.max_wait {
                 Duration::ZERO => now,
                 wait => queue.oldest().map_or(now, |oldest| oldest + wait),
             };
             if now < until {
-                return Look::WaitUntil(until);
+                return Next::WaitUntil(until);
             }
             policy.max_batch
         };
         let formed = queue.take(most, Instant::now());
         self.metrics.waiting(queue.waiting().positions);
-        self.metrics.dropped(queue.take_dropped());
-        formed.map_or(Look::Wait, Look::Take)
+        self.metrics.cancelled(queue.take_dropped().cancelled);
+        formed.map_or(Next::Wait, Next::Take)
     }
 }
 
-enum Look {
-    Take(Formed),
+/// Decision about the next batch.
+enum Next {
+    Take(FormedBatch),
     WaitUntil(Instant),
     Wait,
 }

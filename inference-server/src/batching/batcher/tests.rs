@@ -5,7 +5,7 @@ use tokio::sync::mpsc::{self, error::TryRecvError};
 use super::*;
 use crate::{
     models::slot::Slot,
-    requests::response::Reply,
+    requests::response::StreamReply,
     testing::{job_of, model, policy, slot},
 };
 
@@ -13,9 +13,9 @@ use crate::{
 struct Rig {
     batcher: Arc<Batcher>,
     slot: Arc<Slot>,
-    device: mpsc::Receiver<Formed>,
+    device: mpsc::Receiver<FormedBatch>,
     stop: CancellationToken,
-    answers: Vec<mpsc::UnboundedReceiver<Reply>>,
+    answers: Vec<mpsc::UnboundedReceiver<StreamReply>>,
 }
 
 impl Rig {

@@ -1,10 +1,10 @@
-//! Requests that wait: bounded, fair between clients, cut into batches.
+//! Queue of waiting requests: bounded, fair between clients, cut into batches.
 //!
-//! Clients take turns by deficit round robin (Shreedhar and Varghese, 1995): each turn allows a client some more positions,
-//! so that who sends large requests gets no more of the device than who sends small ones. There are two such rounds, one
-//! for each priority: play fills a batch first and self-play the rest, but self-play is never left out for long.
+//! Clients take turns by deficit round robin (Shreedhar and Varghese, 1995): each turn grants a client some positions, so a
+//! client with large requests gets no more of the device than one with small requests. There is one round robin for each
+//! priority. Play fills a batch first and self-play the rest, but self-play is never left out for long.
 //!
-//! No clock, no tasks: [`crate::batching::batcher`] decides when a batch is taken, this file decides what is in it.
+//! This module uses no clock and no tasks. [`crate::batching::batcher`] decides when a batch is formed.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -14,7 +14,7 @@ use std::{
 use tokio::time::Instant;
 
 use crate::{
-    batching::job::{Job, Piece, State},
+    batching::job::{Job, JobSlice, State},
     requests::{
         refusal::Refusal,
         request::{ClientId, Priority},
@@ -22,13 +22,13 @@ use crate::{
 };
 use network::model::Model;
 
-/// This part of the queue is for play alone, so that self-play that fills the rest cannot keep it out.
+/// One part in this many of the queue is reserved for play, so that self-play cannot fill it all.
 const FOR_PLAY: usize = 8;
 
-/// After so many batches without self-play, though some waits, one begins with it.
+/// Number of consecutive batches without self-play, while some waits, after which a batch starts with self-play.
 const MOST_WITHOUT_SELF_PLAY: u32 = 7;
 
-/// Positions that may wait when a request of this priority has come in, of `limit` for all.
+/// Largest number of waiting positions, including a new request of this priority, in a queue for `limit` positions.
 pub fn limit_of(priority: Priority, limit: usize) -> usize {
     match priority {
         Priority::Play => limit,
@@ -36,82 +36,82 @@ pub fn limit_of(priority: Priority, limit: usize) -> usize {
     }
 }
 
-/// The pieces of one batch, all to be answered by one model.
+/// A batch for the device: slices of jobs that one model computes.
 #[derive(Debug)]
-pub struct Formed {
+pub struct FormedBatch {
     /// The model.
     pub model: Arc<Model>,
-    /// At least one.
-    pub pieces: Vec<Piece>,
-    /// Positions in all pieces.
+    /// At least one slice.
+    pub slices: Vec<JobSlice>,
+    /// Number of positions in all slices.
     pub positions: usize,
 }
 
-/// Requests that are not computed.
+/// Numbers of requests that were dropped without being computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
-    /// Nobody waited for them any more.
+    /// Requests that nobody waited for any more.
     pub cancelled: u64,
-    /// Their deadlines had passed.
+    /// Requests whose deadlines had passed.
     pub late: u64,
 }
 
-/// How much waits.
+/// Length of the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Waiting {
-    /// Requests, those of which a part was taken included.
+pub struct QueueLength {
+    /// Waiting requests, including those of which a part was taken.
     pub requests: usize,
-    /// Positions that are left of them.
+    /// Positions of these requests that are still to be taken.
     pub positions: usize,
 }
 
-/// Requests that wait.
+/// Waiting requests of both priorities.
 #[derive(Debug)]
 pub struct Queue {
-    /// Positions that may wait.
+    /// Largest number of waiting positions.
     limit: usize,
-    waiting: Waiting,
-    play: Round,
-    self_play: Round,
-    /// Batches since the last with self-play in it, while some waited.
+    waiting: QueueLength,
+    play: RoundRobin,
+    self_play: RoundRobin,
+    /// Number of batches since the last one with self-play, while self-play waited.
     without_self_play: u32,
     dropped: Dropped,
 }
 
-/// The clients of one priority.
+/// Round robin over the clients of one priority.
 #[derive(Debug, Default)]
-struct Round {
-    /// Clients with waiting requests.
-    lines: HashMap<ClientId, Line>,
-    /// The same clients in the order of their turns.
+struct RoundRobin {
+    /// Queues of clients with waiting requests.
+    clients: HashMap<ClientId, ClientQueue>,
+    /// These clients in the order of their turns.
     turns: VecDeque<ClientId>,
 }
 
-/// One client's requests, oldest first.
+/// Waiting requests of one client, oldest first.
 #[derive(Debug, Default)]
-struct Line {
+struct ClientQueue {
     jobs: VecDeque<Arc<Job>>,
-    /// Positions of all of them, those taken not counted.
+    /// Number of positions that are still to be taken.
     waiting: usize,
-    /// Positions that it may still have computed in this turn.
+    /// Number of positions that the client may still take in this turn.
     deficit: usize,
-    /// Whether its turn was interrupted by the end of a batch.
+    /// True if the end of a batch interrupted the turn.
     is_in_turn: bool,
-    /// Positions of the first job that were taken already; more than 0 only where it is larger than a batch.
+    /// Number of positions of the first job that were taken. Above 0 only for a job that is larger than a batch.
     taken: usize,
-    /// The model that answered those.
+    /// Model that computes the taken positions of the first job.
     started: Option<Arc<Model>>,
 }
 
-impl Line {
-    /// Positions of the first job that are left.
+impl ClientQueue {
+    /// Number of positions of the first job that are left.
     fn next_len(&self) -> usize {
         self.jobs
             .front()
             .map_or(0, |job| job.positions().saturating_sub(self.taken))
     }
 
-    /// Gives how many positions wait no longer.
+    /// Removes the first job. Returns the number of its positions that were left.
     fn drop_front(&mut self) -> usize {
         let left = self.next_len();
         self.jobs.pop_front();
@@ -123,52 +123,52 @@ impl Line {
 }
 
 impl Queue {
-    /// An empty queue for at most `limit` positions.
+    /// Makes an empty queue for at most `limit` positions.
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
-            waiting: Waiting::default(),
-            play: Round::default(),
-            self_play: Round::default(),
+            waiting: QueueLength::default(),
+            play: RoundRobin::default(),
+            self_play: RoundRobin::default(),
             without_self_play: 0,
             dropped: Dropped::default(),
         }
     }
 
-    /// How much waits.
-    pub fn waiting(&self) -> Waiting {
+    /// Length of the queue.
+    pub fn waiting(&self) -> QueueLength {
         self.waiting
     }
 
-    /// When the request that waits longest came.
+    /// Arrival time of the oldest request.
     pub fn oldest(&self) -> Option<Instant> {
         [&self.play, &self.self_play]
             .into_iter()
-            .flat_map(|round| round.lines.values())
+            .flat_map(|round| round.clients.values())
             .filter_map(|line| line.jobs.front())
             .map(|job| job.queued)
             .min()
     }
 
-    /// Requests dropped since the last call.
+    /// Numbers of requests dropped since the last call.
     pub fn take_dropped(&mut self) -> Dropped {
         std::mem::take(&mut self.dropped)
     }
 
-    /// Adds a request at the end of its client's line. A request is taken whole or not at all; once the queue is half full,
-    /// nobody may hold more than a fair share of it; and the last of it is for play.
+    /// Adds a request at the end of its client's queue, whole or not at all. Once the queue is half full, no client may hold
+    /// more than a fair share of it. The last part of the queue is reserved for play.
     ///
     /// # Errors
-    /// [`Refusal::QueueFull`], without a hint when to try again.
+    /// [`Refusal::QueueFull`] without a retry hint.
     pub fn push(&mut self, job: Arc<Job>) -> Result<(), Refusal> {
         let positions = job.positions();
         let waiting = self.waiting.positions + positions;
-        let clients = self.play.lines.len() + self.self_play.lines.len();
+        let clients = self.play.clients.len() + self.self_play.clients.len();
         let round = match job.priority() {
             Priority::Play => &mut self.play,
             Priority::SelfPlay => &mut self.self_play,
         };
-        let own = round.lines.get(&job.client).map_or(0, |line| line.waiting);
+        let own = round.clients.get(&job.client).map_or(0, |line| line.waiting);
         let limit = limit_of(job.priority(), self.limit);
         let is_greedy = 2 * waiting > self.limit && own > 0 && own + positions > self.limit / clients.max(1);
         if waiting > limit || is_greedy {
@@ -180,22 +180,22 @@ impl Queue {
         }
         self.waiting.positions = waiting;
         self.waiting.requests += 1;
-        let line = round.lines.entry(job.client).or_insert_with(|| {
+        let line = round.clients.entry(job.client).or_insert_with(|| {
             round.turns.push_back(job.client);
-            Line::default()
+            ClientQueue::default()
         });
         line.waiting += positions;
         line.jobs.push_back(job);
         Ok(())
     }
 
-    /// Takes out what a client does not wait for any more.
+    /// Removes the requests of a client that nobody waits for any more.
     pub fn sweep(&mut self, client: ClientId, now: Instant) {
         for round in [&mut self.play, &mut self.self_play] {
-            let Some(line) = round.lines.get_mut(&client) else {
+            let Some(line) = round.clients.get_mut(&client) else {
                 continue;
             };
-            // A job that was begun is looked at when its turn comes.
+            // A job of which a part was taken is checked when its turn comes.
             let begun = usize::from(line.taken > 0);
             let jobs = std::mem::take(&mut line.jobs);
             for (place, job) in jobs.into_iter().enumerate() {
@@ -210,16 +210,16 @@ impl Queue {
         }
     }
 
-    /// Cuts the next batch, of at most `most` positions and no more than its model takes, as of `now`. Only a request that
-    /// is larger than a batch is cut. Who did not fit comes first next time, so nobody waits for ever.
-    /// `None` where nothing waits.
-    pub fn take(&mut self, most: usize, now: Instant) -> Option<Formed> {
-        let mut cut = Cut {
+    /// Takes the next batch: at most `most` positions, and no more than the model's largest batch. Only a request that is
+    /// larger than a batch is split. A request that did not fit comes first in the next batch, so none waits for ever.
+    /// `None` if nothing waits. `now` decides which deadlines have passed.
+    pub fn take(&mut self, most: usize, now: Instant) -> Option<FormedBatch> {
+        let mut cut = BatchCut {
             most,
             waiting: self.waiting.positions,
             now,
             formed: None,
-            freed: Waiting::default(),
+            freed: QueueLength::default(),
             dropped: &mut self.dropped,
         };
         let is_starved = self.without_self_play >= MOST_WITHOUT_SELF_PLAY;
@@ -234,10 +234,10 @@ impl Queue {
         self.waiting.positions -= freed.positions;
         self.waiting.requests -= freed.requests;
         let has_self_play = formed.as_ref().is_some_and(|formed| {
-            let mut pieces = formed.pieces.iter();
-            pieces.any(|piece| piece.job.priority() == Priority::SelfPlay)
+            let mut slices = formed.slices.iter();
+            slices.any(|slice| slice.job.priority() == Priority::SelfPlay)
         });
-        self.without_self_play = if has_self_play || self.self_play.lines.is_empty() {
+        self.without_self_play = if has_self_play || self.self_play.clients.is_empty() {
             0
         } else {
             self.without_self_play + 1
@@ -245,15 +245,15 @@ impl Queue {
         formed
     }
 
-    /// Takes out everything, to be refused.
+    /// Removes all requests.
     pub fn drain(&mut self) -> Vec<Arc<Job>> {
-        self.waiting = Waiting::default();
+        self.waiting = QueueLength::default();
         let rounds = [&mut self.play, &mut self.self_play];
         rounds
             .into_iter()
             .flat_map(|round| {
                 round.turns.clear();
-                round.lines.drain()
+                round.clients.drain()
             })
             .flat_map(|(_, line)| line.jobs)
             .collect()
@@ -271,48 +271,49 @@ impl Dropped {
     }
 }
 
-/// One batch as it is cut.
-struct Cut<'a> {
+/// A batch that is being put together.
+struct BatchCut<'a> {
     most: usize,
-    /// Positions that waited before.
+    /// Number of waiting positions before the batch.
     waiting: usize,
     now: Instant,
-    formed: Option<Formed>,
-    /// What waits no longer.
-    freed: Waiting,
+    formed: Option<FormedBatch>,
+    /// Numbers of requests and positions that were taken or dropped.
+    freed: QueueLength,
     dropped: &'a mut Dropped,
 }
 
+/// Result of one client's turn.
 enum Turn {
-    /// The batch is full: the client goes on in the next one.
+    /// The batch is full. The client continues in the next batch.
     Full,
-    /// It had its share.
+    /// The client has used up its share.
     Over,
-    /// Its next request does not fit into this batch: it comes first in the next one.
+    /// The next request does not fit into this batch. It comes first in the next batch.
     DoesNotFit,
-    /// It has nothing more.
+    /// The client has no more requests.
     Empty,
 }
 
-impl Cut<'_> {
-    fn fill(&mut self, round: &mut Round) {
+impl BatchCut<'_> {
+    fn fill(&mut self, round: &mut RoundRobin) {
         let mut passed = Vec::new();
         while !self.is_full()
             && let Some(client) = round.turns.pop_front()
         {
-            let Some(line) = round.lines.get_mut(&client) else {
+            let Some(line) = round.clients.get_mut(&client) else {
                 continue;
             };
             match self.serve(line) {
                 Turn::Full | Turn::DoesNotFit => passed.push((client, self.positions(), round.turns.len())),
                 Turn::Over => round.turns.push_back(client),
-                Turn::Empty => drop(round.lines.remove(&client)),
+                Turn::Empty => drop(round.clients.remove(&client)),
             }
         }
-        // Those that did not fit keep their places, and lose nothing against those that filled the batch after them.
+        // Clients whose requests did not fit keep their turns, and get the share that later clients took meanwhile.
         for &(client, before, others) in passed.iter().rev() {
             round.turns.push_front(client);
-            if let Some(line) = round.lines.get_mut(&client) {
+            if let Some(line) = round.clients.get_mut(&client) {
                 let lost = (self.positions() - before) / others.max(1);
                 line.deficit = (line.deficit + lost).min(2 * self.most);
             }
@@ -327,15 +328,15 @@ impl Cut<'_> {
         self.room().is_some_and(|room| room == 0)
     }
 
-    /// Room that is left for further requests; `None` while nothing is in the batch.
+    /// Number of positions that still fit. `None` while the batch is empty.
     fn room(&self) -> Option<usize> {
         let formed = self.formed.as_ref()?;
         let largest = self.most.min(formed.model.buckets.cut(self.waiting));
         Some(largest.saturating_sub(formed.positions))
     }
 
-    /// One client's turn.
-    fn serve(&mut self, line: &mut Line) -> Turn {
+    /// Takes requests of one client in its turn.
+    fn serve(&mut self, line: &mut ClientQueue) -> Turn {
         if !line.is_in_turn {
             line.deficit = (line.deficit + quantum(self.most)).min(2 * self.most);
         }
@@ -362,7 +363,7 @@ impl Cut<'_> {
                 Some(formed) if Arc::ptr_eq(&formed.model, &model) => self.room().unwrap_or(0),
                 Some(_) => 0,
             };
-            // Only an empty batch is given a part of a request.
+            // Only an empty batch gets a part of a request.
             if left > room && (self.formed.is_some() || room < largest) {
                 line.is_in_turn = true;
                 return Turn::DoesNotFit;
@@ -380,8 +381,8 @@ impl Cut<'_> {
         }
     }
 
-    fn add(&mut self, line: &mut Line, job: Arc<Job>, model: Arc<Model>, count: usize) {
-        let piece = Piece {
+    fn add(&mut self, line: &mut ClientQueue, job: Arc<Job>, model: Arc<Model>, count: usize) {
+        let slice = JobSlice {
             job,
             first: line.taken,
             count,
@@ -395,17 +396,17 @@ impl Cut<'_> {
             self.freed.requests += 1;
         }
         self.freed.positions += count;
-        let formed = self.formed.get_or_insert_with(|| Formed {
+        let formed = self.formed.get_or_insert_with(|| FormedBatch {
             model,
-            pieces: Vec::new(),
+            slices: Vec::new(),
             positions: 0,
         });
-        formed.pieces.push(piece);
+        formed.slices.push(slice);
         formed.positions += count;
     }
 }
 
-/// Positions that each turn allows a client: an eighth of a batch, so that eight clients share one.
+/// Number of positions that each turn grants a client: an eighth of a batch.
 fn quantum(most: usize) -> usize {
     (most / 8).max(1)
 }

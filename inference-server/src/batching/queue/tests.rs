@@ -6,11 +6,11 @@ use tokio::sync::mpsc;
 use super::*;
 use crate::{
     models::slot::Slot,
-    requests::{request::Asked, response::Reply},
-    testing::{asked, job_asking, model, slot},
+    requests::{request::EvaluationRequest, response::StreamReply},
+    testing::{job_with, model, request, slot},
 };
 
-type Answers = mpsc::UnboundedReceiver<Reply>;
+type Answers = mpsc::UnboundedReceiver<StreamReply>;
 
 /// Jobs are answered by a model with batches of 8.
 struct Rig {
@@ -38,34 +38,34 @@ impl Rig {
     }
 
     fn push(&mut self, client: u64, positions: usize) -> Result<(), Refusal> {
-        self.ask(client, asked(positions, 0))
+        self.ask(client, request(positions, 0))
     }
 
-    fn ask(&mut self, client: u64, asked: Asked) -> Result<(), Refusal> {
+    fn ask(&mut self, client: u64, request: EvaluationRequest) -> Result<(), Refusal> {
         let (sender, answers) = mpsc::unbounded_channel();
         let id = self.answers.len() as u64;
         self.answers.push(answers);
         self.queue
-            .push(job_asking(&self.slot, client, id, asked, &sender))
+            .push(job_with(&self.slot, client, id, request, &sender))
     }
 
-    fn take(&mut self) -> Option<Formed> {
+    fn take(&mut self) -> Option<FormedBatch> {
         self.queue.take(8, Instant::now())
     }
 
-    /// (client, first position, positions) of each piece of all batches until nothing waits.
+    /// (client, first position, positions) of each slice of all batches until nothing waits.
     fn batches(&mut self) -> Vec<Vec<(u64, usize, usize)>> {
         std::iter::from_fn(|| self.take())
-            .map(|formed| pieces(&formed))
+            .map(|formed| slices(&formed))
             .collect()
     }
 }
 
-/// (client, first position, positions) of each piece.
-fn pieces(formed: &Formed) -> Vec<(u64, usize, usize)> {
-    let pieces = formed.pieces.iter();
-    pieces
-        .map(|piece| (piece.job.client.0, piece.first, piece.count))
+/// (client, first position, positions) of each slice.
+fn slices(formed: &FormedBatch) -> Vec<(u64, usize, usize)> {
+    let slices = formed.slices.iter();
+    slices
+        .map(|slice| (slice.job.client.0, slice.first, slice.count))
         .collect()
 }
 
@@ -73,7 +73,7 @@ fn pieces(formed: &Formed) -> Vec<(u64, usize, usize)> {
 fn clients_take_turns() {
     // Client 1 has sent everything before client 2 came.
     let mut rig = Rig::with(&[(1, 4), (1, 4), (1, 4), (2, 4), (3, 4)]);
-    let all = Waiting {
+    let all = QueueLength {
         requests: 5,
         positions: 20,
     };
@@ -86,7 +86,7 @@ fn clients_take_turns() {
             vec![(1, 0, 4)]
         ]
     );
-    assert_eq!(rig.queue.waiting(), Waiting::default());
+    assert_eq!(rig.queue.waiting(), QueueLength::default());
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn who_sends_large_requests_gets_no_more_than_who_sends_small_ones() {
     let mut rig = Rig::with(&jobs);
     let mut of = [0; 3];
     for _ in 0..12 {
-        for (client, _, positions) in pieces(&rig.take().unwrap()) {
+        for (client, _, positions) in slices(&rig.take().unwrap()) {
             of[client as usize] += positions;
         }
         // Never further apart than a batch.
@@ -139,14 +139,14 @@ fn a_request_is_answered_by_one_model_even_across_a_swap() {
     let mut rig = Rig::with(&[(1, 12)]);
     let first = rig.take().unwrap();
     assert_eq!(
-        (first.model.info.version.as_str(), pieces(&first)),
+        (first.model.info.version.as_str(), slices(&first)),
         ("1", vec![(1, 0, 8)])
     );
     rig.slot.replace(Some(model("2", 8)));
     rig.push(2, 3).unwrap();
     // Client 2's request goes to the new model; the rest of client 1's to the old one, alone.
     let rest = [rig.take().unwrap(), rig.take().unwrap()];
-    let mut found = rest.map(|formed| (formed.model.info.version.clone(), pieces(&formed)));
+    let mut found = rest.map(|formed| (formed.model.info.version.clone(), slices(&formed)));
     found.sort();
     assert_eq!(
         found,
@@ -162,7 +162,7 @@ fn requests_to_several_models_are_not_mixed() {
     let (sender, _answers) = mpsc::unbounded_channel();
     for client in [2, 3] {
         rig.queue
-            .push(job_asking(&other, client, 0, asked(2, 0), &sender))
+            .push(job_with(&other, client, 0, request(2, 0), &sender))
             .unwrap();
     }
     let found: Vec<_> = std::iter::from_fn(|| rig.take())
@@ -181,20 +181,20 @@ fn what_waits_for_a_name_that_is_unloaded_is_answered_by_what_it_meant() {
 #[test]
 fn play_comes_first_and_self_play_is_never_left_out() {
     let mut rig = Rig::with(&[(1, 8); 4]);
-    let play = |positions| Asked {
+    let play = |positions| EvaluationRequest {
         priority: Priority::Play,
-        ..asked(positions, 0)
+        ..request(positions, 0)
     };
     rig.ask(2, play(3)).unwrap();
     rig.ask(2, play(3)).unwrap();
     rig.push(3, 2).unwrap();
     // Play first, and self-play fills what is left.
-    assert_eq!(pieces(&rig.take().unwrap()), [(2, 0, 3), (2, 0, 3), (3, 0, 2)]);
+    assert_eq!(slices(&rig.take().unwrap()), [(2, 0, 3), (2, 0, 3), (3, 0, 2)]);
     // As much play as the device can do, for ever.
     for _ in 0..20 {
         rig.ask(2, play(8)).unwrap();
     }
-    let order: Vec<u64> = (0..16).map(|_| pieces(&rig.take().unwrap())[0].0).collect();
+    let order: Vec<u64> = (0..16).map(|_| slices(&rig.take().unwrap())[0].0).collect();
     assert_eq!(
         order.iter().filter(|&&client| client == 1).count(),
         2,
@@ -222,9 +222,9 @@ fn the_limit_counts_positions_and_takes_requests_whole() {
 
 #[test]
 fn self_play_that_fills_the_queue_leaves_room_for_play() {
-    let play = |positions| Asked {
+    let play = |positions| EvaluationRequest {
         priority: Priority::Play,
-        ..asked(positions, 0)
+        ..request(positions, 0)
     };
     let mut rig = Rig::new(80);
     // So many clients that none of them is greedy.
@@ -273,7 +273,7 @@ fn nobody_computes_for_who_is_gone() {
     let cancelled = |cancelled| Dropped { cancelled, late: 0 };
     assert_eq!(
         (rig.queue.waiting(), rig.queue.take_dropped()),
-        (Waiting::default(), cancelled(2))
+        (QueueLength::default(), cancelled(2))
     );
 
     // Gone in the middle of a large request: the rest is not computed.
@@ -283,7 +283,7 @@ fn nobody_computes_for_who_is_gone() {
     assert!(rig.take().is_none());
     assert_eq!(
         (rig.queue.waiting(), rig.queue.take_dropped()),
-        (Waiting::default(), cancelled(1))
+        (QueueLength::default(), cancelled(1))
     );
 
     // Room is made as soon as it is known.
@@ -296,7 +296,7 @@ fn nobody_computes_for_who_is_gone() {
         (rig.queue.waiting().positions, rig.queue.take_dropped()),
         (5, cancelled(1))
     );
-    let mut batch = pieces(&rig.take().unwrap());
+    let mut batch = slices(&rig.take().unwrap());
     batch.sort_unstable();
     assert_eq!(batch, [(1, 0, 3), (2, 0, 2)]);
 }
@@ -306,9 +306,9 @@ async fn nobody_computes_what_is_late() {
     let mut rig = Rig::with(&[(1, 3)]);
     let deadline = Instant::now() + std::time::Duration::from_millis(10);
     for client in [2, 1] {
-        let late = Asked {
+        let late = EvaluationRequest {
             deadline: Some(deadline),
-            ..asked(4, 0)
+            ..request(4, 0)
         };
         rig.ask(client, late).unwrap();
     }
@@ -320,7 +320,7 @@ async fn nobody_computes_what_is_late() {
     };
     assert_eq!(
         (rig.queue.waiting(), rig.queue.take_dropped()),
-        (Waiting::default(), dropped)
+        (QueueLength::default(), dropped)
     );
     for (id, answers) in rig.answers.iter_mut().enumerate().skip(1) {
         let reply = answers.try_recv().unwrap();
@@ -342,8 +342,8 @@ proptest! {
         let slot = slot(model("1", max_batch));
         for (id, &(client, positions)) in jobs.iter().enumerate() {
             let priority = if client == 5 { Priority::Play } else { Priority::SelfPlay };
-            let asked = Asked { priority, ..asked(positions, 0) };
-            queue.push(job_asking(&slot, client, id as u64, asked, &sender)).unwrap();
+            let request = EvaluationRequest { priority, ..request(positions, 0) };
+            queue.push(job_with(&slot, client, id as u64, request, &sender)).unwrap();
         }
         let mut done: HashMap<*const Job, (usize, String)> = HashMap::new();
         let mut number = 0;
@@ -352,21 +352,21 @@ proptest! {
             if number == swap_at {
                 slot.replace(Some(model("2", max_batch)));
             }
-            let sum: usize = formed.pieces.iter().map(|piece| piece.count).sum();
+            let sum: usize = formed.slices.iter().map(|slice| slice.count).sum();
             prop_assert_eq!(sum, formed.positions);
             prop_assert!((1..=max_batch).contains(&sum));
-            for piece in &formed.pieces {
-                let key = Arc::as_ptr(&piece.job);
+            for slice in &formed.slices {
+                let key = Arc::as_ptr(&slice.job);
                 let (taken, version) = done.entry(key).or_insert((0, formed.model.info.version.clone()));
-                prop_assert_eq!(*taken, piece.first);
+                prop_assert_eq!(*taken, slice.first);
                 prop_assert_eq!(&*version, &formed.model.info.version);
-                *taken += piece.count;
-                prop_assert!(piece.count == piece.job.positions() || piece.job.positions() > max_batch);
-                prop_assert!(piece.count == max_batch || *taken == piece.job.positions());
+                *taken += slice.count;
+                prop_assert!(slice.count == slice.job.positions() || slice.job.positions() > max_batch);
+                prop_assert!(slice.count == max_batch || *taken == slice.job.positions());
             }
             prop_assert!(number < 10_000);
         }
-        prop_assert_eq!(queue.waiting(), Waiting::default());
+        prop_assert_eq!(queue.waiting(), QueueLength::default());
         prop_assert_eq!(done.len(), jobs.len());
         let total: usize = done.values().map(|(taken, _)| taken).sum();
         prop_assert_eq!(total, jobs.iter().map(|(_, positions)| positions).sum::<usize>());
@@ -381,14 +381,14 @@ proptest! {
         let slot = slot(model("1", max_batch));
         for id in 0..requests as u64 {
             for client in 0..greedy {
-                queue.push(job_asking(&slot, client, id, asked(positions, 0), &sender)).unwrap();
+                queue.push(job_with(&slot, client, id, request(positions, 0), &sender)).unwrap();
             }
         }
-        queue.push(job_asking(&slot, 99, 0, asked(16, 0), &sender)).unwrap();
+        queue.push(job_with(&slot, 99, 0, request(16, 0), &sender)).unwrap();
         let mut others = 0;
         loop {
             let formed = queue.take(max_batch, Instant::now()).unwrap();
-            if formed.pieces.iter().any(|piece| piece.job.client.0 == 99) {
+            if formed.slices.iter().any(|slice| slice.job.client.0 == 99) {
                 break;
             }
             others += formed.positions as u64;

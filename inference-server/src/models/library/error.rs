@@ -1,45 +1,45 @@
-//! Why a model is not served.
+//! Reasons for not serving a model.
 
 use crate::{models::source::SourceError, requests::refusal::Refusal};
 use network::loader::LoadError;
 
-/// A model that is not served.
+/// Error: a model cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryError {
-    /// It cannot be had.
+    /// The source cannot deliver it.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The run's own store is for one game.
+    /// The model is for another game than the run.
     #[error(
         "it is for {found} (options {found_options}), this server serves {serves} (options {serves_options})"
     )]
     OtherGame {
         /// The model's game.
         found: String,
-        /// Its options.
+        /// Representation options of the model.
         found_options: u32,
         /// The run's game.
         serves: String,
-        /// Its options.
+        /// Representation options of the run.
         serves_options: u32,
     },
-    /// A label keeps its layout.
+    /// The layout differs from that of the served model of the label.
     #[error("its row layout is another than that of the model being served; start a new run for it")]
     OtherLayout,
-    /// The provider does not take it.
+    /// The provider cannot load it.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// The process is ending.
+    /// The process is shutting down.
     #[error("loading was interrupted")]
     Interrupted,
-    /// It is larger than what may be unloaded for it.
+    /// It does not fit into the memory budget.
     #[error("it takes {needed} bytes, of {budget} only {free} can be had; raise inference.memory_mib")]
     NoRoom {
-        /// What it takes.
+        /// Memory of the model, in bytes.
         needed: u64,
-        /// All there is.
+        /// Memory budget, in bytes.
         budget: u64,
-        /// What is left beside what is not unloaded for it.
+        /// Memory that can be made free, in bytes.
         free: u64,
     },
     /// See [`crate::models::table::MAX_SLOTS`].
@@ -48,7 +48,7 @@ pub enum LibraryError {
 }
 
 impl LibraryError {
-    /// Whether trying again later may help: it is no fault of the model.
+    /// True if a retry may succeed, because the model itself is not at fault.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Source(error) => error.is_transient(),
@@ -57,7 +57,7 @@ impl LibraryError {
         }
     }
 
-    /// What a request that named it is told.
+    /// The refusal for a request that named the model.
     pub(super) fn refusal(&self, name: &str) -> Refusal {
         match self {
             Self::Source(error) if error.is_not_found() => Refusal::UnknownModel(name.to_owned()),

@@ -1,13 +1,12 @@
-//! Loads what requests name, within a budget of memory, and unloads what was used longest ago.
+//! Loads the models that requests name, within a memory budget, and unloads the least recently used ones.
 //!
-//! One model is loaded at a time. A label that is served is followed: each version it comes to point at is loaded beside
-//! the old one and takes over between two batches. A model that is unloaded answers the requests that it has been given,
-//! and its memory counts until then.
+//! One model is loaded at a time. Served labels are followed: each new version is loaded beside the old one, and they are
+//! swapped between two batches. An unloaded model still answers its queued requests, and its memory counts until then.
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
-//! | [`room`] | the budget of memory |
-//! | [`error`] | why a model is not served |
+//! | [`room`] | the memory budget |
+//! | [`error`] | reasons for not serving a model |
 
 mod error;
 mod room;
@@ -31,7 +30,7 @@ use crate::{
         names::{Pointer, ServedName},
         slot::Slot,
         source::{Found, Source},
-        table::{Models, Named},
+        table::{Models, ResolvedModel},
     },
     requests::refusal::Refusal,
 };
@@ -41,64 +40,64 @@ use network::{
     model::Model,
 };
 
-/// Requests that may wait for models being loaded.
+/// Largest number of requests that wait for a model to be loaded.
 const MAX_WAITING: usize = 256;
-/// So long after a failure the same name fails at once.
+/// Time for which a failed name keeps failing without another try.
 const FAILURE_LASTS: Duration = Duration::from_secs(5);
-/// Failures that are remembered.
+/// Largest number of failures that are remembered.
 const MAX_FAILURES: usize = 1024;
 
-/// What a library is made of.
+/// Parts of a library.
 #[derive(Debug)]
-pub struct Parts {
+pub struct LibraryParts {
     /// The table to fill.
     pub models: Arc<Models>,
-    /// Sources by name; the run's own store is called the empty text.
+    /// Sources by name. The run's own store has the empty name.
     pub sources: BTreeMap<String, Source>,
     /// Loads models.
     pub loader: Arc<Loader>,
-    /// The game of the run's own store, and its representation options.
+    /// Game of the run's own store, and its representation options.
     pub game: (String, u32),
-    /// How often labels are looked at.
+    /// Interval at which labels are polled.
     pub poll: Duration,
-    /// Memory of all models, in bytes.
+    /// Memory budget of all models, in bytes.
     pub budget: u64,
-    /// Whether a request may cause a model to be loaded.
+    /// True if requests may load models.
     pub on_demand: bool,
-    /// Told what becomes of models.
+    /// Metrics of the server.
     pub metrics: Arc<Metrics>,
 }
 
 /// Loads and unloads models.
 #[derive(Debug)]
 pub struct Library {
-    parts: Parts,
-    /// One load at a time.
+    parts: LibraryParts,
+    /// Held while a model is loaded.
     loading: tokio::sync::Mutex<()>,
     waiting: Semaphore,
-    /// Bytes of models that are unloaded, but still answer what they were given.
+    /// Memory of unloaded models that still answer queued requests, in bytes.
     retiring: Arc<AtomicU64>,
     failures: Mutex<HashMap<String, (Refusal, Instant)>>,
-    /// Whether the default has had a model.
+    /// True once the default has had a model.
     has_default: watch::Sender<bool>,
 }
 
-/// A name and what is known about it.
+/// An entry of the list of models.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
-    /// The name to ask for it, without the version: `latest`, `chess/best`.
+pub struct ModelListing {
+    /// Name for requests, without the version: `latest`, `chess/best`.
     pub name: String,
-    /// What it points at; empty where that is not known.
+    /// Version that the name points at. Empty if it is not known.
     pub version: String,
-    /// Whether it is loaded.
+    /// True if the model is loaded.
     pub is_loaded: bool,
-    /// Why it is not, where that is known.
+    /// Reason why it is not loaded, if there is one.
     pub reason: String,
 }
 
 impl Library {
-    /// A library over its parts.
-    pub fn new(parts: Parts) -> Arc<Self> {
+    /// Makes a library of its parts.
+    pub fn new(parts: LibraryParts) -> Arc<Self> {
         Arc::new(Self {
             parts,
             loading: tokio::sync::Mutex::default(),
@@ -109,12 +108,12 @@ impl Library {
         })
     }
 
-    /// The table that is filled.
+    /// The table of served names.
     pub fn models(&self) -> &Arc<Models> {
         &self.parts.models
     }
 
-    /// Begins to follow the default, which is loaded as soon as it is there.
+    /// Starts to follow the default model, which is loaded as soon as it exists.
     pub fn start(self: &Arc<Self>) {
         let slot = self.models().default_slot();
         let follower = match (self.parts.sources.get(&slot.name.source), &slot.name.pointer) {
@@ -122,7 +121,7 @@ impl Library {
                 follow::start(self, slot, store.clone(), label)
             }
             (Some(source), _) => follow::until_loaded(self, slot, source.clone()),
-            // The name was read with these sources.
+            // Unreachable: the name was parsed with these sources.
             (None, _) => return,
         };
         slot.set_follower(Some(follower));
@@ -130,7 +129,7 @@ impl Library {
 
     /// Waits until the default has a model.
     pub async fn first_model(&self) {
-        // The sender lives as long as this does.
+        // The sender lives as long as `self`.
         let _ = self
             .has_default
             .subscribe()
@@ -138,7 +137,7 @@ impl Library {
             .await;
     }
 
-    /// How often labels are looked at.
+    /// Interval at which labels are polled.
     pub(crate) fn poll(&self) -> Duration {
         self.parts.poll
     }
@@ -147,11 +146,11 @@ impl Library {
         &self.parts.metrics
     }
 
-    /// The model that `text` names, loaded if it is not and that may be done for a request.
+    /// Finds the model that `text` names, and loads it if requests may load models.
     ///
     /// # Errors
-    /// [`Refusal`]. A failure is remembered for some seconds, in which the same name fails at once.
-    pub async fn get(self: &Arc<Self>, text: &str) -> Result<Named, Refusal> {
+    /// [`Refusal`] with the reason. The same name then fails at once for some seconds.
+    pub async fn get(self: &Arc<Self>, text: &str) -> Result<ResolvedModel, Refusal> {
         match self.models().find(text) {
             Err(Refusal::NotLoaded(_)) if self.parts.on_demand => {}
             found => return found,
@@ -159,7 +158,7 @@ impl Library {
         let _waiting = self.waiting.try_acquire().map_err(|_| Refusal::LoadsWait)?;
         self.remembered_failure(text)?;
         let _alone = self.loading.lock().await;
-        // Somebody else may have asked for it meanwhile.
+        // Another request may have loaded it meanwhile.
         match self.models().find(text) {
             Err(Refusal::NotLoaded(_)) => {}
             found => return found,
@@ -177,11 +176,11 @@ impl Library {
         self.models().find(text)
     }
 
-    /// Loads what `text` names, whether or not requests may do so; where it is loaded already, what it points at now.
+    /// Loads the model that `text` names on behalf of an administrator. A label that is loaded already is updated.
     ///
     /// # Errors
-    /// [`Refusal`].
-    pub async fn load(self: &Arc<Self>, text: &str) -> Result<Named, Refusal> {
+    /// [`Refusal`] with the reason.
+    pub async fn load(self: &Arc<Self>, text: &str) -> Result<ResolvedModel, Refusal> {
         let name = self.models().name(text)?;
         let _alone = self.loading.lock().await;
         match self.models().slot(&name) {
@@ -201,10 +200,10 @@ impl Library {
         self.models().find(text)
     }
 
-    /// Unloads what `text` names. Requests that it was given are answered.
+    /// Unloads the model that `text` names. Its queued requests are still answered.
     ///
     /// # Errors
-    /// [`Refusal::Pinned`] for the default, [`Refusal::UnknownModel`] for what is not loaded.
+    /// [`Refusal::Pinned`] for the default, [`Refusal::UnknownModel`] if it is not loaded.
     pub async fn unload(&self, text: &str) -> Result<(), Refusal> {
         let name = self.models().name(text)?;
         let _alone = self.loading.lock().await;
@@ -215,16 +214,16 @@ impl Library {
         if slot.is_pinned {
             return Err(Refusal::Pinned(text.to_owned()));
         }
-        self.close(&slot, "asked for");
+        self.close(&slot, "requested");
         Ok(())
     }
 
-    /// Every label of every source, and what else is loaded.
+    /// Lists every label of every source and all other loaded names.
     ///
     /// # Errors
-    /// [`Refusal::StoreFails`]. A single model that cannot be read is listed with the reason.
-    pub async fn index(&self) -> Result<Vec<Listed>, Refusal> {
-        let mut listed: BTreeMap<String, Listed> = BTreeMap::new();
+    /// [`Refusal::StoreFails`]. A model that cannot be read is listed with the reason instead.
+    pub async fn index(&self) -> Result<Vec<ModelListing>, Refusal> {
+        let mut listed: BTreeMap<String, ModelListing> = BTreeMap::new();
         for (source_name, source) in &self.parts.sources {
             match source.labels().await {
                 Ok(labels) => {
@@ -233,7 +232,7 @@ impl Library {
                             source: source_name.clone(),
                             pointer: Pointer::Label(label),
                         };
-                        let entry = Listed {
+                        let entry = ModelListing {
                             name: name.to_string(),
                             version: version.to_string(),
                             is_loaded: false,
@@ -247,7 +246,7 @@ impl Library {
                 Err(error) if error.is_transient() => return Err(Refusal::StoreFails(error.to_string())),
                 Err(error) => {
                     let name = source_name.clone();
-                    let entry = Listed {
+                    let entry = ModelListing {
                         name: name.clone(),
                         version: String::new(),
                         is_loaded: false,
@@ -259,7 +258,7 @@ impl Library {
         }
         for slot in self.models().slots() {
             let Some(model) = slot.current() else { continue };
-            let entry = Listed {
+            let entry = ModelListing {
                 name: slot.text.clone(),
                 version: model.info.version.clone(),
                 is_loaded: true,
@@ -270,7 +269,7 @@ impl Library {
         Ok(listed.into_values().collect())
     }
 
-    /// Serves a name that is not served yet. The caller holds the lock.
+    /// Serves a new name. The caller holds the lock `loading`.
     async fn open(self: &Arc<Self>, text: &str) -> Result<(), Refusal> {
         let name = self.models().name(text)?;
         let source = self.source(&name)?;
@@ -297,7 +296,7 @@ impl Library {
         })
     }
 
-    /// As [`Library::renew`], for who does not hold the lock.
+    /// Takes the lock `loading` and calls [`Library::renew`].
     pub(crate) async fn follow(&self, slot: &Arc<Slot>, found: &Found) -> Result<(), LibraryError> {
         let Some(source) = self.parts.sources.get(&slot.name.source) else {
             return Ok(());
@@ -306,7 +305,7 @@ impl Library {
         self.renew(slot, source, found).await
     }
 
-    /// Loads what was found, unless it is what the slot points at, and lets the slot point at it.
+    /// Points the slot at the model that was found, and loads that model if necessary.
     async fn renew(&self, slot: &Arc<Slot>, source: &Source, found: &Found) -> Result<(), LibraryError> {
         let before = slot.current();
         if before
@@ -348,7 +347,7 @@ impl Library {
         if let Some(before) = before {
             self.retire(before);
         }
-        self.tell_memory();
+        self.update_metrics();
         Ok(())
     }
 

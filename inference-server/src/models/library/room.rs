@@ -1,4 +1,4 @@
-//! Memory: what was used longest ago makes room for what is asked for, once it has answered what it was given.
+//! The memory budget: the least recently used models are unloaded until a new one fits.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -11,15 +11,15 @@ use super::{Library, LibraryError};
 use crate::models::{slot::Slot, source::Found};
 use network::model::Model;
 
-/// How often it is looked whether a model that was unloaded is still in use.
+/// Interval at which an unloaded model is checked for requests that still use it.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long to wait for requests in flight before memory is given up on.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest wait for requests in flight to free memory.
+const MAX_WAIT: Duration = Duration::from_secs(30);
 
 impl Library {
-    /// Unloads what was used longest ago until a model for `slot` fits beside the one that the slot has: that goes on answering
-    /// until then. Nothing is unloaded for a model that would not fit even so. The default's models always do: training must
-    /// go on.
+    /// Unloads the least recently used models until a new model for `slot` fits beside the slot's current one, which
+    /// answers meanwhile. Unloads nothing if the new model would not fit anyway. Models of the default name are loaded
+    /// even beyond the budget, because training must go on.
     pub(super) async fn make_room(&self, slot: &Slot, found: &Found) -> Result<(), LibraryError> {
         let (models, budget) = (self.models(), self.parts.budget);
         let needed = self.parts.loader.memory(found.bytes);
@@ -38,7 +38,7 @@ impl Library {
             if used + needed <= budget {
                 return Ok(());
             }
-            let may_wait = retiring > 0 && began.elapsed() < PATIENCE;
+            let may_wait = retiring > 0 && began.elapsed() < MAX_WAIT;
             if served + needed <= budget && may_wait {
                 tokio::time::sleep(LOOK).await;
             } else if let Some(oldest) = models.least_recently_used(Some(slot)) {
@@ -63,20 +63,20 @@ impl Library {
         }
     }
 
-    /// Ends serving a name.
+    /// Unloads a name.
     pub(super) fn close(&self, slot: &Arc<Slot>, why: &'static str) {
         if let Some(model) = self.models().remove(slot) {
             tracing::info!(name = slot.text, version = model.info.version, why, "unloaded");
             self.metrics().unloaded();
             self.retire(model);
         }
-        self.tell_memory();
+        self.update_metrics();
     }
 
-    /// Frees a model once its last request is answered, where that holds nobody up.
+    /// Frees a model after its last request is answered, on a blocking thread.
     pub(super) fn retire(&self, model: Arc<Model>) {
         let weak = Arc::downgrade(&model);
-        // Another name may point at it.
+        // Another name may point at the model.
         let is_served = self
             .models()
             .slots()
@@ -92,14 +92,14 @@ impl Library {
             while weak.strong_count() > 1 {
                 tokio::time::sleep(LOOK).await;
             }
-            // It cannot fail to end but where the process does.
+            // This fails only when the process ends.
             let _ = tokio::task::spawn_blocking(move || drop(model)).await;
             retiring.fetch_sub(bytes, Ordering::Relaxed);
         });
     }
 
-    /// Says what is loaded now.
-    pub(super) fn tell_memory(&self) {
+    /// Updates the metrics of loaded models.
+    pub(super) fn update_metrics(&self) {
         let slots = self.models().slots();
         let loaded = slots.iter().filter(|slot| slot.current().is_some()).count();
         self.metrics().memory(loaded, self.models().bytes());

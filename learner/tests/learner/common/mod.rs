@@ -46,6 +46,7 @@ pub fn layout(actions: u32) -> RowLayout {
         form: RowForm::Planes(stack()),
         actions,
         mirrored_actions: false,
+        policy_head: games::PolicyHead::Dense,
     }
 }
 

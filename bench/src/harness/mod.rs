@@ -1,0 +1,29 @@
+//! Parts that all benchmarks share: how something is repeated, measured and printed.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`rounds`](self::rounds()) | a warm-up, then repeated measurements |
+//! | [`measure`] | wall clock and processor time of a process, and the cores that it runs on |
+//! | [`report`] | medians, ratios, text or JSON |
+//! | [`role`] | a role's binary as a child process |
+//! | [`child`] | a child process that works for as long as it is told |
+//! | [`page`] | metrics pages |
+//! | [`positions`] | positions of played games, as requests |
+//! | [`provider`] | names of execution providers |
+
+pub mod child;
+pub mod measure;
+pub mod page;
+pub mod positions;
+pub mod provider;
+pub mod report;
+pub mod role;
+
+/// Runs `work` once to warm up and then `count` times; returns the results of the latter.
+///
+/// # Errors
+/// The first error of `work`.
+pub fn rounds<T>(count: usize, mut work: impl FnMut() -> anyhow::Result<T>) -> anyhow::Result<Vec<T>> {
+    work()?;
+    (0..count).map(|_| work()).collect()
+}

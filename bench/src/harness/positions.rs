@@ -1,0 +1,120 @@
+//! Positions of random games, as requests; and a network of random weights that takes them.
+
+use games::{Game, RowLayout, Symmetry, registry};
+use prost::Message as _;
+use proto::v1::{EvaluateReply, EvaluateRequest};
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+/// Positions that are played through.
+const POSITIONS: usize = 4096;
+/// Highest level of the problems that they are of.
+const HARDEST: u32 = 16;
+/// An HTTP/2 frame's head and a gRPC message's head.
+const FRAMING_BYTES: usize = 9 + 5;
+
+/// Positions of random games.
+pub struct Positions {
+    /// What their rows mean.
+    pub layout: RowLayout,
+    rows: Vec<Vec<u32>>,
+    legal: Vec<Vec<u32>>,
+}
+
+struct Play;
+
+impl registry::Visitor for Play {
+    type Output = anyhow::Result<(RowLayout, Vec<Vec<u32>>, Vec<Vec<u32>>)>;
+
+    fn visit<G: Game>(self) -> Self::Output {
+        let rules = G::Rules::default();
+        let encoding = G::encoding(0)?;
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        let (mut rows, mut legal) = (Vec::new(), Vec::new());
+        let mut state = start::<G>(&rules, &mut random)?;
+        let mut actions = Vec::new();
+        while rows.len() < POSITIONS {
+            state.legal_actions(&mut actions);
+            if state.outcome().is_some() || actions.is_empty() {
+                state = start::<G>(&rules, &mut random)?;
+                continue;
+            }
+            let mut row = Vec::new();
+            state.write_row(encoding, Symmetry::IDENTITY, &mut row);
+            rows.push(row);
+            let indices = actions
+                .iter()
+                .map(|&action| state.policy_index(encoding, Symmetry::IDENTITY, action));
+            legal.push(indices.collect());
+            let chosen = actions[random.random_range(0..actions.len())];
+            state.play_legal(chosen);
+        }
+        Ok((G::layout(encoding), rows, legal))
+    }
+}
+
+/// The usual start, or a problem of any level up to [`HARDEST`] where the game is about problems.
+fn start<G: Game>(rules: &G::Rules, random: &mut ChaCha8Rng) -> anyhow::Result<G> {
+    let usual = G::start(rules, None)?;
+    if G::LEVELS == 0 {
+        return Ok(usual);
+    }
+    let level = random.random_range(1..=G::LEVELS.min(HARDEST));
+    let drawn = G::draw_start(rules, level, &mut |below| random.random_range(0..below.max(1)));
+    Ok(drawn.map_or(usual, |drawn| drawn.start))
+}
+
+impl Positions {
+    /// Plays `game` at random.
+    pub fn play(game: &str) -> anyhow::Result<Self> {
+        let (layout, rows, legal) = registry::visit(game, Play)??;
+        Ok(Self { layout, rows, legal })
+    }
+
+    /// The file of a network of random weights.
+    pub fn random_model(&self, blocks: usize, filters: usize) -> anyhow::Result<Vec<u8>> {
+        let metadata = onnx::Metadata {
+            layout: self.layout.clone(),
+            step: 1,
+        };
+        Ok(onnx::random::model(&metadata, blocks, filters, 1)?)
+    }
+
+    /// What requests of `rows` positions and their replies take on the wire on average, framing included.
+    pub fn bytes(&self, rows: usize) -> (usize, usize) {
+        let count = 64;
+        let (mut there, mut back) = (0, 0);
+        for number in 0..count {
+            let request = self.request(number, rows);
+            let reply = EvaluateReply {
+                id: request.id,
+                version: "000000001200-3fa94c21".into(),
+                values: vec![0.5; rows],
+                priors: vec![0; request.legal_actions.len() * 2].into(),
+                error: None,
+            };
+            there += request.encoded_len() + FRAMING_BYTES;
+            back += reply.encoded_len() + FRAMING_BYTES;
+        }
+        (there / count, back / count)
+    }
+
+    /// A request of `count` positions; each `number` another one, as far as there are positions.
+    pub fn request(&self, number: usize, count: usize) -> EvaluateRequest {
+        let first = number * count;
+        let numbers = (first..first + count).map(|number| number % self.rows.len());
+        let mut request = EvaluateRequest {
+            id: first as u64,
+            ..EvaluateRequest::default()
+        };
+        for number in numbers {
+            request.indices.extend_from_slice(&self.rows[number]);
+            if self.layout.row_len().is_none() {
+                request.row_lengths.push(self.rows[number].len() as u32);
+            }
+            request.legal_actions.extend_from_slice(&self.legal[number]);
+            request.legal_counts.push(self.legal[number].len() as u32);
+        }
+        request
+    }
+}

@@ -1,0 +1,117 @@
+//! A role's binary as a child process: [`RoleProcess`].
+
+use std::{
+    ffi::OsStr,
+    io,
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, bail};
+use service::role::Role;
+
+const POLL: Duration = Duration::from_millis(20);
+const STOPS_WITHIN: Duration = Duration::from_secs(15);
+
+/// The process, on the core that the starting thread runs on. Dropping this kills it.
+pub struct RoleProcess {
+    role: Role,
+    child: Child,
+}
+
+impl RoleProcess {
+    /// Starts the binary of `role` that lies beside this program. The process logs warnings, or what `MINUET_LOG` says; without `logs`
+    /// nothing is shown.
+    ///
+    /// # Errors
+    /// The binary cannot be started.
+    pub fn start(
+        role: Role,
+        arguments: impl IntoIterator<Item: AsRef<OsStr>>,
+        logs: bool,
+    ) -> anyhow::Result<Self> {
+        let program = std::env::current_exe()?.with_file_name(role.binary());
+        let mut command = Command::new(&program);
+        command
+            .args(arguments)
+            .arg("--supervised")
+            .env("MALLOC_ARENA_MAX", "2");
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
+        if std::env::var_os("MINUET_LOG").is_none() {
+            command.env("MINUET_LOG", "warn");
+        }
+        if !logs {
+            command.stderr(Stdio::null());
+        }
+        let child = command.spawn();
+        let child =
+            child.with_context(|| format!("cannot start {}; `make build` builds it", program.display()))?;
+        Ok(Self { role, child })
+    }
+
+    /// Role of the process.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Number of the process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Calls `ask` until it returns a value.
+    ///
+    /// # Errors
+    /// The process ends, or `patience` passes: then the last error of `ask`.
+    pub fn wait_until<T>(
+        &mut self,
+        patience: Duration,
+        mut ask: impl FnMut() -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        let began = Instant::now();
+        loop {
+            let error = match ask() {
+                Ok(value) => return Ok(value),
+                Err(error) => error,
+            };
+            if let Some(status) = self.child.try_wait()? {
+                bail!("{} ended with {status}; its log shows why", self.role.binary());
+            }
+            if began.elapsed() > patience {
+                return Err(error.context(format!("{} is not ready after {patience:?}", self.role.binary())));
+            }
+            thread::sleep(POLL);
+        }
+    }
+
+    /// Asks the process to end, and kills it if it takes too long.
+    pub fn stop(mut self) {
+        drop(self.child.stdin.take());
+        let deadline = Instant::now() + STOPS_WITHIN;
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+            thread::sleep(POLL);
+        }
+    }
+}
+
+impl Drop for RoleProcess {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Returns different loopback addresses on which nothing listens now.
+///
+/// # Errors
+/// There are not so many free ports.
+pub fn free_addresses(count: usize) -> io::Result<Vec<SocketAddr>> {
+    // All are held until the last one is found, so they differ.
+    let listeners = (0..count)
+        .map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
+        .collect::<Result<Vec<_>, _>>()?;
+    listeners.iter().map(TcpListener::local_addr).collect()
+}

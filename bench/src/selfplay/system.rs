@@ -1,0 +1,165 @@
+//! The processes of the benchmark, started as `minuet up` starts them: [`System`].
+
+use std::{fs, net::SocketAddr, num::NonZero, path::Path, thread, time::Duration};
+
+use anyhow::{Context as _, ensure};
+use config::{RunConfig, load_with, template};
+use proto::v1::{DescribeModelRequest, ModelDescription, evaluator_client::EvaluatorClient};
+use service::role::Role;
+use tempfile::TempDir;
+
+use super::{Arguments, network, sample};
+use crate::harness::{
+    page,
+    role::{RoleProcess, free_addresses},
+};
+
+/// Longest time until the first answer: the provider may be chosen by measurement before it.
+const READY_WITHIN: Duration = Duration::from_secs(180);
+
+/// The processes and their folder, which is removed with them.
+pub struct System {
+    pub config: RunConfig,
+    pub model: ModelDescription,
+    processes: Vec<RoleProcess>,
+    _folder: TempDir,
+}
+
+impl System {
+    /// Publishes the network, starts everything and waits for the first visits.
+    pub fn start(arguments: &Arguments) -> anyhow::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("minuet-selfplay-").tempdir()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let config = write_config(arguments, folder.path())?;
+        runtime.block_on(network::publish(&config, arguments.blocks, arguments.filters))?;
+        let file = folder.path().join("run.toml");
+        let start = |role| RoleProcess::start(role, ["--config".as_ref(), file.as_os_str()], arguments.logs);
+        let store = start(Role::ReplayStore)?;
+        let mut server = start(Role::InferenceServer)?;
+        let _inside = runtime.enter();
+        let mut client = EvaluatorClient::new(service::connect::channel(&config.inference.address)?);
+        let model = server.wait_until(READY_WITHIN, || {
+            let request = DescribeModelRequest {
+                model: config.actor.model.clone(),
+            };
+            Ok(runtime.block_on(client.describe_model(request))?.into_inner())
+        })?;
+        let mut actor = start(Role::Actor)?;
+        let metrics = config.actor.metrics.parse()?;
+        actor.wait_until(READY_WITHIN, || {
+            let visits = page::fetch(metrics)?.sum(sample::VISITS);
+            ensure!(visits > Some(0.0), "the actor has searched nothing");
+            Ok(())
+        })?;
+        Ok(Self {
+            config,
+            model,
+            processes: vec![actor, server, store],
+            _folder: folder,
+        })
+    }
+
+    /// Process number and metrics page of a role.
+    pub fn process(&self, role: Role) -> anyhow::Result<(u32, SocketAddr)> {
+        let process = self.processes.iter().find(|process| process.role() == role);
+        let process = process.with_context(|| format!("{} was not started", role.name()))?;
+        Ok((process.pid(), role.metrics(&self.config).parse()?))
+    }
+
+    /// Worker threads of the actor.
+    pub fn actor_threads(&self) -> usize {
+        match self.config.actor.threads {
+            0 => thread::available_parallelism()
+                .map_or(1, NonZero::get)
+                .saturating_sub(1)
+                .max(1),
+            threads => threads,
+        }
+    }
+}
+
+impl Drop for System {
+    fn drop(&mut self) {
+        // The actor first: it sends what it has to the others.
+        self.processes.drain(..).for_each(RoleProcess::stop);
+    }
+}
+
+fn write_config(arguments: &Arguments, folder: &Path) -> anyhow::Result<RunConfig> {
+    let mut config = RunConfig::default();
+    config.search.visits = arguments.visits;
+    if arguments.game != config.game.name {
+        config.game.name.clone_from(&arguments.game);
+        config.game.options = 0;
+    }
+    let free = free_addresses(5)?;
+    let addresses = [
+        &mut config.inference.address,
+        &mut config.inference.metrics,
+        &mut config.replay.address,
+        &mut config.replay.metrics,
+        &mut config.actor.metrics,
+    ];
+    for (address, free) in addresses.into_iter().zip(free) {
+        *address = free.to_string();
+    }
+    // Settings of the command line come last, so they hold.
+    let path = folder.join("run.toml");
+    fs::write(&path, template(&config))?;
+    let config = load_with(Some(&path), &arguments.overrides)?;
+    fs::write(&path, template(&config))?;
+    Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct CommandLine {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn config(words: &[&str]) -> RunConfig {
+        let words = std::iter::once(&"selfplay").chain(words);
+        let folder = tempfile::tempdir().unwrap();
+        write_config(&CommandLine::parse_from(words).arguments, folder.path()).unwrap()
+    }
+
+    #[test]
+    fn settings_of_the_command_line_hold_and_addresses_differ() {
+        let config = config(&[
+            "--visits",
+            "50",
+            "--set",
+            "search.leaves=7",
+            "--set",
+            "actor.threads=3",
+        ]);
+        assert_eq!(
+            (config.search.visits, config.search.leaves, config.actor.threads),
+            (50, 7, 3)
+        );
+        assert_eq!(config.game, RunConfig::default().game);
+        let addresses = [
+            &config.inference.address,
+            &config.inference.metrics,
+            &config.replay.address,
+            &config.replay.metrics,
+            &config.actor.metrics,
+        ];
+        let different: std::collections::HashSet<_> = addresses.into_iter().collect();
+        assert_eq!(different.len(), 5);
+    }
+
+    #[test]
+    fn another_game_has_its_own_options() {
+        let config = config(&["--game", "othello"]);
+        assert_eq!((config.game.name.as_str(), config.game.options), ("othello", 0));
+    }
+}

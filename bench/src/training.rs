@@ -1,0 +1,215 @@
+//! `minuet bench training`: whole training steps of the learner, in f32 and bf16, and of the same network in PyTorch.
+//!
+//! Each is a process of its own on one core with one thread; they are measured in turn, several rounds each, the others at rest
+//! meanwhile. The learner's steps expand rows and average weights; PyTorch's are given dense planes and do neither.
+
+use std::{fmt::Write as _, path::PathBuf, process::Command};
+
+use anyhow::Context as _;
+
+use clap::builder::PossibleValuesParser;
+use games::registry;
+use serde::Serialize;
+use service::role::Role;
+
+use crate::harness::{
+    child::DrivenChild,
+    measure::{Cores, Measured},
+    positions::Positions,
+    report::{median_of, median_ratio, print},
+};
+
+const PRECISIONS: [&str; 2] = ["f32", "bf16"];
+
+/// Arguments of `minuet bench training`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  minuet bench training --json
+  minuet bench training --blocks 6 --batch 512
+  minuet bench training --set model.global_pooling=16 --set learner.opponent_policy_weight=0.15
+  minuet bench training --python \"$(python3 scripts/python_env.py torch)\"   (against PyTorch; fetches 3 GB the first time)")]
+pub struct Arguments {
+    /// The game whose positions are trained on.
+    #[arg(long, default_value = "paco-sako", value_parser = PossibleValuesParser::new(registry::NAMES))]
+    game: String,
+    /// Residual blocks.
+    #[arg(long, default_value_t = 4)]
+    blocks: u32,
+    /// Filters.
+    #[arg(long, default_value_t = 64)]
+    filters: u32,
+    /// Positions in a step.
+    #[arg(long, default_value_t = 256)]
+    batch: u32,
+    /// A further setting of the learner's, e.g. learner.opponent_policy_weight=0.15. (The network in PyTorch is the plain tower.)
+    #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with = "python")]
+    settings: Vec<String>,
+    /// A Python with PyTorch, to compare with.
+    #[arg(long)]
+    python: Option<PathBuf>,
+    /// Rounds, of which the median is given.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
+    rounds: u8,
+    /// Seconds of each measurement.
+    #[arg(long, default_value_t = 3.0)]
+    seconds: f64,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Report {
+    bench: &'static str,
+    game: String,
+    network: String,
+    batch: u32,
+    rounds: u8,
+    figures: Vec<Figures>,
+    /// Samples a second in bf16 for each one in f32, by processor time.
+    bf16_gain: f64,
+}
+
+#[derive(Serialize)]
+struct Figures {
+    precision: &'static str,
+    /// Samples a second.
+    samples: f64,
+    samples_per_cpu_second: f64,
+    /// The same in PyTorch, and the ratio (medians of each round's).
+    pytorch: Option<Compared>,
+}
+
+#[derive(Serialize)]
+struct Compared {
+    samples: f64,
+    samples_per_cpu_second: f64,
+    ratio: f64,
+    cpu_ratio: f64,
+}
+
+/// A precision's processes, and what they did.
+struct Pair {
+    precision: &'static str,
+    learner: DrivenChild,
+    pytorch: Option<DrivenChild>,
+    learners: Vec<Measured>,
+    pytorches: Vec<Measured>,
+}
+
+/// Measures and prints.
+pub fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let cores = Cores::find()?;
+    cores.use_first()?;
+    let mut pairs = Vec::new();
+    for precision in PRECISIONS {
+        pairs.push(start(&arguments, precision)?);
+    }
+    for _ in 0..arguments.rounds {
+        for pair in &mut pairs {
+            pair.learners.push(pair.learner.measure(arguments.seconds)?);
+            if let Some(pytorch) = &mut pair.pytorch {
+                pair.pytorches.push(pytorch.measure(arguments.seconds)?);
+            }
+        }
+    }
+    let bf16_gain = match pairs.as_slice() {
+        [f32, bf16] => median_ratio(&bf16.learners, &f32.learners, Measured::per_cpu_second),
+        _ => 0.0,
+    };
+    let report = Report {
+        bench: "training",
+        network: format!("{}x{}", arguments.blocks, arguments.filters),
+        game: arguments.game,
+        batch: arguments.batch,
+        rounds: arguments.rounds,
+        figures: pairs.iter().map(figures).collect(),
+        bf16_gain,
+    };
+    print(&report, arguments.json, text)
+}
+
+fn start(arguments: &Arguments, precision: &'static str) -> anyhow::Result<Pair> {
+    let options = Positions::play(&arguments.game)?.layout.options;
+    let mut settings = vec![
+        format!("game.name={}", arguments.game),
+        format!("game.options={options}"),
+        format!("model.blocks={}", arguments.blocks),
+        format!("model.filters={}", arguments.filters),
+        format!("learner.batch_size={}", arguments.batch),
+        format!("learner.precision={precision}"),
+        "learner.device=cpu".to_owned(),
+        "learner.threads=1".to_owned(),
+    ];
+    settings.extend_from_slice(&arguments.settings);
+    let program = std::env::current_exe().context("cannot find the folder of this program")?;
+    let mut command = Command::new(program.with_file_name(Role::Learner.binary()));
+    command.arg("bench-steps").args(settings);
+    let learner = DrivenChild::start(command)?;
+    let pytorch = match &arguments.python {
+        None => None,
+        Some(python) => {
+            let mut command = Command::new(python);
+            command.args(["-c", include_str!("pytorch.py"), &learner.first_line, precision]);
+            command.env("OMP_WAIT_POLICY", "passive");
+            Some(DrivenChild::start(command)?)
+        }
+    };
+    Ok(Pair {
+        precision,
+        learner,
+        pytorch,
+        learners: Vec::new(),
+        pytorches: Vec::new(),
+    })
+}
+
+fn figures(pair: &Pair) -> Figures {
+    let rate = |measured: &[Measured], figure: fn(&Measured) -> f64| median_of(measured, figure);
+    let compared = Compared {
+        samples: rate(&pair.pytorches, Measured::per_second),
+        samples_per_cpu_second: rate(&pair.pytorches, Measured::per_cpu_second),
+        ratio: median_ratio(&pair.learners, &pair.pytorches, Measured::per_second),
+        cpu_ratio: median_ratio(&pair.learners, &pair.pytorches, Measured::per_cpu_second),
+    };
+    Figures {
+        precision: pair.precision,
+        samples: rate(&pair.learners, Measured::per_second),
+        samples_per_cpu_second: rate(&pair.learners, Measured::per_cpu_second),
+        pytorch: (!pair.pytorches.is_empty()).then_some(compared),
+    }
+}
+
+fn text(report: &Report) -> String {
+    let mut text = format!(
+        "{}, {} network, steps of {} samples, one thread\n{:<10} {:>12} {:>12} {:>12} {:>8}\n",
+        report.game,
+        report.network,
+        report.batch,
+        "precision",
+        "samples/s",
+        "a CPU-second",
+        "PyTorch",
+        "ratio"
+    );
+    for figures in &report.figures {
+        let (pytorch, ratio) = match &figures.pytorch {
+            None => ("-".to_owned(), "-".to_owned()),
+            Some(found) => (
+                format!("{:.0}", found.samples_per_cpu_second),
+                format!("{:.2}", found.cpu_ratio),
+            ),
+        };
+        let _ = writeln!(
+            text,
+            "{:<10} {:>12.0} {:>12.0} {pytorch:>12} {ratio:>8}",
+            figures.precision, figures.samples, figures.samples_per_cpu_second
+        );
+    }
+    let _ = writeln!(text, "bf16 is {:.2} times as fast as f32", report.bf16_gain);
+    if report.figures.iter().all(|figures| figures.pytorch.is_none()) {
+        text.push_str("not compared with PyTorch: give --python (see --help)\n");
+    }
+    text
+}

@@ -1,0 +1,170 @@
+//! Representations: how a game's positions travel as rows of `u32`, and what a network makes of them.
+//!
+//! A representation is a type that implements [`Codec`], and one variant of [`RowForm`]. Servers, clients and the learner
+//! use these traits only, so that they need no knowledge of any representation:
+//!
+//! | task | method |
+//! |---|---|
+//! | split rows that stand back to back, check them | [`Codec::first_row_len`], [`Codec::validate`] |
+//! | expand a batch into the inputs of a network | [`Codec::expander`], [`Expander::push`], [`Expander::inputs`] |
+//! | find the logit of each policy entry | [`Expander::candidates`], [`Expander::dense_logits`] |
+//! | augment training samples by symmetries | [`RowMaps`], through [`crate::RowSymmetries`] |
+
+use std::{borrow::Cow, fmt, ops::RangeInclusive};
+
+use crate::{
+    Symmetry,
+    generator::ClanRows,
+    layout::{PolicyHead, RowError},
+    planes::PlaneStack,
+};
+
+/// All representations. Which one a layout has is part of a model's metadata.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RowForm {
+    /// Planes of 8×8 squares, for board games.
+    Planes(PlaneStack),
+    /// A tree of imps with grids, for the generator game.
+    Clan(ClanRows),
+}
+
+impl RowForm {
+    /// Methods of the representation.
+    pub fn codec(&self) -> &dyn Codec {
+        match self {
+            Self::Planes(stack) => stack,
+            Self::Clan(rows) => rows,
+        }
+    }
+}
+
+/// One representation of positions as rows.
+pub trait Codec: fmt::Debug + Send + Sync {
+    /// Values in every row; `None` if rows differ in length.
+    fn row_len(&self) -> Option<usize>;
+
+    /// Numbers of values that a row can have.
+    fn row_lengths(&self) -> RangeInclusive<usize>;
+
+    /// Number of values of the first of several valid rows that stand back to back; 0 if there is none.
+    fn first_row_len(&self, rows: &[u32]) -> usize;
+
+    /// Number of actions, of the layout's `actions`, that the position of a valid row can have at all.
+    fn actions_in(&self, row: &[u32], actions: u32) -> u32;
+
+    /// Kind of policy head of layouts that name none, since they were written before heads had names.
+    fn usual_head(&self, actions: u32) -> PolicyHead;
+
+    /// Least value that a position can have for the player to act: -1, or 0 in games that cannot be lost.
+    fn lowest_value(&self) -> f32;
+
+    /// Checks that the representation does not contradict itself, the number of actions or the policy head.
+    ///
+    /// # Errors
+    /// [`RowError::Layout`] with the first contradiction.
+    fn check(&self, actions: u32, head: PolicyHead) -> Result<(), RowError>;
+
+    /// Checks one row. Any numbers are safe to check.
+    ///
+    /// # Errors
+    /// [`RowError`] that names the first wrong value.
+    fn validate(&self, row: &[u32]) -> Result<(), RowError>;
+
+    /// Returns an empty expander of batches.
+    fn expander(&self) -> Box<dyn Expander>;
+}
+
+/// One input of a network for a batch: an int32 tensor, row-major.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Input<'a> {
+    /// Name of the graph's input.
+    pub name: &'static str,
+    /// Sizes of all dimensions but the first.
+    pub inner: &'a [usize],
+    /// Numbers of the tensor. Their count divided by the product of `inner` is the size of the first dimension.
+    pub numbers: &'a [i32],
+}
+
+impl Input<'_> {
+    /// Sizes of all dimensions.
+    pub fn shape(&self) -> Vec<usize> {
+        let inner: usize = self.inner.iter().product();
+        std::iter::once(self.numbers.len() / inner.max(1))
+            .chain(self.inner.iter().copied())
+            .collect()
+    }
+}
+
+/// Policy entries of one position, each with its place among the network's logits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Candidates {
+    /// Policy entries over which the position's softmax is taken, ascending.
+    pub entries: Vec<u32>,
+    /// Place of each entry's logit in the flat output `policy_logits` of the batch.
+    pub logits: Vec<usize>,
+}
+
+impl Candidates {
+    /// Place of a policy entry among the candidates; `None` if it is not one.
+    pub fn place(&self, entry: u32) -> Option<usize> {
+        self.entries.binary_search(&entry).ok()
+    }
+}
+
+/// Expands rows into the inputs of a network, batch by batch. Its memory is used again for the next batch.
+///
+/// ```
+/// use games::{Game, Symmetry, codec::Codec, connect_four::ConnectFour};
+///
+/// let layout = ConnectFour::layout(());
+/// let mut row = Vec::new();
+/// ConnectFour::EMPTY.write_row((), Symmetry::IDENTITY, &mut row);
+///
+/// let mut expander = layout.codec().expander();
+/// expander.push(&row)?;
+/// expander.push(&row)?;
+/// let inputs = expander.inputs();
+/// assert_eq!(inputs[0].name, "indices");
+/// assert_eq!(inputs[0].shape(), [2, 43]);
+/// # Ok::<(), games::RowError>(())
+/// ```
+pub trait Expander: fmt::Debug + Send {
+    /// Removes all positions.
+    fn clear(&mut self);
+
+    /// Number of positions so far.
+    fn positions(&self) -> usize;
+
+    /// Adds a position.
+    ///
+    /// # Errors
+    /// [`RowError`] if the row is not valid. Nothing is added then.
+    fn push(&mut self, row: &[u32]) -> Result<(), RowError>;
+
+    /// Inputs of the network for all positions so far, in the order of the graph's inputs. An empty batch gives inputs of
+    /// size 0 with the same names and inner sizes, which a loader compares with a model's.
+    fn inputs(&mut self) -> Vec<Input<'_>>;
+
+    /// Candidates of the position added last. `None` if the softmax is taken over all entries of the policy, which stand
+    /// at `position · actions + entry`.
+    fn candidates(&self) -> Option<Candidates>;
+
+    /// Number of logits that the network gives for the positions so far, in a layout of `actions` actions.
+    fn logit_count(&self, actions: usize) -> usize;
+
+    /// Policy logits as `[positions][actions]`, from those that the network gives. Entries that have no logit get the least
+    /// `f32`, so that their prior is 0.
+    fn dense_logits<'a>(&self, logits: &'a [f32], actions: usize) -> Cow<'a, [f32]>;
+}
+
+/// Symmetries of the rows of one layout, and of the policies that belong to them.
+pub trait RowMaps: fmt::Debug + Send + Sync {
+    /// Number of symmetries that apply to this row, the identity included. They are numbered from 0, the identity.
+    fn count(&self, row: &[u32]) -> u8;
+
+    /// Maps a valid row in place. Unknown symmetries change nothing.
+    fn turn_row(&self, symmetry: Symmetry, row: &mut [u32]);
+
+    /// Image of a policy entry. A number that is no entry is returned unchanged.
+    fn turn_action(&self, symmetry: Symmetry, entry: u32) -> u32;
+}

@@ -1,0 +1,128 @@
+//! Connect Four for people: the drawing of the board, and moves as column numbers from 1.
+
+use super::{COLUMNS, ConnectFour, ROWS};
+use crate::{
+    Action, Face, Game, Player,
+    perft::KnownPerft,
+    scene::{Board, Cell, Scene, Surface},
+};
+
+impl ConnectFour {
+    /// Discs of the first player, then of the second: bit `8·row + column`.
+    const fn discs_by_player(&self) -> [u64; 2] {
+        match self.to_move {
+            Player::First => [self.own, self.other],
+            Player::Second => [self.other, self.own],
+        }
+    }
+}
+
+impl Face for ConnectFour {
+    const HELP: &'static str = "Moves: the number of a column, 1 to 7.";
+
+    const KNOWN_PERFT: &'static [KnownPerft] = &[KnownPerft {
+        position: None,
+        counts: &[7, 49, 343, 2401, 16_807, 117_649, 823_536, 5_673_234, 39_394_572],
+    }];
+
+    const OPENING_PLIES: u32 = 4;
+
+    fn player_name(player: Player) -> &'static str {
+        match player {
+            Player::First => "X",
+            Player::Second => "O",
+        }
+    }
+
+    fn scene(&self, last_turn: &[Action]) -> Scene {
+        let discs = self.discs_by_player();
+        let occupied = discs[0] | discs[1];
+        let cell = |row: u32, column: u32| {
+            let bit = 8 * row + column;
+            let is_top = row + 1 == ROWS || occupied >> (bit + 8) & 1 == 0;
+            Cell {
+                is_last: occupied >> bit & 1 == 1 && is_top && last_turn.contains(&column),
+                ..Cell::of_discs(discs, bit)
+            }
+        };
+        self.scene_of(Board {
+            title: "",
+            surface: Surface::Holes,
+            columns: &["1", "2", "3", "4", "5", "6", "7"],
+            rows: &[""; ROWS as usize],
+            cells: (0..ROWS)
+                .rev()
+                .flat_map(|row| (0..COLUMNS).map(move |column| cell(row, column)))
+                .collect(),
+            colors: ["red", "yellow"],
+            pieces_per_cell: 1,
+            is_turned_for_second: false,
+        })
+    }
+
+    fn read_turn(&self, text: &str) -> Result<Vec<Action>, String> {
+        let action = text
+            .trim()
+            .parse::<Action>()
+            .ok()
+            .filter(|column| (1..=COLUMNS).contains(column))
+            .ok_or_else(|| format!("{:?} is no column, 1 to {COLUMNS}", text.trim()))?
+            - 1;
+        let mut after = *self;
+        match after.play(action) {
+            Ok(()) => Ok(vec![action]),
+            Err(error) => Err(format!("{} is not legal: {}", action + 1, error.reason)),
+        }
+    }
+
+    fn write_turn(&self, actions: &[Action]) -> String {
+        let texts: Vec<String> = actions.iter().map(|action| (action + 1).to_string()).collect();
+        texts.join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::Style;
+
+    #[test]
+    fn the_board_is_drawn_and_moves_are_read() {
+        let mut state = ConnectFour::EMPTY;
+        for text in ["4", "4", "1"] {
+            let played = state.read_turn(text).unwrap();
+            assert_eq!(state.write_turn(&played), text);
+            state.play(played[0]).unwrap();
+        }
+        let ascii = Style {
+            ascii: true,
+            ..Style::default()
+        };
+        let board = state.draw(ascii);
+        let lines: Vec<&str> = board.lines().collect();
+        assert_eq!(lines[9], " |   |   |   | O |   |   |   |");
+        assert_eq!(lines[11], " | X |   |   | X |   |   |   |");
+        assert_eq!(lines[13], "   1   2   3   4   5   6   7");
+        for text in ["0", "8", "", "x"] {
+            assert!(state.read_turn(text).is_err(), "{text}");
+        }
+        for column in [3, 3, 3, 3] {
+            state.play(column).unwrap();
+        }
+        assert!(state.read_turn("4").unwrap_err().contains("full"));
+    }
+
+    #[test]
+    fn the_terminal_shows_the_players_colours_and_the_last_disc_is_marked() {
+        let mut state = ConnectFour::EMPTY;
+        state.play(0).unwrap();
+        let colour = Style {
+            colour: true,
+            ..Style::default()
+        };
+        assert!(state.draw(colour).contains("\u{1b}[31m●\u{1b}[0m"));
+        let board = &state.scene(&[0]).boards[0];
+        let last: Vec<usize> = (0..42).filter(|&cell| board.cells[cell].is_last).collect();
+        assert_eq!(last, [35]);
+    }
+}

@@ -1,0 +1,192 @@
+//! The [`Face`] trait: how a game shows itself to people and to programs.
+//!
+//! A face adds to the rules ([`Game`]) all that is not needed to search or to train: notation of turns, drawings, help
+//! texts, actions in JSON, and the numbers that tools use (usual openings, known perft counts). The registry lists faces,
+//! so that a game without one does not compile.
+
+use serde_json::{Map, Value};
+
+use crate::{
+    Action, Game, Outcome, Player,
+    perft::KnownPerft,
+    scene::Scene,
+    terminal::{self, Style},
+};
+
+/// Fields of one game in a JSON answer.
+pub type JsonFields = Vec<(&'static str, Value)>;
+
+/// A game as people and programs outside see it.
+///
+/// ```
+/// use games::{Face, Game, chess::Chess};
+///
+/// let mut state = Chess::start(&Chess::people_rules(), None)?;
+/// for text in ["e4", "e5", "Nf3"] {
+///     for action in state.read_turn(text)? {
+///         state.play(action)?;
+///     }
+/// }
+/// assert_eq!(state.read_turn("Qxf7").unwrap_err(), "Qxf7 is not legal here");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Face: Game {
+    /// Explanation of how turns are entered, with an example, in a few lines.
+    const HELP: &'static str;
+
+    /// Positions with known perft counts under [`Face::json_rules`], checked by tests and timed by the benchmark.
+    const KNOWN_PERFT: &'static [KnownPerft];
+
+    /// Representation of the rows in a JSON answer whose request names none.
+    const OPTIONS: u32 = 0;
+
+    /// Random actions that an opening usually has, so that games of a match differ.
+    const OPENING_PLIES: u32 = 8;
+
+    /// Names of the fields, beside `start`, that say where a game in JSON begins.
+    const START_FIELDS: &'static [&'static str] = &[];
+
+    /// True if games are recorded as PGN, whose moves [`Face::write_turn`] writes.
+    const HAS_PGN: bool = false;
+
+    /// Settings of a new run in which this game differs from the usual ones: a fragment of `run.toml`.
+    const RUN_SETTINGS: &'static str = "";
+
+    /// Name of a player, e.g. `White`.
+    fn player_name(player: Player) -> &'static str;
+
+    /// Drawing of the position. `last_turn` holds the actions that led to it, which the drawing marks; it may be empty.
+    fn scene(&self, last_turn: &[Action]) -> Scene;
+
+    /// Reads actions as people write them. Each is legal after those before it; they need not complete the turn.
+    ///
+    /// # Errors
+    /// Sentence for the person who wrote `text`: why it is not a legal turn.
+    fn read_turn(&self, text: &str) -> Result<Vec<Action>, String>;
+
+    /// Writes actions of one player, played one after the other from this state, as people do.
+    fn write_turn(&self, actions: &[Action]) -> String;
+
+    /// Rules that people play by.
+    fn people_rules() -> Self::Rules {
+        Self::json_rules()
+    }
+
+    /// Remark about the position that the board does not show: a check, a piece in the hand. Empty if there is none.
+    fn remark(&self) -> String {
+        String::new()
+    }
+
+    /// True if a turn has begun that its player must complete.
+    fn is_mid_turn(&self) -> bool {
+        false
+    }
+
+    /// Board as text for a terminal. Each line ends with a line feed.
+    fn draw(&self, style: Style) -> String {
+        terminal::draw(&self.scene(&[]), style)
+    }
+
+    /// List of the legal actions as people write them.
+    fn legal_text(&self) -> String {
+        let mut actions = Vec::new();
+        self.legal_actions(&mut actions);
+        let texts: Vec<String> = actions.iter().map(|&action| self.write_turn(&[action])).collect();
+        texts.join("  ")
+    }
+
+    /// Sentence that says how the game ended. `None` while it runs.
+    fn result_text(&self) -> Option<String> {
+        let reason = self.ending().unwrap_or_default().replace('-', " ");
+        Some(match self.outcome()? {
+            Outcome::Won(player) => {
+                let winner = Self::player_name(player);
+                if reason.ends_with("won") {
+                    format!("{winner} has won.")
+                } else {
+                    format!("{winner} has won ({reason}).")
+                }
+            }
+            Outcome::Draw if reason.is_empty() || reason == "draw" => "The game is a draw.".into(),
+            Outcome::Draw => format!("The game is a draw ({reason})."),
+            Outcome::Scored(score) => format!("The game is over; it is worth {score:.2}."),
+        })
+    }
+
+    /// Player called `name`, in any case: as the game calls it, or `first` or `second`.
+    fn player_named(name: &str) -> Option<Player> {
+        let name = name.to_lowercase();
+        [(Player::First, "first"), (Player::Second, "second")]
+            .into_iter()
+            .find(|&(player, number)| name == number || name == Self::player_name(player).to_lowercase())
+            .map(|(player, _)| player)
+    }
+
+    /// Rules of a game in JSON that switches none.
+    fn json_rules() -> Self::Rules {
+        Self::Rules::default()
+    }
+
+    /// State that a game in JSON begins in. `fields` holds the fields of [`Face::START_FIELDS`], among others.
+    ///
+    /// # Errors
+    /// Message that says why there is no such state.
+    fn start_from_json(
+        rules: &Self::Rules,
+        start: Option<&Value>,
+        fields: &Map<String, Value>,
+    ) -> Result<Self, String> {
+        let _ = fields;
+        let text = match start {
+            None => None,
+            Some(Value::String(text)) => Some(text.as_str()),
+            Some(other) => return Err(format!("`start` is {other}, not a position as text")),
+        };
+        Self::start(rules, text).map_err(|error| error.to_string())
+    }
+
+    /// Action that a JSON value stands for in this state. It need not be legal.
+    ///
+    /// # Errors
+    /// Message that says why the value is not an action.
+    fn action_from_json(&self, value: &Value) -> Result<Action, String> {
+        value
+            .as_u64()
+            .and_then(|number| Action::try_from(number).ok())
+            .filter(|&action| action < Self::ACTIONS)
+            .ok_or_else(|| format!("{value} is no action number (0 to {})", Self::ACTIONS - 1))
+    }
+
+    /// Action of this state as a JSON value.
+    fn action_to_json(&self, action: Action) -> Value {
+        Value::from(action)
+    }
+
+    /// Word for the outcome in JSON: `first`, `second`, `draw`, or a word of the game's own. `None` while the game runs.
+    fn outcome_name(&self) -> Option<&'static str> {
+        match self.outcome()? {
+            Outcome::Won(Player::First) => Some("first"),
+            Outcome::Won(Player::Second) => Some("second"),
+            Outcome::Draw | Outcome::Scored(_) => Some("draw"),
+        }
+    }
+
+    /// Fields of a JSON answer that only this game has.
+    fn json_fields(&self, encoding: Self::Encoding) -> JsonFields {
+        let _ = encoding;
+        Vec::new()
+    }
+
+    /// Scene of one board, with the names and the remark that the other methods give.
+    fn scene_of(&self, board: crate::scene::Board) -> Scene {
+        Scene {
+            game: Self::NAME,
+            players: [Player::First, Player::Second].map(Self::player_name),
+            to_move: self.to_move(),
+            boards: vec![board],
+            hand: None,
+            remark: self.remark(),
+            notes: String::new(),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! The generator game for people and in JSON: grids side by side, the clan as text, moves by the imp's number and a name.
+//!
+//! In JSON an action is `[imp, move]`, a start is a packed clan, and grids are rows of colours.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    End, GeneratorGame, Grid, Move, Problem, Rules,
+    grammar::MAX_IMPS,
+    grid::{ABSENT, SIDE},
+    moves::MOVES,
+    paint,
+};
+use crate::{
+    Action, Face, Game, Player,
+    face::JsonFields,
+    perft::KnownPerft,
+    scene::{Board, Cell, Scene, Surface},
+    terminal::Style,
+};
+
+impl GeneratorGame {
+    /// Targets of the problem and the grid as drawn so far, each with its title.
+    fn grids(&self) -> Vec<(&'static str, Grid)> {
+        let problem = self.problem();
+        let targets = [
+            ("target", problem.target()),
+            ("second target", problem.second_target()),
+        ];
+        targets
+            .into_iter()
+            .filter_map(|(title, grid)| Some((title, *grid?)))
+            .chain([("drawn", self.render())])
+            .collect()
+    }
+}
+
+impl Face for GeneratorGame {
+    const HELP: &'static str = "Moves: an imp's number and the move, e.g. `0 append_line`, `8 set_color_2`, `5 move_right`;\n\
+        `mark_step` and `mark_complete` need no number. `moves` lists what is possible.\n\
+        A problem is posed by --start '{\"target\":[[1,1],[1,0]]}'.";
+
+    const KNOWN_PERFT: &'static [KnownPerft] = &[];
+
+    const START_FIELDS: &'static [&'static str] = &["target", "second_target"];
+
+    fn player_name(player: Player) -> &'static str {
+        match player {
+            Player::First => "You",
+            Player::Second => "Nobody",
+        }
+    }
+
+    fn scene(&self, _: &[Action]) -> Scene {
+        let boards = self.grids().into_iter().map(|(title, grid)| board(title, &grid));
+        Scene {
+            game: Self::NAME,
+            players: [Player::First, Player::Second].map(Self::player_name),
+            to_move: Player::First,
+            boards: boards.collect(),
+            hand: None,
+            remark: self.remark(),
+            notes: self.clan().to_text(),
+        }
+    }
+
+    fn draw(&self, style: Style) -> String {
+        let grids = self.grids();
+        let grids: Vec<(&str, &Grid)> = grids.iter().map(|(title, grid)| (*title, grid)).collect();
+        let painted = paint::side_by_side(&grids, style.colour && !style.ascii);
+        format!("{painted}\n\n{}\n", self.clan().to_text())
+    }
+
+    fn remark(&self) -> String {
+        match self.problem() {
+            Problem::Free => "No problem is posed: draw what you like.".into(),
+            Problem::Pair(..) if self.step_marked() => "The step is marked; now the second target.".into(),
+            Problem::Draw(_) | Problem::Pair(..) => String::new(),
+        }
+    }
+
+    fn read_turn(&self, text: &str) -> Result<Vec<Action>, String> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let (imp, name) = match words[..] {
+            [name] => (0, name),
+            [imp, name] => {
+                let known = imp.parse::<usize>().ok().filter(|&imp| imp < self.clan().len());
+                let last = self.clan().len() - 1;
+                (
+                    known.ok_or_else(|| format!("{imp:?} is no imp, 0 to {last}"))?,
+                    name,
+                )
+            }
+            _ => return Err("write an imp's number and a move, e.g. 0 append_dot".into()),
+        };
+        let action = (0..MOVES as u8)
+            .map(Move)
+            .find(|action| action.name().eq_ignore_ascii_case(name))
+            .ok_or_else(|| format!("{name:?} is no move; `moves` lists what is possible"))?;
+        let action = Self::action(imp, action);
+        match self.clone().play(action) {
+            Ok(()) => Ok(vec![action]),
+            Err(error) => Err(format!("{text:?}: {}", error.reason)),
+        }
+    }
+
+    fn write_turn(&self, actions: &[Action]) -> String {
+        let texts: Vec<String> = actions
+            .iter()
+            .map(|&action| {
+                let (imp, action) = Self::imp_and_move(action);
+                format!("{imp} {}", action.name().to_lowercase())
+            })
+            .collect();
+        texts.join(", ")
+    }
+
+    fn result_text(&self) -> Option<String> {
+        let moves = self.plies();
+        Some(match self.end()? {
+            End::Solved => format!("Solved in {moves} moves."),
+            End::Oops => "Oops: that was not right, and play is over.".into(),
+            End::MoveLimit => format!("Given up after {moves} moves."),
+        })
+    }
+
+    /// The strict rules: only moves that succeed are offered.
+    fn people_rules() -> Rules {
+        Rules::default()
+    }
+
+    /// The original rules: a move that fails is an Oops.
+    fn json_rules() -> Rules {
+        Rules::compatibility()
+    }
+
+    /// `start` is a packed clan, or a whole position as text. The targets are fields beside it.
+    fn start_from_json(
+        rules: &Rules,
+        start: Option<&Value>,
+        fields: &Map<String, Value>,
+    ) -> Result<Self, String> {
+        let mut position = match start {
+            None => Map::new(),
+            Some(Value::String(text)) => match serde_json::from_str(text) {
+                Ok(Value::Object(position)) => position,
+                _ => return Err("`start` is a text, but no position".into()),
+            },
+            Some(clan) => Map::from_iter([("clan".to_owned(), clan.clone())]),
+        };
+        for &name in Self::START_FIELDS {
+            if let Some(grid) = fields.get(name).filter(|grid| !grid.is_null()) {
+                position.insert(name.into(), grid.clone());
+            }
+        }
+        let text = Value::Object(position).to_string();
+        Self::start(rules, Some(&text)).map_err(|error| error.to_string())
+    }
+
+    fn action_from_json(&self, value: &Value) -> Result<Action, String> {
+        let number = |at: usize, below: usize| {
+            let number = value.get(at).and_then(Value::as_u64)?;
+            (number < below as u64).then_some(number)
+        };
+        match (
+            value.as_array().map(Vec::len),
+            number(0, MAX_IMPS),
+            number(1, MOVES),
+        ) {
+            (Some(2), Some(imp), Some(action)) => Ok(Self::action(imp as usize, Move(action as u8))),
+            _ => Err(format!("{value} is no [imp, move] (imps 0 to 95, moves 0 to 37)")),
+        }
+    }
+
+    fn action_to_json(&self, action: Action) -> Value {
+        let (imp, action) = Self::imp_and_move(action);
+        json!([imp, action.0])
+    }
+
+    fn outcome_name(&self) -> Option<&'static str> {
+        self.end().map(|end| match end {
+            End::Solved => "first",
+            End::Oops => "second",
+            End::MoveLimit => "draw",
+        })
+    }
+
+    /// `clan` (packed), `render` and `step_marked`. After an Oops, which every illegal move leads to, `clan` and `render`
+    /// are null.
+    fn json_fields(&self, (): ()) -> JsonFields {
+        let (clan, render) = match self.end() {
+            Some(End::Oops) => (Value::Null, Value::Null),
+            _ => (
+                self.clan().packed().collect::<Vec<u32>>().into(),
+                json!(Vec::<Vec<u8>>::from(self.render())),
+            ),
+        };
+        vec![
+            ("clan", clan),
+            ("render", render),
+            ("step_marked", self.step_marked().into()),
+        ]
+    }
+}
+
+/// Cells outside the grid have no paint.
+fn board(title: &'static str, grid: &Grid) -> Board {
+    let cell = |&color: &u8| Cell {
+        paint: (color != ABSENT).then_some(color),
+        ..Cell::default()
+    };
+    Board {
+        title,
+        surface: Surface::Painted,
+        columns: &[""; SIDE],
+        rows: &[""; SIDE],
+        cells: grid.cells().iter().map(cell).collect(),
+        colors: ["", ""],
+        pieces_per_cell: 0,
+        is_turned_for_second: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moves_are_read_by_name_and_errors_are_explained() {
+        let start = r#"{"target":[[1,1],[0,0]]}"#;
+        let mut state = GeneratorGame::start(&GeneratorGame::people_rules(), Some(start)).unwrap();
+        let played = state.read_turn("0 append_line").unwrap();
+        assert_eq!(state.write_turn(&played), "0 append_line");
+        state.play(played[0]).unwrap();
+        let board = state.draw(Style::default());
+        assert!(
+            board.starts_with("target              drawn\nbb                  b......."),
+            "{board}"
+        );
+        assert!(board.contains("4   Line (shapes[0])"), "{board}");
+        for (text, words) in [
+            ("", "write an imp"),
+            ("11 inc", "is no imp, 0 to 10"),
+            ("0 jump", "is no move"),
+            ("4 inc", "not possible"),
+        ] {
+            let error = state.read_turn(text).unwrap_err();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+        let mark = state.read_turn("mark_complete").unwrap();
+        state.play(mark[0]).unwrap();
+        assert!(state.result_text().unwrap().starts_with("Oops"));
+    }
+}

@@ -1,0 +1,55 @@
+//! Gomoku for people: the drawing of the board, and moves as squares.
+
+use super::Gomoku;
+use crate::{
+    Action, Face, Game, Player,
+    perft::KnownPerft,
+    scene::{Board, Cell, Scene, Surface, read_square, square_name},
+};
+
+impl Face for Gomoku {
+    const HELP: &'static str = "Moves: the square of the new stone (d4). Five in a row win.";
+
+    /// The first eight plies cannot end the game: 64 · 63 · 62 · 61.
+    const KNOWN_PERFT: &'static [KnownPerft] = &[KnownPerft {
+        position: None,
+        counts: &[64, 4032, 249_984, 15_249_024],
+    }];
+
+    const OPENING_PLIES: u32 = 4;
+
+    fn player_name(player: Player) -> &'static str {
+        match player {
+            Player::First => "Black",
+            Player::Second => "White",
+        }
+    }
+
+    fn scene(&self, last_turn: &[Action]) -> Scene {
+        let stones = self.stones_by_player();
+        self.scene_of(Board {
+            surface: Surface::Plain,
+            colors: ["black", "white"],
+            is_turned_for_second: false,
+            ..Board::of_squares(|square| Cell {
+                is_last: last_turn.contains(&square),
+                ..Cell::of_discs(stones, square)
+            })
+        })
+    }
+
+    fn read_turn(&self, text: &str) -> Result<Vec<Action>, String> {
+        let text = text.trim().to_lowercase();
+        let action = read_square(&text).ok_or_else(|| format!("{text:?} is no square, e.g. d4"))?;
+        let mut after = *self;
+        match after.play(action) {
+            Ok(()) => Ok(vec![action]),
+            Err(error) => Err(format!("{text} is not legal: {}", error.reason)),
+        }
+    }
+
+    fn write_turn(&self, actions: &[Action]) -> String {
+        let texts: Vec<String> = actions.iter().map(|&square| square_name(square)).collect();
+        texts.join(" ")
+    }
+}

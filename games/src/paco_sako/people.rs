@@ -1,0 +1,527 @@
+//! Paco Ŝako for people and in JSON: the drawing of the board, and the notation of turns.
+//!
+//! A turn is written as the squares that it goes through: the square where a piece is lifted, where it is placed, where a
+//! piece that it has set free is placed, and so on. A promotion is a letter after the square.
+
+use serde_json::Value;
+
+use super::{DeadEnd, Encoding, Kind, PacoSako, RequiredAction, Rules, TurnCycles, Victory};
+use crate::{
+    Action, Face, Game, Player,
+    face::JsonFields,
+    perft::KnownPerft,
+    scene::{Board, Cell, Hand, Piece, Scene, read_square, square_name},
+};
+
+/// First action that places. Those below it lift.
+const PLACE: Action = 64;
+/// First action that promotes.
+const PROMOTE: Action = 128;
+
+/// One word of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Word {
+    Square(u32),
+    Promotion(Action),
+    /// Castling, with the file that the king goes to.
+    Castle(u32),
+}
+
+impl Face for PacoSako {
+    const HELP: &'static str = "\
+Moves: the squares of the turn, e.g. e2 e4. Where a piece is set free, go on with the square it is placed on: d1 d5 e6.
+A promotion is a letter after the pawn's square: b7 b8 q (r rook, n knight, b bishop, q queen). Castling: O-O, O-O-O or e1 g1.
+A turn may be entered bit by bit; undo takes back what was entered.";
+
+    /// Recorded from the original engine: two openings, unions, long chains, promotions, Fischer-random castling.
+    const KNOWN_PERFT: &'static [KnownPerft] = &[
+        KnownPerft {
+            position: None,
+            counts: &[10, 20, 200, 400, 4472, 8902],
+        },
+        KnownPerft {
+            position: Some("r3kbnr/ppp2ppp/2n5/1B1pp3/1PP1P1bq/5N2/P2P1PPP/RNBQK2R w 0 AHah - -"),
+            counts: &[13, 30, 392, 1470, 19400, 47257],
+        },
+        KnownPerft {
+            position: Some("r2q1b2/p1pk1p2/2np1n1r/3QdSpa/4PaP1/3P1B2/PPP5/R3KB1R w 0 AHah - -"),
+            counts: &[14, 48, 539, 1889, 20920, 79211],
+        },
+        KnownPerft {
+            position: Some("5rk1/ppp2pep/8/1B1ah2D/4f1b1/2N3SP/PPP2DP1/5L1K w 0 AHah - -"),
+            counts: &[14, 55, 833, 2878, 35577, 153889],
+        },
+        KnownPerft {
+            position: Some("4N3/3N3k/3sw1Ta/3p1o1e/hW1J1by1/8/2L4d/h4K2 b 29 - - -"),
+            counts: &[14, 97, 1332, 8078, 112575, 765295],
+        },
+        KnownPerft {
+            position: Some("nb3N2/1qpP1P2/B1a1pQ2/1P1RpR1p/2BPr2K/2P3Pd/r1a2p1b/1n2k3 w 0 - - -"),
+            counts: &[12, 37, 450, 1329, 13331, 48023],
+        },
+        KnownPerft {
+            position: Some("n1rk1rbb/ppppp1pp/1Bn2pq1/8/5P1Q/8/PPPPP1PP/NNR2RKB b 7 cf - -"),
+            counts: &[13, 40, 596, 1624, 21181, 64956],
+        },
+    ];
+
+    const OPTIONS: u32 = 1;
+
+    fn player_name(player: Player) -> &'static str {
+        match player {
+            Player::First => "White",
+            Player::Second => "Black",
+        }
+    }
+
+    fn scene(&self, last_turn: &[Action]) -> Scene {
+        let board = Board::of_squares(|square| {
+            let (white, black) = self.pieces_on(square as u8);
+            Cell {
+                pieces: [chessman(Player::First, white), chessman(Player::Second, black)]
+                    .into_iter()
+                    .flatten()
+                    .collect(),
+                is_last: last_turn
+                    .iter()
+                    .any(|&action| action < PROMOTE && action % PLACE == square),
+                ..Cell::default()
+            }
+        });
+        let mover = self.to_move();
+        let hand = self.in_hand().map(|(square, own, partner)| Hand {
+            square: square_name(square.into()),
+            pieces: [chessman(mover, Some(own)), chessman(mover.other(), partner)]
+                .into_iter()
+                .flatten()
+                .collect(),
+        });
+        Scene {
+            hand,
+            ..self.scene_of(Board {
+                pieces_per_cell: 2,
+                ..board
+            })
+        }
+    }
+
+    fn remark(&self) -> String {
+        if self.outcome().is_some() {
+            return String::new();
+        }
+        match self.required_action() {
+            RequiredAction::Lift if self.is_sako(self.to_move().other()) => "Ŝako!".into(),
+            RequiredAction::Lift => String::new(),
+            RequiredAction::Place => holding(self),
+            RequiredAction::PromoteThenLift
+            | RequiredAction::PromoteThenPlace
+            | RequiredAction::PromoteThenFinish => must_promote(self),
+        }
+    }
+
+    fn is_mid_turn(&self) -> bool {
+        !matches!(
+            self.required_action(),
+            RequiredAction::Lift | RequiredAction::PromoteThenLift
+        )
+    }
+
+    fn read_turn(&self, text: &str) -> Result<Vec<Action>, String> {
+        let words = split(text)?;
+        let mover = self.to_move();
+        let mut now = self.clone();
+        let mut actions = Vec::new();
+        for word in words {
+            if now.outcome().is_some() || now.to_move() != mover {
+                return Err(format!(
+                    "the turn is over after {}: {} is too much",
+                    self.write_turn(&actions),
+                    write(word)
+                ));
+            }
+            let meant = meaning(&now, word)?;
+            for action in meant {
+                let before = now.clone();
+                now.play(action)
+                    .map_err(|error| why_not(&before, action, error.reason))?;
+                actions.push(action);
+            }
+        }
+        Ok(actions)
+    }
+
+    fn write_turn(&self, actions: &[Action]) -> String {
+        let texts: Vec<String> = actions
+            .iter()
+            .map(|&action| match action {
+                0..PROMOTE => square_name(action % PLACE),
+                _ => Kind::PROMOTIONS
+                    .get((action - PROMOTE) as usize)
+                    .map_or_else(String::new, |&kind| letter(kind).to_ascii_lowercase().into()),
+            })
+            .collect();
+        texts.join(" ")
+    }
+
+    /// Turns that cannot be completed are not offered.
+    fn people_rules() -> Rules {
+        Rules {
+            dead_end: DeadEnd::Forbid,
+            ..Rules::default()
+        }
+    }
+
+    /// Behaviour of the original engine.
+    fn json_rules() -> Rules {
+        Rules::compatibility()
+    }
+
+    /// Actions are the codes 1 to 132 of the original engine, each one more than the action id.
+    fn action_from_json(&self, value: &Value) -> Result<Action, String> {
+        match value.as_u64().and_then(|code| Action::try_from(code).ok()) {
+            Some(code @ 1..=Self::ACTIONS) => Ok(code - 1),
+            _ => Err(format!("{value} is no action code (1 to {})", Self::ACTIONS)),
+        }
+    }
+
+    fn action_to_json(&self, action: Action) -> Value {
+        Value::from(action + 1)
+    }
+
+    fn outcome_name(&self) -> Option<&'static str> {
+        match self.victory_state() {
+            Victory::PacoVictoryWhite => Some("first"),
+            Victory::PacoVictoryBlack => Some("second"),
+            Victory::NoProgressDraw | Victory::RepetitionDraw => Some("draw"),
+            // The board has not decided the game, but it is over: the player to act is in a dead end.
+            Victory::Running => self.outcome().map(|_| "loss-of-mover"),
+        }
+    }
+
+    fn json_fields(&self, _: Encoding) -> JsonFields {
+        vec![
+            ("required_action", self.required_action().name().into()),
+            ("no_progress", self.no_progress().into()),
+            ("victory_state", self.victory_state().name().into()),
+        ]
+    }
+}
+
+fn chessman(player: Player, kind: Option<Kind>) -> Option<Piece> {
+    let letter = letter(kind?);
+    Piece::chessman(match player {
+        Player::First => letter,
+        Player::Second => letter.to_ascii_lowercase(),
+    })
+}
+
+const fn letter(kind: Kind) -> char {
+    match kind {
+        Kind::Pawn => 'P',
+        Kind::Rook => 'R',
+        Kind::Knight => 'N',
+        Kind::Bishop => 'B',
+        Kind::Queen => 'Q',
+        Kind::King => 'K',
+    }
+}
+
+const fn name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Pawn => "pawn",
+        Kind::Rook => "rook",
+        Kind::Knight => "knight",
+        Kind::Bishop => "bishop",
+        Kind::Queen => "queen",
+        Kind::King => "king",
+    }
+}
+
+fn split(text: &str) -> Result<Vec<Word>, String> {
+    let castle = text.trim().to_lowercase().replace('0', "o");
+    match castle.as_str() {
+        "o-o" => return Ok(vec![Word::Castle(6)]),
+        "o-o-o" => return Ok(vec![Word::Castle(2)]),
+        _ => {}
+    }
+    let mut words = Vec::new();
+    for part in text
+        .split([' ', '\t', '-', '>', ',', 'x', '='])
+        .filter(|part| !part.is_empty())
+    {
+        let fault = || {
+            format!(
+                "{part:?} is neither a square (e4) nor a promotion (r, n, b, q); `help` shows how moves are entered"
+            )
+        };
+        // Squares may be written without spaces, and a promotion's letter right behind its square.
+        let mut rest = part;
+        while !rest.is_empty() {
+            let (word, length) = match rest.get(..2).and_then(read_square) {
+                Some(square) => (Word::Square(square), 2),
+                None => (promotion(rest).ok_or_else(fault)?, rest.len()),
+            };
+            words.push(word);
+            rest = rest.get(length..).ok_or_else(fault)?;
+        }
+    }
+    if words.is_empty() {
+        return Err("which square?".into());
+    }
+    Ok(words)
+}
+
+fn promotion(text: &str) -> Option<Word> {
+    let text = text.to_lowercase();
+    let place = Kind::PROMOTIONS
+        .iter()
+        .position(|&kind| text == name(kind) || text == letter(kind).to_ascii_lowercase().to_string())?;
+    Some(Word::Promotion(PROMOTE + place as Action))
+}
+
+fn write(word: Word) -> String {
+    match word {
+        Word::Square(square) => square_name(square),
+        Word::Promotion(action) => promoted(action).into(),
+        Word::Castle(6) => "O-O".into(),
+        Word::Castle(_) => "O-O-O".into(),
+    }
+}
+
+fn promoted(action: Action) -> &'static str {
+    Kind::PROMOTIONS
+        .get(action.saturating_sub(PROMOTE) as usize)
+        .map_or("", |&kind| name(kind))
+}
+
+/// The actions that a word stands for in this state.
+fn meaning(state: &PacoSako, word: Word) -> Result<Vec<Action>, String> {
+    let required = state.required_action();
+    match (word, required) {
+        (Word::Square(square), RequiredAction::Lift) => Ok(vec![square]),
+        (Word::Square(square), RequiredAction::Place) => Ok(vec![PLACE + square]),
+        (Word::Promotion(action), _) if required.is_promotion() => Ok(vec![action]),
+        (Word::Square(_) | Word::Castle(_), _) if required.is_promotion() => Err(must_promote(state)),
+        (Word::Promotion(action), _) => Err(format!(
+            "there is no pawn to promote to a {} here",
+            promoted(action)
+        )),
+        (Word::Castle(file), RequiredAction::Lift) => {
+            let king = (0..64u8)
+                .find(|&square| {
+                    let (white, black) = state.pieces_on(square);
+                    let own = if state.to_move() == Player::First {
+                        white
+                    } else {
+                        black
+                    };
+                    own == Some(Kind::King)
+                })
+                .ok_or("there is no king to castle with")?;
+            let king = Action::from(king);
+            let target = king / 8 * 8 + file;
+            let mut lifted = state.clone();
+            let can = lifted.play(king).is_ok() && lifted.clone().play(PLACE + target).is_ok();
+            if can && king.abs_diff(target) >= 2 {
+                Ok(vec![king, PLACE + target])
+            } else {
+                Err("castling is not possible here: the right is lost, a square between is taken, or the king would pass a threatened square".into())
+            }
+        }
+        (Word::Castle(_), _) => Err(format!("a turn is under way: {}", holding(state))),
+        // All promotions are handled above.
+        (Word::Square(_), _) => Err(must_promote(state)),
+    }
+}
+
+/// What the hand holds and where it may go.
+fn holding(state: &PacoSako) -> String {
+    let Some((square, own, partner)) = state.in_hand() else {
+        return String::new();
+    };
+    let mut actions = Vec::new();
+    state.legal_actions(&mut actions);
+    let places: Vec<String> = actions.iter().map(|action| square_name(action % PLACE)).collect();
+    let what = match partner {
+        Some(partner) => format!("the union of {} and {}", name(own), name(partner)),
+        None => format!("the {}", name(own)),
+    };
+    let square = square_name(square.into());
+    format!(
+        "The turn is not complete: {what} on {square} must be placed on one of {}.",
+        places.join(" ")
+    )
+}
+
+fn must_promote(state: &PacoSako) -> String {
+    let square = state.promotion().map_or_else(String::new, |square| {
+        format!(" on {}", square_name(square.into()))
+    });
+    format!("The pawn{square} must be promoted: add r, n, b or q.")
+}
+
+/// Why an action is not legal, in words for a person.
+fn why_not(state: &PacoSako, action: Action, reason: &str) -> String {
+    if action >= PROMOTE {
+        return reason.into();
+    }
+    let square = square_name(action % PLACE);
+    // The same position under the rules that let anything be begun. (A pending promotion cannot be written down.)
+    let freely = PacoSako::start(&Rules::compatibility(), Some(&state.position()));
+    let is_begun_freely = freely.is_ok_and(|mut state| state.play(action).is_ok());
+    if action < PLACE {
+        let (white, black) = state.pieces_on(action as u8);
+        let (own, other) = match state.to_move() {
+            Player::First => (white, black),
+            Player::Second => (black, white),
+        };
+        return match (own, other) {
+            (None, None) => format!("nothing stands on {square}"),
+            (None, Some(_)) => format!("no piece of yours stands on {square}"),
+            _ if is_begun_freely => format!(
+                "a turn that begins on {square} could not be completed: every way ends with a piece in the hand that cannot be placed"
+            ),
+            (Some(kind), None) => format!("the {} on {square} cannot move", name(kind)),
+            (Some(_), Some(_)) => {
+                format!("the union on {square} cannot move: unions go to empty squares only")
+            }
+        };
+    }
+    let in_hand = state
+        .in_hand()
+        .map_or_else(String::new, |(at, own, partner)| match partner {
+            Some(_) => format!("the union from {}", square_name(at.into())),
+            None => format!("the {} from {}", name(own), square_name(at.into())),
+        });
+    if !is_begun_freely {
+        return format!("{in_hand} cannot be placed on {square}");
+    }
+    let mut circling = state.clone();
+    let may_circle = PacoSako::start(
+        &Rules {
+            dead_end: DeadEnd::Forbid,
+            turn_cycles: TurnCycles::Allow,
+            ..Rules::default()
+        },
+        Some(&state.position()),
+    );
+    if let Ok(free) = may_circle {
+        circling = free;
+    }
+    if circling.play(action).is_ok() {
+        format!(
+            "placing {in_hand} on {square} would bring this turn back to where it was: it may not run in a circle"
+        )
+    } else {
+        format!(
+            "placing {in_hand} on {square} would set a piece free that cannot be placed any more: the turn could not be completed"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::Style;
+
+    fn at(fen: Option<&str>) -> PacoSako {
+        PacoSako::start(&PacoSako::people_rules(), fen).unwrap()
+    }
+
+    fn read(state: &PacoSako, text: &str) -> Result<String, String> {
+        state.read_turn(text).map(|actions| state.write_turn(&actions))
+    }
+
+    #[test]
+    fn a_turn_is_read_in_several_notations() {
+        let start = at(None);
+        for text in ["e2 e4", "e2e4", "E2-E4", " e2 > e4 ", "e2,e4"] {
+            assert_eq!(read(&start, text), Ok("e2 e4".into()), "{text}");
+        }
+        // Only begun: the rest may follow.
+        assert_eq!(start.read_turn("e2"), Ok(vec![12]));
+    }
+
+    #[test]
+    fn chains_promotions_and_castling_are_read() {
+        // A white rook enters the union on d5; its pawn goes on to unite with e6's.
+        let chain = at(Some("4k3/8/4p3/3a4/8/8/8/3RK3 w 0 - - -"));
+        assert_eq!(read(&chain, "d1 d5 e6"), Ok("d1 d5 e6".into()));
+        let mut now = chain.clone();
+        for action in chain.read_turn("d1 d5").unwrap() {
+            now.play(action).unwrap();
+        }
+        assert!(now.is_mid_turn());
+        let error = now.remark();
+        assert!(
+            error.contains("not complete") && error.contains("pawn on d5") && error.contains("e6"),
+            "{error}"
+        );
+        assert_eq!(read(&now, "e6"), Ok("e6".into()));
+
+        let promotion = at(Some("4k3/1P6/8/8/8/8/8/4K3 w 0 - - -"));
+        assert_eq!(read(&promotion, "b7 b8 q"), Ok("b7 b8 q".into()));
+        assert_eq!(read(&promotion, "b7b8=N"), Ok("b7 b8 n".into()));
+        assert_eq!(read(&promotion, "b7 b8 queen"), Ok("b7 b8 q".into()));
+        assert!(
+            read(&promotion, "b7 b8 c8")
+                .unwrap_err()
+                .contains("pawn on b8 must be promoted")
+        );
+        assert!(read(&promotion, "q").unwrap_err().contains("no pawn to promote"));
+
+        let castling = at(Some("4k3/8/8/8/8/8/8/R3K2R w 0 AH - -"));
+        assert_eq!(read(&castling, "O-O"), Ok("e1 g1".into()));
+        assert_eq!(read(&castling, "0-0-0"), Ok("e1 c1".into()));
+        assert_eq!(read(&castling, "e1 c1"), Ok("e1 c1".into()));
+        assert!(
+            read(&at(None), "O-O")
+                .unwrap_err()
+                .contains("castling is not possible")
+        );
+    }
+
+    #[test]
+    fn an_illegal_turn_is_explained() {
+        let start = at(None);
+        for (text, says) in [
+            ("e3 e4", "nothing stands on e3"),
+            ("e7 e5", "no piece of yours stands on e7"),
+            ("a1 a3", "the rook on a1 cannot move"),
+            ("e2 e5", "the pawn from e2 cannot be placed on e5"),
+            ("e2 e4 e5", "the turn is over after e2 e4: e5 is too much"),
+            ("hello", "\"hello\" is neither a square"),
+            ("", "which square?"),
+            ("e2 é4", "is neither a square"),
+        ] {
+            let error = read(&start, text).unwrap_err();
+            assert!(error.contains(says), "{text}: {error}");
+        }
+    }
+
+    /// The rook's only way on from a8 is into the union there, whose pawn can go nowhere.
+    #[test]
+    fn a_turn_that_cannot_be_completed_is_explained() {
+        // White: rook a1, union of a white pawn and a black rook on a8 (a pawn on its last row cannot move).
+        let state = at(Some("C3k3/8/8/8/8/8/8/R3K3 w 0 - - -"));
+        let mut lifted = state.clone();
+        lifted.play(0).unwrap();
+        let error = read(&lifted, "a8").unwrap_err();
+        assert!(error.contains("could not be completed"), "{error}");
+    }
+
+    #[test]
+    fn the_board_shows_unions_as_both_pieces() {
+        let state = at(Some("C3k3/8/8/8/8/8/8/R3K3 w 0 - - -"));
+        let ascii = Style {
+            ascii: true,
+            ..Style::default()
+        };
+        let board = state.draw(ascii);
+        assert_eq!(
+            board.lines().nth(1).unwrap(),
+            "8 | Pr |    |    |    | k  |    |    |    |"
+        );
+        assert!(state.draw(Style::default()).contains("♙♜"));
+    }
+}

@@ -1,0 +1,129 @@
+//! The list of all games, and generic code that runs for a game by its name.
+//!
+//! A game is one line of the list at the end of this file. The compiler checks that each entry implements [`Game`] and
+//! [`Face`]; all programs take names, rules, rows and notation from here.
+//!
+//! [`Game`]: crate::Game
+
+use crate::Face;
+
+/// Code that is generic over games.
+///
+/// ```
+/// use games::{Face, registry::{self, Visitor}};
+///
+/// struct ActionCount;
+///
+/// impl Visitor for ActionCount {
+///     type Output = u32;
+///
+///     fn visit<G: Face>(self) -> u32 {
+///         G::ACTIONS
+///     }
+/// }
+///
+/// assert_eq!(registry::visit("othello", ActionCount), Ok(65));
+/// assert_eq!(registry::visit("otello", ActionCount).unwrap_err().nearest, Some("othello"));
+/// ```
+pub trait Visitor {
+    /// Result of the code.
+    type Output;
+
+    /// Runs the code for one game. An implementation that needs no face may ask for `G: Game` only.
+    fn visit<G: Face>(self) -> Self::Output;
+}
+
+/// Error: no game has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no game {name:?}{}; there are {}", suggestion(.nearest), NAMES.join(", "))]
+pub struct UnknownGame {
+    /// Name that was asked for.
+    pub name: String,
+    /// Most similar name of a game, if one differs by at most three letters.
+    pub nearest: Option<&'static str>,
+}
+
+impl UnknownGame {
+    /// Error for a name that is not in [`NAMES`].
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            nearest: nearest(name),
+        }
+    }
+}
+
+/// Game with the least edit distance to `name`, if that is at most 3.
+fn nearest(name: &str) -> Option<&'static str> {
+    let distance = |known: &&&str| strsim::damerau_levenshtein(&name.to_lowercase(), known);
+    NAMES
+        .iter()
+        .min_by_key(distance)
+        .filter(|known| distance(known) <= 3)
+        .copied()
+}
+
+fn suggestion(nearest: &Option<&str>) -> String {
+    nearest
+        .map(|name| format!(" (did you mean {name}?)"))
+        .unwrap_or_default()
+}
+
+/// Makes [`NAMES`] and [`visit`] from the list of games.
+macro_rules! games {
+    ($($game:ty),* $(,)?) => {
+        /// Names of all games.
+        pub const NAMES: &[&str] = &[$(<$game as crate::Game>::NAME),*];
+
+        /// Runs `visitor` for the game called `name`.
+        ///
+        /// # Errors
+        /// [`UnknownGame`], whose message lists the names.
+        pub fn visit<V: Visitor>(name: &str, visitor: V) -> Result<V::Output, UnknownGame> {
+            match name {
+                $(<$game as crate::Game>::NAME => Ok(visitor.visit::<$game>()),)*
+                _ => Err(UnknownGame::new(name)),
+            }
+        }
+    };
+}
+
+games![
+    crate::paco_sako::PacoSako,
+    crate::chess::Chess,
+    crate::othello::Othello,
+    crate::connect_four::ConnectFour,
+    crate::generator::GeneratorGame,
+    crate::gomoku::Gomoku,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Name;
+
+    impl Visitor for Name {
+        type Output = &'static str;
+
+        fn visit<G: Face>(self) -> &'static str {
+            G::NAME
+        }
+    }
+
+    #[test]
+    fn every_name_finds_its_game_and_no_name_occurs_twice() {
+        for (number, &name) in NAMES.iter().enumerate() {
+            assert_eq!(visit(name, Name), Ok(name));
+            assert!(!NAMES[..number].contains(&name));
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_nearest_one() {
+        let error = visit("paco-saco", Name).unwrap_err();
+        assert_eq!(error.nearest, Some("paco-sako"));
+        assert!(error.to_string().contains("did you mean paco-sako?"), "{error}");
+        assert_eq!(visit("tic-tac-toe", Name).unwrap_err().nearest, None);
+    }
+}

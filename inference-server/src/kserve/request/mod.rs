@@ -1,0 +1,412 @@
+//! What a request asks, and its answer as tensors.
+//!
+//! | input | type | shape | |
+//! |---|---|---|---|
+//! | `indices` | UINT32 or INT32 | `[n, row]` | index rows; where they differ in length, -1 fills them up |
+//! | `planes` | FP32 | `[n, planes, 8, 8]` | in place of `indices` |
+//! | `legal_actions` | INT32 or UINT32 | `[n, k]` | may be left out; negative numbers fill up |
+//!
+//! | output | type | shape | |
+//! |---|---|---|---|
+//! | `policy_logits` | FP32 | `[n, actions]` | without `legal_actions` |
+//! | `priors` | FP32 | `[n, k]` | of the legal actions, 0 where none stands |
+//! | `value` | FP32 | `[n, 1]` | in [-1, 1], the view of the player to act |
+
+use std::time::Duration;
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+use games::{RowLayout, layout::PlaneStack};
+use onnx::model::{PLANES, POLICY, ROWS, VALUE};
+use proto::inference::{
+    InferParameter, InferTensorContents, ModelInferRequest, ModelInferResponse,
+    infer_parameter::ParameterChoice, model_infer_response::InferOutputTensor,
+};
+
+use super::{
+    dense,
+    error::InferError,
+    tensor::{self, Input},
+};
+use tokio::time::Instant;
+
+use crate::requests::{
+    refusal::Refusal,
+    request::{EvaluationRequest, Priority, Wants},
+    response::{self, EvaluationResponse},
+};
+
+/// Name of the input that says of which actions priors are wanted.
+pub const LEGAL: &str = "legal_actions";
+/// Name of the output that gives them.
+pub const PRIORS: &str = "priors";
+
+/// Outputs that one request can be answered with.
+const MOST_OUTPUTS: usize = 2;
+
+/// Triton's parameter by which a client asks to be told which response to a request is the last; here each is.
+const ASKS_FINAL: &str = "triton_enable_empty_final_response";
+/// The parameter of a response that tells it.
+const IS_FINAL: &str = "triton_final_response";
+
+/// What a request asks.
+#[derive(Debug)]
+pub struct InferRequest {
+    /// The same question in the words of every door.
+    pub asked: EvaluationRequest,
+    /// How the answer is to be given.
+    pub form: Form,
+}
+
+/// How an answer is to be given.
+#[derive(Debug)]
+pub struct Form {
+    name: String,
+    id: String,
+    positions: usize,
+    policy: Policy,
+    outputs: Vec<Output>,
+    is_raw: bool,
+    asks_final: bool,
+}
+
+/// What is given of the policy.
+#[derive(Debug, PartialEq, Eq)]
+enum Policy {
+    /// All of it, so many logits for each position.
+    Logits(usize),
+    /// Priors where an action stands, `width` for each position.
+    Priors { stands: Vec<bool>, width: usize },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Output {
+    Policy,
+    Value,
+}
+
+impl InferRequest {
+    /// Reads a request for a model of this layout. What it says is checked later, as at the other door; here it is only read.
+    ///
+    /// # Errors
+    /// [`InferError`] naming the tensor.
+    pub fn read(
+        request: ModelInferRequest,
+        layout: &RowLayout,
+        max_request: usize,
+    ) -> Result<Self, InferError> {
+        let (deadline, priority) = parameters(&request)?;
+        let inputs = tensor::inputs(&request)?;
+        let model = || request.model_name.clone();
+        if let Some(other) = inputs
+            .iter()
+            .find(|input| ![ROWS, PLANES, LEGAL].contains(&input.name()))
+        {
+            return Err(InferError::Unexpected {
+                kind: "input",
+                name: other.name().to_owned(),
+                model: model(),
+                known: "'indices' or 'planes', and 'legal_actions'",
+            });
+        }
+        let named = |name: &str| inputs.iter().find(|input| input.name() == name);
+        let too_large = |positions| Refusal::TooLarge {
+            positions,
+            most: max_request,
+        };
+        let (positions, (indices, row_lengths)) = match (named(ROWS), named(PLANES)) {
+            (Some(rows), None) => {
+                // 0: rows differ in length.
+                let positions = rows.positions(&[layout.row_len().unwrap_or_default()])?;
+                if positions > max_request {
+                    return Err(too_large(positions).into());
+                }
+                (positions, read_rows(rows, layout)?)
+            }
+            (None, Some(planes)) => {
+                let stack = layout
+                    .stack()
+                    .map_err(|error| InferError::Raw(error.to_string()))?;
+                let positions = planes.positions(&[stack.planes as usize, 8, 8])?;
+                if positions > max_request {
+                    return Err(too_large(positions).into());
+                }
+                (positions, (read_planes(planes, stack)?, Vec::new()))
+            }
+            (None, None) => {
+                return Err(InferError::Missing {
+                    model: model(),
+                    input: ROWS.into(),
+                });
+            }
+            (Some(_), Some(_)) => {
+                return Err(InferError::Raw("give 'indices' or 'planes', not both".into()));
+            }
+        };
+        let mut asked = EvaluationRequest {
+            indices,
+            row_lengths,
+            legal_counts: vec![0; positions],
+            wants: Wants::Logits,
+            priority,
+            deadline,
+            ..EvaluationRequest::default()
+        };
+        let policy = match named(LEGAL) {
+            None => Policy::Logits(layout.actions as usize),
+            Some(legal) => read_legal(legal, positions, layout, &mut asked)?,
+        };
+        let outputs = outputs(&request, &policy)?;
+        Ok(Self {
+            form: Form {
+                is_raw: !request.raw_input_contents.is_empty(),
+                asks_final: request.parameters.contains_key(ASKS_FINAL),
+                name: request.model_name,
+                id: request.id,
+                positions,
+                policy,
+                outputs,
+            },
+            asked,
+        })
+    }
+}
+
+/// Until when an answer is of use, and who is served first: 1 is the highest priority, that of play; it is the default too,
+/// since whoever asks by this protocol is not an actor.
+fn parameters(request: &ModelInferRequest) -> Result<(Option<Instant>, Priority), InferError> {
+    let (mut deadline, mut priority) = (None, Priority::Play);
+    for (name, value) in &request.parameters {
+        let number = match value.parameter_choice {
+            Some(ParameterChoice::Int64Param(number)) => u64::try_from(number).ok(),
+            Some(ParameterChoice::Uint64Param(number)) => Some(number),
+            _ => None,
+        };
+        match (name.as_str(), number) {
+            (ASKS_FINAL, _) => {}
+            ("timeout", Some(0)) | ("priority", Some(0 | 1)) => {}
+            ("timeout", Some(number)) => deadline = Instant::now().checked_add(Duration::from_micros(number)),
+            ("priority", Some(_)) => priority = Priority::SelfPlay,
+            ("timeout" | "priority", None) => {
+                return Err(InferError::Raw(format!(
+                    "parameter '{name}' must be a number, 0 or more"
+                )));
+            }
+            _ => {
+                return Err(InferError::Unexpected {
+                    kind: "parameter",
+                    name: name.clone(),
+                    model: request.model_name.clone(),
+                    known: "'timeout' (microseconds) and 'priority'",
+                });
+            }
+        }
+    }
+    Ok((deadline, priority))
+}
+
+/// Rows back to back and, where they differ in length, each one's length: they are filled up with negative numbers then.
+fn read_rows(rows: &Input<'_>, layout: &RowLayout) -> Result<(Vec<u32>, Vec<u32>), InferError> {
+    let width = rows.width();
+    let differ = layout.row_len().is_none();
+    match rows.datatype() {
+        "UINT32" => {
+            let numbers = rows.read::<u32>()?;
+            let count = if differ { numbers.len() / width } else { 0 };
+            Ok((numbers, vec![width as u32; count]))
+        }
+        "INT32" => {
+            let mut numbers = rows.read::<i32>()?;
+            let mut lengths = Vec::new();
+            for (position, row) in numbers.chunks(width).enumerate() {
+                let filled = row
+                    .iter()
+                    .rposition(|&number| number >= 0)
+                    .map_or(0, |last| last + 1);
+                let length = if differ { filled } else { width };
+                if let Some(at) = row.iter().take(length).position(|&number| number < 0) {
+                    return Err(InferError::Number {
+                        input: ROWS.into(),
+                        position,
+                        reason: format!("value {at}: {} is negative", row[at]),
+                    });
+                }
+                if differ {
+                    lengths.push(length as u32);
+                }
+            }
+            numbers.retain(|&number| number >= 0);
+            Ok((numbers.into_iter().map(i32::cast_unsigned).collect(), lengths))
+        }
+        _ => Err(rows.mistyped("UINT32 or INT32")),
+    }
+}
+
+fn read_planes(planes: &Input<'_>, stack: &PlaneStack) -> Result<Vec<u32>, InferError> {
+    let numbers = planes.read::<f32>()?;
+    let mut rows = Vec::with_capacity(numbers.len() / stack.tensor_len() * stack.row_len());
+    for (position, planes) in numbers.chunks(stack.tensor_len()).enumerate() {
+        dense::collapse(stack, planes, &mut rows).map_err(|reason| InferError::Number {
+            input: PLANES.into(),
+            position,
+            reason,
+        })?;
+    }
+    Ok(rows)
+}
+
+fn read_legal(
+    legal: &Input<'_>,
+    positions: usize,
+    layout: &RowLayout,
+    asked: &mut EvaluationRequest,
+) -> Result<Policy, InferError> {
+    // No position has more legal actions than there are actions.
+    let width = legal.width();
+    let found = legal.positions(&[width.min(layout.actions as usize)])?;
+    if found != positions {
+        return Err(InferError::Contents {
+            input: LEGAL.into(),
+            shape: vec![positions as i64, width as i64],
+            expected: positions as u64,
+            found: found as u64,
+            unit: "positions",
+        });
+    }
+    // What is above i32 is no action of any model; it is refused as such.
+    let numbers: Vec<i64> = match legal.datatype() {
+        "INT32" => legal.read::<i32>()?.into_iter().map(i64::from).collect(),
+        "UINT32" => legal.read::<u32>()?.into_iter().map(i64::from).collect(),
+        _ => return Err(legal.mistyped("INT32 or UINT32")),
+    };
+    let stands: Vec<bool> = numbers.iter().map(|&number| number >= 0).collect();
+    asked.wants = Wants::Priors;
+    asked.legal_actions = numbers
+        .into_iter()
+        .filter_map(|number| u32::try_from(number).ok())
+        .collect();
+    asked.legal_counts = stands
+        .chunks(width)
+        .map(|stands| stands.iter().filter(|&&stands| stands).count() as u32)
+        .collect();
+    Ok(Policy::Priors { stands, width })
+}
+
+fn outputs(request: &ModelInferRequest, policy: &Policy) -> Result<Vec<Output>, InferError> {
+    if request.outputs.is_empty() {
+        return Ok(vec![Output::Policy, Output::Value]);
+    }
+    InferError::check_number("outputs", request.outputs.len(), MOST_OUTPUTS)?;
+    let has_legal = matches!(policy, Policy::Priors { .. });
+    let mut outputs = Vec::with_capacity(request.outputs.len());
+    for asked in &request.outputs {
+        if let Some(parameter) = asked.parameters.keys().next() {
+            return Err(InferError::Raw(format!(
+                "output '{}': the parameter '{parameter}' is not served here",
+                asked.name
+            )));
+        }
+        let output = match asked.name.as_str() {
+            POLICY if has_legal => return Err(InferError::LogitsOfSome),
+            PRIORS if !has_legal => return Err(InferError::PriorsOfNothing),
+            POLICY | PRIORS => Output::Policy,
+            VALUE => Output::Value,
+            other => {
+                return Err(InferError::Unexpected {
+                    kind: "output",
+                    name: other.to_owned(),
+                    model: request.model_name.clone(),
+                    known: "'policy_logits' or 'priors', and 'value'",
+                });
+            }
+        };
+        if outputs.contains(&output) {
+            return Err(InferError::Raw(format!(
+                "output '{}' is asked for twice",
+                asked.name
+            )));
+        }
+        outputs.push(output);
+    }
+    Ok(outputs)
+}
+
+impl Form {
+    /// The request's own id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The answer as tensors.
+    pub fn fill(self, evaluation: EvaluationResponse) -> ModelInferResponse {
+        let EvaluationResponse {
+            version,
+            values,
+            policy,
+        } = evaluation;
+        let policy = match policy {
+            response::Policy::Priors(numbers) | response::Policy::Logits(numbers) => numbers,
+            // Half precision is not what was wanted.
+            response::Policy::HalfPriors(_) => Vec::new(),
+        };
+        let (name, width, policy) = match self.policy {
+            Policy::Logits(width) => (POLICY, width, policy),
+            Policy::Priors { stands, width } => {
+                let mut priors = policy.into_iter();
+                let spread = |stands| {
+                    if stands {
+                        priors.next().unwrap_or_default()
+                    } else {
+                        0.0
+                    }
+                };
+                (PRIORS, width, stands.into_iter().map(spread).collect())
+            }
+        };
+        let mut response = ModelInferResponse {
+            model_name: self.name,
+            model_version: version,
+            id: self.id,
+            ..ModelInferResponse::default()
+        };
+        if self.asks_final {
+            let parameter = InferParameter {
+                parameter_choice: Some(ParameterChoice::BoolParam(true)),
+            };
+            response.parameters.insert(IS_FINAL.into(), parameter);
+        }
+        for output in self.outputs {
+            let (name, width, numbers) = match output {
+                Output::Policy => (name, width, &policy),
+                Output::Value => (VALUE, 1, &values),
+            };
+            let contents = if self.is_raw {
+                response.raw_output_contents.push(bytes_of(numbers));
+                None
+            } else {
+                Some(InferTensorContents {
+                    fp32_contents: numbers.clone(),
+                    ..InferTensorContents::default()
+                })
+            };
+            response.outputs.push(InferOutputTensor {
+                name: name.into(),
+                datatype: "FP32".into(),
+                shape: vec![self.positions as i64, width as i64],
+                contents,
+                ..InferOutputTensor::default()
+            });
+        }
+        response
+    }
+}
+
+fn bytes_of(numbers: &[f32]) -> Bytes {
+    let mut bytes = BytesMut::with_capacity(numbers.len() * 4);
+    for &number in numbers {
+        bytes.put_f32_le(number);
+    }
+    bytes.freeze()
+}
+
+#[cfg(test)]
+mod tests;

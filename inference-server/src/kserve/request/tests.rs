@@ -1,0 +1,163 @@
+//! How a request of the protocol is read, and its answer put into the form that was asked for.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use proptest::prelude::*;
+use proto::inference::model_infer_request::{InferInputTensor, InferRequestedOutputTensor};
+
+use super::*;
+use crate::testing::layout;
+
+fn given(name: &str, shape: &[i64], numbers: &[i32]) -> (InferInputTensor, Bytes) {
+    let tensor = InferInputTensor {
+        name: name.into(),
+        datatype: "INT32".into(),
+        shape: shape.to_vec(),
+        ..InferInputTensor::default()
+    };
+    let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    (tensor, bytes.into())
+}
+
+fn request(tensors: Vec<(InferInputTensor, Bytes)>) -> ModelInferRequest {
+    let (inputs, raw_input_contents) = tensors.into_iter().unzip();
+    ModelInferRequest {
+        model_name: "latest".into(),
+        id: "seven".into(),
+        inputs,
+        raw_input_contents,
+        ..ModelInferRequest::default()
+    }
+}
+
+fn rows() -> (InferInputTensor, Bytes) {
+    given("indices", &[2, 3], &[5, 130, 50, 3, 3, 0])
+}
+
+fn read(request: ModelInferRequest) -> Result<InferRequest, InferError> {
+    InferRequest::read(request, &layout(), 8)
+}
+
+#[test]
+fn without_legal_actions_all_logits_are_wanted() {
+    let question = read(request(vec![rows()])).unwrap();
+    assert_eq!(question.asked.indices, [5, 130, 50, 3, 3, 0]);
+    assert_eq!(question.asked.legal_counts, [0, 0]);
+    assert_eq!(question.asked.wants, Wants::Logits);
+    assert_eq!(question.asked.priority, Priority::Play);
+    assert_eq!(question.asked.deadline, None);
+    let response = question.form.fill(EvaluationResponse {
+        version: "v".into(),
+        values: vec![0.5, -0.5],
+        policy: response::Policy::Logits((0..10).map(|number| number as f32).collect()),
+    });
+    assert_eq!(
+        (response.id.as_str(), response.model_version.as_str()),
+        ("seven", "v")
+    );
+    let shapes: Vec<_> = response
+        .outputs
+        .iter()
+        .map(|output| (output.name.as_str(), output.shape.clone()))
+        .collect();
+    assert_eq!(shapes, [("policy_logits", vec![2, 5]), ("value", vec![2, 1])]);
+    assert_eq!(response.raw_output_contents[1], bytes_of(&[0.5, -0.5]));
+}
+
+#[test]
+fn parameters_are_read_and_unknown_ones_refused() {
+    let with = |name: &str, choice| {
+        let mut request = request(vec![rows()]);
+        let parameter = InferParameter {
+            parameter_choice: Some(choice),
+        };
+        request.parameters.insert(name.into(), parameter);
+        read(request)
+    };
+    let question = with("timeout", ParameterChoice::Int64Param(1_000_000)).unwrap();
+    assert!(
+        question
+            .asked
+            .deadline
+            .is_some_and(|deadline| deadline > Instant::now())
+    );
+    let question = with("priority", ParameterChoice::Uint64Param(2)).unwrap();
+    assert_eq!(question.asked.priority, Priority::SelfPlay);
+    assert!(with("priority", ParameterChoice::Uint64Param(1)).is_ok());
+    assert!(with("timeout", ParameterChoice::Int64Param(-1)).is_err());
+    assert!(with("priority", ParameterChoice::StringParam("high".into())).is_err());
+    let refused = with("sequence_id", ParameterChoice::Int64Param(1)).unwrap_err();
+    assert!(
+        refused.to_string().contains("unexpected parameter 'sequence_id'"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn an_output_is_asked_for_once_and_fits_the_inputs() {
+    let ask = |legal: bool, names: &[&str]| {
+        let mut tensors = vec![rows()];
+        if legal {
+            tensors.push(given("legal_actions", &[2, 1], &[0, 1]));
+        }
+        let mut request = request(tensors);
+        let output = |name: &&str| InferRequestedOutputTensor {
+            name: (*name).into(),
+            ..InferRequestedOutputTensor::default()
+        };
+        request.outputs = names.iter().map(output).collect();
+        read(request).map(|question| question.form.outputs)
+    };
+    assert_eq!(ask(false, &["value"]).unwrap(), [Output::Value]);
+    assert_eq!(
+        ask(true, &["value", "priors"]).unwrap(),
+        [Output::Value, Output::Policy]
+    );
+    assert_eq!(ask(false, &["priors"]).unwrap_err(), InferError::PriorsOfNothing);
+    assert_eq!(
+        ask(true, &["policy_logits"]).unwrap_err(),
+        InferError::LogitsOfSome
+    );
+    assert!(ask(false, &["value", "value"]).is_err());
+    assert!(ask(false, &["moves"]).is_err());
+}
+
+proptest! {
+    /// Legal actions stand anywhere in their rows, and each prior comes back to its place.
+    #[test]
+    fn priors_come_back_to_where_their_actions_stood(legal in prop::collection::vec(prop::collection::vec(-3i32..5, 4), 1..6)) {
+        let positions = legal.len();
+        let numbers: Vec<i32> = legal.concat();
+        let indices = [5, 130, 50].repeat(positions);
+        let question = read(request(vec![
+            given("indices", &[positions as i64, 3], &indices),
+            given("legal_actions", &[positions as i64, 4], &numbers),
+        ])).unwrap();
+        let standing: Vec<u32> = numbers.iter().filter(|&&number| number >= 0).map(|&number| number as u32).collect();
+        prop_assert_eq!(&question.asked.legal_actions, &standing);
+        prop_assert_eq!(question.asked.legal_counts.iter().sum::<u32>() as usize, standing.len());
+        prop_assert_eq!(question.asked.wants, Wants::Priors);
+        // Each prior is the action's own number and a half.
+        let response = question.form.fill(EvaluationResponse {
+            version: String::new(),
+            values: vec![0.0; positions],
+            policy: response::Policy::Priors(standing.iter().map(|&action| action as f32 + 0.5).collect()),
+        });
+        let expected: Vec<f32> = numbers.iter().map(|&number| if number < 0 { 0.0 } else { number as f32 + 0.5 }).collect();
+        prop_assert_eq!(&response.raw_output_contents[0], &bytes_of(&expected));
+        prop_assert_eq!(&response.outputs[0].shape, &vec![positions as i64, 4]);
+    }
+
+    /// Whatever comes in, what is read has as many rows, counts and actions as it says.
+    #[test]
+    fn what_is_read_fits_together(
+        shape in prop::collection::vec(-1i64..4, 0..4), length in 0usize..10,
+        legal_shape in prop::collection::vec(-1i64..4, 0..4), legal_length in 0usize..10,
+    ) {
+        let tensors = vec![given("indices", &shape, &vec![1; length]), given("legal_actions", &legal_shape, &vec![1; legal_length])];
+        if let Ok(question) = read(request(tensors)) {
+            let positions = question.asked.legal_counts.len();
+            prop_assert_eq!(question.asked.indices.len(), positions * 3);
+            prop_assert_eq!(question.asked.legal_counts.iter().sum::<u32>() as usize, question.asked.legal_actions.len());
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Events of a run, as `minuet up` reports them. With `--json` each event is one line:
+//! `{"event":"role-started","at_ms":…,…}`. Fields are added, never renamed.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+
+use crate::watch::Summary;
+
+/// An event of a run.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    /// The run begins or continues; its processes are about to be started.
+    Started {
+        /// The run's folder.
+        run: String,
+        /// Game.
+        game: String,
+        /// True if the folder was empty.
+        new: bool,
+        /// Address of the inference server.
+        inference: String,
+        /// Address of the replay store.
+        replay: String,
+        /// The processes and their metrics pages.
+        processes: Vec<Process>,
+    },
+    /// A process of an earlier start is still running; the run waits for its end.
+    LeftOver {
+        /// The process's name.
+        name: String,
+        /// Process number.
+        pid: u32,
+    },
+    /// A process was started.
+    RoleStarted {
+        /// The process's name.
+        name: String,
+        /// Process number.
+        pid: u32,
+    },
+    /// A process answers, and a server is ready to serve.
+    RoleReady {
+        /// The process's name.
+        name: String,
+        /// Seconds since the process was started.
+        after_seconds: f64,
+    },
+    /// A process ended unexpectedly and will be started again.
+    RoleExited {
+        /// The process's name.
+        name: String,
+        /// Exit status: "exit status: 1", "signal: 9 (SIGKILL)".
+        status: String,
+        /// Seconds that the process ran.
+        after_seconds: f64,
+        /// Seconds until the process is started again.
+        again_in_seconds: f64,
+        /// Last lines of the log, if the process ran only for a short time.
+        last_lines: Vec<String>,
+    },
+    /// A process fails again and again: the run stops.
+    RoleFailed {
+        /// The process's name.
+        name: String,
+        /// Reason.
+        reason: String,
+        /// Path of the log.
+        log: String,
+        /// Last lines of the log.
+        last_lines: Vec<String>,
+    },
+    /// Something went wrong that does not stop the run.
+    Warning {
+        /// Description.
+        text: String,
+    },
+    /// The first game of the run is stored.
+    FirstGame {
+        /// Seconds since `minuet up` was started.
+        after_seconds: f64,
+    },
+    /// A checkpoint was published.
+    Checkpoint {
+        /// Version.
+        version: String,
+        /// Training steps; 0 for an untrained network.
+        step: u64,
+        /// Positions trained on, repeats counted.
+        positions_seen: u64,
+        /// Seconds since `minuet up` was started.
+        after_seconds: f64,
+    },
+    /// The rating found a better checkpoint and moved the label `best`.
+    Promoted {
+        /// The version.
+        version: String,
+        /// Training steps.
+        step: u64,
+        /// Seconds since `minuet up` was started.
+        after_seconds: f64,
+    },
+    /// The inference server answers with a new version.
+    Serving {
+        /// The version.
+        version: String,
+        /// Seconds since `minuet up` was started.
+        after_seconds: f64,
+    },
+    /// The run's figures.
+    Summary(Box<Summary>),
+    /// The run stops.
+    Stopping {
+        /// Reason.
+        reason: String,
+    },
+    /// A process ended on request.
+    RoleStopped {
+        /// The process's name.
+        name: String,
+        /// True if the process did not end in time and was killed.
+        killed: bool,
+    },
+    /// All processes have ended.
+    Stopped(Kept),
+}
+
+/// A process of the run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Process {
+    /// Name.
+    pub name: String,
+    /// Address of the metrics page.
+    pub metrics: String,
+}
+
+/// State of a run that has stopped; the next start continues from it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Kept {
+    /// The run's folder.
+    pub run: String,
+    /// Seconds since `minuet up` was started.
+    pub after_seconds: f64,
+    /// Stored games; `None` if the store did not answer.
+    pub games: Option<u64>,
+    /// Positions ever stored; `None` if the store did not answer.
+    pub positions: Option<u64>,
+    /// Version of the newest checkpoint, if there is one.
+    pub checkpoint: Option<String>,
+    /// Processes that had to be killed.
+    pub killed: Vec<String>,
+}
+
+/// Writes an event as a line of JSON, with the time of day in milliseconds since the Unix epoch.
+///
+/// # Errors
+/// None in practice: every field of an event has a JSON form.
+pub fn line(event: &impl Serialize) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct Line<'a, E> {
+        at_ms: u64,
+        #[serde(flatten)]
+        event: &'a E,
+    }
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    serde_json::to_string(&Line {
+        at_ms: since.as_millis() as u64,
+        event,
+    })
+}

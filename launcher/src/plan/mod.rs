@@ -1,0 +1,384 @@
+//! The processes of a run on this machine, and the arguments of each: [`Plan`].
+//!
+//! Every process gets the run's `run.toml`, and as `--set` the values that only `minuet up` knows: addresses, metrics pages,
+//! names. Settings that a person gives to `minuet up` with `--set` come last, so they hold.
+//!
+//! **Processor time.** Self-play must not wait for training. Evaluation and play run at the normal priority and the learner at a
+//! lower one ([`LEARNER_NICE`]): it gets the time that self-play leaves, and at least its share by weight. The rating runs at a
+//! lower priority still. Waiting threads do not spin.
+
+pub(crate) mod ports;
+
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr},
+    num::NonZero,
+    path::Path,
+    time::Duration,
+};
+
+use config::{Override, RunConfig};
+use service::role::Role;
+
+use crate::run::{
+    folder::{CONFIG, FolderError, RunFolder},
+    second_store::{self, SecondStore},
+};
+
+/// Niceness of the learner.
+const LEARNER_NICE: &str = "5";
+/// Niceness of the rating role, which is the least urgent.
+const RATING_NICE: &str = "10";
+
+/// A learner that is asked to stop publishes a checkpoint first.
+const LEARNER_STOPS_WITHIN: Duration = Duration::from_secs(60);
+
+/// A process of the run, before it is started.
+#[derive(Clone, Debug)]
+pub struct PlannedProcess {
+    /// Name, unique in the run: `learner`, `actor-1`.
+    pub name: String,
+    /// Role.
+    pub role: Role,
+    /// Arguments of the binary.
+    pub arguments: Vec<String>,
+    /// Variables added to the environment.
+    pub environment: Vec<(&'static str, &'static str)>,
+    /// Address of the metrics page.
+    pub metrics: SocketAddr,
+    /// Time from the request to stop until the process is killed.
+    pub stop_within: Duration,
+}
+
+/// All processes of the run, and their configuration.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The run's configuration as the processes see it.
+    pub config: RunConfig,
+    /// The processes, in the order in which they are started.
+    pub processes: Vec<PlannedProcess>,
+}
+
+/// Error: the processes of a run cannot be planned.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// The run has games of a second replay store.
+    #[error(transparent)]
+    SecondStore(#[from] SecondStore),
+    /// There are no ports left.
+    #[error("cannot find free ports: {0}")]
+    Ports(#[from] io::Error),
+    /// The address of a metrics page is invalid.
+    #[error("{role}: `{address}` is not an address for a metrics page; write ip:port")]
+    Metrics {
+        /// The role.
+        role: &'static str,
+        /// The invalid address.
+        address: String,
+    },
+}
+
+impl Plan {
+    /// Plans one replay store, one inference server, one learner, `actors` actors, and the rating if it is enabled.
+    ///
+    /// # Errors
+    /// [`PlanError`].
+    pub fn new(folder: &RunFolder, overrides: &[Override], actors: usize) -> Result<Self, PlanError> {
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let overrides = &without_network_of_file(folder, overrides)?[..];
+        let written = folder.load(overrides)?;
+        second_store::check(&written.replay.folder)?;
+        // Two services, four metrics pages, and one page for each actor.
+        let mut free = ports::free(folder.path(), 2 + 4 + actors)?.into_iter();
+        let mut next = || free.next().map(|address| address.to_string()).unwrap_or_default();
+
+        let mut shared = vec![("inference.address", next()), ("replay.address", next())];
+        if written.actor.threads == 0 {
+            shared.push(("actor.threads", actor_threads(cores, actors).to_string()));
+        }
+        let mut processes = Vec::new();
+        for role in [
+            Role::ReplayStore,
+            Role::InferenceServer,
+            Role::Learner,
+            Role::Actor,
+            Role::Rating,
+        ] {
+            let count = match role {
+                Role::Actor => actors,
+                Role::Rating => usize::from(written.rating.enabled),
+                Role::ReplayStore | Role::InferenceServer | Role::Learner => 1,
+            };
+            for number in 1..=count {
+                let mut own = shared.clone();
+                own.push((metrics_key(role), next()));
+                let name = match role {
+                    Role::Actor => {
+                        let name = format!("actor-{number}");
+                        own.push(("actor.name", name.clone()));
+                        own.push((
+                            "actor.spool",
+                            written.actor.spool.join(&name).display().to_string(),
+                        ));
+                        name
+                    }
+                    _ => role.name().to_owned(),
+                };
+                processes.push(process(name, role, folder, &own, overrides)?);
+            }
+        }
+        let shared = own_overrides(&shared, overrides)?;
+        Ok(Self {
+            config: folder.load(&shared)?,
+            processes,
+        })
+    }
+}
+
+fn process(
+    name: String,
+    role: Role,
+    folder: &RunFolder,
+    own: &[(&str, String)],
+    overrides: &[Override],
+) -> Result<PlannedProcess, PlanError> {
+    let all = own_overrides(own, overrides)?;
+    let config = folder.load(&all)?;
+    let metrics = role.metrics(&config);
+    let metrics = metrics.parse().map_err(|_| PlanError::Metrics {
+        role: role.name(),
+        address: metrics.into(),
+    })?;
+    let mut arguments: Vec<String> = role.subcommand().map(str::to_owned).into_iter().collect();
+    arguments.extend([
+        "--config".to_owned(),
+        folder.config_file().display().to_string(),
+        "--supervised".to_owned(),
+    ]);
+    let nice = match role {
+        Role::Learner => Some(LEARNER_NICE),
+        Role::Rating => Some(RATING_NICE),
+        _ => None,
+    };
+    if let Some(nice) = nice {
+        arguments.extend(["--nice".to_owned(), nice.to_owned()]);
+    }
+    for single in &all {
+        arguments.extend(["--set".to_owned(), single.to_string()]);
+    }
+    let stop_within = match role {
+        Role::Actor | Role::Rating => Duration::from_secs(20),
+        Role::Learner => LEARNER_STOPS_WITHIN,
+        Role::InferenceServer => service::serve::DRAIN + Duration::from_secs(5),
+        Role::ReplayStore => Duration::from_secs(30),
+    };
+    Ok(PlannedProcess {
+        name,
+        role,
+        arguments,
+        environment: environment(role),
+        metrics,
+        stop_within,
+    })
+}
+
+/// Plans the second learner of `minuet grow` for the run in the folder `run`. It has no metrics page.
+pub fn second_learner(name: &str, run: &Path, set: &[Override]) -> PlannedProcess {
+    let mut arguments = vec![
+        "--config".to_owned(),
+        run.join(CONFIG).display().to_string(),
+        "--supervised".to_owned(),
+    ];
+    for single in set {
+        arguments.extend(["--set".to_owned(), single.to_string()]);
+    }
+    PlannedProcess {
+        name: name.to_owned(),
+        role: Role::Learner,
+        arguments,
+        environment: environment(Role::Learner),
+        metrics: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        stop_within: LEARNER_STOPS_WITHIN,
+    }
+}
+
+/// Variables for a role: OpenMP's idle threads would spin on cores that others need, and glibc would keep an arena for every thread.
+fn environment(role: Role) -> Vec<(&'static str, &'static str)> {
+    let mut environment = vec![("MALLOC_ARENA_MAX", "2")];
+    if role == Role::Learner {
+        environment.extend([("OMP_WAIT_POLICY", "PASSIVE"), ("GOMP_SPINCOUNT", "0")]);
+    }
+    environment
+}
+
+/// Returns the given settings without those of the network that `run.toml` has as well. If a larger network takes over while the run is
+/// at work (`minuet grow`), the file changes, and processes that are started again must read the file.
+fn without_network_of_file(folder: &RunFolder, given: &[Override]) -> Result<Vec<Override>, FolderError> {
+    let of_model = |single: &Override| single.key().starts_with("model.");
+    let set: Vec<Override> = given.iter().filter(|single| of_model(single)).cloned().collect();
+    let is_in_file = folder.load(&set)?.model == folder.load(&[])?.model;
+    let kept = given.iter().filter(|single| !(is_in_file && of_model(single)));
+    Ok(kept.cloned().collect())
+}
+
+fn own_overrides(own: &[(&str, String)], given: &[Override]) -> Result<Vec<Override>, FolderError> {
+    let quoted = |value: &String| toml::Value::String(value.clone()).to_string();
+    own.iter()
+        .map(|(key, value)| {
+            let is_number = value.parse::<u64>().is_ok();
+            Override::new(key, if is_number { value.clone() } else { quoted(value) })
+        })
+        .chain(given.iter().cloned().map(Ok))
+        .collect::<Result<_, _>>()
+        .map_err(|source| FolderError::Config {
+            path: "minuet up".into(),
+            source,
+        })
+}
+
+fn metrics_key(role: Role) -> &'static str {
+    match role {
+        Role::ReplayStore => "replay.metrics",
+        Role::InferenceServer => "inference.metrics",
+        Role::Learner => "learner.metrics",
+        Role::Actor => "actor.metrics",
+        Role::Rating => "rating.metrics",
+    }
+}
+
+/// Threads of each actor: together the actors use all cores but one, which evaluates.
+fn actor_threads(cores: usize, actors: usize) -> usize {
+    ((cores - 1) / actors.max(1)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn plan(actors: usize, overrides: &[&str]) -> (tempfile::TempDir, Plan) {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = RunFolder::open(parent.path(), None, &[]).unwrap();
+        let overrides: Vec<Override> = overrides.iter().map(|text| text.parse().unwrap()).collect();
+        let plan = Plan::new(&folder, &overrides, actors).unwrap();
+        (parent, plan)
+    }
+
+    /// Returns the configuration that results from the process's arguments.
+    fn config_of(parent: &tempfile::TempDir, member: &PlannedProcess) -> RunConfig {
+        let sets = member
+            .arguments
+            .iter()
+            .skip_while(|argument| *argument != "--set");
+        let overrides: Vec<Override> = sets
+            .filter(|argument| *argument != "--set")
+            .map(|text| text.parse().unwrap())
+            .collect();
+        config::load_with(Some(&parent.path().join("run.toml")), &overrides).unwrap()
+    }
+
+    #[test]
+    fn every_process_has_the_others_addresses_and_its_own_page_name_and_spool() {
+        let (parent, plan) = plan(3, &[]);
+        let names: Vec<&str> = plan.processes.iter().map(|member| member.name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "replay-store",
+                "inference-server",
+                "learner",
+                "actor-1",
+                "actor-2",
+                "actor-3"
+            ]
+        );
+        let configs: Vec<RunConfig> = plan
+            .processes
+            .iter()
+            .map(|member| config_of(&parent, member))
+            .collect();
+        for (member, config) in plan.processes.iter().zip(&configs) {
+            assert_eq!(config.inference.address, plan.config.inference.address);
+            assert_eq!(config.replay.address, plan.config.replay.address);
+            assert_eq!(member.role.metrics(config), member.metrics.to_string());
+            assert!(config.actor.threads >= 1);
+        }
+        let pages: HashSet<SocketAddr> = plan.processes.iter().map(|member| member.metrics).collect();
+        assert_eq!(pages.len(), 6);
+        let actors = &configs[3..];
+        assert_eq!(
+            actors
+                .iter()
+                .map(|config| &config.actor.name)
+                .collect::<HashSet<_>>()
+                .len(),
+            3
+        );
+        assert_eq!(
+            actors
+                .iter()
+                .map(|config| &config.actor.spool)
+                .collect::<HashSet<_>>()
+                .len(),
+            3
+        );
+        assert!(actors[0].actor.spool.is_absolute());
+    }
+
+    #[test]
+    fn the_games_of_a_second_store_are_not_left_out_silently() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = RunFolder::open(parent.path(), None, &[]).unwrap();
+        std::fs::create_dir(folder.path().join("replay-2")).unwrap();
+        assert!(matches!(
+            Plan::new(&folder, &[], 1),
+            Err(PlanError::SecondStore(_))
+        ));
+    }
+
+    #[test]
+    fn settings_of_a_person_hold_over_planned_ones() {
+        let (parent, plan) = plan(
+            1,
+            &["replay.address=127.0.0.1:4", "actor.threads=7", "search.visits=5"],
+        );
+        assert_eq!(plan.config.replay.address, "127.0.0.1:4");
+        for member in &plan.processes {
+            let config = config_of(&parent, member);
+            assert_eq!(config.replay.address, "127.0.0.1:4");
+            assert_eq!((config.actor.threads, config.search.visits), (7, 5));
+        }
+    }
+
+    #[test]
+    fn settings_of_the_network_that_the_file_has_are_not_passed_on() {
+        let parent = tempfile::tempdir().unwrap();
+        let given: Vec<Override> = ["model.blocks=1", "model.blocks=2", "search.visits=5"]
+            .map(|text| text.parse().unwrap())
+            .into();
+        let folder = RunFolder::open(parent.path(), None, &given).unwrap();
+        let says_blocks = |overrides: &[Override]| {
+            let plan = Plan::new(&folder, overrides, 1).unwrap();
+            let mut arguments = plan.processes.iter().flat_map(|member| &member.arguments);
+            arguments.any(|argument| argument.starts_with("model."))
+        };
+        assert!(!says_blocks(&given));
+        assert!(says_blocks(&["model.blocks=3".parse().unwrap()]));
+    }
+
+    #[test]
+    fn actors_share_all_cores_but_one() {
+        let shares = [((1, 1), 1), ((2, 1), 1), ((16, 1), 15), ((16, 4), 3), ((2, 8), 1)];
+        for ((cores, actors), threads) in shares {
+            assert_eq!(
+                actor_threads(cores, actors),
+                threads,
+                "{cores} cores, {actors} actors"
+            );
+        }
+    }
+}

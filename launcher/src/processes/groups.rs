@@ -1,0 +1,124 @@
+//! The processes of a run, in one group for each role: [`ProcessGroups`]. All start at once; groups stop one after the other.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use service::role::Role;
+use tokio::{
+    sync::{Mutex, mpsc},
+    task::JoinSet,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    list::ProcessList,
+    supervise::{ProcessContext, supervise},
+};
+use crate::{event::Event, plan::PlannedProcess, run::folder::log_file};
+
+/// The processes of one role.
+struct Group {
+    role: Role,
+    shutdown: CancellationToken,
+    /// Each task returns the process's name and whether it had to be killed.
+    members: JoinSet<(String, bool)>,
+}
+
+/// The running processes. Dropping this kills them.
+pub struct ProcessGroups {
+    groups: Vec<Group>,
+    list: Arc<Mutex<ProcessList>>,
+}
+
+/// Error: a role's binary is not in its folder.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "there is no {binary} in {folder}; build all binaries with `make build`, or name their folder with --binaries"
+)]
+pub struct MissingBinary {
+    binary: &'static str,
+    folder: PathBuf,
+}
+
+impl MissingBinary {
+    /// Checks that a role's binary exists.
+    ///
+    /// # Errors
+    /// [`MissingBinary`].
+    pub fn check(role: Role, binaries: &Path) -> Result<(), Self> {
+        let binary = role.binary();
+        if binaries.join(binary).is_file() {
+            return Ok(());
+        }
+        Err(Self {
+            binary,
+            folder: binaries.into(),
+        })
+    }
+}
+
+impl ProcessGroups {
+    /// Starts every planned process; they wait for each other by themselves. Must be called in a Tokio runtime.
+    ///
+    /// # Errors
+    /// [`MissingBinary`] if a role's binary is not in `binaries`; no process is started then.
+    pub fn start(
+        processes: &[PlannedProcess],
+        run: &Path,
+        binaries: &Path,
+        list: ProcessList,
+        events: &mpsc::Sender<Event>,
+    ) -> Result<Self, MissingBinary> {
+        for process in processes {
+            MissingBinary::check(process.role, binaries)?;
+        }
+        let list = Arc::new(Mutex::new(list));
+        let mut groups: Vec<Group> = Vec::new();
+        for process in processes {
+            let context = ProcessContext {
+                binaries: binaries.into(),
+                log: log_file(run, &process.name),
+                list: list.clone(),
+                events: events.clone(),
+            };
+            let index = groups.iter().position(|group| group.role == process.role);
+            let index = index.unwrap_or_else(|| {
+                groups.push(Group {
+                    role: process.role,
+                    shutdown: CancellationToken::new(),
+                    members: JoinSet::new(),
+                });
+                groups.len() - 1
+            });
+            if let Some(group) = groups.get_mut(index) {
+                let (process, shutdown) = (process.clone(), group.shutdown.clone());
+                group.members.spawn(async move {
+                    let name = process.name.clone();
+                    (name, supervise(process, context, shutdown).await)
+                });
+            }
+        }
+        Ok(Self { groups, list })
+    }
+
+    /// Asks the processes of these roles to end, and waits for that. Returns the names of those that had to be killed.
+    pub async fn stop(&mut self, roles: &[Role]) -> Vec<String> {
+        let mut killed = Vec::new();
+        let groups = self.groups.iter_mut().filter(|group| roles.contains(&group.role));
+        let groups: Vec<&mut Group> = groups.collect();
+        groups.iter().for_each(|group| group.shutdown.cancel());
+        for group in groups {
+            while let Some(ended) = group.members.join_next().await {
+                killed.extend(ended.ok().filter(|(_, killed)| *killed).map(|(name, _)| name));
+            }
+        }
+        killed
+    }
+
+    /// Empties the list of processes after all have ended.
+    pub async fn ended(self) -> std::io::Result<()> {
+        self.list.lock().await.all_ended()
+    }
+}

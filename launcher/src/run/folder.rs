@@ -1,0 +1,275 @@
+//! The folder of a run, and its lock: [`RunFolder`].
+//!
+//! | path | contents | owner |
+//! |---|---|---|
+//! | `run.toml` | the run's configuration, commented | yours |
+//! | `lock` | locked by the one `minuet up` that works here | `minuet up` |
+//! | `processes.json` | the role processes that were started last | `minuet up` |
+//! | `addresses.json` | addresses of the services while the run is at work | `minuet up` |
+//! | `logs/<process>.log` | a role's log, bounded; `.log.1` is the part before | each role |
+//! | `spool/<actor>/` | finished games that the store has not acknowledged | the actor |
+//! | `replay/` | the stored games | the replay store |
+//! | `learner/` | the learner's own files | the learner |
+//! | `checkpoints/` | the published networks | the learner |
+//! | `rating/` | matches between checkpoints, and their ratings | the rating |
+//! | `learner-grown/` | files of the second learner, which trains a larger network | `minuet grow` |
+
+use std::{
+    fs::{self, File, OpenOptions, TryLockError},
+    io::{self, Read, Seek, Write},
+    path::{Path, PathBuf},
+};
+
+use config::{self, ConfigError, Override, RunConfig};
+
+use super::game;
+
+/// Name of the configuration file in a run's folder.
+pub const CONFIG: &str = "run.toml";
+
+/// Error: a folder cannot be used for this run.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// The file system failed.
+    #[error("cannot use {path}")]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// Cause.
+        source: io::Error,
+    },
+    /// Another process works in the folder.
+    #[error("another `minuet up`{} works in {folder}; stop it first, or name another folder with --run",
+        holder.as_ref().map(|pid| format!(" (process {pid})")).unwrap_or_default())]
+    Locked {
+        /// The run's folder.
+        folder: PathBuf,
+        /// Number of the process that works here, if known.
+        holder: Option<String>,
+    },
+    /// The folder holds a run of another game.
+    #[error("{folder} is a run of {found}, not of {wanted}; name another folder with --run")]
+    OtherGame {
+        /// The run's folder.
+        folder: PathBuf,
+        /// The folder's game.
+        found: String,
+        /// The requested game.
+        wanted: String,
+    },
+    /// The configuration cannot be used.
+    #[error("cannot use {path}")]
+    Config {
+        /// The configuration file.
+        path: PathBuf,
+        /// Cause.
+        source: ConfigError,
+    },
+}
+
+/// A run's folder while this process works in it.
+#[derive(Debug)]
+pub struct RunFolder {
+    path: PathBuf,
+    created: bool,
+    /// The operating system releases the lock when the process ends, in whatever way.
+    _lock: File,
+}
+
+impl RunFolder {
+    /// Locks the folder of a run, which is made if there is none. A new run gets a `run.toml` with the defaults of `game` and with
+    /// `overrides`. An existing run must be of `game`, if a game is named.
+    ///
+    /// # Errors
+    /// [`FolderError`].
+    pub fn open(path: &Path, game: Option<&str>, overrides: &[Override]) -> Result<Self, FolderError> {
+        let io = |path: &Path| {
+            let path = path.to_owned();
+            move |source| FolderError::Io { path, source }
+        };
+        for folder in [path.to_owned(), path.join("logs")] {
+            fs::create_dir_all(&folder).map_err(io(&folder))?;
+        }
+        let path = fs::canonicalize(path).map_err(io(path))?;
+        let lock = lock(&path)?;
+        let file = path.join(CONFIG);
+        let created = !file.try_exists().map_err(io(&file))?;
+        if created {
+            let config = new_run(game, overrides).map_err(|source| FolderError::Config {
+                path: file.clone(),
+                source,
+            })?;
+            write_whole(&file, config::template(&config).as_bytes()).map_err(io(&file))?;
+        }
+        let folder = Self {
+            path,
+            created,
+            _lock: lock,
+        };
+        let found = folder.load(&[])?.game.name;
+        match game {
+            Some(wanted) if wanted != found => Err(FolderError::OtherGame {
+                folder: folder.path,
+                found,
+                wanted: wanted.into(),
+            }),
+            _ => Ok(folder),
+        }
+    }
+
+    /// Absolute path of the folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// True if the run is new: this call has written its `run.toml`.
+    pub fn is_new(&self) -> bool {
+        self.created
+    }
+
+    /// Path of the run's `run.toml`.
+    pub fn config_file(&self) -> PathBuf {
+        self.path.join(CONFIG)
+    }
+
+    /// Path of a process's log.
+    pub fn log(&self, process: &str) -> PathBuf {
+        log_file(&self.path, process)
+    }
+
+    /// Reads the run's configuration, with `overrides` in place of its own values.
+    ///
+    /// # Errors
+    /// [`FolderError::Config`].
+    pub fn load(&self, overrides: &[Override]) -> Result<RunConfig, FolderError> {
+        let path = self.config_file();
+        config::load_with(Some(&path), overrides)
+            .and_then(|config| {
+                game::check(&config.game)?;
+                game::check_rating(&config)?;
+                Ok(config)
+            })
+            .map_err(|source| FolderError::Config { path, source })
+    }
+}
+
+/// Returns the configuration of a new run: the defaults of `game`, with `overrides`.
+///
+/// # Errors
+/// [`ConfigError`] naming the game or the key.
+pub fn new_run(game: Option<&str>, overrides: &[Override]) -> Result<RunConfig, ConfigError> {
+    let mut config = RunConfig::default();
+    config.game = game::defaults(game.unwrap_or(&config.game.name))?;
+    game::tune(&mut config);
+    let config = config::parse_with(&config::template(&config), overrides)?;
+    game::check_rating(&config)?;
+    Ok(config)
+}
+
+fn lock(folder: &Path) -> Result<File, FolderError> {
+    let path = folder.join("lock");
+    let io = |source| FolderError::Io {
+        path: path.clone(),
+        source,
+    };
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&path)
+        .map_err(io)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::Error(source)) => return Err(io(source)),
+        Err(TryLockError::WouldBlock) => {
+            let mut holder = String::new();
+            let _ = file.read_to_string(&mut holder);
+            return Err(FolderError::Locked {
+                folder: folder.into(),
+                holder: Some(holder.trim().to_owned()).filter(|pid| !pid.is_empty()),
+            });
+        }
+    }
+    file.set_len(0)
+        .and_then(|()| file.rewind())
+        .and_then(|()| writeln!(file, "{}", std::process::id()))
+        .map_err(io)?;
+    Ok(file)
+}
+
+/// Returns the path of a process's log in the folder of a run.
+pub fn log_file(run: &Path, process: &str) -> PathBuf {
+    run.join("logs").join(format!("{process}.log"))
+}
+
+/// Writes a file atomically: a reader finds the old contents or the new ones.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let draft = path.with_extension("draft");
+    let mut file = File::create(&draft)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(draft, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn overrides(texts: &[&str]) -> Vec<Override> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_new_run_gets_a_commented_file_with_the_given_settings() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("runs/first");
+        let folder = RunFolder::open(&path, None, &overrides(&["search.visits=33"])).unwrap();
+        assert!(folder.is_new());
+        let text = fs::read_to_string(folder.config_file()).unwrap();
+        assert!(text.contains("# Traversals for each decision"), "{text}");
+        assert_eq!(folder.load(&[]).unwrap().search.visits, 33);
+        drop(folder);
+
+        let again = RunFolder::open(&path, None, &overrides(&["search.visits=44"])).unwrap();
+        assert!(!again.is_new());
+        assert_eq!(
+            again.load(&[]).unwrap().search.visits,
+            33,
+            "the file is not changed"
+        );
+        assert_eq!(fs::read_to_string(again.config_file()).unwrap(), text);
+    }
+
+    #[test]
+    fn a_run_of_another_game_and_an_unknown_key_are_refused() {
+        let parent = tempfile::tempdir().unwrap();
+        drop(RunFolder::open(parent.path(), None, &[]).unwrap());
+        let error = RunFolder::open(parent.path(), Some("chess"), &[])
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("is a run of paco-sako, not of chess"), "{error}");
+
+        fs::write(parent.path().join("run.toml"), "[search]\nvisit = 3").unwrap();
+        let error = RunFolder::open(parent.path(), None, &[]).unwrap_err();
+        let error = format!("{:#}", anyhow::Error::from(error));
+        assert!(error.contains("run.toml: unknown key `search.visit`"), "{error}");
+    }
+
+    #[test]
+    fn a_folder_admits_one_process_and_a_failed_start_leaves_no_run() {
+        let parent = tempfile::tempdir().unwrap();
+        let refused = RunFolder::open(parent.path(), None, &overrides(&["search.visits=0"])).unwrap_err();
+        assert!(format!("{:#}", anyhow::Error::from(refused)).contains("`search.visits` must be at least 1"));
+        assert!(!parent.path().join("run.toml").exists());
+
+        let first = RunFolder::open(parent.path(), None, &[]).unwrap();
+        let error = RunFolder::open(parent.path(), None, &[]).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("(process {})", std::process::id())),
+            "{error}"
+        );
+        drop(first);
+        assert!(RunFolder::open(parent.path(), None, &[]).is_ok());
+    }
+}

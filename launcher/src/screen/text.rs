@@ -1,0 +1,132 @@
+//! Events as people read them.
+
+use super::figures::{age, count, or_dash};
+use crate::event::{Event, Kept};
+
+/// What is said about an event: nothing, a line, or several.
+pub fn lines(event: &Event) -> Vec<String> {
+    match event {
+        Event::Started { run, game, new, .. } => {
+            let begins = if *new { "a new run" } else { "the run goes on" };
+            vec![
+                format!("{game}: {begins} in {run}"),
+                format!("settings: {run}/run.toml   logs: {run}/logs/   Ctrl-C stops, nothing is lost"),
+            ]
+        }
+        Event::LeftOver { name, pid } => {
+            vec![format!(
+                "waiting for the {name} of an earlier start (process {pid}) to finish"
+            )]
+        }
+        Event::RoleStarted { .. } | Event::Summary(_) => Vec::new(),
+        Event::RoleReady { name, after_seconds } => {
+            vec![format!("{name} is ready after {after_seconds:.1} s")]
+        }
+        Event::RoleExited {
+            name,
+            status,
+            after_seconds,
+            again_in_seconds,
+            last_lines,
+        } => {
+            let first = format!(
+                "{name} ended after {} ({status}); starting it again in {again_in_seconds:.1} s",
+                age(*after_seconds)
+            );
+            quoted(first, last_lines)
+        }
+        Event::RoleFailed {
+            name,
+            reason,
+            log,
+            last_lines,
+        } => quoted(
+            format!("{name} is given up: {reason}; its log is {log}"),
+            last_lines,
+        ),
+        Event::Warning { text } => vec![format!("warning: {text}")],
+        Event::FirstGame { after_seconds } => {
+            vec![format!("first game stored after {}", age(*after_seconds))]
+        }
+        Event::Checkpoint {
+            version,
+            step,
+            positions_seen,
+            ..
+        } => vec![match step {
+            0 => format!("checkpoint {version}: an untrained network to begin with"),
+            _ => format!(
+                "checkpoint {version}: {} steps, {} samples",
+                count(*step as f64),
+                count(*positions_seen as f64)
+            ),
+        }],
+        Event::Promoted { version, step, .. } => vec![format!(
+            "the best checkpoint is {version} ({} steps) now",
+            count(*step as f64)
+        )],
+        Event::Serving { version, .. } => vec![format!("actors are answered by {version}")],
+        Event::Stopping { reason } => vec![format!("{reason}: stopping (once more stops at once)")],
+        Event::RoleStopped { name, killed } => vec![if *killed {
+            format!("{name} did not stop in time and was killed; what it had acknowledged is kept")
+        } else {
+            format!("{name} stopped")
+        }],
+        Event::Stopped(kept) => stopped(kept),
+    }
+}
+
+fn quoted(first: String, log: &[String]) -> Vec<String> {
+    let rest = log.iter().map(|line| format!("    | {line}"));
+    std::iter::once(first).chain(rest).collect()
+}
+
+fn stopped(kept: &Kept) -> Vec<String> {
+    let number = |value: Option<u64>| or_dash(value, |value| count(value as f64));
+    vec![
+        format!(
+            "kept in {}: {} games, {} positions, checkpoint {}",
+            kept.run,
+            number(kept.games),
+            number(kept.positions),
+            kept.checkpoint.as_deref().unwrap_or("none")
+        ),
+        "start it again to go on from here".into(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dead_role_is_quoted() {
+        let said = lines(&Event::RoleExited {
+            name: "learner".into(),
+            status: "exit status: 1".into(),
+            after_seconds: 2.0,
+            again_in_seconds: 0.4,
+            last_lines: vec!["ERROR the store is gone".into()],
+        });
+        assert_eq!(
+            said,
+            [
+                "learner ended after 2 s (exit status: 1); starting it again in 0.4 s",
+                "    | ERROR the store is gone"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_end_says_what_is_kept() {
+        let said = lines(&Event::Stopped(Kept {
+            run: "runs/paco-sako".into(),
+            games: Some(1_204),
+            ..Kept::default()
+        }));
+        assert_eq!(
+            said[0],
+            "kept in runs/paco-sako: 1,204 games, – positions, checkpoint none"
+        );
+    }
+}

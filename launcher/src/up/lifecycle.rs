@@ -1,0 +1,266 @@
+//! Runs `minuet up`: starts everything, watches until something ends the run, stops in order.
+
+use std::{collections::BTreeMap, io, path::Path, pin::pin, time::Duration};
+
+use anyhow::{Context, bail};
+use checkpoints::{BEST, LATEST, Repository};
+use futures::StreamExt;
+use service::role::Role;
+use tokio::{
+    sync::{mpsc, watch},
+    time::{Instant, MissedTickBehavior},
+};
+
+use super::{Arguments, session::Session};
+use crate::{
+    event::{Event, Process},
+    grow,
+    plan::Plan,
+    processes::{groups::ProcessGroups, list::ProcessList, logs},
+    run::{addresses::Addresses, folder::RunFolder},
+    screen::Screen,
+    signals::{Signals, sleep},
+    watch::{Observation, Observer},
+};
+
+/// Interval at which the processes are observed.
+const LOOK: Duration = Duration::from_secs(1);
+/// Events that may wait to be shown; then supervisors wait.
+const EVENTS: usize = 256;
+
+/// Reason why the run stops.
+enum Reason {
+    /// On request, or because the time limit is over.
+    Requested(String),
+    /// A process cannot be kept running.
+    Failed(String),
+}
+
+/// Runs `minuet up` until a signal, the time limit or a failed process ends it.
+pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let mut signals = Signals::new()?;
+    let mut screen = Screen::new(arguments.json);
+    let overrides = arguments.overrides()?;
+    let folder = RunFolder::open(&arguments.folder(), arguments.game.as_deref(), &overrides)?;
+    // A `minuet grow` may have been killed during its takeover.
+    grow::recover(folder.path()).await?;
+    let plan = Plan::new(&folder, &overrides, usize::from(arguments.actors))?;
+    let repository = Repository::open(&plan.config.checkpoints.store)?;
+    let observer = Observer::new(&plan)?;
+    let mut session = Session::new(plan.config.clone());
+    let addresses = Addresses {
+        inference: plan.config.inference.address.clone(),
+        replay: plan.config.replay.address.clone(),
+    };
+    addresses
+        .write(folder.path())
+        .context("cannot write the run's addresses")?;
+    screen.event(&started(&plan, &folder))?;
+
+    let list = tokio::select! {
+        list = wait_for_left_overs_of(folder.path(), &mut screen) => list?,
+        name = signals.next() => bail!("{name} before anything was started"),
+    };
+    let (send, mut events) = mpsc::channel(EVENTS);
+    let mut groups = ProcessGroups::start(
+        &plan.processes,
+        folder.path(),
+        &arguments.binaries()?,
+        list,
+        &send,
+    )?;
+    let mut show = Show {
+        screen: &mut screen,
+        session: &mut session,
+        events: &mut events,
+    };
+    let reason = show
+        .until_it_ends(
+            &plan,
+            &folder,
+            &observer,
+            &repository,
+            &mut signals,
+            arguments.limit,
+        )
+        .await;
+    let text = match &reason {
+        Reason::Requested(text) | Reason::Failed(text) => text.clone(),
+    };
+    // Even if nobody reads the output any more, the run stops in order.
+    let _ = show.screen.event(&Event::Stopping { reason: text });
+    let kept = tokio::select! {
+        kept = show.until_all_stopped(&mut groups, &folder, &observer, &repository) => kept,
+        name = signals.next() => bail!("{name} again: stopped at once"),
+    };
+    if let Err(error) = groups.ended().await {
+        // The next start notices by itself that they have ended.
+        let text = format!("cannot update the list of processes: {error}");
+        let _ = screen.event(&Event::Warning { text });
+    }
+    screen.close();
+    let _ = screen.event(&kept);
+    match reason {
+        Reason::Requested(_) => Ok(()),
+        Reason::Failed(reason) => bail!(reason),
+    }
+}
+
+fn started(plan: &Plan, folder: &RunFolder) -> Event {
+    Event::Started {
+        run: folder.path().display().to_string(),
+        game: plan.config.game.name.clone(),
+        new: folder.is_new(),
+        inference: plan.config.inference.address.clone(),
+        replay: plan.config.replay.address.clone(),
+        processes: plan
+            .processes
+            .iter()
+            .map(|member| Process {
+                name: member.name.clone(),
+                metrics: member.metrics.to_string(),
+            })
+            .collect(),
+    }
+}
+
+async fn wait_for_left_overs_of(run: &Path, screen: &mut Screen) -> io::Result<ProcessList> {
+    let mut list = ProcessList::open(run);
+    let mut shown = Ok(());
+    let waiting = list.wait_for_left_overs(|known| {
+        let (name, pid) = (known.name.clone(), known.pid);
+        if shown.is_ok() {
+            shown = screen.event(&Event::LeftOver { name, pid });
+        }
+    });
+    waiting.await;
+    shown.map(|()| list)
+}
+
+/// Shows the run while it is at work and while it stops.
+struct Show<'a> {
+    screen: &'a mut Screen,
+    session: &'a mut Session,
+    events: &'a mut mpsc::Receiver<Event>,
+}
+
+impl Show<'_> {
+    async fn until_it_ends(
+        &mut self,
+        plan: &Plan,
+        folder: &RunFolder,
+        observer: &Observer,
+        repository: &Repository,
+        signals: &mut Signals,
+        limit: Option<Duration>,
+    ) -> Reason {
+        let poll = Duration::from_millis(plan.config.checkpoints.poll_ms);
+        let mut published = repository.watch(LATEST, poll);
+        let mut promoted = if plan.config.rating.enabled {
+            repository.watch(BEST, poll)
+        } else {
+            futures::stream::pending().boxed()
+        };
+        let (pids, known_pids) = watch::channel(BTreeMap::new());
+        let mut observations = observe_regularly(observer.clone(), known_pids);
+        let mut time_is_up = pin!(sleep(limit));
+        loop {
+            let shown = tokio::select! {
+                name = signals.next() => return Reason::Requested(name.into()),
+                () = &mut time_is_up => {
+                    return Reason::Requested(format!("the time limit of {} is over", humantime::format_duration(limit.unwrap_or_default())));
+                }
+                Some(event) = self.events.recv() => {
+                    self.session.note(&event);
+                    pids.send_replace(self.session.pids());
+                    if let Event::RoleFailed { name, reason, log, .. } = &event {
+                        let reason = format!("{name}: {reason}; see {log}");
+                        let _ = self.screen.event(&event);
+                        return Reason::Failed(reason);
+                    }
+                    self.screen.event(&event)
+                }
+                Some(manifest) = published.next() => match self.session.published(manifest) {
+                    Some(event) => self.screen.event(&event),
+                    None => Ok(()),
+                },
+                Some(manifest) = promoted.next() => match self.session.promoted(&manifest) {
+                    Some(event) => self.screen.event(&event),
+                    None => Ok(()),
+                },
+                Some(observation) = observations.recv() => {
+                    for member in &plan.processes {
+                        // A log that cannot be rotated now can be a second later.
+                        let _ = logs::rotate(&folder.log(&member.name), logs::LARGEST);
+                    }
+                    let (events, summary) = self.session.observe(&observation);
+                    let shown = events.iter().try_for_each(|event| self.screen.event(event));
+                    shown.and_then(|()| self.screen.summary(summary))
+                }
+            };
+            if let Err(error) = shown {
+                return Reason::Requested(format!("the output is closed ({error})"));
+            }
+        }
+    }
+
+    /// Stops all processes and shows the events meanwhile. Returns the last event.
+    async fn until_all_stopped(
+        &mut self,
+        groups: &mut ProcessGroups,
+        folder: &RunFolder,
+        observer: &Observer,
+        repository: &Repository,
+    ) -> Event {
+        let mut stopping = pin!(stop_in_order(groups, observer));
+        let (stats, killed) = loop {
+            tokio::select! {
+                // Events that were sent come before the end.
+                biased;
+                Some(event) = self.events.recv() => {
+                    self.session.note(&event);
+                    let _ = self.screen.event(&event);
+                }
+                ended = &mut stopping => break ended,
+            }
+        };
+        if let Ok(manifest) = repository.resolve(LATEST).await {
+            self.session.published(manifest);
+        }
+        let run = folder.path().display().to_string();
+        Event::Stopped(self.session.kept(run, stats, killed))
+    }
+}
+
+/// Stops the actors first, so that their finished games reach the store, and the rating, whose match the next start continues; then the
+/// learner, which saves its state; then the servers that both need. Returns the numbers of games and positions ever stored, and
+/// the names of processes that had to be killed.
+async fn stop_in_order(groups: &mut ProcessGroups, observer: &Observer) -> (Option<(u64, u64)>, Vec<String>) {
+    let mut killed = groups.stop(&[Role::Actor, Role::Rating]).await;
+    killed.extend(groups.stop(&[Role::Learner]).await);
+    let stats = observer.stats().await;
+    killed.extend(groups.stop(&[Role::InferenceServer, Role::ReplayStore]).await);
+    (
+        stats.map(|stats| (stats.games_inserted, stats.positions_inserted)),
+        killed,
+    )
+}
+
+fn observe_regularly(
+    observer: Observer,
+    pids: watch::Receiver<BTreeMap<String, u32>>,
+) -> mpsc::Receiver<Observation> {
+    let (send, observations) = mpsc::channel(1);
+    tokio::spawn(async move {
+        let mut ticks = tokio::time::interval_at(Instant::now() + LOOK, LOOK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let now = pids.borrow().clone();
+            if send.send(observer.look(&now).await).await.is_err() {
+                return;
+            }
+        }
+    });
+    observations
+}

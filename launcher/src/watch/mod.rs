@@ -1,0 +1,18 @@
+//! Observes the processes of a run: observations ([`observe`]) form a [`history`], from which a [`Summary`] is computed.
+
+mod history;
+mod limit;
+mod names;
+mod observe;
+mod rating;
+mod summary;
+
+pub use history::History;
+pub use observe::{Observation, Observer};
+pub use rating::{Elo, Rating};
+pub use summary::{Beginning, Checkpoint, Summary};
+
+/// Creates a history of the counters that a summary shows.
+pub fn new_history() -> History {
+    History::new(&names::COUNTERS)
+}

@@ -1,0 +1,131 @@
+//! The thread that keeps the index up with the log.
+
+use std::{
+    io,
+    sync::{Arc, atomic::Ordering},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use super::{Index, volume::VolumeIndex};
+use crate::log::volumes::Volumes;
+
+/// Longest time between two looks at the log.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Wait after a failure, so that a disk without room is not written to again and again.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// Time between two flushes of the index to the disk: bounds how much of the log is read again after a loss of power.
+const FLUSH: Duration = Duration::from_secs(30);
+
+/// The running thread.
+#[derive(Debug)]
+pub struct Following {
+    index: Arc<Index>,
+    thread: JoinHandle<()>,
+}
+
+impl Following {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// The operating system's error.
+    pub fn start(index: Arc<Index>, volumes: Arc<Volumes>) -> io::Result<Self> {
+        index.state.lock().has_news = true;
+        let thread = thread::Builder::new().name("replay-indexer".into()).spawn({
+            let index = Arc::clone(&index);
+            move || run(&index, &volumes)
+        })?;
+        Ok(Self { index, thread })
+    }
+
+    /// Waits until the index is up with the log, flushes it, and ends the thread.
+    pub fn end(self) {
+        self.index.is_closing.store(true, Ordering::SeqCst);
+        self.index.notify();
+        // A panic was logged by its hook; the next opening completes the index.
+        let _ = self.thread.join();
+        self.index.volumes.write().clear();
+    }
+}
+
+fn run(index: &Index, volumes: &Volumes) {
+    let mut flushed = Instant::now();
+    loop {
+        {
+            let mut state = index.state.lock();
+            if !state.has_news {
+                index.wake.wait_for(&mut state, LOOK);
+            }
+            state.has_news = false;
+        }
+        let is_closing = index.is_closing.load(Ordering::SeqCst);
+        let is_up = pass(index, volumes);
+        if is_closing || flushed.elapsed() > FLUSH {
+            flushed = Instant::now();
+            for volume in index.volumes() {
+                if let Err(error) = volume.flush() {
+                    tracing::warn!(%error, "the index cannot be written to the disk");
+                }
+            }
+        }
+        if is_closing {
+            return;
+        }
+        if !is_up {
+            let mut state = index.state.lock();
+            let deadline = Instant::now() + PAUSE;
+            while !index.is_closing.load(Ordering::SeqCst)
+                && !index.wake.wait_until(&mut state, deadline).timed_out()
+            {}
+            state.has_news = true;
+        }
+    }
+}
+
+/// Brings every volume's index up to date; returns false if one could not be written.
+fn pass(index: &Index, volumes: &Volumes) -> bool {
+    let all = volumes.all();
+    remove_retired(index, all.first().map_or(0, |volume| volume.first()));
+    let mut is_up = true;
+    let mut reached = 0;
+    for (at, volume) in all.iter().enumerate() {
+        let next = volume.next();
+        let own = {
+            let mut indexes = index.volumes.write();
+            Arc::clone(indexes.entry(volume.first()).or_insert_with(|| {
+                Arc::new(VolumeIndex::closed(
+                    &index.volume_folder(volume.first()),
+                    volume.first(),
+                ))
+            }))
+        };
+        let is_sealed = at + 1 < all.len();
+        if let Err(error) = own.follow(volume, is_sealed) {
+            tracing::warn!(volume = volume.first(), %error, "the index of a volume cannot be written and is rebuilt");
+            own.discard();
+            index.rebuilt.fetch_add(1, Ordering::SeqCst);
+            is_up = false;
+        }
+        reached = next;
+    }
+    if is_up {
+        let _state = index.state.lock();
+        index.reached.store(reached, Ordering::SeqCst);
+        index.caught_up.notify_all();
+    }
+    is_up
+}
+
+/// Removes the indexes of volumes that were removed.
+fn remove_retired(index: &Index, oldest: u64) {
+    let retired: Vec<_> = {
+        let mut volumes = index.volumes.write();
+        let kept = volumes.split_off(&oldest);
+        std::mem::replace(&mut *volumes, kept).into_values().collect()
+    };
+    for volume in retired {
+        volume.discard();
+    }
+}

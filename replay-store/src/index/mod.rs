@@ -1,0 +1,210 @@
+//! The index of the log: where each game is, and the games in order of time, model, actor, ending, length and surprise.
+//!
+//! The log is the truth. The index follows it in a thread of its own, after the games were acknowledged, and records up to
+//! which position of each volume it is complete. With it the store opens without reading its games, and lists them in any
+//! order. An index that is missing, damaged, of another version or behind the log is rebuilt, or completed, from the log;
+//! deleting its folder loses nothing.
+//!
+//! Each volume has a sled database of its own, which is removed with the volume: a sled database that is inserted into at
+//! one end and deleted from at the other does not give its space back.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`entry`] | keys and values of the database |
+//! | [`volume`] | the index of one volume |
+//! | [`follow`] | the thread that keeps the index up with the log |
+//! | [`page`] | pages of games in an order |
+
+pub mod entry;
+pub mod follow;
+pub mod page;
+pub mod volume;
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use parking_lot::{Condvar, Mutex, RwLock};
+
+use crate::log::recover::Indexed;
+use volume::VolumeIndex;
+
+/// An index that cannot answer. The log is not affected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IndexError {
+    /// The database reported an error, panicked, or holds something that is not an index. It will be rebuilt.
+    #[error("the index of the replay store is damaged and is being rebuilt ({0}); try again later")]
+    Damaged(String),
+    /// The index has not yet caught up with the log.
+    #[error(
+        "the index of the replay store is being built and has reached game {reached} of {newest}; try again later"
+    )]
+    Behind {
+        /// Games up to this sequence number are indexed.
+        reached: u64,
+        /// The newest sequence number.
+        newest: u64,
+    },
+    /// The store was opened without an index.
+    #[error("this replay store has no index: games can be listed by sequence number only")]
+    Off,
+}
+
+/// The indexes of all volumes.
+#[derive(Debug)]
+pub struct Index {
+    folder: PathBuf,
+    volumes: RwLock<BTreeMap<u64, Arc<VolumeIndex>>>,
+    /// All games below this sequence number are indexed.
+    reached: AtomicU64,
+    /// Number of indexes that were rebuilt since the store was opened.
+    rebuilt: AtomicU64,
+    /// Wakes the thread that follows the log, and those that wait for it.
+    wake: Condvar,
+    caught_up: Condvar,
+    state: Mutex<State>,
+    is_closing: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The log may have grown.
+    has_news: bool,
+}
+
+impl Index {
+    /// An index in `folder`, which is created if it is missing.
+    ///
+    /// # Errors
+    /// The file system's error.
+    pub fn open(folder: &Path) -> io::Result<Self> {
+        fs::create_dir_all(folder)?;
+        Ok(Self {
+            folder: folder.into(),
+            volumes: RwLock::default(),
+            reached: AtomicU64::new(0),
+            rebuilt: AtomicU64::new(0),
+            wake: Condvar::new(),
+            caught_up: Condvar::new(),
+            state: Mutex::default(),
+            is_closing: AtomicBool::new(false),
+        })
+    }
+
+    /// Opens the index of the volume that begins with sequence number `first`; returns its contents, or `None` if it is
+    /// missing or cannot be used, so that the volume must be scanned.
+    pub fn load(&self, first: u64) -> Option<Indexed> {
+        let folder = self.volume_folder(first);
+        let (volume, indexed) = match VolumeIndex::open(&folder, first) {
+            Ok(volume) => match volume.load() {
+                Ok(indexed) => (volume, indexed),
+                Err(error) => {
+                    tracing::warn!(volume = first, %error, "the index of a volume cannot be used and is rebuilt");
+                    (self.discard(volume), None)
+                }
+            },
+            Err(error) => {
+                tracing::warn!(volume = first, %error, "the index of a volume cannot be opened and is rebuilt");
+                (self.discard(VolumeIndex::closed(&folder, first)), None)
+            }
+        };
+        self.volumes.write().insert(first, Arc::new(volume));
+        indexed
+    }
+
+    /// Discards the index of a volume, because the volume is not the one that the index was made from.
+    pub fn reset(&self, first: u64) {
+        let volume = VolumeIndex::closed(&self.volume_folder(first), first);
+        self.volumes.write().insert(first, Arc::new(self.discard(volume)));
+    }
+
+    /// Discards the index of a volume that could not be read, to be rebuilt by the thread that follows the log.
+    fn discard_damaged(&self, volume: &VolumeIndex) {
+        volume.discard();
+        self.rebuilt.fetch_add(1, Ordering::SeqCst);
+        self.reached.fetch_min(volume.first(), Ordering::SeqCst);
+        self.notify();
+    }
+
+    /// Removes an index's files; the thread that follows the log opens it anew.
+    fn discard(&self, volume: VolumeIndex) -> VolumeIndex {
+        volume.discard();
+        self.rebuilt.fetch_add(1, Ordering::SeqCst);
+        volume
+    }
+
+    /// Removes folders of volumes that are gone; called once all volumes are loaded.
+    pub fn sweep(&self) {
+        let known: Vec<PathBuf> = self
+            .volumes
+            .read()
+            .values()
+            .map(|volume| volume.folder().into())
+            .collect();
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            if !known.contains(&entry.path())
+                && let Err(error) = fs::remove_dir_all(entry.path())
+            {
+                tracing::warn!(folder = %entry.path().display(), %error, "cannot remove the index of a removed volume");
+            }
+        }
+    }
+
+    /// Makes the next opening of the store scan this volume, because a game that the index has cannot be read.
+    pub fn distrust(&self, first: u64) {
+        if let Some(volume) = self.volumes.read().get(&first) {
+            volume.distrust();
+        }
+    }
+
+    /// Tells the thread that the log has grown.
+    pub fn notify(&self) {
+        self.state.lock().has_news = true;
+        self.wake.notify_one();
+    }
+
+    /// Waits until all games below sequence number `next` are indexed.
+    ///
+    /// # Errors
+    /// [`IndexError::Behind`] if that takes longer than `patience`.
+    pub fn wait(&self, next: u64, patience: Duration) -> Result<(), IndexError> {
+        let deadline = Instant::now() + patience;
+        let mut state = self.state.lock();
+        while self.reached() < next {
+            state.has_news = true;
+            self.wake.notify_one();
+            if self.caught_up.wait_until(&mut state, deadline).timed_out() && self.reached() < next {
+                return Err(IndexError::Behind {
+                    reached: self.reached().saturating_sub(1),
+                    newest: next.saturating_sub(1),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Number of indexes that were discarded since the store was opened.
+    pub fn rebuilt(&self) -> u64 {
+        self.rebuilt.load(Ordering::SeqCst)
+    }
+
+    /// All games below this sequence number are indexed.
+    pub fn reached(&self) -> u64 {
+        self.reached.load(Ordering::SeqCst)
+    }
+
+    fn volume_folder(&self, first: u64) -> PathBuf {
+        self.folder.join(format!("{first:020}"))
+    }
+
+    fn volumes(&self) -> Vec<Arc<VolumeIndex>> {
+        self.volumes.read().values().map(Arc::clone).collect()
+    }
+}

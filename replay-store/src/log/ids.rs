@@ -1,0 +1,227 @@
+//! Every id the store remembers: those of its games, and those of games that were retired.
+//!
+//! A game may be sent again long after it was acknowledged (the acknowledgement was lost, and the
+//! actor's spool outlives the actor), perhaps after it was retired; it must not be taken for a new one. So when a
+//! volume is removed, the ids of its games stay in a small file, `retired/<first sequence>.ids`, and in
+//! memory. The bound: at least the `remember` newest games are known, and whole files beyond it are
+//! forgotten, oldest first. Memory: about 50 bytes a game.
+//!
+//! ```text
+//! ids file = "MnR1" · first sequence u64 · (sequence u64 · id [16]) … · crc32 u32
+//! ```
+
+use std::{
+    collections::{HashMap, VecDeque},
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use crate::{
+    log::files::Files,
+    log::frame::{Id, checksum},
+};
+
+const MAGIC: [u8; 4] = *b"MnR1";
+const ENTRY: usize = 24;
+
+/// A file of retired ids.
+#[derive(Debug)]
+struct Archive {
+    path: PathBuf,
+    ids: u64,
+}
+
+/// The ids, and the files behind those that are retired.
+#[derive(Debug)]
+pub struct KnownIds {
+    sequences: HashMap<Id, u64>,
+    archives: VecDeque<Archive>,
+    files: Arc<dyn Files>,
+    folder: PathBuf,
+    remember: u64,
+}
+
+impl KnownIds {
+    /// Reads the retired ids in `folder`, which is made where there is none. Files that cannot be read are
+    /// named in the answer: they cost the memory of those ids and nothing else.
+    ///
+    /// # Errors
+    /// What the file system reports of the folder.
+    pub fn open(files: &Arc<dyn Files>, folder: &Path, remember: u64) -> io::Result<(Self, Vec<PathBuf>)> {
+        files.create_folder(folder)?;
+        let mut paths: Vec<PathBuf> = files.list(folder)?.into_iter().map(|entry| entry.path).collect();
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "ids"));
+        paths.sort();
+        let mut known = Self {
+            sequences: HashMap::new(),
+            archives: VecDeque::new(),
+            files: Arc::clone(files),
+            folder: folder.into(),
+            remember,
+        };
+        let mut damaged = Vec::new();
+        for path in paths {
+            match files.read(&path).ok().as_deref().and_then(unpack) {
+                Some(ids) => {
+                    known.archives.push_back(Archive {
+                        path,
+                        ids: ids.len() as u64,
+                    });
+                    known
+                        .sequences
+                        .extend(ids.into_iter().map(|(sequence, id)| (id, sequence)));
+                }
+                None => damaged.push(path),
+            }
+        }
+        known.forget()?;
+        Ok((known, damaged))
+    }
+
+    /// The sequence number of the game with this id; `None` where it is not known.
+    pub fn sequence(&self, id: &Id) -> Option<u64> {
+        self.sequences.get(id).copied()
+    }
+
+    /// Remembers a game.
+    pub fn insert(&mut self, id: Id, sequence: u64) {
+        self.sequences.insert(id, sequence);
+    }
+
+    /// Number of ids remembered.
+    pub fn count(&self) -> usize {
+        self.sequences.len()
+    }
+
+    /// Keeps the ids of a volume that is about to be removed; then forgets what is beyond the bound.
+    ///
+    /// # Errors
+    /// What the file system reports; the volume must not be removed then.
+    pub fn retire(&mut self, first: u64, ids: &[(u64, Id)]) -> io::Result<()> {
+        let path = self.folder.join(format!("{first:020}.ids"));
+        self.files.replace(&path, &pack(first, ids))?;
+        // A volume that is retired again after a crash between this and its removal replaces its file.
+        self.archives.retain(|archive| archive.path != path);
+        self.archives.push_back(Archive {
+            path,
+            ids: ids.len() as u64,
+        });
+        self.forget()
+    }
+
+    fn forget(&mut self) -> io::Result<()> {
+        while let Some(oldest) = self.archives.front()
+            && self.sequences.len() as u64 >= self.remember.saturating_add(oldest.ids)
+        {
+            for (sequence, id) in self
+                .files
+                .read(&oldest.path)
+                .ok()
+                .as_deref()
+                .and_then(unpack)
+                .unwrap_or_default()
+            {
+                if self.sequences.get(&id) == Some(&sequence) {
+                    self.sequences.remove(&id);
+                }
+            }
+            self.files.remove_file(&oldest.path)?;
+            self.archives.pop_front();
+            self.files.sync_folder(&self.folder)?;
+        }
+        Ok(())
+    }
+}
+
+fn pack(first: u64, ids: &[(u64, Id)]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(16 + ENTRY * ids.len());
+    bytes.extend_from_slice(&MAGIC);
+    bytes.extend_from_slice(&first.to_le_bytes());
+    for (sequence, id) in ids {
+        bytes.extend_from_slice(&sequence.to_le_bytes());
+        bytes.extend_from_slice(id);
+    }
+    let crc = checksum(&bytes, &[]);
+    bytes.extend_from_slice(&crc.to_le_bytes());
+    bytes
+}
+
+fn unpack(bytes: &[u8]) -> Option<Vec<(u64, Id)>> {
+    let (body, crc) = bytes.split_last_chunk::<4>()?;
+    if checksum(body, &[]) != u32::from_le_bytes(*crc) {
+        return None;
+    }
+    let (magic, rest) = body.split_first_chunk::<4>()?;
+    let (_, entries) = rest.split_first_chunk::<8>()?;
+    if *magic != MAGIC || !entries.len().is_multiple_of(ENTRY) {
+        return None;
+    }
+    entries
+        .chunks_exact(ENTRY)
+        .map(|entry| {
+            let (sequence, id) = entry.split_first_chunk::<8>()?;
+            Some((u64::from_le_bytes(*sequence), id.try_into().ok()?))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::log::files::Real;
+
+    fn open(folder: &Path, remember: u64) -> (KnownIds, Vec<PathBuf>) {
+        let files: Arc<dyn Files> = Arc::new(Real);
+        KnownIds::open(&files, folder, remember).unwrap()
+    }
+
+    fn id(number: u64) -> Id {
+        u128::from(number * 31).to_be_bytes()
+    }
+
+    proptest! {
+        #[test]
+        fn ids_come_back_and_damage_is_found(ids in prop::collection::vec(any::<(u64, Id)>(), 0..20), at in any::<prop::sample::Index>(), bit in 0u8..8) {
+            let mut bytes = pack(1, &ids);
+            prop_assert_eq!(unpack(&bytes), Some(ids));
+            let at = at.index(bytes.len());
+            bytes[at] ^= 1 << bit;
+            prop_assert_eq!(unpack(&bytes), None);
+        }
+    }
+
+    #[test]
+    fn at_least_the_newest_are_remembered_and_no_more_than_a_file_beyond() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut known, _) = open(folder.path(), 25);
+        for volume in 0..10 {
+            let ids: Vec<(u64, Id)> = (volume * 10..volume * 10 + 10)
+                .map(|sequence| (sequence, id(sequence)))
+                .collect();
+            for (sequence, id) in &ids {
+                known.insert(*id, *sequence);
+            }
+            known.retire(volume * 10, &ids).unwrap();
+        }
+        let check = |known: &KnownIds| {
+            assert!((25..35).contains(&known.count()), "{}", known.count());
+            assert_eq!(known.sequence(&id(99)), Some(99));
+            assert_eq!(known.sequence(&id(75)), Some(75));
+            assert_eq!(known.sequence(&id(60)), None);
+        };
+        check(&known);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+        let (known, damaged) = open(folder.path(), 25);
+        check(&known);
+        assert!(damaged.is_empty());
+        fs::write(folder.path().join("00000000000000000090.ids"), "?").unwrap();
+        let (known, damaged) = open(folder.path(), 25);
+        assert_eq!(known.sequence(&id(85)), Some(85));
+        assert_eq!(damaged.len(), 1);
+    }
+}

@@ -1,0 +1,628 @@
+//! A volume: one segment of the log. Holds the games of a run of sequence numbers; is only appended to, and removed as a whole.
+//!
+//! ```text
+//! file    = commit …
+//! commit  = (part … name)… lost … deleted … ledger · seal     frames: [`crate::log::frame`]
+//! ledger  = [`Ledger::pack`]
+//! ```
+//!
+//! A commit is written in one piece at the end of the file and synced; its games are acknowledged after that. Opening reads
+//! the file: bytes that fail their checksum are skipped by searching for the next valid frame, so damage costs the
+//! frames it hit and none behind them. A torn end (loss of power) is overwritten by the next commit. A
+//! ledger counts only if its seal proves that the whole commit before it was written: a disk may have kept the end of a
+//! commit and lost its beginning, and the games of such a commit were never acknowledged.
+//! A full disk undoes the commit that it interrupted: the file is truncated to its length before that commit.
+//!
+//! With a [`Known`] from the index, opening reads only what follows the position that the index is complete up to.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use parking_lot::{Mutex, RwLock};
+
+use crate::{
+    error::{ReadError, VolumeError},
+    log::{
+        files::{self, Files, OpenFile},
+        frame::{self, Id},
+        ledger::{LEDGER_BYTES, Ledger},
+    },
+};
+
+/// File name of the segment in the volume's folder.
+pub const FILE: &str = "games.log";
+
+/// Number of bytes before a position that identify the log's contents up to it.
+const CHECK_BYTES: u64 = 32;
+
+/// A game as it is written.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Sequence number.
+    pub sequence: u64,
+    /// Game id.
+    pub id: Id,
+    /// Packed record ([`crate::record`]).
+    pub record: Vec<u8>,
+}
+
+/// The contents of one write; all of it becomes durable together.
+#[derive(Clone, Copy, Debug)]
+pub struct Commit<'a> {
+    /// Games.
+    pub entries: &'a [Entry],
+    /// Sequence numbers of lost games, with their ids if these are known.
+    pub lost: &'a [(u64, Option<Id>)],
+    /// Sequence numbers of deleted games of this volume.
+    pub deleted: &'a [u64],
+    /// The ledger as of this commit.
+    pub ledger: &'a Ledger,
+}
+
+/// Place of a whole game in the file: its framed parts stand back to back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Offset of the first part's frame, in bytes.
+    pub offset: u64,
+    /// Bytes of all its frames.
+    pub length: u32,
+    /// Number of parts.
+    pub parts: u16,
+}
+
+/// A position at the end of a commit, and what proves that a file is the one it was taken from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// Offset in the file, in bytes.
+    pub offset: u64,
+    /// The (at most 32) bytes right before it.
+    pub check: Vec<u8>,
+}
+
+/// The contents of a volume up to a position, as its index recorded them.
+#[derive(Debug, Default)]
+pub struct Known {
+    /// The position up to which the rest is complete.
+    pub position: Position,
+    /// Whole games by sequence number, ascending.
+    pub games: Vec<(u64, Id, Extent)>,
+    /// Lost games.
+    pub lost: Vec<(u64, Option<Id>)>,
+    /// Deleted games.
+    pub deleted: Vec<u64>,
+    /// The newest sealed ledger.
+    pub ledger: Option<Ledger>,
+}
+
+/// A consistent view of how far a volume has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// End of the last commit.
+    pub position: Position,
+    /// One beyond the highest sequence number found in the volume; the volume's first number if it is empty.
+    pub next: u64,
+    /// The newest sealed ledger.
+    pub ledger: Option<Ledger>,
+    /// Number of lost games.
+    pub lost: usize,
+    /// Number of deleted games.
+    pub deleted: usize,
+}
+
+/// An open volume.
+#[derive(Debug)]
+pub struct Volume {
+    first: u64,
+    folder: PathBuf,
+    file: Box<dyn OpenFile>,
+    contents: RwLock<Contents>,
+    /// End of the last commit; locked while the next one is written.
+    end: Mutex<Position>,
+}
+
+/// Places of everything in the file.
+#[derive(Debug, Default)]
+struct Contents {
+    games: BTreeMap<u64, Extent>,
+    names: BTreeMap<u64, Id>,
+    lost: BTreeMap<u64, Option<Id>>,
+    deleted: BTreeSet<u64>,
+    ledger: Option<Ledger>,
+    next: u64,
+}
+
+impl Contents {
+    fn new(first: u64, known: Option<Known>) -> Self {
+        let mut contents = Self {
+            next: first,
+            ..Self::default()
+        };
+        if let Some(known) = known {
+            contents.names = known
+                .games
+                .iter()
+                .map(|&(sequence, id, _)| (sequence, id))
+                .collect();
+            contents.games = known
+                .games
+                .into_iter()
+                .map(|(sequence, _, extent)| (sequence, extent))
+                .collect();
+            contents.lost = known.lost.into_iter().collect();
+            contents.deleted = known.deleted.into_iter().collect();
+            contents.ledger = known.ledger;
+            let last = contents.names.last_key_value().map(|(sequence, _)| *sequence);
+            let lost = contents.lost.last_key_value().map(|(sequence, _)| *sequence);
+            contents.next = last.max(lost).map_or(first, |sequence| sequence + 1).max(first);
+        }
+        contents
+    }
+
+    /// Takes the frames of a run of bytes that begins at `offset` of the file; returns the end of the last whole frame.
+    fn take(&mut self, bytes: &[u8], offset: u64) -> usize {
+        let mut done = 0;
+        let mut ledger = None;
+        // The game whose parts are being read: its sequence number, its place so far, and the number of parts expected.
+        let mut reading: Option<(u64, Extent, u16)> = None;
+        // Every frame begins with these two letters.
+        for at in memchr::memmem::find_iter(bytes, b"Mn") {
+            if at < done {
+                continue;
+            }
+            let rest = &bytes[at..];
+            let length = if let Some((part, length)) = frame::part(rest) {
+                let place = offset + at as u64;
+                reading = match reading.take() {
+                    _ if part.part == 0 => {
+                        let extent = Extent {
+                            offset: place,
+                            length: length as u32,
+                            parts: part.parts,
+                        };
+                        Some((part.sequence, extent, 1))
+                    }
+                    Some((sequence, extent, parts))
+                        if sequence == part.sequence
+                            && parts == part.part
+                            && extent.parts == part.parts
+                            && extent.offset + u64::from(extent.length) == place =>
+                    {
+                        let length = extent.length + length as u32;
+                        Some((sequence, Extent { length, ..extent }, parts + 1))
+                    }
+                    _ => None,
+                };
+                if let Some((sequence, extent, parts)) = reading
+                    && parts == extent.parts
+                {
+                    self.games.insert(sequence, extent);
+                }
+                self.next = self.next.max(part.sequence + 1);
+                length
+            } else if let Some((sequence, id)) = frame::named(rest) {
+                self.names.insert(sequence, id);
+                self.next = self.next.max(sequence + 1);
+                frame::NAME_BYTES
+            } else if let Some((sequence, id)) = frame::lost(rest) {
+                self.lost.insert(sequence, id);
+                self.next = self.next.max(sequence + 1);
+                frame::LOST_BYTES
+            } else if let Some(sequence) = frame::deleted(rest) {
+                self.deleted.insert(sequence);
+                frame::DELETED_BYTES
+            } else if let Some((found, _)) = Ledger::unpack(rest) {
+                ledger = Some((at, found));
+                LEDGER_BYTES
+            } else if let Some(begin) = frame::sealed(bytes, at) {
+                if let (Some(begin), Some((place, found))) = (begin, ledger)
+                    && place >= begin
+                {
+                    self.ledger = Some(found);
+                }
+                frame::SEAL_BYTES
+            } else {
+                continue;
+            };
+            done = at + length;
+        }
+        done
+    }
+}
+
+impl Volume {
+    /// Opens the volume in `folder`, or creates it durably. `known` is what the index recorded of it; the result says whether
+    /// it was used, which it is if the file still has the bytes that the index was made from.
+    ///
+    /// # Errors
+    /// [`VolumeError`] with the file system's message. A damaged file is no error, and is left as it is.
+    pub fn open(
+        files: &Arc<dyn Files>,
+        folder: &Path,
+        first: u64,
+        known: Option<Known>,
+    ) -> Result<(Self, bool), VolumeError> {
+        files.create_folder(folder).map_err(files::volume_error)?;
+        let path = folder.join(FILE);
+        let file = files.open(&path, true).map_err(files::volume_error)?;
+        let length = file.length().map_err(files::volume_error)?;
+        let known = match known {
+            Some(known)
+                if is_from(file.as_ref(), length, &known.position).map_err(files::volume_error)? =>
+            {
+                Some(known)
+            }
+            _ => None,
+        };
+        let is_known = known.is_some();
+        let start = known.as_ref().map_or(0, |known| known.position.offset);
+        let mut contents = Contents::new(first, known);
+        // A volume is bounded (`settings::MAX_VOLUME_BYTES`), and so is this.
+        let bytes = read_range(file.as_ref(), start, length).map_err(files::volume_error)?;
+        let end = start + contents.take(&bytes, start) as u64;
+        drop(bytes);
+        // A killed process may have left bytes that it wrote and did not sync. They count from here on.
+        file.sync().map_err(files::volume_error)?;
+        if end == 0 {
+            // The file may be new, and its name not on the disk yet.
+            files.sync_folder(folder).map_err(files::volume_error)?;
+            if let Some(parent) = folder.parent() {
+                files.sync_folder(parent).map_err(files::volume_error)?;
+            }
+        }
+        let check =
+            read_range(file.as_ref(), end.saturating_sub(CHECK_BYTES), end).map_err(files::volume_error)?;
+        let volume = Self {
+            first,
+            folder: folder.into(),
+            file,
+            contents: RwLock::new(contents),
+            end: Mutex::new(Position { offset: end, check }),
+        };
+        Ok((volume, is_known))
+    }
+
+    /// Writes a commit; all of it is durable when this returns.
+    ///
+    /// # Errors
+    /// [`VolumeError`]. After [`VolumeError::Full`] the volume is as it was before. After any other error its state is
+    /// unknown, and it must not be written to again.
+    pub fn commit(&self, commit: Commit<'_>) -> Result<(), VolumeError> {
+        let bytes = packed(commit)?;
+        let mut end = self.end.lock();
+        if let Err(error) = self.file.write_at(&bytes, end.offset) {
+            let error = files::volume_error(error);
+            if error != VolumeError::Full {
+                return Err(error);
+            }
+            // The part that was written must neither stay nor take room.
+            self.file
+                .set_len(end.offset)
+                .map_err(|error| VolumeError::Broken(error.to_string()))?;
+            return Err(VolumeError::Full);
+        }
+        // Room that is missed only at the sync is no longer a full disk: what has been written is unknown. The next
+        // process to open the log must not find in memory what the disk does not have.
+        if let Err(error) = self.file.sync() {
+            let undone = self.file.set_len(end.offset);
+            let left = undone.map_or_else(|error| format!(", nor be undone: {error}"), |()| String::new());
+            return Err(VolumeError::Broken(format!(
+                "the commit cannot be made durable: {error}{left}"
+            )));
+        }
+        self.contents.write().take(&bytes, end.offset);
+        let check = bytes.len().saturating_sub(CHECK_BYTES as usize);
+        *end = Position {
+            offset: end.offset + bytes.len() as u64,
+            check: bytes[check..].to_vec(),
+        };
+        Ok(())
+    }
+
+    /// Reads a game's record and verifies its checksums.
+    ///
+    /// # Errors
+    /// [`ReadError`]; other games of the volume are not affected.
+    pub fn read(&self, sequence: u64) -> Result<Vec<u8>, ReadError> {
+        let (extent, is_named) = {
+            let contents = self.contents.read();
+            let extent = contents.games.get(&sequence).copied();
+            (extent, contents.names.contains_key(&sequence))
+        };
+        let extent = match extent {
+            Some(extent) => extent,
+            None if is_named => return Err(ReadError::Damaged("a part is missing or fails its checksum")),
+            None => return Err(ReadError::Missing),
+        };
+        let end = extent.offset + u64::from(extent.length);
+        if u64::from(extent.length) > frame::MAX_GAME_BYTES {
+            return Err(ReadError::Damaged("the game is too long"));
+        }
+        let bytes = read_range(self.file.as_ref(), extent.offset, end).map_err(files::volume_error)?;
+        let mut record = Vec::with_capacity(bytes.len());
+        let mut rest = bytes.as_slice();
+        for number in 0..extent.parts {
+            let (part, length) = frame::part(rest).ok_or(ReadError::Damaged("a checksum fails"))?;
+            if (part.sequence, part.part) != (sequence, number) {
+                return Err(ReadError::Damaged("a part of another game is in its place"));
+            }
+            record.extend_from_slice(part.payload);
+            rest = rest.get(length..).unwrap_or_default();
+        }
+        Ok(record)
+    }
+
+    /// Returns the id that the log names for this sequence number.
+    pub fn name(&self, sequence: u64) -> Option<Id> {
+        self.contents.read().names.get(&sequence).copied()
+    }
+
+    /// Returns `Some` if this sequence number is recorded as lost, with the game's id if that is known.
+    pub fn lost(&self, sequence: u64) -> Option<Option<Id>> {
+        self.contents.read().lost.get(&sequence).copied()
+    }
+
+    /// True if this game was deleted.
+    pub fn deleted(&self, sequence: u64) -> bool {
+        self.contents.read().deleted.contains(&sequence)
+    }
+
+    /// Returns the ledger of the last whole commit; `None` if there is none.
+    pub fn ledger(&self) -> Option<Ledger> {
+        self.contents.read().ledger
+    }
+
+    /// One beyond the highest sequence number found in the volume; its first number if it is empty.
+    pub fn next(&self) -> u64 {
+        self.contents.read().next
+    }
+
+    /// Returns how far the volume has come, for its index.
+    pub fn progress(&self) -> Progress {
+        let end = self.end.lock();
+        let contents = self.contents.read();
+        Progress {
+            position: end.clone(),
+            next: contents.next,
+            ledger: contents.ledger,
+            lost: contents.lost.len(),
+            deleted: contents.deleted.len(),
+        }
+    }
+
+    /// Returns at most `limit` whole games with sequence numbers from `from` on, in order.
+    pub fn games_from(&self, from: u64, limit: usize) -> Vec<(u64, Extent)> {
+        let contents = self.contents.read();
+        let games = contents.games.range(from..).take(limit);
+        games.map(|(sequence, extent)| (*sequence, *extent)).collect()
+    }
+
+    /// Returns all lost games.
+    pub fn all_lost(&self) -> Vec<(u64, Option<Id>)> {
+        let contents = self.contents.read();
+        contents
+            .lost
+            .iter()
+            .map(|(sequence, id)| (*sequence, *id))
+            .collect()
+    }
+
+    /// Returns the sequence numbers of all deleted games.
+    pub fn all_deleted(&self) -> Vec<u64> {
+        self.contents.read().deleted.iter().copied().collect()
+    }
+
+    /// First sequence number that belongs to the volume.
+    pub fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// Folder of the volume.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+/// True if the file has the bytes that the position was taken from.
+fn is_from(file: &dyn OpenFile, length: u64, position: &Position) -> io::Result<bool> {
+    let begin = position.offset.saturating_sub(CHECK_BYTES);
+    if position.offset > length || position.check.len() as u64 != position.offset - begin {
+        return Ok(false);
+    }
+    Ok(read_range(file, begin, position.offset)? == position.check)
+}
+
+/// Reads the bytes from `begin` up to `end`; fewer if the file ends before.
+fn read_range(file: &dyn OpenFile, begin: u64, end: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; end.saturating_sub(begin) as usize];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        let read = file.read_at(&mut bytes[filled..], begin + filled as u64)?;
+        if read == 0 {
+            break;
+        }
+        filled += read;
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
+}
+
+fn packed(commit: Commit<'_>) -> Result<Vec<u8>, VolumeError> {
+    let size: usize = commit.entries.iter().map(|entry| entry.record.len() + 256).sum();
+    let mut bytes = Vec::with_capacity(size + LEDGER_BYTES);
+    for entry in commit.entries {
+        frame::put(entry.sequence, &entry.record, &mut bytes)
+            .ok_or(VolumeError::TooLong(entry.record.len()))?;
+        bytes.extend_from_slice(&frame::name(entry.sequence, &entry.id));
+    }
+    for (sequence, id) in commit.lost {
+        bytes.extend_from_slice(&frame::put_lost(*sequence, id.as_ref()));
+    }
+    for sequence in commit.deleted {
+        bytes.extend_from_slice(&frame::put_deleted(*sequence));
+    }
+    bytes.extend_from_slice(&commit.ledger.pack(0));
+    let seal = frame::seal(&bytes);
+    bytes.extend_from_slice(&seal);
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::log::files::Real;
+
+    fn entry(sequence: u64, bytes: usize) -> Entry {
+        Entry {
+            sequence,
+            id: [sequence as u8; 16],
+            record: (0..bytes).map(|at| (at as u64 * sequence) as u8).collect(),
+        }
+    }
+
+    fn open(folder: &Path, known: Option<Known>) -> (Volume, bool) {
+        let files: Arc<dyn Files> = Arc::new(Real);
+        Volume::open(&files, folder, 1, known).unwrap()
+    }
+
+    fn commit(volume: &Volume, entries: &[Entry]) {
+        let all = Commit {
+            entries,
+            lost: &[],
+            deleted: &[],
+            ledger: &Ledger::new(),
+        };
+        volume.commit(all).unwrap();
+    }
+
+    #[test]
+    fn committed_games_are_there_after_reopening() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("volume");
+        let ledger = Ledger {
+            games_inserted: 3,
+            ..Ledger::new()
+        };
+        let entries = [entry(7, 100), entry(8, 30_000), entry(9, 0)];
+        let (volume, _) = open(&path, None);
+        assert_eq!(volume.ledger(), None);
+        volume
+            .commit(Commit {
+                entries: &entries,
+                lost: &[(10, None), (11, Some([3; 16]))],
+                deleted: &[8],
+                ledger: &ledger,
+            })
+            .unwrap();
+        let progress = volume.progress();
+        drop(volume);
+        let (volume, _) = open(&path, None);
+        assert_eq!(volume.progress(), progress);
+        for entry in &entries {
+            assert_eq!(volume.read(entry.sequence).unwrap(), entry.record);
+            assert_eq!(volume.name(entry.sequence), Some(entry.id));
+            assert_eq!(volume.lost(entry.sequence), None);
+            assert_eq!(volume.deleted(entry.sequence), entry.sequence == 8);
+        }
+        assert_eq!(volume.read(10), Err(ReadError::Missing));
+        assert_eq!(volume.lost(10), Some(None));
+        assert_eq!(volume.lost(11), Some(Some([3; 16])));
+        assert_eq!(volume.ledger(), Some(ledger));
+        assert_eq!(volume.next(), 12);
+    }
+
+    #[test]
+    fn known_contents_replace_the_scan_only_for_the_same_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (volume, _) = open(folder.path(), None);
+        commit(&volume, &[entry(1, 500), entry(2, 20_000)]);
+        let known = || Known {
+            position: volume.progress().position,
+            games: volume
+                .games_from(0, 10)
+                .into_iter()
+                .map(|(sequence, extent)| (sequence, [sequence as u8; 16], extent))
+                .collect(),
+            ledger: volume.ledger(),
+            ..Known::default()
+        };
+        let early = known();
+        commit(&volume, &[entry(3, 700)]);
+        let late = known();
+        let expected = volume.progress();
+        drop(volume);
+        for known in [early, late] {
+            let offset = known.position.offset;
+            let (volume, is_used) = open(folder.path(), Some(known));
+            assert!(is_used, "at {offset}");
+            assert_eq!(volume.progress(), expected, "at {offset}");
+            for (sequence, bytes) in [(1, 500), (2, 20_000), (3, 700)] {
+                assert_eq!(volume.read(sequence).unwrap(), entry(sequence, bytes).record);
+            }
+        }
+        let position = |offset, check: u8| Known {
+            position: Position {
+                offset,
+                check: vec![check; 32],
+            },
+            ..Known::default()
+        };
+        for other in [position(expected.position.offset, 1), position(1 << 30, 0)] {
+            let (volume, is_used) = open(folder.path(), Some(other));
+            assert!(!is_used);
+            assert_eq!(volume.progress(), expected);
+        }
+    }
+
+    #[test]
+    fn a_damaged_byte_costs_only_its_game() {
+        let folder = tempfile::tempdir().unwrap();
+        let (volume, _) = open(folder.path(), None);
+        let entries: Vec<Entry> = (1..40).map(|sequence| entry(sequence, 500)).collect();
+        commit(&volume, &entries);
+        // A byte of game 17, found by its frame.
+        let path = folder.path().join(FILE);
+        let bytes = fs::read(&path).unwrap();
+        let frame = frame::split(17, &entries[16].record).unwrap().remove(0);
+        let at = memchr::memmem::find(&bytes, &frame).unwrap();
+        let file = Real.open(&path, false).unwrap();
+        file.write_at(&[bytes[at + 200] ^ 4], at as u64 + 200).unwrap();
+        assert_eq!(volume.read(17), Err(ReadError::Damaged("a checksum fails")));
+        drop(volume);
+        let (volume, _) = open(folder.path(), None);
+        assert!(matches!(volume.read(17), Err(ReadError::Damaged(_))));
+        assert_eq!(volume.name(17), Some([17; 16]));
+        for entry in entries.iter().filter(|entry| entry.sequence != 17) {
+            assert_eq!(volume.read(entry.sequence).unwrap(), entry.record);
+        }
+    }
+
+    #[test]
+    fn the_next_commit_overwrites_a_torn_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        let (volume, _) = open(folder.path(), None);
+        commit(&volume, &[entry(1, 500), entry(2, 500)]);
+        let whole = fs::metadata(&path).unwrap().len();
+        commit(&volume, &[entry(3, 20_000)]);
+        drop(volume);
+        let bytes = fs::read(&path).unwrap();
+        for keep in [whole, whole + 1, whole + 9_000] {
+            fs::write(&path, &bytes[..keep as usize]).unwrap();
+            let (volume, _) = open(folder.path(), None);
+            assert!(volume.read(3).is_err(), "{keep} bytes kept");
+            commit(&volume, &[entry(4, 100)]);
+            drop(volume);
+            let (volume, _) = open(folder.path(), None);
+            for (sequence, bytes) in [(1, 500), (2, 500), (4, 100)] {
+                let record = volume.read(sequence).unwrap();
+                assert_eq!(record, entry(sequence, bytes).record, "{keep} bytes kept");
+            }
+        }
+    }
+}

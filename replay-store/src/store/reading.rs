@@ -1,0 +1,196 @@
+//! Games by id, by sequence number and by filter.
+
+use std::collections::HashSet;
+
+use proto::v1::{Game, GameSummary, StoredGame};
+
+use super::Store;
+use crate::{
+    error::ReadError,
+    index::entry,
+    log::frame::Id,
+    record::{self, filter::Filter},
+};
+
+/// Error: there is no such game.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GetError {
+    /// No game with this id was ever stored, or it is forgotten.
+    #[error("no game with this id is known")]
+    Unknown,
+    /// It was stored, and has left the window, or was deleted.
+    #[error("the game with this id was retired from the window, or deleted")]
+    Retired,
+    /// It is stored and cannot be read.
+    #[error("game {sequence} cannot be read: {reason}")]
+    Damaged {
+        /// Its sequence number.
+        sequence: u64,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl Store {
+    pub(super) fn read(&self, sequence: u64) -> Result<Game, GetError> {
+        self.record(sequence)
+            .and_then(|record| decoded_or_damaged(sequence, record::decode(&record)))
+    }
+
+    pub(super) fn record(&self, sequence: u64) -> Result<Vec<u8>, GetError> {
+        self.shared.volumes.read(sequence).map_err(|error| {
+            // A volume may go between a look at the window and this.
+            if error == ReadError::Missing && !self.shared.window.read().holds(sequence) {
+                GetError::Retired
+            } else {
+                GetError::Damaged {
+                    sequence,
+                    reason: error.to_string(),
+                }
+            }
+        })
+    }
+
+    /// The game with this id, equal to the message that was stored. Blocks on the disk.
+    ///
+    /// # Errors
+    /// [`GetError`].
+    pub fn get(&self, id: &Id) -> Result<Game, GetError> {
+        let sequence = self.shared.known.read().sequence(id).ok_or(GetError::Unknown)?;
+        if !self.shared.window.read().holds(sequence) {
+            return Err(GetError::Retired);
+        }
+        let read = self.read(sequence);
+        if let Err(GetError::Damaged { reason, .. }) = &read {
+            self.shared.lose(sequence, reason);
+        }
+        read
+    }
+
+    /// The window's games that fit a filter, which must not be empty: their sequence numbers and positions with visit
+    /// counts.
+    /// Blocks on the disk.
+    pub fn find(&self, filter: &Filter) -> Vec<(u64, u32)> {
+        let slots: Vec<(u64, u32)> = {
+            let window = self.shared.window.read();
+            let all = window
+                .from(0)
+                .map(|slot| (slot.sequence, slot.trainable + slot.held_out));
+            match filter.ids() {
+                [] => all.collect(),
+                ids => {
+                    let known = self.shared.known.read();
+                    let wanted: HashSet<u64> = ids
+                        .iter()
+                        .filter_map(|id| known.sequence(&id.as_ref().try_into().ok()?))
+                        .collect();
+                    all.filter(|(sequence, _)| wanted.contains(sequence)).collect()
+                }
+            }
+        };
+        slots
+            .into_iter()
+            .filter(|&(sequence, _)| {
+                let summary = self
+                    .record(sequence)
+                    .ok()
+                    .and_then(|record| record::summary(&record).ok());
+                summary.is_some_and(|summary| filter.fits(&summary.id, summary.positions, &summary.game))
+            })
+            .collect()
+    }
+
+    /// Games of the window in short: those after sequence number `after`, oldest first; or, newest first, those
+    /// before it (0: from the newest). Games that cannot be read or do not fit are left out. Blocks on the disk.
+    pub fn list(&self, after: u64, limit: usize, newest_first: bool, filter: &Filter) -> Vec<GameSummary> {
+        // Filtered here, every game may have to be looked at.
+        let most = if filter.is_empty() { limit } else { usize::MAX };
+        let sequences: Vec<u64> = {
+            let window = self.shared.window.read();
+            let slots = window.from(if newest_first { 0 } else { after.saturating_add(1) });
+            if newest_first {
+                slots
+                    .rev()
+                    .map(|slot| slot.sequence)
+                    .filter(|&sequence| after == 0 || sequence < after)
+                    .take(most)
+                    .collect()
+            } else {
+                slots.map(|slot| slot.sequence).take(most).collect()
+            }
+        };
+        sequences
+            .into_iter()
+            .filter_map(|sequence| {
+                let record = self.record(sequence).ok()?;
+                let found = record::summary(&record).ok()?;
+                filter
+                    .fits(&found.id, found.positions, &found.game)
+                    .then(|| summary(sequence, found))
+            })
+            .take(limit)
+            .collect()
+    }
+
+    /// The next games from sequence number `from` up to `to`, at most `limit`, oldest first, and where to go on; `None`
+    /// at the end. Games that cannot be read are reported and left out, and so are those that do not fit. Blocks on the disk.
+    pub fn export(
+        &self,
+        from: u64,
+        to: u64,
+        limit: usize,
+        filter: &Filter,
+    ) -> Option<(Vec<StoredGame>, u64)> {
+        let sequences: Vec<u64> = self
+            .shared
+            .window
+            .read()
+            .from(from)
+            .map(|slot| slot.sequence)
+            .take_while(|&sequence| sequence <= to)
+            .take(limit)
+            .collect();
+        let next = sequences.last()? + 1;
+        let games = sequences
+            .into_iter()
+            .filter_map(|sequence| match self.read(sequence) {
+                Ok(game) if !filter.fits(&game.id, game.actions.len() as u32, &game) => None,
+                Ok(game) => Some(StoredGame {
+                    sequence,
+                    game: Some(game),
+                }),
+                Err(error) => {
+                    if let GetError::Damaged { reason, .. } = error {
+                        self.shared.lose(sequence, &reason);
+                    }
+                    None
+                }
+            })
+            .collect();
+        Some((games, next))
+    }
+}
+
+fn decoded_or_damaged<T>(sequence: u64, decoded: Result<T, record::DecodeError>) -> Result<T, GetError> {
+    decoded.map_err(|error| GetError::Damaged {
+        sequence,
+        reason: error.to_string(),
+    })
+}
+
+pub(super) fn summary(sequence: u64, summary: record::Summary) -> GameSummary {
+    let surprise = entry::surprise(&summary);
+    GameSummary {
+        surprise,
+        id: summary.id.to_vec().into(),
+        sequence,
+        game: summary.game.game,
+        positions: summary.positions,
+        result: summary.game.result,
+        ending: summary.game.ending,
+        model_versions: summary.game.model_versions,
+        finished_at_ms: summary.game.finished_at_ms,
+        actor: summary.game.actor,
+        build: summary.game.build,
+    }
+}

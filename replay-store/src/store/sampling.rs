@@ -1,0 +1,210 @@
+//! Drawing batches: to train on, and to measure a network by.
+
+use std::{collections::HashMap, sync::Arc};
+
+use proto::v1::Batch;
+
+use super::{Store, reading::GetError, shared::State};
+use crate::{
+    error::StoreFailed,
+    log::{files, ledger::Ledger},
+    record::decoded::Decoded,
+    window::sampler::{self, Measured, Pick, Sampling, WantedTargets},
+};
+
+/// Most draws of one batch, if games of it cannot be read.
+const REDRAWS: usize = 64;
+
+/// Error: no batch could be drawn.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SampleError {
+    /// More would be used than the bound allows: wait for games.
+    #[error("positions have been used as often as replay.max_uses allows")]
+    Held,
+    /// The disk is full, so that nothing can be counted.
+    #[error("the disk is full: samples cannot be counted")]
+    Full,
+    /// The window holds no positions.
+    #[error("the window is empty")]
+    Empty,
+    /// Drawn games could not be read, again and again.
+    #[error("drawn games cannot be read")]
+    Unreadable,
+    /// The store has stopped.
+    #[error(transparent)]
+    Failed(#[from] StoreFailed),
+}
+
+impl Store {
+    /// Draws batch `number` of `seed`; blocks on the disk where games are not in the cache. The
+    /// positions are counted as sampled when this returns.
+    ///
+    /// # Errors
+    /// [`SampleError`].
+    pub fn batch(&self, seed: u64, number: u64, positions: usize) -> Result<Batch, SampleError> {
+        self.draw(seed, number, positions, &WantedTargets::default())
+    }
+
+    /// Draws as [`Store::batch`] does, and adds the targets that are wanted.
+    ///
+    /// # Errors
+    /// [`SampleError`].
+    pub fn batch_with_targets(
+        &self,
+        seed: u64,
+        number: u64,
+        positions: usize,
+        wanted: &WantedTargets,
+    ) -> Result<Batch, SampleError> {
+        self.draw(seed, number, positions, wanted)
+    }
+
+    /// Draws batch `number` of `seed` to measure a network by: from all of the window, each position as likely as any other, however
+    /// training draws. It is not counted as sampled, and no bound holds it back. Blocks on the disk.
+    ///
+    /// # Errors
+    /// [`SampleError::Empty`] where there is none, and as [`Store::batch`].
+    pub fn measuring_batch(
+        &self,
+        of: Measured,
+        seed: u64,
+        number: u64,
+        positions: usize,
+        wanted: &WantedTargets,
+    ) -> Result<Batch, SampleError> {
+        for _ in 0..REDRAWS {
+            if let State::Failed(failure) = &*self.shared.state.borrow() {
+                return Err(failure.clone().into());
+            }
+            let picks = {
+                let window = self.shared.window.read();
+                sampler::draw_to_measure(&window, of, seed, number, positions).ok_or(SampleError::Empty)?
+            };
+            let Some(games) = self.decoded(&picks) else {
+                continue;
+            };
+            let batch = sampler::assemble(&picks, &games, wanted).ok_or(SampleError::Unreadable)?;
+            return Ok(self.labelled(batch, number));
+        }
+        Err(SampleError::Unreadable)
+    }
+
+    /// With what is said of every batch.
+    fn labelled(&self, mut batch: Batch, number: u64) -> Batch {
+        batch.number = number;
+        batch.positions_inserted = self.shared.keeper.lock().now().positions_inserted;
+        batch.window_positions = self.shared.window.read().positions();
+        batch.game.clone_from(&self.shared.settings.game);
+        batch.options = self.shared.settings.options;
+        batch
+    }
+
+    fn draw(
+        &self,
+        seed: u64,
+        number: u64,
+        positions: usize,
+        wanted: &WantedTargets,
+    ) -> Result<Batch, SampleError> {
+        for _ in 0..REDRAWS {
+            if let State::Failed(failure) = &*self.shared.state.borrow() {
+                return Err(failure.clone().into());
+            }
+            let ledger = self.shared.keeper.lock().now();
+            let bounds = &self.shared.settings.bounds;
+            let left = self.shared.window.read().positions();
+            if !bounds.may_sample(&ledger, left, positions as u64) {
+                return Err(SampleError::Held);
+            }
+            let sampling = &self.shared.settings.sampling;
+            let newest = newest(sampling, &ledger);
+            let within = !sampling.surprise.is_off();
+            let mut picks = {
+                let window = self.shared.window.read();
+                sampler::draw(&window, newest, within, seed, number, positions).ok_or(SampleError::Empty)?
+            };
+            let Some(games) = self.decoded(&picks) else {
+                continue;
+            };
+            for (pick, game) in picks.iter_mut().zip(&games) {
+                if let Some(position) = game.choose(pick.within) {
+                    pick.position = position;
+                }
+            }
+            let Some(batch) = sampler::assemble(&picks, &games, wanted) else {
+                return Err(SampleError::Unreadable);
+            };
+            {
+                let mut keeper = self.shared.keeper.lock();
+                // Others may have sampled meanwhile.
+                let ledger = keeper.now();
+                if !bounds.may_sample(&ledger, left, positions as u64) {
+                    return Err(SampleError::Held);
+                }
+                let forgone = bounds.forgone(&ledger, left);
+                if let Err(error) = keeper.sampled(positions as u64, forgone) {
+                    if files::is_full(&error) {
+                        return Err(SampleError::Full);
+                    }
+                    let failure = StoreFailed {
+                        reason: format!("writing the ledger: {error}"),
+                    };
+                    self.shared.fail(failure.clone());
+                    return Err(failure.into());
+                }
+            }
+            self.shared.gate.open();
+            return Ok(self.labelled(batch, number));
+        }
+        Err(SampleError::Unreadable)
+    }
+
+    /// The picks' games; `None` where one of them has left the window or cannot be read, so that another draw is due.
+    fn decoded(&self, picks: &[Pick]) -> Option<Vec<Arc<Decoded>>> {
+        let found = self.shared.cache.get(picks.iter().map(|pick| pick.sequence));
+        let hits = found.iter().flatten().count();
+        let mut read: HashMap<u64, Arc<Decoded>> = HashMap::new();
+        let games = found
+            .into_iter()
+            .zip(picks)
+            .map(|(game, pick)| match (game, read.get(&pick.sequence)) {
+                (Some(game), _) => Some(game),
+                (None, Some(game)) => Some(Arc::clone(game)),
+                (None, None) => {
+                    let game = Arc::new(self.decode(pick.sequence)?);
+                    self.shared.cache.insert(pick.sequence, &game);
+                    read.insert(pick.sequence, Arc::clone(&game));
+                    Some(game)
+                }
+            })
+            .collect::<Option<Vec<_>>>()?;
+        self.shared
+            .metrics
+            .sampled(hits, picks.len() - hits, self.shared.cache.bytes());
+        Some(games)
+    }
+
+    fn decode(&self, sequence: u64) -> Option<Decoded> {
+        match self.read(sequence) {
+            Ok(game) => match Decoded::new(&game, &self.shared.settings.sampling.surprise) {
+                Ok(decoded) => Some(decoded),
+                Err(error) => {
+                    self.shared.lose(sequence, &error.to_string());
+                    None
+                }
+            },
+            Err(GetError::Damaged { reason, .. }) => {
+                self.shared.lose(sequence, &reason);
+                None
+            }
+            Err(GetError::Unknown | GetError::Retired) => None,
+        }
+    }
+}
+
+/// How many of the newest positions are drawn from.
+pub(super) fn newest(sampling: &Sampling, ledger: &Ledger) -> u64 {
+    sampling
+        .window
+        .map_or(u64::MAX, |law| law.positions(ledger.positions_inserted))
+}
