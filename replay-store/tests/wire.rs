@@ -325,8 +325,12 @@ async fn batches_hold_the_games_positions_and_are_determined_by_their_seed() {
     }
 
     let numbers = stats(&mut client).await;
-    assert_eq!(numbers.positions_sampled, 50 * (6 + 6 + 2 + 1));
-    for bad in [sample(0, 1, 1), sample(100_000, 1, 1), sample(5, 0, 1)] {
+    assert_eq!(numbers.positions_sampled, 50 * (6 + 6 + 6 + 2 + 1));
+    let unknown = SampleRequest {
+        targets: vec!["nosuch".into()],
+        ..sample(5, 1, 1)
+    };
+    for bad in [sample(0, 1, 1), sample(100_000, 1, 1), sample(5, 0, 1), unknown] {
         assert_eq!(
             client.sample(bad).await.unwrap_err().code(),
             Code::InvalidArgument
