@@ -1,8 +1,8 @@
-//! `minuet bench generator`: how many drawn problems are solved, and in how many moves, by uniform UCT and by a network.
+//! `minuet bench generator`: number of random problems solved, and lengths of their solutions, by uniform UCT and by a network.
 //!
-//! A problem of depth k is what k random moves from the bare start clan render, none of them an Oops. Every player gets the
-//! same problems, drawn by a seed of their own, the same search and the same visits for each move; a problem is
-//! played until it is solved, an illegal mark is made, or 64 moves are over.
+//! A problem of depth k is the rendering of k random moves from the bare start clan, none of them an Oops. All players get the
+//! same problems, search settings and visits per move. A problem is played until it is solved, an illegal mark is made, or
+//! after 64 moves.
 
 use std::time::Instant;
 
@@ -17,26 +17,26 @@ use serde::Serialize;
 
 use crate::harness::report;
 
-/// Problems that are solved side by side.
+/// Number of problems in progress at the same time.
 const AT_ONCE: usize = 32;
 
 /// Arguments of `minuet bench generator`.
 #[derive(clap::Args)]
 #[command(after_help = "Example: minuet bench generator --model runs/generator --json")]
 pub struct Arguments {
-    /// A network to compare with uniform UCT, as in `minuet solve`.
+    /// Network to compare with uniform UCT, as in `minuet solve`.
     #[arg(long)]
     model: Option<String>,
     /// Depths of the problems.
     #[arg(long, value_delimiter = ',', default_values_t = [2, 4, 8])]
     depths: Vec<u32>,
-    /// Visits for each move.
+    /// Visits per move.
     #[arg(long, value_delimiter = ',', default_values_t = [64, 256])]
     visits: Vec<u32>,
-    /// Problems of each depth.
+    /// Number of problems per depth.
     #[arg(long, default_value_t = 100)]
     problems: u64,
-    /// The seed of the problems; runs train on others as long as theirs differs.
+    /// Seed of the problems. A run with another seed has not trained on them.
     #[arg(long, default_value_t = 4_321_000)]
     seed: u64,
     /// Print one JSON object.
@@ -44,7 +44,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// What was measured.
+/// Result of the benchmark.
 #[derive(Serialize)]
 struct Report {
     /// Always `generator`.
@@ -52,8 +52,8 @@ struct Report {
     problems: u64,
     seed: u64,
     results: Vec<Measured>,
-    /// For each depth: problems solved by the network at the fewest visits, by problems solved by uniform UCT at the most.
-    /// Null where there is no network, or where uniform UCT solved none.
+    /// For each depth: problems solved by the network with the fewest visits, divided by problems solved by uniform UCT with
+    /// the most. Null without a network, or if uniform UCT solved none.
     few_visits_over_uniform: Vec<Ratio>,
 }
 
@@ -63,25 +63,25 @@ struct Ratio {
     ratio: Option<f64>,
 }
 
-/// One player at one depth with so many visits.
+/// Result of one player at one depth and number of visits.
 #[derive(Serialize)]
 struct Measured {
-    /// `uniform`, or the network as it was named.
+    /// `uniform`, or the network's name in the arguments.
     player: String,
     depth: u32,
     visits: u32,
     solved: u64,
     solve_rate: f64,
-    /// Mean moves of the solutions found, the final mark included; null where none was.
+    /// Mean length of the solutions found, in moves, the final mark included; null if there is none.
     mean_length: Option<f64>,
-    /// The same of the walks that made the same problems: upper bounds of their shortest solutions.
+    /// Mean length of the walks that made the solved problems, an upper bound of their shortest solutions.
     mean_known_length: Option<f64>,
-    /// Traversals of a problem, on average.
+    /// Mean number of visits per problem.
     visits_per_problem: f64,
     seconds: f64,
 }
 
-/// Runs it.
+/// Runs the benchmark.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     ensure!(
         arguments.problems > 0 && !arguments.depths.is_empty() && !arguments.visits.is_empty(),
@@ -124,7 +124,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     report::print(&report, arguments.json, text)
 }
 
-/// Problems and the lengths of the solutions that they were drawn with.
+/// Draws problems, each with the length of its known solution.
 fn draw(depth: u32, count: u64, seed: u64) -> anyhow::Result<Vec<(GeneratorGame, usize)>> {
     (0..count)
         .map(|game| {
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deeper_problems_are_harder_and_figures_add_up() {
+    fn deeper_problems_are_harder_and_counts_add_up() {
         let solved = |depth, visits| {
             let problems = draw(depth, 20, 7).unwrap();
             let starts: Vec<GeneratorGame> = problems.iter().map(|problem| problem.0.clone()).collect();

@@ -1,10 +1,10 @@
 //! `minuet bench search`: traversals per second with a uniform evaluator, on one thread.
 //!
-//! Rates are per second of the clock, and per second that this thread was given a core, which a busy machine does not change
-//! as much. The evaluator gives every legal action the same prior and every state the value 0, so the figures are the search's and
-//! the rules engine's own. Games are played move after move with the subtree re-used, as self-play does.
-//! Visits, fresh evaluations, gray and terminal visits are told apart, and the *signature* is a fingerprint of
-//! every visit count: as long as it stays the same, so does what the search does.
+//! Rates are per second of wall-clock time, and per second of the thread's processor time, which other work on the machine
+//! disturbs less. The evaluator gives every legal action the same prior and every state the value 0, so only the search and the
+//! rules engine are measured. Games are played move after move with reuse of the subtree, as in self-play. Fresh, gray and
+//! terminal visits are counted separately. The *signature* is a fingerprint of all visit counts, so it shows whether the
+//! search's behaviour has changed.
 
 use std::time::Instant;
 
@@ -22,16 +22,16 @@ pub struct Arguments {
     /// Only this game (default: all of them).
     #[arg(long)]
     game: Option<String>,
-    /// Traversals for each move.
+    /// Traversals per move.
     #[arg(long, default_value_t = 4096)]
     traversals: u32,
-    /// Leaves handed out at once; 1 is serial UCT.
+    /// Leaves per batch; 1 is serial UCT.
     #[arg(long, default_value_t = 1)]
     leaves: u32,
-    /// Moves of each round; a game that ends earlier is followed by another.
+    /// Moves per round; when a game ends, another one begins.
     #[arg(long, default_value_t = 40)]
     moves: u32,
-    /// Rounds; the median counts.
+    /// Number of rounds; results are medians.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
     /// Print one JSON object.
@@ -39,7 +39,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// What was measured.
+/// Result of the benchmark.
 #[derive(Serialize)]
 struct Report {
     /// Always `search`.
@@ -55,31 +55,31 @@ struct Report {
 #[derive(Serialize)]
 struct Measured {
     game: &'static str,
-    /// Medians over the rounds, each per second.
+    /// Traversals per second of wall-clock time; the median over the rounds, as for all rates.
     traversals_per_second: f64,
     fresh_evaluations_per_second: f64,
-    /// The same for the time this thread ran on a core; null where the system does not tell (only Linux does).
+    /// Traversals per second of this thread's processor time; null except on Linux.
     traversals_per_cpu_second: Option<f64>,
-    /// Counts of one round (every round does the same).
+    /// Number of traversals of one round; all rounds have equal counts.
     traversals: u64,
     fresh_evaluations: u64,
     gray_visits: u64,
     terminal_visits: u64,
     collisions: u64,
     unstored: u64,
-    /// Leaves of a batch, on average.
+    /// Mean number of leaves per batch.
     leaves_per_batch: f64,
-    /// The greatest number of nodes held at once, their bytes in use, and bytes by node.
+    /// Greatest number of nodes held at once, the bytes in use, and bytes per node.
     nodes: u64,
     bytes_used: u64,
     bytes_per_node: f64,
-    /// Memory allocated for them.
+    /// Memory allocated for the nodes, in bytes.
     bytes: u64,
     /// Fingerprint of all visit counts.
     signature: String,
 }
 
-/// Runs it.
+/// Runs the benchmark.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     ensure!(
         arguments.rounds > 0 && arguments.moves > 0,
@@ -121,7 +121,7 @@ struct Measure {
     rounds: usize,
 }
 
-/// What one round did.
+/// Counts and times of one round.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Round {
     counters: Counters,
@@ -222,7 +222,7 @@ impl Round {
     }
 }
 
-/// Nanoseconds this thread has been on a core.
+/// Returns the processor time of this thread, in nanoseconds.
 fn time_on_core() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().next()?.parse().ok()
@@ -279,7 +279,7 @@ fn text(report: &Report) -> String {
 mod tests {
     use super::*;
 
-    /// Every figure stands for work that was done: the counts add up, and no round differs from another.
+    /// Counts add up, and all rounds have equal counts.
     #[test]
     fn counts_add_up_for_every_game() {
         for &name in registry::NAMES {
@@ -295,7 +295,7 @@ mod tests {
             let measured = registry::visit(name, measure).unwrap().unwrap();
             assert_eq!(measured.traversals, 300, "{name}");
             let answered = measured.fresh_evaluations + measured.gray_visits + measured.terminal_visits;
-            // The decision nodes' own evaluations are no traversals.
+            // Evaluations of decision nodes are not traversals.
             assert!((300..=305).contains(&answered), "{name}: {answered}");
             assert!(measured.traversals_per_second > 0.0);
             assert!(measured.nodes >= 60 && measured.bytes >= measured.bytes_used);

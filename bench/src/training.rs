@@ -1,7 +1,7 @@
-//! `minuet bench training`: whole training steps of the learner, in f32 and bf16, and of the same network in PyTorch.
+//! `minuet bench training`: complete training steps of the learner in f32 and bf16, and of the same network in PyTorch.
 //!
-//! Each is a process of its own on one core with one thread; they are measured in turn, several rounds each, the others at rest
-//! meanwhile. The learner's steps expand rows and average weights; PyTorch's are given dense planes and do neither.
+//! Each is a process on one core with one thread; they are measured in turn for several rounds, while the others are idle. The
+//! learner's steps expand rows and average weights; the steps in PyTorch get dense planes and do neither.
 
 use std::{fmt::Write as _, path::PathBuf, process::Command};
 
@@ -30,7 +30,7 @@ Examples:
   minuet bench training --set model.global_pooling=16 --set learner.opponent_policy_weight=0.15
   minuet bench training --python \"$(python3 scripts/python_env.py torch)\"   (against PyTorch; fetches 3 GB the first time)")]
 pub struct Arguments {
-    /// The game whose positions are trained on.
+    /// Game whose positions are trained on.
     #[arg(long, default_value = "paco-sako", value_parser = PossibleValuesParser::new(registry::NAMES))]
     game: String,
     /// Residual blocks.
@@ -39,16 +39,16 @@ pub struct Arguments {
     /// Filters.
     #[arg(long, default_value_t = 64)]
     filters: u32,
-    /// Positions in a step.
+    /// Positions per step.
     #[arg(long, default_value_t = 256)]
     batch: u32,
-    /// A further setting of the learner's, e.g. learner.opponent_policy_weight=0.15. (The network in PyTorch is the plain tower.)
+    /// Set another key of the learner, e.g. learner.opponent_policy_weight=0.15. (The network in PyTorch is the plain tower.)
     #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with = "python")]
     settings: Vec<String>,
-    /// A Python with PyTorch, to compare with.
+    /// Python interpreter with PyTorch, for the comparison.
     #[arg(long)]
     python: Option<PathBuf>,
-    /// Rounds, of which the median is given.
+    /// Number of rounds; results are medians.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
     rounds: u8,
     /// Seconds of each measurement.
@@ -67,17 +67,17 @@ struct Report {
     batch: u32,
     rounds: u8,
     figures: Vec<Figures>,
-    /// Samples a second in bf16 for each one in f32, by processor time.
+    /// Ratio of samples per second in bf16 to f32, by processor time.
     bf16_gain: f64,
 }
 
 #[derive(Serialize)]
 struct Figures {
     precision: &'static str,
-    /// Samples a second.
+    /// Samples per second.
     samples: f64,
     samples_per_cpu_second: f64,
-    /// The same in PyTorch, and the ratio (medians of each round's).
+    /// Samples per second in PyTorch, and the ratio to it (median over the rounds).
     pytorch: Option<Compared>,
 }
 
@@ -89,7 +89,7 @@ struct Compared {
     cpu_ratio: f64,
 }
 
-/// A precision's processes, and what they did.
+/// Processes of one precision, and their measurements.
 struct Pair {
     precision: &'static str,
     learner: DrivenChild,
@@ -98,7 +98,7 @@ struct Pair {
     pytorches: Vec<Measured>,
 }
 
-/// Measures and prints.
+/// Runs the benchmark and prints the result.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let cores = Cores::find()?;
     cores.use_first()?;

@@ -18,12 +18,12 @@ use crate::store_address::StoreAddressError;
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file could not be read.
-    #[error("cannot read {path}: {source}")]
+    #[error("cannot read {path}: {reason}")]
     Read {
         /// The file.
         path: PathBuf,
         /// Error of the operating system.
-        source: io::Error,
+        reason: io::Error,
     },
     /// The text is not TOML, or a value has the wrong type.
     #[error("{0}")]
@@ -105,9 +105,9 @@ pub fn security_from_environment() -> Result<Option<SecurityConfig>, ConfigError
 }
 
 fn read(path: &Path) -> Result<String, ConfigError> {
-    fs::read_to_string(path).map_err(|source| ConfigError::Read {
+    fs::read_to_string(path).map_err(|reason| ConfigError::Read {
         path: path.into(),
-        source,
+        reason,
     })
 }
 

@@ -50,7 +50,7 @@ use network::{
     sidecar,
 };
 
-/// How often it is said what the cache holds.
+/// Interval at which the cache's size is reported.
 const TELL_CACHE: Duration = Duration::from_secs(2);
 
 /// Runs the role: listens on `inference.address` until `shutdown`.

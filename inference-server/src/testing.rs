@@ -1,4 +1,4 @@
-//! What the unit tests share: a small layout, models without a runtime.
+//! Parts shared by unit tests: a small layout, models without a runtime.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{sync::Arc, time::Duration};
@@ -139,7 +139,7 @@ pub(crate) fn policy(max_batch: usize, max_queue: usize) -> Policy {
     }
 }
 
-/// What a valid request of `positions`, whose rows hold `mark`, asks.
+/// Returns a valid request of `positions` rows that contain `mark`.
 pub(crate) fn request(positions: usize, mark: u32) -> EvaluationRequest {
     EvaluationRequest {
         indices: [mark % 64, mark % 64, 1].repeat(positions),

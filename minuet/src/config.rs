@@ -1,4 +1,4 @@
-//! `minuet config`: a run's configuration for those who start the roles themselves, in containers or a cluster.
+//! `minuet config`: writes a run's configuration, for roles started without `minuet up`, in containers or a cluster.
 
 use std::{
     io::{self, Write as _},
@@ -17,18 +17,18 @@ use launcher::{check_game, new_run};
     minuet config --check run.toml\n\n\
     Every role takes the file with --config; `minuet up` writes one by itself.")]
 pub struct Arguments {
-    /// What is played. [default: paco-sako]
+    /// Game of the run. [default: paco-sako]
     #[arg(long, conflicts_with = "check")]
     game: Option<String>,
-    /// A setting in place of the default, e.g. --set search.visits=200. May be given often; the last one counts.
+    /// Set a key in place of its default, e.g. --set search.visits=200. May be repeated; the last value of a key wins.
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     overrides: Vec<Override>,
-    /// Check this file instead: exit code 2 and the offending key if it cannot be used.
+    /// Check this file instead of writing one: exit code 2, with the key's name, if it cannot be used.
     #[arg(long, value_name = "FILE")]
     check: Option<PathBuf>,
 }
 
-/// Runs it.
+/// Runs `minuet config`.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let text = match arguments.check {
         Some(file) => {

@@ -1,4 +1,4 @@
-//! Arguments that cannot be used: the process exits with 2 then, and with 1 where something else went wrong.
+//! Recognises errors of usage: the process exits with code 2 for those, and with 1 for other errors.
 
 use arena::SpecError;
 use config::ConfigError;
@@ -7,7 +7,7 @@ use network::name::NoModelName;
 
 pub use launcher::BadUsage;
 
-/// Whether an error is about what was typed, or written in a configuration.
+/// True if an error is about the arguments or a configuration.
 pub fn is_bad_usage(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.is::<BadUsage>()

@@ -162,13 +162,15 @@ fn checkpoints_in_an_object_store_are_trained_and_served() {
     run.wait_for("checkpoint", |event| event["step"].as_u64() > Some(trained));
     // Sealed volumes of games come to the same server, and can be read back from there.
     let location = games.split_once('=').unwrap().1.trim_matches('"');
-    let vault = replay_store::exchange::vault::Vault::open_with(location, server::credentials()).unwrap();
+    let archive_store =
+        replay_store::exchange::archive_store::ArchiveStore::open_with(location, server::credentials())
+            .unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(120);
-    while runtime.block_on(vault.list()).unwrap().len() < 3 {
+    while runtime.block_on(archive_store.list()).unwrap().len() < 3 {
         assert!(std::time::Instant::now() < deadline, "no volume is archived");
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
@@ -258,7 +260,7 @@ fn the_generator_game_is_trained_by_the_same_roles() {
     let place = folder.path().to_str().unwrap();
     // Records of all kinds hold, and say what they are.
     let checked = minuet(&["games", "check", "--newest", "30", "--run", place]);
-    assert!(checked.contains("30 of 30 games hold"), "{checked}");
+    assert!(checked.contains("30 of 30 games agree"), "{checked}");
     assert!(
         checked.contains("not searched but recorded (known-solution)"),
         "{checked}"
@@ -322,7 +324,7 @@ fn every_head_is_trained_and_what_comes_of_it_is_served() {
         .unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let checked = String::from_utf8(done.stdout).unwrap();
-    assert!(checked.contains("2 of 2 games hold"), "{checked}");
+    assert!(checked.contains("2 of 2 games agree"), "{checked}");
 }
 
 /// `minuet query` finds the run's server by its folder.

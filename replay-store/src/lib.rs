@@ -1,6 +1,6 @@
-//! role: the replay store. Durable games in, training batches out, and a ledger of both.
+//! The replay store: stores games durably, serves training batches drawn from them, and counts both in a ledger.
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
 //! | [`record`] | the stored form of a game: checked, packed, unpacked |
 //! | [`log`] | the segment log: files, checksummed frames, volumes, recovery, the ledger |

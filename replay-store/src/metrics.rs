@@ -136,7 +136,7 @@ impl Metrics {
         self.archive_failures.increment(1);
     }
 
-    /// So many sealed volumes are not in the archive.
+    /// Sets the number of sealed volumes that are not archived.
     pub fn unarchived(&self, volumes: usize) {
         self.unarchived_volumes.set(volumes as f64);
     }

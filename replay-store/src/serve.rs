@@ -1,4 +1,4 @@
-//! The role: opens the store, serves it, and closes it in order.
+//! The replay-store role: opens the store, serves it until shutdown, and closes it.
 
 use std::{
     fs,
@@ -22,23 +22,23 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{rpc::Rpc, settings::Settings, store::Store, store::shared::State};
 
-/// Full name of the service, as health and reflection know it.
+/// Full name of the gRPC service, used for health checks and reflection.
 pub const SERVICE: &str = "minuet.v1.ReplayStore";
 
-/// How long open streams get to end on shutdown.
-const DRAIN: Duration = Duration::from_secs(10);
+/// Maximum time for open streams to end on shutdown.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The file in a store's folder that says where it is served.
-const ADDRESS: &str = "address";
+/// File in the store's folder that contains the address on which the store is served.
+const ADDRESS_FILE: &str = "address";
 
-/// How long a connection to a store on this machine may take.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Timeout of a connection to a store on this machine.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Runs the role until `shutdown`.
+/// Runs the role until `shutdown` is cancelled.
 ///
 /// # Errors
-/// Where the store cannot be opened or the address not be listened on; and where the store fails at work: what
-/// is not acknowledged by then is the senders' to send again.
+/// The store cannot be opened, the address cannot be listened on, or the store fails while it runs. Senders send games that are not
+/// acknowledged again.
 pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
         let connection_policy = ConnectionPolicy::new(&config.security, right)?;
@@ -54,19 +54,19 @@ pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
     })
 }
 
-/// Where the store in `folder` is served; `None` where nobody answers there.
+/// Returns the address on which the store in `folder` is served. Returns `None` if no process accepts connections there.
 pub fn address(folder: &Path) -> Option<SocketAddr> {
-    let text = fs::read_to_string(folder.join(ADDRESS)).ok()?;
+    let text = fs::read_to_string(folder.join(ADDRESS_FILE)).ok()?;
     let mut address: SocketAddr = text.trim().parse().ok()?;
     if address.ip().is_unspecified() {
         address.set_ip(Ipv4Addr::LOCALHOST.into());
     }
-    TcpStream::connect_timeout(&address, PATIENCE)
+    TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)
         .ok()
         .map(|_| address)
 }
 
-/// The right that a call of the service needs. Any token may ask for statistics: actors and learners pace themselves by them.
+/// Returns the right that a call needs. Every token may request statistics, which actors and learners use for pacing.
 fn right(path: &str) -> Option<Right> {
     let method = path.strip_prefix("/minuet.v1.ReplayStore/");
     match method {
@@ -77,10 +77,10 @@ fn right(path: &str) -> Option<Right> {
     }
 }
 
-/// [`run`] on a listener, with `[security]` as it is by default.
+/// Runs the role on a listener, with the default `[security]` settings.
 ///
 /// # Errors
-/// As [`run`].
+/// The errors of [`run`].
 pub fn serve(listener: TcpListener, settings: Settings, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
         let connection_policy = ConnectionPolicy::new(&SecurityConfig::default(), right)?;
@@ -104,25 +104,25 @@ async fn serve_with(
     store
         .metrics()
         .disk_limit_changed(store.settings().max_disk_bytes);
-    announce(&store, address);
+    log_opened(&store, address);
 
-    let address_file = store.settings().folder.join(ADDRESS);
-    let telling = match fs::write(&address_file, address.to_string()) {
+    let address_file = store.settings().folder.join(ADDRESS_FILE);
+    let address_writer = match fs::write(&address_file, address.to_string()) {
         Ok(()) => None,
         Err(error) => {
             tracing::warn!(
                 file = %address_file.display(),
                 %error,
-                "cannot write down where the store is served: `minuet games` does not find it; trying again"
+                "cannot write the address file, without which `minuet games` does not find the running store; trying again"
             );
-            let telling = tell(address_file.clone(), address, shutdown.clone());
-            Some(tokio::spawn(telling))
+            let retries = write_address(address_file.clone(), address, shutdown.clone());
+            Some(tokio::spawn(retries))
         }
     };
 
     let (routes, health) = standard_routes(&[SERVICE], &[proto::DESCRIPTORS]).await?;
-    let stopping = shutdown.child_token();
-    let routes = routes.add_service(Rpc::new(Arc::clone(&store), stopping.clone()).into_service());
+    let streams_shutdown = shutdown.child_token();
+    let routes = routes.add_service(Rpc::new(Arc::clone(&store), streams_shutdown.clone()).into_service());
     health.set_serving(true).await;
     if !probed_at.is_empty() {
         serve_health_beside(probed_at, health.clone(), shutdown.clone()).await?;
@@ -130,42 +130,49 @@ async fn serve_with(
 
     let mut state = store.state();
     let failed = {
-        let stopping = stopping.clone();
+        let streams_shutdown = streams_shutdown.clone();
         async move {
             let has_failed = state
                 .wait_for(|state| matches!(state, State::Failed(_)))
                 .await
                 .is_ok();
             if has_failed {
-                stopping.cancel();
+                streams_shutdown.cancel();
             }
         }
     };
     let watch = tokio::spawn(failed);
-    let drained =
-        service::serve::serve_with(connection_policy, routes, listener, health, stopping, DRAIN).await;
+    let drained = service::serve::serve_with(
+        connection_policy,
+        routes,
+        listener,
+        health,
+        streams_shutdown,
+        DRAIN_TIMEOUT,
+    )
+    .await;
     watch.abort();
     if let Ok(Drained::Cut) = drained {
-        tracing::warn!("streams were still open when the time to drain was up");
+        tracing::warn!("streams were still open at the end of the drain timeout");
     }
-    if let Some(telling) = telling {
-        telling.abort();
+    if let Some(address_writer) = address_writer {
+        address_writer.abort();
     }
-    // A file that stays behind is noticed by who finds nobody there.
+    // If this fails, `address` finds that no process accepts connections there.
     let _ = fs::remove_file(&address_file);
     let closed = tokio::task::spawn_blocking(move || store.close()).await?;
     drained?;
     closed.map_err(anyhow::Error::from)
 }
 
-/// Writes down where the store is served, for commands on this machine. Nothing else rests on it, so a disk that is full keeps no store from
-/// serving: it is tried until it is done.
-async fn tell(file: PathBuf, address: SocketAddr, shutdown: CancellationToken) {
+/// Writes the address file, for commands on this machine, and repeats this until it succeeds. Nothing else depends on the file, so a
+/// full disk does not prevent the store from serving.
+async fn write_address(file: PathBuf, address: SocketAddr, shutdown: CancellationToken) {
     let mut backoff = Backoff::for_connections();
     while backoff.wait(&shutdown).await && fs::write(&file, address.to_string()).is_err() {}
 }
 
-fn announce(store: &Store, address: SocketAddr) {
+fn log_opened(store: &Store, address: SocketAddr) {
     let stats = store.stats();
     tracing::info!(
         %address,
@@ -177,8 +184,8 @@ fn announce(store: &Store, address: SocketAddr) {
         damaged = stats.damaged_games,
         "the replay store is open"
     );
-    // Twice the window's bytes and what is not yet retired, by what games have taken so far (60 bytes a
-    // position before there are any).
+    // A full window needs about 2.5 times the bytes of its records, which includes volumes that are not retired yet. The bytes of a
+    // position are those of the stored games, and at least 30.
     let settings = store.settings();
     let each = stats
         .stored_bytes
@@ -190,7 +197,7 @@ fn announce(store: &Store, address: SocketAddr) {
         tracing::warn!(
             expected_mib = expected >> 20,
             limit_mib = settings.max_disk_bytes >> 20,
-            "a full window will not fit replay.max_disk_mib: games will be refused then"
+            "a full window needs more than replay.max_disk_mib; games will be refused when the limit is reached"
         );
     }
 }
@@ -202,7 +209,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_store_serves_although_its_address_cannot_be_written_down_yet() {
+    async fn a_store_serves_before_its_address_file_can_be_written() {
         let home = tempfile::tempdir().unwrap();
         let mut config = RunConfig::default();
         config.replay.folder = home.path().join("replay");
@@ -211,8 +218,8 @@ mod tests {
         let made = settings.clone();
         let made = tokio::task::spawn_blocking(move || Store::open(made).unwrap().close());
         made.await.unwrap().unwrap();
-        // In the way of the file, as no room for it would be.
-        let file = folder.join(ADDRESS);
+        // A folder of the same name makes writing the file fail, as a full disk would.
+        let file = folder.join(ADDRESS_FILE);
         fs::create_dir(&file).unwrap();
 
         let listener = listen("127.0.0.1:0").await.unwrap();

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use config::RunConfig;
 
 use crate::{
+    record::surprise::Surprise,
     window::held_out::HeldOut,
-    window::sampler::{PowerLaw, Sampling, Surprise},
+    window::sampler::{PowerLaw, Sampling},
     window::uses_bound::Bounds,
 };
 
@@ -33,11 +34,11 @@ pub const MAX_GAME_BYTES: usize = 16 << 20;
 /// Most positions in a batch.
 pub const MAX_BATCH_POSITIONS: u32 = 65_536;
 /// Most ids in one request of `KnownGames`.
-pub const MAX_ASKED: usize = 65_536;
+pub const MAX_KNOWN_IDS: usize = 65_536;
 /// Most games in one answer to `ListGames`.
 pub const MAX_LISTED: u32 = 1000;
 
-/// What a store is told.
+/// Settings of a store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The store's folder.
@@ -50,7 +51,7 @@ pub struct Settings {
     pub index: Option<PathBuf>,
     /// Trainable positions in the window.
     pub window_positions: u64,
-    /// How positions are drawn.
+    /// Options of drawing positions.
     pub sampling: Sampling,
     /// Which games are kept from training.
     pub held_out: HeldOut,
@@ -64,7 +65,7 @@ pub struct Settings {
     pub min_free_bytes: u64,
     /// Games whose ids are remembered at least, retired ones included.
     pub remembered_games: u64,
-    /// Where sealed volumes are written before they are removed: a folder or a URL; empty: nowhere.
+    /// Folder or URL to which sealed volumes are written before they are removed. Empty: volumes are not archived.
     pub archive: String,
 }
 

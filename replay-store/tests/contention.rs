@@ -1,4 +1,4 @@
-//! Many streams at once: every game once, every batch whole, while the window slides.
+//! Concurrent streams: each game is stored once and each batch is consistent while the window slides.
 
 use std::sync::{
     Arc,
@@ -9,7 +9,7 @@ use crate::common::{Served, append, is_stored, settings, stats, synthetic};
 use proto::v1::{Purpose, SampleRequest};
 use tokio_stream::StreamExt as _;
 
-/// A game whose every number tells which game it is, so that a mixed-up batch shows.
+/// A game whose numbers all identify it, so that a batch that mixes games is detected.
 fn marked(number: u64) -> proto::v1::Game {
     let positions = 10 + number as usize % 30;
     let mut game = synthetic::game(number, positions);
@@ -20,12 +20,12 @@ fn marked(number: u64) -> proto::v1::Game {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn eight_appenders_and_four_samplers() {
+async fn eight_appenders_and_four_samplers_get_consistent_results() {
     const APPENDERS: u64 = 8;
     const GAMES: u64 = 150;
     let folder = tempfile::tempdir().unwrap();
     let mut settings = settings(folder.path(), 5_000);
-    // Room for a part of the window only, so that games are read from disk while others are retired.
+    // The cache holds only a part of the window, so that games are read from disk while others are retired.
     settings.cache_bytes = 200_000;
     let served = Served::start(settings).await;
     let is_over = Arc::new(AtomicBool::new(false));
@@ -39,7 +39,7 @@ async fn eight_appenders_and_four_samplers() {
                     let mut games: Vec<_> = (0..GAMES / 5)
                         .map(|at| marked(appender * GAMES + part * (GAMES / 5) + at))
                         .collect();
-                    // Every appender sends the first games of its neighbour too.
+                    // Each appender also sends the first games of the next one.
                     games.extend((0..5).map(|at| marked((appender + 1) % APPENDERS * GAMES + at)));
                     let acks = append(&mut client, games).await;
                     assert!(acks.iter().all(|ack| ack.refused.is_empty()));

@@ -1,4 +1,4 @@
-//! Damage on the disk costs the damaged games and nothing else, and is reported.
+//! Damage on the disk loses only the damaged games, and is reported.
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
@@ -36,15 +36,15 @@ fn logs(settings: &Settings) -> Vec<PathBuf> {
         .unwrap()
         .map(|entry| entry.unwrap().path().join("games.log"))
         .collect();
-    // A log that was just begun is empty.
+    // The log of a new volume is empty.
     files.retain(|file| fs::metadata(file).unwrap().len() > 0);
     files.sort();
     files
 }
 
 /// Opens the store and checks that every game is there and equal or reported lost; returns the number of lost games.
-fn survey(settings: &Settings, games: &[Game], context: &str) -> u64 {
-    // The index vouches for games that it knows until they are read.
+fn count_losses(settings: &Settings, games: &[Game], context: &str) -> u64 {
+    // With an index, damage is found only when the game is read.
     let store = open(settings);
     let early = store.losses().to_vec();
     for game in games {
@@ -90,7 +90,7 @@ fn survey(settings: &Settings, games: &[Game], context: &str) -> u64 {
     if stats.games > 0 {
         assert!(store.batch(1, 1, 200).is_ok(), "{context}");
     }
-    // What was lost may be sent again, and takes a number of its own.
+    // Lost games may be sent again and get new sequence numbers.
     if let Some(again) = games.iter().find(|game| store.get(&id(game)).is_err()) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         assert_eq!(
@@ -101,7 +101,7 @@ fn survey(settings: &Settings, games: &[Game], context: &str) -> u64 {
         assert_eq!(&store.get(&id(again)).unwrap(), again, "{context}");
     }
     store.close().unwrap();
-    // It is reported once.
+    // A loss is reported once.
     let store = open(settings);
     assert_eq!(store.losses(), [], "{context}");
     assert_eq!(store.stats().damaged_games, reported.len() as u64, "{context}");
@@ -110,7 +110,7 @@ fn survey(settings: &Settings, games: &[Game], context: &str) -> u64 {
 }
 
 #[test]
-fn flipped_bytes_anywhere_cost_only_the_games_they_hit() {
+fn flipped_bytes_lose_only_the_games_that_contain_them() {
     let folder = tempfile::tempdir().unwrap();
     let whole = settings(&folder.path().join("whole"), 4_000);
     let games = filled(&whole, 70);
@@ -129,7 +129,7 @@ fn flipped_bytes_anywhere_cost_only_the_games_they_hit() {
             bytes[at] ^= 1 << random.random_range(0..8);
             fs::write(file, bytes).unwrap();
         }
-        let gone = survey(&hurt, &games, &format!("round {round}"));
+        let gone = count_losses(&hurt, &games, &format!("round {round}"));
         assert!(gone <= flips, "round {round}: {flips} flips cost {gone} games");
         lost.push(gone);
         fs::remove_dir_all(folder.path().join("hurt")).unwrap();
@@ -138,7 +138,7 @@ fn flipped_bytes_anywhere_cost_only_the_games_they_hit() {
 }
 
 #[test]
-fn zeroed_sectors_cost_only_the_games_in_them() {
+fn zeroed_sectors_lose_only_the_games_in_them() {
     let folder = tempfile::tempdir().unwrap();
     let whole = settings(&folder.path().join("whole"), 4_000);
     let games = filled(&whole, 70);
@@ -155,7 +155,7 @@ fn zeroed_sectors_cost_only_the_games_in_them() {
         let end = (at + 4096).min(bytes.len());
         bytes[at..end].fill(0);
         fs::write(file, bytes).unwrap();
-        let gone = survey(&hurt, &games, &format!("round {round}"));
+        let gone = count_losses(&hurt, &games, &format!("round {round}"));
         // A sector holds less than 4 KiB of frames of more than 700 bytes, and cuts two.
         assert!(gone <= 7, "round {round}: {gone} games");
         lost.push(gone);
@@ -165,11 +165,11 @@ fn zeroed_sectors_cost_only_the_games_in_them() {
 }
 
 #[test]
-fn a_cut_off_end_is_noticed() {
+fn a_truncated_log_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let whole = settings(&folder.path().join("whole"), 4_000);
     let games = filled(&whole, 67);
-    // The one that is written to, and the last one that was sealed.
+    // The newest volume, and the last sealed one.
     for youngest in [1, 2] {
         let mut lost = Vec::new();
         for keep in [0.0, 0.3, 0.6, 0.9] {
@@ -180,7 +180,7 @@ fn a_cut_off_end_is_noticed() {
             let bytes = fs::read(file).unwrap();
             let written = bytes.iter().rposition(|&byte| byte != 0).unwrap();
             fs::write(file, &bytes[..(written as f64 * keep) as usize]).unwrap();
-            lost.push(survey(&hurt, &games, &format!("{keep} kept")));
+            lost.push(count_losses(&hurt, &games, &format!("{keep} kept")));
             fs::remove_dir_all(folder.path().join("hurt")).unwrap();
         }
         assert!(
@@ -192,7 +192,7 @@ fn a_cut_off_end_is_noticed() {
 }
 
 #[test]
-fn other_files_may_be_lost_or_damaged() {
+fn loss_or_damage_of_other_files_loses_no_game() {
     let folder = tempfile::tempdir().unwrap();
     let whole = settings(&folder.path().join("whole"), 1_500);
     let games = filled(&whole, 70);
@@ -266,12 +266,12 @@ fn a_volume_in_the_format_of_a_sled_database_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_volume_that_was_removed_is_missed() {
+fn a_removed_volume_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let settings = settings(folder.path(), 4_000);
     let games = filled(&settings, 70);
     let middle = logs(&settings)[2].parent().unwrap().to_path_buf();
     fs::remove_dir_all(middle).unwrap();
-    let lost = survey(&settings, &games, "a volume removed");
+    let lost = count_losses(&settings, &games, "a volume removed");
     assert!((5..20).contains(&lost), "{lost} games lost");
 }

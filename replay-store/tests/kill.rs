@@ -1,5 +1,5 @@
-//! `kill -9` in the middle of everything, with the real process and real clients: nothing that was
-//! acknowledged is lost, nothing is there twice, everything is equal to what was sent.
+//! `kill -9` of the real process while real clients use it: no acknowledged game is lost, no game is stored twice, and each stored
+//! game equals the one that was sent.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -63,7 +63,7 @@ async fn ready(client: &mut Client, process: &mut Process) {
     }
 }
 
-/// Sends games until the store is gone; gives those that were sent and the ids of those acknowledged.
+/// Sends games until the store is killed. Returns the sent games and the ids of the acknowledged ones.
 async fn send(mut client: Client, first: u64) -> (Vec<Game>, HashSet<Vec<u8>>) {
     let (sender, games) = tokio::sync::mpsc::channel(32);
     let Ok(acks) = client.append(ReceiverStream::new(games)).await else {
@@ -104,7 +104,7 @@ async fn export(client: &mut Client) -> Vec<(u64, Game)> {
         .await
 }
 
-/// Every order lists every stored game once, whatever of the index the kill left behind.
+/// Checks that each order lists each stored game once, whatever state the kill left the index in.
 async fn check_lists(client: &mut Client, stored: &[(u64, Game)], round: u64) {
     for sort in [GameSort::Time, GameSort::Length] {
         let mut expected: Vec<(u64, u64)> = stored
@@ -137,7 +137,7 @@ async fn check_lists(client: &mut Client, stored: &[(u64, Game)], round: u64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn twenty_kills_lose_nothing_that_was_acknowledged() {
+async fn twenty_kills_lose_no_acknowledged_game() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("replay");
     let mut random = ChaCha8Rng::seed_from_u64(1);
@@ -167,7 +167,7 @@ async fn twenty_kills_lose_nothing_that_was_acknowledged() {
         }
         let numbers = stats(&mut client).await;
         assert_eq!(numbers.games_inserted, stored.len() as u64, "round {round}");
-        // Games that are held out are in the window, and not among what is trained on.
+        // Held-out games are in the window but not trainable.
         let inserted = numbers.positions_inserted + numbers.held_out_positions;
         assert_eq!(inserted, positions, "round {round}");
         assert_eq!(numbers.damaged_games, 0, "round {round}");
@@ -181,7 +181,7 @@ async fn twenty_kills_lose_nothing_that_was_acknowledged() {
         );
         sampled = numbers.positions_sampled;
         unacknowledged_but_stored = ids.difference(&acknowledged).count();
-        // Whatever was stored without word of it is a duplicate when it is sent again.
+        // Games that were stored but not acknowledged are duplicates when they are sent again.
         acknowledged.extend(ids);
         if let Some((_, game)) = stored.last() {
             assert!(append(&mut client, vec![game.clone()]).await[0].duplicate);
@@ -222,10 +222,10 @@ async fn twenty_kills_lose_nothing_that_was_acknowledged() {
     );
 }
 
-/// A file-size limit makes the kernel refuse a write in the middle of the work (`EFBIG`, since the signal is ignored):
-/// the store must stop with an error, and what it acknowledged must be there without the limit.
+/// A file-size limit makes the kernel refuse a write (`EFBIG`, because the signal is ignored). The store must stop with an error, and
+/// all acknowledged games must be readable without the limit.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failing_disk_stops_the_store_and_loses_nothing_that_was_acknowledged() {
+async fn a_failing_disk_stops_the_store_and_loses_no_acknowledged_game() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("replay");
     let address = free_address();
@@ -274,7 +274,7 @@ async fn a_failing_disk_stops_the_store_and_loses_nothing_that_was_acknowledged(
     );
 }
 
-/// Sends games until the store is gone; those that are held back are sent again by and by, as an actor does.
+/// Sends games until the store is killed, and resends temporarily refused games as an actor does.
 async fn keep_sending(mut client: Client, first: u64) {
     let mut number = first;
     loop {
@@ -305,12 +305,12 @@ async fn keep_sampling(mut client: Client, seed: u64) {
     while let Ok(Some(_)) = batches.message().await {}
 }
 
-/// The bounds on uses hold on both sides whatever is killed, either side waits for the other, and after every restart
-/// both go on. With the slack as small as this, each waits for the other nearly all the time.
+/// Both bounds on uses hold after kills, and both sides continue after each restart. The slack is small, so that each side waits for
+/// the other most of the time.
 #[tokio::test(flavor = "multi_thread")]
-async fn both_bounds_hold_through_kills_and_neither_side_waits_for_ever() {
+async fn both_bounds_hold_after_kills_and_neither_side_waits_forever() {
     const SLACK: u64 = 400;
-    // Games that were let in and are on their way to the disk.
+    // Games that were permitted but are not committed yet.
     const ON_THE_WAY: u64 = 2 * 20 + 64 * 20;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("replay");
@@ -322,7 +322,7 @@ async fn both_bounds_hold_through_kills_and_neither_side_waits_for_ever() {
     ];
     let holds = |numbers: &proto::v1::StatsReply, context: &str| {
         let (inserted, sampled) = (numbers.positions_inserted, numbers.positions_sampled);
-        // What was reserved when the store was killed counts as sampled, and was not.
+        // The reservation of a killed store counts as sampled.
         let reserved = (sampled / 128) as f64;
         assert!(
             sampled as f64 <= 1.5 * inserted as f64 + reserved,
@@ -351,7 +351,7 @@ async fn both_bounds_hold_through_kills_and_neither_side_waits_for_ever() {
             let numbers = stats(&mut own).await;
             holds(&numbers, &format!("round {round}"));
             let is_done = match round % 4 {
-                // The games come to a halt when they are too far ahead, the batches likewise.
+                // Games stop when they are too far ahead, and so do batches.
                 1 => numbers.appends_held,
                 3 => numbers.samples_held,
                 _ => numbers.positions_inserted > inserted + 600 && numbers.positions_sampled > sampled + 600,

@@ -1,4 +1,4 @@
-//! What survives a restart, what is retired, what is archived, what is refused for want of room.
+//! Restarts, retirement of games, and refusals for lack of disk space.
 
 use std::{
     io,
@@ -34,7 +34,7 @@ pub async fn put_all(store: &Store, games: &[Game]) {
     }
 }
 
-/// Closing blocks, as the service knows.
+/// Closes a store. Blocks.
 pub fn close(store: Store) {
     tokio::task::block_in_place(|| store.close().unwrap());
 }
@@ -44,7 +44,7 @@ pub fn volumes(folder: &Path) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_window_slides_and_restarts_change_nothing() {
+async fn restarts_do_not_change_a_sliding_window() {
     let folder = tempfile::tempdir().unwrap();
     let settings = settings(folder.path(), 2_000);
     let games: Vec<Game> = (0..400)
@@ -90,7 +90,7 @@ async fn the_window_slides_and_restarts_change_nothing() {
     let positions: usize = games.iter().map(|game| game.actions.len()).sum();
     assert_eq!(stats.positions_inserted, positions as u64);
 
-    // Retired games are gone, and still known.
+    // Retired games cannot be read, but their ids are known.
     assert_eq!(store.get(&id(&games[0])), Err(GetError::Retired));
     assert_eq!(store.put(&games[0]).await.unwrap(), Verdict::Duplicate);
     assert_eq!(store.get(&id(&games[399])).unwrap(), games[399]);
@@ -103,7 +103,7 @@ async fn the_window_slides_and_restarts_change_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_window_gives_the_same_batch_after_a_restart() {
+async fn batches_of_a_seed_are_equal_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let settings = settings(folder.path(), 2_000);
     let store = open(&settings);
@@ -130,7 +130,7 @@ async fn a_smaller_window_takes_effect_and_removes_volumes() {
     let narrow = settings(folder.path(), 500);
     let store = open(&narrow);
     assert_eq!(store.stats().window_positions, 500);
-    // The writer frees what is retired at once; closing waits for it.
+    // The writer removes retired volumes at the start; closing waits for this.
     close(store);
     let store = open(&narrow);
     let after = store.stats();
@@ -141,7 +141,7 @@ async fn a_smaller_window_takes_effect_and_removes_volumes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn games_without_targets_do_not_pile_up() {
+async fn games_without_targets_are_retired_too() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(&settings(folder.path(), 100));
     for number in 0..400 {
@@ -171,7 +171,7 @@ fn a_folder_in_use_and_one_of_another_game_are_refused() {
     assert!(matches!(error, OpenError::OtherGame { .. }), "{error}");
 }
 
-/// A disk whose free space the test decides.
+/// A disk whose free space is set by the test.
 struct Disk {
     free: Arc<AtomicU64>,
     used: Arc<AtomicU64>,
@@ -206,7 +206,7 @@ async fn a_full_disk_refuses_games_serves_samples_and_recovers() {
         free.store(free_now, Ordering::SeqCst);
         used.store(used_now, Ordering::SeqCst);
         let game = synthetic::game(free_now - 1, 20);
-        // A measurement holds for a moment, so the first games may still be taken.
+        // A measurement is valid for a moment, so that the first games may still be accepted.
         let mut number = 0;
         let reason = loop {
             match store
@@ -231,7 +231,7 @@ async fn a_full_disk_refuses_games_serves_samples_and_recovers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cache_that_holds_nothing_changes_only_the_speed() {
+async fn batches_do_not_depend_on_the_cache() {
     let folder = tempfile::tempdir().unwrap();
     let mut settings = settings(folder.path(), 2_000);
     let games: Vec<Game> = (0..60).map(|number| synthetic::game(number, 20)).collect();

@@ -61,13 +61,13 @@ fn scale_of_the_index() {
     for (sort, value) in [
         (GameSort::Time, 1_790_000_000_000 + games / 2),
         (GameSort::Length, 10),
-        (GameSort::Surprise, 0),
+        (GameSort::Surprise, 0.8f32.to_bits().into()),
     ] {
-        for times in 0..3 {
-            let after = Some(Place {
-                value,
-                sequence: games / 2,
-            });
+        let middle = Place {
+            value,
+            sequence: games / 2,
+        };
+        for after in [None, Some(middle), Some(middle), Some(middle)] {
             let listing = Listing {
                 sort,
                 descending: true,
@@ -78,7 +78,8 @@ fn scale_of_the_index() {
             let page = store.page(&listing, &Filter::default()).unwrap();
             assert_eq!(page.games.len(), 50);
             println!(
-                "{sort:?}: page {times} in the middle in {:.1} ms",
+                "{sort:?}: page {} in {:.1} ms",
+                after.map_or("at the beginning", |_| "in the middle"),
                 began.elapsed().as_secs_f64() * 1e3
             );
         }
@@ -115,6 +116,8 @@ fn write_volumes(folder: &std::path::Path, games: u64) {
         game.id = id.to_vec().into();
         game.finished_at_ms = 1_790_000_000_000 + number;
         game.actor = format!("actor-{}", number % 64);
+        let surprise = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        game.policy_surprises = vec![surprise as f32 / 1e7; 10];
         let record = record::encode(game).unwrap();
         entries.push(Entry {
             sequence: number,

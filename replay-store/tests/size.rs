@@ -1,5 +1,5 @@
-//! How much disk a position of Paco Ŝako takes: random games of the real rules, a hundred visits spread over
-//! the legal actions, a window that has turned over.
+//! Measures the disk space of a position of Paco Ŝako: random games by the real rules, with a hundred visits spread over the legal
+//! actions, in a window that has been replaced completely.
 
 use crate::common::{open, settings};
 use games::{Action, Game as _, Outcome, Player, Symmetry, paco_sako::PacoSako};
@@ -8,10 +8,10 @@ use rand::{Rng as _, SeedableRng as _, seq::IndexedRandom as _};
 use rand_chacha::ChaCha8Rng;
 use replay_store::{record, store::append::Verdict};
 
-/// Bytes on disk for each position of the window that the store may take.
+/// Maximum number of bytes on disk for each position of the window.
 const LIMIT: f64 = 120.0;
 
-/// A random game under self-play's rules, with rows as the network sees them.
+/// A random game under self-play's rules, with the input rows of the network.
 fn random_game(number: u64) -> Game {
     let mut random = ChaCha8Rng::seed_from_u64(number);
     let encoding = PacoSako::encoding(1).unwrap();
@@ -30,7 +30,7 @@ fn random_game(number: u64) -> Game {
     while state.outcome().is_none() && movers.len() < 600 {
         state.legal_actions(&mut legal);
         state.write_row(encoding, Symmetry::IDENTITY, &mut game.rows);
-        // Visits as a search gives them: skewed, every action of weight seen at least once.
+        // Visits are skewed like those of a search.
         let weights: Vec<f64> = legal
             .iter()
             .map(|_| (-random.random::<f64>().ln()).powi(2))

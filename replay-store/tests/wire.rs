@@ -1,4 +1,4 @@
-//! The service through gRPC: every call, its answers, its refusals, its ends.
+//! The gRPC service: replies, refusals and the ends of streams for each call.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ fn sample(batch_size: u32, batches: u32, seed: u64) -> SampleRequest {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn games_go_in_once_and_come_out_as_they_were() {
+async fn games_are_stored_once_and_read_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(settings(folder.path(), 100_000)).await;
     let mut client = served.client();
@@ -42,7 +42,7 @@ async fn games_go_in_once_and_come_out_as_they_were() {
     expected.sort();
     assert_eq!(ids, expected);
 
-    // Again, and twice in one stream: duplicates, not stored.
+    // Games that are sent again, or twice in one stream, are duplicates.
     let again = append(&mut client, [&games[..5], &games[..5]].concat()).await;
     assert!(again.iter().all(|ack| ack.duplicate && ack.refused.is_empty()));
     let new = synthetic::game(1000, 25);
@@ -98,7 +98,7 @@ async fn games_go_in_once_and_come_out_as_they_were() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn held_out_games_are_validated_on_and_never_trained_on() {
+async fn held_out_games_are_drawn_for_validation_only() {
     let folder = tempfile::tempdir().unwrap();
     let mut settings = settings(folder.path(), 100_000);
     let measuring = |purpose: Purpose| SampleRequest {
@@ -117,9 +117,9 @@ async fn held_out_games_are_validated_on_and_never_trained_on() {
             served.stop().await;
             continue;
         }
-        // The second time all of them are known already.
+        // The second time all of them are duplicates.
         append(&mut client, games.clone()).await;
-        let is_held = |game: &Game| settings.held_out.has(&game.id.as_ref().try_into().unwrap());
+        let is_held = |game: &Game| settings.held_out.contains(&game.id.as_ref().try_into().unwrap());
         let count = |held| -> u64 {
             let games = games.iter().filter(|game| is_held(game) == held);
             games.map(|game| game.actions.len() as u64).sum()
@@ -177,7 +177,7 @@ async fn held_out_games_are_validated_on_and_never_trained_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lists_run_both_ways_page_by_page() {
+async fn lists_are_paged_in_both_directions() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(settings(folder.path(), 100_000)).await;
     let mut client = served.client();
@@ -223,7 +223,7 @@ async fn lists_run_both_ways_page_by_page() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_games_are_refused_by_field_and_their_neighbours_stored() {
+async fn a_refusal_names_the_field_and_other_games_are_stored() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(settings(folder.path(), 100_000)).await;
     let mut client = served.client();
@@ -242,7 +242,7 @@ async fn bad_games_are_refused_by_field_and_their_neighbours_stored() {
         assert!(!ack.retry && ack.refused.starts_with(field), "{ack:?}");
         assert_eq!(ack.refused.is_empty(), field.is_empty());
     }
-    // The first game has fixed the length of the rows.
+    // The first game has set the row length.
     let mut short = synthetic::game(70, 20);
     short.rows.truncate(20 * 38);
     let acks = append(&mut client, vec![short]).await;
@@ -255,7 +255,7 @@ async fn bad_games_are_refused_by_field_and_their_neighbours_stored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn batches_hold_the_games_positions_and_are_determined_by_their_seed() {
+async fn batches_contain_positions_of_the_games_and_depend_only_on_the_seed() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(settings(folder.path(), 100_000)).await;
     let mut client = served.client();
@@ -347,7 +347,7 @@ async fn batches_hold_the_games_positions_and_are_determined_by_their_seed() {
     served.stop().await;
 }
 
-/// Every position of the batch is the one that its sequence number and ply name; game n has sequence number n + 1.
+/// Checks that each position equals the one at its sequence number and ply. Game n has sequence number n + 1.
 fn check(batch: &Batch, games: &[Game]) {
     let (mut row_at, mut visit_at) = (0, 0);
     assert_eq!(batch.game_sequences.len(), batch.positions as usize);
@@ -376,7 +376,7 @@ fn check(batch: &Batch, games: &[Game]) {
     assert_eq!((batch.game.as_str(), batch.options), ("paco-sako", 1));
 }
 
-/// A turn of these games is a lift and a place, so a reply is one or two positions further on.
+/// A turn of these games is a lift and a place, so that the reply follows after one or two positions.
 fn check_auxiliary(batch: &Batch, games: &[Game]) {
     assert_eq!(batch.reply_counts.len(), batch.positions as usize);
     let mut at = 0;
@@ -416,7 +416,7 @@ async fn sampling_waits_for_enough_positions() {
     };
     let mut given_up = client.sample(request.clone()).await.unwrap().into_inner();
     let mut waiting = client.sample(request).await.unwrap().into_inner();
-    // Whatever the client gives up, the store goes on.
+    // A call that a client cancels does not affect the store.
     let patience = std::time::Duration::from_millis(100);
     assert!(tokio::time::timeout(patience, given_up.message()).await.is_err());
     drop(given_up);
@@ -428,7 +428,7 @@ async fn sampling_waits_for_enough_positions() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn shutting_down_ends_every_stream_and_loses_nothing_that_was_acknowledged() {
+async fn shutdown_ends_all_streams_and_loses_no_acknowledged_game() {
     let folder = tempfile::tempdir().unwrap();
     let settings = settings(folder.path(), 1_000);
     let served = Served::start(settings.clone()).await;
@@ -457,7 +457,7 @@ async fn shutting_down_ends_every_stream_and_loses_nothing_that_was_acknowledged
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn health_and_message_limits() {
+async fn health_is_served_and_long_messages_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(settings(folder.path(), 1_000)).await;
     let channel = service::connect::channel(&served.address.to_string()).unwrap();
@@ -472,7 +472,7 @@ async fn health_and_message_limits() {
             tonic_health::pb::health_check_response::ServingStatus::Serving
         );
     }
-    // A message beyond the limit ends its stream, and harms nobody else.
+    // A message beyond the limit ends its own stream only.
     let mut client = ReplayStoreClient::new(channel);
     let huge = Game {
         rules_json: "x".repeat(17 << 20),
@@ -487,7 +487,7 @@ async fn health_and_message_limits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deleted_games_are_gone_for_good_and_stay_known() {
+async fn deleted_games_cannot_be_read_or_stored_again() {
     let folder = tempfile::tempdir().unwrap();
     let settings = settings(folder.path(), 100_000);
     let served = Served::start(settings.clone()).await;
@@ -532,7 +532,7 @@ async fn deleted_games_are_gone_for_good_and_stay_known() {
     assert_eq!(deleted.positions, positions as u64);
     served.stop().await;
 
-    // Neither a restart nor its actor brings a game back.
+    // A deleted game does not return after a restart or when its actor sends it again.
     let served = Served::start(settings).await;
     let mut client = served.client();
     let after = stats(&mut client).await;
@@ -585,7 +585,7 @@ async fn deleted_games_are_gone_for_good_and_stay_known() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_says_which_games_it_knows_deleted_ones_included() {
+async fn known_games_include_deleted_games() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(settings(folder.path(), 100_000)).await;
     let mut client = served.client();
@@ -600,7 +600,7 @@ async fn it_says_which_games_it_knows_deleted_ones_included() {
         dry_run: false,
     };
     client.delete_games(delete).await.unwrap();
-    // In the order of the question, the unknown ones left out.
+    // The known ids in the order of the request.
     let asked = [11, 3, 9, 0, 10].map(|number: usize| games[number].id.clone());
     let request = KnownGamesRequest { ids: asked.to_vec() };
     let known = client.known_games(request).await.unwrap().into_inner().ids;
@@ -620,9 +620,9 @@ async fn it_says_which_games_it_knows_deleted_ones_included() {
     served.stop().await;
 }
 
-/// Whoever waits for positions of another store says so, and games are not held back here.
+/// A client reports that it waits for positions, and the store accepts games regardless of `min_uses`.
 #[tokio::test(flavor = "multi_thread")]
-async fn games_are_let_in_while_somebody_waits_elsewhere() {
+async fn games_are_accepted_while_a_client_awaits_positions() {
     let folder = tempfile::tempdir().unwrap();
     let settings = Settings {
         bounds: Bounds {
@@ -635,7 +635,7 @@ async fn games_are_let_in_while_somebody_waits_elsewhere() {
     let served = Served::start(settings).await;
     let mut client = served.client();
     let games = games(20);
-    // Nothing is sampled: with these the store is further ahead than the slack.
+    // Nothing is sampled: these games exceed the slack.
     append(&mut client, games[..3].to_vec()).await;
     let more = append(&mut client, games[3..4].to_vec());
     let held = tokio::time::timeout(std::time::Duration::from_millis(700), more).await;

@@ -1,6 +1,5 @@
-//! A role in a few lines. `run.seed` says what it does, so that the tests can try every way to end:
-//! 1 (the default) runs until it is asked to stop, 2 fails, 3 panics in a thread of its own, 4 refuses its
-//! configuration, 5 never stops.
+//! A minimal role. `run.seed` selects how it ends, for the tests: 1 (the default) runs until shutdown, 2 fails, 3 panics in
+//! another thread, 4 reports a configuration error, 5 never stops.
 
 use std::process::ExitCode;
 

@@ -1,15 +1,14 @@
-//! How long to wait before the next attempt: exponential, with jitter, so that a hundred clients of a
-//! server that comes back do not all come at once.
+//! Delays between attempts: exponential backoff with jitter, so that many clients of a restarted server do not reconnect at the
+//! same moment.
 //!
-//! Half of each delay is fixed and half is drawn ("equal jitter", Brooker 2015): never so short that
-//! an attempt is wasted, never in step with others.
+//! Half of each delay is fixed and half is random ("equal jitter", Brooker 2015), so no delay is close to 0.
 
 use std::time::Duration;
 
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use tokio_util::sync::CancellationToken;
 
-/// Delays between attempts. Each is up to twice as long as the one before, up to a limit.
+/// Delays between attempts, which double up to a limit.
 #[derive(Debug)]
 pub struct Backoff {
     first: Duration,
@@ -19,8 +18,8 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Delays from `first` (the first delay lies between half of it and all of it) to `longest`.
-    /// Different clients give different seeds; the same seed gives the same delays.
+    /// Makes delays from `first` to `longest`; the first delay lies between `first / 2` and `first`. Equal seeds give equal
+    /// delays, so each client should pass a different seed.
     pub fn new(first: Duration, longest: Duration, seed: u64) -> Self {
         Self {
             first,
@@ -30,7 +29,7 @@ impl Backoff {
         }
     }
 
-    /// What a role uses to reach another: 100 ms to 10 s, seeded by the process and the moment.
+    /// Makes the delays for connections between roles: 100 ms to 10 s, with a seed from the process id and the clock.
     pub fn for_connections() -> Self {
         let moment = std::time::SystemTime::now()
             .duration_since(std::time::UNIX_EPOCH)
@@ -39,7 +38,7 @@ impl Backoff {
         Self::new(Duration::from_millis(100), Duration::from_secs(10), seed)
     }
 
-    /// The delay before the next attempt.
+    /// Returns the delay before the next attempt.
     pub fn next_delay(&mut self) -> Duration {
         let doubled = self.first.saturating_mul(1 << self.attempts.min(30));
         self.attempts = self.attempts.saturating_add(1);
@@ -47,17 +46,17 @@ impl Backoff {
         ceiling.mul_f64(self.generator.random_range(0.5..=1.0))
     }
 
-    /// An attempt succeeded: the next delay is a first one again.
+    /// Starts again with the first delay, after an attempt that succeeded.
     pub fn reset(&mut self) {
         self.attempts = 0;
     }
 
-    /// Attempts since the start or the last [`reset`](Self::reset).
+    /// Number of delays since the start or the last [`reset`](Self::reset).
     pub fn attempts(&self) -> u32 {
         self.attempts
     }
 
-    /// Waits for the next delay. False if `shutdown` came first: there should be no further attempt.
+    /// Waits for the next delay. False if `shutdown` was cancelled meanwhile; the caller should then not try again.
     pub async fn wait(&mut self, shutdown: &CancellationToken) -> bool {
         let delay = self.next_delay();
         tokio::select! {

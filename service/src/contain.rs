@@ -1,8 +1,7 @@
-//! Panics of others' code that are expected, and answered.
+//! Converts panics of third-party code into errors.
 //!
-//! A role ends its process on a panic ([`crate::role`]): a thread that is gone would be missed too late. A
-//! library that panics where it should return an error is called in [`contain`] instead; such a panic is logged, and the
-//! caller gets its message.
+//! A panic ends the process of a role ([`crate::role`]), because the loss of a thread could stay unnoticed. A library that
+//! panics instead of returning an error is called in [`contain`]: the panic is logged, and the caller gets its message.
 
 use std::{
     any::Any,
@@ -14,12 +13,12 @@ thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Runs `call`; a panic on this thread inside it becomes its message.
+/// Runs `call` and converts a panic on this thread into an error.
 ///
-/// What `call` left half done stays so: the caller must not use it again without care.
+/// After a panic, values that `call` was changing may be inconsistent, so the caller should drop them.
 ///
 /// # Errors
-/// The panic's message.
+/// The message of the panic.
 pub fn contain<T>(call: impl FnOnce() -> T) -> Result<T, String> {
     DEPTH.set(DEPTH.get() + 1);
     let done = catch_unwind(AssertUnwindSafe(call));
@@ -27,7 +26,7 @@ pub fn contain<T>(call: impl FnOnce() -> T) -> Result<T, String> {
     done.map_err(|panic| message(&*panic))
 }
 
-/// Whether a panic on this thread, now, would be contained.
+/// True if the current thread runs inside [`contain`].
 pub fn is_contained() -> bool {
     DEPTH.get() > 0
 }

@@ -1,18 +1,18 @@
-//! What every role shares: the run's configuration, logging, metrics, health, draining, connecting.
+//! Parts shared by all roles: arguments, logging, metrics, health, draining and connections.
 //!
-//! | module | what it is for |
+//! | module | purpose |
 //! |---|---|
 //! | [`role`] | the `main` of a role's binary: arguments, logs, metrics page, signals, exit codes |
-//! | [`connect`] | lazily connecting links to other roles, spread over all servers of a name |
+//! | [`connect`] | links to other roles, spread over all servers of a host name |
 //! | [`security`] | TLS, tokens, rights |
-//! | [`listener`] | which connections a server lets in |
-//! | [`serve`] | the same server settings everywhere, health, reflection, draining with a deadline |
-//! | [`backoff`] | how long to wait before the next attempt |
+//! | [`listener`] | accepted connections and their limits |
+//! | [`serve`] | common server settings, health, reflection, draining with a time limit |
+//! | [`backoff`] | delays between attempts |
 //! | [`metrics_page`] | the Prometheus page: build, process, histogram buckets |
-//! | [`contain`](mod@contain) | panics of others' code that are expected, and answered |
+//! | [`contain`](mod@contain) | converts panics of third-party code into errors |
 //! | [`telemetry`] | spans for an OpenTelemetry collector |
 //! | [`process`] | memory and processor time of a process |
-//! | [`figures`] | figures over time as files: JSON lines, TensorBoard |
+//! | [`figures`] | files of figures over time: JSON lines, TensorBoard |
 
 pub mod backoff;
 pub mod connect;

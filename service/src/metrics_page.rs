@@ -1,4 +1,4 @@
-//! The Prometheus page of a process, on an address of its own.
+//! The Prometheus metrics page of a process, served on a separate address.
 //!
 //! Names follow the Prometheus convention: `minuet_<role>_<what>_<unit>`, base units, counters end in `_total`.
 //! Histograms get buckets by the end of their name: `_seconds` in steps of 1.5 from 15 µs,
@@ -8,33 +8,33 @@ use std::{net::SocketAddr, time::Duration};
 
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder};
 
-/// How often the process's own figures are brought up to date.
+/// Interval at which the metrics of the process (memory, processor time) are updated.
 const PROCESS_INTERVAL: Duration = Duration::from_secs(2);
 
-/// A page that cannot be served.
+/// Error: the metrics page cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum PageError {
-    /// Not an `ip:port`.
-    #[error("`{address}` is no address for a metrics page; write ip:port")]
+    /// The address is not of the form `ip:port`.
+    #[error("`{address}` is not an address for a metrics page; write ip:port")]
     Address {
-        /// What was given.
+        /// The given text.
         address: String,
     },
-    /// The address is taken, or a recorder is installed already.
+    /// The address is in use, or a recorder is already installed.
     #[error("cannot serve the metrics page on {address}: {reason}")]
     Build {
         /// The address.
         address: String,
-        /// Why.
+        /// Error of the exporter.
         reason: BuildError,
     },
 }
 
-/// Installs the process's metrics recorder and serves its page on `address` (`ip:port`). Call it within
-/// the runtime that shall serve the page.
+/// Installs the process's metrics recorder and serves its page on `address` (`ip:port`). Call it within the runtime that serves
+/// the page.
 ///
 /// # Errors
-/// [`PageError`].
+/// [`PageError`] if the address cannot be used or a recorder is already installed.
 pub fn install(address: &str, role: &'static str) -> Result<(), PageError> {
     let listen_on: SocketAddr = address.parse().map_err(|_| PageError::Address {
         address: address.into(),
@@ -66,7 +66,7 @@ fn geometric(first: f64, factor: f64, count: i32) -> Vec<f64> {
     (0..count).map(|power| first * factor.powi(power)).collect()
 }
 
-/// The process's own figures, under the names that Prometheus' client libraries use.
+/// Updates the metrics of the process, which have the names used by Prometheus' client libraries.
 async fn watch_process() {
     let resident = metrics::gauge!("process_resident_memory_bytes");
     let peak = metrics::gauge!("process_peak_resident_memory_bytes");

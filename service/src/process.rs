@@ -1,22 +1,22 @@
-//! Memory and processor time of a process, as Linux tells them under `/proc`. Elsewhere everything is `None`.
+//! Memory and processor time of a process, read from `/proc` on Linux. On other systems everything is `None`.
 
 use std::fs;
 
 /// Clock ticks per second of `/proc/*/stat`: 100 on every Linux (`USER_HZ` is fixed by the ABI).
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// What a process uses now.
+/// Resources used by a process.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usage {
     /// Resident memory, in bytes.
     pub resident_bytes: u64,
-    /// The most resident memory it ever had, in bytes.
+    /// Peak resident memory, in bytes.
     pub peak_resident_bytes: u64,
     /// Processor time used so far, user and system, over all threads, in seconds.
     pub cpu_seconds: f64,
 }
 
-/// What the process `pid` uses. `None` if there is no such process (any more).
+/// Returns the resources used by the process `pid`; `None` if there is no such process.
 pub fn usage(pid: u32) -> Option<Usage> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let kibibytes = |name: &str| -> Option<u64> {
@@ -32,8 +32,8 @@ pub fn usage(pid: u32) -> Option<Usage> {
     })
 }
 
-/// When the process `pid` started, in clock ticks since boot: with its number this names a process for good,
-/// where the number alone is used again. `None` if there is no such process, or only its remains (a zombie).
+/// Returns the start time of the process `pid` in clock ticks since boot. The pair of pid and start time identifies a process,
+/// because pids are reused. `None` if there is no such process, or if it is a zombie.
 pub fn started_at(pid: u32) -> Option<u64> {
     let fields = stat_fields(pid)?;
     (fields.state != 'Z' && fields.state != 'X').then_some(fields.started_ticks)
@@ -50,7 +50,7 @@ fn stat_fields(pid: u32) -> Option<StatFields> {
     parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// Reads `/proc/<pid>/stat` (proc(5)). The second field, the command's name, may hold anything, brackets too.
+/// Parses `/proc/<pid>/stat` (proc(5)). The second field, the command's name, may contain any characters, also brackets.
 fn parse_stat(text: &str) -> Option<StatFields> {
     let (_, after_name) = text.rsplit_once(')')?;
     let mut fields = after_name.split_ascii_whitespace();
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stat_line_is_read_whatever_the_command_is_called() {
+    fn a_stat_line_is_parsed_for_any_command_name() {
         let line = "1234 (a) b (c) S 1 1234 1234 0 -1 4194560 900 0 0 0 57 21 0 0 20 0 5 0 987654 1 2 3";
         let fields = parse_stat(line).unwrap();
         assert_eq!(
@@ -87,7 +87,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn this_process_uses_something_and_a_dead_one_nothing() {
+    fn usage_is_positive_for_this_process_and_none_for_a_dead_one() {
         let own = usage(std::process::id()).unwrap();
         assert!(own.resident_bytes > 100_000 && own.peak_resident_bytes >= own.resident_bytes);
         assert!(started_at(std::process::id()).unwrap() > 0);

@@ -107,9 +107,9 @@ impl Health {
     }
 }
 
-/// Returns routes with health for `names` (the services' full names, e.g. `<ReplayStoreServer<Store> as NamedService>::NAME`), and
-/// reflection (v1 and v1alpha) over `descriptors`, encoded file descriptor sets. Add the services to the routes.
-/// Health is NOT_SERVING until [`Health::set_serving`].
+/// Returns routes with health for `names` (the services' full names, e.g. `<ReplayStoreServer<Store> as
+/// NamedService>::NAME`), and reflection (v1 and v1alpha) over `descriptors`, encoded file descriptor sets. Add the services
+/// to the routes. Health is NOT_SERVING until [`Health::set_serving`].
 ///
 /// # Errors
 /// [`ServeError::Reflection`] for damaged descriptors.
@@ -144,7 +144,7 @@ pub fn standard_routes<'a>(
 /// Serves with the default policy: plaintext on loopback, no tokens. See [`serve_with`].
 ///
 /// # Errors
-/// As [`serve_with`].
+/// The errors of [`serve_with`].
 pub async fn serve(
     routes: Routes,
     listener: TcpListener,

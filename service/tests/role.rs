@@ -1,4 +1,4 @@
-//! A role as a process: how it starts, what stops it, and what it says then.
+//! Tests of a role as a process: start, signals, exit codes and log lines.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -51,7 +51,7 @@ fn ended(mut child: Child, mut stdout: BufReader<ChildStdout>) -> (Option<i32>, 
 }
 
 #[test]
-fn sigterm_and_sigint_let_it_finish() {
+fn sigterm_and_sigint_let_a_role_finish() {
     for signal in [rustix::process::Signal::TERM, rustix::process::Signal::INT] {
         let (child, stdout) = running(&[]);
         send(&child, signal);
@@ -62,7 +62,7 @@ fn sigterm_and_sigint_let_it_finish() {
 }
 
 #[test]
-fn a_second_signal_ends_it_at_once() {
+fn a_second_signal_ends_a_role_at_once() {
     let mut child = role().args(["--set", "run.seed=5"]).spawn().unwrap();
     let mut log = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
@@ -76,7 +76,7 @@ fn a_second_signal_ends_it_at_once() {
 }
 
 #[test]
-fn a_supervised_role_stops_when_its_standard_input_closes_and_another_does_not() {
+fn only_a_supervised_role_stops_when_its_standard_input_closes() {
     let (mut child, stdout) = running(&["--supervised"]);
     drop(child.stdin.take());
     let (code, rest, log) = ended(child, stdout);

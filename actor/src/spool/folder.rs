@@ -1,7 +1,7 @@
-//! The spool's files on the disk.
+//! Files of the spool on the disk.
 //!
-//! `<number>.games` hold games in the order in which they finished, `<number>.tmp` is one that was being written when
-//! the actor died, `lock` keeps a second actor out.
+//! `<number>.games` files contain games in the order in which they finished. `<number>.tmp` is a file that was being written
+//! when the actor died. `lock` keeps a second actor out.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -21,15 +21,15 @@ const GAMES: &str = "games";
 const UNFINISHED: &str = "tmp";
 const REFUSED: &str = "refused";
 const DAMAGED: &str = "damaged";
-/// File systems give space in blocks; a small file takes a whole one.
+/// Assumed block size of the file system in bytes; a small file takes a whole block.
 const BLOCK: u64 = 4096;
 
-/// What was found in the spool at start.
+/// Contents of the spool at start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// Games that will be sent.
     pub games: u64,
-    /// Bytes that are no whole game, and where they lie.
+    /// Descriptions of the byte ranges that are not intact games.
     pub damage: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ pub struct Recovered {
 pub(super) struct Folder {
     path: PathBuf,
     set_aside: AtomicU64,
-    /// Held as long as the spool is open.
+    /// Lock of the folder, held while the spool is open.
     _lock: File,
 }
 
@@ -68,7 +68,7 @@ impl Folder {
         self.path.join(format!("{number:016}.{GAMES}"))
     }
 
-    /// A number above that of every file, the damaged ones included.
+    /// Returns a number above those of all files, damaged ones included.
     pub(super) fn first_free_number(&self) -> Result<u64, SpoolError> {
         let mut numbers = self.numbers(&self.path, GAMES)?;
         numbers.extend(self.numbers(&self.path, UNFINISHED)?);
@@ -79,7 +79,7 @@ impl Folder {
         Ok(numbers.into_iter().max().unwrap_or(0) + 1)
     }
 
-    /// Lists the games of an earlier process. A file that was being written keeps the games that are whole.
+    /// Adds the games of an earlier process to `index`. The intact games of an incomplete file are kept.
     pub(super) fn recover(&self, index: &mut Index) -> Result<Recovered, SpoolError> {
         for number in self.numbers(&self.path, UNFINISHED)? {
             self.finish(number)?;
@@ -107,7 +107,7 @@ impl Folder {
                 .map(|what| format!("{}: {what}", path.display()));
             recovered.damage.extend(listed);
             if games.iter().all(|(id, _)| index.place(*id).is_some()) {
-                // Nothing in it is news.
+                // All of its games are known already.
                 if is_damaged {
                     self.keep_damaged(number)?;
                 } else {
@@ -132,7 +132,7 @@ impl Folder {
             .copied()
             .collect();
         if !whole.is_empty() && !self.file(number).exists() {
-            // Replaces the temporary file by one of the same name that ends cleanly.
+            // Replaces the temporary file by one that contains the intact games only.
             return self.write(number, &whole);
         }
         fs::remove_file(&path).map_err(io("cannot remove", &path))
@@ -157,7 +157,7 @@ impl Folder {
 
     pub(super) fn remove(&self, number: u64) -> Result<(), SpoolError> {
         let path = self.file(number);
-        // Not forced to the disk: should it come back after a power failure, its games are sent once more.
+        // Not forced to the disk: if the file reappears after a power failure, its games are sent again.
         fs::remove_file(&path).map_err(io("cannot remove", &path))
     }
 
@@ -187,12 +187,12 @@ impl Folder {
         Ok(path)
     }
 
-    /// Bytes in `refused/` and `damaged/`.
+    /// Returns the number of bytes in `refused/` and `damaged/`.
     pub(super) fn set_aside(&self) -> u64 {
         self.set_aside.load(Ordering::Relaxed)
     }
 
-    /// Looks again: somebody may have taken the games away.
+    /// Measures `refused/` and `damaged/` again, because a user may have removed files.
     pub(super) fn measure_set_aside(&self) {
         let taken = |name: &str| -> u64 {
             let Ok(files) = fs::read_dir(self.path.join(name)) else {
@@ -207,7 +207,7 @@ impl Folder {
             .store(taken(REFUSED) + taken(DAMAGED), Ordering::Relaxed);
     }
 
-    /// The numbers of the files with this extension, ascending.
+    /// Returns the numbers of the files with this extension, ascending.
     fn numbers(&self, folder: &Path, extension: &str) -> Result<Vec<u64>, SpoolError> {
         let mut numbers = Vec::new();
         for file in fs::read_dir(folder).map_err(io("cannot list", folder))? {
@@ -222,7 +222,7 @@ impl Folder {
     }
 }
 
-/// Space that a file of this length takes.
+/// Returns the space on the disk of a file of this length, in bytes.
 pub(super) fn space(bytes: u64) -> u64 {
     bytes.div_ceil(BLOCK).max(1) * BLOCK
 }

@@ -1,4 +1,4 @@
-//! Records where each game lies and whether it has been acknowledged. Kept in memory, rebuilt from the files at start.
+//! Index of the spool: position of each game and acknowledgements. It is kept in memory and rebuilt from the files at start.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -7,21 +7,21 @@ use std::{
 
 use crate::GameId;
 
-/// A game's place in the spool; older games come first.
+/// Position of a game in the spool; older games come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     pub(super) file: u64,
     pub(super) game: usize,
 }
 
-/// What settling a game has led to.
+/// Result of settling a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Settled {
-    /// No such game waits.
+    /// No such game is waiting.
     Unknown,
-    /// Other games of its file still wait.
+    /// Other games of the file are still waiting.
     FileWaits,
-    /// It was the last of its file.
+    /// The game was the last one of its file.
     FileDone { number: u64, is_damaged: bool },
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Index {
     next_number: u64,
     files: BTreeMap<u64, File>,
     places: HashMap<GameId, Position>,
-    /// Games that are not acknowledged, oldest first.
+    /// Games without acknowledgement, oldest first.
     waiting: BTreeMap<Position, GameId>,
     bytes: u64,
 }
@@ -61,13 +61,13 @@ impl Index {
         }
     }
 
-    /// The number of a new file.
+    /// Returns the number of a new file.
     pub(super) fn take_number(&mut self) -> u64 {
         self.next_number += 1;
         self.next_number - 1
     }
 
-    /// Adds a file and returns the number of games that are new. A game that another file holds already counts as settled in this
+    /// Adds a file and returns the number of new games. A game that another file already contains counts as settled in this
     /// one.
     pub(super) fn add(
         &mut self,
@@ -116,7 +116,7 @@ impl Index {
         self.bytes
     }
 
-    /// Returns the oldest game after `position` that waits.
+    /// Returns the oldest waiting game after `position`.
     pub(super) fn next_after(&self, position: Option<Position>) -> Option<(Position, GameId)> {
         let first = position.map_or(Position { file: 0, game: 0 }, |last| Position {
             file: last.file,
@@ -143,7 +143,7 @@ impl Index {
         }
     }
 
-    /// As [`Index::settle`]; the file is not to be removed.
+    /// Settles a damaged game like [`Index::settle`], but keeps its file.
     pub(super) fn settle_damaged(&mut self, position: Position) -> Settled {
         self.settle_at(position, true)
     }
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn games_come_in_the_order_they_were_added_and_files_go_with_their_last() {
+    fn games_come_in_the_order_added_and_a_file_is_done_with_its_last_game() {
         let mut index = Index::new(4);
         let (first, second) = (index.take_number(), index.take_number());
         index.add(second, 30, vec![(id(3), 0..5)], false);

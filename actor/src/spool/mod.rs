@@ -5,14 +5,15 @@
 //! `refused/`, a file with damage in `damaged/`; both count towards the limit, so nothing is dropped
 //! silently and nothing grows without bound.
 //!
-//! A store knows games by id, so a game that an earlier process sent without hearing of it is sent again. Earlier releases
-//! divided games among several stores and listed these in `stores.json`; that file is ignored, and all games go to the one store.
+//! The store recognises games by id, so games sent without an acknowledgement are sent again. Earlier releases
+//! divided games among several stores and listed these in `stores.json`; that file is ignored, and all games go to the one
+//! store.
 //!
-//! | module | what it is for |
+//! | module | purpose |
 //! |---|---|
-//! | [`frame`] | records in a file that may be torn anywhere |
-//! | [`folder`] | the files: names, what is found at start, space taken |
-//! | [`index`] | which games lie where, and which are acknowledged |
+//! | [`frame`] | records in a file that may be cut off anywhere |
+//! | [`folder`] | the files: names, recovery at start, space taken |
+//! | [`index`] | positions of games and acknowledgements |
 //! | [`writer`] | the thread that takes finished games from the workers |
 
 pub(crate) mod durable;
@@ -39,17 +40,17 @@ pub use folder::Recovered;
 pub use index::Position;
 pub use writer::{Finished, FinishedGames, Lost, start as start_writer};
 
-/// Why the spool cannot do what it was asked to.
+/// Error of the spool.
 #[derive(Debug, thiserror::Error)]
 pub enum SpoolError {
-    /// The file system, a full disk included.
+    /// A file operation failed, for example because the disk is full.
     #[error("{action} {path}: {source}")]
     Io {
-        /// What was being done.
+        /// The operation, as the beginning of the message.
         action: &'static str,
-        /// With which file.
+        /// The file or folder.
         path: PathBuf,
-        /// Why it failed.
+        /// Error of the file system.
         source: io::Error,
     },
     /// Another actor uses the folder.
@@ -58,41 +59,41 @@ pub enum SpoolError {
         /// The folder.
         path: PathBuf,
     },
-    /// A game that was written is not there any more, or is damaged.
+    /// A written game is missing or damaged.
     #[error("a finished game in {path} cannot be read any more: {reason}")]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the damage.
         reason: String,
     },
 }
 
-/// What the spool holds.
+/// Size of the spool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
-    /// Games that wait for an acknowledgement.
+    /// Number of games without acknowledgement.
     pub games: u64,
-    /// Bytes on the disk, the games that were set aside included.
+    /// Bytes on the disk, including `refused/` and `damaged/`.
     pub bytes: u64,
-    /// Of these, bytes in `refused/` and `damaged/`.
+    /// Bytes in `refused/` and `damaged/`.
     pub set_aside: u64,
 }
 
-/// The spool, shared by the thread that writes and the task that sends.
+/// The spool, shared by the writing thread and the sending task.
 #[derive(Debug)]
 pub struct Spool {
     folder: Folder,
     max_bytes: u64,
     index: Mutex<Index>,
-    /// Notified when games were added.
+    /// Notified when games are added.
     added: Notify,
-    /// Rung when space was freed.
+    /// Notified when space is freed.
     freed: Condvar,
 }
 
 impl Spool {
-    /// Opens the spool in a folder, which is created if need be; returns what was found there as well.
+    /// Opens the spool in a folder, which is created if necessary; also returns the folder's contents.
     ///
     /// # Errors
     /// [`SpoolError`] if the folder cannot be used.
@@ -113,7 +114,7 @@ impl Spool {
     /// Writes games (encoded [`Game`] messages); they are durable when this returns.
     ///
     /// # Errors
-    /// [`SpoolError::Io`], e.g. where the disk is full; nothing is kept then, and trying again is fine.
+    /// [`SpoolError::Io`], e.g. if the disk is full. Nothing is kept then, and the caller may try again.
     pub fn append(&self, games: &[Finished]) -> Result<(), SpoolError> {
         let mut bytes = Vec::new();
         let mut entries = Vec::with_capacity(games.len());
@@ -135,15 +136,15 @@ impl Spool {
         self.index.lock().next_after(position)
     }
 
-    /// Completes when games may have been added since it last completed. For one waiter.
+    /// Completes when games may have been added since the last completion. Supports one waiter.
     pub fn added(&self) -> tokio::sync::futures::Notified<'_> {
         self.added.notified()
     }
 
-    /// Reads a game back.
+    /// Reads a game.
     ///
     /// # Errors
-    /// [`SpoolError::Damaged`] where the disk has lost it; it is set aside then and not handed out again.
+    /// [`SpoolError::Damaged`] if the game cannot be read; it is then moved to `damaged/` and not returned again.
     pub fn read(&self, position: Position) -> Result<Game, SpoolError> {
         let Some(range) = self.index.lock().range(position) else {
             return Err(self.damaged(position, "it is not listed".into()));
@@ -164,10 +165,10 @@ impl Spool {
         })
     }
 
-    /// Forgets a game that the store keeps now. False where no such game waits.
+    /// Removes a game that the store has acknowledged. False if no such game is waiting.
     ///
     /// # Errors
-    /// [`SpoolError::Io`] where its file cannot be removed; the game is sent once more after a restart then, which does no harm.
+    /// [`SpoolError::Io`] if its file cannot be removed. The game is then sent again after a restart, which is harmless.
     pub fn acknowledge(&self, id: GameId) -> Result<bool, SpoolError> {
         let settled = self.index.lock().settle(id);
         let was_waiting = settled != Settled::Unknown;
@@ -175,10 +176,10 @@ impl Spool {
         Ok(was_waiting)
     }
 
-    /// Moves a game that the store will never take to `refused/`, beside a text that says why.
+    /// Moves a game that the store will never accept to `refused/`, with a text file that gives the reason.
     ///
     /// # Errors
-    /// [`SpoolError`]; the game stays in the spool then.
+    /// [`SpoolError`] of the file system; the game then stays in the spool.
     pub fn refuse(&self, id: GameId, reason: &str) -> Result<PathBuf, SpoolError> {
         let place = self.index.lock().place(id);
         let Some((position, range)) = place else {
@@ -193,7 +194,7 @@ impl Spool {
         Ok(path)
     }
 
-    /// What it holds.
+    /// Returns the size of the spool.
     pub fn size(&self) -> Size {
         let index = self.index.lock();
         let set_aside = self.folder.set_aside();
@@ -204,17 +205,17 @@ impl Spool {
         }
     }
 
-    /// Whether self-play should pause.
+    /// True if the spool is over its limit, so that self-play should pause.
     pub fn is_full(&self) -> bool {
         self.size().bytes > self.max_bytes
     }
 
-    /// The limit, in bytes.
+    /// Returns the limit, in bytes.
     pub fn max_bytes(&self) -> u64 {
         self.max_bytes
     }
 
-    /// Blocks until space was freed, or for so long; looks whether games that were set aside have been taken away.
+    /// Blocks until space is freed, but at most for `at_most`; then measures `refused/` and `damaged/` again.
     pub fn wait_for_room(&self, at_most: Duration) {
         let mut index = self.index.lock();
         self.freed.wait_for(&mut index, at_most);

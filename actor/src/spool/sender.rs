@@ -26,19 +26,19 @@ use crate::{
     spool::{Position, Spool, SpoolError},
 };
 
-/// Games on their way that are not acknowledged yet.
+/// Greatest number of sent games without acknowledgement.
 const WINDOW: usize = 64;
 
-/// How long the sender waits for what.
+/// Time limits of the sender.
 #[derive(Clone, Debug)]
 pub struct Patience {
-    /// For the acknowledgement of a game; then the stream is taken for dead and opened anew.
+    /// Limit for the acknowledgement of a game; afterwards a new stream is opened.
     pub acknowledgement: Duration,
-    /// Before the first new attempt.
+    /// Delay before the first new attempt.
     pub first_retry: Duration,
-    /// Between attempts at most.
+    /// Longest delay between attempts.
     pub longest_retry: Duration,
-    /// To empty the spool when the actor stops. What remains is sent at the next start.
+    /// Limit for sending the remaining games when the actor stops. Games left then are sent after the next start.
     pub drain: Duration,
 }
 
@@ -55,42 +55,42 @@ impl Default for Patience {
 
 /// Error: games cannot be sent to this store, and another attempt would fail as well.
 #[derive(Debug, thiserror::Error)]
-#[error("the replay store {store} will not talk to this actor ({code:?}: {message}); is the address right?")]
+#[error("the replay store {store} rejects this actor ({code:?}: {message}); is the address right?")]
 pub struct SenderError {
     /// Address of the store.
     pub store: String,
     /// The gRPC status.
     pub code: Code,
-    /// The store's words.
+    /// Message of the gRPC status.
     pub message: String,
 }
 
 /// Sends the games of the spool to the store.
 pub struct Sender {
-    /// How to reach the store.
+    /// Link to the store.
     pub channel: Link,
     /// Address of the store, for messages.
     pub store: String,
-    /// What is sent.
+    /// The spool whose games are sent.
     pub spool: Arc<Spool>,
     /// Counters.
     pub metrics: Arc<Metrics>,
-    /// How long to wait.
+    /// Time limits.
     pub patience: Patience,
-    /// Nothing is added to the spool any more: send what is there, for a while, and end.
+    /// Cancelled when no more games will be added: the sender then sends the remaining games within a time limit and ends.
     pub drain: CancellationToken,
     trouble: LogThrottle,
 }
 
 enum End {
-    /// Draining, and everything is acknowledged.
+    /// All games are acknowledged, and no more will be added.
     Empty,
-    /// Open another stream.
+    /// The stream failed; another one is needed.
     Broken(Status),
 }
 
 impl Sender {
-    /// Makes a sender of the games in `spool` to the store at this address.
+    /// Makes a sender of the games in `spool` to the store at `address`.
     pub fn new(
         channel: Link,
         store: String,
@@ -110,10 +110,10 @@ impl Sender {
         }
     }
 
-    /// Sends until asked to drain, and then until nothing is left for the store, it goes away or the patience ends.
+    /// Sends games until asked to drain, and then until all are acknowledged, the store fails or the time limit ends.
     ///
     /// # Errors
-    /// [`SenderError`] where the address is no replay store's.
+    /// [`SenderError`] if the address is not that of a replay store, or the store rejects this actor.
     pub async fn run(self) -> Result<(), SenderError> {
         let drain_is_over = async {
             self.drain.cancelled().await;
@@ -150,11 +150,11 @@ impl Sender {
                     reason = status.message(),
                     store = self.store,
                     waiting = self.spool.size().games,
-                    "the replay store takes no games, trying again"
+                    "the replay store accepts no games; trying again"
                 );
             }
             if !backoff.wait(&self.drain).await {
-                // One last attempt, so that a store that has just come back gets what there is.
+                // One last attempt, in case the store has just become available.
                 if let End::Broken(_) = self.stream(&mut backoff).await {
                     return Ok(());
                 }
@@ -163,7 +163,7 @@ impl Sender {
         Ok(())
     }
 
-    /// An idle store is not bothered. False when the spool is empty and will stay so.
+    /// Waits for a game, so that no stream is opened without need. False if the spool is empty and will stay so.
     async fn wait_for_a_game(&self) -> bool {
         while self.spool.next_after(None).is_none() {
             tokio::select! {
@@ -194,7 +194,7 @@ impl Sender {
         backoff: &mut Backoff,
     ) -> End {
         let mut sent_to: Option<Position> = None;
-        // When each game must be acknowledged. All have the same patience, so the oldest is due first.
+        // Deadline of each game's acknowledgement. All games have the same time limit, so the oldest is due first.
         let mut unacknowledged: HashMap<GameId, Instant> = HashMap::new();
         loop {
             while unacknowledged.len() < WINDOW {
@@ -209,13 +209,13 @@ impl Sender {
                     continue;
                 };
                 if game.encoded_len() > MAX_MESSAGE_BYTES {
-                    // No store would ever take it, and it would break every stream.
+                    // No store could ever accept the game, and it would break every stream.
                     self.set_aside(id, format!("it is larger than {MAX_MESSAGE_BYTES} bytes"))
                         .await;
                     continue;
                 }
                 unacknowledged.insert(id, Instant::now() + self.patience.acknowledgement);
-                // There is room: the window is no larger than the channel.
+                // The channel has room, because it is at least as large as the window.
                 if games.send(game).await.is_err() {
                     break;
                 }
@@ -254,7 +254,7 @@ impl Sender {
         let Some(id) = GameId::from_bytes(&ack.id) else {
             tracing::warn!(
                 bytes = ack.id.len(),
-                "the store acknowledges something that is no game id"
+                "the store sent an acknowledgement without a valid game id"
             );
             return Taken::Nonsense;
         };
@@ -271,7 +271,7 @@ impl Sender {
         }
     }
 
-    /// Keeps a game apart that the store will never take; whether that worked.
+    /// Moves a game that the store will never accept to `refused/`. False if that failed.
     async fn set_aside(&self, id: GameId, reason: String) -> bool {
         let (spool, text) = (Arc::clone(&self.spool), reason.clone());
         match on_disk(move || spool.refuse(id, &text)).await {
@@ -289,16 +289,16 @@ impl Sender {
 
     async fn acknowledged(&self, id: GameId, is_duplicate: bool) -> Taken {
         if !settle(&self.spool, &self.metrics, id, is_duplicate).await {
-            // Acknowledged twice.
+            // A second acknowledgement.
             return Taken::Nonsense;
         }
         if self.trouble.reset() {
-            tracing::info!(store = self.store, "the replay store takes games");
+            tracing::info!(store = self.store, "the replay store accepts games");
         }
         Taken::Settled(id)
     }
 
-    /// Reads a game; one that the disk has lost is reported and passed over.
+    /// Reads a game; logs and skips one that cannot be read.
     async fn read(&self, position: Position) -> Option<Game> {
         let spool = Arc::clone(&self.spool);
         on_disk(move || spool.read(position))
@@ -308,7 +308,7 @@ impl Sender {
     }
 }
 
-/// A store has a game: it leaves the spool. False where it had left it before.
+/// Removes an acknowledged game from the spool. False if it was removed before.
 async fn settle(spool: &Arc<Spool>, metrics: &Metrics, id: GameId, is_duplicate: bool) -> bool {
     let spool = Arc::clone(spool);
     match on_disk(move || spool.acknowledge(id)).await {
@@ -324,15 +324,15 @@ async fn settle(spool: &Arc<Spool>, metrics: &Metrics, id: GameId, is_duplicate:
 }
 
 enum Taken {
-    /// The game is out of the spool.
+    /// The game has left the spool.
     Settled(GameId),
-    /// The store cannot take it now.
+    /// The store cannot accept the game now.
     Later(Status),
-    /// Nothing follows from it.
+    /// The acknowledgement is invalid and ignored.
     Nonsense,
 }
 
-/// Runs file operations where they block nobody.
+/// Runs file operations on a thread for blocking work.
 async fn on_disk<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, SpoolError> + Send + 'static,
 ) -> Result<T, SpoolError> {
@@ -353,7 +353,7 @@ async fn wait_until(due: Option<Instant>) {
     }
 }
 
-/// Whether the other side is no replay store, or will not talk to us.
+/// True if the peer is not a replay store, or rejects this actor for good.
 fn is_final(code: Code) -> bool {
     matches!(
         code,

@@ -1,4 +1,4 @@
-//! Tests of the spool on a real disk: restarts, cuts, damage, a killed process, a disk that takes nothing.
+//! Tests of the spool on a real disk: restarts, cut files, damage, a killed process, failing writes.
 
 use std::{
     collections::HashSet,
@@ -36,7 +36,7 @@ fn open(folder: &Path) -> (Spool, Recovered) {
     Spool::open(folder.into(), 1 << 20).unwrap()
 }
 
-/// The numbers of the games that wait, in the order in which they would be sent.
+/// Returns the numbers of the waiting games, in the order of sending.
 fn waiting(spool: &Spool) -> Vec<u64> {
     let mut position = None;
     std::iter::from_fn(|| {
@@ -60,7 +60,7 @@ fn files(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn games_come_back_in_order_and_go_when_acknowledged() {
+fn games_are_read_in_order_and_removed_when_acknowledged() {
     let folder = tempfile::tempdir().unwrap();
     let (spool, _) = open(folder.path());
     spool.append(&[game(5), game(3)]).unwrap();
@@ -74,7 +74,7 @@ fn games_come_back_in_order_and_go_when_acknowledged() {
     assert_eq!(spool.size().games, 4);
     drop(spool);
 
-    // A file goes with the last of its games: 3 shares one with 5 and is sent again, 9 was alone.
+    // A file is removed with the last of its games: 3 shares a file with 5 and is sent again, 9 was alone.
     let (spool, recovered) = open(folder.path());
     assert_eq!(
         recovered,
@@ -131,7 +131,7 @@ fn a_file_cut_anywhere_keeps_its_whole_games() {
             let expected: Vec<u64> = (1..=whole).chain([4]).collect();
             assert_eq!(waiting(&spool), expected, "cut at {cut}");
             assert_eq!(recovered.games, whole + 1);
-            // A file that was never promised may end anywhere; one that was may not.
+            // An unfinished file may end anywhere; a finished one may not.
             let is_torn = !is_unfinished && cut > 0 && !ends.contains(&cut);
             assert_eq!(recovered.damage.len(), usize::from(is_torn), "cut at {cut}");
             for number in expected {
@@ -150,7 +150,7 @@ fn a_file_cut_anywhere_keeps_its_whole_games() {
 }
 
 #[test]
-fn a_damaged_game_is_passed_over_reported_and_kept() {
+fn a_damaged_game_is_skipped_reported_and_kept() {
     let folder = tempfile::tempdir().unwrap();
     let (spool, _) = open(folder.path());
     spool.append(&[game(1), game(2), game(3)]).unwrap();
@@ -176,13 +176,13 @@ fn a_damaged_game_is_passed_over_reported_and_kept() {
     assert_eq!(spool.size().set_aside, 4096);
     drop(spool);
 
-    // The next file is not called like the damaged one.
+    // The next file does not get the name of the damaged one.
     let (spool, recovered) = open(folder.path());
     assert_eq!(recovered, Recovered::default());
     spool.append(&[game(4)]).unwrap();
     assert!(folder.path().join("0000000000000002.games").exists());
 
-    // Damage that comes later is found when the game is read.
+    // Later damage is found when the game is read.
     let path = folder.path().join("0000000000000002.games");
     fs::write(&path, b"something else entirely").unwrap();
     let (position, _) = spool.next_after(None).unwrap();
@@ -193,7 +193,7 @@ fn a_damaged_game_is_passed_over_reported_and_kept() {
     assert_eq!(spool.next_after(None), None);
     assert!(folder.path().join("damaged/0000000000000002.games").exists());
     assert_eq!(spool.size().set_aside, 8192);
-    // Somebody looks at them and takes them away.
+    // A user removes the damaged files.
     fs::remove_dir_all(folder.path().join("damaged")).unwrap();
     spool.wait_for_room(Duration::ZERO);
     assert_eq!(spool.size(), Size::default());
@@ -218,7 +218,7 @@ fn a_refused_game_is_kept_apart() {
 }
 
 #[test]
-fn one_process_at_a_time() {
+fn a_second_process_cannot_open_the_spool() {
     let folder = tempfile::tempdir().unwrap();
     let (spool, _) = open(folder.path());
     assert!(matches!(
@@ -230,7 +230,7 @@ fn one_process_at_a_time() {
 }
 
 #[test]
-fn a_disk_that_takes_nothing_pauses_self_play_until_it_does() {
+fn failing_writes_pause_self_play_until_they_succeed() {
     let parent = tempfile::tempdir().unwrap();
     let folder = parent.path().join("spool");
     let (spool, _) = open(&folder);
@@ -247,7 +247,7 @@ fn a_disk_that_takes_nothing_pauses_self_play_until_it_does() {
     while metrics.paused.get() == 0 {
         thread::yield_now();
     }
-    // The writer holds one, the queue two; then whoever finishes a game waits.
+    // The writer holds one game, the queue two; the next sender blocks.
     games.send(game(3)).unwrap();
     games.send(game(4)).unwrap();
     assert!(games.try_send(game(5)).is_err());
@@ -260,7 +260,7 @@ fn a_disk_that_takes_nothing_pauses_self_play_until_it_does() {
 }
 
 #[test]
-fn what_cannot_be_kept_at_the_end_is_counted() {
+fn games_lost_at_shutdown_are_counted() {
     let parent = tempfile::tempdir().unwrap();
     let folder = parent.path().join("spool");
     let (spool, _) = open(&folder);
@@ -278,7 +278,7 @@ fn what_cannot_be_kept_at_the_end_is_counted() {
 }
 
 #[test]
-fn a_full_spool_takes_what_is_left_when_the_process_stops() {
+fn a_full_spool_accepts_the_remaining_games_at_shutdown() {
     let folder = tempfile::tempdir().unwrap();
     let spool = Arc::new(Spool::open(folder.path().into(), 4096).unwrap().0);
     let metrics = Arc::new(Metrics::default());
@@ -297,7 +297,7 @@ fn a_full_spool_takes_what_is_left_when_the_process_stops() {
     assert_eq!(waiting(&spool), [0, 1, 2]);
 }
 
-/// Where the process that is killed writes.
+/// Environment variable with the folder that the killed process writes to.
 const CHILD: &str = "MINUET_TEST_SPOOL";
 
 #[test]
@@ -316,7 +316,7 @@ fn appends_until_killed() {
 }
 
 #[test]
-fn a_killed_process_loses_nothing_that_it_has_called_durable() {
+fn a_killed_process_loses_no_game_that_was_durable() {
     let folder = tempfile::tempdir().unwrap();
     let mut promised = None;
     for round in 0..6 {
@@ -339,7 +339,7 @@ fn a_killed_process_loses_nothing_that_it_has_called_durable() {
             promised = Some(durable.next().unwrap());
         }
         child.kill().unwrap();
-        // What it said before it died counts as well.
+        // Lines written before the kill count as well.
         promised = durable.last().or(promised);
         child.wait().unwrap();
         let (spool, recovered) = open(folder.path());

@@ -1,18 +1,19 @@
-//! How a person writes a player: [`Spec`].
+//! Text form of a player: [`Spec`].
 //!
-//! A player is a name followed by `,key=value` as often as needed:
+//! A player is a name followed by any number of `,key=value`:
 //!
-//! | written | plays |
+//! | text | player |
 //! |---|---|
-//! | `runs/chess,visits=400` | a checkpoint (see [`ModelName`]) that searches |
-//! | `uct,visits=100` | UCT whose every position is worth 0 and whose every action is as likely as the next |
-//! | `random` | any legal action |
-//! | `perfect` | Connect Four without a mistake |
+//! | `runs/chess,visits=400` | search with a checkpoint's network (see [`ModelName`]) |
+//! | `uct,visits=100` | UCT with value 0 for every position and equal priors |
+//! | `random` | random legal actions |
+//! | `perfect` | optimal play in Connect Four |
 //! | `uci:stockfish,nodes=1000,option.Skill Level=3` | a UCI engine, chess only |
 //!
-//! Keys: `name`, what the player is called; for searches `visits` (100), `leaves` (1; more are faster alone and play a little
-//! worse), `exploration`, `first-play` (`parent`, `zero` or a reduction), `symmetry` (`true`, `false`), `reuse` (`gray`,
-//! `keep`, `drop`), `temperature` (0); for engines `nodes`, `movetime` (milliseconds), `depth` and `option.NAME`.
+//! Keys: `name`, the player's name; for searches `visits` (default 100), `leaves` (default 1; more are faster in a single game
+//! but play a little worse), `exploration`, `first-play` (`parent`, `zero` or a reduction), `symmetry` (`true`, `false`),
+//! `reuse` (`gray`, `keep`, `drop`), `temperature` (default 0); for engines `nodes`, `movetime` (milliseconds), `depth` and
+//! `option.NAME`.
 
 use std::{fmt, str::FromStr};
 
@@ -22,79 +23,80 @@ use serde::{Deserialize, Serialize};
 
 use network::ModelName;
 
-/// A player as it was written.
+/// Specification of a player.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
-    /// What it is called: as it was written, unless `name` says otherwise.
+    /// Name of the player: the value of `name`, or else the whole text.
     pub name: String,
-    /// As it was written.
+    /// The text of the specification.
     pub written: String,
-    /// What it is.
+    /// Kind of player.
     pub kind: Kind,
 }
 
-/// What a player is.
+/// Kind of player.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
-    /// A network that searches.
+    /// Search with a network.
     Model(ModelName, SearchSpec),
     /// UCT with uniform evaluations.
     Uct(SearchSpec),
-    /// Any legal action.
+    /// Random legal actions.
     Random,
-    /// Connect Four without a mistake.
+    /// Optimal play in Connect Four.
     Perfect,
     /// A UCI engine.
     Uci(UciSpec),
 }
 
-/// How a player searches: the settings that differ from those of its network's run.
+/// Search settings of a player that differ from those of its network's run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchSpec {
-    /// Values of `[search]` in `run.toml`, each checked when it was read.
+    /// Values of `[search]` in `run.toml`, each checked when parsed.
     overrides: Vec<Override>,
-    /// Actions are drawn in proportion to `visits^(1/temperature)`; 0 takes the most visited.
+    /// Temperature of the choice of actions, which are drawn in proportion to `visits^(1/temperature)`; 0: the most visited
+    /// action.
     pub temperature: f32,
 }
 
-/// A UCI engine and how long it thinks.
+/// A UCI engine and its limit per move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UciSpec {
-    /// The program and its arguments.
+    /// Program and arguments of the engine.
     pub command: Vec<String>,
-    /// How long it thinks.
+    /// Limit per move.
     pub go: Go,
-    /// What is set before it plays, in order.
+    /// Options set before the first game, in order: names and values.
     pub options: Vec<(String, String)>,
 }
 
-/// How long a UCI engine thinks.
+/// Limit of a UCI engine's search per move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Go {
-    /// So many nodes.
+    /// Number of nodes.
     Nodes(u64),
-    /// So many milliseconds.
+    /// Time in milliseconds.
     Movetime(u64),
-    /// So many plies.
+    /// Depth in plies.
     Depth(u32),
 }
 
-/// A text that is no player.
+/// Error: a text is not a player.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is no player: {reason}")]
 pub struct SpecError {
-    /// What was written.
+    /// The text.
     pub text: String,
-    /// What is wrong with it.
+    /// Reason of the error.
     pub reason: String,
 }
 
-/// Visits for each decision of a search that does not give them.
+/// Default visits per decision of a search.
 const VISITS: u32 = 100;
-/// Nodes of an engine that is given no limit.
+/// Default limit of an engine, in nodes.
 const NODES: u64 = 1_000;
-/// Keys of a search, and those of `[search]` in `run.toml` that they set.
+/// Keys of a search, and the keys of `[search]` in `run.toml` that they set.
 const SEARCH_SETTINGS: [(&str, &str); 6] = [
     ("visits", "visits"),
     ("leaves", "leaves"),
@@ -124,7 +126,7 @@ impl SearchSpec {
             noise_fraction: 0.0,
             ..run.cloned().unwrap_or_default()
         };
-        // Each value was checked when it was read, and the ranges do not depend on each other.
+        // Each value was checked when parsed, and the ranges do not depend on each other.
         config::override_search(&settings, &self.overrides).unwrap_or(settings)
     }
 
@@ -150,7 +152,7 @@ impl SearchSpec {
         }))
     }
 
-    /// Checks one value and keeps it.
+    /// Checks one value and stores it.
     fn set(&mut self, setting: &str, value: impl fmt::Display) -> Result<(), ConfigError> {
         let value = Override::new(&format!("search.{setting}"), value)?;
         config::override_search(&Settings::default(), std::slice::from_ref(&value))?;
@@ -262,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_read_with_its_keys() {
+    fn every_kind_of_player_is_parsed_with_its_keys() {
         let Kind::Model(model, search) = read("runs/x@best,visits=400,leaves=8,first-play=0.2").kind else {
             panic!("a model");
         };
@@ -285,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn the_runs_own_settings_stand_behind_what_is_given() {
+    fn given_settings_override_those_of_the_run() {
         let run = Settings {
             visits: 900,
             exploration: 3.5,
@@ -301,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_named() {
+    fn errors_name_the_mistake() {
         let says = |text: &str, words: &str| {
             let said = text.parse::<Spec>().unwrap_err().to_string();
             assert!(said.contains(words), "{said}");

@@ -1,12 +1,12 @@
-//! `minuet bench accuracy`: the share of moves that give nothing away, by phase of the game, against an exact solver.
+//! `minuet bench accuracy`: share of optimal moves by phase of the game, judged by an exact solver.
 //!
-//! Positions are drawn by random play from the empty board; only those count in which a mistake is possible: where some
-//! legal move is worth less than the best one. A move is optimal where it keeps the position's value (won, drawn, lost), however long the
-//! win takes. So a player that draws moves at random gets the share that `random` shows.
+//! Positions come from random play from the empty board. Only positions count in which some legal move is worth less than the
+//! best one. A move is optimal if it keeps the position's value (win, draw, loss), however long the win takes. The entry
+//! `random` is the expected share of a player with random moves.
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | [`positions`] | positions and what the solver says of their moves |
+//! | [`positions`] | positions and the solver's values of their moves |
 
 mod positions;
 
@@ -35,22 +35,22 @@ Examples:
   minuet bench accuracy --game connect-four --model runs/connect-four --json
   minuet bench accuracy --game connect-four --model runs/a --model runs/b@best --visits 100 --visits 400 --positions 100")]
 pub struct Arguments {
-    /// The game: one that there is a solver for.
+    /// Game; it needs a solver.
     #[arg(long, default_value = ConnectFour::NAME, value_parser = PossibleValuesParser::new([ConnectFour::NAME]))]
     game: String,
-    /// A checkpoint: a run's folder, runs/x@version, a checkpoint's folder, a model.onnx, http://host:port. May be given often.
+    /// Network: a run's folder, runs/x@version, a checkpoint's folder, a model.onnx or http://host:port. May be repeated.
     #[arg(long = "model", value_name = "MODEL")]
     models: Vec<Spec>,
-    /// Visits of the searches that are measured, beside the networks alone. May be given often.
+    /// Visits per move of the measured searches; networks without search are measured too. May be repeated.
     #[arg(long = "visits", value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     visits: Vec<u32>,
-    /// Positions of each phase.
+    /// Number of positions per phase.
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     positions: u32,
-    /// The positions' seed.
+    /// Seed of the positions.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// What runs networks: auto, cpu, openvino-f32, openvino-bf16, cuda.
+    /// Execution provider: auto, cpu, openvino-f32, openvino-bf16, cuda.
     #[arg(long, default_value = "auto", value_parser = crate::harness::provider::read)]
     provider: Provider,
     /// Print one JSON object.
@@ -58,16 +58,16 @@ pub struct Arguments {
     json: bool,
 }
 
-/// What was measured.
+/// Result of the benchmark.
 #[derive(Serialize)]
 struct Report {
     /// Always `accuracy`.
     bench: &'static str,
     game: String,
     seed: u64,
-    /// Discs on the board at the phases' first and last positions, and positions in each.
+    /// The phases, each with its range of discs on the board and its number of positions.
     phases: Vec<Phase>,
-    /// Time the solver took for all of them.
+    /// Time of the solver for all positions, in seconds.
     solver_seconds: f64,
     players: Vec<Measured>,
 }
@@ -83,19 +83,19 @@ struct Phase {
 #[derive(Serialize)]
 struct Measured {
     player: String,
-    /// The network's version, where it has one.
+    /// Version of the network, if it has one.
     version: Option<String>,
-    /// Traversals; 0: the network's greatest prior.
+    /// Visits per move; 0: the network's action of greatest prior.
     visits: u32,
-    /// In each phase.
+    /// Share in each phase.
     optimal: Vec<f64>,
-    /// Over all positions.
+    /// Share over all positions.
     all: f64,
     /// Half of the 95 % interval of `all` (normal approximation).
     margin: f64,
 }
 
-/// Runs it.
+/// Runs the benchmark.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut networks = Networks::new(NetworkOptions {
         provider: arguments.provider,
@@ -179,7 +179,7 @@ fn decide(
     let settings = Settings {
         visits: visits.max(1),
         leaves: 1,
-        // The network alone is asked without a turn of the board.
+        // Without search no symmetry is applied to the position.
         random_symmetry: settings.random_symmetry && visits > 0,
         ..settings
     };
@@ -187,7 +187,7 @@ fn decide(
     Ok(decide_all(&states, &settings, seed, &mut evaluator)?)
 }
 
-/// The most visited action, of equally visited ones that with the greatest prior; without visits the greatest prior.
+/// Returns the most visited action, ties broken by greatest prior; with 0 visits the action of greatest prior.
 fn best(decision: &Decision, visits: u32) -> Option<u32> {
     let key = |&place: &usize| {
         let visited = if visits == 0 { 0 } else { decision.visits[place] };

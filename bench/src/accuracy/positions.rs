@@ -1,4 +1,4 @@
-//! Random positions in which a mistake is possible, and what the solver says of their moves.
+//! Random positions in which some legal move is not optimal, and the solver's values of their moves.
 
 use std::{
     collections::BTreeMap,
@@ -13,20 +13,20 @@ use games::{
 use parking_lot::Mutex;
 use search::{Draws, GameKey, Purpose};
 
-/// Memory of each thread's solver.
+/// Memory of the solver's table in each thread, in bytes.
 const TABLE_BYTES: usize = 256 << 20;
-/// Openings and positions never share a draw.
+/// Added to the seed, so that positions and openings of equal seed have different random numbers.
 const SALT: u64 = 0x6163_6375_7261_6379;
 
 /// A part of the game, by the number of discs on the board.
 pub struct Phase {
     pub name: &'static str,
-    /// The least and the greatest number.
+    /// Smallest and greatest number of discs.
     pub discs: [u32; 2],
 }
 
-/// The solver answers for all columns of a position with ten discs in about a second; with fewer it takes minutes, so
-/// the first moves of the game are not measured.
+/// Measured phases. The solver needs about a second for all columns of a position with ten discs and minutes with fewer, so the
+/// first moves of the game are not measured.
 pub const PHASES: [Phase; 4] = [
     Phase {
         name: "early",
@@ -49,18 +49,18 @@ pub const PHASES: [Phase; 4] = [
 /// A position and the value of each of its moves.
 pub struct Position {
     pub state: ConnectFour,
-    /// Who wins after each column: 1 the player to move, 0 nobody, -1 the opponent.
+    /// Value of each column for the player to move: 1 win, 0 draw, -1 loss; `None` if the column is full.
     winners: [Option<i8>; COLUMNS as usize],
 }
 
 impl Position {
-    /// Whether an action keeps the position's value.
+    /// True if an action keeps the position's value.
     pub fn is_optimal(&self, action: Action) -> bool {
         let winner = self.winners.get(action as usize).copied().flatten();
         winner.is_some() && winner == self.winners.iter().flatten().max().copied()
     }
 
-    /// The share of its legal moves that are optimal.
+    /// Returns the share of the legal moves that are optimal.
     pub fn share_of_optimal(&self) -> f64 {
         let legal = self.winners.iter().flatten().count();
         let optimal = (0..COLUMNS).filter(|&action| self.is_optimal(action)).count();
@@ -68,7 +68,7 @@ impl Position {
     }
 }
 
-/// `count` positions of every phase; threads share the work, and which positions there are depends on the seed alone.
+/// Draws `count` positions of every phase in parallel. The positions depend on the seed alone.
 pub fn draw(seed: u64, count: usize) -> Vec<Vec<Position>> {
     (0..PHASES.len())
         .map(|phase| {
@@ -84,13 +84,13 @@ pub fn draw(seed: u64, count: usize) -> Vec<Vec<Position>> {
                     scope.spawn(|| search.work());
                 }
             });
-            // Numbers were handed out in order and all of them looked at, so the first ones are always the same.
+            // Every number below the last one was examined, so the first positions do not depend on the threads.
             search.found.into_inner().into_values().take(count).collect()
         })
         .collect()
 }
 
-/// What threads share while they look for positions of one phase.
+/// State shared by the threads that search positions of one phase.
 struct Search {
     seed: u64,
     phase: usize,
@@ -110,7 +110,7 @@ impl Search {
             let winners = solver.winners(&state);
             let mut values = winners.iter().flatten();
             let first = values.next();
-            // A mistake is possible.
+            // Some move is not optimal.
             if values.any(|value| Some(value) != first) {
                 self.found.lock().insert(number, Position { state, winners });
             }
@@ -118,7 +118,7 @@ impl Search {
     }
 }
 
-/// A position of random play that is not over; `None` where the game ended before.
+/// Returns a position of random play; `None` if the game ended before reaching the phase.
 fn random_state(seed: u64, phase: usize, number: u64) -> Option<ConnectFour> {
     let key = GameKey {
         run_seed: seed ^ SALT,

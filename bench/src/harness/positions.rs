@@ -1,4 +1,4 @@
-//! Positions of random games, as requests; and a network of random weights that takes them.
+//! Requests over positions of random games, and a network of random weights for them.
 
 use games::{Game, RowLayout, Symmetry, registry};
 use prost::Message as _;
@@ -6,16 +6,16 @@ use proto::v1::{EvaluateReply, EvaluateRequest};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-/// Positions that are played through.
+/// Number of positions that are played.
 const POSITIONS: usize = 4096;
-/// Highest level of the problems that they are of.
+/// Highest level of the problems.
 const HARDEST: u32 = 16;
-/// An HTTP/2 frame's head and a gRPC message's head.
+/// Length of the headers of an HTTP/2 frame and a gRPC message, in bytes.
 const FRAMING_BYTES: usize = 9 + 5;
 
 /// Positions of random games.
 pub struct Positions {
-    /// What their rows mean.
+    /// Layout of their rows.
     pub layout: RowLayout,
     rows: Vec<Vec<u32>>,
     legal: Vec<Vec<u32>>,
@@ -53,7 +53,7 @@ impl registry::Visitor for Play {
     }
 }
 
-/// The usual start, or a problem of any level up to [`HARDEST`] where the game is about problems.
+/// Returns the start position, or a problem of a random level up to [`HARDEST`] if the game consists of problems.
 fn start<G: Game>(rules: &G::Rules, random: &mut ChaCha8Rng) -> anyhow::Result<G> {
     let usual = G::start(rules, None)?;
     if G::LEVELS == 0 {
@@ -71,7 +71,7 @@ impl Positions {
         Ok(Self { layout, rows, legal })
     }
 
-    /// The file of a network of random weights.
+    /// Returns the model file of a network of random weights.
     pub fn random_model(&self, blocks: usize, filters: usize) -> anyhow::Result<Vec<u8>> {
         let metadata = onnx::Metadata {
             layout: self.layout.clone(),
@@ -80,7 +80,7 @@ impl Positions {
         Ok(onnx::random::model(&metadata, blocks, filters, 1)?)
     }
 
-    /// What requests of `rows` positions and their replies take on the wire on average, framing included.
+    /// Returns the mean size in bytes of requests of `rows` positions and of their replies on the wire, framing included.
     pub fn bytes(&self, rows: usize) -> (usize, usize) {
         let count = 64;
         let (mut there, mut back) = (0, 0);
@@ -99,7 +99,7 @@ impl Positions {
         (there / count, back / count)
     }
 
-    /// A request of `count` positions; each `number` another one, as far as there are positions.
+    /// Returns a request of `count` positions, which `number` selects (modulo the number of positions).
     pub fn request(&self, number: usize, count: usize) -> EvaluateRequest {
         let first = number * count;
         let numbers = (first..first + count).map(|number| number % self.rows.len());

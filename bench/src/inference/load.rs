@@ -1,7 +1,7 @@
-//! Clients that load a server: each a stream on a connection of its own.
+//! Clients that load a server; each is a stream on a connection of its own.
 //!
-//! A closed load sends a request when the one before is answered, and finds out how much the server can do. An open load
-//! sends on schedule whatever comes back, as the world does, and finds out what becomes of a server that cannot keep up.
+//! A closed load sends a request when the previous one is answered, and measures the server's capacity. An open load sends on a
+//! fixed schedule, independent of the replies, and measures the server under overload.
 
 use std::{
     fmt,
@@ -28,19 +28,19 @@ use crate::harness::{
     positions::Positions,
 };
 
-/// Requests that each stream has, all different.
+/// Number of different requests of each stream.
 const REQUESTS: usize = 16;
-/// An open load's requests that may be on their way on one stream; more than the server lets one stream have.
+/// Greatest number of requests in flight on one stream of an open load; above the server's limit per stream.
 const OPEN_IN_FLIGHT: usize = 1024;
-/// How long a load may take to come to rest.
+/// Time limit for the requests in flight to be answered after a load.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// So many streams with requests of so many positions, as `streams`x`rows`.
+/// Shape of a load: number of streams and positions per request, written `streams`x`rows`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Load {
-    /// Streams.
+    /// Number of streams.
     pub streams: usize,
-    /// Positions in a request.
+    /// Positions per request.
     pub rows: usize,
 }
 
@@ -65,29 +65,29 @@ impl fmt::Display for Load {
     }
 }
 
-/// What the streams have done so far.
+/// Counts over all streams.
 #[derive(Default)]
 struct Count {
     positions: AtomicU64,
     refused: AtomicU64,
     sent: AtomicU64,
-    /// Requests that are not answered.
+    /// Number of requests that are not answered yet.
     in_flight: AtomicU64,
     latencies: parking_lot::Mutex<Vec<Duration>>,
     failure: parking_lot::Mutex<Option<String>>,
 }
 
-/// What the streams do.
+/// Current task of the streams.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Order {
     Rest,
-    /// A request whenever the one before is answered.
+    /// Send a request when the previous one is answered.
     Closed,
-    /// A request of each stream in every such interval.
+    /// Send one request per stream in each interval of this length.
     Open(Duration),
 }
 
-/// The streams, at rest unless they are measured.
+/// The streams; idle except during a measurement.
 pub struct Clients {
     load: Load,
     order: watch::Sender<Order>,
@@ -95,18 +95,18 @@ pub struct Clients {
     latencies: Vec<Duration>,
 }
 
-/// What became of an open load.
+/// Result of an open load.
 pub struct Overload {
-    /// What was answered.
+    /// Answered positions and their cost.
     pub answered: Measured,
-    /// Positions offered.
+    /// Number of positions sent.
     pub offered: u64,
-    /// Positions refused.
+    /// Number of positions refused by the server.
     pub refused: u64,
 }
 
 impl Clients {
-    /// Connects them.
+    /// Connects the streams to the server.
     pub fn connect(
         runtime: &Runtime,
         address: &str,
@@ -140,12 +140,12 @@ impl Clients {
         })
     }
 
-    /// What the server answers within so long; then the streams come to rest.
+    /// Measures a closed load for `seconds`, then waits until all requests are answered.
     pub fn measure(&mut self, subject: Subject, seconds: f64) -> anyhow::Result<Measured> {
         self.run(Order::Closed, subject, seconds)
     }
 
-    /// The same while so many positions a second are offered.
+    /// Measures an open load of `per_second` positions per second for `seconds`, then waits until all requests are answered.
     pub fn overload(&mut self, subject: Subject, seconds: f64, per_second: f64) -> anyhow::Result<Overload> {
         let each = (self.load.streams * self.load.rows) as f64 / per_second;
         let before = (
@@ -161,7 +161,7 @@ impl Clients {
     }
 
     fn run(&mut self, order: Order, subject: Subject, seconds: f64) -> anyhow::Result<Measured> {
-        // The first moments belong to the start.
+        // The first moments are not measured.
         self.order.send_replace(order);
         std::thread::sleep(Duration::from_secs_f64(seconds / 10.0));
         self.count.latencies.lock().clear();
@@ -183,12 +183,12 @@ impl Clients {
         measured
     }
 
-    /// What was measured so far does not count.
+    /// Discards the latencies measured so far.
     pub fn forget_latencies(&mut self) {
         self.latencies.clear();
     }
 
-    /// Half of the requests, and all but one of a hundred, were answered within so many milliseconds.
+    /// Returns the median and the 99th percentile of the latency, in milliseconds.
     pub fn latencies(&mut self) -> (f64, f64) {
         self.latencies.sort_unstable();
         let at = |share: f64| {
@@ -231,7 +231,7 @@ impl Stream {
         }
     }
 
-    /// Sends on schedule until the order changes, then waits for what is in flight.
+    /// Sends on schedule until the order changes, then waits for the requests in flight.
     async fn open(
         &mut self,
         sender: &mpsc::Sender<EvaluateRequest>,

@@ -1,10 +1,10 @@
 //! `minuet bench inference`: the inference server through gRPC, against the same model, provider and batch size called
 //! directly in one process.
 //!
-//! The server is the real process, pinned to one core; the clients are this process, pinned to another. A second child runs
-//! batches directly on the server's core. They are measured in turn, several rounds each, the others at rest meanwhile, and
-//! the median of the ratios is given: by wall clock, and per second of processor time of the server, which other work on
-//! the machine disturbs less. The server remembers nothing here, so that every position is evaluated.
+//! The server is the real process, pinned to one core; the clients are this process, pinned to another. A second child process
+//! runs batches directly on the server's core. They are measured in turn for several rounds, while the others are idle. The
+//! result is the median of the ratios, by wall clock and by the server's processor time, which other work on the machine
+//! disturbs less. The server's cache is off, so every position is evaluated.
 
 mod direct;
 mod load;
@@ -39,13 +39,13 @@ Examples:
   minuet bench inference --networks 6x64 --loads 4x64 --providers cpu
   minuet bench inference --providers cuda --batch 512 --networks 6x64,20x256 --loads 16x256,64x16 --json   (on a GPU)")]
 pub struct Arguments {
-    /// The game whose positions are evaluated.
+    /// Game whose positions are evaluated.
     #[arg(long, default_value = "paco-sako", value_parser = PossibleValuesParser::new(registry::NAMES))]
     game: String,
-    /// Networks of random weights, as blocks x filters.
+    /// Networks of random weights, as BLOCKSxFILTERS.
     #[arg(long, value_delimiter = ',', default_value = "2x32,6x64")]
     networks: Vec<Network>,
-    /// Loads, as streams x positions in a request; each stream has a connection of its own and one request at a time.
+    /// Loads, as STREAMSxPOSITIONS (per request). Each stream has a connection of its own and one request at a time.
     #[arg(long, value_delimiter = ',', default_value = "4x64,64x1")]
     loads: Vec<Load>,
     /// Largest batch, and the batch size of the direct calls.
@@ -54,27 +54,27 @@ pub struct Arguments {
     /// Providers to measure, as in `inference.provider`.
     #[arg(long, value_delimiter = ',', default_value = "cpu,auto")]
     providers: Vec<String>,
-    /// Rounds, of which the median is given.
+    /// Number of rounds; results are medians.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
     rounds: u8,
     /// Seconds of each measurement.
     #[arg(long, default_value_t = 1.0)]
     seconds: f64,
-    /// So many times what the server can do is offered in the end; 0: not measured.
+    /// Load of the overload test, as a multiple of the server's capacity; 0: no overload test.
     #[arg(long, default_value_t = 3.0)]
     overload: f64,
-    /// Positions that may wait in the server.
+    /// Greatest number of queued positions in the server.
     #[arg(long, default_value_t = 1024)]
     queue: u32,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
-    /// (For the benchmark itself:) call this model directly, as standard input says.
+    /// Internal: call this model directly, controlled by standard input.
     #[arg(long, hide = true)]
     direct: Option<PathBuf>,
 }
 
-/// Measures and prints.
+/// Runs the benchmark and prints the result.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     if let Some(model) = &arguments.direct {
         return direct::work(model, &arguments);
@@ -108,7 +108,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     print(&found, arguments.json, report::text)
 }
 
-/// One network on one provider, under all loads.
+/// Measures one network on one provider under all loads.
 fn measure(
     arguments: &Arguments,
     network: Network,
@@ -122,7 +122,7 @@ fn measure(
     let mut direct = direct::start(arguments, provider, folder, &model)?;
     let mut served = Served::start(arguments, provider, folder, &model, positions)?;
     cores.use_second()?;
-    // Made after this thread was pinned: the runtime's threads run where it does.
+    // Built after this thread was pinned, so that the runtime's threads inherit its core.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -171,7 +171,7 @@ fn measure(
     Ok(figures)
 }
 
-/// Offers more than the server can do, and in turn as much as it can.
+/// Measures the server under overload and, in turn, at its capacity.
 fn overload(
     arguments: &Arguments,
     clients: &mut Clients,
@@ -187,7 +187,7 @@ fn overload(
         let (p50, p99) = clients.latencies();
         latencies.0.push(p50);
         latencies.1.push(p99);
-        // Offered for a tenth longer than it is measured.
+        // The load lasts a tenth longer than the measurement.
         offered.push(found.offered as f64 / 1.1 / found.answered.time.as_secs_f64());
         refused.push(found.refused as f64 / found.offered.max(1) as f64);
         goods.push(found.answered);
@@ -203,14 +203,14 @@ fn overload(
     })
 }
 
-/// Share of the time in which the server's device was computing. Not known where a GPU was chosen that nobody had asked for:
-/// the server has no metrics page then.
+/// Returns the share of time in which the server's device computed; `None` if `auto` chose a GPU, because the server has no
+/// metrics page then.
 fn busy_share(measured: &[Measured], chosen: &str, subject: Subject) -> Option<f64> {
     let is_known = subject.page.is_some() || !is_gpu(chosen);
     is_known.then(|| median_of(measured, Measured::busy_share))
 }
 
-/// Whether a provider's name, in a configuration or a reply, is that of a GPU's.
+/// True if a provider's name, in a configuration or a reply, is that of a GPU provider.
 fn is_gpu(provider: &str) -> bool {
     provider.starts_with(Provider::Cuda.name()) || provider.starts_with(Provider::Tensorrt.name())
 }

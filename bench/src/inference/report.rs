@@ -1,74 +1,73 @@
-//! What the benchmark found.
+//! Result of the benchmark, as JSON and as text.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
-/// Everything.
+/// Complete result of the benchmark.
 #[derive(Serialize)]
 pub struct Report {
     pub bench: &'static str,
     pub game: String,
     pub batch: u16,
     pub rounds: u8,
-    /// Whether server and clients had a core of their own each.
+    /// True if server and clients were pinned to a core each.
     pub is_pinned: bool,
-    /// What one position costs on the wire in requests of 64, in bytes: HTTP/2 and gRPC framing included.
+    /// Bytes per position on the wire in requests of 64 positions, HTTP/2 and gRPC framing included.
     pub request_bytes_per_position: f64,
     pub reply_bytes_per_position: f64,
-    /// A chess position alone, both ways.
+    /// Bytes of a request for one chess position and its reply together.
     pub chess_evaluation_bytes: usize,
     pub figures: Vec<Figures>,
 }
 
-/// One network on one provider under one load; medians over the rounds.
+/// Figures of one network on one provider under one load; medians over the rounds.
 #[derive(Serialize)]
 pub struct Figures {
     /// Blocks x filters.
     pub network: String,
-    /// Streams x positions in a request.
+    /// Streams x positions per request.
     pub load: String,
     pub asked_for: String,
     pub provider: String,
-    /// Positions a second.
+    /// Positions per second.
     pub direct: f64,
     pub served: f64,
-    /// Positions for each second of processor time.
+    /// Positions per second of processor time.
     pub direct_per_cpu_second: f64,
     pub served_per_cpu_second: f64,
     /// Served / direct, by wall clock.
     pub ratio: f64,
-    /// Served / direct, for each second of processor time: the robust figure.
+    /// Served / direct, per second of processor time; other work on the machine disturbs it less than `ratio`.
     pub cpu_ratio: f64,
-    /// What that ratio means in processor time, in microseconds for each position. Where the model takes hundreds of
-    /// microseconds, a hundredth of noise is more than the whole overhead.
+    /// Overhead of the server in microseconds of processor time per position, from `cpu_ratio`. For a model that takes
+    /// hundreds of microseconds, 1 % of noise is more than the whole overhead.
     pub overhead_us_per_position: f64,
-    /// Processor time of all threads but the one that runs the model, in microseconds for each position.
+    /// Processor time of all threads except the one that runs the model, in microseconds per position.
     pub other_threads_us_per_position: f64,
-    /// Share of the time in which the device (the GPU, or the thread that runs the model) was computing, in [0, 1]; `None`
-    /// where it is not known.
+    /// Share of time in which the device (the GPU, or the thread that runs the model) computed, 0 to 1; `None` if not known.
     pub device_busy_share: Option<f64>,
     pub p50_ms: f64,
     pub p99_ms: f64,
-    /// What became of more than the server can do.
+    /// Figures of the overload test.
     pub overload: Option<Goodput>,
 }
 
-/// Under more than the server can do. Rates are positions a second.
+/// Figures under overload. Rates are positions per second.
 #[derive(Serialize)]
 pub struct Goodput {
     pub offered: f64,
     pub answered: f64,
     pub refused_share: f64,
-    /// Answered / what the same clients were answered at most.
+    /// Rate answered under overload / greatest rate answered to the same clients.
     pub ratio: f64,
     pub cpu_ratio: f64,
-    /// Of what was answered.
+    /// Median latency of answered requests, in milliseconds.
     pub p50_ms: f64,
     pub p99_ms: f64,
 }
 
-/// The report for people.
+/// Formats the report as text.
 pub fn text(report: &Report) -> String {
     let mut text = format!(
         "{}, batches of {}{}\n",

@@ -1,10 +1,9 @@
-//! `minuet bench playouts`: a whole player with a real network on one core, against the network alone.
+//! `minuet bench playouts`: a player with search and network on one core, compared with the network alone.
 //!
-//! One thread, pinned to one core with everything it starts, plays games against itself: search, cache and ONNX Runtime
-//! share that core. In turns with it, the same core evaluates positions one at a time (batch 1) with ONNX Runtime and
-//! nothing else, by the same provider and by the plain CPU provider. A *playout* is one traversal of the search that was backed
-//! up; how each was answered is told apart: by a fresh evaluation, from the cache, by an evaluation that an
-//! earlier move left in the tree (gray), or by the rules (terminal).
+//! One thread plays games against itself; search, cache and ONNX Runtime share the core to which it is pinned. In turns with
+//! it, the same core evaluates positions one at a time (batch 1) with ONNX Runtime alone, by the same provider and by the
+//! default CPU provider. A *playout* is one traversal of the search that was backed up. Playouts are counted by their
+//! source: a fresh evaluation, the cache, an evaluation that an earlier move left in the tree (gray), or the rules (terminal).
 //!
 //! | module | contents |
 //! |---|---|
@@ -40,7 +39,7 @@ pub struct Arguments {
     /// The game.
     #[arg(long, default_value = "chess")]
     game: String,
-    /// A trained network: a run, a checkpoint's folder or an .onnx file. Without it, one of random weights.
+    /// Trained network: a run, a checkpoint's folder or an .onnx file. Default: a network of random weights.
     #[arg(long, conflicts_with_all = ["blocks", "filters"])]
     model: Option<ModelName>,
     /// Residual blocks of the random network.
@@ -49,25 +48,25 @@ pub struct Arguments {
     /// Filters of the random network.
     #[arg(long, default_value_t = 64)]
     filters: usize,
-    /// Visits for each move.
+    /// Visits per move.
     #[arg(long, default_value_t = 800)]
     visits: u32,
-    /// Games at once: their leaves travel together.
+    /// Number of games in progress; their leaves share batches.
     #[arg(long, default_value_t = 64)]
     games: usize,
-    /// Leaves that one search hands out at once; 1 is serial UCT.
+    /// Leaves per search and batch; 1 is serial UCT.
     #[arg(long, default_value_t = 1)]
     leaves: u32,
-    /// Memory for the cache, in MiB.
+    /// Memory of the evaluation cache, in MiB.
     #[arg(long, default_value_t = 256)]
     cache: usize,
-    /// What runs the network: auto takes the fastest that agrees with f32, as `minuet up` does.
+    /// Execution provider; auto uses the fastest one whose results agree with f32, as `minuet up` does.
     #[arg(long, default_value = "auto", value_parser = provider::read)]
     provider: config::Provider,
     /// Seconds of each measurement.
     #[arg(long, default_value_t = 5.0)]
     seconds: f64,
-    /// Rounds of all measurements in turn; medians count.
+    /// Number of rounds; results are medians.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
     /// Print one JSON object.
@@ -75,7 +74,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// What was measured.
+/// Result of the benchmark.
 #[derive(Serialize)]
 pub struct Report {
     /// Always `playouts`.
@@ -91,7 +90,7 @@ pub struct Report {
     measured: Vec<Measured>,
 }
 
-/// One provider's figures: medians over the rounds. "Per CPU second" is robust on a busy machine.
+/// Figures of one provider, medians over the rounds. Other work on the machine disturbs figures per CPU second less.
 #[derive(Serialize)]
 pub struct Measured {
     provider: String,
@@ -102,11 +101,11 @@ pub struct Measured {
     plain_per_cpu_second: f64,
     /// Playouts per CPU second, divided by plain evaluations per CPU second.
     ratio: f64,
-    /// The same without gray visits: only playouts that asked for an evaluation, or ended the game.
+    /// `ratio` without gray visits: only playouts that requested an evaluation or ended the game.
     ratio_without_gray: f64,
     /// Playouts per CPU second, divided by plain evaluations per CPU second of ONNX Runtime's default CPU provider.
     ratio_to_default_provider: f64,
-    /// Sums over all rounds. Of the evaluations that were asked for, `root_evaluations` were no playouts.
+    /// Sums over all rounds. `root_evaluations` counts the requested evaluations that were not playouts.
     playouts: u64,
     asked: u64,
     root_evaluations: u64,
@@ -116,11 +115,11 @@ pub struct Measured {
     gray: u64,
     terminal: u64,
     moves: u64,
-    /// Fresh evaluations of a batch, on average.
+    /// Mean number of fresh evaluations per batch.
     batch: f64,
 }
 
-/// Runs it.
+/// Runs the benchmark.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     ensure!(
         arguments.rounds > 0 && arguments.games > 0 && arguments.seconds > 0.0,
@@ -161,7 +160,7 @@ impl registry::Visitor for Arguments {
 }
 
 impl Arguments {
-    /// The network that is measured, and what it is called.
+    /// Returns the measured network and its name.
     fn network<G: Game>(&self) -> anyhow::Result<(ModelFile, String)> {
         if let Some(name) = &self.model {
             let file = ModelFile::find(name)?;
@@ -310,7 +309,7 @@ fn text(report: &Report) -> String {
 mod tests {
     use super::*;
 
-    /// Every playout and every decision node's evaluation was answered in one of the ways that are told apart.
+    /// The sources of playouts and of decision nodes' evaluations sum to their totals.
     #[test]
     fn every_playout_is_accounted_for() {
         let arguments = Arguments {
@@ -332,7 +331,7 @@ mod tests {
         let one = &report.measured[0];
         assert_eq!(one.provider, "cpu");
         assert!(one.playouts > 0 && one.ratio > 0.0 && one.batch <= 6.0);
-        // Leaves that were out when a round began or ended belong to neither wholly.
+        // Leaves in flight at the beginning or end of a round are counted in part.
         let slack = 2 * 6;
         let answered = one.fresh + one.cache_hits + one.duplicates;
         assert!(answered.abs_diff(one.asked) <= slack, "{answered} {}", one.asked);

@@ -1,4 +1,4 @@
-//! Games to send: random ones of the real rules, all of one length, with visits as a search of a hundred gives them.
+//! Games to send: random games by the real rules, all of one length, with visit counts like those of a search of 100 visits.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,12 +8,12 @@ use proto::v1::{Game, GameResult};
 use rand::{Rng as _, SeedableRng as _, seq::IndexedRandom as _};
 use rand_chacha::ChaCha8Rng;
 
-/// The game that is played.
+/// Name of the game.
 pub const GAME: &str = PacoSako::NAME;
-/// Its representation options.
+/// Representation options of the game.
 pub const OPTIONS: u32 = 1;
 
-/// Different games; they are sent over and over under new ids.
+/// Number of different games; they are sent repeatedly under new ids.
 const GAMES: u64 = 128;
 /// Visits of each search.
 const VISITS: f64 = 100.0;
@@ -36,7 +36,7 @@ impl Pool {
         })
     }
 
-    /// The next game, under an id that no other has.
+    /// Returns the next game, under a new id.
     pub fn next(&self) -> Game {
         let number = self.sent.fetch_add(1, Ordering::Relaxed);
         let at = (number % self.games.len() as u64) as usize;
@@ -50,12 +50,12 @@ impl Pool {
         }
     }
 
-    /// Positions of each game.
+    /// Returns the number of positions of each game.
     pub fn positions(&self) -> u64 {
         self.games.first().map_or(0, |game| game.actions.len() as u64)
     }
 
-    /// Bytes of a message for each position.
+    /// Returns the size of a game's message per position, in bytes.
     pub fn message_bytes(&self) -> f64 {
         let bytes: usize = self.games.iter().map(Game::encoded_len).sum();
         let positions: usize = self.games.iter().map(|game| game.actions.len()).sum();

@@ -1,15 +1,14 @@
-//! `minuet bench selfplay`: the whole system on this machine but the learner.
+//! `minuet bench selfplay`: the whole system except the learner, on this machine.
 //!
 //! A network of random weights is published to an empty model repository; inference server, replay store and actor are
-//! started as `minuet up` starts them, each a process of its own, over real gRPC. After a warm-up the figures are the
-//! growth of their own counters, so nothing is counted twice or estimated. Visits are never given alone:
-//! beside them stands how each was answered.
+//! started as `minuet up` starts them, each as a process, over real gRPC. The figures are the growth of the processes' counters
+//! after a warm-up. Visits are also reported by their source: fresh evaluation, cache, gray or terminal.
 //!
 //! | module | what it is for |
 //! |---|---|
 //! | [`network`] | publishes the network |
 //! | [`system`] | starts and stops the processes |
-//! | [`sample`] | reads their counters at a moment |
+//! | [`sample`] | reads the counters at one moment |
 
 mod network;
 mod sample;
@@ -33,10 +32,10 @@ pub struct Arguments {
     /// The game.
     #[arg(long, default_value = "paco-sako")]
     game: String,
-    /// Seconds that are measured.
+    /// Length of the measurement, in seconds.
     #[arg(long, default_value_t = 20)]
     seconds: u64,
-    /// Seconds before that, from the first visit on.
+    /// Length of the warm-up from the first visit on, in seconds.
     #[arg(long, default_value_t = 10)]
     warm_up: u64,
     /// Residual blocks of the network.
@@ -45,13 +44,13 @@ pub struct Arguments {
     /// Filters of the network.
     #[arg(long, default_value_t = 64)]
     filters: usize,
-    /// Traversals for each move.
+    /// Visits per move.
     #[arg(long, default_value_t = RunConfig::default().search.visits)]
     visits: u32,
-    /// Any other value of the run's configuration, e.g. --set actor.games_per_thread=128. May be given often.
+    /// Set another key of the run's configuration, e.g. --set actor.games_per_thread=128. May be repeated.
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     overrides: Vec<Override>,
-    /// Show what the processes log.
+    /// Show the logs of the processes.
     #[arg(long)]
     logs: bool,
     /// Print one JSON object.
@@ -59,15 +58,15 @@ pub struct Arguments {
     json: bool,
 }
 
-/// What was measured.
+/// Result of the benchmark.
 #[derive(Debug, Serialize)]
 struct Report {
     /// Always `selfplay`.
     bench: &'static str,
     game: String,
-    /// Blocks and filters.
+    /// Blocks and filters of the network.
     network: String,
-    /// What ran the network.
+    /// Execution provider of the network.
     provider: String,
     cores: usize,
     actor_threads: usize,
@@ -75,29 +74,29 @@ struct Report {
     visits_per_move: u32,
     leaves: u32,
     cache_mib: usize,
-    /// What was measured, after the warm-up.
+    /// Length of the measurement after the warm-up, in seconds.
     seconds: f64,
     visits_per_second: f64,
-    /// How the visits were answered.
+    /// Visits per second with a fresh evaluation; the fields after it are the other sources of visits.
     fresh_evaluations_per_second: f64,
     cache_hits_per_second: f64,
     duplicates_in_flight_per_second: f64,
     gray_visits_per_second: f64,
     terminal_visits_per_second: f64,
-    /// Actions played, each a position in the replay store.
+    /// Actions played per second; each is a position in the replay store.
     positions_per_second: f64,
-    /// Games that ended while it was measured. All begin at the same time, so a short run has seen few.
+    /// Number of games that ended during the measurement. All games begin at the same time, so a short run sees few ends.
     games: u64,
     games_per_hour: f64,
-    /// Share of the device's batches that positions filled, and positions in one.
+    /// Mean share of a batch that is filled with positions, and mean number of positions per batch.
     batch_fill: f64,
     positions_per_batch: f64,
     rows_per_request: f64,
-    /// Share of the time in which the device computed.
+    /// Share of time in which the device computed.
     device_busy: f64,
-    /// Share of their time that worker threads had work.
+    /// Share of time in which worker threads had work.
     worker_busy: f64,
-    /// Processor time, in cores, and of the actor for each visit, in microseconds.
+    /// Processor time per process, in cores; for the actor also per visit, in microseconds.
     actor_cores: f64,
     inference_cores: f64,
     replay_cores: f64,
@@ -106,7 +105,7 @@ struct Report {
     inference_memory_mib: u64,
 }
 
-/// Runs it.
+/// Runs the benchmark.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     ensure!(arguments.seconds >= 1, "--seconds must be at least 1");
     let report = measure(&arguments)?;

@@ -1,4 +1,4 @@
-//! How long a call's client waits, as gRPC's own header says it (`grpc-timeout`: at most eight digits and a unit).
+//! Deadline of a call, from gRPC's header `grpc-timeout` (at most eight digits and a unit).
 
 use std::time::Duration;
 

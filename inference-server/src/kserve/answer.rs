@@ -1,4 +1,4 @@
-//! A request's way: its model is found, it is read, and its answer is written, with a status or in band.
+//! Answers a request: finds its model, parses it, evaluates it and writes the answer, with errors as a status or in band.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ const MAX_LOGITS_BYTES: usize = 32 << 20;
 /// A model that a request named.
 pub(super) struct FoundModel {
     model: Arc<Model>,
-    /// Its name as the server knows it.
+    /// Canonical name of the model on this server.
     name: String,
     is_dense: bool,
 }
@@ -150,7 +150,7 @@ fn read(model: &Model, request: ModelInferRequest, max_request: usize) -> Result
     Ok(question)
 }
 
-/// As [`infer`], for a stream: the answer to the request `id` says itself what went wrong.
+/// Answers one request of a stream like [`infer`]; the answer to the request `id` contains the error, if any.
 pub(super) async fn infer_in_band(
     intake: Arc<Intake>,
     caller: Caller,

@@ -5,7 +5,7 @@
 
 use games::layout::{PlaneStack, SQUARES};
 
-/// How far a constant plane's value may be from what a row can say: clients divide in their own precision.
+/// Tolerance for a constant plane's value, because clients divide in different precisions.
 const TOLERANCE: f32 = 1e-6;
 
 /// The row of one position's `planes` (`[planes][8][8]`), appended to `rows`.

@@ -1,4 +1,4 @@
-//! A model in the protocol's words: metadata for clients that look first, configuration for those that measure.
+//! Descriptions of a model in the protocol: metadata, and Triton's configuration.
 
 use games::RowLayout;
 use onnx::model::{PLANES, POLICY, ROWS, VALUE};
@@ -7,27 +7,27 @@ use proto::inference::{
     model_metadata_response::TensorMetadata,
 };
 
-/// A name that ends like this is the same model, described with dense planes as its input.
+/// Suffix of a model's name that selects a description with dense planes as input.
 pub const DENSE: &str = "_dense";
 
 const PLATFORM: &str = "onnxruntime_onnx";
 const BACKEND: &str = "onnxruntime";
 
-/// A model as a client sees it.
+/// A model and the form in which a client asked for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Face<'a> {
-    /// The name it was asked by.
+    /// Name in the request.
     pub name: &'a str,
-    /// Whether its input is described as planes.
+    /// True if the input is described as planes.
     pub is_dense: bool,
     /// The version that answers.
     pub version: &'a str,
-    /// What its rows mean.
+    /// Layout of its rows.
     pub layout: &'a RowLayout,
 }
 
 impl Face<'_> {
-    /// Name, type and sides of its input, without the batch.
+    /// Returns name, type and shape of the input, without the batch dimension.
     fn input(&self) -> (&'static str, &'static str, DataType, Vec<i64>) {
         match self.layout.stack() {
             Ok(stack) if self.is_dense => {
@@ -35,7 +35,7 @@ impl Face<'_> {
                 (PLANES, "FP32", DataType::TypeFp32, sides)
             }
             Ok(stack) => (ROWS, "UINT32", DataType::TypeUint32, vec![stack.row_len() as i64]),
-            // Rows that differ in length are filled up with -1.
+            // Rows of different lengths are padded with -1.
             Err(_) => (ROWS, "INT32", DataType::TypeInt32, vec![-1]),
         }
     }
@@ -44,7 +44,7 @@ impl Face<'_> {
         [(POLICY, i64::from(self.layout.actions)), (VALUE, 1)]
     }
 
-    /// Its metadata.
+    /// Returns the model's metadata.
     pub fn metadata(&self) -> ModelMetadataResponse {
         let tensor = |name: &str, datatype: &str, sides: &[i64]| TensorMetadata {
             name: name.into(),
@@ -74,7 +74,8 @@ impl Face<'_> {
         }
     }
 
-    /// Its configuration; requests hold at most `max_request` positions, and wait at most `max_wait_us` for company.
+    /// Returns the model's configuration. Requests have at most `max_request` positions and wait at most `max_wait_us`
+    /// microseconds for others of their batch.
     pub fn config(&self, max_request: usize, max_wait_us: u64) -> ModelConfig {
         let (name, _, data_type, dims) = self.input();
         ModelConfig {

@@ -8,7 +8,7 @@ use crate::requests::refusal::{self, Refusal};
 /// Why a request is not answered.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum InferError {
-    /// No model of this name, or not in this version.
+    /// There is no model of this name, or not in this version.
     #[error("Request for unknown model: '{name}'{} is not found", version_words(version))]
     UnknownModel {
         /// The name.
@@ -16,99 +16,99 @@ pub enum InferError {
         /// The version asked for; empty: any.
         version: String,
     },
-    /// A model without a name.
+    /// The request names no model.
     #[error("the request names no model")]
     Unnamed,
-    /// A tensor that must be there is not.
+    /// A required tensor is missing.
     #[error("model '{model}' needs an input '{input}'")]
     Missing {
         /// The model.
         model: String,
-        /// What is missing.
+        /// Name of the missing tensor.
         input: String,
     },
-    /// An input or output that the model does not have.
+    /// The model has no such input, output or parameter.
     #[error("unexpected {kind} '{name}' for model '{model}'; it has {known}")]
     Unexpected {
         /// `input`, `output` or `parameter`.
         kind: &'static str,
-        /// Its name.
+        /// The unknown name.
         name: String,
         /// The model.
         model: String,
-        /// What there is.
+        /// The existing names.
         known: &'static str,
     },
-    /// More inputs or outputs than there are names for.
+    /// The request has more inputs or outputs than there are names.
     #[error("{found} {what} in one request, there are at most {most}")]
     TooMany {
         /// `inputs` or `outputs`.
         what: &'static str,
-        /// How many there were.
+        /// Number in the request.
         found: usize,
-        /// How many there may be.
+        /// Greatest allowed number.
         most: usize,
     },
-    /// A tensor that is named twice.
+    /// A tensor is given twice.
     #[error("input '{0}' is given twice")]
     Twice(String),
-    /// A data type that this tensor does not come in.
+    /// A tensor has an unsuitable data type.
     #[error("unexpected datatype for input '{input}': expected {expected}, got {found}")]
     Datatype {
         /// The tensor.
         input: String,
-        /// What there must be.
+        /// The expected data type or count.
         expected: &'static str,
-        /// What there was.
+        /// The value in the request.
         found: String,
     },
-    /// A shape that does not fit.
+    /// A tensor has an unsuitable shape.
     #[error("unexpected shape for input '{input}': expected {expected}, got {found:?}")]
     Shape {
         /// The tensor.
         input: String,
-        /// What there must be, -1 for any.
+        /// The expected shape; -1 for any length.
         expected: String,
-        /// What there was.
+        /// The value in the request.
         found: Vec<i64>,
     },
-    /// The contents are not as many as the shape says.
+    /// The length of a tensor's contents does not match its shape.
     #[error("input '{input}' holds {found} {unit}, its shape {shape:?} needs {expected}")]
     Contents {
         /// The tensor.
         input: String,
-        /// Its shape.
+        /// Shape of the tensor.
         shape: Vec<i64>,
-        /// What there must be.
+        /// The expected data type or count.
         expected: u64,
-        /// What there was.
+        /// The value in the request.
         found: u64,
-        /// Bytes or elements.
+        /// Unit of the counts, `bytes` or `elements`.
         unit: &'static str,
     },
-    /// Raw and typed contents, or not one raw content for each input.
+    /// Raw and typed contents are mixed, or the number of raw contents is not that of the inputs.
     #[error("{0}")]
     Raw(String),
-    /// A number that means nothing in its place.
+    /// A number is invalid in its place.
     #[error("input '{input}', position {position}: {reason}")]
     Number {
         /// The tensor.
         input: String,
         /// The offending position.
         position: usize,
-        /// What is wrong.
+        /// Reason of the error.
         reason: String,
     },
-    /// `priors` were asked for without saying of which actions.
+    /// The output `priors` was requested without legal actions.
     #[error("output 'priors' needs an input 'legal_actions' [n, k]; without one, ask for 'policy_logits'")]
     PriorsOfNothing,
-    /// Logits were asked for together with legal actions.
+    /// Logits were requested together with legal actions.
     #[error("with an input 'legal_actions' the policy is given as 'priors', not as 'policy_logits'")]
     LogitsOfSome,
-    /// The call's own deadline passed. (That of a request's parameter is a [`Refusal::Late`].)
+    /// The call's deadline passed. (The deadline in a request's parameter gives [`Refusal::Late`].)
     #[error("the call's deadline passed before it was this request's turn")]
     Expired,
-    /// What the other door refuses too.
+    /// A refusal common to both protocols.
     #[error(transparent)]
     Refused(#[from] Refusal),
 }
@@ -122,7 +122,7 @@ fn version_words(version: &str) -> String {
 }
 
 impl InferError {
-    /// That there are no more of something than there may be.
+    /// Checks that a number is within its limit.
     pub(super) fn check_number(what: &'static str, found: usize, most: usize) -> Result<(), Self> {
         if found > most {
             return Err(Self::TooMany { what, found, most });
@@ -130,7 +130,7 @@ impl InferError {
         Ok(())
     }
 
-    /// The gRPC status code.
+    /// Returns the gRPC status code.
     pub fn code(&self) -> Code {
         match self {
             Self::UnknownModel { .. } => Code::NotFound,

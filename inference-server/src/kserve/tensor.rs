@@ -5,7 +5,7 @@ use proto::inference::{ModelInferRequest, model_infer_request::InferInputTensor}
 
 use super::error::InferError;
 
-/// Inputs that there are names for.
+/// Greatest number of inputs of a request.
 pub const MOST_INPUTS: usize = 3;
 
 /// An input's name, shape and contents, not yet read.
@@ -15,10 +15,11 @@ pub struct Input<'a> {
     raw: Option<&'a Bytes>,
 }
 
-/// The inputs of a request, at most [`MOST_INPUTS`], each named once, with their contents beside them.
+/// Returns the inputs of a request, at most [`MOST_INPUTS`] with distinct names, each with its contents.
 ///
 /// # Errors
-/// [`InferError::TooMany`], [`InferError::Raw`] where typed and raw contents are mixed or do not pair up, [`InferError::Twice`].
+/// [`InferError::TooMany`], [`InferError::Raw`] where typed and raw contents are mixed or do not pair up,
+/// [`InferError::Twice`].
 pub fn inputs(request: &ModelInferRequest) -> Result<Vec<Input<'_>>, InferError> {
     let (tensors, raw) = (&request.inputs, &request.raw_input_contents);
     // First: a message has room for millions.
@@ -59,13 +60,13 @@ pub fn inputs(request: &ModelInferRequest) -> Result<Vec<Input<'_>>, InferError>
 
 /// A data type whose elements can be read.
 pub trait Element: Copy {
-    /// Its name in the protocol.
+    /// Name of the type in the protocol.
     const DATATYPE: &'static str;
-    /// The typed contents of a tensor of this type.
+    /// Returns the typed contents of a tensor of this type.
     fn typed(tensor: &InferInputTensor) -> &[Self];
-    /// From four bytes, little-endian.
+    /// Reads an element from four bytes, little-endian.
     fn from_bytes(bytes: [u8; 4]) -> Self;
-    /// To four bytes, little-endian.
+    /// Writes an element as four bytes, little-endian.
     fn to_bytes(self) -> [u8; 4];
 }
 
@@ -93,17 +94,17 @@ element!(i32, "INT32", int_contents);
 element!(f32, "FP32", fp32_contents);
 
 impl<'a> Input<'a> {
-    /// Its name.
+    /// Returns the name of the input.
     pub fn name(&self) -> &'a str {
         &self.tensor.name
     }
 
-    /// Its data type, as the protocol names it.
+    /// Returns the data type's name in the protocol.
     pub fn datatype(&self) -> &'a str {
         &self.tensor.datatype
     }
 
-    /// Its shape, if it has `sides.len() + 1` sides: the first one, where all others are as `sides` says (0: any, at least 1).
+    /// Returns the first side, the number of positions, if the shape is `[n, sides…]`; a 0 in `sides` allows any length from 1.
     ///
     /// # Errors
     /// [`InferError::Shape`].
@@ -118,7 +119,7 @@ impl<'a> Input<'a> {
         first.filter(|_| is_right).ok_or_else(|| self.misshapen(sides))
     }
 
-    /// Its last side; 0 where it has none.
+    /// Returns the last side of the shape; 0 if the shape is empty.
     pub fn width(&self) -> usize {
         let last = self.tensor.shape.last().copied().unwrap_or_default();
         usize::try_from(last).unwrap_or_default()
@@ -134,7 +135,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// That its data type is another than those it may have.
+    /// Returns the error for an unsuitable data type.
     pub fn mistyped(&self, expected: &'static str) -> InferError {
         InferError::Datatype {
             input: self.tensor.name.clone(),
@@ -143,7 +144,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Its elements, which must be of type `T` and as many as the shape says.
+    /// Reads the elements, which must be of type `T` and match the shape in number.
     ///
     /// # Errors
     /// [`InferError::Datatype`], [`InferError::Contents`].
@@ -222,9 +223,9 @@ mod tests {
             }
         }
 
-        /// No shape and no length of contents makes it read what is not there.
+        /// For any shape and length of contents, the number of elements read matches the shape.
         #[test]
-        fn what_is_read_is_as_many_as_the_shape_says(shape in prop::collection::vec(-3i64..5, 0..4), length in 0usize..70) {
+        fn the_number_of_elements_matches_the_shape(shape in prop::collection::vec(-3i64..5, 0..4), length in 0usize..70) {
             let request = request(tensor("UINT32", &shape), &[&vec![7; length]]);
             if let Ok(numbers) = inputs(&request).unwrap()[0].read::<u32>() {
                 prop_assert_eq!(numbers.len() as i64, shape.iter().product::<i64>());
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_name_the_tensor_what_was_expected_and_what_came() {
+    fn errors_name_the_tensor_the_expected_and_the_found_value() {
         let wrong = request(tensor("FP32", &[2, 3]), &[&[0; 24]]);
         let input = inputs(&wrong).unwrap()[0];
         let message = input.read::<u32>().unwrap_err().to_string();
@@ -266,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn how_many_there_are_is_looked_at_before_their_names_and_contents() {
+    fn the_number_of_inputs_is_checked_before_names_and_contents() {
         let mut many = request(tensor("FP32", &[1]), &[&[0; 4]]);
         many.inputs.extend((0..100_000).map(|number| InferInputTensor {
             name: number.to_string(),

@@ -1,4 +1,4 @@
-//! How requests name models.
+//! Names of models in requests.
 //!
 //! | text | model |
 //! |---|---|

@@ -73,7 +73,7 @@ pub enum Source {
 /// A model that was found but not fetched yet.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// Its version.
+    /// Version of the model.
     pub version: Version,
     /// Training step.
     pub step: u64,

@@ -51,7 +51,7 @@ pub const BATCH: usize = 16;
 /// Positions that may wait.
 pub const QUEUE: usize = 64;
 
-/// What holds the device back.
+/// Blocks the device until the test lets it compute.
 #[derive(Default)]
 pub struct Gate {
     state: Mutex<State>,

@@ -125,7 +125,8 @@ pub fn request(layout: &RowLayout, id: u64, positions: usize, legal: u32) -> Eva
     }
 }
 
-/// The same rows as a question of the Open Inference Protocol, in raw contents: whoever asks so gets logits.
+/// Returns the rows of [`request`] as a request of the Open Inference Protocol with raw contents, which is answered with
+/// logits.
 pub fn question(layout: &RowLayout, model: &str, id: u64, positions: usize) -> ModelInferRequest {
     let rows = onnx::random::rows(layout, positions, 0.8, id);
     ModelInferRequest {
@@ -141,7 +142,7 @@ pub fn question(layout: &RowLayout, model: &str, id: u64, positions: usize) -> M
     }
 }
 
-/// What a reply must say, by the plain evaluation of the weights: values, priors.
+/// Returns the expected values and priors, by direct evaluation of the weights.
 pub fn truth(weights: &TowerWeights, layout: &RowLayout, request: &EvaluateRequest) -> (Vec<f32>, Vec<f32>) {
     let (mut values, mut priors) = (Vec::new(), Vec::new());
     let mut rest = request.legal_actions.as_slice();
@@ -166,7 +167,7 @@ pub fn truth(weights: &TowerWeights, layout: &RowLayout, request: &EvaluateReque
     (values, priors)
 }
 
-/// Whether a reply says what the weights say (priors travel in half precision).
+/// True if a reply agrees with the weights (priors are sent in half precision).
 pub fn agrees(
     reply: &EvaluateReply,
     weights: &TowerWeights,

@@ -22,7 +22,7 @@ impl Served {
         Self::start_with(|_| {}).await
     }
 
-    /// The same, changed by `change`.
+    /// Starts the server with a configuration changed by `change`.
     pub async fn start_with(change: impl FnOnce(&mut RunConfig)) -> Self {
         let (store, layout, weights, version) = published().await;
         let server = Server::start(&store, change).await;

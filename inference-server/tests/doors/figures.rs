@@ -1,4 +1,4 @@
-//! What the server says about itself: the metrics page after requests of every kind.
+//! Tests of the metrics page after requests of every kind.
 
 use std::collections::HashMap;
 

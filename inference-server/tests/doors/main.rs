@@ -1,5 +1,5 @@
-//! How others reach the server: the Open Inference Protocol with its public clients, TLS and tokens, what a
-//! collector of spans is told, and clients that behave as badly as they can.
+//! Tests of the server's interfaces: the Open Inference Protocol with its public clients, TLS and tokens, spans for a
+//! collector, and misbehaving clients.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 #[path = "../common/mod.rs"]

@@ -62,7 +62,7 @@ impl Process {
         }
     }
 
-    /// What its metrics page says, without labels.
+    /// Returns the values of the metrics page, without labels.
     pub async fn page(&self) -> BTreeMap<String, f64> {
         let mut stream = TcpStream::connect(&self.metrics).await.unwrap();
         let asked = b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";

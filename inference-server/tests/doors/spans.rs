@@ -1,4 +1,4 @@
-//! What a collector of spans is told of batches: the server as a process, the collector in this one.
+//! Tests of the spans of batches: the server runs as a process, and this process is its collector.
 
 use std::collections::HashSet;
 

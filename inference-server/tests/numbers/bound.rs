@@ -1,4 +1,4 @@
-//! What a GPU is given, run on the CPU: batches bound to memory, legal logits picked by the model, half precision.
+//! Tests on the CPU of the GPU's code paths: batches bound to memory, legal logits picked by the model, half precision.
 
 use std::{sync::Arc, time::Duration};
 

@@ -311,7 +311,7 @@ async fn models_made_elsewhere_are_served_by_their_descriptions() {
     server.stop().await;
 }
 
-/// What a model says depends on its description as well as on its file, and so does what is remembered of it.
+/// A model's results, and its cache entries, depend on its description as well as on its file.
 #[tokio::test]
 async fn two_descriptions_of_one_file_are_two_models_and_a_corrected_one_is_another() {
     let (store, layout) = (Store::new(), Othello::encoding(0).map(Othello::layout).unwrap());

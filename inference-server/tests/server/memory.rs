@@ -1,4 +1,4 @@
-//! What is loaded, followed and unloaded: a library by itself, over a store in a folder.
+//! Tests of loading, following and unloading models: a library without a server, over a store in a folder.
 
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc, time::Duration};
 
@@ -24,7 +24,7 @@ async fn library(store: &Store, budget: u64) -> Arc<Library> {
     library_with(store, budget, |_| {}).await
 }
 
-/// The same, changed by `change`, and with a model.
+/// Makes a library with a configuration changed by `change`, and with a model.
 async fn library_with(store: &Store, budget: u64, change: impl FnOnce(&mut LibraryParts)) -> Arc<Library> {
     let library = without_model(store, budget, change);
     let patience = tokio::time::timeout(PATIENCE, library.first_model());
@@ -177,7 +177,7 @@ async fn what_never_fits_unloads_nobody() {
     );
 }
 
-/// Where requests may not cause a model to be loaded, nobody would bring one back that is unloaded.
+/// Without loading on demand no model is unloaded, because no request could load it again.
 #[tokio::test]
 async fn a_label_is_not_unloaded_for_its_own_next_version() {
     let (store, layout) = (Store::new(), small());

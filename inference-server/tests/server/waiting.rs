@@ -1,5 +1,4 @@
-//! What becomes of requests while the device is busy: it is held by the test, so that nothing here depends on how fast
-//! anything is.
+//! Tests of requests that wait for a busy device. The test blocks the device, so that no result depends on speed.
 
 use std::time::Duration;
 
@@ -56,7 +55,7 @@ fn retry_delay(status: &Status) -> Option<Duration> {
     status.get_error_details().retry_info()?.retry_delay
 }
 
-/// What waits then.
+/// Number of queued positions after [`filled`].
 const WAITING: usize = 3 * BATCH - 1;
 
 /// A stream that has a batch at the device, one beside it, and three requests that wait: no more self-play fits.

@@ -1,4 +1,4 @@
-//! `minuet games check`: games replayed from their records, and their searches with the same networks.
+//! `minuet games check`: replays games from their records, and repeats their searches with the same networks.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use super::{
     list::NEWEST,
     network::{Networks, evaluate},
     parse_id,
-    source::Where,
+    source::StoreLocation,
 };
 
 /// Arguments of `minuet games check`.
@@ -25,21 +25,21 @@ use super::{
 Examples:
   minuet games check 4be1f0a2… --run runs/paco-sako
   minuet games check --newest 50 --run runs/paco-sako --json
-The search is reproduced exactly where the game was evaluated by the same provider (cpu is one that does); a game that
-several checkpoints answered is followed up to the position where the second came in.")]
+The search is reproduced exactly if the game was evaluated by the same provider and the provider is deterministic (cpu is). A game
+that was played with several checkpoints is checked up to the first position of the second checkpoint.")]
 pub struct Arguments {
-    /// The games' ids.
+    /// Ids of the games.
     #[arg(value_parser = parse_id, required_unless_present = "newest")]
     ids: Vec<[u8; 16]>,
     /// Check this many of the newest games.
     #[arg(long, value_name = "N", conflicts_with = "ids")]
     newest: Option<u64>,
     #[command(flatten)]
-    place: Where,
-    /// The model repository. [default: the run's]
+    place: StoreLocation,
+    /// Model repository. [default: that of the run]
     #[arg(long, value_name = "LOCATION")]
     checkpoints: Option<String>,
-    /// What runs the networks. [default: what each game names, or cpu]
+    /// Execution provider of the networks. [default: that of each game, or cpu]
     #[arg(long, value_name = "PROVIDER")]
     provider: Option<String>,
     /// Check the records against the rules only; no network is needed.
@@ -50,15 +50,15 @@ pub struct Arguments {
     json: bool,
 }
 
-/// What came of following a game's search.
-enum Search {
-    NotAsked,
-    /// It could not be tried, and why.
+/// Result of repeating a game's search.
+enum SearchResult {
+    Skipped,
+    /// The search could not be repeated, for this reason.
     Unavailable(String),
     Followed(Followed),
 }
 
-/// Checks games; an error where any of them does not hold.
+/// Checks games. Returns an error if any of them does not agree with its record.
 pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let provider = arguments.provider.as_deref().map(parse_provider).transpose()?;
     let mut source = arguments.place.open().await?;
@@ -83,7 +83,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         .as_ref()
         .map(|config| config.inference.runtime.clone())
         .unwrap_or_default();
-    let mut shelf = Shelf {
+    let mut checker = SearchChecker {
         location,
         runtime,
         networks: Vec::new(),
@@ -93,40 +93,40 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         let game = source.game(id).await?;
         let problems = registry::visit(&game.game, Rules(&game))?;
         let search = if arguments.rules_only {
-            Search::NotAsked
+            SearchResult::Skipped
         } else {
-            shelf.search(&game, provider).await?
+            checker.search(&game, provider).await?
         };
         let is_sound = problems.is_empty()
-            && !matches!(&search, Search::Followed(followed) if followed.difference.is_some());
+            && !matches!(&search, SearchResult::Followed(followed) if followed.difference.is_some());
         sound += usize::from(is_sound);
-        reproduced += usize::from(matches!(&search, Search::Followed(followed)
+        reproduced += usize::from(matches!(&search, SearchResult::Followed(followed)
             if followed.difference.is_none() && followed.positions == game.actions.len()));
-        tell(&game, &problems, &search, is_sound, arguments.json);
+        print(&game, &problems, &search, is_sound, arguments.json);
     }
     source.close().await?;
     if !arguments.json {
         println!(
-            "{sound} of {} games hold, {reproduced} searches reproduced whole",
+            "{sound} of {} games agree with their records, {reproduced} searches reproduced completely",
             ids.len()
         );
     }
     anyhow::ensure!(
         sound == ids.len(),
-        "{} of {} games do not hold",
+        "{} of {} games do not agree with their records",
         ids.len() - sound,
         ids.len()
     );
     Ok(())
 }
 
-fn tell(game: &v1::Game, problems: &[Problem], search: &Search, is_sound: bool, as_json: bool) {
+fn print(game: &v1::Game, problems: &[Problem], search: &SearchResult, is_sound: bool, as_json: bool) {
     let plies = game.actions.len();
     if as_json {
         let search = match search {
-            Search::NotAsked => json!(null),
-            Search::Unavailable(reason) => json!({ "unavailable": reason }),
-            Search::Followed(followed) => json!({
+            SearchResult::Skipped => json!(null),
+            SearchResult::Unavailable(reason) => json!({ "unavailable": reason }),
+            SearchResult::Followed(followed) => json!({
                 "positions": followed.positions,
                 "of": plies,
                 "value_difference": followed.value_difference,
@@ -144,12 +144,12 @@ fn tell(game: &v1::Game, problems: &[Problem], search: &Search, is_sound: bool, 
         problems => format!("{} problems", problems.len()),
     };
     let search = match search {
-        Search::NotAsked => String::new(),
-        Search::Unavailable(reason) => format!("; search not tried: {reason}"),
-        Search::Followed(followed) => match &followed.difference {
+        SearchResult::Skipped => String::new(),
+        SearchResult::Unavailable(reason) => format!("; search not repeated: {reason}"),
+        SearchResult::Followed(followed) => match &followed.difference {
             Some(difference) => format!("; search differs at {difference}"),
             None if followed.positions < plies => format!(
-                "; search reproduced for {} of {plies} positions (another checkpoint came in then)",
+                "; search reproduced for {} of {plies} positions (another checkpoint was used then)",
                 followed.positions
             ),
             None => format!(
@@ -164,76 +164,85 @@ fn tell(game: &v1::Game, problems: &[Problem], search: &Search, is_sound: bool, 
     }
 }
 
-/// Providers by their names.
+/// Returns the provider with this name.
 fn parse_provider(name: &str) -> anyhow::Result<Provider> {
     let provider: Option<config::Provider> = serde_json::from_value(name.into()).ok();
     provider.and_then(Provider::asked_for).ok_or_else(|| {
         let known: Vec<&str> = Provider::ALL.into_iter().map(Provider::name).collect();
-        anyhow::anyhow!("--provider {name}: there are {}", known.join(", "))
+        anyhow::anyhow!(
+            "--provider {name}: unknown provider; the providers are {}",
+            known.join(", ")
+        )
     })
 }
 
-/// The networks, one set for each provider that was needed.
-struct Shelf {
+/// Repeats searches, with one set of networks for each provider.
+struct SearchChecker {
     location: Option<String>,
     runtime: std::path::PathBuf,
     networks: Vec<(Provider, Networks)>,
 }
 
-impl Shelf {
-    async fn search(&mut self, game: &v1::Game, asked: Option<Provider>) -> anyhow::Result<Search> {
+impl SearchChecker {
+    async fn search(&mut self, game: &v1::Game, chosen: Option<Provider>) -> anyhow::Result<SearchResult> {
         if !game.provenance.is_empty() {
-            let reason = format!("the game was not searched but recorded ({})", game.provenance);
-            return Ok(Search::Unavailable(reason));
+            let reason = format!("the game was not played by a search ({})", game.provenance);
+            return Ok(SearchResult::Unavailable(reason));
         }
         let Some(location) = self.location.clone() else {
-            return Ok(Search::Unavailable("no --checkpoints were named".into()));
+            return Ok(SearchResult::Unavailable(
+                "no model repository is known; name one with --checkpoints".into(),
+            ));
         };
         let Some((version, model_number)) = game
             .model_of_position
             .first()
             .and_then(|&model| Some((game.model_versions.get(model as usize)?, model as usize)))
         else {
-            return Ok(Search::Unavailable("the record names no checkpoint".into()));
+            return Ok(SearchResult::Unavailable("the record names no checkpoint".into()));
         };
-        // They are listed as they came, and a position names the newest.
+        // Versions are listed in order of arrival, and a position names the newest one.
         if model_number > 0 {
-            let reason = "another checkpoint came in during its first search".into();
-            return Ok(Search::Unavailable(reason));
+            let reason = "another checkpoint arrived during the first search".into();
+            return Ok(SearchResult::Unavailable(reason));
         }
         let named = game.model_providers.get(model_number).map_or("", String::as_str);
-        let backend = match asked {
-            Some(backend) => backend,
+        let provider = match chosen {
+            Some(provider) => provider,
             None if named.is_empty() => Provider::Cpu,
             None => match parse_provider(named) {
-                Ok(backend) => backend,
+                Ok(provider) => provider,
                 Err(_) => {
-                    return Ok(Search::Unavailable(format!(
-                        "provider `{named}` is not known here"
+                    return Ok(SearchResult::Unavailable(format!(
+                        "provider `{named}` is unknown to this build"
                     )));
                 }
             },
         };
-        let networks = match self.networks.iter().position(|(of, _)| *of == backend) {
+        let networks = match self.networks.iter().position(|(of, _)| *of == provider) {
             Some(at) => &mut self.networks[at].1,
             None => {
                 let runtime: &Path = &self.runtime;
-                let opened = match Networks::open(&location, backend, runtime) {
+                let opened = match Networks::open(&location, provider, runtime) {
                     Ok(opened) => opened,
-                    Err(error) => return Ok(Search::Unavailable(format!("{error:#}"))),
+                    Err(error) => return Ok(SearchResult::Unavailable(format!("{error:#}"))),
                 };
-                self.networks.push((backend, opened));
+                self.networks.push((provider, opened));
                 let last = self.networks.len() - 1;
                 &mut self.networks[last].1
             }
         };
         let model = match networks.get(version).await {
             Ok(model) => model,
-            Err(reason) => return Ok(Search::Unavailable(format!("checkpoint {version}: {reason}"))),
+            Err(reason) => {
+                return Ok(SearchResult::Unavailable(format!(
+                    "checkpoint {version}: {reason}"
+                )));
+            }
         };
         match registry::visit(&game.game, Following { game, model: &model })? {
-            Ok(followed) => Ok(Search::Followed(followed)),
-            Err(FollowError::Unplayable(error)) => Ok(Search::Unavailable(error.to_string())),
+            Ok(followed) => Ok(SearchResult::Followed(followed)),
+            Err(FollowError::Unplayable(error)) => Ok(SearchResult::Unavailable(error.to_string())),
             Err(error) => Err(error.into()),
         }
     }
@@ -272,6 +281,6 @@ impl registry::Visitor for Following<'_> {
     type Output = Result<Followed, FollowError<String>>;
 
     fn visit<G: Game>(self) -> Self::Output {
-        follow::<G, String>(self.game, |questions| evaluate(self.model, questions))
+        follow::<G, String>(self.game, |inputs| evaluate(self.model, inputs))
     }
 }

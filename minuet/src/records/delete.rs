@@ -1,11 +1,11 @@
-//! `minuet games delete`: games that are not wanted any more, by where they came from.
+//! `minuet games delete`: deletes games by id, model, build, actor or time.
 
 use proto::v1::DeleteGamesRequest;
 use serde_json::json;
 
 use super::{
-    choice::Choice,
-    source::{Where, said},
+    selection::Selection,
+    source::{StoreLocation, status_error},
 };
 
 /// Arguments of `minuet games delete`.
@@ -14,16 +14,16 @@ use super::{
 Examples:
   minuet games delete --model 000000001200-3fa94c21 --dry-run --run runs/paco-sako
   minuet games delete --actor actor-7f00 --since 2h --run runs/paco-sako
-Deleted games are never sampled again, and not taken again when they are sent once more. Their disk space is free when the
-games around them are retired.")]
+Deleted games are never sampled again, and are not stored again if an actor sends them. Their disk space becomes free when the
+volume that holds them is retired.")]
 pub struct Arguments {
     #[command(flatten)]
-    choice: Choice,
-    /// Only say how many games it would be.
+    selection: Selection,
+    /// Print the number of games without deleting them.
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    place: Where,
+    place: StoreLocation,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -32,19 +32,19 @@ pub struct Arguments {
 /// Deletes games.
 pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     anyhow::ensure!(
-        !arguments.choice.is_empty(),
-        "say which games are to go: --id, --model, --build, --actor, --since or --before"
+        !arguments.selection.is_empty(),
+        "name the games to delete with --id, --model, --build, --actor, --since, --before, --ending or --length"
     );
     let mut source = arguments.place.open().await?;
     let request = DeleteGamesRequest {
-        filter: Some(arguments.choice.filter()),
+        filter: Some(arguments.selection.filter()),
         dry_run: arguments.dry_run,
     };
     let deleted = source
         .client
         .delete_games(request)
         .await
-        .map_err(said)?
+        .map_err(status_error)?
         .into_inner();
     source.close().await?;
     if arguments.json {

@@ -1,4 +1,4 @@
-//! `minuet games export`: an archive file, or arrays for NumPy.
+//! `minuet games export`: writes games to an archive file or to NumPy arrays.
 
 use std::{fs::File, io::BufWriter, path::PathBuf};
 
@@ -14,8 +14,8 @@ use serde_json::json;
 use tonic::Streaming;
 
 use super::{
-    choice::Choice,
-    source::{Where, said},
+    selection::Selection,
+    source::{StoreLocation, status_error},
 };
 
 /// Arguments of `minuet games export`.
@@ -24,7 +24,7 @@ use super::{
 Examples:
   minuet games export games.minuet --run runs/paco-sako --since 24h
   minuet games export --numpy experience/ --run runs/paco-sako
-An archive goes into any store again with `minuet games import`. The folder of arrays is described by its games.json.")]
+`minuet games import` reads an archive into any store. games.json describes the folder of arrays.")]
 pub struct Arguments {
     /// The archive to write.
     #[arg(value_name = "FILE", required_unless_present = "numpy")]
@@ -33,9 +33,9 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR", conflicts_with = "file")]
     numpy: Option<PathBuf>,
     #[command(flatten)]
-    choice: Choice,
+    selection: Selection,
     #[command(flatten)]
-    place: Where,
+    place: StoreLocation,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -44,11 +44,11 @@ pub struct Arguments {
 /// Exports games.
 pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut source = arguments.place.open().await?;
-    let mut stream = source.export(arguments.choice.filter()).await?;
-    let first = stream.message().await.map_err(said)?;
+    let mut stream = source.export(arguments.selection.filter()).await?;
+    let first = stream.message().await.map_err(status_error)?;
     let Some(first) = first else {
         source.close().await?;
-        anyhow::bail!("no stored game fits");
+        anyhow::bail!("no stored game matches the options");
     };
     let (games, positions, to) = match (&arguments.file, &arguments.numpy) {
         (_, Some(folder)) => {
@@ -91,11 +91,11 @@ async fn archive(
             positions += game.actions.len() as u64;
             writer.add(&game)?;
         }
-        next = stream.message().await.map_err(said)?;
+        next = stream.message().await.map_err(status_error)?;
     }
     let (out, games) = writer.finish()?;
     out.into_inner().map_err(|error| error.into_error())?.sync_all()?;
-    // Whoever finds the file finds all of it.
+    // The file appears under its name only when it is complete.
     std::fs::rename(&partial, &file).with_context(|| file.display().to_string())?;
     Ok((games, positions))
 }
@@ -113,13 +113,13 @@ async fn arrays(
         if let Some(game) = stored.game {
             writer.add(stored.sequence, &game)?;
         }
-        next = stream.message().await.map_err(said)?;
+        next = stream.message().await.map_err(status_error)?;
     }
     let (games, positions) = writer.finish(&game.game, game.options, &layout)?;
     Ok((games as u64, positions))
 }
 
-/// What a row means, as the model's metadata have it.
+/// Returns the row layout of a game as JSON, in the form of the model's metadata.
 struct Layout(u32);
 
 impl registry::Visitor for Layout {

@@ -1,4 +1,4 @@
-//! `minuet games import`: the games of archives go into the stores of a run.
+//! `minuet games import`: sends the games of archives to the store of a run.
 
 use std::{
     fs::File,
@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use replay_store::{
     exchange::archive::Reader,
-    exchange::vault::{ObjectPath, Vault},
+    exchange::archive_store::{ArchiveStore, ObjectPath},
 };
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -21,12 +21,12 @@ use tokio_util::sync::CancellationToken;
 use super::{
     hex,
     send::{self, Tally, WINDOW},
-    source::{Source, Where},
+    source::{Source, StoreLocation},
 };
 use launcher::signals::Signals;
 
-/// How often it is said how far the import is.
-const SAY: Duration = Duration::from_secs(5);
+/// Interval at which the progress of the import is printed.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Arguments of `minuet games import`.
 #[derive(clap::Args)]
@@ -34,40 +34,41 @@ const SAY: Duration = Duration::from_secs(5);
 Examples:
   minuet games import games.minuet --run runs/paco-sako
   minuet games import s3://bucket/games --run runs/paco-sako
-Games that the stores have already, or had, are passed over. What a store cannot take for now (its disk is full, say) is sent again
-until it can; Ctrl-C stops, and the same command goes on with what is missing.")]
+Games that the store already has, or had, are skipped. Games that the store refuses temporarily, for example because its disk is full,
+are sent again until it takes them. Ctrl-C stops the import; running the same command again continues it.")]
 pub struct Arguments {
-    /// The archive, as `minuet games export` writes it; or the folder or URL of a replay.archive, of which all are taken.
+    /// An archive written by `minuet games export`, or the folder or URL of a replay.archive, of which all archives are imported.
     #[arg(value_name = "FILE|FOLDER|URL")]
     from: String,
     #[command(flatten)]
-    place: Where,
+    place: StoreLocation,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
 }
 
-/// Imports games; an error where not all of them could be taken.
+/// Imports games. Returns an error if any game was refused or the import was stopped.
 pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut signals = Signals::new()?;
     let archives = archives(&arguments.from).await?;
     let mut source = arguments.place.open().await?;
     let tally = Arc::new(Tally::default());
-    let stop = CancellationToken::new();
+    let shutdown = CancellationToken::new();
     let mut stopped_by = None;
     let ended = {
-        let mut taking = pin!(take_all(&mut source, archives, &tally, &stop));
-        let mut says = tokio::time::interval_at(tokio::time::Instant::now() + SAY, SAY);
+        let mut importing = pin!(import_all(&mut source, archives, &tally, &shutdown));
+        let mut progress_timer =
+            tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS_INTERVAL, PROGRESS_INTERVAL);
         loop {
             tokio::select! {
-                ended = &mut taking => break ended,
-                _ = says.tick() => eprintln!("{}", tally.told()),
+                ended = &mut importing => break ended,
+                _ = progress_timer.tick() => eprintln!("{}", tally.summary()),
                 name = signals.next() => {
                     if stopped_by.replace(name).is_some() {
-                        bail!("{name} again: stopped at once");
+                        bail!("stopped by a second {name}; games in transit may or may not be stored");
                     }
-                    eprintln!("{name}: stopping when the games that are on their way are stored (once more stops at once)");
-                    stop.cancel();
+                    eprintln!("{name}: stopping when the games in transit are stored; repeat to stop at once");
+                    shutdown.cancel();
                 }
             }
         }
@@ -86,94 +87,96 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         );
     } else {
         println!(
-            "{} games stored, {} were there already, {} refused",
+            "{} games stored, {} already present, {} refused",
             counts.stored, counts.duplicates, counts.refused
         );
     }
     for ack in &counts.refusals {
-        eprintln!("game {} is refused: {}", hex(&ack.id), ack.refused);
+        eprintln!("game {} was refused: {}", hex(&ack.id), ack.refused);
     }
     ended?;
     if let Some(name) = stopped_by {
-        bail!("stopped by {name}: the same command goes on with the games that are missing");
+        bail!("stopped by {name}; run the same command again to import the remaining games");
     }
     anyhow::ensure!(counts.refused == 0, "{} games were refused", counts.refused);
     Ok(())
 }
 
-/// Sends the games of all archives. What comes before a damage is taken; archives after it are not looked at.
-async fn take_all(
+/// Sends the games of all archives. Games before a damaged place are imported; archives after it are not read.
+async fn import_all(
     source: &mut Source,
     archives: Vec<Archive>,
     tally: &Arc<Tally>,
-    stop: &CancellationToken,
+    shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
     let _awaited = send::await_positions(&source.client).await;
     for archive in archives {
-        if stop.is_cancelled() {
+        if shutdown.is_cancelled() {
             break;
         }
         let name = archive.name();
-        take(source, archive, tally, stop)
+        import_archive(source, archive, tally, shutdown)
             .await
             .with_context(|| name.clone())?;
     }
     Ok(())
 }
 
-/// Where the games of one archive lie.
+/// Location of an archive.
 enum Archive {
     File(PathBuf),
-    Object(Vault, ObjectPath),
+    Object(ArchiveStore, ObjectPath),
 }
 
 impl Archive {
     fn name(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
-            Self::Object(vault, path) => format!("{path} of {}", vault.location()),
+            Self::Object(archive_store, path) => format!("{path} in {}", archive_store.location()),
         }
     }
 
     async fn open(self) -> anyhow::Result<Box<dyn Read + Send>> {
         Ok(match self {
             Self::File(path) => Box::new(File::open(path)?),
-            Self::Object(vault, path) => Box::new(Cursor::new(vault.get(&path).await?)),
+            Self::Object(archive_store, path) => Box::new(Cursor::new(archive_store.get(&path).await?)),
         })
     }
 }
 
-/// The archives that are meant: a file, or all of a folder or URL.
+/// Returns the archives at `from`: one file, or all archives of a folder or URL.
 async fn archives(from: &str) -> anyhow::Result<Vec<Archive>> {
     let path = PathBuf::from(from);
     if !from.contains("://") && !path.is_dir() {
         return Ok(vec![Archive::File(path)]);
     }
-    let vault = Vault::open(from)?;
-    let found = vault.list().await.with_context(|| from.to_owned())?;
-    anyhow::ensure!(!found.is_empty(), "{from} holds no archives of games");
-    let archives = found.into_iter().map(|path| Archive::Object(vault.clone(), path));
+    let archive_store = ArchiveStore::open(from)?;
+    let found = archive_store.list().await.with_context(|| from.to_owned())?;
+    anyhow::ensure!(!found.is_empty(), "{from} contains no archives of games");
+    let archives = found
+        .into_iter()
+        .map(|path| Archive::Object(archive_store.clone(), path));
     Ok(archives.collect())
 }
 
 /// Sends an archive's games to the store.
-async fn take(
+async fn import_archive(
     source: &mut Source,
     archive: Archive,
     tally: &Arc<Tally>,
-    stop: &CancellationToken,
+    shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
     let reader = archive.open().await?;
     let (games, read_games) = mpsc::channel(WINDOW);
     let reading = tokio::task::spawn_blocking(move || {
         for game in Reader::new(reader)? {
-            // The store is gone, or the import was stopped. The caller reports either.
+            // Sending has ended. The caller reports the reason.
             if games.blocking_send(game?).is_err() {
                 break;
             }
         }
         anyhow::Ok(())
     });
-    send::put(source, read_games, tally, stop).await?;
+    send::put(source, read_games, tally, shutdown).await?;
     reading.await?
 }

@@ -1,10 +1,10 @@
-//! `minuet games list`: stored games in an order, page by page.
+//! `minuet games list`: lists stored games in a chosen order, page by page.
 
 use anyhow::Context as _;
 use proto::v1::{GameFilter, GameResult, GameSort, GameSummary};
 use serde_json::json;
 
-use super::{choice::Choice, damage::Damage, hex, source::Where, time};
+use super::{damage::Damage, hex, selection::Selection, source::StoreLocation, time};
 
 /// Arguments of `minuet games list`.
 #[derive(clap::Args)]
@@ -17,9 +17,9 @@ If more games follow, the last line names the cursor of the next page (with --js
 Exits with 3 if acknowledged games of the store are damaged.")]
 pub struct Arguments {
     #[command(flatten)]
-    choice: Choice,
+    selection: Selection,
     #[command(flatten)]
-    place: Where,
+    place: StoreLocation,
     /// Order: the newest, the longest, or the most surprising games first (mean policy surprise).
     #[arg(long, value_name = "ORDER", default_value = "time")]
     sort: Sort,
@@ -48,7 +48,7 @@ enum Sort {
     Surprise,
 }
 
-/// An order and a direction, as the store takes them.
+/// Order and direction of a list, in the terms of the store's protocol.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
     /// The order.
@@ -77,7 +77,7 @@ fn parse_cursor(text: &str) -> Result<Cursor, String> {
     bytes
         .filter(|bytes| !bytes.is_empty())
         .map(Cursor)
-        .ok_or_else(|| format!("`{text}` is no cursor: copy the one that `minuet games list` printed"))
+        .ok_or_else(|| format!("`{text}` is not a cursor; copy the cursor that `minuet games list` printed"))
 }
 
 /// Lists games.
@@ -91,7 +91,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         },
         descending: !arguments.ascending,
     };
-    let filter: GameFilter = arguments.choice.filter();
+    let filter: GameFilter = arguments.selection.filter();
     let cursor = arguments.cursor.map(|Cursor(bytes)| bytes).unwrap_or_default();
     let listed = source.list(order, filter, arguments.limit, cursor).await?;
     let damaged = source.damaged_games().await?;
@@ -147,7 +147,7 @@ fn as_json(game: &GameSummary) -> serde_json::Value {
     })
 }
 
-/// A result in a word.
+/// Returns a one-word name of a result.
 pub fn result(result: i32) -> &'static str {
     match GameResult::try_from(result) {
         Ok(GameResult::FirstWon) => "first",

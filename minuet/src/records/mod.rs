@@ -1,20 +1,20 @@
-//! `minuet games`: the stored games of a run, to look at, to check, to carry elsewhere.
+//! `minuet games`: lists, shows, checks, exports, imports and deletes the stored games of a run.
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
-//! | [`source`] | reaching the store: one that runs, or the run's folder |
-//! | [`list`], [`show`] | what there is; [`choice`]: which games are meant |
-//! | [`export`], [`import`], [`delete`] | games out of a store, into one, and away; [`send`]: games on their way |
-//! | [`check`] | games replayed from their records; [`network`]: their networks, asked again |
+//! | [`source`] | connecting to the store: a running one, or the folder of the run |
+//! | [`list`], [`show`] | lists of games, and single games; [`selection`]: options that select games |
+//! | [`export`], [`import`], [`delete`] | the commands of these names; [`send`]: sending games to a store |
+//! | [`check`] | replaying games from their records; [`network`]: evaluating positions with their networks |
 
 mod check;
-mod choice;
 pub mod damage;
 mod delete;
 mod export;
 mod import;
 mod list;
 mod network;
+mod selection;
 mod send;
 mod show;
 mod source;
@@ -43,13 +43,13 @@ enum Command {
     Check(check::Arguments),
     /// Write games to an archive, or to arrays for NumPy.
     Export(export::Arguments),
-    /// Put an archive's games into a store.
+    /// Import the games of archives into a store.
     Import(import::Arguments),
-    /// Delete games by where they came from.
+    /// Delete games by id, model, build, actor or time.
     Delete(delete::Arguments),
 }
 
-/// Does what was asked.
+/// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -67,20 +67,22 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     })
 }
 
-/// A game's id in hexadecimal, as it is shown and asked for.
+/// Returns an id in hexadecimal digits.
 fn hex(id: &[u8]) -> String {
     id.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// An id as a person gives it.
+/// Parses an id of 32 hexadecimal digits.
 fn parse_id(text: &str) -> Result<[u8; 16], String> {
     let digits = u128::from_str_radix(text, 16).ok().filter(|_| text.len() == 32);
     digits.map(u128::to_be_bytes).ok_or_else(|| {
-        format!("`{text}` is no game id: 32 hexadecimal digits, as `minuet games list` shows them")
+        format!(
+            "`{text}` is not a game id; an id has 32 hexadecimal digits, as `minuet games list` prints them"
+        )
     })
 }
 
-/// Milliseconds since the epoch as people read them.
+/// Formats milliseconds since the Unix epoch by RFC 3339.
 fn time(ms: u64) -> String {
     let at = std::time::UNIX_EPOCH + std::time::Duration::from_millis(ms);
     humantime::format_rfc3339_seconds(at).to_string()
@@ -91,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_come_back() {
+    fn printed_ids_are_parsed() {
         let id = *b"0123456789abcdef";
         assert_eq!(parse_id(&hex(&id)), Ok(id));
         for wrong in [

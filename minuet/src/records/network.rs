@@ -1,4 +1,4 @@
-//! Evaluates positions again with the networks that games were played with.
+//! Evaluates positions with the networks that games were played with.
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
@@ -14,7 +14,7 @@ use network::{
     softmax::softmax,
 };
 
-/// Rows of one batch: searches ask for a few leaves at a time.
+/// Maximum number of rows of a batch. Searches request a few leaves at a time.
 const BATCH: usize = 16;
 
 /// Loads checkpoints by version, each once.
@@ -25,7 +25,7 @@ pub struct Networks {
 }
 
 impl Networks {
-    /// Those in `location`, run by `provider`.
+    /// Opens the repository at `location`, whose networks `provider` runs.
     pub fn open(location: &str, provider: Provider, runtime: &Path) -> anyhow::Result<Self> {
         let environment = network::runtime::load(runtime)?;
         Ok(Self {
@@ -35,7 +35,7 @@ impl Networks {
         })
     }
 
-    /// The network of a version; an error in words where it cannot be had.
+    /// Returns the network of a version, or a message if it cannot be loaded.
     pub async fn get(&mut self, version: &str) -> Result<Arc<Model>, String> {
         if let Some(known) = self.loaded.get(version) {
             return known.clone();
@@ -47,7 +47,7 @@ impl Networks {
 
     async fn load(&self, version: &str) -> anyhow::Result<Arc<Model>> {
         let manifest = self.repository.resolve(version).await?;
-        let layout: RowLayout = serde_json::from_value(manifest.layout.clone()).context("its row layout")?;
+        let layout: RowLayout = serde_json::from_value(manifest.layout.clone()).context("row layout")?;
         let bytes = self.repository.fetch(&manifest, MODEL).await?;
         let model = self.loader.load(File {
             bytes: &bytes,
@@ -59,7 +59,7 @@ impl Networks {
     }
 }
 
-/// What a network says, rounded as it was on the wire.
+/// Returns priors and values of the inputs. Priors are rounded as in the network protocol, so that they equal those of the game.
 pub fn evaluate(model: &Model, inputs: &[LeafInput]) -> Result<Vec<LeafOutput>, String> {
     let mut outputs = Vec::with_capacity(inputs.len());
     for chunk in inputs.chunks(model.buckets.largest()) {
@@ -73,7 +73,7 @@ fn batch(model: &Model, inputs: &[LeafInput]) -> Result<Vec<LeafOutput>, String>
     for input in inputs {
         layout.validate(&input.row).map_err(|error| error.to_string())?;
         if input.legal.iter().any(|&action| action >= layout.actions) {
-            return Err("an action beyond the network's policy".into());
+            return Err("a legal action is outside the network's policy".into());
         }
     }
     let rows = inputs.iter().map(|input| input.row.as_slice());

@@ -1,4 +1,4 @@
-//! Sends games to the replay store, and sends a game again that the store cannot take at the moment.
+//! Sends games to the replay store, and resends games that the store refuses temporarily.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -15,17 +15,17 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
-use super::source::{Client, Source, said};
+use super::source::{Client, Source, status_error};
 
-/// Most games that are sent and not acknowledged.
+/// Maximum number of games that are sent and not acknowledged.
 pub const WINDOW: usize = 64;
-/// Refusals that are kept to be told one by one.
+/// Maximum number of refusals that are reported individually.
 const REFUSALS: usize = 10;
-/// How long it is before a store is sent again what it refused for now: at first, and at most.
+/// First and longest pause before games that were refused temporarily are sent again.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-/// How often a store is told that somebody waits for positions; it believes that for two seconds.
-const WORD: Duration = Duration::from_millis(500);
+/// Interval of the reports that positions are awaited. The store treats a report as valid for two seconds.
+const AWAIT_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Counts of the store's answers, shared.
 #[derive(Debug, Default)]
@@ -34,31 +34,31 @@ pub struct Tally(Mutex<Counts>);
 /// Counts of the store's answers.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
-    /// Games stored.
+    /// Number of games stored.
     pub stored: u64,
-    /// Games that were known.
+    /// Number of games that the store already had.
     pub duplicates: u64,
-    /// Games refused for good.
+    /// Number of games refused permanently.
     pub refused: u64,
-    /// The first of those.
+    /// The first of these refusals.
     pub refusals: Vec<AppendAck>,
-    /// Games refused for now that wait to be sent again.
+    /// Number of games that were refused temporarily and will be sent again.
     waiting: usize,
-    /// Why the last of them was refused.
+    /// Reason of the last temporary refusal.
     reason: String,
 }
 
 impl Tally {
-    /// The counts so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> Counts {
         self.0.lock().clone()
     }
 
-    /// How far it is, for a person.
-    pub fn told(&self) -> String {
+    /// Returns the progress in words.
+    pub fn summary(&self) -> String {
         let counts = self.0.lock();
         let mut text = format!(
-            "{} games stored, {} were there already",
+            "{} games stored, {} already present",
             counts.stored, counts.duplicates
         );
         if counts.waiting > 0 {
@@ -68,25 +68,25 @@ impl Tally {
     }
 }
 
-/// Tells the store, until the returned set is dropped, that positions are awaited. A store with `replay.min_uses` then takes games although
-/// no learner uses those that it has. Errors are ignored here, because the import meets them as well.
+/// Reports to the store, until the returned set is dropped, that positions are awaited. A store with `replay.min_uses` then accepts games
+/// although no learner samples positions. Errors are ignored here, because sending games fails with them too.
 pub async fn await_positions(client: &Client) -> JoinSet<()> {
-    let word = StatsRequest {
+    let request = StatsRequest {
         awaits_positions: true,
     };
-    let mut telling = JoinSet::new();
+    let mut reports = JoinSet::new();
     let mut client = client.clone();
-    let _ = client.stats(word).await;
-    telling.spawn(async move {
+    let _ = client.stats(request).await;
+    reports.spawn(async move {
         loop {
-            tokio::time::sleep(WORD).await;
-            let _ = client.stats(word).await;
+            tokio::time::sleep(AWAIT_INTERVAL).await;
+            let _ = client.stats(request).await;
         }
     });
-    telling
+    reports
 }
 
-/// Sends games to the store until each is stored, known or refused for good, or `stop` is cancelled; then waits for the answers to
+/// Sends games to the store until each is stored, a duplicate or refused permanently, or `shutdown` is cancelled; then waits for the answers to
 /// the games that were sent.
 ///
 /// # Errors
@@ -95,71 +95,71 @@ pub async fn put(
     source: &mut Source,
     games: mpsc::Receiver<Game>,
     tally: &Tally,
-    stop: &CancellationToken,
+    shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
     let (outbound, sent) = mpsc::channel(WINDOW);
     let acks = source
         .client
         .append(ReceiverStream::new(sent))
         .await
-        .map_err(said)?;
-    carry(games, outbound, acks.into_inner(), tally, stop).await
+        .map_err(status_error)?;
+    send_games(games, outbound, acks.into_inner(), tally, shutdown).await
 }
 
-/// Sends games to a store. Games that it refuses for now are sent again after a pause that grows.
-async fn carry(
+/// Sends games to a store. Games that it refuses temporarily are sent again after a pause, which grows with each refusal.
+async fn send_games(
     mut games: mpsc::Receiver<Game>,
     outbound: mpsc::Sender<Game>,
     mut acks: impl Stream<Item = Result<AppendAck, Status>> + Unpin,
     tally: &Tally,
-    stop: &CancellationToken,
+    shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
     let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE, rand::random());
-    let mut on_their_way: Vec<Game> = Vec::new();
-    let mut again: VecDeque<Game> = VecDeque::new();
+    let mut in_transit: Vec<Game> = Vec::new();
+    let mut resend: VecDeque<Game> = VecDeque::new();
     let mut resume: Option<Instant> = None;
-    let mut are_there_more = true;
+    let mut has_more = true;
     loop {
         while resume.is_none()
-            && on_their_way.len() < WINDOW
-            && let Some(game) = again.pop_front()
+            && in_transit.len() < WINDOW
+            && let Some(game) = resend.pop_front()
         {
-            on_their_way.push(game.clone());
-            // A stream that has ended is seen below.
+            in_transit.push(game.clone());
+            // If the stream has ended, `acks.next()` below reports it.
             let _ = outbound.send(game).await;
         }
-        tally.0.lock().waiting = again.len();
-        if !are_there_more && again.is_empty() && on_their_way.is_empty() {
+        tally.0.lock().waiting = resend.len();
+        if !has_more && resend.is_empty() && in_transit.is_empty() {
             return Ok(());
         }
-        let may_send = resume.is_none() && again.is_empty() && on_their_way.len() < WINDOW;
+        let may_send = resume.is_none() && resend.is_empty() && in_transit.len() < WINDOW;
         tokio::select! {
-            () = stop.cancelled(), if are_there_more || !again.is_empty() => {
+            () = shutdown.cancelled(), if has_more || !resend.is_empty() => {
                 games.close();
-                are_there_more = false;
-                again.clear();
+                has_more = false;
+                resend.clear();
             }
             () = sleep_until(resume.unwrap_or_else(Instant::now)), if resume.is_some() => resume = None,
-            game = games.recv(), if are_there_more && may_send => match game {
+            game = games.recv(), if has_more && may_send => match game {
                 Some(game) => {
-                    on_their_way.push(game.clone());
+                    in_transit.push(game.clone());
                     let _ = outbound.send(game).await;
                 }
-                None => are_there_more = false,
+                None => has_more = false,
             },
             ack = acks.next() => {
                 let Some(ack) = ack else {
-                    anyhow::bail!("the store takes no more games");
+                    anyhow::bail!("the store closed the stream");
                 };
-                let ack = ack.map_err(said)?;
-                let place = on_their_way.iter().position(|game| game.id == ack.id);
-                let game = place.map(|place| on_their_way.swap_remove(place));
+                let ack = ack.map_err(status_error)?;
+                let place = in_transit.iter().position(|game| game.id == ack.id);
+                let game = place.map(|place| in_transit.swap_remove(place));
                 let mut counts = tally.0.lock();
                 match (game, ack) {
                     (Some(game), ack) if !ack.refused.is_empty() && ack.retry => {
                         counts.reason = ack.refused;
-                        if !stop.is_cancelled() {
-                            again.push_back(game);
+                        if !shutdown.is_cancelled() {
+                            resend.push_back(game);
                             resume.get_or_insert_with(|| Instant::now() + backoff.next_delay());
                         }
                     }
@@ -207,17 +207,17 @@ mod tests {
         }
     }
 
-    /// A store that answers by a function of the game's number and how often it has come.
+    /// A store whose answer is a function of the game's number and of how often the game has arrived.
     fn store(
         mut answer: impl FnMut(u64, u64) -> AppendAck + Send + 'static,
     ) -> (mpsc::Sender<Game>, ReceiverStream<Result<AppendAck, Status>>) {
         let (outbound, mut inbound) = mpsc::channel::<Game>(WINDOW);
         let (tell, acks) = mpsc::channel(1000);
         tokio::spawn(async move {
-            let mut came: std::collections::HashMap<u64, u64> = Default::default();
+            let mut arrivals: std::collections::HashMap<u64, u64> = Default::default();
             while let Some(game) = inbound.recv().await {
                 let number = u128::from_be_bytes(game.id.as_ref().try_into().unwrap()) as u64;
-                let times = came.entry(number).or_default();
+                let times = arrivals.entry(number).or_default();
                 *times += 1;
                 let ack = AppendAck {
                     id: game.id,
@@ -244,8 +244,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_refused_for_now_is_sent_again_and_what_is_refused_is_counted() {
-        // Every fifth is refused for good, every third of the others a few times for now; every seventh is known.
+    async fn temporary_refusals_are_resent_and_permanent_ones_counted() {
+        // Every fifth game is refused permanently, every third of the others three times temporarily; every seventh is a duplicate.
         let (outbound, acks) = store(|number, times| match number {
             number if number % 5 == 0 => refusal(Bytes::new(), false),
             number if number % 3 == 0 && times < 4 => refusal(Bytes::new(), true),
@@ -255,7 +255,7 @@ mod tests {
             },
         });
         let tally = Tally::default();
-        carry(many(1000), outbound, acks, &tally, &CancellationToken::new())
+        send_games(many(1000), outbound, acks, &tally, &CancellationToken::new())
             .await
             .unwrap();
         let counts = tally.counts();
@@ -267,39 +267,39 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_store_that_takes_nothing_is_asked_less_and_less_often_until_it_is_stopped() {
-        let asked = Arc::new(Mutex::new(0u64));
+    async fn pauses_grow_while_the_store_refuses_until_shutdown() {
+        let sent = Arc::new(Mutex::new(0u64));
         let (outbound, acks) = store({
-            let asked = asked.clone();
+            let sent = sent.clone();
             move |_, _| {
-                *asked.lock() += 1;
+                *sent.lock() += 1;
                 refusal(Bytes::new(), true)
             }
         });
-        let (tally, stop) = (Arc::new(Tally::default()), CancellationToken::new());
-        let carrying = tokio::spawn({
-            let (tally, stop) = (tally.clone(), stop.clone());
-            async move { carry(many(10), outbound, acks, &tally, &stop).await }
+        let (tally, shutdown) = (Arc::new(Tally::default()), CancellationToken::new());
+        let sending = tokio::spawn({
+            let (tally, shutdown) = (tally.clone(), shutdown.clone());
+            async move { send_games(many(10), outbound, acks, &tally, &shutdown).await }
         });
         tokio::time::sleep(Duration::from_secs(600)).await;
         assert_eq!(
-            tally.told(),
-            "0 games stored, 0 were there already; 10 wait to be sent again (the disk is full)"
+            tally.summary(),
+            "0 games stored, 0 already present; 10 wait to be sent again (the disk is full)"
         );
-        let times = *asked.lock() / 10;
-        // Each pause is between half of 10 s and all of it, but for the first few.
+        let times = *sent.lock() / 10;
+        // Each pause is between 5 s and 10 s, except for the first few.
         assert!((60..=140).contains(&times), "{times} times in ten minutes");
-        stop.cancel();
-        carrying.await.unwrap().unwrap();
+        shutdown.cancel();
+        sending.await.unwrap().unwrap();
         assert_eq!(tally.counts().stored, 0);
     }
 
     #[tokio::test]
     async fn a_store_that_ends_the_stream_is_an_error() {
         let (outbound, _inbound) = mpsc::channel(WINDOW);
-        let acks = futures::stream::iter([Err(Status::unavailable("it stops"))]);
-        let (tally, stop) = (Tally::default(), CancellationToken::new());
-        let ended = carry(many(10), outbound, acks, &tally, &stop);
-        assert!(ended.await.unwrap_err().to_string().contains("it stops"));
+        let acks = futures::stream::iter([Err(Status::unavailable("shutting down"))]);
+        let (tally, shutdown) = (Tally::default(), CancellationToken::new());
+        let ended = send_games(many(10), outbound, acks, &tally, &shutdown);
+        assert!(ended.await.unwrap_err().to_string().contains("shutting down"));
     }
 }

@@ -1,22 +1,22 @@
-//! `minuet games show`: a game move by move.
+//! `minuet games show`: prints a game move by move.
 
 use actor::check::positions;
 use games::{Game, registry};
 use proto::v1;
 use serde_json::{Value, json};
 
-use super::{hex, list::result, parse_id, source::Where, time};
+use super::{hex, list::result, parse_id, source::StoreLocation, time};
 
 /// Arguments of `minuet games show`.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  minuet games show 4be1f0a2… --run runs/paco-sako")]
 pub struct Arguments {
-    /// The game's id.
+    /// Id of the game.
     #[arg(value_parser = parse_id)]
     id: [u8; 16],
     #[command(flatten)]
-    place: Where,
-    /// Print one JSON object: the whole record but its rows, and the position before each move.
+    place: StoreLocation,
+    /// Print one JSON object: the whole record without its rows, and the position before each move.
     #[arg(long)]
     json: bool,
 }
@@ -99,7 +99,7 @@ fn whole(game: &v1::Game, moves: Vec<Value>) -> Value {
     })
 }
 
-/// The position before each action, as text; ends where the record cannot be followed.
+/// Returns the position before each action as text. After an illegal action a note takes the place of the position.
 struct Texts<'a>(&'a v1::Game);
 
 impl registry::Visitor for Texts<'_> {
@@ -111,7 +111,7 @@ impl registry::Visitor for Texts<'_> {
             .ok()
             .and_then(|rules| G::start(&rules, start).ok())
         else {
-            return vec!["(not a position of this build's rules)".into(); self.0.actions.len()];
+            return vec!["(the rules of this build do not accept the start)".into(); self.0.actions.len()];
         };
         let mut texts = Vec::with_capacity(self.0.actions.len());
         for &action in &self.0.actions {

@@ -1,4 +1,4 @@
-//! Reaches a run's replay store: the one that is served, or, if none is, the folder opened by this process until the command ends.
+//! Connects to the replay store of a run. If no process serves the store, this process opens the folder until the command ends.
 
 use std::{
     net::Ipv4Addr,
@@ -19,49 +19,49 @@ use tonic::Code;
 
 use super::list::Order;
 
-/// Where the games are.
+/// Options that locate a store.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Where {
-    /// The run's folder; its store is asked if it runs, and opened otherwise.
+pub struct StoreLocation {
+    /// Folder of the run. Its store is opened by this command if it is not running.
     #[arg(long, value_name = "DIR", default_value = "runs/paco-sako")]
     run: PathBuf,
-    /// A store that runs elsewhere, as host:port.
+    /// Address of a running store, host:port.
     #[arg(long, value_name = "ADDRESS")]
     store: Option<String>,
 }
 
-/// A client of a store.
+/// Client of a store.
 pub type Client = ReplayStoreClient<Link>;
 
-/// A store that answers.
+/// A connected store.
 pub struct Source {
     /// Client of the store.
     pub client: Client,
-    /// The run, where there is a folder of it.
+    /// Configuration of the run; `None` if its folder has none.
     pub config: Option<RunConfig>,
     opened: Option<Opened>,
 }
 
-/// A store that this process serves for the moment.
+/// A store that this process serves until the command ends.
 struct Opened {
     address: String,
-    stop: CancellationToken,
+    shutdown: CancellationToken,
     serving: JoinHandle<anyhow::Result<()>>,
 }
 
 /// A list of games.
 #[derive(Clone, Debug, Default)]
 pub struct Listing {
-    /// The games, in the order asked for.
+    /// The games, in the requested order.
     pub games: Vec<GameSummary>,
-    /// Where the list goes on; empty at its end.
+    /// Cursor of the next page; empty at the end of the list.
     pub next_cursor: Vec<u8>,
     /// Number of games that were left out because they cannot be read.
     pub unreadable: u64,
 }
 
-impl Where {
-    /// The run's configuration, where its folder has one.
+impl StoreLocation {
+    /// Returns the configuration of the run; `None` if its folder has none.
     pub fn config(&self) -> anyhow::Result<Option<RunConfig>> {
         let file = self.run.join("run.toml");
         if file.exists() {
@@ -71,12 +71,12 @@ impl Where {
         }
     }
 
-    /// Reaches the store: that of the run's folder with the folder's `[security]`, a store named by its address with the
-    /// `[security]` of the run that `MINUET_CONFIG` names, or the folder's if that is not set.
+    /// Connects to the store. For `--store`, the `[security]` settings are those of the file that `MINUET_CONFIG` names, or those of the
+    /// run if it is not set; otherwise they are those of the run.
     pub async fn open(&self) -> anyhow::Result<Source> {
         let config = self.config()?;
         if let Some(store) = &self.store {
-            // A run may lie where this command looks for one, and have nothing to do with that store.
+            // MINUET_CONFIG has priority, because the run in the default folder may be unrelated to that store.
             let own = || config.as_ref().map(|config| config.security.clone());
             let security = config::security_from_environment()?
                 .or_else(own)
@@ -86,7 +86,7 @@ impl Where {
         }
         let Some(config) = config else {
             anyhow::bail!(
-                "{} is no run's folder (it has no run.toml); name one with --run, or a store with --store",
+                "{} is not the folder of a run (it has no run.toml); name a run with --run, or a store with --store",
                 self.run.display()
             );
         };
@@ -119,15 +119,15 @@ impl Opened {
     async fn new(config: &RunConfig, folder: &Path) -> anyhow::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?.to_string();
-        let stop = CancellationToken::new();
+        let shutdown = CancellationToken::new();
         let settings = Settings {
             folder: folder.into(),
             ..Settings::from_config(config)
         };
-        let serving = tokio::spawn(replay_store::serve(listener, settings, stop.clone()));
+        let serving = tokio::spawn(replay_store::serve(listener, settings, shutdown.clone()));
         Ok(Self {
             address,
-            stop,
+            shutdown,
             serving,
         })
     }
@@ -163,7 +163,7 @@ impl Source {
                 && let Some(opened) = self.opened.take()
             {
                 opened.serving.await??;
-                anyhow::bail!("the store ended by itself");
+                anyhow::bail!("the store ended unexpectedly");
             }
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
@@ -177,7 +177,7 @@ impl Source {
         };
         match self.client.get_game(request).await {
             Ok(game) => Ok(game.into_inner()),
-            Err(status) => Err(said(status)).with_context(|| super::hex(id)),
+            Err(status) => Err(status_error(status)).with_context(|| super::hex(id)),
         }
     }
 
@@ -203,7 +203,12 @@ impl Source {
                 cursor: listing.next_cursor.into(),
                 ..ListGamesRequest::default()
             };
-            let reply = self.client.list_games(request).await.map_err(said)?.into_inner();
+            let reply = self
+                .client
+                .list_games(request)
+                .await
+                .map_err(status_error)?
+                .into_inner();
             listing.games.extend(reply.games);
             listing.unreadable += u64::from(reply.unreadable);
             listing.next_cursor = reply.next_cursor.to_vec();
@@ -215,7 +220,11 @@ impl Source {
 
     /// Returns the number of acknowledged games that the store lost to damage.
     pub async fn damaged_games(&mut self) -> anyhow::Result<u64> {
-        let stats = self.client.stats(StatsRequest::default()).await.map_err(said)?;
+        let stats = self
+            .client
+            .stats(StatsRequest::default())
+            .await
+            .map_err(status_error)?;
         Ok(stats.into_inner().damaged_games)
     }
 
@@ -225,22 +234,30 @@ impl Source {
             filter: Some(filter),
             ..ExportRequest::default()
         };
-        Ok(self.client.export(request).await.map_err(said)?.into_inner())
+        Ok(self
+            .client
+            .export(request)
+            .await
+            .map_err(status_error)?
+            .into_inner())
     }
 
     /// Closes the store if this process opened it.
     pub async fn close(self) -> anyhow::Result<()> {
         drop(self.client);
-        if let Some(Opened { stop, serving, .. }) = self.opened {
-            stop.cancel();
+        if let Some(Opened {
+            shutdown, serving, ..
+        }) = self.opened
+        {
+            shutdown.cancel();
             serving.await??;
         }
         Ok(())
     }
 }
 
-/// A status as a person reads it.
-pub fn said(status: tonic::Status) -> anyhow::Error {
+/// Converts a gRPC status to an error with a readable message.
+pub fn status_error(status: tonic::Status) -> anyhow::Error {
     match status.code() {
         Code::Unavailable => anyhow::anyhow!("the store does not answer: {}", status.message()),
         code => anyhow::anyhow!("{} ({code:?})", status.message()),

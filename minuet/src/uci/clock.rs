@@ -1,35 +1,35 @@
-//! How long to think about a move.
+//! Time budget of a move.
 
 use std::time::Duration;
 
 use super::command::Limits;
 
-/// Moves that a game without a time control ahead is believed to go on for.
+/// Assumed number of remaining moves if there is no further time control.
 const MOVES_AHEAD: f64 = 35.0;
-/// Share of the increment that a move may take for itself.
+/// Share of the increment that is added to a move's time.
 const INCREMENT_SHARE: f64 = 0.8;
-/// A move that is hard to decide may take this many times what it was given…
+/// Greatest factor by which a move that is hard to decide may exceed its soft limit.
 const MOST_STRETCH: f64 = 3.0;
-/// … and at most this share of what is left.
+/// Greatest share of the remaining time for such a move.
 const MOST_SHARE: f64 = 0.3;
-/// Time for a move when none is left to give: one evaluation may fit.
+/// Time for a move when no time is left; one evaluation may fit.
 const LEAST: Duration = Duration::from_millis(1);
 
-/// What a move may take.
+/// Time limits of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Where the search should end. It may end earlier when nothing can change any more.
+    /// Time at which the search should end. It may end earlier if the best move cannot change any more.
     pub soft: Duration,
-    /// Where it must.
+    /// Time at which the search must end.
     pub hard: Duration,
-    /// Whether less may be used: not where the GUI asked for exactly so long.
+    /// True if the search may end early; false if the GUI requested an exact time (`movetime`).
     pub may_save: bool,
 }
 
-/// The budget for a move by the player `mover` (0 White, 1 Black) under `limits`; `None` where time does not matter.
+/// Returns the budget for a move of the player `mover` (0 White, 1 Black) under `limits`; `None` without a time limit.
 ///
-/// `overhead` is kept for what passes outside the engine: the GUI, pipes, a busy machine; `lag` is what each move of this
-/// game has been seen to lose there.
+/// `overhead` is a reserve for time lost outside the engine (GUI, pipes, a busy machine); `lag` is the measured loss per
+/// move of this game.
 pub fn budget(limits: &Limits, mover: usize, overhead: Duration, lag: Duration) -> Option<Budget> {
     let overhead = overhead.max(2 * lag);
     if limits.infinite {
@@ -45,12 +45,12 @@ pub fn budget(limits: &Limits, mover: usize, overhead: Duration, lag: Duration) 
     }
     let left = limits.time.get(mover).copied().flatten()?;
     let increment = limits.increment.get(mover).copied().unwrap_or_default();
-    // Near the end of the time the overhead cannot be had whole.
+    // With little time left, only a part of the overhead can be reserved.
     let usable = left.saturating_sub(overhead).max(left / 16);
     let moves = limits
         .moves_to_go
         .map_or(MOVES_AHEAD, |moves| f64::from(moves.clamp(1, 50)));
-    // The last move before a time control may have nearly all that is left.
+    // The last move before a time control may use nearly all of the remaining time.
     let most = usable.mul_f64(MOST_SHARE.max(0.9 / moves));
     let share = (usable.div_f64(moves) + increment.mul_f64(INCREMENT_SHARE)).saturating_sub(lag);
     let soft = share.min(most);
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_for_the_move_is_kept_to() {
+    fn movetime_is_used_exactly() {
         let limits = Limits {
             move_time: Some(Duration::from_secs(1)),
             ..clocks(10, 0)
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_move_before_a_time_control_has_most_of_what_is_left() {
+    fn the_last_move_before_a_time_control_gets_most_of_the_remaining_time() {
         let limits = Limits {
             moves_to_go: Some(1),
             ..clocks(10_000, 0)
@@ -115,9 +115,9 @@ mod tests {
     }
 
     proptest! {
-        /// With all of every budget used, and time lost outside on top (less than the increment), no flag falls.
+        /// The clock never runs out, even if every move uses its hard limit and time below the increment is lost outside.
         #[test]
-        fn no_flag_falls(
+        fn the_clock_never_runs_out(
             start in 1_000u64..600_000,
             increment in prop_oneof![Just(0u64), 10u64..10_000],
             lost in 0u64..=100,
@@ -133,9 +133,9 @@ mod tests {
             }
         }
 
-        /// With all that a move loses known, nearly the whole increment may be lost at each.
+        /// With a known lag, nearly the whole increment may be lost at each move.
         #[test]
-        fn known_lag_is_kept_back(start in 2_000u64..60_000, increment in 100u64..5_000, share in 0.0f64..0.9) {
+        fn known_lag_is_reserved(start in 2_000u64..60_000, increment in 100u64..5_000, share in 0.0f64..0.9) {
             let lost = Duration::from_millis(increment).mul_f64(share).min(Duration::from_millis(start / 4));
             let mut left = Duration::from_millis(start);
             for number in 0..200 {

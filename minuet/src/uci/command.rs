@@ -1,7 +1,7 @@
-//! What a GUI says: one line becomes a [`Command`].
+//! Parser of a GUI's lines: one line becomes a [`Command`].
 //!
-//! As the protocol asks, words that mean nothing before a command are skipped, and so are words that mean nothing
-//! inside one. A line that cannot be used is a [`CommandError`], which the engine reports and forgets.
+//! As the protocol requires, unknown words before and inside a command are skipped. A malformed line is a [`CommandError`],
+//! which the engine reports before it continues.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const NAMES: [&str; 11] = [
     "quit",
 ];
 
-/// Words that begin a part of `go`.
+/// Keywords of `go`.
 const GO_WORDS: [&str; 12] = [
     "searchmoves",
     "ponder",
@@ -36,49 +36,49 @@ const GO_WORDS: [&str; 12] = [
     "infinite",
 ];
 
-/// One line.
+/// A command of the GUI.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Who are you, and what can be set?
+    /// `uci`: request for the engine's name and options.
     Uci,
-    /// Say more (`info string`), or less.
+    /// `debug`: switch additional `info string` lines on or off.
     Debug(bool),
-    /// Answer when everything before is done.
+    /// `isready`: answer `readyok` when all earlier commands are done.
     IsReady,
-    /// Set an option.
+    /// `setoption`: set an option.
     SetOption {
-        /// Its name as it was written.
+        /// Name of the option as given.
         name: String,
-        /// Empty where none was given.
+        /// Value; empty if none was given.
         value: String,
     },
-    /// The next position is of another game.
+    /// `ucinewgame`: the next position belongs to another game.
     NewGame,
-    /// The position to search, and the moves that led to it.
+    /// `position`: the position to search, and the moves that led to it.
     Position {
-        /// `None` for the usual start.
+        /// FEN of the first position; `None` for the start position.
         fen: Option<String>,
-        /// Moves as UCI writes them.
+        /// Moves in UCI notation.
         moves: Vec<String>,
     },
-    /// Search.
+    /// `go`: start a search.
     Go(Limits),
-    /// Stop, and say the best move.
+    /// `stop`: end the search and report the best move.
     Stop,
-    /// The move pondered on was played.
+    /// `ponderhit`: the opponent played the expected move.
     PonderHit,
-    /// End.
+    /// `quit`: end the program.
     Quit,
-    /// Nothing that needs an answer (an empty line, `register`).
+    /// A line that needs no answer (an empty line, `register`).
     Nothing,
 }
 
-/// What `go` allows.
+/// Limits of a search, the parameters of `go`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Only these moves; empty: all.
+    /// Root moves to search; empty: all.
     pub search_moves: Vec<String>,
-    /// The opponent thinks: search until `ponderhit` or `stop`.
+    /// Search during the opponent's turn, until `ponderhit` or `stop`.
     pub ponder: bool,
     /// Search until `stop`.
     pub infinite: bool,
@@ -88,44 +88,44 @@ pub struct Limits {
     pub increment: [Duration; 2],
     /// Moves until the next time control.
     pub moves_to_go: Option<u32>,
-    /// Length of the best line.
+    /// Length of the best line in plies at which the search ends.
     pub depth: Option<u32>,
-    /// Visits.
+    /// Number of visits at which the search ends.
     pub nodes: Option<u64>,
-    /// A mate in so many moves.
+    /// Search for a mate in at most this many moves.
     pub mate: Option<u32>,
-    /// Exactly so long.
+    /// Exact time for the search.
     pub move_time: Option<Duration>,
 }
 
-/// A line that cannot be used.
+/// Error: a line is malformed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
-    /// No command in it.
+    /// The line contains no command.
     #[error("no command in {0:?}")]
     Unknown(String),
-    /// A part is missing.
+    /// A part of a command is missing.
     #[error("{command} needs {what}")]
     Missing {
         /// The command.
         command: &'static str,
-        /// What it needs.
+        /// The missing part.
         what: &'static str,
     },
-    /// Not a number.
+    /// A parameter is not a whole number.
     #[error("{word} needs a whole number, not {found:?}")]
     Number {
-        /// The word before it.
+        /// Name of the parameter.
         word: &'static str,
-        /// What stands there.
+        /// The text in place of the number.
         found: String,
     },
 }
 
-/// Reads one line.
+/// Parses one line.
 ///
 /// # Errors
-/// [`CommandError`]; the engine goes on with the next line.
+/// [`CommandError`] if the line is malformed; the engine continues with the next line.
 pub fn read(line: &str) -> Result<Command, CommandError> {
     let mut words = line.split_whitespace().skip_while(|word| !NAMES.contains(word));
     let Some(name) = words.next() else {
@@ -151,7 +151,7 @@ pub fn read(line: &str) -> Result<Command, CommandError> {
     })
 }
 
-/// `name <words> [value <words>]`: both may hold spaces.
+/// Parses `name <words> [value <words>]`; name and value may contain spaces.
 fn set_option(words: &[&str]) -> Result<Command, CommandError> {
     let missing = CommandError::Missing {
         command: "setoption",
@@ -215,7 +215,7 @@ fn limits(words: &[&str]) -> Result<Limits, CommandError> {
                     word,
                     found: found.into(),
                 })?;
-                // GUIs send negative times when a flag has fallen.
+                // GUIs send negative times after a player's time has run out.
                 set(&mut limits, word, number.max(0).unsigned_abs());
             }
         }
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_protocols_own_examples() {
+    fn examples_of_the_protocol_are_parsed() {
         assert_eq!(read("uci"), Ok(Command::Uci));
         assert_eq!(read("  debug   on "), Ok(Command::Debug(true)));
         assert_eq!(read("joho debug off"), Ok(Command::Debug(false)));
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_named() {
+    fn errors_name_the_malformed_part() {
         for (line, says) in [
             ("hello", "no command in \"hello\""),
             ("setoption", "setoption needs a name"),
@@ -325,7 +325,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_line_makes_it_panic(line in "(\\PC|go |position |fen |moves |setoption name |value |nodes |-|[0-9]){0,40}") {
+        fn no_line_causes_a_panic(line in "(\\PC|go |position |fen |moves |setoption name |value |nodes |-|[0-9]){0,40}") {
             let _ = read(&line);
         }
     }

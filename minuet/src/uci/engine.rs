@@ -1,7 +1,7 @@
-//! The conversation with the GUI: commands in, answers out. Nothing here waits for the search.
+//! The UCI engine: handles the GUI's commands and writes answers, without ever waiting for the search.
 //!
-//! One loop takes events from two sides: lines from the reader, news from the [`worker`](super::worker). A search that does
-//! not end in time (an inference server may hang) is answered for: with the best move that it had found.
+//! One loop receives events from two threads: lines from the reader, results from the [`worker`](super::worker). If a search
+//! does not end in time (for example because an inference server hangs), the engine answers with the best move found so far.
 
 use std::{
     io::{self, Write},
@@ -25,29 +25,29 @@ use super::{
     worker::{Best, Clock, Event, Job, Task},
 };
 
-/// A search that was told to stop, or is on its last budget for a time, has this long to end by itself.
+/// Time that a search gets to end by itself after a stop or after its time limit.
 const STOP_PATIENCE: Duration = Duration::from_millis(1000);
-/// Longest time for the worker to end when the engine does.
+/// Time limit for the worker to end when the engine quits.
 const QUIT_PATIENCE: Duration = Duration::from_secs(3);
 
-/// A search that is under way, or has ended and may not be answered yet.
+/// A search that is running, or has ended but may not be answered yet.
 struct Searching {
     id: u64,
     limits: Limits,
     mover: usize,
     overhead: Duration,
-    /// What the move is expected to lose outside the engine.
+    /// Time that the move is expected to lose outside the engine.
     lag: Duration,
     stop: Arc<AtomicBool>,
     clock: Arc<Clock>,
     best: Arc<Mutex<Option<Best>>>,
-    /// What is played if nothing at all is known.
+    /// Move to play if the search has found none.
     fallback: Option<String>,
-    /// The answer may not be given before `stop` or `ponderhit`.
+    /// True if the answer must wait for `stop` or `ponderhit`.
     is_held: bool,
-    /// The answer, where it had to be held.
+    /// The answer of a finished search that must wait.
     done: Option<Option<Best>>,
-    /// When the engine answers for the search.
+    /// Time at which the engine answers without waiting for the search any longer.
     give_up: Option<Instant>,
 }
 
@@ -60,21 +60,21 @@ pub struct Engine<W> {
     loaded: Option<Options>,
     setup: Option<Setup>,
     searching: Option<Searching>,
-    /// A search that was asked for before the one before was answered, as some GUIs do.
+    /// A search requested before the previous one was answered, as some GUIs do.
     next: Option<Limits>,
-    /// The worker is busy with a search that was answered for.
+    /// Number of a search that was already answered but still keeps the worker busy.
     abandoned: Option<u64>,
     lag: Lag,
     next_id: u64,
-    /// So many `isready` wait for the network.
+    /// Number of `isready` commands that wait for the network.
     ready_asked: usize,
     is_loading: bool,
-    /// No more lines will come.
+    /// True if the input has ended.
     is_closed: bool,
 }
 
 impl<W: Write> Engine<W> {
-    /// An engine that answers on `out` and gives its searches to whoever reads `jobs`.
+    /// Makes an engine that writes answers to `out` and sends its searches to `jobs`.
     pub fn new(options: Options, jobs: Sender<Job>, out: W) -> Self {
         Self {
             out,
@@ -93,10 +93,10 @@ impl<W: Write> Engine<W> {
         }
     }
 
-    /// Answers until `quit`, or until the input has ended and everything asked for is answered.
+    /// Handles events until `quit`, or until the input has ended and every request is answered.
     ///
     /// # Errors
-    /// Where the output cannot be written: the GUI is gone.
+    /// Error of writing the output; the GUI has closed it.
     pub fn run(mut self, events: &Receiver<Event>) -> io::Result<()> {
         let talked = self.talk(events);
         if let Some(searching) = &self.searching {
@@ -146,7 +146,7 @@ impl<W: Write> Engine<W> {
         }
     }
 
-    /// False where the conversation is over.
+    /// Handles one line. False after `quit`.
     fn line(&mut self, line: &str) -> io::Result<bool> {
         match command::read(line) {
             Ok(Command::Quit) => return Ok(false),
@@ -184,7 +184,7 @@ impl<W: Write> Engine<W> {
                 match Setup::new(fen.as_deref(), &moves, self.options.under_promotions) {
                     Ok(setup) => self.setup = Some(setup),
                     Err(error) => {
-                        // Searching another position than the GUI means would be worse than none.
+                        // Searching another position than the GUI's would be worse than none.
                         self.setup = None;
                         return self.remark(&format!("error: position: {error}"));
                     }
@@ -227,7 +227,7 @@ impl<W: Write> Engine<W> {
         match loaded {
             Ok(description) => self.remark(&format!("network {description}"))?,
             Err(error) => {
-                // It is tried again when it is needed: a server may be there by then.
+                // Loading is tried again when needed, because a server may be available by then.
                 self.loaded = None;
                 self.remark(&format!("error: {error}"))?;
             }
@@ -316,7 +316,7 @@ impl<W: Write> Engine<W> {
 
     fn close(&mut self) -> io::Result<()> {
         self.is_closed = true;
-        // A search with an end of its own is finished: `echo go nodes 100 | minuet uci` is answered.
+        // A search with a limit is finished first, so that `echo go nodes 100 | minuet uci` is answered.
         let is_endless = self.searching.as_ref().is_some_and(Searching::is_endless);
         if is_endless { self.stop() } else { Ok(()) }
     }
@@ -330,7 +330,7 @@ impl<W: Write> Engine<W> {
         };
         let (best, failure) = match done {
             Ok(best) => (best, None),
-            // What was found before counts.
+            // The best move found before the error is used.
             Err(error) => (searching.best.lock().clone(), Some(error)),
         };
         searching.done = Some(best);
@@ -361,7 +361,7 @@ impl<W: Write> Engine<W> {
         }
     }
 
-    /// The search's time is up and it has not ended.
+    /// Answers for a search that has not ended in time.
     fn answer_for_the_search(&mut self) -> io::Result<()> {
         let Some(searching) = self.searching.take() else {
             return Ok(());
@@ -381,7 +381,7 @@ impl<W: Write> Engine<W> {
         self.go_on()
     }
 
-    /// Begins the search that waits.
+    /// Begins the waiting search, if there is one.
     fn go_on(&mut self) -> io::Result<()> {
         match self.next.take() {
             Some(limits) => self.go(limits),
@@ -389,7 +389,7 @@ impl<W: Write> Engine<W> {
         }
     }
 
-    /// Answers, and notes what the clock should say now.
+    /// Writes the answer, and records the expected state of the clock.
     fn answer(&mut self, best: Option<Best>, limits: &Limits, mover: usize, clock: &Clock) -> io::Result<()> {
         self.best_move(best)?;
         if let Some((began, _)) = *clock.lock() {
@@ -427,7 +427,7 @@ impl<W: Write> Engine<W> {
 }
 
 impl Searching {
-    /// The engine's own time begins to run.
+    /// Starts the time limit of the search.
     fn start_clock(&mut self, now: Instant) {
         let Some(budget) = clock::budget(&self.limits, self.mover, self.overhead, self.lag) else {
             return;
@@ -451,13 +451,13 @@ impl Searching {
     }
 }
 
-/// How long the engine waits for a search with this budget: some of the overhead is used up for that.
+/// Returns the time that the engine waits for a search with this budget; it uses a part of the overhead.
 fn patience(budget: Budget, overhead: Duration) -> Duration {
     let grace = (overhead / 2).max(Duration::from_millis(5));
     if budget.may_save {
         budget.hard + grace
     } else {
-        // Nobody's flag falls by a time for the move.
+        // With `movetime` no clock can run out.
         budget.hard + grace.max(STOP_PATIENCE)
     }
 }

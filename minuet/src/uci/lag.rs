@@ -1,34 +1,34 @@
-//! How much time is lost outside the engine, read off the clocks that the GUI sends.
+//! Measures the time lost outside the engine, from the clocks that the GUI sends.
 //!
-//! Between two of the engine's moves its clock should fall by what the engine took, less the increment. What it falls
-//! by more has gone to pipes, the GUI and a busy machine, and will go again: it is kept back from the next moves.
+//! Between two moves the engine's clock should fall by the time used, less the increment. Any further loss is due to pipes, the
+//! GUI and a busy machine, and is likely to recur, so it is reserved for the next moves.
 
 use std::time::Duration;
 
 use super::command::Limits;
 
-/// How much of what was lost once is still expected to be lost one move later.
+/// Factor by which the expected loss decays per move.
 const MEMORY: f64 = 0.9;
-/// A clock that differs by more was set by hand.
+/// Largest plausible loss; a greater difference means that the clock was set by hand.
 const BELIEVABLE: Duration = Duration::from_secs(5);
 
-/// What was seen of the clocks in this game.
+/// Estimate of the loss per move in the current game.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lag {
-    /// The player, and what its clock should say when it is asked next.
+    /// The player, and the expected time on its clock at its next move.
     expected: Option<(usize, Duration)>,
-    /// What a move is expected to lose.
+    /// Expected loss per move.
     reserve: Duration,
 }
 
 impl Lag {
-    /// The player `mover` is asked for a move under `limits`: what that move is expected to lose.
+    /// Updates the estimate from the clocks in `limits` at the start of a move by `mover`, and returns the expected loss.
     pub fn asked(&mut self, limits: &Limits, mover: usize) -> Duration {
         let left = limits.time.get(mover).copied().flatten();
         if let (Some((player, expected)), Some(left)) = (self.expected.take(), left)
             && player == mover
         {
-            // A clock that says more has passed a time control.
+            // A clock with more time than expected has passed a time control.
             let lost = expected.saturating_sub(left);
             if lost < BELIEVABLE {
                 self.reserve = self.reserve.mul_f64(MEMORY).max(lost);
@@ -37,7 +37,7 @@ impl Lag {
         self.reserve
     }
 
-    /// The move was given after `used`.
+    /// Records that the move took the time `used`.
     pub fn answered(&mut self, limits: &Limits, mover: usize, used: Duration) {
         let left = limits.time.get(mover).copied().flatten();
         let increment = limits.increment.get(mover).copied().unwrap_or_default();
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_clock_lost_is_expected_again() {
+    fn a_loss_is_expected_again() {
         let mut lag = Lag::default();
         assert_eq!(lag.asked(&clock(1000), 0), Duration::ZERO);
         lag.answered(&clock(1000), 0, 70 * MS);
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn other_clocks_say_nothing() {
+    fn other_clocks_do_not_change_the_estimate() {
         let mut lag = Lag::default();
         lag.answered(&clock(1000), 0, 70 * MS);
         assert_eq!(lag.asked(&Limits::default(), 1), Duration::ZERO);

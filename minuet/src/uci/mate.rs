@@ -2,26 +2,27 @@
 
 use games::{Action, Game, Outcome, chess::Chess};
 
-/// The longest mate that is looked for, in moves of the winner.
+/// Longest mate that is searched, in moves of the winner.
 pub const LONGEST: u32 = 3;
-/// Positions that one proof may visit: some milliseconds.
+/// Greatest number of positions per proof; they take some milliseconds.
 const MOST_POSITIONS: u32 = 20_000;
 
-/// The shortest forced mate in at most `moves` moves (at most [`LONGEST`]) by the player to act: its number of moves and the
-/// first one. `None` where there is none, or none was found within the bound.
+/// Returns the length and the first move of the shortest forced mate by the player to act, in at most `moves` moves (at most
+/// [`LONGEST`]). `None` if there is none, or none was found within the bound on positions.
 pub fn forced(state: &Chess, moves: u32) -> Option<(u32, Action)> {
     let mut left = MOST_POSITIONS;
     (1..=moves.min(LONGEST)).find_map(|moves| Some((moves, winning_move(state, moves, &mut left)?)))
 }
 
-/// In how many moves of the opponent the player to act is mated at the latest, whatever is played.
+/// Returns the number of opponent's moves within which the player to act is mated by force, at most `moves`; `None` if not
+/// proven.
 pub fn suffered(state: &Chess, moves: u32) -> Option<u32> {
     let mut left = MOST_POSITIONS;
     (0..=moves.min(LONGEST)).find(|&moves| is_lost(state, moves, &mut left))
 }
 
-/// What is proven of a line from `state` that ends in mate: its first move mates in so many moves whatever is answered
-/// (positive), or lets the opponent mate in so many (negative).
+/// Returns the proven mate distance of a line from `state` that ends in mate: positive if its first move mates by force in that
+/// many moves, negative if it lets the opponent mate by force in that many.
 pub fn score(state: &Chess, line: &[Action]) -> Option<i32> {
     let moves = line.len().div_ceil(2) as u32;
     let (&first, _) = line.split_first()?;
@@ -43,7 +44,7 @@ pub fn score(state: &Chess, line: &[Action]) -> Option<i32> {
     Some(moves)
 }
 
-/// A move that mates in `moves` moves or fewer.
+/// Returns a move that mates by force in at most `moves` moves.
 fn winning_move(state: &Chess, moves: u32, left: &mut u32) -> Option<Action> {
     if moves == 0 || state.outcome().is_some() {
         return None;
@@ -57,7 +58,7 @@ fn winning_move(state: &Chess, moves: u32, left: &mut u32) -> Option<Action> {
         after.play_legal(action);
         *left = left.checked_sub(1)?;
         if !after.is_check() {
-            // Only a check can mate at once; and where there is time, checks are tried first.
+            // Only a check can mate at once; in longer mates checks are tried first.
             if moves > 1 {
                 quiet.push(action);
             }
@@ -72,7 +73,7 @@ fn winning_move(state: &Chess, moves: u32, left: &mut u32) -> Option<Action> {
     })
 }
 
-/// Whether the player to act is mated now, or after each of its moves within `moves` moves of the opponent.
+/// True if the player to act is mated now, or by force within `moves` moves of the opponent.
 fn is_lost(state: &Chess, moves: u32, left: &mut u32) -> bool {
     match state.outcome() {
         Some(Outcome::Won(_)) => return true,
@@ -104,7 +105,7 @@ mod tests {
         Chess::start(&Rules::default(), Some(fen)).unwrap()
     }
 
-    /// The moves that a brute-force search with python-chess finds.
+    /// Expected moves are from a brute-force search with python-chess.
     #[test]
     fn finds_the_shortest_mate_and_no_other() {
         for (fen, moves, first) in [
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn sees_that_it_will_be_mated() {
+    fn a_forced_loss_is_proven() {
         let lost = at("7k/8/6K1/8/8/8/8/R7 b - - 0 1");
         assert_eq!(suffered(&lost, 1), Some(1));
         assert_eq!(suffered(&at("6k1/8/6K1/8/8/8/8/R7 b - - 0 1"), 1), None);
@@ -150,7 +151,7 @@ mod tests {
             score(state, &actions)
         };
         let start = at("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1");
-        // The fool's mate: White need not play the second move.
+        // Fool's mate: White's second move is not forced.
         assert_eq!(line(&start, "f2f3 e7e5 g2g4 d8h4"), None);
         let later = at("rnbqkbnr/pppp1ppp/8/4p3/8/5P2/PPPPP1PP/RNBQKBNR w KQkq - 0 2");
         assert_eq!(line(&later, "g2g4 d8h4"), Some(-1));
@@ -158,7 +159,7 @@ mod tests {
             line(&at("7k/8/8/8/8/8/R7/1R5K w - - 0 1"), "a2a7 h8g8 b1b8"),
             Some(2)
         );
-        // The fool helps: not forced, and no mate at all at the end of a line.
+        // Not forced, because the loser helps.
         assert_eq!(line(&start, "e2e4 f7f6 d2d4 g7g5 d1h5"), None);
         assert_eq!(line(&start, "e2e4 e7e5"), None);
     }

@@ -1,13 +1,13 @@
-//! `minuet uci`: a chess engine that any GUI or library drives, by the Universal Chess Interface.
+//! `minuet uci`: a chess engine for GUIs and libraries that use the Universal Chess Interface (UCI).
 //!
-//! | module | what it is for |
+//! | module | purpose |
 //! |---|---|
-//! | [`command`] | a line becomes a command |
-//! | [`options`] | what can be set |
-//! | [`engine`] | the conversation: never waits for the search |
+//! | [`command`] | parses lines |
+//! | [`options`] | options of the engine |
+//! | [`engine`] | handles commands, never waits for the search |
 //! | [`setup`] | the position to search, and the game before it |
-//! | [`clock`], [`lag`] | how long to think, and what is lost on the way |
-//! | [`worker`] | the thread that thinks, with its network and its tree |
+//! | [`clock`], [`lag`] | time budget of a move, and time lost outside the engine |
+//! | [`worker`] | the search thread, with its network and its tree |
 //! | [`mate`] | proves short mates |
 //! | [`report`], [`score`] | `info` lines |
 
@@ -36,7 +36,7 @@ use crate::{
     usage::BadUsage,
 };
 
-/// News that may wait for the engine.
+/// Capacity of the engine's event queue.
 const MAX_EVENTS: usize = 1024;
 
 /// Arguments of `minuet uci`.
@@ -59,7 +59,7 @@ const HELP: &str = "Examples:
 In a GUI, name target/release/minuet as the engine, with the arguments `uci --model <the run's folder>`.
 The options Threads, Hash, MultiPV, Move Overhead and others are listed in answer to `uci`.";
 
-/// Talks until the GUI says `quit` or is gone.
+/// Runs the engine until the GUI sends `quit` or closes the pipes.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut options = Options {
         model: arguments.model,
@@ -76,11 +76,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let (events, heard) = mpsc::sync_channel(MAX_EVENTS);
     let (jobs, orders) = mpsc::channel();
     let news = events.clone();
-    // Threads are not joined: one may wait for a line that never comes.
+    // Threads are not joined, because the reader may wait for ever for a line.
     spawn("uci-worker", move || worker::run(&orders, &news))?;
     spawn("uci-reader", move || read_lines(&events))?;
     match Engine::new(options, jobs, io::stdout()).run(&heard) {
-        // The GUI is gone, and wants no more answers.
+        // The GUI has closed the pipe and needs no more answers.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         talked => talked.context("cannot write"),
     }
@@ -91,7 +91,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> anyhow::Result<()>
     builder.spawn(work).map(drop).context("cannot start a thread")
 }
 
-/// Reads lines until there are no more, or nobody hears them. What is no text is replaced, what is too long is skipped.
+/// Reads lines until the input or the engine ends. Invalid UTF-8 is replaced, overlong lines are skipped.
 fn read_lines(events: &SyncSender<Event>) {
     let mut input = io::stdin().lock();
     let mut buffer = Vec::new();

@@ -1,4 +1,4 @@
-//! What can be set: the list that `uci` is answered with, and `setoption`.
+//! Options of the engine: the answer to `uci`, and `setoption`.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -7,30 +7,30 @@ use search::{Reuse, Settings};
 
 use crate::provider;
 
-/// Everything that can be set.
+/// Values of all options.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// The network, as `--model` takes it; `uniform` for none. Empty: not named yet.
+    /// The network, in the form of `--model`; `uniform`: no network. Empty: not set yet.
     pub model: String,
-    /// What runs it.
+    /// Execution provider of the network.
     pub provider: Provider,
     /// Threads that evaluate a batch.
     pub threads: u32,
     /// Settings of the search. The options Hash, Batch and CPuct are its `tree_bytes`, `leaves` and `exploration`.
     pub search: Settings,
-    /// Memory for evaluations that are remembered from game to game, in MiB; 0 for none.
+    /// Memory of the evaluation cache, which is kept from game to game, in MiB; 0: no cache.
     pub cache: u32,
-    /// Lines shown.
+    /// Number of lines shown.
     pub multi_pv: u32,
-    /// Visits for a move at most; 0 for no such limit.
+    /// Greatest number of visits per move; 0: no limit.
     pub visits: u32,
-    /// 0 plays the most visited move.
+    /// Temperature of the choice of moves; 0: the most visited move.
     pub temperature: f32,
-    /// Time lost outside the engine for each move.
+    /// Reserve per move for time lost outside the engine.
     pub move_overhead: Duration,
-    /// Whether promotions to knight, bishop and rook are searched.
+    /// True if promotions to knight, bishop and rook are searched.
     pub under_promotions: bool,
-    /// Whether chances of win, draw and loss are shown.
+    /// True if the probabilities of win, draw and loss are shown.
     pub show_wdl: bool,
 }
 
@@ -60,25 +60,25 @@ impl Default for Options {
     }
 }
 
-/// A setting that was refused; the one before stays.
+/// Error: an option was not set; the previous value stays.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OptionError {
-    /// No such option.
+    /// The option does not exist.
     #[error("there is no option {0:?}; `uci` lists them")]
     Unknown(String),
-    /// A value that it cannot have.
+    /// The option cannot have this value.
     #[error("option {name} cannot be {value:?}: {must}")]
     Value {
         /// The option.
         name: &'static str,
-        /// What was given.
+        /// The given value.
         value: String,
-        /// What it must be.
+        /// Requirement for the value.
         must: String,
     },
 }
 
-/// Ranges of the options that are numbers.
+/// Ranges of the numeric options.
 const THREADS: (u32, u32) = (1, 256);
 const HASH: (u32, u32) = (1, 8192);
 const CACHE: (u32, u32) = (0, 65_536);
@@ -93,7 +93,7 @@ impl Options {
         (self.search.tree_bytes >> 20) as u32
     }
 
-    /// The list of options, a line each.
+    /// Returns the list of options, one per line.
     pub fn list(&self) -> String {
         let mut list = String::new();
         let mut say = |name: &str, kind: &str| {
@@ -133,10 +133,10 @@ impl Options {
         list
     }
 
-    /// Sets one. Names do not depend on case, as the protocol asks.
+    /// Sets an option. Names are case-insensitive, as the protocol requires.
     ///
     /// # Errors
-    /// [`OptionError`]; nothing has changed then.
+    /// [`OptionError`]; the options are then unchanged.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
         match name.to_lowercase().as_str() {
             "model" => {
@@ -166,14 +166,14 @@ impl Options {
             }
             "underpromotions" => self.under_promotions = check("UnderPromotions", value)?,
             "uci_showwdl" => self.show_wdl = check("UCI_ShowWDL", value)?,
-            // The GUI says by it that it may send `go ponder`; the engine always can.
+            // A hint that the GUI may send `go ponder`, which the engine always supports.
             "ponder" => drop(check("Ponder", value)?),
             _ => return Err(OptionError::Unknown(name.chars().take(40).collect())),
         }
         Ok(())
     }
 
-    /// Whether going from `before` to these needs another network, or the same one loaded otherwise.
+    /// True if a change from `before` to these options requires loading the network again.
     pub fn need_another_network(&self, before: &Self) -> bool {
         let of = |options: &Self| {
             (
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn some_options_need_the_network_loaded_anew() {
+    fn some_options_require_loading_the_network_again() {
         let before = Options::default();
         let changed = |name, value| {
             let mut options = before.clone();

@@ -1,4 +1,4 @@
-//! `info` lines: what a search has found so far.
+//! `info` lines: the current results of a search.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -7,28 +7,29 @@ use games::{Action, Game as _, chess::Chess};
 
 use super::score::{centipawns, win_draw_loss};
 
-/// A search at one moment.
+/// State of a search at one moment, and what to report of it.
 pub struct Snapshot<'a> {
     /// The search.
     pub thinker: &'a Thinker<Chess>,
-    /// Time since it was asked for.
+    /// Time since the search was requested.
     pub elapsed: Duration,
-    /// Lines wanted.
+    /// Number of lines to report.
     pub multi_pv: usize,
-    /// Whether chances are shown.
+    /// True if the probabilities of win, draw and loss are reported.
     pub show_wdl: bool,
-    /// Largest size of the tree.
+    /// Greatest size of the tree, in bytes.
     pub hash_bytes: u64,
 }
 
-/// The lines, best first, each ended. `proven` says how a line that ends in mate is proven to end.
+/// Returns the lines, best first, each with a line break. `proven` returns the proven mate distance of a line that ends in
+/// mate.
 pub fn lines(snapshot: &Snapshot<'_>, mut proven: impl FnMut(&[Action]) -> Option<i32>) -> String {
     let thinker = snapshot.thinker;
     let decision = thinker.decision();
     let root = thinker.state();
     let best = thinker.line(None).first().copied();
     let mut order: Vec<usize> = (0..decision.visits.len()).collect();
-    // The best line comes first, whatever decides between equal numbers of visits.
+    // The best line comes first, also among moves of equal visits.
     order.sort_by_key(|&index| {
         let is_best = Some(decision.actions[index]) == best;
         (std::cmp::Reverse((decision.visits[index], is_best)), index)
@@ -67,7 +68,7 @@ pub fn lines(snapshot: &Snapshot<'_>, mut proven: impl FnMut(&[Action]) -> Optio
     text
 }
 
-/// Moves as UCI writes them, played one after the other.
+/// Returns a line's consecutive moves in UCI notation.
 pub fn uci_line(root: &Chess, line: &[Action]) -> Vec<String> {
     let mut state = root.clone();
     line.iter()

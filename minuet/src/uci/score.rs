@@ -1,20 +1,19 @@
-//! A value in `[-1, 1]` as GUIs show it: centipawns, and chances of win, draw and loss.
+//! Converts a value in `[-1, 1]` to centipawns and to probabilities of win, draw and loss.
 
-/// Leela Chess Zero's formula and constants, which those who test networks are used to: a value of 0.5 is 89 centipawns,
-/// a certain win 12,780.
+/// Constants of Leela Chess Zero's formula, in common use for networks: a value of 0.5 is 89 centipawns, a certain win 12,780.
 const SCALE: f64 = 90.0;
 const STEEPNESS: f64 = 1.563_754_189_7;
 
-/// Centipawns for the player whose `value` it is.
+/// Returns centipawns from the point of view of the player with this `value`.
 pub fn centipawns(value: f32) -> i32 {
     let value = f64::from(value.clamp(-1.0, 1.0));
     (SCALE * (STEEPNESS * value).tan()).round() as i32
 }
 
-/// Win, draw and loss in thousandths, which sum to 1000.
+/// Returns probabilities of win, draw and loss in thousandths, which sum to 1000.
 ///
-/// A network with one value does not say how likely a draw is. This is the split with that mean that assumes least:
-/// of greatest entropy, `p(r) ∝ zʳ` for the results `r` = 1, 0, -1.
+/// A network with a scalar value gives no probability of a draw. The result is the distribution of greatest entropy with this
+/// mean, `p(r) ∝ zʳ` for the results `r` = 1, 0, -1.
 pub fn win_draw_loss(value: f32) -> [u32; 3] {
     let mean = f64::from(value.clamp(-1.0, 1.0));
     if mean >= 1.0 {

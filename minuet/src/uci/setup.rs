@@ -1,43 +1,43 @@
-//! The position that is to be searched, and how the game came to it.
+//! The position to search, and the game before it.
 
 use games::{
     Action, Game, StartError,
     chess::{Chess, Rules, UciError},
 };
 
-/// A position as the GUI set it up.
+/// A position set up by the GUI.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// The FEN that the game began with; `None` for the usual start.
+    /// FEN of the game's first position; `None` for the start position.
     pub fen: Option<String>,
     /// The moves from there.
     pub moves: Vec<Action>,
-    /// Where they led.
+    /// Position after the moves.
     pub chess: Chess,
     rules: Rules,
 }
 
-/// A position that cannot be set up; the one before stays.
+/// Error: a position cannot be set up; the previous one stays.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
-    /// The FEN.
+    /// The FEN is invalid.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// A move.
+    /// A move is invalid.
     #[error("move {number}: {source}")]
     Move {
-        /// Its place, from 1.
+        /// Number of the move, from 1.
         number: usize,
-        /// What is wrong with it.
+        /// Error of the move.
         source: UciError,
     },
 }
 
 impl Setup {
-    /// Sets up a position. Moves are played on past draws by repetition and the like: it is for the GUI to end games.
+    /// Sets up a position. Moves may continue after draws by repetition and the like, because the GUI decides when a game ends.
     ///
     /// # Errors
-    /// [`SetupError`].
+    /// [`SetupError`] if the FEN or a move is invalid.
     pub fn new(fen: Option<&str>, moves: &[String], under_promotions: bool) -> Result<Self, SetupError> {
         let rules = Rules {
             underpromotions: under_promotions,
@@ -60,7 +60,7 @@ impl Setup {
         })
     }
 
-    /// Actions of the moves that these texts stand for, ascending. Texts that are no legal move are left out.
+    /// Returns the actions of these moves, ascending; texts that are not legal moves are left out.
     pub fn actions_of(&self, moves: &[String]) -> Vec<Action> {
         let mut actions: Vec<Action> = moves
             .iter()
@@ -71,7 +71,7 @@ impl Setup {
         actions
     }
 
-    /// The moves that lead here from `earlier`, if the game went through it.
+    /// Returns the moves from `earlier` to this position, if the game went through `earlier`.
     pub fn moves_since(&self, earlier: &Self) -> Option<&[Action]> {
         if self.fen != earlier.fen {
             return None;
@@ -79,8 +79,8 @@ impl Setup {
         self.moves.strip_prefix(earlier.moves.as_slice())
     }
 
-    /// What can be searched here: the position, or, where it is a draw already and the game goes on all the same, the
-    /// position without its past. `None` where no search helps: mate, stalemate, no material left to mate.
+    /// Returns the position to search. If the position is already a draw, for example by repetition, it is returned without its
+    /// history. `None` if no search helps: mate, stalemate, insufficient material.
     pub fn searchable(&self) -> Option<Chess> {
         if self.chess.outcome().is_none() {
             return Some(self.chess.clone());
@@ -96,7 +96,7 @@ impl Setup {
             .filter(|chess| chess.outcome().is_none())
     }
 
-    /// Any legal move; `None` where there is none. A queen is promoted to rather than something less.
+    /// Returns a legal move, with promotion to a queen preferred; `None` if there is none.
     pub fn any_move(&self) -> Option<Action> {
         let mut moves = Vec::new();
         self.chess.moves(&mut moves);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_fault() {
         let error = setup(None, "e2e4 e2e4").unwrap_err().to_string();
         assert_eq!(error, "move 2: e2e4 is not legal here");
         assert!(setup(Some("8/8"), "").is_err());

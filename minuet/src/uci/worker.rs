@@ -1,4 +1,4 @@
-//! The thread that thinks: it owns the network and the tree, takes jobs in order and tells the engine how they go.
+//! The search thread: owns the network and the tree, does jobs in order and sends results to the engine.
 
 use std::{
     collections::HashMap,
@@ -30,73 +30,73 @@ use super::{
 };
 use crate::network;
 
-/// Lines are shown when the best move changes or the line grows, but not more often than this…
+/// Shortest time between `info` lines, which are sent when the best move changes or the line grows.
 const INFO_PAUSE: Duration = Duration::from_millis(50);
-/// … and at least this often.
+/// Longest time between `info` lines.
 const INFO_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What the thread is asked to do.
+/// A job for the search thread.
 #[derive(Debug)]
 pub enum Job {
     /// Load the network that the options name.
     Load(Options),
-    /// Forget the tree: another game begins.
+    /// Discard the tree, because another game begins.
     Forget,
-    /// Search.
+    /// Search a position.
     Think(Box<Task>),
 }
 
-/// What happens, as the engine hears it.
+/// An event for the engine.
 #[derive(Debug)]
 pub enum Event {
     /// A line was read.
     Line(String),
-    /// There will be no more lines.
+    /// The input has ended.
     Closed,
-    /// The network is loaded (and what it is), or why not.
+    /// The network is loaded (with its description), or could not be (with the reason).
     Loaded(Result<String, String>),
     /// `info` lines of a search.
     Info(u64, String),
-    /// A search has ended: with the best move (`None` where there is no move), or without for this reason.
+    /// A search has ended, with the best move (`None` if there is no legal move) or with an error.
     Done(u64, Result<Option<Best>, String>),
 }
 
-/// The move to play, and the answer expected to it.
+/// The move to play, and the expected reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Best {
-    /// As UCI writes it.
+    /// The move in UCI notation.
     pub uci: String,
-    /// The expected answer.
+    /// The expected reply in UCI notation.
     pub ponder: Option<String>,
 }
 
-/// When a search should be over: set as soon as the engine's own clock runs, which is not while it ponders.
+/// Start and time budget of a search; `None` while the engine ponders, because its clock does not run then.
 pub type Clock = Mutex<Option<(Instant, Budget)>>;
 
-/// One search.
+/// A search job.
 #[derive(Debug)]
 pub struct Task {
-    /// Its number.
+    /// Number of the search.
     pub id: u64,
-    /// The position.
+    /// The position to search.
     pub setup: Setup,
-    /// The only moves to search; empty: all.
+    /// Root moves to search; empty: all.
     pub only: Vec<Action>,
-    /// What `go` allowed.
+    /// Limits given by `go`.
     pub limits: Limits,
-    /// The options at that time.
+    /// Options at the start of the search.
     pub options: Options,
-    /// When it was asked for.
+    /// Time of the request.
     pub began: Instant,
-    /// Its time.
+    /// Time limit of the search.
     pub clock: Arc<Clock>,
-    /// Set to end it.
+    /// Set to true to end the search.
     pub stop: Arc<AtomicBool>,
-    /// What would be played now.
+    /// Best move found so far.
     pub best: Arc<Mutex<Option<Best>>>,
 }
 
-/// Does jobs until there are no more.
+/// Does jobs until the channel closes.
 pub fn run(jobs: &Receiver<Job>, events: &SyncSender<Event>) {
     let mut worker = Worker::default();
     for job in jobs {
@@ -120,16 +120,16 @@ pub fn run(jobs: &Receiver<Job>, events: &SyncSender<Event>) {
 #[derive(Default)]
 struct Worker {
     source: Option<EvaluationSource>,
-    /// Why there is no network.
+    /// Reason why no network is loaded.
     failure: Option<String>,
     tree: Option<Tree>,
 }
 
-/// A tree that may be of use again.
+/// A tree that may be used again.
 struct Tree {
     thinker: Thinker<Chess>,
     setup: Setup,
-    /// Whether all of the root's moves are in it.
+    /// True if the tree contains all moves of the root.
     is_whole: bool,
     settings: Settings,
 }
@@ -172,7 +172,7 @@ impl Worker {
                 "info depth 1 seldepth {} score mate {moves} pv {uci}\n",
                 2 * moves - 1
             );
-            // The engine has gone where this fails, and wants to know nothing more.
+            // Sending fails only if the engine has ended.
             let _ = events.send(Event::Info(task.id, found));
             return Ok(Some(best(&root, &[action])));
         }
@@ -182,7 +182,7 @@ impl Worker {
         done.map(Some)
     }
 
-    /// The tree of the last search where it can be used on, or a new one.
+    /// Returns the tree of the last search if it can be reused, else a new one.
     fn tree_for(&mut self, task: &Task, root: Chess) -> Result<Tree, String> {
         let source = self.source.clone().ok_or_else(|| {
             self.failure
@@ -194,7 +194,7 @@ impl Worker {
             && tree.settings == settings
             && task.only.is_empty()
             && let Some(moves) = task.setup.moves_since(&tree.setup)
-            // A root that lacks some moves is of use once it is left behind.
+            // A tree whose root lacks moves can be reused below the root.
             && (tree.is_whole || !moves.is_empty())
             && moves.iter().all(|&action| tree.thinker.advance(action).is_ok())
             && *tree.thinker.state() == root
@@ -277,7 +277,7 @@ fn search(tree: &mut Tree, task: &Task, events: &SyncSender<Event>) -> Result<Be
     Ok(best(tree.thinker.state(), &line))
 }
 
-/// The first two moves of a line.
+/// Returns the first two moves of a line: best move and expected reply.
 fn best(root: &Chess, line: &[Action]) -> Best {
     let mut texts = report::uci_line(root, line.get(..2).unwrap_or(line)).into_iter();
     Best {
@@ -286,19 +286,19 @@ fn best(root: &Chess, line: &[Action]) -> Best {
     }
 }
 
-/// Looks at a search after each batch: shows what it found, and says when it should end.
+/// Watches a search after each batch: reports its results and decides when it ends.
 struct Watch<'a> {
     task: &'a Task,
     events: &'a SyncSender<Event>,
     shown: Instant,
     shown_best: Option<Action>,
     shown_depth: usize,
-    /// Mates proven (or not), by first move and length of the line.
+    /// Proven mate distances, by first move and length of the line; `None`: not proven.
     mates: HashMap<(Action, usize), Option<i32>>,
 }
 
 impl Watch<'_> {
-    /// Whether the search should end.
+    /// Reports the results so far; true if the search should end.
     fn look(&mut self, thinker: &Thinker<Chess>) -> bool {
         if thinker.visits() == 0 {
             return false;
@@ -344,7 +344,7 @@ impl Watch<'_> {
                     .or_insert_with(|| mate::score(root, line))
             },
         );
-        // The engine has gone where this fails, and wants to know nothing more.
+        // Sending fails only if the engine has ended.
         let _ = self.events.send(Event::Info(self.task.id, lines));
     }
 
@@ -377,7 +377,7 @@ impl Watch<'_> {
             [first, second, ..] => f64::from(first - second),
             _ => return true,
         };
-        // Where the most visited move is not the one believed best, there is something to be found out.
+        // If the most visited move does not have the best value, more visits may change the decision.
         if elapsed >= budget.soft {
             return !is_doubtful(&decision.visits, &decision.values);
         }
@@ -386,7 +386,7 @@ impl Watch<'_> {
     }
 }
 
-/// Whether a move that was looked at nearly as often seems better than the most visited one.
+/// True if a move with nearly as many visits has a better value than the most visited one.
 fn is_doubtful(visits: &[u32], values: &[games::MoverValue]) -> bool {
     let Some(best) = (0..visits.len()).max_by_key(|&index| visits[index]) else {
         return false;

@@ -1,4 +1,4 @@
-//! An archive file: whole games, compressed, checksummed, versioned.
+//! Archive files: complete games, compressed, with checksums and a version.
 //!
 //! ```text
 //! file   = zstd frame, with its own checksum, of:
@@ -6,7 +6,7 @@
 //! game   = length u32, above 0 · crc32 u32 · minuet.v1.Game as protobuf
 //! end    = 0 u32 · number of games u64
 //! ```
-//! Numbers are little-endian. A file that ends without its end was cut off, and says so when it is read.
+//! Numbers are little-endian. Reading a file without the end marker reports that it was cut off.
 
 use std::io::{self, BufReader, Read, Write};
 
@@ -17,49 +17,49 @@ use serde::{Deserialize, Serialize};
 use crate::{log::frame::checksum, settings::MAX_GAME_BYTES};
 
 const MAGIC: &[u8; 12] = b"MinuetGames\x01";
-/// Longest header that is read.
+/// Maximum length of the header in bytes.
 const MAX_HEADER: u32 = 1 << 20;
-/// zstd's level: what packs games well at some 100 MB/s.
+/// Compression level of zstd, which compresses games at about 100 MB/s.
 const LEVEL: i32 = 9;
 
-/// What an archive holds.
+/// Header of an archive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
-    /// The games' name.
+    /// Name of the game.
     pub game: String,
-    /// The representation options of their rows.
+    /// Representation options of the rows.
     pub options: u32,
-    /// What wrote it.
+    /// Name and version of the program that wrote the archive.
     pub written_by: String,
 }
 
-/// A file that is no archive, or a damaged one.
+/// Error: an archive cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// The file system, or zstd: damaged bytes do not unpack.
+    /// Error of the file system, or of zstd for damaged bytes.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// Something else.
-    #[error("this is no archive of games")]
+    /// The file is not an archive.
+    #[error("the file is not an archive of games")]
     Foreign,
-    /// An archive of another version.
-    #[error("the archive is of version {0}, this build reads version 1")]
+    /// The archive has another version.
+    #[error("the archive has version {0}, but this build reads version 1")]
     Version(u8),
-    /// Its header is damaged.
+    /// The header is damaged.
     #[error("the archive's header is damaged: {0}")]
     Header(String),
-    /// A game is damaged; those before it are whole.
+    /// A game is damaged; those before it are intact. Games are counted from 1.
     #[error("game {0} of the archive is damaged")]
     Game(u64),
-    /// It ends early; the games before that are whole.
+    /// The archive is cut off after this many intact games.
     #[error("the archive is cut off after game {0}")]
     Short(u64),
-    /// A game that is too long for any store.
+    /// A game is longer than a store accepts.
     #[error("a game of {0} bytes is too long")]
     TooLong(usize),
 }
 
-/// Writes an archive, game by game.
+/// Writer of an archive.
 pub struct Writer<W: Write> {
     out: zstd::Encoder<'static, W>,
     games: u64,
@@ -67,10 +67,10 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins an archive.
+    /// Writes the header of an archive.
     ///
     /// # Errors
-    /// What `out` reports.
+    /// The error of the output.
     pub fn new(out: W, header: &Header) -> Result<Self, ArchiveError> {
         let mut out = zstd::Encoder::new(out, LEVEL)?;
         out.include_checksum(true)?;
@@ -88,10 +88,10 @@ impl<W: Write> Writer<W> {
     /// Adds a game.
     ///
     /// # Errors
-    /// What `out` reports, and [`ArchiveError::TooLong`].
+    /// The error of the output, and [`ArchiveError::TooLong`].
     pub fn add(&mut self, game: &Game) -> Result<(), ArchiveError> {
         self.message.clear();
-        // A vector always has room.
+        // Encoding to a vector does not fail.
         game.encode(&mut self.message)
             .map_err(|_| ArchiveError::TooLong(game.encoded_len()))?;
         if self.message.len() > MAX_GAME_BYTES {
@@ -104,10 +104,10 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Ends the archive; gives what it was written to, and the number of games.
+    /// Finishes the archive. Returns the output and the number of games.
     ///
     /// # Errors
-    /// What `out` reports.
+    /// The error of the output.
     pub fn finish(mut self) -> Result<(W, u64), ArchiveError> {
         self.out.write_all(&0u32.to_le_bytes())?;
         self.out.write_all(&self.games.to_le_bytes())?;
@@ -115,7 +115,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Reads an archive, game by game.
+/// Reader of an archive: an iterator of games.
 pub struct Reader<R: Read> {
     plain: zstd::Decoder<'static, BufReader<R>>,
     header: Header,
@@ -154,7 +154,7 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// What it holds.
+    /// Returns the header.
     pub fn header(&self) -> &Header {
         &self.header
     }
@@ -170,7 +170,7 @@ impl<R: Read> Reader<R> {
             self.plain
                 .read_exact(&mut games)
                 .map_err(|error| short(error, self.games))?;
-            // zstd looks at its checksum when it comes to the end.
+            // zstd verifies its checksum at the end of the frame.
             let more = self.plain.read(&mut [0; 1])?;
             if u64::from_le_bytes(games) != self.games || more > 0 {
                 return Err(ArchiveError::Game(self.games + 1));
@@ -197,7 +197,7 @@ impl<R: Read> Reader<R> {
 impl<R: Read> Iterator for Reader<R> {
     type Item = Result<Game, ArchiveError>;
 
-    /// The next game; nothing follows an error.
+    /// Returns the next game. The iterator ends after an error.
     fn next(&mut self) -> Option<Self::Item> {
         if self.has_ended {
             return None;
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn games_come_back() {
+    fn games_are_read_as_they_were_written() {
         for count in [0, 1, 30] {
             let games: Vec<Game> = (0..count).map(|number| synthetic::game(number, 20)).collect();
             let bytes = archive(&games);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_found_and_what_came_before_is_whole() {
+    fn damage_is_reported_and_earlier_games_are_intact() {
         let games: Vec<Game> = (0..30).map(|number| synthetic::game(number, 20)).collect();
         let bytes = archive(&games);
         for cut in (0..bytes.len()).step_by(97) {
@@ -271,7 +271,7 @@ mod tests {
                     Err(_) => is_damaged = true,
                 }
             }
-            // zstd's own checksum stands at the very end.
+            // zstd's checksum is at the very end.
             assert!(is_damaged || read(&bytes).is_err(), "byte {at}");
         }
         assert!(matches!(

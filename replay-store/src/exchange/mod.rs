@@ -1,12 +1,13 @@
-//! Games on their way out of a store, and into another: `FORMAT.md` is the description for others.
+//! Formats in which games leave a store, described in `docs/reference/formats.md`.
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
 //! | [`archive`] | an archive file: whole games, compressed, checksummed, versioned |
-//! | [`numpy`] | arrays that NumPy maps into memory, with a description in JSON |
-//! | [`npy`] | one such array, written as it comes |
+//! | [`archive_store`] | the folder or bucket of archived volumes |
+//! | [`numpy`] | games as NumPy arrays with a JSON description |
+//! | [`npy`] | one array in NumPy's file format |
 
 pub mod archive;
+pub mod archive_store;
 pub mod npy;
 pub mod numpy;
-pub mod vault;

@@ -1,4 +1,4 @@
-//! One array in NumPy's file format (version 1.0), written as it comes: the shape is put in at the end.
+//! One array in NumPy's file format, version 1.0. Data is written as it arrives; the header with the shape is written last.
 
 use std::{
     fs::File,
@@ -6,24 +6,24 @@ use std::{
     path::Path,
 };
 
-/// Length of the whole header, a multiple of 64 as the format asks; data begins behind it.
+/// Length of the header in bytes, after which the data begins. The format requires a multiple of 64.
 pub const DATA_OFFSET: u64 = 128;
 
-/// A type that arrays are made of.
-pub trait Number: Copy {
-    /// NumPy's name of it.
+/// Element type of an array.
+pub trait Element: Copy {
+    /// NumPy's name of the type.
     const DTYPE: &'static str;
 
-    /// Appends its bytes, little-endian.
-    fn put(self, out: &mut impl io::Write) -> io::Result<()>;
+    /// Writes the bytes in little-endian order.
+    fn write_le(self, out: &mut impl io::Write) -> io::Result<()>;
 }
 
 macro_rules! numbers {
     ($($number:ty => $dtype:literal),*) => {$(
-        impl Number for $number {
+        impl Element for $number {
             const DTYPE: &'static str = $dtype;
 
-            fn put(self, out: &mut impl io::Write) -> io::Result<()> {
+            fn write_le(self, out: &mut impl io::Write) -> io::Result<()> {
                 out.write_all(&self.to_le_bytes())
             }
         }
@@ -32,18 +32,18 @@ macro_rules! numbers {
 
 numbers!(u8 => "|u1", u32 => "<u4", u64 => "<u8", f32 => "<f4");
 
-/// An array that is being written.
+/// Writer of an array.
 pub struct Npy<T> {
     file: BufWriter<File>,
     count: u64,
     number: std::marker::PhantomData<T>,
 }
 
-impl<T: Number> Npy<T> {
-    /// Begins an array in a new file.
+impl<T: Element> Npy<T> {
+    /// Creates a file and begins an array.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The error of the file system.
     pub fn create(path: &Path) -> io::Result<Self> {
         let mut file = BufWriter::new(File::create(path)?);
         file.write_all(&[0; DATA_OFFSET as usize])?;
@@ -54,22 +54,22 @@ impl<T: Number> Npy<T> {
         })
     }
 
-    /// Adds numbers.
+    /// Appends numbers.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The error of the file system.
     pub fn extend(&mut self, numbers: impl IntoIterator<Item = T>) -> io::Result<()> {
         for number in numbers {
-            number.put(&mut self.file)?;
+            number.write_le(&mut self.file)?;
             self.count += 1;
         }
         Ok(())
     }
 
-    /// Ends the array, as rows of `width` numbers (`None`: one row); gives its shape.
+    /// Finishes the file and returns the shape: rows of `width` numbers, or one dimension if `width` is `None`.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The error of the file system.
     pub fn finish(self, width: Option<u64>) -> io::Result<Vec<u64>> {
         let shape = match width {
             Some(width) => vec![self.count / width.max(1), width],
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_header_is_numpys() {
+    fn header_has_the_npy_format() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.npy");
         let mut array = Npy::<u32>::create(&path).unwrap();

@@ -1,8 +1,8 @@
-//! Games as arrays that NumPy maps into memory, with a description in JSON.
+//! Writes games as NumPy arrays with a JSON description.
 //!
-//! Every position of every game has one entry, in the order of the games; what varies in number has an array of the places
-//! where each position's part begins. `games.json` says what there is, and where in each file the numbers begin, so that
-//! `numpy.memmap` needs nothing else.
+//! Arrays have one entry for each position, in the order of the games. Columns whose length varies from position to position (visits,
+//! and in some games rows) have an additional array of offsets. `games.json` describes the arrays, including the offset of the data in
+//! each file, so that `numpy.memmap` can open them directly.
 
 use std::{
     fs, io,
@@ -12,12 +12,12 @@ use std::{
 use proto::v1::Game;
 use serde_json::{Value, json};
 
-use super::npy::{DATA_OFFSET, Npy, Number};
+use super::npy::{DATA_OFFSET, Element, Npy};
 
-/// The description's version.
+/// Version of the format of `games.json`.
 const FORMAT: u32 = 1;
 
-/// Arrays in the making.
+/// Writer of a folder of arrays.
 pub struct Writer {
     folder: PathBuf,
     rows: Npy<u32>,
@@ -36,15 +36,15 @@ pub struct Writer {
     positions: u64,
     row_values: u64,
     visit_entries: u64,
-    /// Values in each row, as long as all have as many.
+    /// Number of values in each row; 0 if rows differ in length.
     width: Option<u64>,
 }
 
 impl Writer {
-    /// Begins in a folder, which is made; it must hold nothing yet.
+    /// Creates the folder and begins the arrays. The folder must be empty if it exists.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The error of the file system.
     pub fn create(folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         if fs::read_dir(folder)?.next().is_some() {
@@ -93,7 +93,7 @@ impl Writer {
             self.visit_entries += entries.len() as u64;
             self.row_starts.extend([self.row_values])?;
             self.visit_starts.extend([self.visit_entries])?;
-            // 0 once two rows have differed.
+            // 0 after two rows of different lengths.
             self.width = match self.width {
                 None => Some(length),
                 Some(width) if width == length => Some(width),
@@ -142,10 +142,10 @@ impl Writer {
         Ok(())
     }
 
-    /// Ends the arrays and writes the description, in which `layout` says what a row means; gives the number of games and positions.
+    /// Finishes the arrays and writes `games.json`, which contains `layout`, the row layout. Returns the numbers of games and positions.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The error of the file system.
     pub fn finish(self, game: &str, options: u32, layout: &Value) -> io::Result<(usize, u64)> {
         let Self {
             folder,
@@ -159,31 +159,31 @@ impl Writer {
                 "rows",
                 self.rows,
                 width,
-                "index rows as the network sees them: what `layout` describes",
+                "input rows of the network, described by `layout`",
             )?,
             array(
                 "row_starts",
                 self.row_starts,
                 None,
-                "where each position's row begins in `rows`, flattened; one more at the end",
+                "offset of each position's row in the flattened `rows`, and the total length",
             )?,
             array(
                 "visit_starts",
                 self.visit_starts,
                 None,
-                "where each position's visits begin; one more at the end",
+                "offset of each position's entries in `visit_actions` and `visits`, and the total length",
             )?,
             array(
                 "visit_actions",
                 self.visit_actions,
                 None,
-                "policy indices that the search visited",
+                "policy indices of the visited actions",
             )?,
             array(
                 "visits",
                 self.visits,
                 None,
-                "their visits; a position without any is no training target",
+                "visit counts of these actions; a position without visits is not a training target",
             )?,
             array(
                 "results",
@@ -195,7 +195,7 @@ impl Writer {
                 "root_values",
                 self.root_values,
                 None,
-                "the root's value after the search, for the player to act; discounted by the search itself",
+                "root value after the search, for the player to act; discounted by the search",
             )?,
             array(
                 "policy_surprises",
@@ -203,20 +203,30 @@ impl Writer {
                 None,
                 "divergence of the visits from the network's priors, in nats; NaN where not measured",
             )?,
-            array("actions", self.actions, None, "the action played, an absolute id")?,
+            array(
+                "actions",
+                self.actions,
+                None,
+                "id of the action played, independent of the player",
+            )?,
             array(
                 "movers",
                 self.movers,
                 None,
-                "who acted: 0 the first player, 1 the second",
+                "player who acted: 0 is the first, 1 the second",
             )?,
             array(
                 "games",
                 self.games_of,
                 None,
-                "the position's game: its place in the list `games`",
+                "index of the position's game in the list `games`",
             )?,
-            array("plies", self.plies, None, "actions played before")?,
+            array(
+                "plies",
+                self.plies,
+                None,
+                "number of actions played before the position",
+            )?,
         ];
         let count = games.len();
         let description = json!({
@@ -236,7 +246,7 @@ impl Writer {
     }
 }
 
-fn array<T: Number>(
+fn array<T: Element>(
     name: &str,
     array: Npy<T>,
     width: Option<u64>,

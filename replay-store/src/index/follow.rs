@@ -61,14 +61,10 @@ fn run(index: &Index, volumes: &Volumes) {
             state.has_news = false;
         }
         let is_closing = index.is_closing.load(Ordering::SeqCst);
-        let is_up = pass(index, volumes);
-        if is_closing || flushed.elapsed() > FLUSH {
+        let is_due = is_closing || flushed.elapsed() > FLUSH;
+        let is_up = pass(index, volumes, is_due);
+        if is_due {
             flushed = Instant::now();
-            for volume in index.volumes() {
-                if let Err(error) = volume.flush() {
-                    tracing::warn!(%error, "the index cannot be written to the disk");
-                }
-            }
         }
         if is_closing {
             return;
@@ -84,8 +80,8 @@ fn run(index: &Index, volumes: &Volumes) {
     }
 }
 
-/// Brings every volume's index up to date; returns false if one could not be written.
-fn pass(index: &Index, volumes: &Volumes) -> bool {
+/// Brings every volume's index up to date, and writes it to the disk if `is_due`; returns false if one could not be written.
+fn pass(index: &Index, volumes: &Volumes, is_due: bool) -> bool {
     let all = volumes.all();
     remove_retired(index, all.first().map_or(0, |volume| volume.first()));
     let mut is_up = true;
@@ -102,9 +98,10 @@ fn pass(index: &Index, volumes: &Volumes) -> bool {
             }))
         };
         let is_sealed = at + 1 < all.len();
-        if let Err(error) = own.follow(volume, is_sealed) {
+        if let Err(error) = own.follow(volume, is_sealed, is_due) {
             tracing::warn!(volume = volume.first(), %error, "the index of a volume cannot be written and is rebuilt");
             own.discard();
+            index.reached.fetch_min(volume.first(), Ordering::SeqCst);
             index.rebuilt.fetch_add(1, Ordering::SeqCst);
             is_up = false;
         }

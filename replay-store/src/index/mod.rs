@@ -6,17 +6,22 @@
 //! deleting its folder loses nothing.
 //!
 //! Each volume has a sled database of its own, which is removed with the volume: a sled database that is inserted into at
-//! one end and deleted from at the other does not give its space back.
+//! one end and deleted from at the other does not give its space back. It holds the games in chunks of columns, so that
+//! opening reads few values; orders are sorted in memory.
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | [`entry`] | keys and values of the database |
+//! | [`entry`] | keys of the database, and the record of what it covers |
+//! | [`chunk`] | games as one value of the database |
+//! | [`orders`] | the games of a volume, sorted in memory |
 //! | [`volume`] | the index of one volume |
 //! | [`follow`] | the thread that keeps the index up with the log |
 //! | [`page`] | pages of games in an order |
 
+pub mod chunk;
 pub mod entry;
 pub mod follow;
+pub mod orders;
 pub mod page;
 pub mod volume;
 
@@ -123,14 +128,6 @@ impl Index {
     pub fn reset(&self, first: u64) {
         let volume = VolumeIndex::closed(&self.volume_folder(first), first);
         self.volumes.write().insert(first, Arc::new(self.discard(volume)));
-    }
-
-    /// Discards the index of a volume that could not be read, to be rebuilt by the thread that follows the log.
-    fn discard_damaged(&self, volume: &VolumeIndex) {
-        volume.discard();
-        self.rebuilt.fetch_add(1, Ordering::SeqCst);
-        self.reached.fetch_min(volume.first(), Ordering::SeqCst);
-        self.notify();
     }
 
     /// Removes an index's files; the thread that follows the log opens it anew.

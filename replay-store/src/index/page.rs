@@ -1,15 +1,17 @@
 //! Pages of games in an order, merged over all volumes.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, ops::Range, sync::Arc};
 
 use super::{
-    Index, IndexError,
+    Index,
     entry::{Order, Place},
+    orders::Selection,
     volume::VolumeIndex,
 };
+use crate::record::filter::Filter;
 
-/// Places that are read from a volume at a time.
-const CHUNK: usize = 128;
+/// Places that are taken from a run at a time.
+const BATCH: usize = 32;
 
 /// Length of a [`Cursor`] in bytes.
 const CURSOR_BYTES: usize = 18;
@@ -41,75 +43,87 @@ impl Cursor {
         let [CURSOR_VERSION, sort, ..] = *bytes else {
             return None;
         };
-        Some(Self {
-            sort,
-            place: Order::place(bytes)?,
-        })
+        let (rest, sequence) = bytes.split_last_chunk::<8>()?;
+        let (_, value) = rest.split_last_chunk::<8>()?;
+        let place = Place {
+            value: u64::from_be_bytes(*value),
+            sequence: u64::from_be_bytes(*sequence),
+        };
+        Some(Self { sort, place })
     }
 }
 
 /// The places of an order over all volumes, one after the other.
-pub struct Places<'a> {
-    index: &'a Index,
+pub struct Places {
     order: Order,
     descending: bool,
-    volumes: Vec<Source>,
+    runs: Vec<Run>,
 }
 
-/// One volume's places that are read and not yet given out.
-struct Source {
-    volume: std::sync::Arc<VolumeIndex>,
+/// A sorted run of a volume's games.
+struct Run {
+    volume: Arc<VolumeIndex>,
+    selection: Arc<Selection>,
+    games: Arc<[u32]>,
+    /// Part of `games` that was not looked at.
+    rest: Range<usize>,
+    /// Places that were found and not yet returned.
     places: VecDeque<Place>,
-    last: Option<Place>,
-    has_ended: bool,
 }
 
 impl Index {
-    /// Returns the places of an order from after `after` on, or from its beginning.
-    pub fn places(&self, order: Order, after: Option<Place>, descending: bool) -> Places<'_> {
-        let sources = self.volumes().into_iter().map(|volume| Source {
-            volume,
-            places: VecDeque::new(),
-            last: after,
-            has_ended: false,
-        });
+    /// Returns the places of an order from after `after` on, or from its beginning. Games whose models, actor, ending, time
+    /// or length do not fit the filter are left out.
+    pub fn places(&self, order: Order, after: Option<Place>, descending: bool, filter: &Filter) -> Places {
+        let mut runs = Vec::new();
+        for volume in self.volumes() {
+            let mut orders = volume.orders();
+            let Some(selection) = orders.select(filter).map(Arc::new) else {
+                continue;
+            };
+            for games in orders.runs(order) {
+                runs.push(Run {
+                    rest: orders.rest(&games, order, after, descending),
+                    volume: Arc::clone(&volume),
+                    selection: Arc::clone(&selection),
+                    games,
+                    places: VecDeque::new(),
+                });
+            }
+        }
         Places {
-            index: self,
             order,
             descending,
-            volumes: sources.collect(),
+            runs,
         }
     }
 }
 
-impl Iterator for Places<'_> {
-    type Item = Result<Place, IndexError>;
+impl Iterator for Places {
+    type Item = Place;
 
-    /// The next place. An error discards the index of the volume that failed, which is rebuilt.
-    fn next(&mut self) -> Option<Self::Item> {
-        for source in &mut self.volumes {
-            if source.places.is_empty() && !source.has_ended {
-                match source
-                    .volume
-                    .places(self.order, source.last, self.descending, CHUNK)
-                {
-                    Ok(places) => {
-                        source.has_ended = places.len() < CHUNK;
-                        source.last = places.last().copied().or(source.last);
-                        source.places = places.into();
-                    }
-                    Err(error) => {
-                        self.index.discard_damaged(&source.volume);
-                        return Some(Err(error));
-                    }
-                }
+    fn next(&mut self) -> Option<Place> {
+        let (order, descending) = (self.order, self.descending);
+        for run in &mut self.runs {
+            if run.places.is_empty() && !run.rest.is_empty() {
+                let orders = run.volume.orders();
+                run.places = orders.take(
+                    &run.games,
+                    &mut run.rest,
+                    order,
+                    descending,
+                    &run.selection,
+                    BATCH,
+                );
             }
         }
-        let heads = self.volumes.iter_mut().filter(|source| !source.places.is_empty());
-        let first = match self.descending {
-            true => heads.max_by_key(|source| source.places.front().copied()),
-            false => heads.min_by_key(|source| source.places.front().copied()),
+        self.runs
+            .retain(|run| !(run.places.is_empty() && run.rest.is_empty()));
+        let heads = self.runs.iter_mut();
+        let first = match descending {
+            true => heads.max_by_key(|run| run.places.front().copied()),
+            false => heads.min_by_key(|run| run.places.front().copied()),
         };
-        first?.places.pop_front().map(Ok)
+        first?.places.pop_front()
     }
 }

@@ -1,28 +1,34 @@
-//! The index of one volume: a sled database.
+//! The index of one volume: the games in memory, and a sled database from which they are read when the store opens.
+//!
+//! The database is written when a chunk is full, when the volume is sealed, at intervals, and when the store closes. Writing
+//! more often would gain nothing, since games that a crash loses from it are read from the log again. The database of a
+//! sealed volume is closed after use.
 //!
 //! sled 0.34 can panic on damaged files, so every call into it is contained, and a panic becomes an error. Its background
-//! flush is off: the database is flushed when the volume is sealed and when the store closes. Flushing more often would
-//! gain nothing, since entries that a crash loses are read from the log again.
+//! flush is off.
 
 use std::{
+    collections::HashSet,
     fs,
-    ops::Bound,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
     thread,
     time::{Duration, Instant},
 };
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard};
 use service::contain::contain;
 use sled::{Batch, Db};
 
 use super::{
     IndexError,
-    entry::{self, Entry, FORMAT, KeyCounts, MARK, Mark, Order, Place},
+    chunk::{self, CHUNK_GAMES, Chunk, Row},
+    entry::{self, CHUNKS, DELETED, FORMAT, LOST, MARK, Mark},
+    orders::{Listed, Orders},
 };
 use crate::{
     log::{
+        frame::Id,
         recover::{Indexed, Survivor},
         volume::{Known, Progress, Volume},
     },
@@ -32,13 +38,13 @@ use crate::{
 /// Size of sled's segments: small, so that the index of a small volume stays small.
 const SEGMENT_BYTES: usize = 512 * 1024;
 
-/// sled's page cache for each volume.
+/// sled's page cache for each open database.
 const PAGE_CACHE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// How long a database that this process has just closed may take to release its lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Games written to the index in one atomic batch.
+/// Games that are looked up in the volume at a time.
 const BATCH_GAMES: usize = 512;
 
 /// The index of one volume.
@@ -47,33 +53,48 @@ pub struct VolumeIndex {
     first: u64,
     folder: PathBuf,
     /// Held while the index is brought up to date, and while it is discarded.
-    work: Mutex<()>,
-    /// `None` if it could not be opened, or was found damaged.
-    database: RwLock<Option<Db>>,
-    /// Every game below this sequence number is in the database.
+    written: Mutex<Written>,
+    /// `None` while the database is closed.
+    database: Mutex<Option<Db>>,
+    orders: Mutex<Orders>,
+    /// Every game below this sequence number is in `orders`.
     next: AtomicU64,
-    /// The mark in the database.
-    mark: RwLock<Option<Mark>>,
-    /// Number of keys in the orders.
-    keys: RwLock<KeyCounts>,
-    /// Kinds of orders (bits, by [`Order::kind`]) whose keys this process has counted or written.
-    counted: AtomicU32,
     /// A game that the index has cannot be read: no mark is written, so that the next opening scans the volume.
     is_distrusted: AtomicBool,
 }
 
+/// How far the database has come.
+#[derive(Debug, Default)]
+struct Written {
+    /// The mark in the database.
+    mark: Option<Mark>,
+    /// True if the database has changes that may not be on the disk.
+    is_dirty: bool,
+    /// First sequence number of the last chunk, which is not full.
+    begin: u64,
+    /// Games from there on, whether they are in the database or not.
+    rows: Vec<Row>,
+}
+
+impl Written {
+    fn new(first: u64) -> Self {
+        Self {
+            begin: first,
+            ..Self::default()
+        }
+    }
+}
+
 impl VolumeIndex {
-    /// An index without a database, in `folder`.
+    /// An empty index with a closed database in `folder`.
     pub fn closed(folder: &Path, first: u64) -> Self {
         Self {
             first,
             folder: folder.into(),
-            work: Mutex::new(()),
-            database: RwLock::new(None),
+            written: Mutex::new(Written::new(first)),
+            database: Mutex::new(None),
+            orders: Mutex::default(),
             next: AtomicU64::new(first),
-            mark: RwLock::new(None),
-            keys: RwLock::default(),
-            counted: AtomicU32::new(u32::MAX),
             is_distrusted: AtomicBool::new(false),
         }
     }
@@ -90,7 +111,7 @@ impl VolumeIndex {
 
     /// Opens the database if it is closed.
     fn reopen(&self) -> Result<Db, IndexError> {
-        let mut database = self.database.write();
+        let mut database = self.database.lock();
         if let Some(database) = &*database {
             return Ok(database.clone());
         }
@@ -115,13 +136,12 @@ impl VolumeIndex {
         Ok(opened)
     }
 
-    /// Closes the database and removes its files.
+    /// Closes the database and removes its files; forgets the games.
     pub fn discard(&self) {
-        let _work = self.work.lock();
-        *self.database.write() = None;
-        *self.mark.write() = None;
-        *self.keys.write() = KeyCounts::default();
-        self.counted.store(u32::MAX, Ordering::SeqCst);
+        let mut written = self.written.lock();
+        *self.database.lock() = None;
+        *written = Written::new(self.first);
+        *self.orders.lock() = Orders::default();
         self.next.store(self.first, Ordering::SeqCst);
         if let Err(error) = fs::remove_dir_all(&self.folder)
             && error.kind() != std::io::ErrorKind::NotFound
@@ -130,7 +150,7 @@ impl VolumeIndex {
         }
     }
 
-    /// Reads the whole index of the volume; `None` if it is new.
+    /// Reads the whole index of the volume, and closes the database; `None` if it is new.
     ///
     /// # Errors
     /// [`IndexError::Damaged`] if it cannot be read, is incomplete, or is of another version.
@@ -147,230 +167,235 @@ impl VolumeIndex {
         if (mark.format, mark.first) != (FORMAT, self.first) {
             return Err(damaged("it is of another version, or of another volume"));
         }
-        let mut indexed = Indexed {
-            known: Known {
-                position: mark.position(),
-                ledger: mark.ledger(),
-                ..Known::default()
-            },
-            survivors: Vec::new(),
-        };
-        let next = contained_with(|| fill(&database, &mut indexed, &mark, self.first))?;
-        if next != mark.next
-            || (indexed.known.lost.len(), indexed.known.deleted.len()) != (mark.lost, mark.deleted)
-        {
-            return Err(damaged("entries are missing"));
+        let lost: Vec<(u64, Option<Id>)> = list(&database, LOST)?;
+        let deleted: Vec<u64> = list(&database, DELETED)?;
+        if (lost.len(), deleted.len()) != (mark.lost, mark.deleted) {
+            return Err(damaged("lost or deleted games are missing"));
         }
-        self.next.store(mark.next, Ordering::SeqCst);
-        *self.keys.write() = mark.keys;
-        self.counted.store(0, Ordering::SeqCst);
-        *self.mark.write() = Some(mark);
-        Ok(Some(indexed))
+        let mut known = Known {
+            position: mark.position(),
+            ledger: mark.ledger(),
+            ..Known::default()
+        };
+        let is_lost: HashSet<u64> = lost.iter().map(|(sequence, _)| *sequence).collect();
+        let is_deleted: HashSet<u64> = deleted.iter().copied().collect();
+        let mut survivors = Vec::with_capacity(mark.games);
+        let mut written = Written::new(self.first);
+        let mut orders = Orders::default();
+        let mut next = self.first;
+        let chunks = contained(|| {
+            database
+                .scan_prefix(CHUNKS)
+                .values()
+                .collect::<sled::Result<Vec<_>>>()
+        })?;
+        for value in chunks {
+            let chunk = Chunk::unpack(&value).ok_or_else(|| damaged("a chunk of games cannot be read"))?;
+            if chunk.begin != next {
+                return Err(damaged("a chunk of games is missing"));
+            }
+            next = chunk.end;
+            let labels: Vec<u32> = chunk
+                .labels
+                .iter()
+                .map(|texts| orders.labels.number(texts))
+                .collect();
+            let is_full = chunk.rows.len() >= CHUNK_GAMES;
+            written.begin = if is_full { chunk.end } else { chunk.begin };
+            written.rows.clear();
+            for mut row in chunk.rows {
+                row.listed.labels = row
+                    .listed
+                    .labels
+                    .map(|label| labels.get(label as usize).copied().unwrap_or_default());
+                orders.add(row.listed);
+                if !is_full {
+                    written.rows.push(row);
+                }
+                let sequence = row.listed.sequence;
+                if is_lost.contains(&sequence) {
+                    continue;
+                }
+                known.games.push((sequence, row.id, row.extent));
+                if !is_deleted.contains(&sequence) {
+                    survivors.push(Survivor {
+                        sequence,
+                        id: row.id,
+                        trainable: row.trainable,
+                        bytes: row.bytes,
+                    });
+                }
+            }
+        }
+        if (next, orders.count()) != (mark.next, mark.games) {
+            return Err(damaged("games are missing"));
+        }
+        known.lost = lost;
+        known.deleted = deleted;
+        written.mark = Some(mark);
+        self.next.store(next, Ordering::SeqCst);
+        *self.written.lock() = written;
+        *self.orders.lock() = orders;
+        drop(database);
+        *self.database.lock() = None;
+        Ok(Some(Indexed { known, survivors }))
     }
 
-    /// Brings the index up to the end of the volume's log. `is_sealed`: the volume will not grow.
+    /// Brings the index up to the end of the volume's log. `is_sealed`: the volume will not grow; `is_due`: the database is
+    /// to be brought up to date as well, and written to the disk.
     ///
     /// # Errors
     /// [`IndexError::Damaged`] with sled's message.
-    pub fn follow(&self, volume: &Volume, is_sealed: bool) -> Result<(), IndexError> {
-        let _work = self.work.lock();
+    pub fn follow(&self, volume: &Volume, is_sealed: bool, is_due: bool) -> Result<(), IndexError> {
+        let mut written = self.written.lock();
         let progress = volume.progress();
-        let last = self.mark.read().clone();
-        let is_up = last.as_ref().is_some_and(|mark| {
-            let Progress {
-                position,
-                lost,
-                deleted,
-                ..
-            } = &progress;
-            (mark.offset, mark.lost, mark.deleted) == (position.offset, *lost, *deleted)
-        });
-        if is_up || self.is_distrusted.load(Ordering::SeqCst) && self.next() >= progress.next {
+        let read = self.read_games(volume, &progress, &mut written.rows);
+        if self.is_distrusted.load(Ordering::SeqCst) {
             return Ok(());
         }
-        let database = self.reopen()?;
-        loop {
-            let games = volume.games_from(self.next(), BATCH_GAMES);
+        let is_due = is_due || is_sealed;
+        let is_changed = written.mark.as_ref().is_none_or(|mark| {
+            (mark.offset, mark.lost, mark.deleted)
+                != (progress.position.offset, progress.lost, progress.deleted)
+        });
+        let is_full = read > 0 && written.rows.len() >= CHUNK_GAMES;
+        let has_lists_changed = written
+            .mark
+            .as_ref()
+            .is_some_and(|mark| (mark.lost, mark.deleted) != (progress.lost, progress.deleted));
+        if is_changed && (is_due || is_full || has_lists_changed) {
+            self.write(volume, &progress, &mut written)?;
+        }
+        if is_due && written.is_dirty {
+            let database = self.reopen()?;
+            contained(|| database.flush())?;
+            written.is_dirty = false;
+        }
+        if is_sealed {
+            *self.database.lock() = None;
+        }
+        Ok(())
+    }
+
+    /// Reads the games up to `progress` that are new; returns their number.
+    fn read_games(&self, volume: &Volume, progress: &Progress, rows: &mut Vec<Row>) -> usize {
+        let mut read = 0;
+        while self.next() < progress.next {
+            let mut games = volume.games_from(self.next(), BATCH_GAMES);
+            games.retain(|(sequence, _)| *sequence < progress.next);
             let Some(&(newest, _)) = games.last() else {
                 break;
             };
-            let mut batch = Batch::default();
-            let mut added = KeyCounts::default();
             for (sequence, extent) in games {
                 if volume.lost(sequence).is_some() {
                     continue;
                 }
-                let Some((record, game)) = volume
+                let found = volume
                     .read(sequence)
                     .ok()
-                    .and_then(|record| record::summary(&record).ok().map(|game| (record, game)))
-                else {
+                    .and_then(|record| record::summary(&record).ok().map(|game| (record.len(), game)));
+                let Some((bytes, game)) = found else {
                     self.distrust();
                     continue;
                 };
-                let entry = Entry::Game {
+                let mut orders = self.orders.lock();
+                let listed = Listed {
+                    sequence,
+                    finished_at_ms: game.game.finished_at_ms,
+                    positions: game.positions,
+                    surprise: entry::surprise(&game),
+                    labels: orders.labels.of(&game),
+                };
+                orders.add(listed);
+                read += 1;
+                rows.push(Row {
                     id: game.id,
                     extent,
                     trainable: game.trainable,
-                    bytes: record.len() as u32,
-                    is_deleted: false,
-                };
-                batch.insert(entry::game_key(sequence).to_vec(), entry.pack());
-                let keys = entry::order_keys(sequence, &game);
-                added.games += 1;
-                added.models += keys.iter().filter(|key| key.first() == Some(&b'm')).count() as u64;
-                for key in keys {
-                    batch.insert(key, Vec::new());
-                }
+                    bytes: bytes as u32,
+                    listed,
+                });
             }
-            contained(|| database.apply_batch(batch))?;
-            let mut keys = self.keys.write();
-            keys.games += added.games;
-            keys.models += added.models;
             self.next.store(newest + 1, Ordering::SeqCst);
         }
         self.next.fetch_max(progress.next, Ordering::SeqCst);
-        let (lost, deleted) = last.map_or((0, 0), |mark| (mark.lost, mark.deleted));
+        read
+    }
+
+    /// Writes everything up to `progress` to the database in one atomic batch.
+    fn write(&self, volume: &Volume, progress: &Progress, written: &mut Written) -> Result<(), IndexError> {
+        let failed = |error: &dyn std::fmt::Display| IndexError::Damaged(error.to_string());
+        let database = self.reopen()?;
         let mut batch = Batch::default();
-        if lost != progress.lost {
-            for (sequence, id) in volume.all_lost() {
-                batch.insert(entry::game_key(sequence).to_vec(), Entry::Lost(id).pack());
-            }
-        }
-        if deleted != progress.deleted {
-            for sequence in volume.all_deleted() {
-                let key = entry::game_key(sequence);
-                let found = contained(|| database.get(key))?;
-                if let Some(Entry::Game {
-                    id,
-                    extent,
-                    trainable,
-                    bytes,
-                    ..
-                }) = found.and_then(|packed| Entry::unpack(&packed))
-                {
-                    let is_deleted = true;
-                    let entry = Entry::Game {
-                        id,
-                        extent,
-                        trainable,
-                        bytes,
-                        is_deleted,
-                    };
-                    batch.insert(key.to_vec(), entry.pack());
+        let mut begin = written.begin;
+        let mut kept = 0;
+        let games = {
+            let orders = self.orders.lock();
+            for rows in written.rows.chunks(CHUNK_GAMES) {
+                let is_full = rows.len() == CHUNK_GAMES;
+                let end = match rows.last() {
+                    Some(last) if is_full => last.listed.sequence + 1,
+                    _ => progress.next,
+                };
+                let value =
+                    Chunk::pack(begin, end, rows, orders.labels.texts()).map_err(|error| failed(&error))?;
+                batch.insert(entry::chunk_key(begin), value);
+                if is_full {
+                    begin = end;
+                    kept += rows.len();
                 }
             }
+            orders.count()
+        };
+        if kept == written.rows.len() && begin < progress.next {
+            let value = Chunk::pack(begin, progress.next, &[], &[]).map_err(|error| failed(&error))?;
+            batch.insert(entry::chunk_key(begin), value);
         }
-        if self.is_distrusted.load(Ordering::SeqCst) {
-            contained(|| database.apply_batch(batch))?;
-            return Ok(());
+        // These may be newer than `progress`; what the log holds behind that position is read again and changes nothing.
+        let (lost, deleted) = (volume.all_lost(), volume.all_deleted());
+        let mark = Mark {
+            lost: lost.len(),
+            deleted: deleted.len(),
+            ..Mark::new(self.first, progress, games)
+        };
+        let last = written.mark.as_ref();
+        if last.is_none_or(|last| last.lost != mark.lost) {
+            let packed = serde_json::to_vec(&lost).map_err(|error| failed(&error))?;
+            batch.insert(LOST, chunk::checked(&packed).map_err(|error| failed(&error))?);
         }
-        let target = Mark::new(self.first, &progress, *self.keys.read());
-        let packed = serde_json::to_vec(&target).map_err(|error| IndexError::Damaged(error.to_string()))?;
-        batch.insert(MARK, packed);
+        if last.is_none_or(|last| last.deleted != mark.deleted) {
+            let packed = serde_json::to_vec(&deleted).map_err(|error| failed(&error))?;
+            batch.insert(DELETED, chunk::checked(&packed).map_err(|error| failed(&error))?);
+        }
+        batch.insert(MARK, serde_json::to_vec(&mark).map_err(|error| failed(&error))?);
         contained(|| database.apply_batch(batch))?;
-        *self.mark.write() = Some(target);
-        if is_sealed {
-            contained(|| database.flush())?;
+        written.rows.drain(..kept);
+        written.begin = begin;
+        written.mark = Some(mark);
+        written.is_dirty = true;
+        if self.is_distrusted.load(Ordering::SeqCst) {
+            self.distrust();
         }
         Ok(())
-    }
-
-    /// Returns at most `limit` places of an order, from after `after` on (or from its beginning).
-    ///
-    /// # Errors
-    /// [`IndexError::Damaged`] with sled's message.
-    pub fn places(
-        &self,
-        order: Order,
-        after: Option<Place>,
-        descending: bool,
-        limit: usize,
-    ) -> Result<Vec<Place>, IndexError> {
-        let database = self.reopen()?;
-        self.count(order, &database)?;
-        let edge = |value| {
-            order.key(Place {
-                value,
-                sequence: value,
-            })
-        };
-        let (low, high) = (Bound::Included(edge(0)), Bound::Included(edge(u64::MAX)));
-        let after = after.map(|place| Bound::Excluded(order.key(place)));
-        let range = match descending {
-            true => (low, after.unwrap_or(high)),
-            false => (after.unwrap_or(low), high),
-        };
-        contained_with(|| {
-            let keys = database.range(range);
-            let place = |found: sled::Result<(sled::IVec, sled::IVec)>| {
-                let (key, _) = found.map_err(|error| error.to_string())?;
-                Order::place(&key).ok_or_else(|| "a key is too short".to_owned())
-            };
-            match descending {
-                true => keys
-                    .rev()
-                    .take(limit)
-                    .map(place)
-                    .collect::<Result<Vec<_>, String>>(),
-                false => keys.take(limit).map(place).collect(),
-            }
-        })
-    }
-
-    /// Counts the keys of a kind of order, once after each opening: sled drops what it cannot read at its end without an
-    /// error, and nothing else would reveal a missing key.
-    fn count(&self, order: Order, database: &Db) -> Result<(), IndexError> {
-        let (tag, number) = order.kind();
-        if self.counted.load(Ordering::SeqCst) & (1 << number) != 0 {
-            return Ok(());
-        }
-        let Some(mark) = self.mark.read().clone() else {
-            return Ok(());
-        };
-        let expected = match order {
-            Order::Model(_) => mark.keys.models,
-            _ => mark.keys.games,
-        };
-        let found = contained_with(|| {
-            let mut count = 0;
-            for key in database.scan_prefix([tag]).keys() {
-                key.map_err(|error| error.to_string())?;
-                count += 1;
-            }
-            Ok(count)
-        })?;
-        if found < expected {
-            let reason = format!("{} keys of an order are missing", expected - found);
-            return Err(IndexError::Damaged(reason));
-        }
-        self.counted.fetch_or(1 << number, Ordering::SeqCst);
-        Ok(())
-    }
-
-    /// Writes everything to the disk.
-    ///
-    /// # Errors
-    /// [`IndexError::Damaged`] with sled's message.
-    pub fn flush(&self) -> Result<(), IndexError> {
-        match self.database.read().clone() {
-            Some(database) => contained(|| database.flush()).map(|_| ()),
-            None => Ok(()),
-        }
     }
 
     /// Makes the next opening of the store scan this volume.
     pub fn distrust(&self) {
         self.is_distrusted.store(true, Ordering::SeqCst);
-        let database = self.database.read().clone();
-        if let Some(database) = database
-            && let Err(error) = contained(|| database.remove(MARK).and_then(|_| database.flush()))
-        {
+        let removed = self
+            .reopen()
+            .and_then(|database| contained(|| database.remove(MARK).and_then(|_| database.flush())));
+        if let Err(error) = removed {
             tracing::warn!(volume = self.first, %error, "cannot mark an index as incomplete");
         }
     }
 
-    /// Every game below this sequence number is in the database.
+    /// Returns the games in memory.
+    pub fn orders(&self) -> MutexGuard<'_, Orders> {
+        self.orders.lock()
+    }
+
+    /// Every game below this sequence number is in memory.
     pub fn next(&self) -> u64 {
         self.next.load(Ordering::SeqCst)
     }
@@ -386,42 +411,13 @@ impl VolumeIndex {
     }
 }
 
-/// Reads all entries below the mark; returns the end of the unbroken run of sequence numbers from `first` on.
-fn fill(database: &Db, indexed: &mut Indexed, mark: &Mark, first: u64) -> Result<u64, String> {
-    let mut next = first;
-    for found in database.range(entry::game_key(first)..entry::game_key(mark.next)) {
-        let (key, value) = found.map_err(|error| error.to_string())?;
-        let (Some(sequence), Some(entry)) = (entry::sequence(&key), Entry::unpack(&value)) else {
-            return Err("an entry cannot be read".into());
-        };
-        if sequence != next {
-            return Err(format!("the entry of game {next} is missing"));
-        }
-        next += 1;
-        match entry {
-            Entry::Lost(id) => indexed.known.lost.push((sequence, id)),
-            Entry::Game {
-                id,
-                extent,
-                trainable,
-                bytes,
-                is_deleted,
-            } => {
-                indexed.known.games.push((sequence, id, extent));
-                if is_deleted {
-                    indexed.known.deleted.push(sequence);
-                } else {
-                    indexed.survivors.push(Survivor {
-                        sequence,
-                        id,
-                        trainable,
-                        bytes,
-                    });
-                }
-            }
-        }
-    }
-    Ok(next)
+/// Reads a list of lost or deleted games.
+fn list<T: serde::de::DeserializeOwned>(database: &Db, key: &[u8]) -> Result<Vec<T>, IndexError> {
+    let value = contained(|| database.get(key))?;
+    value
+        .and_then(|value| chunk::unchecked(&value))
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .ok_or_else(|| IndexError::Damaged("a list of games cannot be read".into()))
 }
 
 /// Runs a call into sled; a panic becomes an error.

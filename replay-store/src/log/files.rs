@@ -11,7 +11,7 @@ use std::{
 
 use crate::error::VolumeError;
 
-/// Something that is held as long as it lives.
+/// A lock that is held until it is dropped.
 pub trait Held: Debug + Send + Sync {}
 
 impl<T: Debug + Send + Sync> Held for T {}
@@ -21,7 +21,7 @@ pub trait OpenFile: Debug + Send + Sync {
     /// Reads into `bytes` from `offset` on; gives how many there were, 0 at the end.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The error of the file system.
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
 
     /// Writes all of `bytes` at `offset`; durable only after [`OpenFile::sync`].
@@ -33,13 +33,13 @@ pub trait OpenFile: Debug + Send + Sync {
     /// Cuts the file off, or lengthens it with zeros.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The error of the file system.
     fn set_len(&self, length: u64) -> io::Result<()>;
 
-    /// Its length.
+    /// Returns the length in bytes.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The error of the file system.
     fn length(&self) -> io::Result<u64>;
 
     /// Makes all that was written durable, and the length.
@@ -52,9 +52,9 @@ pub trait OpenFile: Debug + Send + Sync {
 /// An entry of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its whole path.
+    /// Full path.
     pub path: PathBuf,
-    /// Whether it is a folder itself.
+    /// True if the entry is a folder.
     pub is_folder: bool,
 }
 
@@ -63,58 +63,58 @@ pub trait Files: Debug + Send + Sync {
     /// Opens a file, made empty if it is not there and `create` says so.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The error of the file system.
     fn open(&self, path: &Path, create: bool) -> io::Result<Box<dyn OpenFile>>;
 
     /// Locks a file for this process, made if it is not there; `None` where another process holds it.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The error of the file system.
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Held>>>;
 
     /// Makes a folder and those above it.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The error of the file system.
     fn create_folder(&self, folder: &Path) -> io::Result<()>;
 
-    /// What is in a folder, by name.
+    /// Returns the entries of a folder, sorted by name.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The error of the file system.
     fn list(&self, folder: &Path) -> io::Result<Vec<Entry>>;
 
-    /// Whether there is a file or folder.
+    /// True if there is a file or folder at `path`.
     fn exists(&self, path: &Path) -> bool;
 
     /// Renames a file or folder, over a file of the new name.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The error of the file system.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
     /// Removes a file.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The error of the file system.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
 
     /// Removes a folder with all that is in it.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The error of the file system.
     fn remove_folder(&self, folder: &Path) -> io::Result<()>;
 
     /// Makes creations, renames and removals in a folder durable.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The error of the file system.
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
 
     /// All of a file.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The error of the file system.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let file = self.open(path, false)?;
         let mut bytes = vec![0; usize::try_from(file.length()?).unwrap_or(usize::MAX)];
@@ -132,7 +132,7 @@ pub trait Files: Debug + Send + Sync {
     /// Replaces a file by these bytes: a reader sees the old or the new, whatever happens in between.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The error of the file system.
     fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let temporary = path.with_extension("new");
         let file = self.open(&temporary, true)?;

@@ -1,23 +1,22 @@
-//! Checksummed frames: what is written for a game, part by part, so that damage is found and costs that game alone.
+//! Checksummed frames, the units of a log file. Damage to a frame is detected and costs only the game that the frame belongs to.
 //!
 //! ```text
 //! part = "MnG1" · sequence u64 · part u16 · parts u16 · length u32 · crc32 u32 · payload
 //! name = "MnI1" · sequence u64 · id [16] · crc32 u32
-//! lost = "MnD1" · sequence u64 · whether the id is known u8 · id [16] · crc32 u32
+//! lost = "MnD1" · sequence u64 · 1 if the id is known, otherwise 0: u8 · id [16] · crc32 u32
 //! deleted = "MnX1" · sequence u64 · crc32 u32
-//! seal = "MnC1" · length u64 · crc32 of so many bytes before it u32 · crc32 u32
+//! seal = "MnC1" · length u64 · crc32 of that many bytes before the seal u32 · crc32 u32
 //! ```
-//! All numbers little-endian; the crc is over everything else after the magic. A frame says by itself
-//! what it is, so [`crate::log::salvage`] can find it in a database file that can no longer be opened.
+//! Numbers are little-endian. The last crc32 of a frame covers all its other bytes after the magic. The magic identifies the kind of
+//! frame, so that [`crate::log::recover`] can search a damaged file for intact frames.
 
 /// A game's id.
 pub type Id = [u8; 16];
 
-/// Most bytes of a record in one part. Seventeen parts, the most a leaf of sled holds, stay below the
-/// size at which sled 0.34 would put the leaf into a file of its own, which it never syncs.
+/// Maximum number of record bytes in one part. Part of the format: readers treat a longer part as damaged.
 pub const PART_BYTES: usize = 7 * 1024;
 
-/// Most parts of a record.
+/// Maximum number of parts of a record.
 pub const MAX_PARTS: usize = 4096;
 
 const PART_MAGIC: [u8; 4] = *b"MnG1";
@@ -27,48 +26,48 @@ const LOST_MAGIC: [u8; 4] = *b"MnD1";
 const DELETED_MAGIC: [u8; 4] = *b"MnX1";
 const SEAL_MAGIC: [u8; 4] = *b"MnC1";
 
-/// Bytes of a framed name.
+/// Length of a name frame in bytes.
 pub const NAME_BYTES: usize = 32;
-/// Bytes of a framed loss.
+/// Length of a loss frame in bytes.
 pub const LOST_BYTES: usize = 33;
-/// Bytes of a framed deletion.
+/// Length of a deletion frame in bytes.
 pub const DELETED_BYTES: usize = 16;
-/// Bytes of a framed seal.
+/// Length of a seal frame in bytes.
 pub const SEAL_BYTES: usize = 20;
-/// Most bytes that the parts of one game take.
+/// Maximum number of bytes that the part frames of one game take.
 pub const MAX_GAME_BYTES: u64 = (MAX_PARTS * (PART_HEAD + PART_BYTES)) as u64;
 
-/// A part of a record that carries the right checksum.
+/// A part of a record whose checksum is correct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part<'a> {
     /// The game's sequence number.
     pub sequence: u64,
-    /// Which part this is, from 0.
+    /// Number of the part, from 0.
     pub part: u16,
-    /// Parts of the whole record.
+    /// Number of parts of the whole record.
     pub parts: u16,
-    /// The part's bytes.
+    /// Record bytes of the part.
     pub payload: &'a [u8],
 }
 
-/// Splits a record into framed parts; `None` where it is longer than [`MAX_PARTS`] of them.
-pub fn split(sequence: u64, record: &[u8]) -> Option<Vec<Vec<u8>>> {
+/// Splits a record into part frames. Returns `None` if the record needs more than [`MAX_PARTS`] parts.
+pub fn encode_parts(sequence: u64, record: &[u8]) -> Option<Vec<Vec<u8>>> {
     let payloads = payloads(record)?;
     let parts = payloads.len();
     let framed = payloads.into_iter().enumerate().map(|(part, payload)| {
         let mut frame = Vec::with_capacity(PART_HEAD + payload.len());
-        put_part(sequence, part, parts, payload, &mut frame);
+        encode_part(sequence, part, parts, payload, &mut frame);
         frame
     });
     Some(framed.collect())
 }
 
-/// Appends a record's framed parts, back to back; `None` where it is longer than [`MAX_PARTS`] of them.
-pub fn put(sequence: u64, record: &[u8], out: &mut Vec<u8>) -> Option<()> {
+/// Appends the part frames of a record to `out`. Returns `None` if the record needs more than [`MAX_PARTS`] parts.
+pub fn encode_record(sequence: u64, record: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let payloads = payloads(record)?;
     let parts = payloads.len();
     for (part, payload) in payloads.into_iter().enumerate() {
-        put_part(sequence, part, parts, payload, out);
+        encode_part(sequence, part, parts, payload, out);
     }
     Some(())
 }
@@ -81,7 +80,7 @@ fn payloads(record: &[u8]) -> Option<Vec<&[u8]>> {
     (payloads.len() <= MAX_PARTS).then_some(payloads)
 }
 
-fn put_part(sequence: u64, part: usize, parts: usize, payload: &[u8], out: &mut Vec<u8>) {
+fn encode_part(sequence: u64, part: usize, parts: usize, payload: &[u8], out: &mut Vec<u8>) {
     let mut head = [0; PART_HEAD];
     head[..4].copy_from_slice(&PART_MAGIC);
     head[4..12].copy_from_slice(&sequence.to_le_bytes());
@@ -94,8 +93,9 @@ fn put_part(sequence: u64, part: usize, parts: usize, payload: &[u8], out: &mut 
     out.extend_from_slice(payload);
 }
 
-/// Reads a part that begins at the first of `bytes` (more may follow), with its length; `None` where there is none.
-pub fn part(bytes: &[u8]) -> Option<(Part<'_>, usize)> {
+/// Reads the part frame at the beginning of `bytes`, and returns it with the length of the frame. Returns `None` if no intact part frame
+/// begins there.
+pub fn decode_part(bytes: &[u8]) -> Option<(Part<'_>, usize)> {
     let head = bytes.first_chunk::<PART_HEAD>()?;
     let (magic, rest) = head.split_first_chunk::<4>()?;
     let (sequence, rest) = rest.split_first_chunk::<8>()?;
@@ -118,8 +118,8 @@ pub fn part(bytes: &[u8]) -> Option<(Part<'_>, usize)> {
         .then_some((part, PART_HEAD + length))
 }
 
-/// Frames a game's name: that this sequence number has this id.
-pub fn name(sequence: u64, id: &Id) -> [u8; NAME_BYTES] {
+/// Returns a name frame: the game with this sequence number has this id.
+pub fn encode_name(sequence: u64, id: &Id) -> [u8; NAME_BYTES] {
     let mut frame = [0; NAME_BYTES];
     frame[..4].copy_from_slice(&NAME_MAGIC);
     frame[4..12].copy_from_slice(&sequence.to_le_bytes());
@@ -129,8 +129,8 @@ pub fn name(sequence: u64, id: &Id) -> [u8; NAME_BYTES] {
     frame
 }
 
-/// Reads a name that begins at the first of `bytes`; `None` where there is none.
-pub fn named(bytes: &[u8]) -> Option<(u64, Id)> {
+/// Reads the name frame at the beginning of `bytes`. Returns `None` if no intact one begins there.
+pub fn decode_name(bytes: &[u8]) -> Option<(u64, Id)> {
     let frame = bytes.first_chunk::<NAME_BYTES>()?;
     let (magic, rest) = frame.split_first_chunk::<4>()?;
     let (sequence, rest) = rest.split_first_chunk::<8>()?;
@@ -140,8 +140,8 @@ pub fn named(bytes: &[u8]) -> Option<(u64, Id)> {
         .then_some((u64::from_le_bytes(*sequence), *id))
 }
 
-/// Frames a loss: that this sequence number's game is gone.
-pub fn put_lost(sequence: u64, id: Option<&Id>) -> [u8; LOST_BYTES] {
+/// Returns a loss frame: the game with this sequence number is lost.
+pub fn encode_lost(sequence: u64, id: Option<&Id>) -> [u8; LOST_BYTES] {
     let mut frame = [0; LOST_BYTES];
     frame[..4].copy_from_slice(&LOST_MAGIC);
     frame[4..12].copy_from_slice(&sequence.to_le_bytes());
@@ -154,8 +154,8 @@ pub fn put_lost(sequence: u64, id: Option<&Id>) -> [u8; LOST_BYTES] {
     frame
 }
 
-/// Reads a loss that begins at the first of `bytes`; `None` where there is none.
-pub fn lost(bytes: &[u8]) -> Option<(u64, Option<Id>)> {
+/// Reads the loss frame at the beginning of `bytes`. Returns `None` if no intact one begins there.
+pub fn decode_lost(bytes: &[u8]) -> Option<(u64, Option<Id>)> {
     let frame = bytes.first_chunk::<LOST_BYTES>()?;
     let (body, crc) = frame.split_last_chunk::<4>()?;
     let (magic, rest) = body.split_first_chunk::<4>()?;
@@ -168,8 +168,8 @@ pub fn lost(bytes: &[u8]) -> Option<(u64, Option<Id>)> {
     Some((u64::from_le_bytes(*sequence), id))
 }
 
-/// Frames a deletion: that this sequence number's game is not wanted any more.
-pub fn put_deleted(sequence: u64) -> [u8; DELETED_BYTES] {
+/// Returns a deletion frame: the game with this sequence number was deleted.
+pub fn encode_deleted(sequence: u64) -> [u8; DELETED_BYTES] {
     let mut frame = [0; DELETED_BYTES];
     frame[..4].copy_from_slice(&DELETED_MAGIC);
     frame[4..12].copy_from_slice(&sequence.to_le_bytes());
@@ -178,8 +178,8 @@ pub fn put_deleted(sequence: u64) -> [u8; DELETED_BYTES] {
     frame
 }
 
-/// Reads a deletion that begins at the first of `bytes`; `None` where there is none.
-pub fn deleted(bytes: &[u8]) -> Option<u64> {
+/// Reads the deletion frame at the beginning of `bytes`. Returns `None` if no intact one begins there.
+pub fn decode_deleted(bytes: &[u8]) -> Option<u64> {
     let frame = bytes.first_chunk::<DELETED_BYTES>()?;
     let (body, crc) = frame.split_last_chunk::<4>()?;
     let (magic, sequence) = body.split_first_chunk::<4>()?;
@@ -187,8 +187,8 @@ pub fn deleted(bytes: &[u8]) -> Option<u64> {
         .then_some(u64::from_le_bytes(sequence.try_into().ok()?))
 }
 
-/// Frames a seal: that all of `commit`, which stands right before it, was written.
-pub fn seal(commit: &[u8]) -> [u8; SEAL_BYTES] {
+/// Returns the seal of `commit`. The seal is written directly after the commit and proves that all of it was written.
+pub fn encode_seal(commit: &[u8]) -> [u8; SEAL_BYTES] {
     let mut frame = [0; SEAL_BYTES];
     frame[..4].copy_from_slice(&SEAL_MAGIC);
     frame[4..12].copy_from_slice(&(commit.len() as u64).to_le_bytes());
@@ -198,9 +198,9 @@ pub fn seal(commit: &[u8]) -> [u8; SEAL_BYTES] {
     frame
 }
 
-/// Reads the seal that begins at `at` of `bytes`; gives where the commit begins that is whole before it. `None` where there is
-/// no seal, `Some(None)` where what it seals is not whole.
-pub fn sealed(bytes: &[u8], at: usize) -> Option<Option<usize>> {
+/// Reads the seal at offset `at` of `bytes`. Returns `None` if no intact seal begins there, `Some(None)` if the commit before the seal
+/// is damaged or cut off, and otherwise the offset at which the commit begins.
+pub fn decode_seal(bytes: &[u8], at: usize) -> Option<Option<usize>> {
     let frame = bytes.get(at..)?.first_chunk::<SEAL_BYTES>()?;
     let (body, crc) = frame.split_last_chunk::<4>()?;
     let (magic, rest) = body.split_first_chunk::<4>()?;
@@ -218,7 +218,7 @@ pub fn sealed(bytes: &[u8], at: usize) -> Option<Option<usize>> {
     }))
 }
 
-/// CRC-32 of two runs of bytes, back to back.
+/// Returns the CRC-32 of `head` followed by `payload`.
 pub fn checksum(head: &[u8], payload: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(head);
@@ -233,13 +233,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn records_come_back_in_parts(sequence: u64, record in prop::collection::vec(any::<u8>(), 0..40_000), more in 0usize..9) {
-            let frames = split(sequence, &record).unwrap();
+        fn parts_of_a_record_decode_to_the_record(sequence: u64, record in prop::collection::vec(any::<u8>(), 0..40_000), more in 0usize..9) {
+            let frames = encode_parts(sequence, &record).unwrap();
             let mut back = Vec::new();
             for (at, frame) in frames.iter().enumerate() {
                 let mut bytes = frame.clone();
                 bytes.extend(vec![7; more]);
-                let (part, length) = part(&bytes).unwrap();
+                let (part, length) = decode_part(&bytes).unwrap();
                 prop_assert_eq!((part.sequence, part.part as usize, part.parts as usize), (sequence, at, frames.len()));
                 prop_assert_eq!(length, frame.len());
                 back.extend_from_slice(part.payload);
@@ -248,43 +248,43 @@ mod tests {
         }
 
         #[test]
-        fn one_flipped_bit_is_found(sequence: u64, record in prop::collection::vec(any::<u8>(), 0..300), at in any::<prop::sample::Index>(), bit in 0u8..8) {
-            let mut frame = split(sequence, &record).unwrap().remove(0);
+        fn a_part_with_a_flipped_bit_is_refused(sequence: u64, record in prop::collection::vec(any::<u8>(), 0..300), at in any::<prop::sample::Index>(), bit in 0u8..8) {
+            let mut frame = encode_parts(sequence, &record).unwrap().remove(0);
             let at = at.index(frame.len());
             frame[at] ^= 1 << bit;
-            prop_assert!(part(&frame).is_none());
+            prop_assert!(decode_part(&frame).is_none());
         }
 
         #[test]
-        fn losses_and_deletions_come_back_and_damage_is_found(sequence: u64, id in any::<Option<Id>>(), at in any::<prop::sample::Index>(), bit in 0u8..8) {
-            let mut frame = put_lost(sequence, id.as_ref());
-            prop_assert_eq!(lost(&frame), Some((sequence, id)));
+        fn loss_and_deletion_frames_decode_unless_damaged(sequence: u64, id in any::<Option<Id>>(), at in any::<prop::sample::Index>(), bit in 0u8..8) {
+            let mut frame = encode_lost(sequence, id.as_ref());
+            prop_assert_eq!(decode_lost(&frame), Some((sequence, id)));
             frame[at.index(LOST_BYTES)] ^= 1 << bit;
-            prop_assert_eq!(lost(&frame), None);
-            let mut frame = put_deleted(sequence);
-            prop_assert_eq!(deleted(&frame), Some(sequence));
+            prop_assert_eq!(decode_lost(&frame), None);
+            let mut frame = encode_deleted(sequence);
+            prop_assert_eq!(decode_deleted(&frame), Some(sequence));
             frame[at.index(DELETED_BYTES)] ^= 1 << bit;
-            prop_assert_eq!(deleted(&frame), None);
+            prop_assert_eq!(decode_deleted(&frame), None);
         }
 
         #[test]
-        fn a_seal_holds_for_its_whole_commit_only(before in prop::collection::vec(any::<u8>(), 0..50), commit in prop::collection::vec(any::<u8>(), 1..300), at in any::<prop::sample::Index>(), bit in 0u8..8) {
+        fn a_seal_is_valid_only_for_its_complete_commit(before in prop::collection::vec(any::<u8>(), 0..50), commit in prop::collection::vec(any::<u8>(), 1..300), at in any::<prop::sample::Index>(), bit in 0u8..8) {
             let mut bytes = before.clone();
             bytes.extend_from_slice(&commit);
             let end = bytes.len();
-            bytes.extend_from_slice(&seal(&commit));
-            prop_assert_eq!(sealed(&bytes, end), Some(Some(before.len())));
-            prop_assert_eq!(sealed(&bytes[before.len() + 1..], end - before.len() - 1), Some(None));
+            bytes.extend_from_slice(&encode_seal(&commit));
+            prop_assert_eq!(decode_seal(&bytes, end), Some(Some(before.len())));
+            prop_assert_eq!(decode_seal(&bytes[before.len() + 1..], end - before.len() - 1), Some(None));
             bytes[before.len() + at.index(commit.len() + SEAL_BYTES)] ^= 1 << bit;
-            prop_assert!(!matches!(sealed(&bytes, end), Some(Some(_))));
+            prop_assert!(!matches!(decode_seal(&bytes, end), Some(Some(_))));
         }
 
         #[test]
-        fn names_come_back_and_damage_is_found(sequence: u64, id: Id, at in 0usize..32, bit in 0u8..8) {
-            let mut frame = name(sequence, &id);
-            prop_assert_eq!(named(&frame), Some((sequence, id)));
+        fn name_frames_decode_unless_damaged(sequence: u64, id: Id, at in 0usize..32, bit in 0u8..8) {
+            let mut frame = encode_name(sequence, &id);
+            prop_assert_eq!(decode_name(&frame), Some((sequence, id)));
             frame[at] ^= 1 << bit;
-            prop_assert_eq!(named(&frame), None);
+            prop_assert_eq!(decode_name(&frame), None);
         }
     }
 }

@@ -1,10 +1,9 @@
-//! Every id the store remembers: those of its games, and those of games that were retired.
+//! Ids of all stored games and of retired games, for the detection of duplicates.
 //!
-//! A game may be sent again long after it was acknowledged (the acknowledgement was lost, and the
-//! actor's spool outlives the actor), perhaps after it was retired; it must not be taken for a new one. So when a
-//! volume is removed, the ids of its games stay in a small file, `retired/<first sequence>.ids`, and in
-//! memory. The bound: at least the `remember` newest games are known, and whole files beyond it are
-//! forgotten, oldest first. Memory: about 50 bytes a game.
+//! An actor sends a game again if the acknowledgement was lost, possibly long after the game was retired, because its spool survives
+//! restarts. Such a game must not be stored twice. When a volume is removed, the ids of its games are therefore kept in memory and in a
+//! small file, `retired/<first sequence>.ids`. At least the newest `min_remembered` games are known; older files are removed, oldest
+//! first. Memory: about 50 bytes for each game.
 //!
 //! ```text
 //! ids file = "MnR1" · first sequence u64 · (sequence u64 · id [16]) … · crc32 u32
@@ -27,44 +26,48 @@ const ENTRY: usize = 24;
 
 /// A file of retired ids.
 #[derive(Debug)]
-struct Archive {
+struct IdFile {
     path: PathBuf,
     ids: u64,
 }
 
-/// The ids, and the files behind those that are retired.
+/// Known ids, and the files of the retired ones.
 #[derive(Debug)]
 pub struct KnownIds {
     sequences: HashMap<Id, u64>,
-    archives: VecDeque<Archive>,
+    id_files: VecDeque<IdFile>,
     files: Arc<dyn Files>,
     folder: PathBuf,
-    remember: u64,
+    min_remembered: u64,
 }
 
 impl KnownIds {
-    /// Reads the retired ids in `folder`, which is made where there is none. Files that cannot be read are
-    /// named in the answer: they cost the memory of those ids and nothing else.
+    /// Reads the retired ids in `folder`, which is created if it does not exist. Also returns the paths of damaged files, whose ids are
+    /// no longer known; games with these ids would be stored again.
     ///
     /// # Errors
-    /// What the file system reports of the folder.
-    pub fn open(files: &Arc<dyn Files>, folder: &Path, remember: u64) -> io::Result<(Self, Vec<PathBuf>)> {
+    /// The error of the file system for the folder.
+    pub fn open(
+        files: &Arc<dyn Files>,
+        folder: &Path,
+        min_remembered: u64,
+    ) -> io::Result<(Self, Vec<PathBuf>)> {
         files.create_folder(folder)?;
         let mut paths: Vec<PathBuf> = files.list(folder)?.into_iter().map(|entry| entry.path).collect();
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "ids"));
         paths.sort();
         let mut known = Self {
             sequences: HashMap::new(),
-            archives: VecDeque::new(),
+            id_files: VecDeque::new(),
             files: Arc::clone(files),
             folder: folder.into(),
-            remember,
+            min_remembered,
         };
         let mut damaged = Vec::new();
         for path in paths {
             match files.read(&path).ok().as_deref().and_then(unpack) {
                 Some(ids) => {
-                    known.archives.push_back(Archive {
+                    known.id_files.push_back(IdFile {
                         path,
                         ids: ids.len() as u64,
                     });
@@ -75,44 +78,44 @@ impl KnownIds {
                 None => damaged.push(path),
             }
         }
-        known.forget()?;
+        known.remove_oldest()?;
         Ok((known, damaged))
     }
 
-    /// The sequence number of the game with this id; `None` where it is not known.
+    /// Returns the sequence number of the game with this id; `None` if the id is not known.
     pub fn sequence(&self, id: &Id) -> Option<u64> {
         self.sequences.get(id).copied()
     }
 
-    /// Remembers a game.
+    /// Adds a game.
     pub fn insert(&mut self, id: Id, sequence: u64) {
         self.sequences.insert(id, sequence);
     }
 
-    /// Number of ids remembered.
+    /// Number of known ids.
     pub fn count(&self) -> usize {
         self.sequences.len()
     }
 
-    /// Keeps the ids of a volume that is about to be removed; then forgets what is beyond the bound.
+    /// Writes the ids of a volume that is about to be removed, then removes the oldest files beyond the limit.
     ///
     /// # Errors
-    /// What the file system reports; the volume must not be removed then.
+    /// The error of the file system. The volume must then not be removed.
     pub fn retire(&mut self, first: u64, ids: &[(u64, Id)]) -> io::Result<()> {
         let path = self.folder.join(format!("{first:020}.ids"));
         self.files.replace(&path, &pack(first, ids))?;
-        // A volume that is retired again after a crash between this and its removal replaces its file.
-        self.archives.retain(|archive| archive.path != path);
-        self.archives.push_back(Archive {
+        // After a crash before the removal, the volume is retired again and its file replaced.
+        self.id_files.retain(|file| file.path != path);
+        self.id_files.push_back(IdFile {
             path,
             ids: ids.len() as u64,
         });
-        self.forget()
+        self.remove_oldest()
     }
 
-    fn forget(&mut self) -> io::Result<()> {
-        while let Some(oldest) = self.archives.front()
-            && self.sequences.len() as u64 >= self.remember.saturating_add(oldest.ids)
+    fn remove_oldest(&mut self) -> io::Result<()> {
+        while let Some(oldest) = self.id_files.front()
+            && self.sequences.len() as u64 >= self.min_remembered.saturating_add(oldest.ids)
         {
             for (sequence, id) in self
                 .files
@@ -127,7 +130,7 @@ impl KnownIds {
                 }
             }
             self.files.remove_file(&oldest.path)?;
-            self.archives.pop_front();
+            self.id_files.pop_front();
             self.files.sync_folder(&self.folder)?;
         }
         Ok(())
@@ -175,9 +178,9 @@ mod tests {
     use super::*;
     use crate::log::files::Real;
 
-    fn open(folder: &Path, remember: u64) -> (KnownIds, Vec<PathBuf>) {
+    fn open(folder: &Path, min_remembered: u64) -> (KnownIds, Vec<PathBuf>) {
         let files: Arc<dyn Files> = Arc::new(Real);
-        KnownIds::open(&files, folder, remember).unwrap()
+        KnownIds::open(&files, folder, min_remembered).unwrap()
     }
 
     fn id(number: u64) -> Id {
@@ -186,7 +189,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ids_come_back_and_damage_is_found(ids in prop::collection::vec(any::<(u64, Id)>(), 0..20), at in any::<prop::sample::Index>(), bit in 0u8..8) {
+        fn packed_ids_unpack_unless_damaged(ids in prop::collection::vec(any::<(u64, Id)>(), 0..20), at in any::<prop::sample::Index>(), bit in 0u8..8) {
             let mut bytes = pack(1, &ids);
             prop_assert_eq!(unpack(&bytes), Some(ids));
             let at = at.index(bytes.len());
@@ -196,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn at_least_the_newest_are_remembered_and_no_more_than_a_file_beyond() {
+    fn the_newest_ids_are_known_and_at_most_one_file_more() {
         let folder = tempfile::tempdir().unwrap();
         let (mut known, _) = open(folder.path(), 25);
         for volume in 0..10 {

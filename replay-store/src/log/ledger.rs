@@ -1,14 +1,13 @@
-//! The ledger: what was ever inserted and sampled, surviving every restart.
+//! The ledger: durable counts of all games and positions ever inserted and sampled.
 //!
-//! It is kept twice. Every batch that is written to a volume carries it, so the counts of insertions
-//! are transactional with the games. And a small file beside the volumes holds it in two checksummed
-//! slots, written after each flush and before the acknowledgement: from outside the database it says up
-//! to which sequence number games were acknowledged, so that a database that silently lost its newest
-//! games (sled does, when the end of its file is damaged) is found out.
+//! There are two copies. Each commit to a volume contains the ledger, so that the counts of insertions and the games are written in one
+//! transaction. A small file beside the volumes holds the ledger in two checksummed slots; it is written after the flush of a commit
+//! and before its games are acknowledged. The file therefore names the last acknowledged sequence number, and a volume that lost its
+//! newest games is detected.
 //!
-//! Samples are counted ahead: a reservation is made durable before a batch leaves, and what is left of
-//! it is given back when the store is closed. So after `kill -9` the count is never too low, and too high by less
-//! than one reservation (1/128 of the count, at most 65,536 positions).
+//! Samples are reserved in advance: a reservation is made durable before a batch is sent, and the unused rest is returned when the store
+//! is closed. After `kill -9` the count is therefore never too low, and too high by less than one reservation (1/128 of the count, at
+//! most 65,536 positions).
 
 use std::{io, path::Path};
 
@@ -20,33 +19,33 @@ use crate::{
 /// The durable counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
-    /// The next game's sequence number; the first game has 1.
+    /// Sequence number of the next game. The first game has number 1.
     pub next_sequence: u64,
-    /// Games ever inserted.
+    /// Number of games ever inserted.
     pub games_inserted: u64,
-    /// Trainable positions ever inserted.
+    /// Number of trainable positions ever inserted.
     pub positions_inserted: u64,
-    /// Positions ever sampled, with what is reserved.
+    /// Number of positions ever sampled, including the reservation.
     pub positions_sampled: u64,
-    /// What counts against [`crate::window::uses_bound::Bounds::max_uses`]: positions sampled, and uses that were allowed of positions
-    /// and not made while these were in the window; with what is reserved.
+    /// Number of uses that count against [`crate::window::uses_bound::Bounds::max_uses`]: positions sampled and uses forgone, including
+    /// the reservation.
     pub positions_used: u64,
-    /// Games that were sent again after they had been stored.
+    /// Number of games that were received again after they had been stored.
     pub duplicates: u64,
-    /// Games that were acknowledged and could not be read back.
+    /// Number of acknowledged games that could not be read back.
     pub damaged_games: u64,
 }
 
 const MAGIC: [u8; 4] = *b"MnL2";
-/// Ledgers without uses had eight bytes for each of the last two counts.
+/// Magic of the older format without uses, which has eight bytes for each of the last two counts.
 const MAGIC_WITHOUT_USES: [u8; 4] = *b"MnL1";
-/// Bytes of a packed ledger: magic, generation, five counts of eight bytes and two of four, crc32.
+/// Length of a packed ledger in bytes: magic, generation, five counts of eight bytes and two of four, crc32.
 pub const LEDGER_BYTES: usize = 64;
-/// Each slot has a sector of its own.
+/// Distance between the slots in bytes. Each slot has a disk sector of its own.
 const SLOT: u64 = 4096;
 
 impl Ledger {
-    /// The ledger of an empty store.
+    /// Returns the ledger of an empty store.
     pub fn new() -> Self {
         Self {
             next_sequence: 1,
@@ -54,7 +53,7 @@ impl Ledger {
         }
     }
 
-    /// Packs the ledger; `generation` says which of two is the newer.
+    /// Packs the ledger. Of two ledgers, the one with the higher `generation` is newer.
     pub fn pack(&self, generation: u64) -> [u8; LEDGER_BYTES] {
         let mut bytes = [0; LEDGER_BYTES];
         bytes[..4].copy_from_slice(&MAGIC);
@@ -75,7 +74,7 @@ impl Ledger {
         bytes
     }
 
-    /// Unpacks a ledger and its generation; `None` where the bytes are none.
+    /// Unpacks a ledger and its generation. Returns `None` if the bytes are not an intact ledger.
     pub fn unpack(bytes: &[u8]) -> Option<(Self, u64)> {
         let bytes = bytes.first_chunk::<LEDGER_BYTES>()?;
         let (body, crc) = bytes.split_last_chunk::<4>()?;
@@ -112,8 +111,8 @@ impl Ledger {
         Some((ledger, generation))
     }
 
-    /// What two copies say together: counts only ever rise, so the higher is the later. The counts of
-    /// samples and uses are this copy's, if it has them, for giving back a reservation lowers them.
+    /// Merges two copies. Counts of insertions only increase, so that the higher one is the newer one. Returning a reservation lowers
+    /// the counts of samples and uses; these are taken from `self` unless they are 0 there.
     #[must_use]
     pub fn merged(self, other: Self) -> Self {
         Self {
@@ -138,32 +137,32 @@ fn saturated(count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// The file with the ledger's second copy.
+/// The ledger file, which holds the second copy.
 #[derive(Debug)]
 pub struct LedgerFile {
     file: Box<dyn OpenFile>,
     generation: u64,
-    /// The slot that was synced last. It is written over only by what is synced too, or a loss of power could take both.
+    /// The slot that was synced last. Writes go to the other slot until that one is synced, so that a loss of power leaves one intact.
     synced: u64,
 }
 
-/// How a ledger file was found.
+/// Contents of a ledger file when it was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
-    /// It is new.
-    Nothing,
-    /// It holds this.
-    Ledger(Ledger),
-    /// It is there, and neither slot can be read.
+pub enum LedgerRead {
+    /// The file is new.
+    New,
+    /// The newest intact ledger.
+    Valid(Ledger),
+    /// Neither slot is intact.
     Damaged,
 }
 
 impl LedgerFile {
-    /// Opens the file, or makes it.
+    /// Opens the file, or creates it.
     ///
     /// # Errors
-    /// What the file system reports.
-    pub fn open(files: &dyn Files, path: &Path) -> io::Result<(Self, Found)> {
+    /// The error of the file system.
+    pub fn open(files: &dyn Files, path: &Path) -> io::Result<(Self, LedgerRead)> {
         let is_new = !files.exists(path);
         let bytes = if is_new { Vec::new() } else { files.read(path)? };
         let file = files.open(path, true)?;
@@ -174,23 +173,23 @@ impl LedgerFile {
             .max_by_key(|&(_, generation, _)| generation);
         let is_new = is_new || bytes.is_empty();
         let (found, generation, synced) = match newest {
-            Some((ledger, generation, slot)) => (Found::Ledger(ledger), generation, slot),
-            None if is_new => (Found::Nothing, 0, 1),
-            None => (Found::Damaged, 0, 1),
+            Some((ledger, generation, slot)) => (LedgerRead::Valid(ledger), generation, slot),
+            None if is_new => (LedgerRead::New, 0, 1),
+            None => (LedgerRead::Damaged, 0, 1),
         };
         let ledger = Self {
             file,
             generation,
-            // What was read may not be on the disk yet: its keeper begins with a synced write.
+            // The slot may not be synced yet; `LiveLedger::new` begins with synced writes.
             synced,
         };
         Ok((ledger, found))
     }
 
-    /// Writes the ledger into a slot; with `sync` it survives a loss of power too.
+    /// Writes the ledger to a slot. With `sync` the write also survives a loss of power.
     ///
     /// # Errors
-    /// What the file system reports; the newer slot is still whole then.
+    /// The error of the file system. The slot that was synced last is then still intact.
     pub fn write(&mut self, ledger: &Ledger, sync: bool) -> io::Result<()> {
         self.generation += 1;
         let slot = 1 - self.synced;
@@ -203,12 +202,12 @@ impl LedgerFile {
     }
 }
 
-/// Most positions of one reservation.
+/// Maximum number of positions of one reservation.
 const MAX_RESERVATION: u64 = 65_536;
 
-/// The ledger in use: one copy in memory, the file behind it.
+/// The ledger of an open store: the counts in memory and the ledger file.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct LiveLedger {
     file: LedgerFile,
     durable: Ledger,
     sampled: u64,
@@ -216,13 +215,13 @@ pub struct Keeper {
     is_dirty: bool,
 }
 
-impl Keeper {
-    /// Takes over from a ledger that was read and merged.
+impl LiveLedger {
+    /// Starts from the merged ledger and writes it to both slots.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The error of the file system.
     pub fn new(mut file: LedgerFile, ledger: Ledger) -> io::Result<Self> {
-        // Both slots, so that a disk that is full later has room for either.
+        // Both slots are allocated now, so that they can be written when the disk is full.
         file.write(&ledger, true)?;
         file.write(&ledger, true)?;
         Ok(Self {
@@ -234,7 +233,7 @@ impl Keeper {
         })
     }
 
-    /// The counts as they are, without what is only reserved.
+    /// Returns the counts without the reservation.
     pub fn now(&self) -> Ledger {
         Ledger {
             positions_sampled: self.sampled,
@@ -243,30 +242,30 @@ impl Keeper {
         }
     }
 
-    /// The counts as they are to be written, reservations included.
+    /// Returns the counts including the reservation, as they are written to the disk.
     pub fn durable(&self) -> Ledger {
         self.durable
     }
 
-    /// Takes the counts of insertions from `ledger`, which a volume has just made durable.
+    /// Takes over the counts of insertions from `ledger`, which was just committed to a volume, and writes the file.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The error of the file system.
     pub fn inserted(&mut self, ledger: &Ledger) -> io::Result<()> {
         self.durable = self.durable.merged(*ledger);
         self.file.write(&self.durable, false)
     }
 
-    /// Counts a game that was sent again; [`Keeper::save`] writes it down.
+    /// Counts a duplicate in memory; [`LiveLedger::save`] writes it.
     pub fn duplicate(&mut self) {
         self.durable.duplicates += 1;
         self.is_dirty = true;
     }
 
-    /// Writes down what is not yet.
+    /// Writes counted duplicates that are not written yet.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The error of the file system.
     pub fn save(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.is_dirty) {
             self.file.write(&self.durable, false)?;
@@ -274,10 +273,10 @@ impl Keeper {
         Ok(())
     }
 
-    /// Counts `positions` as sampled and used, of which `forgone` uses were lost before; durable when this returns.
+    /// Counts `positions` as sampled and used, and `forgone` more uses as forgone. The counts are durable on return.
     ///
     /// # Errors
-    /// What the file system reports; nothing may be sent then.
+    /// The error of the file system. The batch must then not be sent.
     pub fn sampled(&mut self, positions: u64, forgone: u64) -> io::Result<()> {
         let sampled = self.sampled + positions;
         let used = self.used + forgone + positions;
@@ -295,10 +294,10 @@ impl Keeper {
         Ok(())
     }
 
-    /// Gives back what is left of the reservation; the last act of a store that is closed in order.
+    /// Returns the unused rest of the reservation and writes the file. Called last when a store is closed.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The error of the file system.
     pub fn close(&mut self) -> io::Result<()> {
         self.durable = self.now();
         self.file.write(&self.durable, true)
@@ -326,7 +325,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn packed_ledgers_come_back_and_damage_is_found(ledger in any_ledger(), generation: u64, at in 0..LEDGER_BYTES, bit in 0u8..8) {
+        fn packed_ledgers_unpack_unless_damaged(ledger in any_ledger(), generation: u64, at in 0..LEDGER_BYTES, bit in 0u8..8) {
             let mut bytes = ledger.pack(generation);
             prop_assert_eq!(Ledger::unpack(&bytes), Some((ledger, generation)));
             bytes[at] ^= 1 << bit;
@@ -335,11 +334,11 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_slot_leaves_the_one_before() {
+    fn if_a_slot_is_damaged_the_synced_one_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger");
         let (mut file, found) = LedgerFile::open(&Real, &path).unwrap();
-        assert_eq!(found, Found::Nothing);
+        assert_eq!(found, LedgerRead::New);
         let numbered = |next_sequence| Ledger {
             next_sequence,
             ..Ledger::new()
@@ -348,44 +347,44 @@ mod tests {
         let synced = std::fs::read(&path).unwrap();
         file.write(&numbered(5), false).unwrap();
         file.write(&numbered(6), false).unwrap();
-        // However often it is written without a sync, the synced slot is left alone.
+        // Writes without a sync never touch the synced slot.
         let bytes = std::fs::read(&path).unwrap();
         assert_eq!(bytes[..64], synced[..64]);
         assert_eq!(
             LedgerFile::open(&Real, &path).unwrap().1,
-            Found::Ledger(numbered(6))
+            LedgerRead::Valid(numbered(6))
         );
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[4096 + 20] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
         assert_eq!(
             LedgerFile::open(&Real, &path).unwrap().1,
-            Found::Ledger(numbered(4))
+            LedgerRead::Valid(numbered(4))
         );
         bytes[20] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
-        assert_eq!(LedgerFile::open(&Real, &path).unwrap().1, Found::Damaged);
+        assert_eq!(LedgerFile::open(&Real, &path).unwrap().1, LedgerRead::Damaged);
     }
 
     #[test]
-    fn samples_are_never_counted_too_low_after_a_kill() {
+    fn after_a_kill_samples_are_not_undercounted() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger");
         let reopen = || {
             let (file, found) = LedgerFile::open(&Real, &path).unwrap();
             match found {
-                Found::Ledger(ledger) => Keeper::new(file, ledger).unwrap(),
-                _ => Keeper::new(file, Ledger::new()).unwrap(),
+                LedgerRead::Valid(ledger) => LiveLedger::new(file, ledger).unwrap(),
+                _ => LiveLedger::new(file, Ledger::new()).unwrap(),
             }
         };
-        let mut keeper = reopen();
+        let mut live = reopen();
         let (mut sampled, mut used) = (0, 0);
         for round in 0..300 {
-            keeper.sampled(256, 44).unwrap();
+            live.sampled(256, 44).unwrap();
             sampled += 256;
             used += 300;
-            assert_eq!(keeper.now().positions_sampled, sampled);
-            assert_eq!(keeper.now().positions_used, used);
+            assert_eq!(live.now().positions_sampled, sampled);
+            assert_eq!(live.now().positions_used, used);
             if round % 50 == 49 {
                 let killed = reopen();
                 let counted = killed.now().positions_sampled;
@@ -394,16 +393,16 @@ mod tests {
                 let counted = killed.now().positions_used;
                 assert!(counted >= used && counted <= used + used / 128);
                 used = counted;
-                keeper = killed;
+                live = killed;
             }
         }
-        keeper.close().unwrap();
+        live.close().unwrap();
         let now = reopen().now();
         assert_eq!((now.positions_sampled, now.positions_used), (sampled, used));
     }
 
     #[test]
-    fn ledgers_without_uses_are_read() {
+    fn ledgers_of_the_format_without_uses_are_read() {
         let mut bytes = [0; LEDGER_BYTES];
         bytes[..4].copy_from_slice(b"MnL1");
         for (number, slot) in (1u64..).zip(bytes[4..60].chunks_exact_mut(8)) {

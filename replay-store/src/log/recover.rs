@@ -204,7 +204,7 @@ fn truncate(files: &dyn Files, folder: &Path, next: u64) -> io::Result<()> {
     let mut done = 0;
     for at in memchr::memmem::find_iter(&bytes, b"Mn") {
         let rest = &bytes[at..];
-        let (sequence, length) = match (frame::part(rest), frame::named(rest)) {
+        let (sequence, length) = match (frame::decode_part(rest), frame::decode_name(rest)) {
             // Bytes inside a whole frame are no frame.
             _ if at < done => continue,
             (Some((part, length)), _) => (part.sequence, length),

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a measurement holds.
+/// Time for which a measurement is valid.
 const FRESH: Duration = Duration::from_millis(250);
 /// Bytes written after which it is taken again.
 const FRESH_BYTES: u64 = 4 << 20;
@@ -34,7 +34,7 @@ pub enum NoRoom {
     },
 }
 
-/// What is measured.
+/// Result of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Space {
     /// Bytes of disk that the store takes.
@@ -120,7 +120,7 @@ impl Room {
         }
     }
 
-    /// Whether `bytes` more may be written.
+    /// Returns an error if `bytes` more bytes must not be written.
     ///
     /// # Errors
     /// [`NoRoom`]; asking again later may go well. Where the space cannot be measured there is room: the

@@ -174,7 +174,7 @@ impl Contents {
                 continue;
             }
             let rest = &bytes[at..];
-            let length = if let Some((part, length)) = frame::part(rest) {
+            let length = if let Some((part, length)) = frame::decode_part(rest) {
                 let place = offset + at as u64;
                 reading = match reading.take() {
                     _ if part.part == 0 => {
@@ -203,21 +203,21 @@ impl Contents {
                 }
                 self.next = self.next.max(part.sequence + 1);
                 length
-            } else if let Some((sequence, id)) = frame::named(rest) {
+            } else if let Some((sequence, id)) = frame::decode_name(rest) {
                 self.names.insert(sequence, id);
                 self.next = self.next.max(sequence + 1);
                 frame::NAME_BYTES
-            } else if let Some((sequence, id)) = frame::lost(rest) {
+            } else if let Some((sequence, id)) = frame::decode_lost(rest) {
                 self.lost.insert(sequence, id);
                 self.next = self.next.max(sequence + 1);
                 frame::LOST_BYTES
-            } else if let Some(sequence) = frame::deleted(rest) {
+            } else if let Some(sequence) = frame::decode_deleted(rest) {
                 self.deleted.insert(sequence);
                 frame::DELETED_BYTES
             } else if let Some((found, _)) = Ledger::unpack(rest) {
                 ledger = Some((at, found));
                 LEDGER_BYTES
-            } else if let Some(begin) = frame::sealed(bytes, at) {
+            } else if let Some(begin) = frame::decode_seal(bytes, at) {
                 if let (Some(begin), Some((place, found))) = (begin, ledger)
                     && place >= begin
                 {
@@ -345,7 +345,7 @@ impl Volume {
         let mut record = Vec::with_capacity(bytes.len());
         let mut rest = bytes.as_slice();
         for number in 0..extent.parts {
-            let (part, length) = frame::part(rest).ok_or(ReadError::Damaged("a checksum fails"))?;
+            let (part, length) = frame::decode_part(rest).ok_or(ReadError::Damaged("a checksum fails"))?;
             if (part.sequence, part.part) != (sequence, number) {
                 return Err(ReadError::Damaged("a part of another game is in its place"));
             }
@@ -454,18 +454,18 @@ fn packed(commit: Commit<'_>) -> Result<Vec<u8>, VolumeError> {
     let size: usize = commit.entries.iter().map(|entry| entry.record.len() + 256).sum();
     let mut bytes = Vec::with_capacity(size + LEDGER_BYTES);
     for entry in commit.entries {
-        frame::put(entry.sequence, &entry.record, &mut bytes)
+        frame::encode_record(entry.sequence, &entry.record, &mut bytes)
             .ok_or(VolumeError::TooLong(entry.record.len()))?;
-        bytes.extend_from_slice(&frame::name(entry.sequence, &entry.id));
+        bytes.extend_from_slice(&frame::encode_name(entry.sequence, &entry.id));
     }
     for (sequence, id) in commit.lost {
-        bytes.extend_from_slice(&frame::put_lost(*sequence, id.as_ref()));
+        bytes.extend_from_slice(&frame::encode_lost(*sequence, id.as_ref()));
     }
     for sequence in commit.deleted {
-        bytes.extend_from_slice(&frame::put_deleted(*sequence));
+        bytes.extend_from_slice(&frame::encode_deleted(*sequence));
     }
     bytes.extend_from_slice(&commit.ledger.pack(0));
-    let seal = frame::seal(&bytes);
+    let seal = frame::encode_seal(&bytes);
     bytes.extend_from_slice(&seal);
     Ok(bytes)
 }
@@ -588,7 +588,7 @@ mod tests {
         // A byte of game 17, found by its frame.
         let path = folder.path().join(FILE);
         let bytes = fs::read(&path).unwrap();
-        let frame = frame::split(17, &entries[16].record).unwrap().remove(0);
+        let frame = frame::encode_parts(17, &entries[16].record).unwrap().remove(0);
         let at = memchr::memmem::find(&bytes, &frame).unwrap();
         let file = Real.open(&path, false).unwrap();
         file.write_at(&[bytes[at + 200] ^ 4], at as u64 + 200).unwrap();

@@ -6,7 +6,7 @@ use proto::{
     v1::{Batch, Game, TargetColumn},
 };
 
-use crate::window::sampler::Surprise;
+use crate::record::surprise::Surprise;
 
 /// Numbers that take two bytes each where all of them fit.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ struct Position {
     reply: u32,
 }
 
-/// Where a position's numbers lie: from, to.
+/// Begin and end of a position's numbers in a column.
 type Span = (usize, usize);
 
 /// The trainable positions of a game, with values from the point of view of the player to act.

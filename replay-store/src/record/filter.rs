@@ -64,12 +64,12 @@ impl Filter {
         (self.0.finished_from_ms, last)
     }
 
-    /// Whether it asks for nothing in particular.
+    /// True if the filter admits every game.
     pub fn is_empty(&self) -> bool {
         self.0 == GameFilter::default()
     }
 
-    /// Whether a game fits; of the message only what stands in a record's head is looked at.
+    /// True if the filter admits a game. Only fields in the head of a record are compared.
     pub fn fits(&self, id: &[u8], positions: u32, game: &Game) -> bool {
         let Self(filter) = self;
         let among = |wanted: &[String], fits: &dyn Fn(&str) -> bool| {

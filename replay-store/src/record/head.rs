@@ -9,7 +9,7 @@ use super::{
     reader::{Reader, put_varint},
 };
 
-/// What a list of games shows of one.
+/// Summary of a game for lists.
 #[derive(Clone, Debug)]
 pub struct Summary {
     /// The game's id.
@@ -22,7 +22,7 @@ pub struct Summary {
     pub game: Game,
 }
 
-/// How long the columns are.
+/// Lengths of the columns.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counts {
     pub positions: usize,

@@ -22,6 +22,7 @@ mod planes;
 mod reader;
 mod rows;
 mod section;
+pub mod surprise;
 pub mod validate;
 
 use proto::{columns::Lengths, v1::Game};
@@ -166,7 +167,7 @@ fn take_rows(section: &mut Reader<'_>, game: &Game, values: usize) -> Result<Vec
     rows::take(section, &lengths, &game.movers, values)
 }
 
-/// What a list of games shows of one, read from the head of its record alone.
+/// Returns the summary of a game from the head of its record, without reading the columns.
 ///
 /// # Errors
 /// [`DecodeError`] where the bytes are no record.

@@ -9,7 +9,7 @@ use proto::columns::Lengths;
 
 use super::{DecodeError, planes, reader::Reader};
 
-/// How far ahead in the reference a value is looked for.
+/// Maximum distance at which a value is searched for in the reference row.
 const REACH: usize = 12;
 
 /// Which earlier row a row is written against.

@@ -25,11 +25,11 @@ const VALUE_SLACK: f32 = 1e-3;
 pub struct Refusal {
     /// The message's field.
     pub field: &'static str,
-    /// What is wrong with it.
+    /// Description of the fault.
     pub problem: String,
 }
 
-/// What the check found out about a good game.
+/// Properties of a valid game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checked {
     /// The game's id.

@@ -1,5 +1,5 @@
-//! One `Append` stream. A slot for the acknowledgement is taken before a game is read, so telling the
-//! sender never waits, and a sender that reads no acknowledgements is read from no further.
+//! One `Append` stream. A slot for the acknowledgement is reserved before a game is read. Acknowledging therefore never waits, and no
+//! more games are read from a sender that does not read its acknowledgements.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,22 +9,23 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Status, Streaming};
 
-use super::stopping;
+use super::shutting_down;
 use crate::{
     error::StoreFailed, record, record::validate, settings::MAX_UNACKNOWLEDGED, store::Store,
     store::append::Verdict, store::shared::State,
 };
 
-/// Games above this many positions are packed on a blocking thread (a smaller one takes under a millisecond).
-const PACKED_AT_ONCE: usize = 1024;
+/// Maximum number of actions of a game that is packed on the async thread (in less than a millisecond). Longer games are packed on a
+/// blocking thread.
+const MAX_INLINE_ACTIONS: usize = 1024;
 
-/// How long a game is held back before it is refused for now: well below what a sender waits for an acknowledgement.
-const HOLD: Duration = Duration::from_secs(5);
+/// Maximum time for which a game waits before it is refused temporarily. Far below the time that senders wait for an acknowledgement.
+const MAX_HOLD: Duration = Duration::from_secs(5);
 
 type Acks = mpsc::Sender<Result<AppendAck, Status>>;
 type Slot = mpsc::OwnedPermit<Result<AppendAck, Status>>;
 
-/// Serves the stream in a task of its own.
+/// Serves the stream in a new task.
 pub(super) fn start(
     store: Arc<Store>,
     shutdown: CancellationToken,
@@ -33,10 +34,10 @@ pub(super) fn start(
     let (acks, stream) = mpsc::channel(MAX_UNACKNOWLEDGED);
     tokio::spawn(async move {
         let Some(end) = run(&store, &shutdown, games, &acks).await else {
-            // The sender has finished or gone; what waits is stored and acknowledged still.
+            // The sender has finished or disconnected. Queued games are still stored and acknowledged.
             return;
         };
-        // After all that waits is settled: every slot is free again.
+        // All slots are free again when every queued game is acknowledged.
         if let Ok(mut slots) = acks.reserve_many(MAX_UNACKNOWLEDGED).await
             && let Some(slot) = slots.next()
         {
@@ -46,7 +47,7 @@ pub(super) fn start(
     ReceiverStream::new(stream)
 }
 
-/// Takes games until the sender is done (`None`) or the stream must end with a status.
+/// Reads games until the sender has finished. Returns a status if the stream must end early.
 async fn run(
     store: &Arc<Store>,
     shutdown: &CancellationToken,
@@ -62,63 +63,63 @@ async fn run(
         };
         let (slot, game) = tokio::select! {
             next = next => next?,
-            () = shutdown.cancelled() => return Some(stopping()),
+            () = shutdown.cancelled() => return Some(shutting_down()),
             failure = failure(&mut state) => return Some(failure),
         };
-        let slot = match admit(store, slot, &game.id).await {
+        let slot = match wait_for_uses(store, slot, &game.id).await {
             Ok(slot) => slot,
-            Err(Held) => continue,
+            Err(HeldBack) => continue,
         };
-        if let Err(failure) = take(store, game, slot).await {
+        if let Err(failure) = queue(store, game, slot).await {
             return Some(Status::unavailable(failure.to_string()));
         }
     }
 }
 
-/// The game was refused for now, because batches are too far behind.
-struct Held;
+/// Error: the game was refused temporarily, because the learner is too far behind.
+struct HeldBack;
 
-/// Holds a game back while batches are too far behind; one that has waited for long is refused, to be sent again.
-async fn admit(store: &Arc<Store>, slot: Slot, id: &[u8]) -> Result<Slot, Held> {
+/// Waits until `min_uses` permits another game. Refuses the game temporarily after [`MAX_HOLD`].
+async fn wait_for_uses(store: &Arc<Store>, slot: Slot, id: &[u8]) -> Result<Slot, HeldBack> {
     if store.may_insert() {
         return Ok(slot);
     }
-    let _waiting = store.gate().game_waits();
-    let mut opened = store.gate().opened();
+    let _waiting = store.uses_bound().add_waiting_game();
+    let mut permitted = store.uses_bound().subscribe();
     let freed = async {
         while !store.may_insert() {
-            if opened.changed().await.is_err() {
+            if permitted.changed().await.is_err() {
                 return;
             }
         }
     };
-    if tokio::time::timeout(HOLD, freed).await.is_ok() {
+    if tokio::time::timeout(MAX_HOLD, freed).await.is_ok() {
         return Ok(slot);
     }
     store.metrics().refused("held");
     let refused = Verdict::Refused {
-        reason: "the learner is behind: positions have not been used as often as replay.min_uses asks for"
+        reason: "the learner is behind: positions have been used less often than replay.min_uses requires"
             .into(),
         retry: true,
     };
     slot.send(Ok(refused.ack(id.to_vec().into())));
-    Err(Held)
+    Err(HeldBack)
 }
 
 /// Checks and packs a game, and queues it for the writer.
-async fn take(store: &Arc<Store>, game: Game, slot: Slot) -> Result<(), StoreFailed> {
+async fn queue(store: &Arc<Store>, game: Game, slot: Slot) -> Result<(), StoreFailed> {
     let settings = store.settings();
     let checked = match validate::check(&game, &settings.game, settings.options) {
         Ok(checked) => checked,
         Err(refusal) => {
             store.metrics().refused(refusal.field);
-            tracing::debug!(%refusal, actor = game.actor, "a game is refused");
+            tracing::debug!(%refusal, actor = game.actor, "game refused");
             slot.send(Ok(Verdict::refused(refusal).ack(game.id)));
             return Ok(());
         }
     };
     let id = game.id.clone();
-    let packed = if game.actions.len() <= PACKED_AT_ONCE {
+    let packed = if game.actions.len() <= MAX_INLINE_ACTIONS {
         record::encode(game)
     } else {
         tokio::task::spawn_blocking(move || record::encode(game))
@@ -147,6 +148,6 @@ async fn take(store: &Arc<Store>, game: Game, slot: Slot) -> Result<(), StoreFai
 async fn failure(state: &mut tokio::sync::watch::Receiver<State>) -> Status {
     match state.wait_for(|state| *state != State::Running).await.as_deref() {
         Ok(State::Failed(failure)) => Status::unavailable(failure.to_string()),
-        _ => stopping(),
+        _ => shutting_down(),
     }
 }

@@ -1,4 +1,4 @@
-//! `minuet.v1.ReplayStore`: the store's gRPC service. What blocks on the disk runs on blocking threads.
+//! `minuet.v1.ReplayStore`: the gRPC service of the store. Calls that block on the disk run on blocking threads.
 //!
 //! | module | what it is for |
 //! |---|---|
@@ -26,34 +26,34 @@ use crate::{
     index::{IndexError, entry::Place, page::Cursor},
     log::frame::Id,
     record::filter::Filter,
-    settings::{MAX_ASKED, MAX_GAME_BYTES, MAX_LISTED},
+    settings::{MAX_GAME_BYTES, MAX_KNOWN_IDS, MAX_LISTED},
     store::{DeleteError, GetError, Store, listing::Listing},
 };
 
-/// Games of one `Export` step, and steps that may wait for the client.
+/// Number of games that one step of `Export` reads, and number of games that may wait for the client.
 const EXPORT_STEP: usize = 16;
 
-/// The service over a store.
+/// The service of a store.
 #[derive(Clone, Debug)]
 pub struct Rpc {
     store: Arc<Store>,
-    stopping: CancellationToken,
+    shutdown: CancellationToken,
 }
 
 impl Rpc {
-    /// Serves `store`; long-lived streams end when `stopping` is cancelled.
-    pub fn new(store: Arc<Store>, stopping: CancellationToken) -> Self {
-        Self { store, stopping }
+    /// Serves `store`. Streams end when `shutdown` is cancelled.
+    pub fn new(store: Arc<Store>, shutdown: CancellationToken) -> Self {
+        Self { store, shutdown }
     }
 
-    /// The tonic service, with its message limits.
+    /// Returns the tonic service with its message limits.
     pub fn into_service(self) -> ReplayStoreServer<Self> {
         ReplayStoreServer::new(self)
             .max_decoding_message_size(MAX_GAME_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES)
     }
 
-    /// Runs work that blocks on the disk.
+    /// Runs `work`, which blocks on the disk, on a blocking thread.
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Store) -> T + Send + 'static,
@@ -77,7 +77,7 @@ impl ReplayStore for Rpc {
     ) -> Result<Response<Self::AppendStream>, Status> {
         let acks = appending::start(
             Arc::clone(&self.store),
-            self.stopping.clone(),
+            self.shutdown.clone(),
             request.into_inner(),
         );
         Ok(Response::new(acks))
@@ -86,7 +86,7 @@ impl ReplayStore for Rpc {
     async fn sample(&self, request: Request<SampleRequest>) -> Result<Response<Self::SampleStream>, Status> {
         let batches = sampling::start(
             Arc::clone(&self.store),
-            self.stopping.clone(),
+            self.shutdown.clone(),
             request.into_inner(),
         )?;
         Ok(Response::new(batches))
@@ -97,15 +97,15 @@ impl ReplayStore for Rpc {
         request: Request<KnownGamesRequest>,
     ) -> Result<Response<KnownGamesReply>, Status> {
         let ids = request.into_inner().ids;
-        if ids.len() > MAX_ASKED {
-            let reason = format!("ids: {} of them, at most {MAX_ASKED} are possible", ids.len());
+        if ids.len() > MAX_KNOWN_IDS {
+            let reason = format!("ids: {} ids, but at most {MAX_KNOWN_IDS} are accepted", ids.len());
             return Err(Status::invalid_argument(reason));
         }
-        let whole = ids
+        let parsed = ids
             .iter()
-            .map(|id| id.as_ref().try_into().map_err(|_| wrong_id(id)));
-        let whole: Vec<Id> = whole.collect::<Result<_, _>>()?;
-        let known = self.store.known(&whole);
+            .map(|id| id.as_ref().try_into().map_err(|_| invalid_id(id)));
+        let parsed: Vec<Id> = parsed.collect::<Result<_, _>>()?;
+        let known = self.store.are_known(&parsed);
         let ids = ids
             .into_iter()
             .zip(known)
@@ -115,7 +115,7 @@ impl ReplayStore for Rpc {
 
     async fn stats(&self, request: Request<StatsRequest>) -> Result<Response<StatsReply>, Status> {
         if request.into_inner().awaits_positions {
-            self.store.gate().somebody_waits();
+            self.store.uses_bound().record_waiting_learner();
         }
         self.blocking(Store::stats).await.map(Response::new)
     }
@@ -134,10 +134,10 @@ impl ReplayStore for Rpc {
         } = request.into_inner();
         if limit == 0 || limit > MAX_LISTED {
             return Err(Status::invalid_argument(format!(
-                "limit: {limit}, 1 to {MAX_LISTED} are possible"
+                "limit: {limit} is not between 1 and {MAX_LISTED}"
             )));
         }
-        let filter = wanted(filter)?;
+        let filter = parse_filter(filter)?;
         let sort = GameSort::try_from(sort)
             .map_err(|_| Status::invalid_argument(format!("sort: {sort} is unknown to this build")))?;
         if sort == GameSort::Sequence {
@@ -153,7 +153,7 @@ impl ReplayStore for Rpc {
             sort,
             descending: newest_first,
             limit: limit as usize,
-            after: after(sort, &cursor)?,
+            after: parse_cursor(sort, &cursor)?,
         };
         let page = self.blocking(move |store| store.page(&listing, &filter)).await?;
         let page = page.map_err(|error| match error {
@@ -169,7 +169,7 @@ impl ReplayStore for Rpc {
 
     async fn get_game(&self, request: Request<GetGameRequest>) -> Result<Response<Game>, Status> {
         let id = request.into_inner().id;
-        let id = id.as_ref().try_into().map_err(|_| wrong_id(&id))?;
+        let id = id.as_ref().try_into().map_err(|_| invalid_id(&id))?;
         let found = self.blocking(move |store| store.get(&id)).await?;
         found.map(Response::new).map_err(|error| {
             let message = error.to_string();
@@ -185,10 +185,10 @@ impl ReplayStore for Rpc {
         request: Request<DeleteGamesRequest>,
     ) -> Result<Response<DeleteGamesReply>, Status> {
         let DeleteGamesRequest { filter, dry_run } = request.into_inner();
-        let filter = wanted(filter)?;
+        let filter = parse_filter(filter)?;
         if filter.is_empty() {
             return Err(Status::invalid_argument(
-                "filter: an empty one would delete every game; name what is to go",
+                "filter: an empty filter would delete every game; name at least one condition",
             ));
         }
         let found = self.blocking(move |store| store.find(&filter)).await?;
@@ -206,7 +206,7 @@ impl ReplayStore for Rpc {
         tracing::warn!(
             games = deleted.games,
             positions = deleted.positions,
-            "games were deleted by request"
+            "games were deleted on request"
         );
         Ok(Response::new(DeleteGamesReply {
             games: deleted.games,
@@ -220,7 +220,7 @@ impl ReplayStore for Rpc {
             to_sequence,
             filter,
         } = request.into_inner();
-        let filter = Arc::new(wanted(filter)?);
+        let filter = Arc::new(parse_filter(filter)?);
         let to = if to_sequence == 0 { u64::MAX } else { to_sequence };
         let (games, stream) = mpsc::channel(EXPORT_STEP);
         let rpc = self.clone();
@@ -235,21 +235,21 @@ impl ReplayStore for Rpc {
                     Ok(Some(step)) => step,
                     Ok(None) => return,
                     Err(status) => {
-                        // A client that has gone needs no status.
+                        // Sending fails if the client has disconnected.
                         let _ = games.send(Err(status)).await;
                         return;
                     }
                 };
                 from = next;
                 for game in step {
-                    let is_gone = tokio::select! {
+                    let is_over = tokio::select! {
                         sent = games.send(Ok(game)) => sent.is_err(),
-                        () = rpc.stopping.cancelled() => {
-                            let _ = games.try_send(Err(stopping()));
+                        () = rpc.shutdown.cancelled() => {
+                            let _ = games.try_send(Err(shutting_down()));
                             true
                         }
                     };
-                    if is_gone {
+                    if is_over {
                         return;
                     }
                 }
@@ -259,30 +259,32 @@ impl ReplayStore for Rpc {
     }
 }
 
-fn wrong_id(id: &[u8]) -> Status {
+fn invalid_id(id: &[u8]) -> Status {
     Status::invalid_argument(format!("id: {} bytes, 16 expected", id.len()))
 }
 
-/// The place that a request's cursor stands for.
-fn after(sort: GameSort, cursor: &[u8]) -> Result<Option<Place>, Status> {
+/// Returns the place that a request's cursor encodes; `None` for an empty cursor.
+fn parse_cursor(sort: GameSort, cursor: &[u8]) -> Result<Option<Place>, Status> {
     if cursor.is_empty() {
         return Ok(None);
     }
     match Cursor::unpack(cursor) {
         Some(cursor) if i32::from(cursor.sort) == sort as i32 => Ok(Some(cursor.place)),
         Some(_) => Err(Status::invalid_argument(
-            "cursor: belongs to a list of another sort",
+            "cursor: it belongs to a list with another sort order",
         )),
-        None => Err(Status::invalid_argument("cursor: not one that this build makes")),
+        None => Err(Status::invalid_argument(
+            "cursor: it was not returned by a store of this version",
+        )),
     }
 }
 
-/// A request's filter.
-fn wanted(filter: Option<GameFilter>) -> Result<Filter, Status> {
+/// Returns the filter of a request.
+fn parse_filter(filter: Option<GameFilter>) -> Result<Filter, Status> {
     Filter::new(filter).map_err(|error| Status::invalid_argument(error.to_string()))
 }
 
-/// What a stream that is cut short by a shutdown ends with; clients connect again.
-fn stopping() -> Status {
+/// Returns the status with which streams end on shutdown. Clients then connect again.
+fn shutting_down() -> Status {
     Status::unavailable("the replay store is shutting down")
 }

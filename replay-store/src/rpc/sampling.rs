@@ -1,4 +1,4 @@
-//! One `Sample` stream: the next batch is made while the last one is on its way.
+//! One `Sample` stream. The next batches are drawn while a batch is being sent.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,21 +8,21 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
-use super::stopping;
+use super::shutting_down;
 use crate::{
     settings::MAX_BATCH_POSITIONS,
     store::shared::State,
     store::{SampleError, Store},
-    window::sampler::{Measured, WantedTargets},
+    window::sampler::{EvaluationSet, WantedTargets},
 };
 
-/// Batches that are ready and wait for the client.
-const READY: usize = 2;
+/// Maximum number of drawn batches that wait for the client.
+const MAX_READY_BATCHES: usize = 2;
 
-/// How long a batch that waits does so without another look.
-const LOOK: Duration = Duration::from_millis(500);
+/// Interval at which a waiting batch checks its conditions without a notification.
+const RECHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Checks the request and serves the stream in a task of its own.
+/// Checks the request and serves the stream in a new task.
 pub(super) fn start(
     store: Arc<Store>,
     shutdown: CancellationToken,
@@ -30,43 +30,43 @@ pub(super) fn start(
 ) -> Result<ReceiverStream<Result<Batch, Status>>, Status> {
     if !(1..=MAX_BATCH_POSITIONS).contains(&request.batch_size) {
         return Err(Status::invalid_argument(format!(
-            "batch_size: {}, 1 to {MAX_BATCH_POSITIONS} are possible",
+            "batch_size: {} is not between 1 and {MAX_BATCH_POSITIONS}",
             request.batch_size
         )));
     }
     if request.batches == 0 {
-        return Err(Status::invalid_argument("batches: 0 asks for nothing"));
+        return Err(Status::invalid_argument("batches: 0 is not allowed"));
     }
     let window = store.settings().window_positions;
     if request.min_positions > window {
         return Err(Status::failed_precondition(format!(
-            "min_positions: {} is more than the window ever holds for certain ({window}, replay.window_positions)",
+            "min_positions: {} exceeds the size of the window (replay.window_positions = {window})",
             request.min_positions
         )));
     }
     let wanted = WantedTargets::of(&request)
         .map_err(|name| Status::invalid_argument(format!("targets: this store does not know `{name}`")))?;
     let wanted = Arc::new(wanted);
-    let (batches, stream) = mpsc::channel(READY);
+    let (batches, stream) = mpsc::channel(MAX_READY_BATCHES);
     tokio::spawn(async move {
         let end = tokio::select! {
             end = run(&store, &request, &wanted, &batches) => end,
-            () = shutdown.cancelled() => Err(stopping()),
-            // The client has gone, or gave up waiting.
+            () = shutdown.cancelled() => Err(shutting_down()),
+            // The client has disconnected or cancelled the call.
             () = batches.closed() => Ok(()),
         };
         if let Err(status) = end {
-            // A client that has gone needs no status.
+            // Sending fails if the client has disconnected.
             let _ = batches.send(Err(status)).await;
         }
     });
     Ok(ReceiverStream::new(stream))
 }
 
-/// Batches to measure a network by: none where there is no position of that kind.
-async fn run_measuring(
+/// Sends evaluation batches of `set`. Sends none if the set has no positions.
+async fn run_evaluation(
     store: &Arc<Store>,
-    of: Measured,
+    set: EvaluationSet,
     request: &SampleRequest,
     wanted: &Arc<WantedTargets>,
     batches: &mpsc::Sender<Result<Batch, Status>>,
@@ -76,7 +76,7 @@ async fn run_measuring(
         let (seed, size) = (request.seed, request.batch_size as usize);
         let number = request.first_batch.wrapping_add(at);
         let drawn =
-            tokio::task::spawn_blocking(move || drawing.measuring_batch(of, seed, number, size, &wanted))
+            tokio::task::spawn_blocking(move || drawing.evaluation_batch(set, seed, number, size, &wanted))
                 .await
                 .map_err(|error| Status::internal(error.to_string()))?;
         let batch = match drawn {
@@ -100,24 +100,28 @@ async fn run(
 ) -> Result<(), Status> {
     match request.purpose() {
         Purpose::Training => {}
-        Purpose::HeldOut => return run_measuring(store, Measured::HeldOut, request, wanted, batches).await,
-        Purpose::Trained => return run_measuring(store, Measured::Trained, request, wanted, batches).await,
+        Purpose::HeldOut => {
+            return run_evaluation(store, EvaluationSet::HeldOut, request, wanted, batches).await;
+        }
+        Purpose::Trained => {
+            return run_evaluation(store, EvaluationSet::Trained, request, wanted, batches).await;
+        }
     }
     let mut positions = store.positions();
     let mut state = store.state();
     for at in 0..u64::from(request.batches) {
         let number = request.first_batch.wrapping_add(at);
-        // While a batch waits, whatever for, games are let in: so the two sides can never wait for each other.
+        // While a batch waits, for whatever reason, games are accepted, so that batches and games never wait for each other.
         let mut waiting = None;
         let batch = loop {
             let enough = request.min_positions.max(1);
             if waiting.is_some() || *positions.borrow() < enough {
-                waiting.get_or_insert_with(|| store.gate().batch_waits());
+                waiting.get_or_insert_with(|| store.uses_bound().add_waiting_batch());
                 tokio::select! {
-                    changed = positions.changed() => changed.map_err(|_| stopping())?,
-                    () = tokio::time::sleep(LOOK) => {}
+                    changed = positions.changed() => changed.map_err(|_| shutting_down())?,
+                    () = tokio::time::sleep(RECHECK_INTERVAL) => {}
                     _ = state.wait_for(|state| matches!(state, State::Failed(_))) => {
-                        return Err(Status::unavailable("the store has failed"));
+                        return Err(Status::unavailable("the replay store has failed"));
                     }
                 }
                 if *positions.borrow_and_update() < enough {
@@ -132,9 +136,9 @@ async fn run(
                 .map_err(|error| Status::internal(error.to_string()))?;
             match drawn {
                 Ok(batch) => break batch,
-                // The last position was lost in the meantime, or the bound is reached, or nothing can be counted: wait.
+                // The window has become empty, `max_uses` is reached, or the disk is full: wait and draw again.
                 Err(SampleError::Empty | SampleError::Held | SampleError::Full) => {
-                    waiting.get_or_insert_with(|| store.gate().batch_waits());
+                    waiting.get_or_insert_with(|| store.uses_bound().add_waiting_batch());
                 }
                 Err(error @ SampleError::Unreadable) => return Err(Status::data_loss(error.to_string())),
                 Err(SampleError::Failed(failure)) => return Err(Status::unavailable(failure.to_string())),

@@ -6,18 +6,18 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{log::frame::Id, record::validate::Checked};
 
-/// What became of a game.
+/// Outcome of an appended game.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is durable.
+    /// The game is durable.
     Stored,
-    /// It was durable before.
+    /// The game was already stored.
     Duplicate,
-    /// It was not taken; sending it again may help if `retry`.
+    /// The game was refused.
     Refused {
         /// Why.
         reason: String,
-        /// Whether the reason may pass.
+        /// True if the reason is temporary, so that the sender should send the game again.
         retry: bool,
     },
 }
@@ -57,13 +57,13 @@ pub type Reply = Box<dyn FnOnce(Verdict) + Send>;
 
 /// A checked and packed game that waits to be made durable.
 pub struct Pending {
-    /// What the check found.
+    /// Result of the check.
     pub checked: Checked,
     /// The packed game.
     pub record: Vec<u8>,
     /// Tells the sender.
     pub reply: Reply,
-    /// Its share of the queue's memory.
+    /// Share of the queue's memory.
     pub room: OwnedSemaphorePermit,
 }
 

@@ -18,7 +18,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::{
     exchange::{
         archive::{ArchiveError, Header, Writer},
-        vault::Vault,
+        archive_store::ArchiveStore,
     },
     log::volume::Volume,
     record,
@@ -27,41 +27,46 @@ use crate::{
 
 /// The thread that writes to the archive.
 pub struct Archiver {
-    vault: Vault,
+    archive_store: ArchiveStore,
     name: String,
     shared: Arc<Shared>,
     /// Weak, since the writer ends when nobody can send to it any more.
     queue: mpsc::WeakSender<Command>,
 }
 
-/// The thread at work; dropped, it ends after what it is doing.
+/// Handle of the running thread. Dropping it cancels the thread.
 #[derive(Debug)]
 pub struct Archiving {
-    stop: DropGuard,
+    shutdown: DropGuard,
     thread: JoinHandle<()>,
 }
 
 impl Archiving {
-    /// Ends it, and waits for that.
+    /// Cancels the thread and waits for its end.
     pub fn end(self) {
-        drop(self.stop);
-        // A panic was said by the hook; what it had not written is written next time.
+        drop(self.shutdown);
+        // The panic hook has logged a panic. Volumes that are not archived yet are archived after the next opening.
         let _ = self.thread.join();
     }
 }
 
 impl Archiver {
-    /// For the store that is called `name` in `vault`.
-    pub fn new(vault: Vault, name: String, shared: Arc<Shared>, queue: mpsc::WeakSender<Command>) -> Self {
+    /// Returns the archiver of the store that is called `name` in `archive_store`.
+    pub fn new(
+        archive_store: ArchiveStore,
+        name: String,
+        shared: Arc<Shared>,
+        queue: mpsc::WeakSender<Command>,
+    ) -> Self {
         Self {
-            vault,
+            archive_store,
             name,
             shared,
             queue,
         }
     }
 
-    /// Starts it.
+    /// Starts the thread.
     ///
     /// # Errors
     /// What the operating system reports.
@@ -69,25 +74,25 @@ impl Archiver {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        let stop = CancellationToken::new();
+        let shutdown = CancellationToken::new();
         let thread = thread::Builder::new().name("replay-archiver".into()).spawn({
-            let stop = stop.clone();
+            let shutdown = shutdown.clone();
             move || {
                 runtime.block_on(async {
                     tokio::select! {
-                        () = stop.cancelled() => {}
-                        () = self.run(&stop) => {}
+                        () = shutdown.cancelled() => {}
+                        () = self.run(&shutdown) => {}
                     }
                 });
             }
         })?;
         Ok(Archiving {
-            stop: stop.drop_guard(),
+            shutdown: shutdown.drop_guard(),
             thread,
         })
     }
 
-    async fn run(&self, stop: &CancellationToken) {
+    async fn run(&self, shutdown: &CancellationToken) {
         loop {
             let archived_to = self.shared.archived_to.load(Ordering::SeqCst);
             self.shared.metrics.unarchived(self.shared.unarchived());
@@ -96,7 +101,7 @@ impl Archiver {
                 self.shared.sealed.notified().await;
                 continue;
             };
-            if !self.is_archived(volume.first()) && !self.archive(&volume, end, stop).await {
+            if !self.is_archived(volume.first()) && !self.archive(&volume, end, shutdown).await {
                 return;
             }
             self.shared.archived_to.store(end, Ordering::SeqCst);
@@ -108,21 +113,21 @@ impl Archiver {
     }
 
     /// Writes a volume until that has gone well; false where the store is closed before.
-    async fn archive(&self, volume: &Volume, end: u64, stop: &CancellationToken) -> bool {
+    async fn archive(&self, volume: &Volume, end: u64, shutdown: &CancellationToken) -> bool {
         let (first, last) = (volume.first(), end.saturating_sub(1));
         let mut backoff = Backoff::for_connections();
         loop {
             let written = match self.packed(volume, end) {
                 Ok((bytes, games)) => {
                     let length = bytes.len();
-                    let put = self.vault.put(&self.name, first, last, bytes).await;
+                    let put = self.archive_store.put(&self.name, first, last, bytes).await;
                     put.map(|()| (length, games)).map_err(|error| error.to_string())
                 }
                 Err(error) => Err(error.to_string()),
             };
             let reason = match written {
                 Ok((bytes, games)) => {
-                    // A disk that is full is why the volume is to go.
+                    // Not an error: a full disk is a reason to remove the volume.
                     if let Err(error) = self.remember(first) {
                         tracing::warn!(first, %error, "cannot remember that a volume is in the archive");
                     }
@@ -136,7 +141,7 @@ impl Archiver {
             // At 1, 2, 4, 8, … attempts: an outage of a day must not fill the disk with its own log.
             if (backoff.attempts() + 1).is_power_of_two() {
                 tracing::warn!(
-                    archive = self.vault.location(),
+                    archive = self.archive_store.location(),
                     first,
                     last,
                     reason,
@@ -144,7 +149,7 @@ impl Archiver {
                     "a sealed volume cannot be archived; trying again, and nothing is removed until it is"
                 );
             }
-            if !backoff.wait(stop).await {
+            if !backoff.wait(shutdown).await {
                 return false;
             }
         }
@@ -170,7 +175,7 @@ impl Archiver {
                 .and_then(|record| record::decode(&record).map_err(|error| error.to_string()));
             match game {
                 Ok(game) => writer.add(&game)?,
-                Err(reason) => self.shared.lose(sequence, &reason),
+                Err(reason) => self.shared.mark_unreadable(sequence, &reason),
             }
         }
         let (bytes, games) = writer.finish()?;
@@ -179,11 +184,21 @@ impl Archiver {
 
     fn is_archived(&self, first: u64) -> bool {
         let Shared { files, settings, .. } = &*self.shared;
-        archived::is_archived(files.as_ref(), &settings.folder, first, self.vault.location())
+        archived::is_archived(
+            files.as_ref(),
+            &settings.folder,
+            first,
+            self.archive_store.location(),
+        )
     }
 
     fn remember(&self, first: u64) -> io::Result<()> {
         let Shared { files, settings, .. } = &*self.shared;
-        archived::remember(files.as_ref(), &settings.folder, first, self.vault.location())
+        archived::remember(
+            files.as_ref(),
+            &settings.folder,
+            first,
+            self.archive_store.location(),
+        )
     }
 }

@@ -21,6 +21,6 @@ pub enum Command {
 pub struct Deleted {
     /// Games.
     pub games: u64,
-    /// Their positions with visit counts.
+    /// Number of their positions with visit counts.
     pub positions: u64,
 }

@@ -1,4 +1,4 @@
-//! What a store's folder is for: `store.json`, and the lock that keeps a second process out.
+//! Identity of a store's folder (`store.json`), and the lock that excludes a second process.
 
 use std::{
     io,
@@ -27,7 +27,8 @@ pub struct Identity {
     pub options: u32,
     /// Values in each row, 0 where rows vary; `None` until the first game fixes it.
     pub row_length: Option<u32>,
-    /// What the store's files are called in an archive: drawn at random once it has one, so that no two stores share a name.
+    /// Name of the store's folder in an archive. Drawn at random when the store is first opened with an archive, so that stores do not
+    /// share names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archive_name: Option<String>,
 }

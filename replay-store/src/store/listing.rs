@@ -8,20 +8,17 @@ use super::{Store, reading::summary};
 use crate::{
     index::{
         IndexError,
-        entry::{Name, Order, Place},
+        entry::{Order, Place},
         page::Cursor,
     },
     record::{self, Summary, filter::Filter},
 };
 
-/// How long a request waits for the index to catch up with the log.
+/// Maximum time for which a request waits until the index has caught up with the log.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Most candidates of one page, so that a filter that few games fit cannot hold a request for long.
 const MAX_CANDIDATES: usize = 20_000;
-
-/// Attempts at a page, if the indexes of volumes are found damaged, one after the other, and are rebuilt meanwhile.
-const ATTEMPTS: usize = 32;
 
 /// A request for a page.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +29,7 @@ pub struct Listing {
     pub descending: bool,
     /// Most games of the page.
     pub limit: usize,
-    /// Where the page before ended; `None` for the first page.
+    /// End of the previous page; `None` for the first page.
     pub after: Option<Place>,
 }
 
@@ -41,14 +38,11 @@ pub struct Listing {
 pub struct Page {
     /// The games, in the order asked for. There may be fewer than asked for, or none, before the last page.
     pub games: Vec<GameSummary>,
-    /// Where the next page begins; `None` after the last one.
+    /// Beginning of the next page; `None` after the last page.
     pub next: Option<Cursor>,
     /// Number of games that were left out because they cannot be read.
     pub unreadable: u32,
 }
-
-/// A place among the candidates, or an error of the index.
-type Candidate = Result<Place, IndexError>;
 
 impl Store {
     /// Returns a page of the window's games that fit the filter. Every game that was acknowledged before the call is
@@ -57,23 +51,10 @@ impl Store {
     /// # Errors
     /// [`IndexError`] if the index cannot answer now.
     pub fn page(&self, listing: &Listing, filter: &Filter) -> Result<Page, IndexError> {
-        let mut attempt = 1;
-        loop {
-            match self.try_page(listing, filter) {
-                Err(IndexError::Damaged(reason)) if attempt < ATTEMPTS => {
-                    tracing::warn!(reason, "the index is damaged and is rebuilt");
-                    attempt += 1;
-                }
-                answered => return answered,
-            }
-        }
-    }
-
-    fn try_page(&self, listing: &Listing, filter: &Filter) -> Result<Page, IndexError> {
         let index = self.shared.index.as_ref().ok_or(IndexError::Off)?;
         let newest = self.shared.window.read().range().map(|(_, newest)| newest);
         index.wait(newest.map_or(0, |newest| newest + 1), PATIENCE)?;
-        let order = order(listing.sort, filter);
+        let order = order(listing.sort);
         let (low, high) = range(order, filter);
         // The page begins at the edge of the range, or after the page before.
         let edge = match listing.descending {
@@ -84,13 +65,12 @@ impl Store {
             }),
         };
         let after = listing.after.or(edge);
-        let candidates: Box<dyn Iterator<Item = Candidate>> = match filter.ids() {
-            [] => Box::new(index.places(order, after, listing.descending)),
-            _ => Box::new(self.places_of(order, filter, listing).into_iter().map(Ok)),
+        let candidates: Box<dyn Iterator<Item = Place>> = match filter.ids() {
+            [] => Box::new(index.places(order, after, listing.descending, filter)),
+            _ => Box::new(self.places_of(order, filter, listing).into_iter()),
         };
         let mut page = Page::default();
-        for (number, candidate) in candidates.enumerate() {
-            let place = candidate?;
+        for (number, place) in candidates.enumerate() {
             let is_beyond = match listing.descending {
                 true => place.value < low,
                 false => place.value > high,
@@ -130,7 +110,7 @@ impl Store {
             Err(reason) => {
                 // A game that was retired meanwhile is not lost.
                 if self.shared.window.read().holds(sequence) {
-                    self.shared.lose(sequence, &reason);
+                    self.shared.mark_unreadable(sequence, &reason);
                     *unreadable += 1;
                 }
                 None
@@ -141,7 +121,7 @@ impl Store {
     /// Returns the places of the games that a filter names by their ids, in order.
     fn places_of(&self, order: Order, filter: &Filter, listing: &Listing) -> Vec<Place> {
         let sequences: Vec<u64> = {
-            let known = self.shared.known.read();
+            let known = self.shared.known_ids.read();
             let ids = filter.ids().iter();
             ids.filter_map(|id| known.sequence(&id.as_ref().try_into().ok()?))
                 .collect()
@@ -168,17 +148,12 @@ impl Store {
     }
 }
 
-/// Returns the order of the index that has the fewest candidates for a request.
-fn order(sort: GameSort, filter: &Filter) -> Order {
+/// Returns the index's order for a sort.
+fn order(sort: GameSort) -> Order {
     match sort {
         GameSort::Length => Order::Length,
         GameSort::Surprise => Order::Surprise,
-        GameSort::Time | GameSort::Sequence => match (filter.models(), filter.actors(), filter.endings()) {
-            ([model], _, _) => Order::Model(Name::new(model)),
-            (_, [actor], _) => Order::Actor(Name::new(actor)),
-            (_, _, [ending]) => Order::Ending(Name::new(ending)),
-            _ => Order::Time,
-        },
+        GameSort::Time | GameSort::Sequence => Order::Time,
     }
 }
 
@@ -187,6 +162,6 @@ fn range(order: Order, filter: &Filter) -> (u64, u64) {
     match order {
         Order::Length => filter.positions(),
         Order::Surprise => (0, u64::MAX),
-        Order::Time | Order::Model(_) | Order::Actor(_) | Order::Ending(_) => filter.finished(),
+        Order::Time => filter.finished(),
     }
 }

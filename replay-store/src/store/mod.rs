@@ -45,7 +45,7 @@ use crate::{
     metrics::Metrics,
     record::{self, validate::Checked},
     settings::{MAX_COMMIT_GAMES, MAX_QUEUED_KIB, MAX_RECORD_BYTES, Settings},
-    window::uses_bound::Gate,
+    window::uses_bound::UsesBound,
 };
 use append::{Pending, Reply, Verdict};
 use archiver::{Archiver, Archiving};
@@ -56,24 +56,24 @@ use writer::Writer;
 pub use reading::GetError;
 pub use sampling::SampleError;
 
-/// An open store. [`Store::close`] waits until all is written; dropped without that it does the same behind one's back.
+/// An open store. [`Store::close`] waits until all games are written. If the store is dropped instead, this happens in the background.
 #[derive(Debug)]
 pub struct Store {
     shared: Arc<Shared>,
     queue: mpsc::Sender<Command>,
     queued: Arc<Semaphore>,
     writer: Mutex<Option<JoinHandle<()>>>,
-    /// Ends with this.
+    /// The archiver thread; `None` without an archive.
     archiver: Mutex<Option<Archiving>>,
     /// The thread that keeps the index up with the log.
     indexer: Mutex<Option<Following>>,
     losses: Vec<Loss>,
 }
 
-/// Why games are not deleted.
+/// Error: games cannot be deleted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeleteError {
-    /// Not even that much room is left.
+    /// The disk is full.
     #[error("the disk is full")]
     Full,
     /// The store has stopped.
@@ -125,16 +125,16 @@ impl Store {
                             reason: format!("the writer panicked: {panic}"),
                         }),
                     }
-                    // A game that was just being queued would lie there for as long as the store lives, and whoever sent it
-                    // would wait as long: dropping the receiver does not wait for senders, this does.
+                    // A game that is being queued at this moment would otherwise stay in the queue as long as the store exists, and its
+                    // sender would wait. Dropping the receiver does not wait for such sends; closing and draining it does.
                     waiting.close();
                     while waiting.blocking_recv().is_some() {}
                 }
             })
             .map_err(OpenError::io("replay-writer"))?;
-        let archiver = match (opened.vault, archive_name) {
-            (Some(vault), Some(name)) => {
-                let archiver = Archiver::new(vault, name, Arc::clone(&shared), queue.downgrade());
+        let archiver = match (opened.archive_store, archive_name) {
+            (Some(archive_store), Some(name)) => {
+                let archiver = Archiver::new(archive_store, name, Arc::clone(&shared), queue.downgrade());
                 Some(archiver.start().map_err(OpenError::io("replay-archiver"))?)
             }
             _ => None,
@@ -157,27 +157,27 @@ impl Store {
         })
     }
 
-    /// What it was told.
+    /// Returns the settings.
     pub fn settings(&self) -> &Settings {
         &self.shared.settings
     }
 
-    /// Prometheus metrics of the store.
+    /// Returns the Prometheus metrics of the store.
     pub fn metrics(&self) -> &Metrics {
         &self.shared.metrics
     }
 
-    /// Whether it works; changes are seen by the receiver.
+    /// Returns a receiver of the state of the store.
     pub fn state(&self) -> watch::Receiver<State> {
         self.shared.state.subscribe()
     }
 
-    /// Trainable positions in the window; changes are seen by the receiver.
+    /// Returns a receiver of the number of trainable positions in the window.
     pub fn positions(&self) -> watch::Receiver<u64> {
         self.shared.positions.subscribe()
     }
 
-    /// Acknowledged games that were found lost when the store was opened.
+    /// Returns the acknowledged games that were found to be lost when the store was opened.
     pub fn losses(&self) -> &[Loss] {
         &self.losses
     }
@@ -186,7 +186,7 @@ impl Store {
     /// fate is durable, and dropped if the store fails first.
     ///
     /// # Errors
-    /// [`StoreFailed`] where the store has stopped or is closing.
+    /// [`StoreFailed`] if the store has stopped or is closing.
     pub async fn append(&self, checked: Checked, record: Vec<u8>, reply: Reply) -> Result<(), StoreFailed> {
         if record.len() > MAX_RECORD_BYTES {
             reply(Verdict::refused(format!(
@@ -213,7 +213,7 @@ impl Store {
     /// Checks, packs and stores one game, and waits until its fate is durable.
     ///
     /// # Errors
-    /// [`StoreFailed`] where the store has stopped.
+    /// [`StoreFailed`] if the store has stopped.
     pub async fn put(&self, game: &Game) -> Result<Verdict, StoreFailed> {
         let checked = match crate::record::validate::check(
             game,
@@ -228,32 +228,32 @@ impl Store {
         })?;
         let (tell, told) = oneshot::channel();
         let reply = Box::new(move |verdict| {
-            // The sender may have gone; the game is stored all the same.
+            // The caller may have been cancelled; the game is stored regardless.
             let _ = tell.send(verdict);
         });
         self.append(checked, record, reply).await?;
         told.await.map_err(|_| self.stopped())
     }
 
-    /// Which of these games it has, or had: those that it would take for duplicates.
-    pub fn known(&self, ids: &[Id]) -> Vec<bool> {
-        let known = self.shared.known.read();
+    /// Returns, for each id, whether the store would treat a game with this id as a duplicate: the game is stored, retired or deleted.
+    pub fn are_known(&self, ids: &[Id]) -> Vec<bool> {
+        let known = self.shared.known_ids.read();
         ids.iter().map(|id| known.sequence(id).is_some()).collect()
     }
 
-    /// Who waits for the other side.
-    pub fn gate(&self) -> &Gate {
-        &self.shared.gate
+    /// Returns the counts of waiting batches and games.
+    pub fn uses_bound(&self) -> &UsesBound {
+        &self.shared.uses_bound
     }
 
-    /// Whether more games may come in: batches are not too far behind, or one waits for games.
+    /// True if another game may be inserted: `min_uses` permits it, or a batch or a learner waits for positions.
     pub fn may_insert(&self) -> bool {
-        self.shared.gate.lets_in()
+        self.shared.uses_bound.are_positions_awaited()
             || self
                 .shared
                 .settings
                 .bounds
-                .may_insert(&self.shared.keeper.lock().now())
+                .may_insert(&self.shared.ledger.lock().now())
     }
 
     /// Deletes games of the window, durably. They stay known, so that they are not taken for new ones.
@@ -276,9 +276,9 @@ impl Store {
         }
     }
 
-    /// The store in numbers. Blocks on the disk.
+    /// Returns the statistics of the store. Blocks on the disk.
     pub fn stats(&self) -> StatsReply {
-        let ledger = self.shared.keeper.lock().now();
+        let ledger = self.shared.ledger.lock().now();
         let unreadable = self.shared.unreadable.lock().len() as u64;
         let disk_bytes = room::taken(&self.shared.settings.folder).unwrap_or_default();
         let window = self.shared.window.read();
@@ -297,22 +297,22 @@ impl Store {
             newest_sequence,
             sampled_window_positions: sampling::newest(&self.shared.settings.sampling, &ledger)
                 .min(window.positions()),
-            appends_held: self.shared.gate.games_wait(),
-            samples_held: self.shared.gate.batches_wait(),
+            appends_held: self.shared.uses_bound.has_waiting_games(),
+            samples_held: self.shared.uses_bound.has_waiting_batches(),
             held_out_positions: window.held_out(),
         }
     }
 
-    /// Finishes what waits, makes the ledger exact, and closes the database. Blocks.
+    /// Writes the queued games and the exact ledger, and closes the store. Blocks.
     ///
     /// # Errors
-    /// [`StoreFailed`] where the store had failed, or fails at this.
+    /// [`StoreFailed`] if the store has failed or fails now.
     pub fn close(&self) -> Result<(), StoreFailed> {
-        // What it has not written yet it writes when the store is opened again.
+        // Volumes that are not archived yet are archived when the store is opened again.
         if let Some(archiver) = self.archiver.lock().take() {
             archiver.end();
         }
-        // The writer is gone already where this cannot be sent.
+        // Sending fails if the writer has already ended.
         let _ = self.queue.blocking_send(Command::Close);
         if let Some(writer) = self.writer.lock().take() {
             let _ = writer.join();
@@ -331,7 +331,7 @@ impl Store {
         match &*self.shared.state.borrow() {
             State::Failed(failure) => failure.clone(),
             State::Running | State::Closed => StoreFailed {
-                reason: "it is being closed".into(),
+                reason: "the store is being closed".into(),
             },
         }
     }

@@ -11,12 +11,12 @@ use tokio::sync::{Notify, watch};
 
 use crate::{
     error::OpenError,
-    exchange::vault::Vault,
+    exchange::archive_store::ArchiveStore,
     index::Index,
     log::{
         files::Files,
         ids::KnownIds,
-        ledger::{Found, Keeper, Ledger, LedgerFile},
+        ledger::{Ledger, LedgerFile, LedgerRead, LiveLedger},
         recover::{self, Loss, Recovered},
         volumes::Volumes,
     },
@@ -26,23 +26,23 @@ use crate::{
         identity::{self, Claim, Identity},
         shared::{Fill, Shared, State, volume_folder, volumes_folder},
     },
-    window::{Window, cache::Cache, uses_bound::Gate},
+    window::{Window, cache::Cache, uses_bound::UsesBound},
 };
 
 /// An opened store, before anything runs.
 pub struct Opened {
-    /// What the writer and the readers share.
+    /// State that the threads of the store share.
     pub shared: Shared,
     /// The folder, for as long as this lives.
     pub claim: Claim,
-    /// What the store is for.
+    /// Identity of the store.
     pub identity: Identity,
-    /// How full the youngest volume is.
+    /// Contents of the newest volume.
     pub fill: Fill,
     /// Acknowledged games that are gone, found out just now.
     pub losses: Vec<Loss>,
-    /// Where sealed volumes are written, if they are.
-    pub vault: Option<Vault>,
+    /// Archive of sealed volumes; `None` without an archive.
+    pub archive_store: Option<ArchiveStore>,
 }
 
 /// Opens the store that `settings` describe, or makes it.
@@ -51,12 +51,12 @@ pub struct Opened {
 /// [`OpenError`]; the folder is as it was then, but for volumes that were mended.
 pub fn open(settings: Settings, files: Arc<dyn Files>) -> Result<Opened, OpenError> {
     let folder = settings.folder.clone();
-    let vault = match settings.archive.as_str() {
+    let archive_store = match settings.archive.as_str() {
         "" => None,
-        location => Some(Vault::open(location)?),
+        location => Some(ArchiveStore::open(location)?),
     };
     let (claim, mut identity) = identity::claim(files.as_ref(), &folder, &settings.game, settings.options)?;
-    if vault.is_some() && identity.archive_name.is_none() {
+    if archive_store.is_some() && identity.archive_name.is_none() {
         identity.archive_name = Some(format!("store-{:016x}", rand::random::<u64>()));
         identity
             .save(files.as_ref(), &folder)
@@ -66,9 +66,9 @@ pub fn open(settings: Settings, files: Arc<dyn Files>) -> Result<Opened, OpenErr
     let (file, found) =
         LedgerFile::open(files.as_ref(), &ledger_path).map_err(OpenError::io(&ledger_path))?;
     let mut ledger = match found {
-        Found::Ledger(ledger) => ledger,
-        Found::Nothing => Ledger::new(),
-        Found::Damaged => {
+        LedgerRead::Valid(ledger) => ledger,
+        LedgerRead::New => Ledger::new(),
+        LedgerRead::Damaged => {
             tracing::error!(
                 file = %ledger_path.display(),
                 "the ledger file is damaged; the counts are taken from the log, and games lost at its end cannot be noticed this time"
@@ -107,7 +107,7 @@ pub fn open(settings: Settings, files: Arc<dyn Files>) -> Result<Opened, OpenErr
         losses.extend(recovered.losses);
         fill = Fill::default();
         for survivor in &recovered.survivors {
-            let uses = settings.held_out.uses(&survivor.id, survivor.trainable);
+            let uses = settings.held_out.split(&survivor.id, survivor.trainable);
             fill.positions += u64::from(uses.trainable.max(1));
             fill.bytes += u64::from(survivor.bytes);
             known.insert(survivor.id, survivor.sequence);
@@ -122,9 +122,9 @@ pub fn open(settings: Settings, files: Arc<dyn Files>) -> Result<Opened, OpenErr
         index.sweep();
     }
     let positions = window.positions();
-    let keeper = Keeper::new(file, ledger).map_err(OpenError::io(&ledger_path))?;
+    let live_ledger = LiveLedger::new(file, ledger).map_err(OpenError::io(&ledger_path))?;
     files.sync_folder(&folder).map_err(OpenError::io(&folder))?;
-    let archived_to = if vault.is_some() { 0 } else { u64::MAX };
+    let archived_to = if archive_store.is_some() { 0 } else { u64::MAX };
     let shared = Shared {
         archived_to: AtomicU64::new(archived_to),
         sealed: Notify::new(),
@@ -135,9 +135,9 @@ pub fn open(settings: Settings, files: Arc<dyn Files>) -> Result<Opened, OpenErr
         index,
         metrics: Arc::new(Metrics::new()),
         window: RwLock::new(window),
-        known: RwLock::new(known),
-        keeper: Mutex::new(keeper),
-        gate: Gate::default(),
+        known_ids: RwLock::new(known),
+        ledger: Mutex::new(live_ledger),
+        uses_bound: UsesBound::default(),
         unreadable: Mutex::new(BTreeSet::new()),
         positions: watch::Sender::new(positions),
         state: watch::Sender::new(State::Running),
@@ -151,7 +151,7 @@ pub fn open(settings: Settings, files: Arc<dyn Files>) -> Result<Opened, OpenErr
         identity,
         fill,
         losses,
-        vault,
+        archive_store,
     })
 }
 

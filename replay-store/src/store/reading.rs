@@ -18,15 +18,15 @@ pub enum GetError {
     /// No game with this id was ever stored, or it is forgotten.
     #[error("no game with this id is known")]
     Unknown,
-    /// It was stored, and has left the window, or was deleted.
+    /// The game was stored and then retired or deleted.
     #[error("the game with this id was retired from the window, or deleted")]
     Retired,
-    /// It is stored and cannot be read.
+    /// The game is stored but cannot be read.
     #[error("game {sequence} cannot be read: {reason}")]
     Damaged {
-        /// Its sequence number.
+        /// Sequence number.
         sequence: u64,
-        /// What is wrong.
+        /// Description of the damage.
         reason: String,
     },
 }
@@ -56,13 +56,18 @@ impl Store {
     /// # Errors
     /// [`GetError`].
     pub fn get(&self, id: &Id) -> Result<Game, GetError> {
-        let sequence = self.shared.known.read().sequence(id).ok_or(GetError::Unknown)?;
+        let sequence = self
+            .shared
+            .known_ids
+            .read()
+            .sequence(id)
+            .ok_or(GetError::Unknown)?;
         if !self.shared.window.read().holds(sequence) {
             return Err(GetError::Retired);
         }
         let read = self.read(sequence);
         if let Err(GetError::Damaged { reason, .. }) = &read {
-            self.shared.lose(sequence, reason);
+            self.shared.mark_unreadable(sequence, reason);
         }
         read
     }
@@ -79,7 +84,7 @@ impl Store {
             match filter.ids() {
                 [] => all.collect(),
                 ids => {
-                    let known = self.shared.known.read();
+                    let known = self.shared.known_ids.read();
                     let wanted: HashSet<u64> = ids
                         .iter()
                         .filter_map(|id| known.sequence(&id.as_ref().try_into().ok()?))
@@ -161,7 +166,7 @@ impl Store {
                 }),
                 Err(error) => {
                     if let GetError::Damaged { reason, .. } = error {
-                        self.shared.lose(sequence, &reason);
+                        self.shared.mark_unreadable(sequence, &reason);
                     }
                     None
                 }

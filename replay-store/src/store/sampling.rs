@@ -9,7 +9,7 @@ use crate::{
     error::StoreFailed,
     log::{files, ledger::Ledger},
     record::decoded::Decoded,
-    window::sampler::{self, Measured, Pick, Sampling, WantedTargets},
+    window::sampler::{self, EvaluationSet, Pick, Sampling, WantedTargets},
 };
 
 /// Most draws of one batch, if games of it cannot be read.
@@ -59,14 +59,14 @@ impl Store {
         self.draw(seed, number, positions, wanted)
     }
 
-    /// Draws batch `number` of `seed` to measure a network by: from all of the window, each position as likely as any other, however
-    /// training draws. It is not counted as sampled, and no bound holds it back. Blocks on the disk.
+    /// Draws evaluation batch `number` of `seed`, uniformly from the positions of `set` in the whole window. The positions are not counted
+    /// as sampled, and no bound applies. Blocks on the disk.
     ///
     /// # Errors
-    /// [`SampleError::Empty`] where there is none, and as [`Store::batch`].
-    pub fn measuring_batch(
+    /// [`SampleError::Empty`] if the set has no positions, and the errors of [`Store::batch`].
+    pub fn evaluation_batch(
         &self,
-        of: Measured,
+        set: EvaluationSet,
         seed: u64,
         number: u64,
         positions: usize,
@@ -78,7 +78,8 @@ impl Store {
             }
             let picks = {
                 let window = self.shared.window.read();
-                sampler::draw_to_measure(&window, of, seed, number, positions).ok_or(SampleError::Empty)?
+                sampler::draw_for_evaluation(&window, set, seed, number, positions)
+                    .ok_or(SampleError::Empty)?
             };
             let Some(games) = self.decoded(&picks) else {
                 continue;
@@ -89,10 +90,10 @@ impl Store {
         Err(SampleError::Unreadable)
     }
 
-    /// With what is said of every batch.
+    /// Fills in the fields that every batch has.
     fn labelled(&self, mut batch: Batch, number: u64) -> Batch {
         batch.number = number;
-        batch.positions_inserted = self.shared.keeper.lock().now().positions_inserted;
+        batch.positions_inserted = self.shared.ledger.lock().now().positions_inserted;
         batch.window_positions = self.shared.window.read().positions();
         batch.game.clone_from(&self.shared.settings.game);
         batch.options = self.shared.settings.options;
@@ -110,7 +111,7 @@ impl Store {
             if let State::Failed(failure) = &*self.shared.state.borrow() {
                 return Err(failure.clone().into());
             }
-            let ledger = self.shared.keeper.lock().now();
+            let ledger = self.shared.ledger.lock().now();
             let bounds = &self.shared.settings.bounds;
             let left = self.shared.window.read().positions();
             if !bounds.may_sample(&ledger, left, positions as u64) {
@@ -135,7 +136,7 @@ impl Store {
                 return Err(SampleError::Unreadable);
             };
             {
-                let mut keeper = self.shared.keeper.lock();
+                let mut keeper = self.shared.ledger.lock();
                 // Others may have sampled meanwhile.
                 let ledger = keeper.now();
                 if !bounds.may_sample(&ledger, left, positions as u64) {
@@ -153,7 +154,7 @@ impl Store {
                     return Err(failure.into());
                 }
             }
-            self.shared.gate.open();
+            self.shared.uses_bound.notify_games();
             return Ok(self.labelled(batch, number));
         }
         Err(SampleError::Unreadable)
@@ -189,12 +190,12 @@ impl Store {
             Ok(game) => match Decoded::new(&game, &self.shared.settings.sampling.surprise) {
                 Ok(decoded) => Some(decoded),
                 Err(error) => {
-                    self.shared.lose(sequence, &error.to_string());
+                    self.shared.mark_unreadable(sequence, &error.to_string());
                     None
                 }
             },
             Err(GetError::Damaged { reason, .. }) => {
-                self.shared.lose(sequence, &reason);
+                self.shared.mark_unreadable(sequence, &reason);
                 None
             }
             Err(GetError::Unknown | GetError::Retired) => None,
@@ -202,7 +203,7 @@ impl Store {
     }
 }
 
-/// How many of the newest positions are drawn from.
+/// Returns the number of newest positions that batches are drawn from.
 pub(super) fn newest(sampling: &Sampling, ledger: &Ledger) -> u64 {
     sampling
         .window

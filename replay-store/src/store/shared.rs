@@ -1,4 +1,4 @@
-//! What the writer and the readers of a store share.
+//! State that the threads of a store share.
 
 use std::{
     collections::BTreeSet,
@@ -16,34 +16,33 @@ use tokio::sync::{Notify, watch};
 use crate::{
     error::StoreFailed,
     index::Index,
-    log::{files::Files, ids::KnownIds, ledger::Keeper, volumes::Volumes},
+    log::{files::Files, ids::KnownIds, ledger::LiveLedger, volumes::Volumes},
     metrics::Metrics,
     settings::Settings,
-    window::{Window, cache::Cache, uses_bound::Gate},
+    window::{Window, cache::Cache, uses_bound::UsesBound},
 };
 
-/// Whether the store works.
+/// State of a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum State {
-    /// It does.
+    /// The store works.
     #[default]
     Running,
-    /// It has stopped for good.
+    /// The store has stopped after a failure.
     Failed(StoreFailed),
-    /// It was closed in order.
+    /// The store was closed.
     Closed,
 }
 
-/// How often a lack of room is logged.
+/// Interval at which a lack of disk space is logged.
 const ROOM_WARNING: Duration = Duration::from_secs(60);
 
-/// The parts of an open store. Locks are held briefly and never across reads or writes of the disk, but for
-/// the ledger's own small file.
+/// Shared state of an open store. Locks are held briefly and, except for writes of the small ledger file, never during disk access.
 #[derive(Debug)]
 pub struct Shared {
     /// The disk.
     pub files: Arc<dyn Files>,
-    /// What it was told.
+    /// Settings of the store.
     pub settings: Settings,
     /// The volumes.
     pub volumes: Arc<Volumes>,
@@ -51,27 +50,27 @@ pub struct Shared {
     pub index: Option<Arc<Index>>,
     /// Prometheus metrics.
     pub metrics: Arc<Metrics>,
-    /// What is sampled from.
+    /// Games that batches are drawn from.
     pub window: RwLock<Window>,
-    /// Every id that is remembered.
-    pub known: RwLock<KnownIds>,
-    /// Decoded games.
+    /// Ids of all known games.
+    pub known_ids: RwLock<KnownIds>,
+    /// Cache of decoded games.
     pub cache: Cache,
     /// The ledger.
-    pub keeper: Mutex<Keeper>,
+    pub ledger: Mutex<LiveLedger>,
     /// Games found unreadable since the store was opened.
     pub unreadable: Mutex<BTreeSet<u64>>,
-    /// Who waits for the other side.
-    pub gate: Gate,
-    /// Positions in the window, for those who wait for more.
+    /// Counts of waiting batches and games.
+    pub uses_bound: UsesBound,
+    /// Number of trainable positions in the window; waiting batches subscribe to it.
     pub positions: watch::Sender<u64>,
-    /// Whether the store works.
+    /// State of the store.
     pub state: watch::Sender<State>,
-    /// Volumes that end below this sequence number are in the archive; all are as good as that where there is none.
+    /// Volumes whose end is at most this sequence number are archived. `u64::MAX` without an archive.
     pub archived_to: AtomicU64,
-    /// Rung when a volume was sealed.
+    /// Notified when a volume is sealed.
     pub sealed: Notify,
-    /// When a lack of room was last logged.
+    /// Time at which a lack of disk space was last logged.
     pub room_warning: Mutex<Option<Instant>>,
 }
 
@@ -90,16 +89,16 @@ impl Shared {
             .window_changed(window.games(), window.positions(), window.bytes());
     }
 
-    /// Tells those who wait how many positions there are.
+    /// Publishes the number of positions in the window to waiting batches.
     pub fn announce(&self) {
         let positions = self.window.read().positions();
         self.positions.send_replace(positions);
     }
 
-    /// Takes an unreadable game out of the window, once, and says so. When the store is opened next, the
-    /// game is looked for in the raw files, and counted as damaged if it is not there either.
-    pub fn lose(&self, sequence: u64, reason: &str) {
-        if self.window.write().lose(sequence) {
+    /// Excludes an unreadable game from sampling, once, and logs this. The next opening scans the volume of the game and counts it as
+    /// damaged if it still cannot be read.
+    pub fn mark_unreadable(&self, sequence: u64, reason: &str) {
+        if self.window.write().mark_unreadable(sequence) {
             self.unreadable.lock().insert(sequence);
             self.metrics.damaged(1);
             // The next opening scans the volume, finds the loss, and records it.
@@ -115,7 +114,7 @@ impl Shared {
         }
     }
 
-    /// Sealed volumes that are not in the archive yet.
+    /// Returns the number of sealed volumes that are not archived.
     pub fn unarchived(&self) -> usize {
         let to = self.archived_to.load(Ordering::SeqCst);
         let sealed = self.volumes.sealed();
@@ -134,12 +133,12 @@ impl Shared {
         });
     }
 
-    /// Says that the store was closed in order.
+    /// Sets the state to closed.
     pub fn close(&self) {
         self.state.send_replace(State::Closed);
     }
 
-    /// Logs a lack of room, now and then.
+    /// Logs a lack of disk space, at most once a minute.
     pub fn warn_of_room(&self, no_room: &dyn std::fmt::Display) {
         let mut last = self.room_warning.lock();
         if last.is_none_or(|at| at.elapsed() >= ROOM_WARNING) {
@@ -159,11 +158,11 @@ pub fn volume_folder(folder: &Path, first: u64) -> PathBuf {
     volumes_folder(folder).join(format!("{first:020}"))
 }
 
-/// How full the newest volume is.
+/// Contents of the newest volume.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fill {
-    /// Positions (a game without trainable ones counts as one).
+    /// Number of positions; a game without trainable positions counts as one.
     pub positions: u64,
-    /// Bytes of the records.
+    /// Total length of the records in bytes.
     pub bytes: u64,
 }

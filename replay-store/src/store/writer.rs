@@ -1,10 +1,9 @@
-//! The one thread that writes: it takes the games that wait, from whatever streams, and makes them durable together.
+//! The writer thread: takes queued games of all streams and commits them to the log in groups.
 //!
-//! A game is acknowledged after its batch's flush, and enters the window then. After a failed write or
-//! flush nothing may be believed of the database (a second `fsync` may well succeed and prove nothing), so the
-//! thread stops for good: what waits is never acknowledged, the store reports itself failed, and the
-//! process ends with an error. Opening it again finds out what is there. A full disk is another matter: what could not be
-//! written is undone, the games are refused for now, and everything else goes on.
+//! A game is acknowledged and enters the window after its group is flushed. If a write or a flush fails, the state of the log is unknown,
+//! even if a second `fsync` succeeds. The thread then stops for good: queued games are not acknowledged, the store reports the failure, and
+//! the process ends with an error. The next opening recovers what was written. A full disk is not a failure: the incomplete write is
+//! undone, the games are refused temporarily, and the store continues.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -33,21 +32,21 @@ use crate::{
         identity::{Claim, Identity},
         shared::{Fill, Shared, volume_folder},
     },
-    window::held_out::Uses,
+    window::held_out::PositionCounts,
 };
 
-/// The writer.
+/// The writer of a store.
 pub struct Writer {
     shared: Arc<Shared>,
     identity: Identity,
     room: Room,
     fill: Fill,
-    // The folder is claimed for as long as the writer works.
+    // Locks the folder while the writer exists.
     _claim: Claim,
 }
 
 impl Writer {
-    /// Takes over an opened store.
+    /// Returns the writer of an opened store.
     pub fn new(shared: Arc<Shared>, claim: Claim, identity: Identity, room: Room, fill: Fill) -> Self {
         Self {
             shared,
@@ -58,10 +57,10 @@ impl Writer {
         }
     }
 
-    /// Works until it is told to close.
+    /// Writes until [`Command::Close`] arrives.
     ///
     /// # Errors
-    /// [`StoreFailed`] after the first thing that must not fail.
+    /// [`StoreFailed`] after the first failure other than a full disk.
     pub fn run(mut self, queue: &mut mpsc::Receiver<Command>) -> Result<(), StoreFailed> {
         self.remove_retired()?;
         let mut waiting = Vec::new();
@@ -70,28 +69,28 @@ impl Writer {
             let Some(command) = queue.blocking_recv() else {
                 break;
             };
-            let mut other = take(command, &mut waiting);
+            let mut control = sort_command(command, &mut waiting);
             let mut bytes: usize = waiting.iter().map(|pending| pending.record.len()).sum();
-            while other.is_none() && bytes < MAX_COMMIT_BYTES && waiting.len() < MAX_COMMIT_GAMES {
+            while control.is_none() && bytes < MAX_COMMIT_BYTES && waiting.len() < MAX_COMMIT_GAMES {
                 let Ok(command) = queue.try_recv() else {
                     break;
                 };
-                other = take(command, &mut waiting);
+                control = sort_command(command, &mut waiting);
                 bytes += waiting.last().map_or(0, |pending| pending.record.len());
             }
             self.commit(std::mem::take(&mut waiting))?;
-            match other {
-                Some(Other::Close) => is_closing = true,
-                Some(Other::Archived) => self.remove_retired()?,
-                Some(Other::Delete(sequences, told)) => {
+            match control {
+                Some(Control::Close) => is_closing = true,
+                Some(Control::Archived) => self.remove_retired()?,
+                Some(Control::Delete(sequences, reply)) => {
                     let deleted = self.delete(sequences);
                     let failure = deleted
                         .as_ref()
                         .err()
                         .filter(|error| **error != VolumeError::Full)
                         .cloned();
-                    // Whoever asked may have gone.
-                    let _ = told.send(deleted);
+                    // The caller may have been cancelled.
+                    let _ = reply.send(deleted);
                     if let Some(error) = failure {
                         return Err(failed("deleting games")(error));
                     }
@@ -101,26 +100,26 @@ impl Writer {
         }
         queue.close();
         self.shared
-            .keeper
+            .ledger
             .lock()
             .close()
             .map_err(failed("writing the ledger"))
     }
 
-    /// Makes one group of games durable and tells their senders.
+    /// Commits one group of games and acknowledges them.
     fn commit(&mut self, waiting: Vec<Pending>) -> Result<(), StoreFailed> {
-        let Admitted { games, twice } = self.admit(waiting)?;
+        let Admitted { games, repeated } = self.admit(waiting)?;
         if games.is_empty() {
             return self.save_duplicates();
         }
-        let before = self.shared.keeper.lock().durable();
+        let before = self.shared.ledger.lock().durable();
         let mut ledger = before;
         ledger.next_sequence += games.len() as u64;
         ledger.games_inserted += games.len() as u64;
         let held_out = self.shared.settings.held_out;
-        let uses: Vec<Uses> = games
+        let uses: Vec<PositionCounts> = games
             .iter()
-            .map(|game| held_out.uses(&game.checked.id, game.checked.trainable))
+            .map(|game| held_out.split(&game.checked.id, game.checked.trainable))
             .collect();
         ledger.positions_inserted += uses.iter().map(|uses| u64::from(uses.trainable)).sum::<u64>();
         let mut senders = Vec::with_capacity(games.len());
@@ -137,10 +136,10 @@ impl Writer {
             self.shared.metrics.refused("full");
             self.shared.warn_of_room(&VolumeError::Full);
             for (_, reply, _room) in senders {
-                reply(refused_for_now(&VolumeError::Full));
+                reply(temporary_refusal(&VolumeError::Full));
             }
-            for game in twice {
-                (game.reply)(refused_for_now(&VolumeError::Full));
+            for game in repeated {
+                (game.reply)(temporary_refusal(&VolumeError::Full));
             }
             self.room.changed();
             return self.remove_retired();
@@ -150,7 +149,7 @@ impl Writer {
         for (_, reply, _room) in senders {
             reply(Verdict::Stored);
         }
-        for game in twice {
+        for game in repeated {
             self.duplicate(game);
         }
         self.save_duplicates()?;
@@ -158,11 +157,11 @@ impl Writer {
         self.remove_retired()
     }
 
-    /// False where the disk is full, and everything is as it was.
+    /// Commits games and the ledger. Returns false if the disk is full; nothing has changed then.
     fn make_durable(&self, entries: &[Entry], ledger: &Ledger) -> Result<bool, StoreFailed> {
         let began = Instant::now();
         let volume = self.shared.volumes.youngest().ok_or_else(|| StoreFailed {
-            reason: "there is no volume to write to".into(),
+            reason: "there is no volume to write".into(),
         })?;
         let commit = Commit {
             entries,
@@ -175,8 +174,8 @@ impl Writer {
             Err(VolumeError::Full) => return Ok(false),
             Err(error) => return Err(failed("writing games")(error)),
         }
-        match self.shared.keeper.lock().inserted(ledger) {
-            // The volume has it too.
+        match self.shared.ledger.lock().inserted(ledger) {
+            // The volume contains the ledger too.
             Err(error) if files::is_full(&error) => {}
             written => written.map_err(failed("writing the ledger"))?,
         }
@@ -184,16 +183,16 @@ impl Writer {
         Ok(true)
     }
 
-    /// Sorts out what cannot be stored, and answers it.
+    /// Answers the games that cannot be stored and returns the controls.
     fn admit(&mut self, waiting: Vec<Pending>) -> Result<Admitted, StoreFailed> {
         let mut admitted = Admitted::default();
         let mut ids: HashSet<Id> = HashSet::new();
         for game in waiting {
-            if self.shared.known.read().sequence(&game.id()).is_some() {
+            if self.shared.known_ids.read().sequence(&game.id()).is_some() {
                 self.duplicate(game);
             } else if ids.contains(&game.id()) {
-                admitted.twice.push(game);
-            } else if let Some(verdict) = self.other_rows(&game)? {
+                admitted.repeated.push(game);
+            } else if let Some(verdict) = self.check_row_length(&game)? {
                 self.shared.metrics.refused("row_length");
                 (game.reply)(verdict);
             } else if let Err(no_room) = self.room.check(game.record.len() as u64) {
@@ -206,7 +205,7 @@ impl Writer {
                     ),
                 };
                 self.shared.warn_of_room(&reason);
-                (game.reply)(refused_for_now(&reason));
+                (game.reply)(temporary_refusal(&reason));
             } else {
                 ids.insert(game.id());
                 admitted.games.push(game);
@@ -219,20 +218,20 @@ impl Writer {
         Ok(admitted)
     }
 
-    /// The first game fixes the rows' length; says what is wrong with a game whose rows have another.
-    fn other_rows(&mut self, game: &Pending) -> Result<Option<Verdict>, StoreFailed> {
+    /// Returns the refusal of a game whose row length differs from that of the store. The first game sets the row length of the store.
+    fn check_row_length(&mut self, game: &Pending) -> Result<Option<Verdict>, StoreFailed> {
         let length = game.checked.row_length.unwrap_or(0);
         match self.identity.row_length {
             Some(known) if known == length => Ok(None),
             Some(known) => {
-                let say = |length| match length {
+                let describe = |length| match length {
                     0 => "varying length".to_owned(),
                     length => format!("{length} values"),
                 };
                 Ok(Some(Verdict::refused(format!(
-                    "rows: of {}, this store's are of {}",
-                    say(length),
-                    say(known)
+                    "rows: rows of {} do not fit this store, whose rows are of {}",
+                    describe(length),
+                    describe(known)
                 ))))
             }
             None => {
@@ -245,7 +244,7 @@ impl Writer {
                         self.identity = identity;
                         Ok(None)
                     }
-                    Err(error) if files::is_full(&error) => Ok(Some(refused_for_now(&VolumeError::Full))),
+                    Err(error) if files::is_full(&error) => Ok(Some(temporary_refusal(&VolumeError::Full))),
                     Err(error) => Err(failed("writing store.json")(error)),
                 }
             }
@@ -253,22 +252,22 @@ impl Writer {
     }
 
     fn duplicate(&self, game: Pending) {
-        self.shared.keeper.lock().duplicate();
+        self.shared.ledger.lock().duplicate();
         self.shared.metrics.duplicate();
         (game.reply)(Verdict::Duplicate);
     }
 
     fn save_duplicates(&self) -> Result<(), StoreFailed> {
-        match self.shared.keeper.lock().save() {
+        match self.shared.ledger.lock().save() {
             Err(error) if files::is_full(&error) => Ok(()),
             saved => saved.map_err(failed("writing the ledger")),
         }
     }
 
-    /// Lets samplers see the games, and retires what they push out.
-    fn publish(&mut self, entries: &[Entry], uses: &[Uses]) {
+    /// Adds committed games to the window, and removes the games that these retire.
+    fn publish(&mut self, entries: &[Entry], uses: &[PositionCounts]) {
         {
-            let mut known = self.shared.known.write();
+            let mut known = self.shared.known_ids.write();
             for entry in entries {
                 known.insert(entry.id, entry.sequence);
             }
@@ -295,9 +294,9 @@ impl Writer {
         self.shared.notify_index();
     }
 
-    /// Deletes games, each in its own volume.
+    /// Writes the deletion of games to their volumes and removes them from the window.
     fn delete(&mut self, sequences: Vec<u64>) -> Result<Deleted, VolumeError> {
-        let ledger = self.shared.keeper.lock().durable();
+        let ledger = self.shared.ledger.lock().durable();
         let mut by_volume: BTreeMap<u64, (Arc<Volume>, Vec<u64>)> = BTreeMap::new();
         for sequence in sequences {
             if let Some(volume) = self.shared.volumes.holding(sequence) {
@@ -348,8 +347,8 @@ impl Writer {
                 Ok(())
             }
             Err(VolumeError::Full) => {
-                // The present volume goes on growing. Nothing may be left of the other one: its name says that the
-                // present one ends before it.
+                // The present volume continues to grow. The folder of the new one must be removed, because its name marks the end of
+                // the present volume.
                 let parent = folder.parent().unwrap_or(&folder);
                 if files.exists(&folder) {
                     files
@@ -362,7 +361,7 @@ impl Writer {
         }
     }
 
-    /// Removes volumes whose games are all retired, and in the archive where there is one; their ids are kept.
+    /// Removes volumes whose games are all retired and, if there is an archive, archived. The ids of the games are kept.
     fn remove_retired(&mut self) -> Result<(), StoreFailed> {
         while let Some((oldest, next)) = self.shared.volumes.oldest() {
             let is_needed = self
@@ -384,8 +383,8 @@ impl Writer {
                 })
                 .collect();
             let files = &self.shared.files;
-            match self.shared.known.write().retire(oldest.first(), &ids) {
-                // It is tried again after the next games.
+            match self.shared.known_ids.write().retire(oldest.first(), &ids) {
+                // Retried after the next commit.
                 Err(error) if files::is_full(&error) => break,
                 kept => kept.map_err(failed("keeping the ids of retired games"))?,
             }
@@ -400,34 +399,34 @@ impl Writer {
     }
 }
 
-/// The games of a group that can be stored, and those that stand in it a second time.
+/// The games of a group that can be stored, and those that occur in it a second time.
 #[derive(Default)]
 struct Admitted {
     games: Vec<Pending>,
-    twice: Vec<Pending>,
+    repeated: Vec<Pending>,
 }
 
-/// What is done after the games that came before it.
-enum Other {
+/// Command that is executed after the games queued before it are committed.
+enum Control {
     Delete(Vec<u64>, oneshot::Sender<Result<Deleted, VolumeError>>),
     Archived,
     Close,
 }
 
-/// Queues a game, or gives what else is to be done.
-fn take(command: Command, waiting: &mut Vec<Pending>) -> Option<Other> {
+/// Adds a game to `waiting`, or returns the command if it is not a game.
+fn sort_command(command: Command, waiting: &mut Vec<Pending>) -> Option<Control> {
     match command {
         Command::Append(pending) => {
             waiting.push(pending);
             None
         }
-        Command::Delete(sequences, told) => Some(Other::Delete(sequences, told)),
-        Command::Archived => Some(Other::Archived),
-        Command::Close => Some(Other::Close),
+        Command::Delete(sequences, reply) => Some(Control::Delete(sequences, reply)),
+        Command::Archived => Some(Control::Archived),
+        Command::Close => Some(Control::Close),
     }
 }
 
-fn refused_for_now(reason: &impl std::fmt::Display) -> Verdict {
+fn temporary_refusal(reason: &impl std::fmt::Display) -> Verdict {
     Verdict::Refused {
         reason: reason.to_string(),
         retry: true,

@@ -1,8 +1,8 @@
-//! Decoded games, up to a limit in bytes.
+//! Cache of decoded games, limited in bytes. The oldest entry is evicted first.
 //!
-//! Draws are uniform over the window, so no game is more likely to be asked for again than another, and the order
-//! of arrival is as good an order of eviction as any. The hit rate is the part of the window that
-//! fits; a window that fits whole (about 130 bytes a position for Paco Ŝako) is decoded once.
+//! Draws are uniform over the window, so that every game is equally likely to be drawn next and no eviction order is better than
+//! another. The hit rate is the fraction of the window that fits. If all of the window fits (about 130 bytes for each position of
+//! Paco Ŝako), each game is decoded once.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use crate::record::decoded::Decoded;
 
-/// The cache; shared by all samplers.
+/// The cache, shared by all samplers.
 #[derive(Debug)]
 pub struct Cache {
     inner: Mutex<Inner>,
@@ -28,7 +28,7 @@ struct Inner {
 }
 
 impl Cache {
-    /// A cache of at most `limit` bytes; 0 keeps nothing.
+    /// Returns an empty cache of at most `limit` bytes. With 0 nothing is cached.
     pub fn new(limit: usize) -> Self {
         Self {
             inner: Mutex::default(),
@@ -36,7 +36,7 @@ impl Cache {
         }
     }
 
-    /// The games with these sequence numbers, in order, `None` for each that is not here.
+    /// Returns the games with these sequence numbers, in order; `None` for each game that is not cached.
     pub fn get(&self, sequences: impl Iterator<Item = u64>) -> Vec<Option<Arc<Decoded>>> {
         let inner = self.inner.lock();
         sequences
@@ -44,7 +44,7 @@ impl Cache {
             .collect()
     }
 
-    /// Keeps a game, at the cost of those that came first.
+    /// Adds a game and evicts the oldest entries beyond the limit. A game larger than the limit is not cached.
     pub fn insert(&self, sequence: u64, game: &Arc<Decoded>) {
         let bytes = game.bytes();
         if bytes > self.limit {
@@ -63,18 +63,18 @@ impl Cache {
         }
     }
 
-    /// Drops a game that was retired.
+    /// Removes a game that was retired from the window.
     pub fn remove(&self, sequence: u64) {
         let mut inner = self.inner.lock();
         inner.drop_game(sequence);
-        // Its place in the order of arrival is swept up with others, now and then.
+        // The entry in `arrivals` is removed later, together with others.
         let Inner { games, arrivals, .. } = &mut *inner;
         if arrivals.len() > 2 * games.len() + 64 {
             arrivals.retain(|arrival| games.contains_key(arrival));
         }
     }
 
-    /// Bytes in use.
+    /// Number of bytes in use.
     pub fn bytes(&self) -> usize {
         self.inner.lock().bytes
     }
@@ -91,10 +91,10 @@ impl Inner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{synthetic, window::sampler::Surprise};
+    use crate::{record::surprise::Surprise, synthetic};
 
     #[test]
-    fn stays_within_its_bytes_and_keeps_the_latest() {
+    fn cache_stays_below_its_limit_and_keeps_the_newest_games() {
         let game = Arc::new(Decoded::new(&synthetic::game(1, 64), &Surprise::default()).unwrap());
         let cache = Cache::new(10 * game.bytes() + 5);
         for sequence in 0..100 {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn retired_games_leave_nothing_behind() {
+    fn removed_games_use_no_memory() {
         let game = Arc::new(Decoded::new(&synthetic::game(1, 64), &Surprise::default()).unwrap());
         let cache = Cache::new(1 << 30);
         for sequence in 0..10_000 {

@@ -1,11 +1,11 @@
-//! The window: which games are sampled from, and where each of their trainable positions lies.
+//! The window: the games that batches are drawn from, and the offsets of their trainable positions.
 //!
-//! It is measured in trainable positions. The oldest game is retired once the younger ones alone hold
-//! as many as the window should, so a full window never falls short of its size and exceeds it by less than one game.
-//! A game without trainable positions weighs one, so that such games cannot pile up.
+//! The size of the window is a number of trainable positions. The oldest game is retired when the newer games alone hold that many,
+//! so that a full window never holds fewer positions than its size and exceeds it by less than one game. A game without trainable
+//! positions counts as one position; otherwise such games would accumulate without limit.
 //!
-//! Positions have offsets that only grow: a game's begin where its elder's end. A uniform draw over
-//! positions is a number below the window's span, looked up by binary search.
+//! Each game occupies a range of offsets, which begins where the range of the game before it ends. A uniform draw over positions is a
+//! number below the window's span, which is looked up by binary search.
 
 pub mod cache;
 pub mod held_out;
@@ -14,25 +14,25 @@ pub mod uses_bound;
 
 use std::collections::{HashSet, VecDeque};
 
-use crate::window::held_out::Uses;
+use crate::window::held_out::PositionCounts;
 
 /// A game in the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// Its sequence number.
+    /// Sequence number.
     pub sequence: u64,
-    /// Its trainable positions; 0 too where it cannot be read any more.
+    /// Number of trainable positions; 0 if the game cannot be read.
     pub trainable: u32,
-    /// Its positions to validate on, of a game that is held out of training.
+    /// Number of validation positions; above 0 only for a held-out game.
     pub held_out: u32,
-    /// Bytes of its record.
+    /// Length of the record in bytes.
     pub bytes: u32,
-    /// The offset one beyond its positions.
+    /// Offset after the last position.
     end: u64,
     span: u32,
 }
 
-/// The games that are sampled from, oldest first.
+/// The games that batches are drawn from, oldest first.
 #[derive(Debug)]
 pub struct Window {
     slots: VecDeque<Slot>,
@@ -44,7 +44,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// An empty window for `limit` trainable positions.
+    /// Returns an empty window for `limit` trainable positions.
     pub fn new(limit: u64) -> Self {
         Self {
             slots: VecDeque::new(),
@@ -56,9 +56,9 @@ impl Window {
         }
     }
 
-    /// Adds the youngest game, and retires what is too old by then; the retired games are gone from the window.
-    pub fn push(&mut self, sequence: u64, uses: impl Into<Uses>, bytes: u32) -> Vec<Slot> {
-        let Uses { trainable, held_out } = uses.into();
+    /// Adds the newest game, removes the games that are now too old, and returns the removed games.
+    pub fn push(&mut self, sequence: u64, uses: impl Into<PositionCounts>, bytes: u32) -> Vec<Slot> {
+        let PositionCounts { trainable, held_out } = uses.into();
         let span = trainable.max(1);
         let end = self.end() + u64::from(span);
         self.slots.push_back(Slot {
@@ -85,8 +85,8 @@ impl Window {
         retired
     }
 
-    /// Takes a game that cannot be read out of all draws; `false` where it was not in the window or known to be lost.
-    pub fn lose(&mut self, sequence: u64) -> bool {
+    /// Excludes an unreadable game from all draws. Returns `false` if the game is not in the window or had no positions left.
+    pub fn mark_unreadable(&mut self, sequence: u64) -> bool {
         let Ok(at) = self.slots.binary_search_by_key(&sequence, |slot| slot.sequence) else {
             return false;
         };
@@ -101,7 +101,7 @@ impl Window {
         }
     }
 
-    /// Takes games out for good, as if they had never been there; gives those that were.
+    /// Removes games and the offsets of their positions. Returns the games that were in the window.
     pub fn delete(&mut self, sequences: &HashSet<u64>) -> Vec<Slot> {
         let (gone, kept): (Vec<Slot>, Vec<Slot>) = std::mem::take(&mut self.slots)
             .into_iter()
@@ -120,33 +120,33 @@ impl Window {
         gone
     }
 
-    /// Trainable positions in the window.
+    /// Number of trainable positions in the window.
     pub fn positions(&self) -> u64 {
         self.positions
     }
 
-    /// Positions in the window to validate on.
+    /// Number of validation positions in the window.
     pub fn held_out(&self) -> u64 {
         self.held_out
     }
 
-    /// Games in the window.
+    /// Number of games in the window.
     pub fn games(&self) -> u64 {
         self.slots.len() as u64
     }
 
-    /// Bytes of the window's records.
+    /// Total length of the records in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The numbers that [`Window::at`] takes are below this.
+    /// Number of offsets in the window: [`Window::at`] takes draws below this number.
     pub fn span(&self) -> u64 {
         self.end() - self.begin
     }
 
-    /// The game and the number of its trainable position that a draw below [`Window::span`] falls on;
-    /// `None` where it falls on a game that has none (draw again).
+    /// Returns the game and the number of its trainable position at a draw below [`Window::span`]. Returns `None` if the game there has no
+    /// trainable positions; the caller then draws again.
     pub fn at(&self, draw: u64) -> Option<(Slot, u32)> {
         let offset = self.begin + draw;
         let slot = self
@@ -156,12 +156,12 @@ impl Window {
         (position < u64::from(slot.trainable)).then_some((*slot, position as u32))
     }
 
-    /// Whether any draw from `draw` on falls on a position.
+    /// True if some draw at or above `draw` hits a trainable position.
     pub fn has_positions_from(&self, draw: u64) -> bool {
         let offset = self.begin + draw;
         let first = self.slots.partition_point(|slot| slot.end <= offset);
         self.slots.range(first..).enumerate().any(|(at, slot)| {
-            // Of the first game only the later positions may be meant.
+            // The range of the first game may begin below `draw`.
             let before = if at == 0 {
                 offset.saturating_sub(slot.end - u64::from(slot.span))
             } else {
@@ -171,20 +171,20 @@ impl Window {
         })
     }
 
-    /// The games with sequence numbers from `from` on, oldest first.
+    /// Returns the games with sequence numbers from `from` on, oldest first.
     pub fn from(&self, from: u64) -> impl DoubleEndedIterator<Item = &Slot> {
         let begin = self.slots.partition_point(|slot| slot.sequence < from);
         self.slots.range(begin..)
     }
 
-    /// Whether this game is in the window.
+    /// True if the game with this sequence number is in the window.
     pub fn holds(&self, sequence: u64) -> bool {
         self.slots
             .binary_search_by_key(&sequence, |slot| slot.sequence)
             .is_ok()
     }
 
-    /// The oldest and the youngest sequence number; `None` where the window is empty.
+    /// Returns the lowest and the highest sequence number; `None` if the window is empty.
     pub fn range(&self) -> Option<(u64, u64)> {
         Some((self.slots.front()?.sequence, self.slots.back()?.sequence))
     }
@@ -208,9 +208,9 @@ mod tests {
     }
 
     proptest! {
-        /// The model: a plain list of all games, and the rule in words.
+        /// Compares the window with a list of games that is updated by the definition.
         #[test]
-        fn agrees_with_a_plain_list(
+        fn window_agrees_with_a_list_of_games(
             limit in 1u64..60,
             steps in prop::collection::vec(
                 prop_oneof![
@@ -233,7 +233,7 @@ mod tests {
                             Step::PushHeldOut(held_out) => (0, held_out),
                             _ => unreachable!(),
                         };
-                        let retired = window.push(next, Uses { trainable, held_out }, 10);
+                        let retired = window.push(next, PositionCounts { trainable, held_out }, 10);
                         model.push((next, trainable.max(1), trainable, held_out));
                         next += 3;
                         let mut gone = Vec::new();
@@ -246,9 +246,9 @@ mod tests {
                         let at = which.index(model.len());
                         let game = &mut model[at];
                         let had = std::mem::take(&mut game.2) + std::mem::take(&mut game.3) > 0;
-                        prop_assert_eq!(window.lose(game.0), had);
+                        prop_assert_eq!(window.mark_unreadable(game.0), had);
                     }
-                    Step::Lose(_) => prop_assert!(!window.lose(1)),
+                    Step::Lose(_) => prop_assert!(!window.mark_unreadable(1)),
                     Step::Delete(which) if !model.is_empty() => {
                         let game = model.remove(which.index(model.len()));
                         let gone = window.delete(&HashSet::from([game.0, 0]));
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_window_holds_at_least_its_size() {
+    fn a_full_window_holds_at_least_its_size_and_less_than_one_game_more() {
         let mut window = Window::new(100);
         for sequence in 0..1000 {
             window.push(sequence, 7 + (sequence % 5) as u32, 1);

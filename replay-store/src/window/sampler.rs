@@ -1,13 +1,13 @@
-//! Drawing positions, and making batches of them.
+//! Draws positions and assembles batches.
 //!
-//! Positions are drawn uniformly from the window, or by option
+//! By default, positions are drawn uniformly from the window. Two options change this:
 //!
-//! - from its newest part, which grows with a power of all that was ever inserted ([`PowerLaw`]: KataGo's window), and
-//! - within each game more often where the search or the result was a surprise ([`Surprise`]: KataGo's surprise weighting, which
-//!   leaves every game the weight of its positions).
+//! - [`PowerLaw`] (KataGo's window) limits draws to the newest positions, whose number grows with a power of the positions ever inserted.
+//! - [`Surprise`] (KataGo's surprise weighting) draws surprising positions of a game more often than its other positions. The
+//!   probability of drawing the game stays proportional to its number of positions.
 //!
-//! Batch `k` of a seed is drawn by ChaCha8 keyed by the seed, on stream `k`: one 64-bit word for each draw,
-//! scaled to the window's span. So a batch is determined by (seed, number, window), whoever asks and whenever.
+//! Batch `k` of a seed is drawn with ChaCha8, keyed by the seed, on stream `k`: one 64-bit word for each draw, scaled to the window's
+//! span. Seed, number and window therefore determine the batch.
 
 use std::sync::Arc;
 
@@ -18,73 +18,59 @@ use proto::{
 use rand::{RngCore as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use crate::{record::decoded::Decoded, window::Window};
+use crate::{
+    record::{decoded::Decoded, surprise::Surprise},
+    window::Window,
+};
 
-/// Keeps the draws to measure by apart from others by the same seed.
-const MEASURING_DRAWS: u64 = 0x7661_6c69_6461_7465;
+/// Combined with the seed of evaluation batches, so that they differ from training batches of the same seed.
+const EVALUATION_SEED_MASK: u64 = 0x7661_6c69_6461_7465;
 
-/// How positions are drawn.
+/// Options of drawing positions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sampling {
-    /// Draw from the newest part only; `None`: from the whole window.
+    /// Limits draws to the newest positions. `None` draws from the whole window.
     pub window: Option<PowerLaw>,
-    /// Draw surprising positions more often.
+    /// Weights of surprising positions.
     pub surprise: Surprise,
 }
 
-/// A window of `minimum · (1 + growth · ((N / minimum)^exponent − 1) / exponent)` positions after `N` were ever inserted
-/// (KataGo: growth 0.4, exponent 0.65 to 0.75): its oldest position only ever moves forward.
+/// KataGo's window: after `N` positions were ever inserted, the newest `minimum · (1 + growth · ((N / minimum)^exponent − 1) / exponent)`
+/// positions (KataGo: growth 0.4, exponent 0.65 to 0.75). A position that has left this window never enters it again.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PowerLaw {
-    /// The window never is smaller.
+    /// Smallest size, in positions.
     pub minimum: u64,
-    /// Positions that it grows by for each inserted one, at first.
+    /// Growth in positions for each inserted position, at the minimum size.
     pub growth: f64,
-    /// 1 keeps growing so, less tapers off.
+    /// 1 keeps the growth constant; a lower exponent slows it down over time.
     pub exponent: f64,
 }
 
 impl PowerLaw {
-    /// The window's size when `inserted` positions were ever inserted.
+    /// Returns the size in positions after `inserted` positions were ever inserted.
     pub fn positions(&self, inserted: u64) -> u64 {
         let minimum = self.minimum.max(1) as f64;
         let times = (inserted as f64 / minimum).max(1.0);
         let size = minimum * (1.0 + self.growth * (times.powf(self.exponent) - 1.0) / self.exponent);
-        // Never more than there is to draw from, so that a rounded size cannot matter.
+        // Rounding must not make the window smaller than the minimum.
         (size.round() as u64).max(self.minimum)
     }
 }
 
-/// Shares of a game's weight that go to its positions in proportion to their surprise, 0 to 1 together; the rest is
-/// spread evenly.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Surprise {
-    /// By how far the search moved away from the network's priors (`policy_surprises` of a record).
-    pub policy: f32,
-    /// By how far the result was from the root's value.
-    pub value: f32,
-}
-
-impl Surprise {
-    /// Whether all positions of a game weigh the same.
-    pub fn is_off(&self) -> bool {
-        self.policy <= 0.0 && self.value <= 0.0
-    }
-}
-
-/// A drawn position: the game, and the number of the position among its trainable ones.
+/// A drawn position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pick {
     /// The game's sequence number.
     pub sequence: u64,
-    /// Which of its trainable positions, where all of a game weigh the same.
+    /// Number of the trainable position in the game. Used if all positions of a game have the same weight.
     pub position: u32,
-    /// Which of them otherwise: a place in the game's own distribution.
+    /// Draw from the game's weighted distribution, as a fraction of 2^64. Used otherwise.
     pub within: u64,
 }
 
-/// Draws `count` positions, with replacement, from the newest `newest` of the window; `None` from a window that has
-/// none. With `within`, a place in each game's own distribution is drawn too.
+/// Draws `count` positions with replacement from the newest `newest` positions of the window. With `within`, also draws
+/// [`Pick::within`]. Returns `None` if the window has no trainable positions.
 pub fn draw(
     window: &Window,
     newest: u64,
@@ -117,28 +103,28 @@ pub fn draw(
     Some(picks)
 }
 
-/// Which positions a network is measured by.
+/// Set of positions that a network is evaluated on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measured {
-    /// Those of games that are held out of training.
+pub enum EvaluationSet {
+    /// Positions of held-out games.
     HeldOut,
-    /// Those that training draws from.
+    /// Positions that training draws from.
     Trained,
 }
 
-/// Draws `count` positions, with replacement, from all of the window, each as likely as any other; `None` from a window
-/// that has none.
-pub fn draw_to_measure(
+/// Draws `count` positions of `set` with replacement, uniformly from the whole window. Returns `None` if the window has no position of
+/// that set.
+pub fn draw_for_evaluation(
     window: &Window,
-    of: Measured,
+    set: EvaluationSet,
     seed: u64,
     number: u64,
     count: usize,
 ) -> Option<Vec<Pick>> {
-    let seed = seed ^ MEASURING_DRAWS;
-    match of {
-        Measured::HeldOut => draw_held_out(window, seed, number, count),
-        Measured::Trained => draw(window, u64::MAX, false, seed, number, count),
+    let seed = seed ^ EVALUATION_SEED_MASK;
+    match set {
+        EvaluationSet::HeldOut => draw_held_out(window, seed, number, count),
+        EvaluationSet::Trained => draw(window, u64::MAX, false, seed, number, count),
     }
 }
 
@@ -196,9 +182,10 @@ impl WantedTargets {
     }
 }
 
-/// Puts the drawn positions together, in the order of the draw, with the targets that are wanted; `games` are the picks' games.
+/// Assembles the batch of the drawn positions, in the order of the draw, with the targets that are wanted. `games` are the games of
+/// the picks.
 ///
-/// `None` where a game does not have the position that was drawn, which no whole record brings about.
+/// Returns `None` if a game does not have a drawn position, which happens for damaged records only.
 pub fn assemble(picks: &[Pick], games: &[Arc<Decoded>], wanted: &WantedTargets) -> Option<Batch> {
     let (mut rows, mut visits) = (0, 0);
     for (pick, game) in picks.iter().zip(games) {
@@ -241,7 +228,7 @@ mod tests {
         super::draw(window, u64::MAX, false, seed, number, count)
     }
 
-    /// KataGo's numbers: at 250,000 rows the window holds all, and at a hundred times as many its formula gives this.
+    /// KataGo's parameters: the window holds all of the first 250,000 positions; the size after 25 million follows from its formula.
     #[test]
     fn the_window_grows_by_the_power_law() {
         let law = PowerLaw {
@@ -253,7 +240,7 @@ mod tests {
         assert_eq!(law.positions(250_000), 250_000);
         let expected = 250_000.0 * (1.0 + 0.4 * (100f64.powf(0.65) - 1.0) / 0.65);
         assert_eq!(law.positions(25_000_000), expected.round() as u64);
-        // The oldest position in it never comes back once it has left.
+        // A position that has left the window never enters it again.
         let mut oldest = 0;
         for inserted in (250_000u64..30_000_000).step_by(100_003) {
             let now = inserted - law.positions(inserted).min(inserted);
@@ -273,9 +260,9 @@ mod tests {
             picks.iter().map(|pick| (pick.sequence, pick.position)).collect();
         assert_eq!(seen.len(), 95);
         assert_eq!(seen.first(), Some(&(91, 5)));
-        // If nothing can be read in that part, the rest must do.
+        // If no game of the newest part can be read, positions are drawn from the whole window.
         for sequence in 91..=100 {
-            window.lose(sequence);
+            window.mark_unreadable(sequence);
         }
         assert!(
             super::draw(&window, 95, false, 1, 1, 50)
@@ -290,11 +277,11 @@ mod tests {
         for sequence in 1..60 {
             window.push(sequence, (sequence % 7 * 9) as u32, 1);
         }
-        window.lose(50);
+        window.mark_unreadable(50);
         window
     }
 
-    /// Pearson's χ² over every position of the window: 5-σ bounds of its normal approximation.
+    /// Pearson's χ² test over every position of the window, with 5-σ bounds of the normal approximation.
     #[test]
     fn draws_are_uniform_over_positions() {
         let window = window();
@@ -306,7 +293,11 @@ mod tests {
                 *counts.entry((pick.sequence, pick.position)).or_insert(0u32) += 1;
             }
         }
-        assert_eq!(counts.len(), cells, "every position is drawn, and no other");
+        assert_eq!(
+            counts.len(),
+            cells,
+            "exactly the positions of the window are drawn"
+        );
         let expected = (draws / 20 * 20) as f64 / cells as f64;
         let chi2: f64 = counts
             .values()
@@ -321,14 +312,14 @@ mod tests {
     }
 
     #[test]
-    fn held_out_positions_are_drawn_apart() {
-        use crate::window::held_out::Uses;
+    fn held_out_positions_are_drawn_for_evaluation_only() {
+        use crate::window::held_out::PositionCounts;
 
         let mut window = Window::new(1000);
         for sequence in 1..=60u64 {
             let is_held_out = sequence % 5 == 0;
             let (trainable, held_out) = if is_held_out { (0, 3) } else { (4, 0) };
-            window.push(sequence, Uses { trainable, held_out }, 1);
+            window.push(sequence, PositionCounts { trainable, held_out }, 1);
         }
         let picks = draw_held_out(&window, 1, 1, 2_000).unwrap();
         let seen: std::collections::BTreeSet<(u64, u32)> =
@@ -336,10 +327,10 @@ mod tests {
         let all = (1..=12).flat_map(|game| (0..3).map(move |position| (5 * game, position)));
         assert!(seen.into_iter().eq(all));
         assert_eq!(draw_held_out(&window, 1, 1, 50).unwrap(), picks[..50]);
-        // And are never trained on.
+        // Training never draws them.
         let trained = draw(&window, 1, 1, 5_000).unwrap();
         assert!(trained.iter().all(|pick| pick.sequence % 5 > 0));
-        window.lose(5);
+        window.mark_unreadable(5);
         assert!(
             draw_held_out(&window, 1, 2, 500)
                 .unwrap()

@@ -1,18 +1,20 @@
-//! The two-sided bound on uses of a position: whichever side is ahead waits for the other.
+//! The bound on how often a position is used (Reverb's rate limiter): if the learner is ahead, batches wait; if the actors are ahead,
+//! games wait.
 //!
 //! ```text
 //! batches wait while   used + batch > max_uses · inserted
 //! games wait while     sampled < min_uses · (inserted − slack)     and no batch is waiting
 //! ```
 //!
-//! Used is what was sampled, and what was allowed of positions that left the window before it was sampled: at any moment at most
-//! `max_uses` samples are still to be had for each position of the window. Without that, games that came while nobody
-//! trained would let somebody train on the present window as often as if it were all of them.
+//! `used` is the number of samples plus the number of forgone uses: uses that were allowed for positions which left the window before
+//! they were sampled that often. Without forgone uses, games that arrived while no learner ran would allow a learner to use the
+//! positions of the present window far more than `max_uses` times.
 //!
-//! (Reverb's rate limiter, with a slack on one side.) The last condition makes a deadlock impossible, whatever the
-//! settings are and whatever a restart has done to the counts: a batch that waits, for more positions or for the bound,
-//! lets games in, and so does a learner that waits for positions somewhere else: of another store, or of all stores together,
-//! which may be behind each in its own way. All counts are the ledger's, so they survive restarts; positions are counted as sampled before they are sent.
+//! The condition on waiting batches excludes a deadlock for every combination of settings and counts: while a batch waits, for
+//! positions or for `max_uses`, games are accepted. A client that needs positions without requesting a batch reports this with its
+//! request for statistics, and games are then accepted for a limited time ([`UsesBound::record_waiting_learner`]).
+//!
+//! The counts are those of the ledger, so that they survive restarts. Positions are counted as sampled before they are sent.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -24,106 +26,110 @@ use tokio::sync::watch;
 
 use crate::log::ledger::Ledger;
 
-/// How long a word of somebody who waits elsewhere holds; they say it again.
-const ELSEWHERE: Duration = Duration::from_secs(2);
+/// Time for which a report of a waiting learner is valid. Waiting learners repeat the report.
+const REPORT_VALIDITY: Duration = Duration::from_secs(2);
 
-/// Bounds on how often a position is used on average. 0 switches a bound off.
+/// Bounds on the mean number of uses of a position. 0 switches a bound off.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bounds {
-    /// Games are held back while positions have been used less often than this.
+    /// Games wait while positions have been sampled less often than this.
     pub min_uses: f64,
-    /// Batches are held back that would use positions more often than this.
+    /// A batch waits if it would use positions more often than this.
     pub max_uses: f64,
-    /// Positions that may be inserted ahead of [`Bounds::min_uses`].
+    /// Number of positions that may be inserted before [`Bounds::min_uses`] applies.
     pub slack: u64,
 }
 
 impl Bounds {
-    /// Uses that are lost now that only `window` positions are left to draw from.
+    /// Returns the number of uses that are newly forgone if the window holds only `window` positions.
     pub fn forgone(&self, ledger: &Ledger, window: u64) -> u64 {
         let retired = ledger.positions_inserted.saturating_sub(window);
         let due = (self.max_uses.max(0.0) * retired as f64) as u64;
         due.saturating_sub(ledger.positions_used)
     }
 
-    /// Whether `positions` more may be sampled from a window of `window` positions.
+    /// True if `positions` more positions may be sampled from a window of `window` positions.
     pub fn may_sample(&self, ledger: &Ledger, window: u64, positions: u64) -> bool {
         let used = ledger.positions_used + self.forgone(ledger, window);
         let most = self.max_uses * ledger.positions_inserted as f64;
         self.max_uses <= 0.0 || used.saturating_add(positions) as f64 <= most
     }
 
-    /// Whether more games may come in, as far as the samples go.
+    /// True if [`Bounds::min_uses`] permits more games.
     pub fn may_insert(&self, ledger: &Ledger) -> bool {
         let ahead = ledger.positions_inserted.saturating_sub(self.slack) as f64;
         self.min_uses <= 0.0 || ledger.positions_sampled as f64 >= self.min_uses * ahead
     }
 }
 
-/// Who waits.
+/// Counts of waiting batches and games, and the notification of waiting games.
 #[derive(Debug, Default)]
-pub struct Gate {
+pub struct UsesBound {
     batches: AtomicU64,
     games: AtomicU64,
-    /// Until when somebody waits elsewhere.
-    elsewhere: Mutex<Option<Instant>>,
-    /// Changes whenever more games might be let in.
-    opened: watch::Sender<u64>,
+    /// End of the validity of the last report of a waiting learner.
+    reported_until: Mutex<Option<Instant>>,
+    /// Changes whenever more games may be permitted.
+    games_notified: watch::Sender<u64>,
 }
 
-/// One that waits, for as long as this lives.
+/// Guard of a waiting batch or game, which counts as waiting until the guard is dropped.
 #[derive(Debug)]
-pub struct Waiting<'a>(&'a AtomicU64);
+pub struct WaitGuard<'a>(&'a AtomicU64);
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-impl Gate {
-    /// A batch waits: games are let in.
-    pub fn batch_waits(&self) -> Waiting<'_> {
+impl UsesBound {
+    /// Counts a waiting batch and notifies waiting games, because games are accepted while a batch waits.
+    pub fn add_waiting_batch(&self) -> WaitGuard<'_> {
         self.batches.fetch_add(1, Ordering::SeqCst);
-        self.open();
-        Waiting(&self.batches)
+        self.notify_games();
+        WaitGuard(&self.batches)
     }
 
-    /// A game waits.
-    pub fn game_waits(&self) -> Waiting<'_> {
+    /// Counts a waiting game.
+    pub fn add_waiting_game(&self) -> WaitGuard<'_> {
         self.games.fetch_add(1, Ordering::SeqCst);
-        Waiting(&self.games)
+        WaitGuard(&self.games)
     }
 
-    /// Somebody waits for positions, and not for a batch of this store: games are let in for a while.
-    pub fn somebody_waits(&self) {
-        *self.elsewhere.lock() = Some(Instant::now() + ELSEWHERE);
-        self.open();
+    /// Records that a learner waits for positions without waiting for a batch; games are then accepted for two seconds.
+    pub fn record_waiting_learner(&self) {
+        *self.reported_until.lock() = Some(Instant::now() + REPORT_VALIDITY);
+        self.notify_games();
     }
 
-    /// Whether games are let in because somebody waits for positions, here or elsewhere.
-    pub fn lets_in(&self) -> bool {
-        self.batches_wait() || self.elsewhere.lock().is_some_and(|until| Instant::now() < until)
+    /// True if games are accepted regardless of [`Bounds::min_uses`], because a batch or a learner waits for positions.
+    pub fn are_positions_awaited(&self) -> bool {
+        self.has_waiting_batches()
+            || self
+                .reported_until
+                .lock()
+                .is_some_and(|until| Instant::now() < until)
     }
 
-    /// Whether any batch waits.
-    pub fn batches_wait(&self) -> bool {
+    /// True if any batch waits.
+    pub fn has_waiting_batches(&self) -> bool {
         self.batches.load(Ordering::SeqCst) > 0
     }
 
-    /// Whether any game waits.
-    pub fn games_wait(&self) -> bool {
+    /// True if any game waits.
+    pub fn has_waiting_games(&self) -> bool {
         self.games.load(Ordering::SeqCst) > 0
     }
 
-    /// More games might be let in: samples were taken.
-    pub fn open(&self) {
-        self.opened.send_modify(|times| *times += 1);
+    /// Notifies waiting games that more of them may be permitted.
+    pub fn notify_games(&self) {
+        self.games_notified.send_modify(|times| *times += 1);
     }
 
-    /// Told whenever more games might be let in.
-    pub fn opened(&self) -> watch::Receiver<u64> {
-        self.opened.subscribe()
+    /// Returns a receiver that changes whenever more games may be permitted.
+    pub fn subscribe(&self) -> watch::Receiver<u64> {
+        self.games_notified.subscribe()
     }
 }
 
@@ -134,25 +140,25 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever the counts are, one side can move: a batch may be drawn, or it waits and games are let in.
+        /// For all counts, a batch may be drawn, or it waits and games are accepted.
         #[test]
-        fn one_side_can_always_move(min in 0.0f64..4.0, more in 0.0f64..4.0, slack in 0u64..1000, inserted in 0u64..100_000, window in 0u64..100_000, sampled in 0u64..400_000, batch in 1u64..5000) {
+        fn batches_and_games_never_wait_for_each_other(min in 0.0f64..4.0, more in 0.0f64..4.0, slack in 0u64..1000, inserted in 0u64..100_000, window in 0u64..100_000, sampled in 0u64..400_000, batch in 1u64..5000) {
             let bounds = Bounds { min_uses: min, max_uses: min + more, slack };
             let ledger = Ledger { positions_inserted: inserted, positions_sampled: sampled, positions_used: sampled, ..Ledger::new() };
             let window = window.min(inserted);
-            let gate = Gate::default();
-            let held = (!bounds.may_sample(&ledger, window, batch)).then(|| gate.batch_waits());
-            prop_assert!(held.is_none() || gate.batches_wait());
-            prop_assert!(bounds.may_sample(&ledger, window, batch) || bounds.may_insert(&ledger) || gate.batches_wait());
+            let uses_bound = UsesBound::default();
+            let held = (!bounds.may_sample(&ledger, window, batch)).then(|| uses_bound.add_waiting_batch());
+            prop_assert!(held.is_none() || uses_bound.has_waiting_batches());
+            prop_assert!(bounds.may_sample(&ledger, window, batch) || bounds.may_insert(&ledger) || uses_bound.has_waiting_batches());
             drop(held);
-            prop_assert!(!gate.batches_wait() && !gate.lets_in());
-            gate.somebody_waits();
-            prop_assert!(gate.lets_in() && !gate.batches_wait());
+            prop_assert!(!uses_bound.has_waiting_batches() && !uses_bound.are_positions_awaited());
+            uses_bound.record_waiting_learner();
+            prop_assert!(uses_bound.are_positions_awaited() && !uses_bound.has_waiting_batches());
         }
     }
 
     #[test]
-    fn bounds_are_exact() {
+    fn bounds_permit_exactly_the_configured_uses() {
         let ledger = |inserted, sampled| Ledger {
             positions_inserted: inserted,
             positions_sampled: sampled,
@@ -166,7 +172,7 @@ mod tests {
         };
         assert!(bounds.may_sample(&ledger(100, 150), 100, 50));
         assert!(!bounds.may_sample(&ledger(100, 150), 100, 51));
-        // 70 of 100 positions have gone, and with them 10 uses more than were made.
+        // 70 of 100 positions left the window. 140 uses of them were allowed and 130 were made.
         assert_eq!(bounds.forgone(&ledger(100, 130), 30), 10);
         assert!(bounds.may_sample(&ledger(100, 130), 30, 60));
         assert!(!bounds.may_sample(&ledger(100, 130), 30, 61));

@@ -1,9 +1,11 @@
-//! Sealed volumes in an archive: each game once and whole, nothing removed before it is there.
+//! Archived volumes: each game is archived once and completely, and no volume is removed before it is archived.
 
 use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
 use proto::v1::{DeleteGamesRequest, Game, GameFilter};
-use replay_store::{exchange::archive::Reader, exchange::vault::Vault, settings::Settings, store::Store};
+use replay_store::{
+    exchange::archive::Reader, exchange::archive_store::ArchiveStore, settings::Settings, store::Store,
+};
 
 #[cfg(feature = "s3")]
 use crate::server;
@@ -12,7 +14,7 @@ use crate::{
     restart::{close, put_all, volumes},
 };
 
-/// What has not come by now will not come, however slow the machine is.
+/// Maximum time to wait for an expected event, on a slow machine too.
 const FOR_EVER: Duration = Duration::from_secs(120);
 
 async fn until(what: impl AsyncFn() -> bool) {
@@ -39,11 +41,11 @@ fn games(from: u64, to: u64) -> Vec<Game> {
         .collect()
 }
 
-/// The games of all archives by id; none may be there twice.
-async fn archived(vault: &Vault) -> BTreeMap<Vec<u8>, Game> {
+/// Returns the games of all archives by id, and checks that none occurs twice.
+async fn archived(archive_store: &ArchiveStore) -> BTreeMap<Vec<u8>, Game> {
     let mut found = BTreeMap::new();
-    for path in vault.list().await.unwrap() {
-        let bytes = vault.get(&path).await.unwrap();
+    for path in archive_store.list().await.unwrap() {
+        let bytes = archive_store.get(&path).await.unwrap();
         for game in Reader::new(bytes.as_ref()).unwrap() {
             let game = game.unwrap();
             let before = found.insert(game.id.to_vec(), game);
@@ -53,28 +55,28 @@ async fn archived(vault: &Vault) -> BTreeMap<Vec<u8>, Game> {
     found
 }
 
-/// Sealed volumes that the store has on its disk and has not written to the archive.
+/// Returns the number of sealed volumes on the disk that are not archived.
 fn behind(folder: &Path) -> usize {
     let markers = fs::read_dir(folder.join("replay/archived")).map_or(0, Iterator::count);
     (volumes(folder) - 1).saturating_sub(markers)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_sealed_volume_is_in_the_archive_before_it_goes() {
+async fn volumes_are_archived_before_they_are_removed() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("archive");
     let settings = with_archive(folder.path(), 2_000, &place);
-    let vault = Vault::open(&settings.archive).unwrap();
+    let archive_store = ArchiveStore::open(&settings.archive).unwrap();
     let all = games(0, 300);
     let store = open(&settings);
-    // Deleted while its volume is still open, so that no archive can be faster.
+    // Deleted before its volume is sealed, so that it is never archived.
     put_all(&store, &all[..1]).await;
     let (deleted, _) = *store.find(&by_id(&all[0])).first().unwrap();
     store.delete(vec![deleted]).await.unwrap();
     put_all(&store, &all[1..]).await;
     until(async || behind(folder.path()) == 0).await;
     let here = store.list(0, 1000, false, &replay_store::record::filter::Filter::default());
-    let kept = archived(&vault).await;
+    let kept = archived(&archive_store).await;
     for game in &all {
         let is_deleted = game.id == all[0].id;
         match kept.get(game.id.as_ref()) {
@@ -83,7 +85,7 @@ async fn every_sealed_volume_is_in_the_archive_before_it_goes() {
         }
     }
     assert!(!kept.contains_key(all[0].id.as_ref()));
-    // The window slid on: most of them are nowhere else.
+    // Most games have left the window and exist only in the archive.
     assert!(
         kept.len() > 250 && here.len() < 150,
         "{} and {}",
@@ -92,24 +94,24 @@ async fn every_sealed_volume_is_in_the_archive_before_it_goes() {
     );
     close(store);
 
-    // What is there is not written again, by whatever name the store is opened.
-    let before = vault.list().await.unwrap();
+    // Archived volumes are not written again when the store is reopened.
+    let before = archive_store.list().await.unwrap();
     let first = place.join(before[0].as_ref());
     fs::write(&first, "touched").unwrap();
     let store = open(&settings);
     put_all(&store, &games(300, 400)).await;
     until(async || behind(folder.path()) == 0).await;
     assert_eq!(fs::read(&first).unwrap(), b"touched");
-    let after = vault.list().await.unwrap();
+    let after = archive_store.list().await.unwrap();
     assert!(after.len() > before.len() && after.starts_with(&before));
     close(store);
 
-    // Another archive gets all that is still here.
+    // A new archive gets all volumes that still exist.
     let other = folder.path().join("other");
     let store = open(&with_archive(folder.path(), 2_000, &other));
-    let vault = Vault::open(other.to_str().unwrap()).unwrap();
+    let archive_store = ArchiveStore::open(other.to_str().unwrap()).unwrap();
     let sealed = volumes(folder.path()) - 1;
-    until(async || vault.list().await.unwrap().len() == sealed).await;
+    until(async || archive_store.list().await.unwrap().len() == sealed).await;
     close(store);
 }
 
@@ -122,7 +124,7 @@ fn by_id(game: &Game) -> replay_store::record::filter::Filter {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_the_archive_is_away_nothing_goes_until_the_disk_is_full_and_then_games_wait() {
+async fn without_a_reachable_archive_volumes_stay_and_games_are_refused_when_the_disk_is_full() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("archive");
     let settings = Settings {
@@ -130,7 +132,7 @@ async fn while_the_archive_is_away_nothing_goes_until_the_disk_is_full_and_then_
         ..with_archive(folder.path(), 1_000, &place)
     };
     let served = Served::start(settings.clone()).await;
-    // A file where the folder was: nothing can be written below it.
+    // A file replaces the folder, so that writes to the archive fail.
     fs::remove_dir(&place).unwrap();
     fs::write(&place, "in the way").unwrap();
     let mut client = served.client();
@@ -150,7 +152,7 @@ async fn while_the_archive_is_away_nothing_goes_until_the_disk_is_full_and_then_
     );
     assert!(volumes(folder.path()) > 12, "none was removed");
 
-    // Sealed long ago, and deleted before it could be archived.
+    // Deleted after its volume was sealed but before it was archived.
     let (gone, next) = (sent - 15, sent - 14);
     let filter = GameFilter {
         ids: vec![games(gone, next)[0].id.clone()],
@@ -163,10 +165,10 @@ async fn while_the_archive_is_away_nothing_goes_until_the_disk_is_full_and_then_
     let deleted = client.delete_games(request).await.unwrap().into_inner();
     assert_eq!(deleted.games, 1);
 
-    // Back again: the archive gets all the others, the retired ones go, and games are taken.
+    // The archive is reachable again: it gets all other games, retired volumes are removed, and games are accepted.
     fs::remove_file(&place).unwrap();
     until(async || volumes(folder.path()) <= 12).await;
-    let vault = Vault::open(&settings.archive).unwrap();
+    let archive_store = ArchiveStore::open(&settings.archive).unwrap();
     until(async || {
         let acks = append(&mut served.client(), games(sent, sent + 1)).await;
         is_stored(&acks[0]) || acks[0].duplicate
@@ -174,7 +176,7 @@ async fn while_the_archive_is_away_nothing_goes_until_the_disk_is_full_and_then_
     .await;
     let is_archived = async |number| {
         let id = games(number, number + 1)[0].id.clone();
-        archived(&vault).await.contains_key(id.as_ref())
+        archived(&archive_store).await.contains_key(id.as_ref())
     };
     until(async || is_archived(next).await).await;
     assert!(is_archived(0).await && !is_archived(gone).await);
@@ -183,18 +185,18 @@ async fn while_the_archive_is_away_nothing_goes_until_the_disk_is_full_and_then_
 
 #[cfg(feature = "s3")]
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_that_breaks_off_leaves_nothing_half_in_an_object_store() {
+async fn an_interrupted_upload_leaves_no_partial_archive() {
     let Some(port) = server::shared() else { return };
     let line = server::Line::to(port).await;
-    let vault = |port: u16| {
+    let archive_store = |port: u16| {
         let url = format!(
             "s3://{}/games?endpoint=http://127.0.0.1:{port}&allow_http=true",
             server::BUCKET
         );
-        Vault::open_with(&url, server::credentials()).unwrap()
+        ArchiveStore::open_with(&url, server::credentials()).unwrap()
     };
-    let (cut, straight) = (vault(line.port), vault(port));
-    // Long enough to travel in parts.
+    let (cut, straight) = (archive_store(line.port), archive_store(port));
+    // Long enough for an upload in parts.
     let bytes: Vec<u8> = (0..40u32 << 18).flat_map(u32::to_le_bytes).collect();
     line.cut_after(20 << 20);
     cut.put("store", 1, 9, bytes.clone().into()).await.unwrap_err();
@@ -207,22 +209,25 @@ async fn an_upload_that_breaks_off_leaves_nothing_half_in_an_object_store() {
     assert_eq!(straight.get(&found[0]).await.unwrap(), bytes);
 }
 
-/// A store that is killed between the archive and its own mark writes the same file once more.
+/// A store that is killed after it archived a volume, and before it recorded this, archives the volume again.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_mark_costs_an_upload_and_no_game() {
+async fn a_missing_archive_record_causes_a_second_upload_of_the_same_file() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("archive");
     let settings = with_archive(folder.path(), 2_000, &place);
-    let vault = Vault::open(&settings.archive).unwrap();
+    let archive_store = ArchiveStore::open(&settings.archive).unwrap();
     let store: Store = open(&settings);
     put_all(&store, &games(0, 60)).await;
     until(async || behind(folder.path()) == 0).await;
     close(store);
-    let (files, kept) = (vault.list().await.unwrap(), archived(&vault).await);
+    let (files, kept) = (
+        archive_store.list().await.unwrap(),
+        archived(&archive_store).await,
+    );
     fs::remove_dir_all(folder.path().join("replay/archived")).unwrap();
     let store = open(&settings);
     until(async || behind(folder.path()) == 0).await;
     close(store);
-    assert_eq!(vault.list().await.unwrap(), files);
-    assert_eq!(archived(&vault).await, kept);
+    assert_eq!(archive_store.list().await.unwrap(), files);
+    assert_eq!(archived(&archive_store).await, kept);
 }

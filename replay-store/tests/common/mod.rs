@@ -1,4 +1,4 @@
-//! What the tests of the replay store share: settings, a served store, a client.
+//! Shared parts of the tests of the replay store: settings, a served store, a client.
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
 pub mod synthetic;
@@ -42,7 +42,7 @@ pub fn open(settings: &Settings) -> Store {
     Store::open(settings.clone()).unwrap()
 }
 
-/// A client of the service at `address`.
+/// Returns a client of the service at `address`.
 pub fn client(address: SocketAddr) -> Client {
     ReplayStoreClient::new(channel(&address.to_string()).unwrap())
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
@@ -82,7 +82,7 @@ impl Served {
     }
 }
 
-/// Appends games on one stream and gives the acknowledgements, in the order in which they came.
+/// Appends games on one stream and returns the acknowledgements in the order of their arrival.
 pub async fn append(client: &mut Client, games: Vec<Game>) -> Vec<AppendAck> {
     let count = games.len();
     let mut acks = client.append(iter(games)).await.unwrap().into_inner();
@@ -94,17 +94,17 @@ pub async fn append(client: &mut Client, games: Vec<Game>) -> Vec<AppendAck> {
     all
 }
 
-/// The service's numbers.
+/// Returns the statistics of the store.
 pub async fn stats(client: &mut Client) -> StatsReply {
     client.stats(StatsRequest::default()).await.unwrap().into_inner()
 }
 
-/// Whether a game was stored now.
+/// True if the game was stored now, not refused and not a duplicate.
 pub fn is_stored(ack: &AppendAck) -> bool {
     !ack.duplicate && ack.refused.is_empty()
 }
 
-/// Copies a folder with all that is in it.
+/// Copies a folder recursively.
 pub fn copy_folder(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {

@@ -1,4 +1,4 @@
-//! The disk reports an error, at every point of a store's life in turn: once, or from then on.
+//! Disk errors at each operation of a store in turn: one error, or an error of all later operations.
 
 use crate::{
     Story, open, runtime,
@@ -6,7 +6,7 @@ use crate::{
 };
 
 #[test]
-fn an_error_stops_the_store_and_loses_nothing() {
+fn a_disk_error_stops_the_store_and_loses_no_acknowledged_game() {
     let disk = Simulated::default();
     disk.inject(Fault::None);
     let store = open(&disk).unwrap();
@@ -27,7 +27,7 @@ fn an_error_stops_the_store_and_loses_nothing() {
                 stopped += 1;
             }
             let (_, failed) = disk.operations();
-            // Games that come together are written together, now more and now fewer.
+            // Games that are queued together are committed in groups of varying size.
             injected += failed;
             // The process ends, and another looks at the same disk without faults; or power was lost on top.
             for power in [false, true] {

@@ -1,4 +1,4 @@
-//! A full disk: games are refused for now, batches are served, and all goes on when there is room again.
+//! A full disk: games are refused temporarily, batches are served, and the store continues when there is space again.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ use crate::{
 };
 
 #[test]
-fn games_are_refused_batches_served_and_it_recovers() {
+fn a_full_disk_refuses_games_and_serves_batches_until_there_is_space() {
     let disk = Simulated::default();
     let runtime = runtime();
     let mut story = Story::default();
@@ -28,7 +28,7 @@ fn games_are_refused_batches_served_and_it_recovers() {
             "round {round}: samples are served"
         );
         story.sampled += 30;
-        // Power may go while the disk is full.
+        // Power may be lost while the disk is full.
         let left = disk.lose_power(round);
         let found = open(&left).unwrap();
         story.holds(&found, &format!("round {round}"));
@@ -54,7 +54,7 @@ fn games_are_refused_batches_served_and_it_recovers() {
     );
 }
 
-/// A small file system of the operating system's own, where this process may mount one.
+/// A small tmpfs, on systems where this process may mount one.
 struct Small(tempfile::TempDir);
 
 impl Small {
@@ -76,7 +76,7 @@ impl Drop for Small {
 }
 
 #[test]
-fn a_real_file_system_that_is_full_too() {
+fn a_full_real_file_system_refuses_games_too() {
     let Some(small) = Small::mount(4) else {
         println!("no file system may be mounted here: only the simulated disk was full");
         return;
@@ -100,7 +100,7 @@ fn a_real_file_system_that_is_full_too() {
     };
     assert_eq!(reason, "the disk is full");
     assert!(store.batch(1, 1, 100).is_ok());
-    // Somebody makes room.
+    // Space becomes free.
     let grown = Command::new("mount")
         .args(["-o", "remount,size=8m"])
         .arg(small.0.path())

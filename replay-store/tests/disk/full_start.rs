@@ -1,4 +1,4 @@
-//! A store that lost power in the middle of a batch, and whose disk is full when it starts again: it serves what was acknowledged.
+//! A store that lost power during a commit and starts on a full disk: it serves all acknowledged games.
 
 use replay_store::{error::OpenError, error::VolumeError, store::SampleError};
 
@@ -8,7 +8,7 @@ use crate::{
 };
 
 #[test]
-fn it_starts_on_a_disk_that_is_full_wherever_power_went() {
+fn a_store_starts_on_a_full_disk_after_any_loss_of_power() {
     let runtime = runtime();
     let disk = Simulated::default();
     disk.inject(Fault::None);
@@ -19,7 +19,7 @@ fn it_starts_on_a_disk_that_is_full_wherever_power_went() {
     let (mut starts, mut refused, mut cut) = (0, 0, 0);
     for at in 0..operations {
         for seed in 0..4 {
-            // A first life, which leaves all its files behind, and a second one, in which power goes.
+            // The first run creates all files; power is lost in the second run.
             let disk = Simulated::default();
             let mut story = Story::default();
             let store = open(&disk).unwrap();
@@ -43,12 +43,12 @@ fn it_starts_on_a_disk_that_is_full_wherever_power_went() {
                         Err(error) => assert_eq!(error, SampleError::Full, "{context}"),
                     }
                     drop(store);
-                    // And once more, before there is room.
+                    // Opening it again on the full disk has the same result.
                     let store = open(&left).unwrap_or_else(|error| panic!("{context}, again: {error}"));
                     story.holds(&store, &context);
                     starts += 1;
                 }
-                // It had begun a volume, and there is no room even for an empty file.
+                // Power was lost while a volume was created, and there is no space for even an empty file.
                 Err(OpenError::Volume {
                     source: VolumeError::Full,
                     ..

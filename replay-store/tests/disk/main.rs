@@ -1,4 +1,4 @@
-//! The store on a disk that loses power, reports errors, and is full.
+//! The store on a disk that loses power, reports errors or is full.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 #[path = "../common/mod.rs"]
@@ -28,7 +28,7 @@ use replay_store::{
 use simulated::Simulated;
 use tokio::runtime::Runtime;
 
-/// There is always room, as far as anybody asks beforehand.
+/// A probe that always reports free space.
 struct NoLimit;
 
 impl Probe for NoLimit {
@@ -64,7 +64,7 @@ fn game(number: u64) -> Game {
     common::synthetic::game(number, 4 + (number % 13) as usize)
 }
 
-/// What was asked of a store, and what it has promised.
+/// Games that were sent to a store, and the acknowledgements.
 #[derive(Debug, Default)]
 struct Story {
     next: u64,
@@ -113,7 +113,7 @@ impl Story {
         }
     }
 
-    /// Everything that was promised is there, and nothing else than what was sent.
+    /// Checks that all acknowledged games are stored and that every stored game was sent.
     fn holds(&self, store: &Store, context: &str) {
         assert_eq!(store.losses(), [], "{context}: lost");
         let stats = store.stats();

@@ -1,4 +1,4 @@
-//! Power is lost at every point of a store's life in turn, again and again on what was left of the time before.
+//! Loss of power at each operation of a store in turn, and repeated losses of power on the same disk.
 
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -8,7 +8,7 @@ use crate::{
     simulated::{Fault, Simulated},
 };
 
-/// Lives on a disk until power is lost at an operation, and gives what is found afterwards. The story goes on.
+/// Runs a store until power is lost at operation `at`. Returns the disk as it is found afterwards.
 fn until_power_is_lost(disk: &Simulated, story: &mut Story, at: u64, seed: u64) -> Simulated {
     let runtime = runtime();
     disk.inject(Fault::Power(at));
@@ -22,8 +22,8 @@ fn until_power_is_lost(disk: &Simulated, story: &mut Story, at: u64, seed: u64) 
 }
 
 #[test]
-fn no_acknowledged_game_is_lost_wherever_power_goes() {
-    // How many operations a life takes.
+fn a_loss_of_power_at_any_operation_loses_no_acknowledged_game() {
+    // Counts the operations of a run without faults.
     let disk = Simulated::default();
     disk.inject(Fault::None);
     let mut story = Story::default();
@@ -41,7 +41,7 @@ fn no_acknowledged_game_is_lost_wherever_power_goes() {
             story.holds(&store, &format!("operation {at}, seed {seed}"));
             crashes += 1;
             acknowledged += story.acknowledged.len();
-            // It works on.
+            // The store continues.
             story.failed = false;
             story.live(&store, &runtime(), 2);
             assert!(!story.failed);
@@ -52,7 +52,7 @@ fn no_acknowledged_game_is_lost_wherever_power_goes() {
 }
 
 #[test]
-fn it_may_go_again_and_again() {
+fn repeated_losses_of_power_lose_no_acknowledged_game() {
     let mut random = ChaCha8Rng::seed_from_u64(5);
     let mut losses = 0;
     for life in 0..8 {
@@ -62,7 +62,7 @@ fn it_may_go_again_and_again() {
             let at = random.random_range(0..140);
             disk = until_power_is_lost(&disk, &mut story, at, random.random());
             losses += 1;
-            // Opening may be what is interrupted, several times.
+            // Opening may be interrupted several times.
             let copy = disk.lose_power(0);
             let store = open(&copy).unwrap_or_else(|error| panic!("life {life}, round {round}: {error}"));
             story.holds(&store, &format!("life {life}, round {round}"));

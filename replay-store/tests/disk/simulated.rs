@@ -1,6 +1,6 @@
 //! A disk in memory that can lose power, report errors and be full.
 //!
-//! What a sync has not made durable is at the mercy of [`Simulated::lose_power`]:
+//! [`Simulated::lose_power`] decides at random which changes survive that no sync has made durable:
 //!
 //! - of a file's unsynced writes any subset survives, each of them whole, torn into its 512-byte sectors of which any
 //!   subset survives, or not at all, and the file's length with them or not;
@@ -25,7 +25,7 @@ type Number = u64;
 /// All names; `None` is a folder.
 type Names = BTreeMap<PathBuf, Option<Number>>;
 
-/// A file's contents: as the process sees them, as they are on the disk, and what lies between.
+/// Contents of a file: as the process sees them, as they are on the disk, and the changes between the two.
 #[derive(Clone, Debug, Default)]
 struct Contents {
     seen: Vec<u8>,
@@ -46,7 +46,7 @@ enum Naming {
     Remove(PathBuf),
 }
 
-/// What goes wrong.
+/// Kind of fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fault {
     /// Nothing.
@@ -54,9 +54,9 @@ pub enum Fault {
     None,
     /// The operation with this number (from the last [`Simulated::inject`]) fails once.
     Once(u64),
-    /// It and all after it fail.
+    /// The operation with this number and all later ones fail.
     From(u64),
-    /// Power is lost at the operation with this number: it and all after it fail, and nothing more changes.
+    /// Power is lost at the operation with this number: this operation and all later ones fail, and the disk no longer changes.
     Power(u64),
 }
 
@@ -78,7 +78,7 @@ struct State {
 pub struct Simulated(Arc<Mutex<State>>);
 
 impl Simulated {
-    /// Sets what goes wrong from now on; operations are counted from 0 again.
+    /// Sets the fault from now on; operations are counted from 0 again.
     pub fn inject(&self, fault: Fault) {
         let mut state = self.0.lock();
         state.fault = fault;
@@ -136,7 +136,7 @@ impl Simulated {
     }
 }
 
-/// What survives of one unsynced change.
+/// Applies the part of one unsynced change that survives a loss of power.
 fn survivor(change: &Change, bytes: &mut Vec<u8>, random: &mut ChaCha8Rng) {
     match change {
         Change::Length(length) => {
@@ -216,7 +216,7 @@ impl State {
         named.iter().map(|number| self.contents[number].seen.len()).sum()
     }
 
-    /// Counts an operation, and fails it where that was asked for.
+    /// Counts an operation and returns the injected error if there is one.
     fn operate(&mut self) -> io::Result<()> {
         let number = self.operations;
         self.operations += 1;
@@ -289,7 +289,7 @@ impl OpenFile for Handle {
         }
         let grows = (offset as usize + bytes.len()).saturating_sub(state.contents[&self.number].seen.len());
         let full = state.room_for(grows);
-        // What fails, fails half-way; what is written over needs no room.
+        // A write that fails may write a part first. Overwriting needs no space.
         let kept = if failed.is_err() {
             &bytes[..bytes.len() / 2]
         } else if full.is_err() {

@@ -1,10 +1,10 @@
-//! One name, several servers: calls are spread over all of them, and who comes or goes is noticed.
+//! Spreads calls over all servers of a host name, and follows servers that are added or removed.
 //!
-//! A name is looked up again every so often; in between, each of its servers is tried for a connection. Those that can be
-//! reached take part, each call going to one drawn at random (tower's `Balance`, to which tonic tells no loads). A stream is one
-//! call: whoever keeps streams opens new ones from time to time. Where none can be reached, all of them stay, so that calls
-//! fail at once with UNAVAILABLE rather than wait; where the name cannot be looked up, those that were known stay. A server that
-//! vanishes fails the calls it had, which their callers make again: at the latest [`Pace::probe`] later it is asked no more.
+//! The name is resolved again at an interval; in between, each of its servers is probed with a connection. Calls go to a random
+//! server among those that can be reached (tower's `Balance`; tonic reports no load to it). A stream is one call, so a client
+//! with long streams must open new ones from time to time. If no server can be reached, all stay in use, so that calls fail at
+//! once with UNAVAILABLE instead of waiting. If the name cannot be resolved, the known servers stay in use. When a server dies
+//! its calls fail, and callers repeat them; after at most [`Pace::probe`] no call goes to it.
 
 use std::{collections::BTreeSet, fmt, io, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
 
@@ -18,19 +18,19 @@ use tonic::transport::{Channel, Endpoint, channel::Change};
 
 use super::Target;
 
-/// How long a server may take to be reached.
+/// Time limit for a probe to connect.
 const PROBE_TIME: Duration = Duration::from_secs(2);
-/// Changes on their way to the balancer.
+/// Capacity of the queue of changes to the balancer.
 const CHANGES: usize = 64;
-/// Servers of one name that take part; the rest is left out.
+/// Greatest number of servers of one name; further servers are ignored.
 const MAX_SERVERS: usize = 256;
 
-/// How often it is looked what a name stands for, and who of those can be reached.
+/// Intervals of resolving a name and of probing its servers.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// Between two look-ups of the name.
+    /// Time between two look-ups of the name.
     pub resolve: Duration,
-    /// Between two trials of its servers.
+    /// Time between two probes of the servers.
     pub probe: Duration,
 }
 
@@ -43,12 +43,12 @@ impl Default for Pace {
     }
 }
 
-/// The addresses that a look-up gave.
+/// Future addresses of a look-up.
 pub type Resolved<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send + 'a>>;
 
-/// Looks up names.
+/// Resolves host names.
 pub trait Resolve: fmt::Debug + Send + Sync {
-    /// The addresses that `host` stands for now, each with `port`.
+    /// Resolves `host` and returns its addresses, each with `port`.
     fn resolve<'a>(&'a self, host: &'a str, port: u16) -> Resolved<'a>;
 }
 
@@ -62,16 +62,16 @@ impl Resolve for SystemResolver {
     }
 }
 
-/// A server as the balancer knows it.
+/// Key of a server in the balancer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Server {
-    /// One of the addresses.
+    /// A server at one of the name's addresses.
     At(SocketAddr),
-    /// The name itself, while it stands for no address: its calls fail and say why.
+    /// The name itself, while it has no address: calls fail with the resolver's error.
     Nowhere,
 }
 
-/// A channel over all servers of a name, until it is dropped.
+/// Returns a channel over all servers of a name. Resolving and probing end when the channel is dropped.
 pub(crate) fn channel(target: Target, resolver: Arc<dyn Resolve>, pace: Pace) -> Channel {
     let (channel, changes) = Channel::balance_channel(CHANGES);
     let following = Following {
@@ -94,7 +94,7 @@ struct Following {
     target: Target,
     resolver: Arc<dyn Resolve>,
     changes: mpsc::Sender<Change<Server, Endpoint>>,
-    /// What the name stood for when it was last looked up.
+    /// Addresses of the name at the last look-up.
     known: BTreeSet<SocketAddr>,
     taking_part: BTreeSet<Server>,
 }
@@ -108,7 +108,7 @@ impl Following {
                 self.look_up().await;
                 next_look_up = Instant::now() + pace.resolve;
             }
-            // One server is asked whether it can be reached or not.
+            // A single server stays in use, reachable or not.
             let wanted = match self.known.len() {
                 0 => BTreeSet::from([Server::Nowhere]),
                 1 => self.known.iter().copied().map(Server::At).collect(),
@@ -128,15 +128,15 @@ impl Following {
             Ok(found) if !found.is_empty() => self.known = found.into_iter().take(MAX_SERVERS).collect(),
             Ok(_) => tracing::warn!(
                 host,
-                "the name stands for no address; those known before are used"
+                "the name has no address; the previous addresses stay in use"
             ),
             Err(error) => {
-                tracing::warn!(host, %error, "cannot look the name up; addresses known before are used")
+                tracing::warn!(host, %error, "cannot resolve the name; the previous addresses stay in use")
             }
         }
     }
 
-    /// Those that take a connection; all where none does.
+    /// Returns the servers that accept a connection, or all servers if none does.
     async fn reachable(&self) -> BTreeSet<Server> {
         let probes = self.known.iter().map(|&address| async move {
             let connected = timeout(PROBE_TIME, TcpStream::connect(address)).await;
@@ -150,7 +150,7 @@ impl Following {
         }
     }
 
-    /// Tells the balancer. False where it is gone.
+    /// Sends the changes to the balancer. False if the balancer has been dropped.
     async fn change_to(&mut self, wanted: BTreeSet<Server>, is_due: bool) -> bool {
         for server in &wanted {
             if self.taking_part.contains(server) {

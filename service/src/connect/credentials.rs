@@ -1,4 +1,4 @@
-//! The token that a client sends with each call. Its file is read again from time to time, so that tokens can be renewed.
+//! The token that a client sends with each call. The token's file is read again at intervals, so that tokens can be renewed.
 
 use std::{
     sync::Arc,
@@ -18,10 +18,10 @@ use crate::{
 };
 use config::SecurityConfig;
 
-/// How old a token may be before its file is read again.
+/// Age of a token at which its file is read again.
 const AGE: Duration = Duration::from_secs(30);
 
-/// Adds a token, where there is one, and the trace a call belongs to, where there is one.
+/// Interceptor that adds the token and the current trace, if there are any, to each call.
 #[derive(Clone, Debug)]
 pub struct Credentials {
     token: Option<Arc<Token>>,
@@ -34,10 +34,10 @@ struct Token {
 }
 
 impl Credentials {
-    /// The token that `security.token` names; none where that is empty.
+    /// Reads the token from the file `security.token`; no token if the key is empty.
     ///
     /// # Errors
-    /// [`SecurityError`] where the file cannot be read.
+    /// [`SecurityError`] if the file cannot be read.
     pub fn new(config: &SecurityConfig) -> Result<Self, SecurityError> {
         if config.token.as_os_str().is_empty() {
             return Ok(Self { token: None });
@@ -54,7 +54,7 @@ impl Token {
     fn value(&self) -> MetadataValue<Ascii> {
         let mut read = self.read.lock();
         if read.0.elapsed() >= AGE {
-            // A few bytes of a local file: not worth a thread of its own.
+            // A few bytes of a local file do not need a blocking thread.
             match bearer(&self.file) {
                 Ok(value) => read.1 = value,
                 Err(error) => tracing::error!(%error, "cannot renew; the token read before is sent"),

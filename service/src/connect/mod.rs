@@ -1,5 +1,5 @@
-//! Reaching another role: lazily connecting links that notice a dead peer, over TLS or plaintext, with a token where one is
-//! needed, spread over all servers that a name stands for ([`balance`]).
+//! Connections to other roles: links connect when first used, detect a dead peer, use TLS or plaintext, send the client's
+//! token, and spread calls over all servers of a host name ([`balance`]).
 
 pub mod balance;
 pub mod credentials;
@@ -16,61 +16,61 @@ use balance::{Resolve, SystemResolver};
 use config::{Plaintext, SecurityConfig};
 use credentials::Credentials;
 
-/// Largest message that a role sends or takes, in bytes. Set it on both sides of every service:
-/// tonic's own limit for received messages is 4 MiB.
+/// Greatest size of a message, in bytes. Set it on both sides of every service, because tonic's default limit for received
+/// messages is 4 MiB.
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
-/// HTTP/2 flow-control window of one stream, in bytes: several full requests may be on their way.
+/// HTTP/2 flow-control window of one stream, in bytes: room for several full requests in flight.
 pub const STREAM_WINDOW_BYTES: u32 = 4 * 1024 * 1024;
 
 /// HTTP/2 flow-control window of one connection, in bytes.
 pub const CONNECTION_WINDOW_BYTES: u32 = 16 * 1024 * 1024;
 
-/// A peer that is silent for this long is asked for a sign of life, where no configuration says otherwise.
+/// Default time without traffic after which a keep-alive ping is sent.
 pub const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// A peer that gives no sign of life for this long is gone.
+/// Time without an answer to a keep-alive ping after which the connection is closed.
 pub const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A channel that sends the token it was given, if any. Cloning shares the connections.
+/// A channel that sends the client's token, if there is one. Clones share the connections.
 pub type Link = InterceptedService<Channel, Credentials>;
 
-/// An address that cannot be one, or not be reached as `[security]` has it.
+/// Error: an address is malformed, or cannot be used with the settings of `[security]`.
 #[derive(Debug, thiserror::Error)]
 pub enum AddressError {
-    /// Not an address.
-    #[error("`{address}` is no address; write host:port")]
+    /// The address is malformed.
+    #[error("`{address}` is not an address; write host:port")]
     Address {
-        /// What was given.
+        /// The given text.
         address: String,
-        /// What is wrong with it.
+        /// Error of the URI parser.
         #[source]
         source: tonic::transport::Error,
     },
-    /// An address without a host.
-    #[error("`{0}` is no address; write host:port")]
+    /// The address has no host.
+    #[error("`{0}` is not an address; write host:port")]
     NoHost(String),
-    /// Keys, certificates, tokens, or plaintext where it is not allowed.
+    /// A key, certificate or token cannot be used, or plaintext is not allowed.
     #[error(transparent)]
     Security(#[from] SecurityError),
 }
 
-/// A channel to `address` (`host:port`, or with `http://` before it) in plaintext and without a token, for peers of the same
-/// machine and tests. It connects when it is first used, and again whenever the connection was lost; calls fail with
-/// UNAVAILABLE meanwhile. Cloning shares it.
+/// Returns a plaintext channel without a token to `address` (`host:port` or `http://host:port`), for peers on this machine and
+/// for tests. The channel connects when first used and reconnects after a loss; calls fail with UNAVAILABLE meanwhile. Clones
+/// share the connection.
 ///
 /// # Errors
-/// [`AddressError`] for an address that is none. A peer that is away is not an error here.
+/// [`AddressError`] if the address is malformed. An unreachable peer is not an error.
 pub fn channel(address: &str) -> Result<Channel, AddressError> {
     Ok(endpoint(address)?.connect_lazy())
 }
 
-/// The settings of [`channel`], for those who connect in another way.
+/// Returns the endpoint that [`channel`] connects to, with all its settings.
 ///
 /// # Errors
-/// [`AddressError`] for an address that is none.
+/// [`AddressError`] if the address is malformed.
 pub fn endpoint(address: &str) -> Result<Endpoint, AddressError> {
     let refused = |source| AddressError::Address {
         address: address.into(),
@@ -96,15 +96,15 @@ fn settings(endpoint: Endpoint, keep_alive: Duration) -> Endpoint {
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
 }
 
-/// A link to `address` as `[security]` says: see [`Connector::link`]. Call it within a runtime.
+/// Returns a link to `address` with the settings of `[security]`, like [`Connector::link`]. Call it within a runtime.
 ///
 /// # Errors
-/// [`AddressError`]. A peer that is away is not an error here.
+/// [`AddressError`] if the address or the settings cannot be used. An unreachable peer is not an error.
 pub fn link(address: &str, security: &SecurityConfig) -> Result<Link, AddressError> {
     Connector::new(security).link(address)
 }
 
-/// How servers are reached.
+/// Makes links to servers, with the settings of `[security]` and a resolver of host names.
 #[derive(Clone, Debug)]
 pub struct Connector {
     security: SecurityConfig,
@@ -113,7 +113,7 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// As `[security]` says, with the system's resolver.
+    /// Makes a connector with the settings of `[security]` and the system's resolver.
     pub fn new(security: &SecurityConfig) -> Self {
         Self {
             security: security.clone(),
@@ -122,19 +122,19 @@ impl Connector {
         }
     }
 
-    /// With another resolver, asked at another pace.
+    /// Replaces the resolver and its intervals.
     pub fn with_resolver(mut self, resolver: Arc<dyn Resolve>, pace: balance::Pace) -> Self {
         self.resolver = resolver;
         self.pace = pace;
         self
     }
 
-    /// A link to `address`: `host:port`, or with `https://` or `http://` before it; without either, TLS is spoken where
-    /// `security.ca` is given. A name may stand for several servers: calls are spread over them, and it is looked up again from
-    /// time to time. Call it within a runtime.
+    /// Returns a link to `address`: `host:port`, `https://host:port` or `http://host:port`. Without a scheme the link uses
+    /// TLS if `security.ca` is given. If the host name resolves to several servers, calls are spread over them, and the name
+    /// is resolved again at intervals. Call it within a runtime.
     ///
     /// # Errors
-    /// [`AddressError`]. A peer that is away is not an error here.
+    /// [`AddressError`] if the address or the settings cannot be used. An unreachable peer is not an error.
     pub fn link(&self, address: &str) -> Result<Link, AddressError> {
         let target = Target::new(address, &self.security)?;
         let credentials = Credentials::new(&self.security)?;
@@ -147,7 +147,7 @@ impl Connector {
     }
 }
 
-/// Whom a link is for.
+/// The peer of a link: address and security settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(crate) host: String,
@@ -198,7 +198,7 @@ impl Target {
             let address = address.to_owned();
             return Err(SecurityError::OpenClient { address }.into());
         }
-        // What cannot be read is said now, and not by every call.
+        // Reports an unreadable file now instead of with every call.
         target.endpoint(&target.authority())?;
         Ok(target)
     }
@@ -220,7 +220,7 @@ impl Target {
         format!("{}:{}", self.host, self.port)
     }
 
-    /// One of its servers. Certificates are read anew.
+    /// Returns the endpoint of one server of this peer. Reads the certificates again.
     pub(crate) fn endpoint(&self, authority: &str) -> Result<Endpoint, AddressError> {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let refused = |source| AddressError::Address {
@@ -235,7 +235,7 @@ impl Target {
                 .tls_config(files.read(&self.server_name)?)
                 .map_err(refused)?,
         };
-        // Whatever address it has, it is asked as the name it was looked for.
+        // The request carries the host name, not the server's IP address.
         match format!("{scheme}://{}", self.authority()).parse() {
             Ok(origin) => Ok(endpoint.origin(origin)),
             Err(_) => Err(AddressError::NoHost(self.authority())),
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn plaintext_is_spoken_on_loopback_only_unless_asked_for() {
+    async fn plaintext_is_allowed_on_loopback_only_by_default() {
         let closed = SecurityConfig::default();
         for address in ["127.0.0.1:1", "localhost:1", "[::1]:1", "http://127.0.0.5:1"] {
             assert!(link(address, &closed).is_ok(), "{address}");
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_address_is_said_at_once() {
+    async fn a_malformed_address_is_an_error_at_once() {
         for address in ["", "localhost", ":50051", "ftp://localhost:1", "local host:1"] {
             let refused = link(address, &SecurityConfig::default()).unwrap_err().to_string();
             assert!(refused.contains("write host:port"), "{address}: {refused}");

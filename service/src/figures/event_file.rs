@@ -1,7 +1,8 @@
-//! TensorBoard's event files, of which scalars are all that training needs.
+//! TensorBoard's event files with scalars.
 //!
-//! A file is a sequence of TFRecords (length, masked CRC-32C of the length, data, masked CRC-32C of the data; little-endian), each
-//! of which holds one `Event` of TensorFlow's `event.proto`. Only the fields that are written are declared here.
+//! A file is a sequence of TFRecords (length, masked CRC-32C of the length, data, masked CRC-32C of the data;
+//! little-endian), each of which holds one `Event` of TensorFlow's `event.proto`. Only the fields that are written are
+//! declared here.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -12,9 +13,9 @@ use std::{
 
 use prost::Message as _;
 
-/// What a reader checks first.
+/// Version in the first event of a file, which readers check.
 const FILE_VERSION: &str = "brain.Event:2";
-/// A checksum must not look like the checksum of data that holds a checksum.
+/// Constant added to each checksum: the CRC of data which contains its own CRC would be constant (TFRecord format).
 const MASK: u32 = 0xa282_ead8;
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -56,14 +57,14 @@ pub struct EventFile {
 }
 
 impl EventFile {
-    /// Begins a file in `folder`, which is made.
+    /// Creates a file in `folder`, and the folder if necessary.
     ///
     /// # Errors
-    /// What the file system says.
+    /// Error of the file system.
     pub fn create(folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let now = now();
-        // TensorBoard takes files whose names hold `tfevents`, in the order of their names.
+        // TensorBoard reads files whose names contain `tfevents`, in the order of their names.
         let name = format!(
             "events.out.tfevents.{:010}.minuet.{}",
             now as u64,
@@ -82,10 +83,10 @@ impl EventFile {
         Ok(events)
     }
 
-    /// Adds scalars, by their names, at a step.
+    /// Appends named scalars of one step.
     ///
     /// # Errors
-    /// What the file system says.
+    /// Error of the file system.
     pub fn scalars(&mut self, step: u64, scalars: &[(&str, f64)]) -> io::Result<()> {
         let values = scalars.iter().map(|&(tag, number)| Value {
             tag: tag.to_owned(),
@@ -108,7 +109,7 @@ impl EventFile {
         record.extend_from_slice(&masked(&length).to_le_bytes());
         record.extend_from_slice(&data);
         record.extend_from_slice(&masked(&data).to_le_bytes());
-        // One write, so that a process that is killed leaves whole records or a torn last one, which readers pass over.
+        // One write, so that a killed process leaves at most the last record incomplete, which readers skip.
         self.file.write_all(&record)
     }
 }
@@ -127,9 +128,9 @@ fn now() -> f64 {
 mod tests {
     use super::*;
 
-    /// The checksum of 32 zero bytes is RFC 3720's (B.4), its masked form was worked out by hand.
+    /// The checksum of 32 zero bytes is from RFC 3720 (B.4); its masked form was computed by hand.
     #[test]
-    fn checksums_are_castagnolis_masked() {
+    fn checksums_are_masked_crc32c() {
         assert_eq!(crc32c::crc32c(&[0; 32]), 0x8a91_36aa);
         assert_eq!(masked(&[0; 32]), 0x0fd7_fffa);
     }

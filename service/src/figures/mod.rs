@@ -1,4 +1,4 @@
-//! Figures over time, as files: lines of JSON that any program reads, and scalars for TensorBoard ([`event_file`]).
+//! Files of figures over time: lines of JSON, and scalars for TensorBoard ([`event_file`]).
 
 pub mod event_file;
 
@@ -12,11 +12,11 @@ use serde::Serialize;
 
 pub use event_file::EventFile;
 
-/// A file of lines beyond this is put aside (one is kept), in bytes.
+/// Greatest size of a file of lines, in bytes; a larger file is renamed and a new one begun.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// A file that JSON objects are appended to, one a line. It is bounded: beyond 64 MiB it is put aside as `….1.jsonl`, in
-/// place of the one that was put aside before.
+/// A file of JSON objects, one per line. A file above 64 MiB is renamed to `….1.jsonl`, which replaces the previous file of
+/// that name.
 #[derive(Debug)]
 pub struct Lines {
     path: PathBuf,
@@ -25,10 +25,10 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Appends to the file at `path`, which is made if it is not there, and so is its folder.
+    /// Opens the file at `path` for appending; creates the file and its folder if necessary.
     ///
     /// # Errors
-    /// What the file system says.
+    /// Error of the file system.
     pub fn open(path: &Path) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
@@ -40,15 +40,15 @@ impl Lines {
         })
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Adds a line, by one write: a process that is killed leaves whole lines, or a torn last one.
+    /// Appends a line with one write, so that a killed process leaves at most the last line incomplete.
     ///
     /// # Errors
-    /// What the file system says.
+    /// Error of the file system.
     pub fn append(&mut self, line: &impl Serialize) -> io::Result<()> {
         if self.file.metadata()?.len() > self.most {
             fs::rename(&self.path, self.path.with_extension("1.jsonl"))?;

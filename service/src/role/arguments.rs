@@ -1,4 +1,4 @@
-//! The arguments that every role takes.
+//! Command-line arguments of every role.
 
 use std::path::PathBuf;
 
@@ -6,47 +6,47 @@ use clap::{CommandFactory, FromArgMatches, Parser, ValueEnum};
 
 use config::Override;
 
-/// What a role's binary is started with.
+/// Arguments of a role's binary.
 #[derive(Clone, Debug, Parser)]
 #[command(version)]
 pub struct Arguments {
-    /// The run's configuration. Without one, every key has its default.
+    /// Configuration file of the run. Without a file, every key has its default.
     #[arg(long, value_name = "FILE", env = "MINUET_CONFIG")]
     pub config: Option<PathBuf>,
-    /// A value in place of the file's, e.g. --set actor.threads=4. May be given often; the last one counts.
+    /// Set one key, e.g. --set actor.threads=4; it overrides the file. May be repeated; the last value of a key wins.
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     pub overrides: Vec<Override>,
-    /// How log lines are written to stderr. MINUET_LOG filters them, e.g. MINUET_LOG=debug or MINUET_LOG=info,h2=warn.
+    /// Format of log lines on stderr. MINUET_LOG filters them, e.g. MINUET_LOG=debug or MINUET_LOG=info,h2=warn.
     #[arg(long, value_enum, default_value_t = LogFormat::Pretty, env = "MINUET_LOG_FORMAT")]
     pub log_format: LogFormat,
-    /// Send spans to this OpenTelemetry collector (OTLP over gRPC), e.g. http://localhost:4317. None are made otherwise.
+    /// Send spans to this OpenTelemetry collector (OTLP over gRPC), e.g. http://localhost:4317. Without it no spans are made.
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
     pub trace_to: Option<String>,
-    /// Share of the traces begun here that is collected, 0 to 1.
+    /// Share of the traces begun in this process that is collected, 0 to 1.
     #[arg(long, value_name = "SHARE", default_value_t = 0.01, env = "OTEL_TRACES_SAMPLER_ARG", value_parser = share)]
     pub trace_share: f64,
-    /// Ask the health service at this address instead of running: exit code 0 if it says SERVING, 1 if not.
+    /// Query the health service at this address and exit: code 0 if it reports SERVING, else 1.
     #[arg(long, value_name = "HOST:PORT")]
     pub probe: Option<String>,
-    /// Stop when standard input closes: whoever started this process holds its other end.
+    /// Stop when standard input closes, that is, when the parent process ends.
     #[arg(long)]
     pub supervised: bool,
-    /// Be less (1 to 19) important to the processor than other processes.
+    /// Lower the priority of the process: its nice value, 0 to 19.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..=19))]
     pub nice: Option<i32>,
 }
 
-/// How log lines are written.
+/// Format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// One line a message, for people; coloured on a terminal.
+    /// One readable line per message; coloured on a terminal.
     Pretty,
-    /// One JSON object a message, for collectors.
+    /// One JSON object per message, for log collectors.
     Json,
 }
 
 impl Arguments {
-    /// Reads the process's arguments; on `--help` and on bad usage prints and exits (0 and 2).
+    /// Parses the process's arguments. Prints and exits on `--help` (code 0) and on bad usage (code 2).
     pub(super) fn parse_for(binary: &'static str, about: &'static str) -> Self {
         let matches = command(binary, about).get_matches();
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())

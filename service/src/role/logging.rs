@@ -1,4 +1,4 @@
-//! Log lines to stderr, panics among them, and spans to a collector where one is named.
+//! Writes log lines, panics included, to stderr, and sends spans to a collector if one is named.
 
 use std::{backtrace::Backtrace, io::IsTerminal, panic};
 
@@ -28,8 +28,8 @@ fn default_filter() -> Targets {
         .with_target("opentelemetry_otlp", Level::WARN)
 }
 
-/// Starts logging; from here on a panic in any thread is logged and ends the process with exit code 1, since a
-/// role that lost a thread would go on only in appearance. (But for those that are contained: [`crate::contain`].)
+/// Starts logging. From then on a panic in any thread is logged and ends the process with exit code 1, because a role that has
+/// lost a thread would only appear to work. Panics inside [`crate::contain`] do not end the process.
 pub(super) fn start(format: LogFormat, telemetry: Option<&Telemetry>) {
     let chosen = std::env::var(FILTER_VARIABLE).ok();
     let filter = chosen.and_then(|chosen| chosen.parse::<Targets>().ok());
@@ -44,7 +44,7 @@ pub(super) fn start(format: LogFormat, telemetry: Option<&Telemetry>) {
         LogFormat::Json => lines.json().with_filter(filter).boxed(),
     };
     let spans = telemetry.map(|telemetry| telemetry.layer());
-    // An error means that logging was started before: then that one stays.
+    // An error means that logging was started before; the first settings stay in use.
     let _ = tracing_subscriber::registry().with(lines).with(spans).try_init();
     panic::set_hook(Box::new(|what| {
         let backtrace = Backtrace::capture();

@@ -1,4 +1,4 @@
-//! The `main` of a role's binary, so that each is one line: arguments, logs, metrics page, signals, exit codes.
+//! The `main` function shared by the roles' binaries: arguments, logs, metrics page, signals, exit codes.
 //!
 //! ```no_run
 //! use std::process::ExitCode;
@@ -15,7 +15,7 @@
 //! }
 //! ```
 //!
-//! Exit codes: 0 when the role ended as asked, 1 on failure, 2 where arguments or configuration cannot be used.
+//! Exit codes: 0 after a requested stop, 1 on failure, 2 if arguments or configuration cannot be used.
 
 mod arguments;
 mod logging;
@@ -33,18 +33,18 @@ use config::{ConfigError, RunConfig, load_with};
 
 pub use arguments::{Arguments, LogFormat};
 
-/// Threads that were told to stop get this long after the role's own work has ended.
+/// Time limit for remaining threads to stop after the role's work has ended.
 const LEFT_OVER_THREADS: Duration = Duration::from_secs(2);
 
-/// A role: what one process of a run does.
+/// A role: the task of one process of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// Keeps finished games and hands out training batches.
+    /// Keeps finished games and serves training batches.
     ReplayStore,
     /// Evaluates positions for actors.
     InferenceServer,
-    /// Trains, and publishes checkpoints.
+    /// Trains the network and publishes checkpoints.
     Learner,
     /// Plays games against itself.
     Actor,
@@ -53,7 +53,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The role's name, e.g. `replay-store`.
+    /// Returns the role's name, e.g. `replay-store`.
     pub fn name(self) -> &'static str {
         match self {
             Self::ReplayStore => "replay-store",
@@ -64,7 +64,7 @@ impl Role {
         }
     }
 
-    /// The name of the role's binary, e.g. `minuet-replay-store`.
+    /// Returns the name of the role's binary, e.g. `minuet-replay-store`.
     pub fn binary(self) -> &'static str {
         match self {
             Self::ReplayStore => "minuet-replay-store",
@@ -75,8 +75,8 @@ impl Role {
         }
     }
 
-    /// What comes first among the binary's arguments, where the role is a command of the command line: what it needs is linked
-    /// there already.
+    /// Returns the first argument of the binary if the role is a subcommand of `minuet`, whose binary already contains its
+    /// dependencies.
     pub fn subcommand(self) -> Option<&'static str> {
         (self == Self::Rating).then_some("rating")
     }
@@ -95,7 +95,7 @@ impl Role {
         }
     }
 
-    /// Address of the metrics page in `config`; empty: none.
+    /// Returns the address of the metrics page in `config`; empty: none.
     pub fn metrics(self, config: &RunConfig) -> &str {
         match self {
             Self::ReplayStore => &config.replay.metrics,
@@ -106,7 +106,7 @@ impl Role {
         }
     }
 
-    /// Address of a health service beside the role's own; empty: none, or the role's service has it.
+    /// Returns the address of a separate health service; empty: none, or the role's own service includes health.
     fn separate_health(self, config: &RunConfig) -> &str {
         match self {
             Self::ReplayStore | Self::InferenceServer => "",
@@ -117,19 +117,19 @@ impl Role {
     }
 }
 
-/// A role at work, until it ends. Boxed, so that a role is compiled in its own crate and not once more in each that runs it.
+/// Future of a running role. It is boxed so that a role is compiled once, in its own crate, and not again in its callers.
 pub type Work = BoxFuture<'static, anyhow::Result<()>>;
 
-/// What a role's crate offers: it works as the configuration says until the token is cancelled.
+/// Entry point of a role's crate: runs the role with a configuration until the token is cancelled.
 pub type Run = fn(RunConfig, CancellationToken) -> Work;
 
-/// Runs a role as a process: reads arguments and configuration, starts logs, metrics page and health, turns
-/// signals into `shutdown`, and gives the exit code. `run` ends soon after `shutdown` is cancelled.
+/// Runs a role as a process: reads arguments and configuration, starts logs, metrics page and health, cancels `shutdown` on
+/// signals, and returns the exit code. `run` must end soon after `shutdown` is cancelled.
 pub fn main(role: Role, run: Run) -> ExitCode {
     main_with(role, Arguments::parse_for(role.binary(), role.about()), run)
 }
 
-/// As [`main`], for a role whose arguments were read already: see [`Role::subcommand`].
+/// Runs a role like [`main`], with arguments that were parsed before; see [`Role::subcommand`].
 pub fn main_with(role: Role, arguments: Arguments, run: Run) -> ExitCode {
     if let Some(address) = &arguments.probe {
         return match probe::probe(address) {
@@ -194,7 +194,7 @@ fn unusable(role: Role, file: Option<&Path>, error: &ConfigError) -> ExitCode {
 }
 
 fn run_to_end(role: Role, arguments: &Arguments, config: RunConfig, run: Run) -> anyhow::Result<()> {
-    // Before any thread is started: on Linux a thread inherits what its creator had.
+    // Before any thread is started, because on Linux a thread inherits its creator's niceness.
     if let Some(nice) = arguments.nice {
         rustix::process::nice(nice).context("cannot set the process's niceness")?;
     }

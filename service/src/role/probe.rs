@@ -1,4 +1,4 @@
-//! Asking a role's health service, from within its own container: an image needs no second program for it.
+//! Queries a role's health service from the role's own binary, so that a container image needs no extra program.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use tonic_health::pb::{
 
 use crate::connect;
 
-/// A role that does not answer within this time is not healthy.
+/// Time limit for the health service's answer.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// Succeeds where the process that answers at `address` says that it is serving.
+/// Succeeds if the health service at `address` reports SERVING.
 ///
 /// # Errors
-/// Where nobody answers in time, or the answer is another one.
+/// If there is no answer in time, or another answer.
 pub(super) fn probe(address: &str) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,4 +1,4 @@
-//! What asks a role to stop: signals, or the end of whoever supervises it.
+//! Requests to stop a role: signals, or the end of the supervising process.
 
 use std::{
     io::{self, Read},
@@ -9,13 +9,14 @@ use std::{
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// A supervised role ends at the latest this long after its standard input closed, since nobody is left to end it.
+/// Time after the end of standard input at which a supervised role exits at the latest, because no supervisor is left to
+/// kill it.
 const SUPERVISED_LIMIT: Duration = Duration::from_secs(60);
 
-/// SIGTERM and SIGINT cancel `shutdown`; the second one exits at once.
+/// Cancels `shutdown` on the first SIGTERM or SIGINT; exits at once on the second.
 ///
 /// # Errors
-/// If the operating system refuses a signal handler.
+/// Error of the operating system if a signal handler cannot be installed.
 pub(super) fn on_signals(shutdown: CancellationToken) -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -36,11 +37,11 @@ pub(super) fn on_signals(shutdown: CancellationToken) -> io::Result<()> {
     Ok(())
 }
 
-/// The end of standard input cancels `shutdown`. The operating system closes a pipe with the process that
-/// holds its other end, however that ends, so this holds even where the supervisor was killed.
+/// Cancels `shutdown` when standard input ends. The operating system closes the pipe when the supervisor ends, even if it was
+/// killed.
 ///
 /// # Errors
-/// If no thread can be started.
+/// Error of the operating system if no thread can be started.
 pub(super) fn when_stdin_closes(shutdown: CancellationToken) -> io::Result<()> {
     let wait = move || {
         let mut stdin = io::stdin().lock();

@@ -1,7 +1,7 @@
-//! The layer that asks for a token before a call is let in.
+//! The layer that checks the token of each call.
 //!
-//! Health is open to all: probes have no tokens. Everything else, reflection included, needs a token once tokens are known;
-//! which right it needs is the service's own business ([`Rights`]).
+//! Health needs no token, because probes have none. If the server has tokens, every other call, reflection included, needs one;
+//! each service states the right that a call needs ([`Rights`]).
 
 use std::{
     sync::Arc,
@@ -15,16 +15,16 @@ use tower::{Layer, Service};
 
 use super::tokens::{Right, Tokens};
 
-/// The right that a call needs, by its path (`/package.Service/Method`); `None`: any token will do.
+/// Returns the right that a call needs, by its path (`/package.Service/Method`); `None`: any token.
 pub type Rights = fn(&str) -> Option<Right>;
 
-/// Paths that need no token.
+/// Prefix of paths that need no token.
 const OPEN: &str = "/grpc.health.v1.Health/";
-/// Paths that need any token.
+/// Prefix of paths that need a token with any right.
 const REFLECTION: &str = "/grpc.reflection.";
 const SCHEME: &str = "Bearer ";
 
-/// Lets calls in or refuses them. Without tokens everything is let in.
+/// Checks the tokens of calls. A server without tokens accepts every call.
 #[derive(Clone, Debug)]
 pub struct Guard {
     pub(crate) tokens: Option<Arc<RwLock<Tokens>>>,
@@ -32,10 +32,10 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Whether a call of `path` with this `authorization` header may go on.
+    /// Checks that a call of `path` with this `authorization` header is allowed.
     ///
     /// # Errors
-    /// UNAUTHENTICATED without a token that is known, PERMISSION_DENIED without the right.
+    /// UNAUTHENTICATED without a known token, PERMISSION_DENIED if the token lacks the right.
     pub fn check(&self, path: &str, authorization: Option<&http::HeaderValue>) -> Result<(), Status> {
         let Some(tokens) = &self.tokens else {
             return Ok(());

@@ -1,13 +1,13 @@
-//! Who may talk to whom: TLS, tokens, and what each right allows.
+//! Authentication and authorisation: TLS, tokens and rights.
 //!
-//! | module | what it is for |
+//! | module | purpose |
 //! |---|---|
 //! | [`tls`] | certificates and keys from files, read again when they change |
-//! | [`tokens`] | the tokens a server knows, and the one a client sends |
-//! | [`guard`] | the layer that asks for a token before a call is let in |
+//! | [`tokens`] | the tokens that a server accepts, and the token that a client sends |
+//! | [`guard`] | the layer that checks the token of each call |
 //!
-//! A certificate says who may connect, a token what it may do. Keys and tokens are only read from files: arguments and
-//! environment are seen by others.
+//! Certificates decide which clients may connect, tokens which calls they may make. Keys and tokens are read from files only,
+//! because other processes can see arguments and the environment.
 
 pub mod guard;
 pub mod tls;
@@ -15,48 +15,48 @@ pub mod tokens;
 
 use std::{io, path::PathBuf};
 
-/// Something of `[security]` that cannot be used.
+/// Error: a setting of `[security]` cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SecurityError {
-    /// A file that cannot be read.
+    /// A file cannot be read.
     #[error("cannot read {} (security.{key}): {reason}", path.display())]
     Read {
-        /// The key that names it.
+        /// The key of `[security]` that names the file.
         key: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Error of the operating system.
         reason: io::Error,
     },
-    /// A file that does not hold what it should.
+    /// A file has unsuitable content.
     #[error("{} (security.{key}): {reason}", path.display())]
     Content {
-        /// The key that names it.
+        /// The key of `[security]` that names the file.
         key: &'static str,
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the fault.
         reason: String,
     },
-    /// A server that would speak plaintext where others can listen.
+    /// A server would use plaintext on an address that other machines can reach.
     #[error(
         "{address} can be reached from other machines, and without security.certificate everything would be plaintext; \
          give a certificate and a key, or set security.plaintext = \"anywhere\" if the network is trusted"
     )]
     OpenServer {
-        /// Where it would listen.
+        /// Address of the server.
         address: String,
     },
-    /// A client that would speak plaintext where others can listen.
+    /// A client would use plaintext to another machine.
     #[error(
         "{address} is another machine, and without security.ca everything would be plaintext; \
          name the authority of its certificate, or set security.plaintext = \"anywhere\" if the network is trusted"
     )]
     OpenClient {
-        /// Whom it would talk to.
+        /// Address of the peer.
         address: String,
     },
-    /// An `https://` address without anything to check its certificate against.
+    /// An `https://` address is given, but no authority to check its certificate.
     #[error(
         "{address} is to be reached by TLS, but security.ca names no authority to check its certificate against"
     )]

@@ -1,7 +1,8 @@
 //! TLS: certificates and keys from PEM files, for servers (rustls) and for clients (tonic's endpoints).
 //!
-//! Certificates are renewed while processes run. A server reads its files again every so often ([`crate::listener`]), a client
-//! whenever it looks for servers ([`crate::connect`]); what cannot be read then is logged, and what there was stays.
+//! Certificates can be renewed while processes run. A server reads its files again at an interval ([`crate::listener`]), a
+//! client whenever it probes servers ([`crate::connect`]). If a file cannot be read then, the error is logged and the previous
+//! certificate stays in use.
 
 use std::sync::Arc;
 
@@ -16,10 +17,10 @@ use tonic::transport::{Certificate, ClientTlsConfig, Identity};
 use super::{Named, SecurityError};
 use config::SecurityConfig;
 
-/// What HTTP/2 over TLS is called.
+/// ALPN name of HTTP/2.
 const HTTP2: &[u8] = b"h2";
 
-/// A server's files.
+/// Files of a server.
 #[derive(Clone, Debug)]
 pub struct ServerFiles {
     certificate: Named,
@@ -28,7 +29,7 @@ pub struct ServerFiles {
 }
 
 impl ServerFiles {
-    /// Those that `config` names; `None` where servers speak plaintext.
+    /// Returns the files named in `config`; `None` if servers use plaintext.
     pub fn of(config: &SecurityConfig) -> Option<Self> {
         if config.certificate.as_os_str().is_empty() {
             return None;
@@ -41,10 +42,10 @@ impl ServerFiles {
         })
     }
 
-    /// Reads them.
+    /// Reads the files.
     ///
     /// # Errors
-    /// [`SecurityError`] naming the file.
+    /// [`SecurityError`] naming the file that cannot be used.
     pub fn read(&self) -> Result<Arc<ServerConfig>, SecurityError> {
         let chain = certificates(&self.certificate)?;
         let key = PrivateKeyDer::from_pem_slice(&self.key.read()?)
@@ -75,7 +76,7 @@ impl ServerFiles {
     }
 }
 
-/// Ring is chosen by name, so that another dependency's choice cannot make it ambiguous.
+/// Returns the cryptography provider ring. It is named explicitly, so that the features of other dependencies cannot change it.
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
@@ -90,7 +91,7 @@ fn certificates(file: &Named) -> Result<Vec<CertificateDer<'static>>, SecurityEr
     }
 }
 
-/// A client's files.
+/// Files of a client.
 #[derive(Clone, Debug)]
 pub struct ClientFiles {
     ca: Named,
@@ -98,7 +99,7 @@ pub struct ClientFiles {
 }
 
 impl ClientFiles {
-    /// Those that `config` names; `None` where clients speak plaintext.
+    /// Returns the files named in `config`; `None` if clients use plaintext.
     pub fn of(config: &SecurityConfig) -> Option<Self> {
         if config.ca.as_os_str().is_empty() {
             return None;
@@ -115,10 +116,10 @@ impl ClientFiles {
         })
     }
 
-    /// Reads them, for a server that must call itself `server_name`.
+    /// Reads the files, for a server whose certificate must contain `server_name`.
     ///
     /// # Errors
-    /// [`SecurityError`] naming the file.
+    /// [`SecurityError`] naming the file that cannot be used.
     pub fn read(&self, server_name: &str) -> Result<ClientTlsConfig, SecurityError> {
         certificates(&self.ca)?;
         let mut config = ClientTlsConfig::new()

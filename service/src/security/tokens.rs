@@ -1,4 +1,4 @@
-//! Tokens: what a server knows of them, and the one a client sends.
+//! Tokens: the digests that a server checks against, and the token that a client sends.
 
 use std::{fmt, str::FromStr};
 
@@ -7,26 +7,26 @@ use tonic::metadata::{Ascii, MetadataValue};
 
 use super::{Named, SecurityError};
 
-/// A shorter token could be guessed.
+/// Smallest length of a token in characters; a shorter one could be guessed.
 const SHORTEST: usize = 16;
 
-/// What a token may allow.
+/// Right granted by a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Right {
-    /// Ask models: evaluations and what they are.
+    /// Evaluate positions, and list models.
     Evaluate,
     /// Send finished games.
     Append,
-    /// Read the store: batches, games, statistics.
+    /// Read batches, games and statistics from the store.
     Sample,
-    /// Everything, loading and unloading of models included.
+    /// All rights, and loading and unloading of models.
     Administer,
 }
 
 impl Right {
     const ALL: [Self; 4] = [Self::Evaluate, Self::Append, Self::Sample, Self::Administer];
 
-    /// Its name in a file of tokens.
+    /// Returns the name of the right in a file of tokens.
     pub fn name(self) -> &'static str {
         match self {
             Self::Evaluate => "evaluate",
@@ -52,22 +52,22 @@ impl FromStr for Right {
     }
 }
 
-/// Rights of one token.
+/// Name and rights of one token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// The name in the file.
+    /// Name of the token in the file.
     pub name: String,
     rights: Vec<Right>,
 }
 
 impl Holder {
-    /// Whether it has `right`: who may administer may do everything.
+    /// True if the token grants `right`; [`Right::Administer`] includes all rights.
     pub fn may(&self, right: Right) -> bool {
         self.rights.contains(&right) || self.rights.contains(&Right::Administer)
     }
 }
 
-/// The tokens a server knows. It keeps digests only.
+/// The tokens that a server accepts, stored as digests.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Tokens(Vec<([u8; 32], Holder)>);
 
@@ -79,10 +79,10 @@ impl fmt::Debug for Tokens {
 }
 
 impl Tokens {
-    /// Reads the lines of a file: `name rights token`, `#` begins a comment.
+    /// Parses the lines of a file, `name rights token`; `#` begins a comment.
     ///
     /// # Errors
-    /// The number of the first line that cannot be used, and why. It never repeats a token.
+    /// Number of the first malformed line and the reason. The message never contains a token.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut tokens = Vec::new();
         for (number, line) in text.lines().enumerate() {
@@ -97,7 +97,7 @@ impl Tokens {
             tokens.push(entry);
         }
         if tokens.is_empty() {
-            return Err("there is no token in it: nobody could do anything".into());
+            return Err("the file has no token, so every call would be refused".into());
         }
         Ok(Self(tokens))
     }
@@ -108,7 +108,7 @@ impl Tokens {
         Self::parse(text).map_err(|reason| file.fault(reason))
     }
 
-    /// Who holds `token`. Digests are compared, so the time it takes says nothing about the tokens.
+    /// Returns the entry of `token`. Digests are compared, so timing reveals nothing about the tokens.
     pub fn holder(&self, token: &str) -> Option<&Holder> {
         let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         let found = self.0.iter().find(|(known, _)| *known == digest);
@@ -146,7 +146,7 @@ fn digest(digits: &str) -> Option<[u8; 32]> {
     Some(digest)
 }
 
-/// The header that carries the token in `file`.
+/// Returns the `authorization` header with the token in `file`.
 pub(crate) fn bearer(file: &Named) -> Result<MetadataValue<Ascii>, SecurityError> {
     let bytes = file.read()?;
     let token = std::str::from_utf8(&bytes).unwrap_or_default().trim();
@@ -166,7 +166,7 @@ mod tests {
     const LONG: &str = "0123456789abcdef";
 
     #[test]
-    fn a_file_says_who_may_do_what() {
+    fn a_file_grants_rights_by_token() {
         let hashed = Sha256::digest(b"the learner's own token");
         let hex: String = hashed.iter().map(|byte| format!("{byte:02x}")).collect();
         let text = format!(
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_cannot_be_used_is_named_and_no_token_repeated() {
+    fn an_error_names_the_malformed_line_without_its_token() {
         let cases = [
             ("actors evaluate", "line 1: 2 words"),
             (

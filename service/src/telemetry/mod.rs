@@ -1,10 +1,10 @@
-//! Spans for a collector: what happened to one call on its way through the processes, by OpenTelemetry's protocol (OTLP).
+//! Spans of calls for a collector, sent by OpenTelemetry's protocol (OTLP).
 //!
 //! Off unless a collector is named (`--trace-to`, or `OTEL_EXPORTER_OTLP_ENDPOINT`). Spans have a target of their own
-//! ([`TARGET`]), which the log leaves out and which costs a load and a branch where nobody collects. A caller's trace is taken
-//! from and given on in `traceparent` (W3C Trace Context), so an actor's question and the server's answer are one trace. Of
-//! traces that begin here a share is drawn (`--trace-share`); whoever begins one elsewhere decides for all of it.
-//! What many calls share has spans of its own: [`steps`].
+//! ([`TARGET`]), which the log leaves out. Without a collector a span costs one load and one branch. The header `traceparent`
+//! (W3C Trace Context) passes a trace from caller to server, so an actor's request and the server's reply are one trace.
+//! `--trace-share` is the share of traces begun in this process that is collected; a trace begun by a caller is collected if
+//! the caller collects it. Work shared by several calls has spans of its own: [`steps`].
 
 pub mod steps;
 
@@ -33,37 +33,38 @@ use tracing::{Level, Span, Subscriber};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use tracing_subscriber::{Layer, filter::Targets, registry::LookupSpan};
 
-/// Target of the spans that are collected.
+/// Target of collected spans.
 pub const TARGET: &str = "minuet::trace";
 
-/// At the end, a collector gets this long to take what is left.
+/// Time limit for sending the remaining spans when the process ends.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
-/// A collector that cannot be sent to.
+/// Error: spans cannot be sent to a collector.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot send spans to {endpoint}: {reason}")]
 pub struct TelemetryError {
-    /// Where they would go.
+    /// Address of the collector.
     pub endpoint: String,
-    /// Why not.
+    /// Reason of the failure.
     pub reason: String,
 }
 
-/// What sends spans. They are sent in batches by a thread of its own, and dropped where the collector does not keep up.
+/// Connection to a collector. A thread of its own sends spans in batches, and drops spans if the collector is too slow.
 #[derive(Debug)]
 pub struct Telemetry {
     provider: SdkTracerProvider,
-    /// The exporter's connection lives here, apart from the role's work.
+    /// Runtime of the exporter's connection, separate from the role's runtime.
     runtime: Runtime,
 }
 
 impl Telemetry {
-    /// Spans of the service called `name` go to `endpoint` (`http://host:4317`); of traces that begin here, `share` of 1.
+    /// Starts to send the spans of the service `name` to `endpoint` (`http://host:4317`), for the share `share` (0 to 1) of
+    /// traces begun in this process.
     ///
     /// # Errors
-    /// [`TelemetryError`] for an endpoint that is none. A collector that is away is not an error.
+    /// [`TelemetryError`] if the endpoint is malformed. An unreachable collector is not an error.
     pub fn new(endpoint: &str, share: f64, name: &'static str) -> Result<Self, TelemetryError> {
         let refused = |reason: String| TelemetryError {
             endpoint: endpoint.to_owned(),
@@ -110,7 +111,7 @@ impl Telemetry {
             .with_filter(Targets::new().with_target(TARGET, Level::INFO))
     }
 
-    /// Sends what is left.
+    /// Sends the remaining spans.
     pub fn end(self) {
         IS_ON.store(false, Ordering::Relaxed);
         *steps::TRACER.write() = None;
@@ -121,12 +122,12 @@ impl Telemetry {
     }
 }
 
-/// Whether spans are collected at all.
+/// True if spans are collected.
 pub fn is_on() -> bool {
     IS_ON.load(Ordering::Relaxed)
 }
 
-/// The span of a call that came in, within the caller's trace where it names one.
+/// Returns the span of an incoming call, within the caller's trace if the request names one.
 pub(crate) fn call_span(request: &http::Request<()>) -> Span {
     if !is_on() {
         return Span::none();
@@ -139,12 +140,12 @@ pub(crate) fn call_span(request: &http::Request<()>) -> Span {
         rpc.system = "grpc",
     );
     let parent = TraceContextPropagator::new().extract(&Headers(request.headers()));
-    // It fails where the span is not collected, and then nothing is missing.
+    // An error means that the span is not collected, so it needs no parent.
     drop(span.set_parent(parent));
     span
 }
 
-/// Says in a call's metadata which trace it belongs to: that of the current span.
+/// Writes the current span's trace into a call's metadata.
 pub(crate) fn inject(metadata: &mut MetadataMap) {
     if is_on() {
         let context = Span::current().context();

@@ -1,7 +1,7 @@
-//! Spans of what many calls share: a batch, say, which crosses threads and belongs to no single caller's trace.
+//! Spans of work shared by many calls, such as a batch, which crosses threads and belongs to no single caller's trace.
 //!
-//! Such a thing begins a trace of its own, of which `--trace-share` draws its share, and links to the calls that caused it.
-//! It is told when it is over, with the moments that were noted on its way, so that nothing is done where nobody collects.
+//! Such work begins a trace of its own, which is collected with the probability `--trace-share`, and links to the calls that
+//! caused it. Its spans are made after it ends, from recorded instants, so it costs nothing if nobody collects.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -16,18 +16,18 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 use opentelemetry_sdk::trace::SdkTracer;
 
-/// Links that one span may have; what is linked beyond them is left out.
+/// Greatest number of links of a span; further links are left out.
 const MOST_LINKS: usize = 128;
 
-/// What makes such spans, while spans are collected.
+/// Tracer of these spans; `None` unless spans are collected.
 pub(super) static TRACER: RwLock<Option<SdkTracer>> = RwLock::new(None);
 
-/// A call that is collected, for others to say that it caused them.
+/// A collected call that caused other work.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cause(SpanContext);
 
 impl Cause {
-    /// The call that this task answers now; `None` where it is not collected.
+    /// Returns the call that the current task answers; `None` if it is not collected.
     pub fn current() -> Option<Self> {
         if !super::is_on() {
             return None;
@@ -38,11 +38,11 @@ impl Cause {
     }
 }
 
-/// One step: what it is called, when it began and when it ended.
+/// One step of the work: name, begin and end.
 pub type Step = (&'static str, Instant, Instant);
 
-/// Tells of something called `name` that is over and was done in `steps`: a span from the beginning of the first to the end
-/// of the last, a span below it for each, and a link to each of `causes`, of which equal ones count once.
+/// Records finished work called `name` as spans: one from the beginning of the first step to the end of the last, with a child
+/// span for each step and a link to each distinct call in `causes`.
 pub fn tell(
     name: &'static str,
     steps: &[Step],
@@ -54,7 +54,7 @@ pub fn tell(
     else {
         return;
     };
-    // The two clocks are read together once, so that steps that follow each other do so in the collector too.
+    // Both clocks are read together once, so that consecutive steps stay consecutive in the collector.
     let (now, clock) = (Instant::now(), SystemTime::now());
     let at = |moment: Instant| {
         let ago: Duration = now.saturating_duration_since(moment);

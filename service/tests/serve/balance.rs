@@ -1,4 +1,4 @@
-//! One name, several servers that come and go.
+//! Tests of one host name with several servers that start and stop.
 
 use std::{collections::BTreeMap, io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{Behind, PATIENCE, behind, check};
 
 const NAMES: [&str; 3] = ["one", "two", "three"];
 
-/// What the name stands for now; `None`: it cannot be looked up.
+/// Addresses of the name; `None`: look-ups fail.
 #[derive(Debug, Default)]
 struct Book(Mutex<Option<Vec<SocketAddr>>>);
 
@@ -48,7 +48,7 @@ fn link(book: &Arc<Book>) -> Link {
         .unwrap()
 }
 
-/// Who answered how many of some calls: each server knows only its own name.
+/// Makes several calls and counts the answers of each server; each server knows only its own name.
 async fn answers(link: &Link) -> BTreeMap<&'static str, u32> {
     let mut counts = BTreeMap::new();
     for _ in 0..30 {
@@ -63,7 +63,7 @@ async fn answers(link: &Link) -> BTreeMap<&'static str, u32> {
     counts
 }
 
-/// Asks until exactly `expected` answer.
+/// Repeats calls until exactly the servers `expected` answer.
 async fn until(link: &Link, expected: &[&'static str]) -> BTreeMap<&'static str, u32> {
     let asking = async {
         loop {
@@ -77,12 +77,12 @@ async fn until(link: &Link, expected: &[&'static str]) -> BTreeMap<&'static str,
 }
 
 #[tokio::test]
-async fn calls_are_spread_over_servers_that_come_and_go() {
+async fn calls_are_spread_over_servers_that_start_and_stop() {
     let plain = SecurityConfig::default();
     let (one, two) = (behind(&plain, NAMES[0]).await, behind(&plain, NAMES[1]).await);
     let book = Arc::new(Book::default());
     let link = link(&book);
-    // The name stands for nothing yet: calls fail, they do not wait.
+    // The name has no address yet: calls fail instead of waiting.
     let nowhere = check(&link, NAMES[0]).await.unwrap_err();
     assert_eq!(nowhere.code(), Code::Unavailable, "{nowhere:?}");
 
@@ -90,18 +90,18 @@ async fn calls_are_spread_over_servers_that_come_and_go() {
     let counts = until(&link, &["one", "two"]).await;
     assert!(counts.values().all(|&count| count >= 3), "{counts:?}");
 
-    // A server that goes away is left out, although the name still stands for it.
+    // A stopped server gets no calls, although the name still resolves to it.
     one.shutdown.cancel();
     until(&link, &["two"]).await;
 
-    // One that comes is found, even if the resolver was away meanwhile.
+    // A new server is found, even after failed look-ups.
     *book.0.lock() = None;
     until(&link, &["two"]).await;
     let three = behind(&plain, NAMES[2]).await;
     book.write(&[&one, &two, &three]);
     until(&link, &["three", "two"]).await;
 
-    // One that the name stands for no more is asked no more, although it could be reached.
+    // A server that the name no longer resolves to gets no calls, although it could be reached.
     book.write(&[&three]);
     until(&link, &["three"]).await;
 

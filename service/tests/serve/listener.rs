@@ -1,4 +1,4 @@
-//! Limits of a policy.
+//! Tests of the limits of a connection policy.
 
 use std::time::Duration;
 
@@ -16,19 +16,19 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{NAME, PATIENCE, behind, check, serve_with_policy};
 
-/// Whether the server closes a connection, without a word from the client but `greeting`.
+/// Sends only `greeting`; true if the server then closes the connection.
 async fn is_closed(address: &str, greeting: &[u8]) -> bool {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(greeting).await.unwrap();
     let mut bytes = Vec::new();
-    // What came before the end (the server's settings) does not matter, nor whether it ends in order.
+    // The bytes before the end (the server's settings) do not matter, nor does an error at the end.
     tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes))
         .await
         .is_ok()
 }
 
 #[tokio::test]
-async fn plaintext_for_other_machines_must_be_asked_for() {
+async fn plaintext_for_other_machines_needs_a_setting() {
     let serve_with = async |plaintext| {
         let security = SecurityConfig {
             plaintext,
@@ -48,7 +48,7 @@ async fn plaintext_for_other_machines_must_be_asked_for() {
 }
 
 #[tokio::test]
-async fn who_says_nothing_or_only_half_a_greeting_is_cut() {
+async fn a_client_without_a_complete_preface_is_disconnected() {
     let policy = ConnectionPolicy::new(&SecurityConfig::default(), |_| None).unwrap();
     let server = serve_with_policy(policy.with_preface_time(Duration::from_millis(20)), NAME).await;
     assert!(is_closed(&server.address, b"").await);
@@ -57,14 +57,14 @@ async fn who_says_nothing_or_only_half_a_greeting_is_cut() {
 }
 
 #[tokio::test]
-async fn who_has_greeted_stays() {
+async fn a_client_with_a_complete_preface_stays_connected() {
     let patience = Duration::from_secs(3);
     let policy = ConnectionPolicy::new(&SecurityConfig::default(), |_| None).unwrap();
     let server = serve_with_policy(policy.with_preface_time(patience), NAME).await;
     let mut stream = TcpStream::connect(&server.address).await.unwrap();
     let greeting = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
     stream.write_all(greeting).await.unwrap();
-    // The server's own settings, and then nothing more: it neither speaks nor hangs up.
+    // The server sends its settings, then nothing more, and does not close the connection.
     let mut frame = [0; 9];
     stream.read_exact(&mut frame).await.unwrap();
     let mut rest = vec![0; 4096];
@@ -77,7 +77,7 @@ async fn who_has_greeted_stays() {
 }
 
 #[tokio::test]
-async fn more_connections_than_may_be_are_closed_and_places_are_given_back() {
+async fn connections_above_the_limit_are_closed_and_a_closed_one_frees_its_slot() {
     let security = SecurityConfig {
         max_connections: 2,
         ..SecurityConfig::default()

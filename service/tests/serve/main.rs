@@ -1,4 +1,4 @@
-//! Serving over a real socket: health, reflection, draining with a deadline.
+//! Tests of serving over a real socket: health, reflection, draining with a time limit.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
@@ -29,7 +29,7 @@ use tonic_reflection::pb::v1::{
 
 const NAME: &str = "minuet.v1.Evaluator";
 
-/// Patience with a loaded machine; nothing is measured against it.
+/// Time limit for a loaded machine; no test measures it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server behind a policy, which answers health for `name`.
@@ -107,7 +107,7 @@ async fn start(
 }
 
 #[tokio::test]
-async fn health_is_said_for_the_process_and_each_service() {
+async fn health_is_reported_for_the_process_and_each_service() {
     let (address, health, shutdown, serving) = start(Duration::from_secs(30)).await;
     let mut client = HealthClient::new(connect::channel(&address).unwrap());
     for (serving, expected) in [
@@ -130,7 +130,7 @@ async fn health_is_said_for_the_process_and_each_service() {
 }
 
 #[tokio::test]
-async fn an_open_stream_learns_of_the_stop_and_is_cut_at_the_deadline() {
+async fn an_open_stream_sees_the_shutdown_and_is_cut_at_the_time_limit() {
     let (address, health, shutdown, serving) = start(Duration::from_millis(200)).await;
     health.set_serving(true).await;
     let mut client = HealthClient::new(connect::channel(&address).unwrap());
@@ -140,7 +140,7 @@ async fn an_open_stream_learns_of_the_stop_and_is_cut_at_the_deadline() {
     shutdown.cancel();
     let second = watched.message().await.unwrap().unwrap();
     assert_eq!(second.status(), ServingStatus::NotServing);
-    // The stream is still open: without the deadline this would wait for ever.
+    // The stream is still open, so without the time limit this would wait for ever.
     assert_eq!(serving.await.unwrap(), Drained::Cut);
 }
 
@@ -166,7 +166,7 @@ async fn reflection_lists_the_services() {
 }
 
 #[tokio::test]
-async fn a_listener_says_which_address_is_taken() {
+async fn a_listen_error_names_the_address_in_use() {
     let first = serve::listen("127.0.0.1:0").await.unwrap();
     let address = first.local_addr().unwrap().to_string();
     let error = serve::listen(&address).await.unwrap_err().to_string();

@@ -1,10 +1,10 @@
-//! Certificates made for one test: authorities, and what they sign.
+//! Certificate authorities and certificates made for one test.
 
 use std::path::{Path, PathBuf};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 
-/// An authority.
+/// A certificate authority.
 pub struct Authority {
     pem: String,
     issuer: Issuer<'static, KeyPair>,
@@ -23,19 +23,19 @@ impl Authority {
         }
     }
 
-    /// Its own certificate, written into `folder`.
+    /// Writes the authority's own certificate into `folder`.
     pub fn write(&self, folder: &Path, name: &str) -> PathBuf {
         let path = folder.join(name);
         std::fs::write(&path, &self.pem).unwrap();
         path
     }
 
-    /// A certificate for `host` and its key, written into `folder`.
+    /// Writes a certificate for `host` and its key into `folder`.
     pub fn sign(&self, folder: &Path, name: &str, host: &str) -> (PathBuf, PathBuf) {
         self.sign_until(folder, name, host, 2999)
     }
 
-    /// The same, valid from 1990 to the beginning of a year.
+    /// Writes a certificate for `host`, valid from 1990 to the beginning of `year`, and its key into `folder`.
     pub fn sign_until(&self, folder: &Path, name: &str, host: &str, year: i32) -> (PathBuf, PathBuf) {
         let mut params = CertificateParams::new(vec![host.to_owned()]).unwrap();
         params.not_before = date_time_ymd(1990, 1, 1);

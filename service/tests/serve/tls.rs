@@ -1,4 +1,4 @@
-//! TLS and mutual TLS over real sockets, with certificates that are right, and wrong in every way.
+//! Tests of TLS and mutual TLS over real sockets, with valid and invalid certificates.
 
 use config::SecurityConfig;
 use service::connect;
@@ -6,7 +6,7 @@ use tonic::Code;
 
 use crate::{NAME, behind, check, pki::Authority};
 
-/// How a client's call ends.
+/// Makes one call as `client` and returns its result.
 async fn ends(address: &str, client: &SecurityConfig) -> Result<(), (Code, String)> {
     let link = connect::link(address, client).unwrap();
     check(&link, NAME)
@@ -37,7 +37,7 @@ async fn a_client_checks_the_servers_certificate() {
         .unwrap_err();
     assert_eq!(code, Code::Unavailable);
     assert!(said.contains("UnknownIssuer"), "{said}");
-    // Plaintext is not understood, and does no harm.
+    // A plaintext client fails, and does not disturb the server.
     assert!(ends(&server.address, &SecurityConfig::default()).await.is_err());
     assert_eq!(ends(&server.address, &client).await, Ok(()));
 
@@ -119,7 +119,7 @@ async fn a_certificate_is_renewed_while_the_server_runs() {
 }
 
 #[tokio::test]
-async fn files_that_cannot_be_used_are_named() {
+async fn errors_name_the_files_that_cannot_be_used() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let ours = Authority::new("ours");

@@ -1,4 +1,4 @@
-//! Tokens over real sockets.
+//! Tests of tokens over real sockets.
 
 use config::SecurityConfig;
 use service::connect::{self, Link};
@@ -26,7 +26,7 @@ async fn reflect(link: &Link) -> Result<(), Code> {
 }
 
 #[tokio::test]
-async fn a_token_from_a_file_opens_the_door_until_it_is_withdrawn() {
+async fn a_token_from_a_file_is_accepted_until_it_is_removed() {
     let folder = tempfile::tempdir().unwrap();
     let tokens = folder.path().join("tokens");
     std::fs::write(&tokens, "actors evaluate 0123456789abcdef\n").unwrap();

@@ -1,4 +1,4 @@
-//! Spans as a collector gets them: a role as a process, a receiver in this one.
+//! Tests of spans: a role runs as a process, and this process is its collector.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -39,7 +39,7 @@ impl TraceService for Receiver {
     }
 }
 
-/// An address that was free just now.
+/// Returns an address with a port that was free just now.
 fn free() -> String {
     TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -70,13 +70,13 @@ async fn a_collector_gets_the_span_of_a_call_within_the_callers_trace() {
         .spawn()
         .unwrap();
     let mut line = String::new();
-    // Kept to the end: the role would fail where nobody hears its last word.
+    // Kept open to the end, because the role would fail if its output could not be written.
     let mut stdout = BufReader::new(role.stdout.take().unwrap());
     stdout.read_line(&mut line).unwrap();
     assert_eq!(line, "running\n");
 
     let mut client = HealthClient::new(connect::channel(&health).unwrap());
-    // None of the traces begun there is collected; the caller's is, since it says so.
+    // Traces begun by the role are not collected; the caller's trace is, because its header requests it.
     client.check(about("")).await.unwrap();
     let mut request = Request::new(about(""));
     let trace = "00-0123456789abcdef0123456789abcdef-0011223344556677-01";
@@ -84,7 +84,7 @@ async fn a_collector_gets_the_span_of_a_call_within_the_callers_trace() {
         .metadata_mut()
         .insert("traceparent", trace.parse().unwrap());
     client.check(request).await.unwrap();
-    // What has not been sent yet is sent at the end.
+    // Spans that are still queued are sent when the role ends.
     drop(role.stdin.take());
     let ended = tokio::task::spawn_blocking(move || role.wait().unwrap())
         .await
@@ -105,5 +105,5 @@ async fn a_collector_gets_the_span_of_a_call_within_the_callers_trace() {
     assert_eq!(span.parent_span_id, 0x0011_2233_4455_6677_u64.to_be_bytes());
     assert!(span.end_time_unix_nano >= span.start_time_unix_nano);
     receiving.abort();
-    assert!(spans.try_recv().is_err(), "one call was asked for, and one alone");
+    assert!(spans.try_recv().is_err(), "more than one call was collected");
 }

@@ -1,4 +1,4 @@
-//! What is in a batch.
+//! Tests of the composition of batches.
 
 use proptest::prelude::*;
 use tokio::sync::mpsc;

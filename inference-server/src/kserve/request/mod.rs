@@ -1,4 +1,4 @@
-//! What a request asks, and its answer as tensors.
+//! Parses a request's tensors, and writes its answer as tensors.
 //!
 //! | input | type | shape | |
 //! |---|---|---|---|
@@ -35,12 +35,12 @@ use crate::requests::{
     response::{self, EvaluationResponse},
 };
 
-/// Name of the input that says of which actions priors are wanted.
+/// Name of the input with the legal actions, whose priors are returned.
 pub const LEGAL: &str = "legal_actions";
-/// Name of the output that gives them.
+/// Name of the output with the priors.
 pub const PRIORS: &str = "priors";
 
-/// Outputs that one request can be answered with.
+/// Greatest number of outputs of a request.
 const MOST_OUTPUTS: usize = 2;
 
 /// Triton's parameter by which a client asks to be told which response to a request is the last; here each is.
@@ -48,16 +48,16 @@ const ASKS_FINAL: &str = "triton_enable_empty_final_response";
 /// The parameter of a response that tells it.
 const IS_FINAL: &str = "triton_final_response";
 
-/// What a request asks.
+/// A parsed request.
 #[derive(Debug)]
 pub struct InferRequest {
-    /// The same question in the words of every door.
+    /// The request in the form shared by both protocols.
     pub asked: EvaluationRequest,
-    /// How the answer is to be given.
+    /// Form of the answer.
     pub form: Form,
 }
 
-/// How an answer is to be given.
+/// Form of an answer: the requested outputs.
 #[derive(Debug)]
 pub struct Form {
     name: String,
@@ -69,12 +69,12 @@ pub struct Form {
     asks_final: bool,
 }
 
-/// What is given of the policy.
+/// Form of the policy output.
 #[derive(Debug, PartialEq, Eq)]
 enum Policy {
-    /// All of it, so many logits for each position.
+    /// All logits; the number of actions per position.
     Logits(usize),
-    /// Priors where an action stands, `width` for each position.
+    /// Priors of the legal actions, `width` per position.
     Priors { stands: Vec<bool>, width: usize },
 }
 
@@ -115,7 +115,7 @@ impl InferRequest {
         };
         let (positions, (indices, row_lengths)) = match (named(ROWS), named(PLANES)) {
             (Some(rows), None) => {
-                // 0: rows differ in length.
+                // 0: rows of different lengths.
                 let positions = rows.positions(&[layout.row_len().unwrap_or_default()])?;
                 if positions > max_request {
                     return Err(too_large(positions).into());

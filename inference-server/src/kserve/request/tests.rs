@@ -1,4 +1,4 @@
-//! How a request of the protocol is read, and its answer put into the form that was asked for.
+//! Tests of parsing a request of the protocol, and of writing its answer in the requested form.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use proptest::prelude::*;

@@ -32,7 +32,7 @@ pub enum LibraryError {
     /// The process is shutting down.
     #[error("loading was interrupted")]
     Interrupted,
-    /// It does not fit into the memory budget.
+    /// The model does not fit into the memory budget.
     #[error("it takes {needed} bytes, of {budget} only {free} can be had; raise inference.memory_mib")]
     NoRoom {
         /// Memory of the model, in bytes.

@@ -1,4 +1,4 @@
-//! Which games: the options that `list`, `export` and `delete` share.
+//! Options that select games, shared by `list`, `export` and `delete`.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -6,37 +6,37 @@ use proto::v1::GameFilter;
 
 use super::parse_id;
 
-/// A choice of games; every option that is given must fit.
+/// A selection of games. A game must match every given option.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct Choice {
-    /// A game's id; may be given often.
+pub struct Selection {
+    /// Id of a game; may be repeated.
     #[arg(long = "id", value_name = "ID", value_parser = parse_id)]
     ids: Vec<[u8; 16]>,
-    /// Games in which this checkpoint answered; may be given often.
+    /// Games in which this checkpoint was used; may be repeated.
     #[arg(long, value_name = "VERSION")]
     model: Vec<String>,
-    /// Games of actors of this build (whole, or the part before the +); may be given often.
+    /// Games of actors of this build (whole, or the part before the +); may be repeated.
     #[arg(long, value_name = "BUILD")]
     build: Vec<String>,
-    /// Games of this actor; may be given often.
+    /// Games of this actor; may be repeated.
     #[arg(long, value_name = "NAME")]
     actor: Vec<String>,
     /// Games that ended at this time or later: 2026-11-21T10:00:00Z, or 3h for three hours ago.
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     since: Option<u64>,
     /// Games that ended before this time.
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     before: Option<u64>,
-    /// Games with this ending, e.g. paco or repetition; may be given often.
+    /// Games with this ending, e.g. paco or repetition; may be repeated.
     #[arg(long, value_name = "ENDING")]
     ending: Vec<String>,
     /// Games with this many positions: 40..80, ..80, 40.. or 40 (both ends included).
-    #[arg(long, value_name = "MIN..MAX", value_parser = length, default_value = "..", hide_default_value = true)]
+    #[arg(long, value_name = "MIN..MAX", value_parser = parse_lengths, default_value = "..", hide_default_value = true)]
     length: (u32, u32),
 }
 
-impl Choice {
-    /// The filter for the store.
+impl Selection {
+    /// Returns the filter for the request to the store.
     pub fn filter(&self) -> GameFilter {
         GameFilter {
             ids: self.ids.iter().map(|id| id.to_vec().into()).collect(),
@@ -51,14 +51,14 @@ impl Choice {
         }
     }
 
-    /// Whether nothing in particular is asked for.
+    /// True if no option is given.
     pub fn is_empty(&self) -> bool {
         self.filter() == GameFilter::default()
     }
 }
 
-/// Reads a range of lengths; 0 stands for no limit.
-fn length(text: &str) -> Result<(u32, u32), String> {
+/// Parses a range of lengths. 0 means no limit.
+fn parse_lengths(text: &str) -> Result<(u32, u32), String> {
     let number = |text: &str| match text {
         "" => Some(0),
         text => text.parse().ok().filter(|&number| number > 0),
@@ -67,13 +67,13 @@ fn length(text: &str) -> Result<(u32, u32), String> {
     match (number(low), number(high)) {
         (Some(low), Some(high)) if high == 0 || low <= high => Ok((low, high)),
         _ => Err(format!(
-            "`{text}` is no range of lengths: 40..80, ..80, 40.. and 40 are possible"
+            "`{text}` is not a range of lengths; examples: 40..80, ..80, 40.., 40"
         )),
     }
 }
 
-/// A time in milliseconds since the epoch, as people write it.
-fn moment(text: &str) -> Result<u64, String> {
+/// Parses a time or a duration before now. Returns milliseconds since the Unix epoch.
+fn parse_time(text: &str) -> Result<u64, String> {
     let at = match humantime::parse_duration(text) {
         Ok(ago) => SystemTime::now().checked_sub(ago).unwrap_or(UNIX_EPOCH),
         Err(_) => humantime::parse_rfc3339_weak(text)
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_of_lengths_are_read() {
+    fn ranges_of_lengths_are_parsed() {
         for (text, range) in [
             ("40..80", (40, 80)),
             ("..80", (0, 80)),
@@ -96,17 +96,17 @@ mod tests {
             ("..", (0, 0)),
             ("7", (7, 7)),
         ] {
-            assert_eq!(length(text), Ok(range), "{text}");
+            assert_eq!(parse_lengths(text), Ok(range), "{text}");
         }
         for wrong in ["80..40", "0", "a..b", "-1..3"] {
-            assert!(length(wrong).is_err(), "{wrong}");
+            assert!(parse_lengths(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
-    fn times_are_read() {
-        assert_eq!(moment("2026-11-21T10:00:00Z"), Ok(1_795_255_200_000));
-        assert!(moment("2h").unwrap() < moment("1h").unwrap());
-        assert!(moment("yesterday").is_err());
+    fn times_and_durations_are_parsed() {
+        assert_eq!(parse_time("2026-11-21T10:00:00Z"), Ok(1_795_255_200_000));
+        assert!(parse_time("2h").unwrap() < parse_time("1h").unwrap());
+        assert!(parse_time("yesterday").is_err());
     }
 }

@@ -1,11 +1,12 @@
-//! Where archives of sealed volumes are kept: a folder, or a bucket with S3's interface.
+//! Storage of archived volumes: a folder, or a bucket with S3's interface.
 //!
-//! Each volume is one file in the form of [`crate::exchange::archive`], named by its store and the sequence numbers it holds:
+//! Each volume is one file in the format of [`crate::exchange::archive`]. Its name consists of the name of the store and the first and last
+//! sequence number:
 //!
 //! ```text
 //! store-5f0c3a91d2e48b76/00000000000000000001-00000000000000004096.minuet
 //! ```
-//! Such a name is written whole or not at all, so the names say what there is, and no index is needed.
+//! A file appears under its name only when it is complete, so that a listing of the names is a complete index.
 
 use bytes::Bytes;
 use futures::TryStreamExt as _;
@@ -14,29 +15,29 @@ use objects::{LocationError, Opened, upload::MULTIPART_BYTES};
 
 pub use object_store::path::Path as ObjectPath;
 
-/// Ending of an archive's name.
+/// File extension of archives.
 const ENDING: &str = "minuet";
 
-/// An opened archive place.
+/// An opened folder or bucket of archives.
 #[derive(Clone, Debug)]
-pub struct Vault {
+pub struct ArchiveStore {
     location: String,
     opened: Opened,
 }
 
-impl Vault {
-    /// Opens a folder (made if it is not there) or a URL, with the environment's AWS_* variables.
+impl ArchiveStore {
+    /// Opens a folder (created if it does not exist) or a URL, with the AWS_* variables of the environment.
     ///
     /// # Errors
-    /// [`LocationError`]; a remote store that is away is no error yet.
+    /// [`LocationError`] if the location is not valid. An unreachable remote store is reported by the first access.
     pub fn open(location: &str) -> Result<Self, LocationError> {
         Self::open_with(location, std::env::vars())
     }
 
-    /// As [`Vault::open`], with these variables.
+    /// Does the same as [`ArchiveStore::open`], with the given variables.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`ArchiveStore::open`].
     pub fn open_with(
         location: &str,
         variables: impl IntoIterator<Item = (String, String)>,
@@ -47,15 +48,15 @@ impl Vault {
         })
     }
 
-    /// The folder or URL, as it was given.
+    /// Returns the folder or URL with which the store was opened.
     pub fn location(&self) -> &str {
         &self.location
     }
 
-    /// Writes the archive of a store's volume that holds the sequence numbers from `first` to `last`; the same again replaces it.
+    /// Writes the archive of the volume of `store` with the sequence numbers `first` to `last`, and replaces an existing one.
     ///
     /// # Errors
-    /// What the object store reports.
+    /// The error of the object store.
     pub async fn put(&self, store: &str, first: u64, last: u64, bytes: Bytes) -> Result<(), Error> {
         let name = format!("{first:020}-{last:020}.{ENDING}");
         let path = self.opened.prefix.clone().join(store).join(name);
@@ -64,10 +65,10 @@ impl Vault {
         Ok(())
     }
 
-    /// All archives, by store and sequence number.
+    /// Returns the paths of all archives, sorted by store and sequence number.
     ///
     /// # Errors
-    /// What the object store reports.
+    /// The error of the object store.
     pub async fn list(&self) -> Result<Vec<ObjectPath>, Error> {
         let prefix = Some(&self.opened.prefix).filter(|prefix| !prefix.as_ref().is_empty());
         let found: Vec<_> = self.opened.store.list(prefix).try_collect().await?;
@@ -77,10 +78,10 @@ impl Vault {
         Ok(paths)
     }
 
-    /// Reads an archive whole: at most what a volume holds.
+    /// Reads a whole archive into memory. Its size is limited by that of a volume.
     ///
     /// # Errors
-    /// What the object store reports.
+    /// The error of the object store.
     pub async fn get(&self, path: &ObjectPath) -> Result<Bytes, Error> {
         self.opened.store.get(path).await?.bytes().await
     }
@@ -91,17 +92,17 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn archives_are_found_by_their_names() {
+    async fn list_returns_archives_in_order_and_ignores_other_files() {
         let folder = tempfile::tempdir().unwrap();
         let location = folder.path().join("games");
-        let vault = Vault::open(location.to_str().unwrap()).unwrap();
-        assert_eq!(vault.list().await.unwrap(), []);
+        let archive_store = ArchiveStore::open(location.to_str().unwrap()).unwrap();
+        assert_eq!(archive_store.list().await.unwrap(), []);
         for (store, first, last) in [("b", 1, 9), ("a", 10, 12), ("a", 1, 9)] {
             let bytes = Bytes::from(format!("{store}{first}"));
-            vault.put(store, first, last, bytes).await.unwrap();
+            archive_store.put(store, first, last, bytes).await.unwrap();
         }
         std::fs::write(location.join("a/notes.txt"), "not an archive").unwrap();
-        let paths = vault.list().await.unwrap();
+        let paths = archive_store.list().await.unwrap();
         let names: Vec<&str> = paths.iter().map(ObjectPath::as_ref).collect();
         assert_eq!(
             names,
@@ -111,6 +112,6 @@ mod tests {
                 "b/00000000000000000001-00000000000000000009.minuet",
             ]
         );
-        assert_eq!(vault.get(&paths[1]).await.unwrap(), "a10");
+        assert_eq!(archive_store.get(&paths[1]).await.unwrap(), "a10");
     }
 }
