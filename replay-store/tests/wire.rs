@@ -248,7 +248,7 @@ async fn a_refusal_names_the_field_and_other_games_are_stored() {
     let acks = append(&mut client, vec![short]).await;
     assert_eq!(
         acks[0].refused,
-        "rows: of 38 values, this store's are of 39 values"
+        "rows: rows of 38 values do not fit this store, whose rows are of 39 values"
     );
     assert_eq!(stats(&mut client).await.games, 2);
     served.stop().await;
