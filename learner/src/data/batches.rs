@@ -1,8 +1,8 @@
-//! Training batches: checked and packed on the host where they arrive. Clans are expanded while packing.
+//! Training batches, checked and packed on the host. Clans are expanded while packing.
 //!
-//! Packing is plain Rust, so that it can run beside training in other threads. It is also where each sample is turned
-//! by a random symmetry of its game (Silver et al., 2018): its row and its policy indices, drawn by the run's seed, the
-//! batch's number and the sample's place, so that a batch that is drawn again is turned alike.
+//! Packing is plain Rust, so that it can run in other threads during training. It also applies a random symmetry of the game
+//! (Silver et al., 2018) to each sample's row and policy indices. The symmetry is drawn from the run's seed, the batch's number
+//! and the sample's index, so that a batch drawn again gets equal symmetries.
 
 use games::{OtherSide, RowLayout, RowSymmetries};
 use proto::{columns::ColumnError, targets::Target, v1};
@@ -11,25 +11,25 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::data::{clans::ClanSamples, packing::Packing, policies::Policies};
 
-/// A batch on the host, every number checked.
+/// A checked batch in host memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostBatch {
-    /// Its number in the run's sequence of draws.
+    /// Number of the batch in the run's sequence of draws.
     pub number: u64,
-    /// Samples in it.
+    /// Number of samples.
     pub positions: usize,
-    /// Rows back to back; every number is below 2^31.
+    /// Concatenated rows; every number is below 2^31.
     pub rows: Vec<u32>,
-    /// Where each row ends.
+    /// End of each row in `rows`.
     pub row_ends: Vec<usize>,
-    /// The same as the network takes them, where rows hold clans.
+    /// The rows in the form of the network's input, if rows contain clans.
     pub clans: Option<ClanSamples>,
-    /// What the policy is trained towards. Samples without one train the value only.
+    /// Policy targets. Samples without a policy target train the value only.
     pub policy: Policies,
-    /// What the values are trained towards, results mixed with root values: in [-1, 1], the view of the player to act; over
+    /// Value targets, results mixed with root values: in [-1, 1], from the view of the player to act; over
     /// clans discounted, in [0, 1].
     pub results: Vec<f32>,
-    /// The same as probabilities of a win, a draw and a loss, for networks that tell them apart: `[positions, 3]`.
+    /// Value targets as probabilities of win, draw and loss, for networks with such a head: `[positions, 3]`.
     pub outcomes: Option<Vec<f32>>,
     /// Targets of the network's auxiliary heads.
     pub auxiliary: Vec<(Target, HostTarget)>,
@@ -69,7 +69,7 @@ impl HostBatch {
     }
 }
 
-/// A batch that cannot be trained on.
+/// Error: a batch cannot be trained on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BatchError {
     /// The store holds games of another kind.
@@ -80,27 +80,27 @@ pub enum BatchError {
         /// Game and options of the run.
         expected: String,
     },
-    /// The thread that packed it ended.
+    /// The packing thread ended.
     #[error("packing failed: {0}")]
     Packing(String),
     /// The lengths of the columns do not add up.
     #[error(transparent)]
     Length(#[from] ColumnError),
-    /// A sample makes no sense.
+    /// A sample is invalid.
     #[error("sample {sample} (game {game}, ply {ply}): {reason}")]
     Sample {
-        /// Its place in the batch.
+        /// Index of the sample in the batch.
         sample: usize,
         /// The game's sequence number in the store.
         game: u64,
         /// The ply in the game.
         ply: u32,
-        /// What is wrong.
+        /// Reason of the error.
         reason: String,
     },
 }
 
-/// Keeps the symmetries' draws apart from others by the same seed.
+/// Added to the seed, so that symmetries are independent of other draws from it.
 const SYMMETRY_DRAWS: u64 = 0x7379_6d6d_6574_7279;
 
 /// Checks batches from the wire against the layout and packs them.
@@ -116,7 +116,7 @@ pub struct Packer {
 }
 
 impl Packer {
-    /// Packs batches of `layout`, each sample turned by one of `symmetries`, drawn by `seed`.
+    /// Makes a packer of batches of `layout`. It applies one of `symmetries`, drawn by `seed`, to each sample.
     pub fn new(layout: RowLayout, symmetries: RowSymmetries, seed: u64) -> Self {
         Self {
             layout,
@@ -129,8 +129,8 @@ impl Packer {
         }
     }
 
-    /// The same with this share (0 to 1) of the search's root value in the value targets; the rest is the final result. A position
-    /// that was not searched has its result alone.
+    /// Sets the share (0 to 1) of the search's root value in the value targets; the rest is the final result. A
+    /// position that was not searched has its result alone.
     #[must_use]
     pub fn with_root_values(self, share: f32) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! What the learner knows of the game: its rows' layout, and some positions to prove the first export on.
+//! The run's game: layout of its rows, symmetries, and random positions for the check of the first export.
 
 use config::GameConfig;
 use games::{
@@ -8,7 +8,7 @@ use games::{
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;
 
-/// Longest random game that positions are taken from, in actions.
+/// Greatest length of a random game, in actions.
 const LONGEST: usize = 200;
 /// Highest level of the problems that it begins at.
 const HARDEST: u32 = 16;
@@ -16,34 +16,34 @@ const HARDEST: u32 = 16;
 /// The game of a run.
 #[derive(Clone, Debug)]
 pub struct TrainingGame {
-    /// What its rows mean.
+    /// Layout of its rows.
     pub layout: RowLayout,
-    /// How its rows and policies may be turned.
+    /// Symmetries of its rows and policies.
     pub symmetries: RowSymmetries,
-    /// How the other player's policies are seen from one's own side.
+    /// Conversion of the opponent's policies to the point of view of the player to act.
     pub other_side: OtherSide,
-    /// Rows of the start position and of random play, back to back.
+    /// Concatenated rows of the start position and of random play.
     pub rows: Vec<u32>,
 }
 
-/// A game that cannot be trained.
+/// Error: a game cannot be trained.
 #[derive(Debug, thiserror::Error)]
 pub enum GameError {
-    /// No such game.
+    /// The game does not exist.
     #[error("`game.name`: {0}")]
     Name(#[from] UnknownGame),
-    /// No such rules.
+    /// The rules do not exist.
     #[error("`game.rules`: {0}")]
     Rules(#[from] serde_json::Error),
-    /// No such representation, or no start position.
+    /// The representation does not exist, or there is no start position.
     #[error("`game.options`: {0}")]
     Start(#[from] StartError),
-    /// The game's own layout is broken.
+    /// The game's layout is invalid.
     #[error("the layout of {game}: {reason}")]
     Layout {
         /// The game.
         game: &'static str,
-        /// What is wrong.
+        /// Reason of the error.
         reason: String,
     },
 }
@@ -108,7 +108,7 @@ impl Visitor for Maker<'_> {
     }
 }
 
-/// Where random play begins: at the usual start, or at a problem where the game is about problems.
+/// Returns the first position of random play: the start position, or a problem if the game consists of problems.
 fn start<G: Game>(rules: &G::Rules, draw: &mut ChaCha20Rng) -> Result<G, StartError> {
     let usual = G::start(rules, None)?;
     if G::LEVELS == 0 {

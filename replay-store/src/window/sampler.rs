@@ -176,7 +176,8 @@ impl WantedTargets {
             .iter()
             .map(|name| Target::from_name(name).ok_or_else(|| name.clone()));
         Ok(Self {
-            auxiliary: request.auxiliary,
+            // A learner that names targets sets the flag for stores of earlier releases.
+            auxiliary: request.auxiliary && request.targets.is_empty(),
             named: named.collect::<Result<_, _>>()?,
         })
     }
