@@ -96,7 +96,7 @@ async fn train(
     };
     let packer = Packer::new(game.layout.clone(), symmetries, config.run.seed)
         .with_root_values(config.learner.root_value_share)
-        .for_network(&shape, &game.other_side);
+        .with_targets(shape.targets(), &game.other_side);
     let link = Connector::new(&config.security).link(config.replay.store_address()?)?;
     let source = Source::new(
         link,

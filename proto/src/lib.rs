@@ -11,7 +11,9 @@
 //! | [`bounded`] | a codec that limits the number of fields of a message |
 
 pub mod bounded;
+pub mod columns;
 pub mod priors;
+pub mod targets;
 
 /// `minuet.v1`: the evaluation service and the replay store.
 ///

@@ -65,6 +65,7 @@ async fn eight_appenders_and_four_samplers_get_consistent_results() {
                         min_positions: 200,
                         auxiliary: false,
                         purpose: Purpose::Training.into(),
+                        targets: Vec::new(),
                     };
                     let mut stream = client.sample(request).await.unwrap().into_inner();
                     while let Some(batch) = stream.next().await {

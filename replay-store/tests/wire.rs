@@ -248,7 +248,7 @@ async fn a_refusal_names_the_field_and_other_games_are_stored() {
     let acks = append(&mut client, vec![short]).await;
     assert_eq!(
         acks[0].refused,
-        "rows: of 38 values, this store's are of 39 values"
+        "rows: rows of 38 values do not fit this store, whose rows are of 39 values"
     );
     assert_eq!(stats(&mut client).await.games, 2);
     served.stop().await;
@@ -289,6 +289,26 @@ async fn batches_contain_positions_of_the_games_and_depend_only_on_the_seed() {
         ..sample(50, 6, 7)
     };
     let with_replies = draw(auxiliary).await;
+    let named = SampleRequest {
+        targets: vec!["moves_left".into(), "opponent_policy".into()],
+        ..sample(50, 6, 7)
+    };
+    for (named, fields) in draw(named).await.into_iter().zip(&with_replies) {
+        let [left, replies] = &named.targets[..] else {
+            panic!("{} targets", named.targets.len())
+        };
+        assert_eq!(
+            (left.name.as_str(), replies.name.as_str()),
+            ("moves_left", "opponent_policy")
+        );
+        let counted: Vec<f32> = fields.moves_left.iter().map(|&left| left as f32).collect();
+        assert_eq!(left.numbers, counted);
+        assert_eq!(
+            (&replies.counts, &replies.actions, &replies.visits),
+            (&fields.reply_counts, &fields.reply_actions, &fields.reply_visits)
+        );
+        assert!(named.moves_left.is_empty() && named.reply_counts.is_empty());
+    }
     for (plain, more) in batches.iter().zip(with_replies) {
         check_auxiliary(&more, &games);
         let without = Batch {
@@ -305,8 +325,12 @@ async fn batches_contain_positions_of_the_games_and_depend_only_on_the_seed() {
     }
 
     let numbers = stats(&mut client).await;
-    assert_eq!(numbers.positions_sampled, 50 * (6 + 6 + 2 + 1));
-    for bad in [sample(0, 1, 1), sample(100_000, 1, 1), sample(5, 0, 1)] {
+    assert_eq!(numbers.positions_sampled, 50 * (6 + 6 + 6 + 2 + 1));
+    let unknown = SampleRequest {
+        targets: vec!["nosuch".into()],
+        ..sample(5, 1, 1)
+    };
+    for bad in [sample(0, 1, 1), sample(100_000, 1, 1), sample(5, 0, 1), unknown] {
         assert_eq!(
             client.sample(bad).await.unwrap_err().code(),
             Code::InvalidArgument
@@ -390,7 +414,7 @@ async fn sampling_waits_for_enough_positions() {
         min_positions: 100,
         ..sample(10, 1, 1)
     };
-    let mut given_up = client.sample(request).await.unwrap().into_inner();
+    let mut given_up = client.sample(request.clone()).await.unwrap().into_inner();
     let mut waiting = client.sample(request).await.unwrap().into_inner();
     // A call that a client cancels does not affect the store.
     let patience = std::time::Duration::from_millis(100);

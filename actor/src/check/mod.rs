@@ -13,7 +13,10 @@ pub mod search;
 
 use ::search::{GameKey, Settings, SettingsError};
 use games::{Game, StartError};
-use proto::v1;
+use proto::{
+    columns::{ColumnError, check_length},
+    v1,
+};
 
 use crate::{GameId, settings::search_settings};
 
@@ -57,6 +60,9 @@ pub enum Unplayable {
     /// The representation or the start position does not exist.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// The lengths of the columns do not add up.
+    #[error(transparent)]
+    Columns(#[from] ColumnError),
     /// This build cannot read the search settings.
     #[error("search_json: {0}")]
     Search(serde_json::Error),
@@ -126,26 +132,26 @@ pub struct Position<'a> {
     pub root_value: f32,
 }
 
-/// Iterates over the positions of a record. Ends at the first incomplete position of a record that the replay store would refuse.
-pub fn positions(record: &v1::Game) -> impl Iterator<Item = Position<'_>> {
-    let fixed = record.rows.len() / record.actions.len().max(1);
-    let (mut row_at, mut visit_at) = (0, 0);
-    (0..record.actions.len()).map_while(move |ply| {
-        let length = record
-            .row_lengths
-            .get(ply)
-            .map_or(fixed, |&length| length as usize);
-        let count = *record.visit_counts.get(ply)? as usize;
-        let (row, visits) = (row_at..row_at + length, visit_at..visit_at + count);
-        (row_at, visit_at) = (row.end, visits.end);
-        Some(Position {
+/// Iterates over the positions of a record.
+///
+/// # Errors
+/// [`ColumnError`] if the lengths of the record's columns do not add up.
+pub fn positions(record: &v1::Game) -> Result<impl Iterator<Item = Position<'_>>, ColumnError> {
+    let positions = record.actions.len();
+    check_length("movers", record.movers.len(), positions)?;
+    check_length("root_values", record.root_values.len(), positions)?;
+    let (rows, policies) = (record.row_columns()?, record.policy_columns()?);
+    let numbers = record.actions.iter().zip(&record.movers).zip(&record.root_values);
+    let columns = rows.zip(policies).zip(numbers).enumerate();
+    Ok(columns.map(
+        |(ply, ((row, (visit_actions, visits)), ((&action, &mover), &root_value)))| Position {
             ply,
-            action: *record.actions.get(ply)?,
-            mover: *record.movers.get(ply)?,
-            row: record.rows.get(row)?,
-            visit_actions: record.visit_actions.get(visits.clone())?,
-            visits: record.visits.get(visits)?,
-            root_value: *record.root_values.get(ply)?,
-        })
-    })
+            action,
+            mover,
+            row,
+            visit_actions,
+            visits,
+            root_value,
+        },
+    ))
 }

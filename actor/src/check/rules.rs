@@ -25,20 +25,21 @@ pub fn check<G: Game>(record: &v1::Game) -> Result<Vec<Problem>, Unplayable> {
         row: Vec::new(),
     };
     let mut state = replay.premises.start.clone();
-    let mut played = 0;
-    for position in positions(record) {
+    let positions = match positions(record) {
+        Ok(positions) => positions,
+        Err(error) => {
+            replay.note(error.column, || error.to_string());
+            return Ok(replay.problems);
+        }
+    };
+    for position in positions {
         replay.ply = Some(position.ply);
         if !replay.position(&state, &position) {
             return Ok(replay.problems);
         }
         state.play_legal(position.action);
-        played += 1;
     }
     replay.ply = None;
-    if played < record.actions.len() {
-        let found = format!("only {played} of {} positions are complete", record.actions.len());
-        replay.note("actions", || found);
-    }
     replay.end(&state, record);
     Ok(replay.problems)
 }

@@ -76,7 +76,7 @@ pub fn follow<G: Game, E>(
         of,
         ..Followed::default()
     };
-    for position in positions(record).take(of) {
+    for position in positions(record).map_err(Unplayable::from)?.take(of) {
         decide(&mut search, premises.encoding, &mut evaluate)?;
         let decision = search.decision();
         let state = search.state();

@@ -86,6 +86,7 @@ impl Load {
                     min_positions: 0,
                     auxiliary: false,
                     purpose: Purpose::Training.into(),
+                    targets: Vec::new(),
                 };
                 let mut batches = client.sample(request).await?.into_inner();
                 let mut positions = 0;

@@ -4,16 +4,12 @@
 //! (Silver et al., 2018) to each sample's row and policy indices. The symmetry is drawn from the run's seed, the batch's number
 //! and the sample's index, so that a batch drawn again gets equal symmetries.
 
-use config::ValueHead;
 use games::{OtherSide, RowLayout, RowSymmetries};
-use proto::v1;
+use proto::{columns::ColumnError, targets::Target, v1};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use crate::{
-    data::{clans::ClanSamples, packing::Packing, policies::Policies},
-    network::NetworkShape,
-};
+use crate::data::{clans::ClanSamples, packing::Packing, policies::Policies};
 
 /// A checked batch in host memory.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,10 +31,8 @@ pub struct HostBatch {
     pub results: Vec<f32>,
     /// Value targets as probabilities of win, draw and loss, for networks with such a head: `[positions, 3]`.
     pub outcomes: Option<Vec<f32>>,
-    /// Policy targets of the opponent's reply, for networks that predict it.
-    pub replies: Option<Policies>,
-    /// Number of remaining actions of the game, for networks that predict it.
-    pub moves_left: Option<Vec<f32>>,
+    /// Targets of the network's auxiliary heads.
+    pub auxiliary: Vec<(Target, HostTarget)>,
     /// Positions ever inserted into the store when this was drawn, by the store's own count.
     pub positions_inserted: u64,
     /// Positions ever inserted, also into earlier stores of the run: what samples are counted against.
@@ -47,6 +41,32 @@ pub struct HostBatch {
     pub forgone: u64,
     /// Positions in the store's window.
     pub window_positions: u64,
+}
+
+/// A target of all samples of a batch.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HostTarget {
+    /// One number for each sample.
+    Numbers(Vec<f32>),
+    /// Sparse policies. Samples without one do not count in the loss.
+    Policies(Policies),
+}
+
+/// Targets that the heads of a network are trained towards, beside policy and value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeadTargets {
+    /// True if the value head predicts the probabilities of a win, a draw and a loss.
+    pub outcomes: bool,
+    /// Targets of the auxiliary heads.
+    pub auxiliary: Vec<Target>,
+}
+
+impl HostBatch {
+    /// Returns the target of an auxiliary head; `None` if the batch was packed without it.
+    pub fn auxiliary(&self, target: Target) -> Option<&HostTarget> {
+        let found = self.auxiliary.iter().find(|(found, _)| *found == target);
+        found.map(|(_, column)| column)
+    }
 }
 
 /// Error: a batch cannot be trained on.
@@ -63,16 +83,9 @@ pub enum BatchError {
     /// The packing thread ended.
     #[error("packing failed: {0}")]
     Packing(String),
-    /// A field contradicts the others.
-    #[error("{field} has {found} entries, {expected} expected")]
-    Length {
-        /// The field.
-        field: &'static str,
-        /// Number of entries found.
-        found: usize,
-        /// Number of entries required.
-        expected: usize,
-    },
+    /// The lengths of the columns do not add up.
+    #[error(transparent)]
+    Length(#[from] ColumnError),
     /// A sample is invalid.
     #[error("sample {sample} (game {game}, ply {ply}): {reason}")]
     Sample {
@@ -98,8 +111,8 @@ pub struct Packer {
     seed: u64,
     pub(crate) root_value_share: f32,
     pub(crate) has_outcomes: bool,
-    pub(crate) replies: Option<OtherSide>,
-    pub(crate) moves_left: bool,
+    pub(crate) other_side: OtherSide,
+    pub(crate) auxiliary: Vec<Target>,
 }
 
 impl Packer {
@@ -111,8 +124,8 @@ impl Packer {
             seed: seed ^ SYMMETRY_DRAWS,
             root_value_share: 0.0,
             has_outcomes: false,
-            replies: None,
-            moves_left: false,
+            other_side: OtherSide::default(),
+            auxiliary: Vec::new(),
         }
     }
 
@@ -126,31 +139,29 @@ impl Packer {
         }
     }
 
-    /// Adds the targets of this network's heads. `other_side` is that of the rows' representation.
+    /// Adds the targets of a network's heads. `other_side` is that of the rows' representation.
     #[must_use]
-    pub fn for_network(self, shape: &NetworkShape, other_side: &OtherSide) -> Self {
-        let NetworkShape::Tower(tower) = shape else {
-            return self;
-        };
+    pub fn with_targets(self, targets: HeadTargets, other_side: &OtherSide) -> Self {
         Self {
-            has_outcomes: tower.value_head == ValueHead::Wdl,
-            replies: tower.opponent_policy.then(|| other_side.clone()),
-            moves_left: tower.moves_left,
+            has_outcomes: targets.outcomes,
+            auxiliary: targets.auxiliary,
+            other_side: other_side.clone(),
             ..self
         }
     }
 
-    /// True if the packer needs the auxiliary columns, which a store sends on request only (`SampleRequest.auxiliary`).
+    /// True if the fields of earlier releases (`SampleRequest.auxiliary`) contain a target that is needed. A store of an earlier release
+    /// sends these; a newer one sends named columns.
     pub fn wants_auxiliary(&self) -> bool {
-        self.replies.is_some() || self.moves_left
+        !self.auxiliary.is_empty()
     }
 
-    /// Checks that a batch, or a part of one, is of the run's game.
-    ///
-    /// # Errors
-    /// [`BatchError::Game`].
-    pub fn check_game(&self, batch: &v1::Batch) -> Result<(), BatchError> {
-        check_game(batch, &self.layout)
+    /// Names of the targets that a store is asked for.
+    pub fn target_names(&self) -> Vec<String> {
+        self.auxiliary
+            .iter()
+            .map(|target| target.name().to_owned())
+            .collect()
     }
 
     /// Checks and packs a batch.
@@ -175,17 +186,6 @@ impl Packer {
         }
         Ok(packing.finish())
     }
-}
-
-pub(crate) fn check_length(field: &'static str, found: usize, expected: usize) -> Result<(), BatchError> {
-    if found == expected {
-        return Ok(());
-    }
-    Err(BatchError::Length {
-        field,
-        found,
-        expected,
-    })
 }
 
 fn check_game(batch: &v1::Batch, layout: &RowLayout) -> Result<(), BatchError> {

@@ -3,14 +3,20 @@
 //! The other player's reply comes as that player saw it. It is put onto the board as the sample's row shows it
 //! ([`games::OtherSide`]), and turned as that is: so convolutions over this board find it where it happens.
 
+use std::borrow::Cow;
+
 use games::{RowForm, RowLayout, RowSymmetries, Symmetry};
-use proto::v1;
+use proto::{
+    columns::{ColumnError, Ragged, SparsePolicies, check_length},
+    targets::{Shape, Target},
+    v1,
+};
 
 use crate::data::{
-    batches::{BatchError, HostBatch, Packer, check_length},
+    batches::{BatchError, HostBatch, HostTarget, Packer},
     clans::{Choices, ClanPacker},
     outcomes,
-    policies::{Columns, Policies},
+    policies::Policies,
 };
 
 /// A batch that is being packed, sample by sample.
@@ -18,13 +24,38 @@ pub(crate) struct Packing<'a> {
     by: &'a Packer,
     batch: &'a v1::Batch,
     packed: HostBatch,
-    policy: Columns<'a>,
-    replies: Option<Columns<'a>>,
+    rows: Ragged<'a>,
+    policy: SparsePolicies<'a>,
+    /// Parallel to the batch's auxiliary targets.
+    auxiliary: Vec<WireTarget<'a>>,
     clans: Option<ClanPacker>,
     /// For each policy target the sample that it belongs to.
     samples: Vec<usize>,
     /// The least value that a position can have.
     least: f32,
+}
+
+/// A target of a batch as it came over the wire.
+enum WireTarget<'a> {
+    Numbers(Cow<'a, [f32]>),
+    Policies(SparsePolicies<'a>),
+}
+
+impl<'a> WireTarget<'a> {
+    fn new(batch: &'a v1::Batch, target: Target) -> Result<Self, ColumnError> {
+        Ok(match target.shape() {
+            Shape::Number => Self::Numbers(batch.number_target(target)?),
+            Shape::OpponentPolicy => Self::Policies(batch.policy_target(target)?),
+        })
+    }
+
+    /// Returns an empty target with room for all samples.
+    fn room(&self) -> HostTarget {
+        match self {
+            Self::Numbers(numbers) => HostTarget::Numbers(Vec::with_capacity(numbers.len())),
+            Self::Policies(policies) => HostTarget::Policies(Policies::with_capacity(policies.entries())),
+        }
+    }
 }
 
 impl<'a> Packing<'a> {
@@ -34,32 +65,21 @@ impl<'a> Packing<'a> {
     /// [`BatchError::Length`].
     pub(crate) fn new(by: &'a Packer, batch: &'a v1::Batch) -> Result<Self, BatchError> {
         let positions = batch.positions as usize;
-        let row_ends = row_ends(batch, &by.layout)?;
-        check_length(
-            "rows",
-            batch.rows.len(),
-            row_ends.last().copied().unwrap_or_default(),
-        )?;
-        let policy = Columns::new(
-            ["visit_counts", "visit_actions", "visits"],
-            [&batch.visit_counts, &batch.visit_actions, &batch.visits],
-            positions,
-        )?;
+        let rows = batch.row_columns(by.layout.row_len())?;
+        let row_ends = rows.clone().scan(0, |end, row| {
+            *end += row.len();
+            Some(*end)
+        });
+        let policy = batch.policy_columns()?;
         check_length("results", batch.results.len(), positions)?;
         check_length("root_values", batch.root_values.len(), positions)?;
-        let replies = match &by.replies {
-            None => None,
-            Some(_) => Some(Columns::new(
-                ["reply_counts", "reply_actions", "reply_visits"],
-                [&batch.reply_counts, &batch.reply_actions, &batch.reply_visits],
-                positions,
-            )?),
-        };
-        if by.moves_left {
-            check_length("moves_left", batch.moves_left.len(), positions)?;
-        }
+        let auxiliary = by
+            .auxiliary
+            .iter()
+            .map(|&target| WireTarget::new(batch, target))
+            .collect::<Result<Vec<_>, ColumnError>>()?;
         let has_clans = matches!(by.layout.form, RowForm::Clan(_));
-        let targets = policy.targets();
+        let targets = policy.entries();
         Ok(Self {
             by,
             batch,
@@ -67,22 +87,25 @@ impl<'a> Packing<'a> {
                 number: batch.number,
                 positions,
                 rows: Vec::with_capacity(batch.rows.len()),
-                row_ends,
+                row_ends: row_ends.collect(),
                 clans: None,
                 policy: Policies::with_capacity(targets),
                 results: Vec::with_capacity(positions),
                 outcomes: by.has_outcomes.then(|| Vec::with_capacity(3 * positions)),
-                replies: replies
-                    .as_ref()
-                    .map(|replies| Policies::with_capacity(replies.targets())),
-                moves_left: by.moves_left.then(|| Vec::with_capacity(positions)),
+                auxiliary: by
+                    .auxiliary
+                    .iter()
+                    .copied()
+                    .zip(auxiliary.iter().map(WireTarget::room))
+                    .collect(),
                 positions_inserted: batch.positions_inserted,
                 inserted: batch.positions_inserted,
                 forgone: 0,
                 window_positions: batch.window_positions,
             },
+            rows,
             policy,
-            replies,
+            auxiliary,
             clans: has_clans.then(ClanPacker::default),
             samples: Vec::with_capacity(targets),
             least: if has_clans { 0.0 } else { -1.0 },
@@ -98,7 +121,7 @@ impl<'a> Packing<'a> {
             layout, symmetries, ..
         } = self.by;
         let packed = &mut self.packed;
-        let row = &self.batch.rows[packed.rows.len()..packed.row_ends[sample]];
+        let row = self.rows.next().unwrap_or_default();
         layout.validate(row).map_err(|error| error.to_string())?;
         let symmetry = Symmetry(draw(symmetries.count(row)));
         let row = push_row(&mut packed.rows, row, symmetries, symmetry)?;
@@ -106,26 +129,29 @@ impl<'a> Packing<'a> {
             Some(clans) => Some(clans.push(row).map_err(|error| error.to_string())?),
             None => None,
         };
-        let visited = self.policy.take();
+        let visited = self.policy.next().unwrap_or_default();
         packed.policy.push(visited, |action| {
             let turned = symmetries.turn_action(symmetry, action);
             place(layout, choices.as_ref(), turned)
         })?;
         self.samples.resize(packed.policy.at.len(), sample);
-        if let (Some(columns), Some(replies), Some(other_side)) =
-            (&mut self.replies, &mut packed.replies, &self.by.replies)
-        {
-            let first = sample * layout.actions as usize;
-            let place = |action| {
-                let turned = symmetries.turn_action(symmetry, other_side.entry(action));
-                place(layout, None, turned).map(|place| first + place)
-            };
-            replies
-                .push(columns.take(), place)
-                .map_err(|reason| format!("the reply: {reason}"))?;
-        }
-        if let Some(moves_left) = &mut packed.moves_left {
-            moves_left.push(self.batch.moves_left[sample] as f32);
+        let first = sample * layout.actions as usize;
+        let place = |action| {
+            let turned = symmetries.turn_action(symmetry, self.by.other_side.entry(action));
+            place(layout, None, turned).map(|place| first + place)
+        };
+        for ((target, packed), column) in packed.auxiliary.iter_mut().zip(&mut self.auxiliary) {
+            match (packed, column) {
+                (HostTarget::Numbers(packed), WireTarget::Numbers(numbers)) => {
+                    packed.extend(numbers.get(sample));
+                }
+                (HostTarget::Policies(packed), WireTarget::Policies(policies)) => packed
+                    .push(policies.next().unwrap_or_default(), place)
+                    .map_err(|reason| format!("{}: {reason}", target.name()))?,
+                // The columns were made from one list of targets.
+                (HostTarget::Numbers(_), WireTarget::Policies(_))
+                | (HostTarget::Policies(_), WireTarget::Numbers(_)) => {}
+            }
         }
         self.push_value(sample, !visited.0.is_empty())
     }
@@ -159,8 +185,10 @@ impl<'a> Packing<'a> {
     pub(crate) fn finish(self) -> HostBatch {
         let mut packed = self.packed;
         packed.policy.finish();
-        if let Some(replies) = &mut packed.replies {
-            replies.finish();
+        for (_, target) in &mut packed.auxiliary {
+            if let HostTarget::Policies(policies) = target {
+                policies.finish();
+            }
         }
         packed.clans = self.clans.map(ClanPacker::finish);
         let width = packed
@@ -200,18 +228,4 @@ fn place(layout: &RowLayout, choices: Option<&Choices>, action: u32) -> Result<u
             .place(action)
             .ok_or_else(|| format!("action {action} is no move of any of its imps")),
     }
-}
-
-/// Where the rows of a batch end, by what the batch or the layout says of their lengths.
-fn row_ends(batch: &v1::Batch, layout: &RowLayout) -> Result<Vec<usize>, BatchError> {
-    let positions = batch.positions as usize;
-    if let Some(row_len) = layout.row_len() {
-        return Ok((1..=positions).map(|number| number * row_len).collect());
-    }
-    check_length("row_lengths", batch.row_lengths.len(), positions)?;
-    let ends = batch.row_lengths.iter().scan(0_usize, |end, &length| {
-        *end = end.saturating_add(length as usize);
-        Some(*end)
-    });
-    Ok(ends.collect())
 }

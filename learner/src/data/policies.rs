@@ -1,7 +1,5 @@
 //! Sparse policies: visits of the searched actions, as they come from the wire and as shares to be trained towards.
 
-use crate::data::batches::{BatchError, check_length};
-
 /// The policies of a batch on the host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Policies {
@@ -59,56 +57,5 @@ impl Policies {
     /// All samples are in.
     pub(crate) fn finish(&mut self) {
         self.entropy /= self.samples.max(1) as f64;
-    }
-}
-
-/// Policies on the wire: for each sample a count, then for all of them actions and visits, back to back.
-pub(crate) struct Columns<'a> {
-    counts: &'a [u32],
-    actions: &'a [u32],
-    visits: &'a [u32],
-}
-
-impl<'a> Columns<'a> {
-    /// Checks the lengths of counts, actions and visits, which are called `names`.
-    ///
-    /// # Errors
-    /// [`BatchError::Length`].
-    pub(crate) fn new(
-        names: [&'static str; 3],
-        columns: [&'a [u32]; 3],
-        samples: usize,
-    ) -> Result<Self, BatchError> {
-        let [counts, actions, visits] = columns;
-        check_length(names[0], counts.len(), samples)?;
-        let targets: usize = counts.iter().map(|&count| count as usize).sum();
-        check_length(names[1], actions.len(), targets)?;
-        check_length(names[2], visits.len(), targets)?;
-        Ok(Self {
-            counts,
-            actions,
-            visits,
-        })
-    }
-
-    /// Entries in all of them that are left.
-    pub(crate) fn targets(&self) -> usize {
-        self.actions.len()
-    }
-
-    /// Actions and visits of the next sample.
-    pub(crate) fn take(&mut self) -> (&'a [u32], &'a [u32]) {
-        let Some((&count, counts)) = self.counts.split_first() else {
-            return (&[], &[]);
-        };
-        let count = (count as usize).min(self.actions.len());
-        let (own_actions, actions) = self.actions.split_at(count);
-        let (own_visits, visits) = self.visits.split_at(count);
-        *self = Self {
-            counts,
-            actions,
-            visits,
-        };
-        (own_actions, own_visits)
     }
 }

@@ -255,6 +255,7 @@ impl Source {
             min_positions: self.min_positions,
             auxiliary: self.packer.wants_auxiliary(),
             purpose: Purpose::Training.into(),
+            targets: self.packer.target_names(),
         }
     }
 

@@ -1,9 +1,13 @@
 //! What the outputs for a batch are compared with, on the training device.
 
+use proto::targets::Target;
 use tch::{Device, Tensor};
 
 use crate::{
-    data::{batches::HostBatch, policies::Policies},
+    data::{
+        batches::{HostBatch, HostTarget},
+        policies::Policies,
+    },
     torch::{TorchError, from_host},
 };
 
@@ -18,10 +22,17 @@ pub struct Targets {
     pub results: Tensor,
     /// f32 `[batch, 3]`: the same as probabilities of a win, a draw and a loss, for heads that give these.
     pub outcomes: Option<Tensor>,
-    /// Of the policy for the other player's reply, for networks that have it.
-    pub replies: Option<PolicyTargets>,
-    /// f32 `[batch]`: actions left, for networks that predict them.
-    pub moves_left: Option<Tensor>,
+    /// Targets of the auxiliary heads.
+    pub auxiliary: Vec<(Target, AuxiliaryTarget)>,
+}
+
+/// A target of an auxiliary head on the training device.
+#[derive(Debug)]
+pub enum AuxiliaryTarget {
+    /// f32 `[batch]`
+    Numbers(Tensor),
+    /// Sparse policies over the head's logits.
+    Policies(PolicyTargets),
 }
 
 /// Sparse distributions over the entries of a matrix of logits.
@@ -66,16 +77,21 @@ impl Targets {
                 sides: [count, clans.width as i64],
             }),
         };
-        let replies = batch.replies.as_ref();
+        let auxiliary = batch.auxiliary.iter().map(|(target, column)| {
+            let column = match column {
+                HostTarget::Numbers(numbers) => AuxiliaryTarget::Numbers(list(numbers, device)?),
+                HostTarget::Policies(policies) => {
+                    AuxiliaryTarget::Policies(PolicyTargets::new(policies, device)?)
+                }
+            };
+            Ok((*target, column))
+        });
         Ok(Self {
             policy: PolicyTargets::new(&batch.policy, device)?,
             choices,
             results: list(&batch.results, device)?,
             outcomes: numbers(batch.outcomes.as_ref(), &[count, 3])?,
-            replies: replies
-                .map(|replies| PolicyTargets::new(replies, device))
-                .transpose()?,
-            moves_left: numbers(batch.moves_left.as_ref(), &[count])?,
+            auxiliary: auxiliary.collect::<Result<_, TorchError>>()?,
         })
     }
 }

@@ -12,6 +12,8 @@ use rand::SeedableRng as _;
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution as _, Normal};
 
+use proto::targets::Shape;
+
 use super::{NetworkShape, PolicyShape, TowerShape};
 
 /// How much smaller than He's the heads' last layers begin.
@@ -81,11 +83,12 @@ fn tower(list: &mut Declarations, shape: &TowerShape) {
         ValueHead::Wdl => 3,
     };
     list.linear("value.output", outputs, shape.value_hidden, LAST_LAYER);
-    if shape.opponent_policy {
-        policy_output(list, "opponent_policy.output", shape, kept);
-    }
-    if shape.moves_left {
-        list.linear("moves_left.output", 1, shape.value_hidden, LAST_LAYER);
+    for head in shape.auxiliary.iter() {
+        let name = head.output_name();
+        match head.target.shape() {
+            Shape::OpponentPolicy => policy_output(list, &name, shape, kept),
+            Shape::Number => list.linear(&name, 1, shape.value_hidden, LAST_LAYER),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use onnx::{FishEyeShape, FishEyeWeights};
 use tch::{Kind, Tensor};
 
 use super::{
-    AuxiliaryOutputs, Outputs, Pass, ValueLogits,
+    Outputs, Pass, ValueLogits,
     layers::{Conv, Linear, Source, gather},
 };
 use crate::{
@@ -94,7 +94,7 @@ impl FishEye {
             logits,
             values: value_logits.f_sigmoid()?,
             value_logits: Some(ValueLogits::Sigmoid(value_logits)),
-            auxiliary: AuxiliaryOutputs::default(),
+            auxiliary: Vec::new(),
         })
     }
 

@@ -6,17 +6,16 @@
 
 use config::ValueHead;
 use onnx::{PolicyHead as FoldedPolicy, ValueHead as FoldedValue};
+use proto::targets::Shape;
 use tch::{Kind, Tensor};
 
 use super::{
-    AuxiliaryOutputs, Outputs, Pass, PolicyShape, TowerShape, ValueLogits,
+    Outputs, Pass, PolicyShape, TowerShape, ValueLogits,
+    auxiliary::AuxiliaryHead,
     layers::{Conv, ConvNorm, Linear, Source},
     pooling::PooledConv,
 };
 use crate::torch::TorchError;
-
-/// Moves left are predicted in units of so many actions, and their loss is taken in it, as in Leela Chess Zero's training.
-pub const MOVES_LEFT_UNIT: f64 = 20.0;
 
 /// All heads.
 #[derive(Debug)]
@@ -27,8 +26,8 @@ pub(super) struct Heads {
     value_hidden: Linear,
     value_output: Linear,
     value_head: ValueHead,
-    opponent_policy: Option<PolicyOutput>,
-    moves_left: Option<Linear>,
+    auxiliary_policies: Vec<(&'static AuxiliaryHead, PolicyOutput)>,
+    auxiliary_numbers: Vec<(&'static AuxiliaryHead, Linear)>,
 }
 
 /// The last layer of a policy.
@@ -40,14 +39,16 @@ enum PolicyOutput {
 
 impl Heads {
     pub(super) fn new(shape: &TowerShape, from: &mut Source<'_>) -> Result<Self, TorchError> {
-        let opponent_policy = match shape.opponent_policy {
-            true => Some(PolicyOutput::new(shape, from, "opponent_policy.output")?),
-            false => None,
-        };
-        let moves_left = match shape.moves_left {
-            true => Some(Linear::new(from, "moves_left.output")?),
-            false => None,
-        };
+        let (mut auxiliary_policies, mut auxiliary_numbers) = (Vec::new(), Vec::new());
+        for head in shape.auxiliary.iter() {
+            let name = head.output_name();
+            match head.target.shape() {
+                Shape::OpponentPolicy => {
+                    auxiliary_policies.push((head, PolicyOutput::new(shape, from, &name)?))
+                }
+                Shape::Number => auxiliary_numbers.push((head, Linear::new(from, &name)?)),
+            }
+        }
         Ok(Self {
             policy_conv: PooledConv::new(from, "policy", "policy.pooling", shape.pooled_in_policy())?,
             policy_output: PolicyOutput::new(shape, from, "policy.output")?,
@@ -55,8 +56,8 @@ impl Heads {
             value_hidden: Linear::new(from, "value.hidden")?,
             value_output: Linear::new(from, "value.output")?,
             value_head: shape.value_head,
-            opponent_policy,
-            moves_left,
+            auxiliary_policies,
+            auxiliary_numbers,
         })
     }
 
@@ -64,20 +65,17 @@ impl Heads {
     pub(super) fn forward(&self, board: &Tensor, pass: Pass) -> Result<Outputs, TorchError> {
         let policy = self.policy_conv.forward(board, pass)?;
         let logits = self.policy_output.forward(&policy, pass)?;
-        let opponent_policy = match &self.opponent_policy {
-            Some(output) => Some(output.forward(&policy, pass)?),
-            None => None,
-        };
+        let mut auxiliary = Vec::new();
+        for (head, output) in &self.auxiliary_policies {
+            auxiliary.push((*head, output.forward(&policy, pass)?));
+        }
         let value = flatten(&self.value_conv.forward(board, pass)?.f_relu_()?)?;
         let hidden = self.value_hidden.forward(&value, Kind::Float)?.f_relu_()?;
         let output = self.value_output.forward(&hidden, Kind::Float)?;
-        let moves_left = match &self.moves_left {
-            Some(linear) => {
-                let units = linear.forward(&hidden, Kind::Float)?.f_softplus()?;
-                Some(units.f_mul_scalar(MOVES_LEFT_UNIT)?.f_flatten(0, -1)?)
-            }
-            None => None,
-        };
+        for (head, linear) in &self.auxiliary_numbers {
+            let units = linear.forward(&hidden, Kind::Float)?.f_softplus()?;
+            auxiliary.push((*head, units.f_mul_scalar(head.unit)?.f_flatten(0, -1)?));
+        }
         let (values, value_logits) = match self.value_head {
             ValueHead::Scalar => (output.f_tanh()?.f_flatten(0, -1)?, None),
             ValueHead::Wdl => {
@@ -90,10 +88,7 @@ impl Heads {
             logits,
             values,
             value_logits,
-            auxiliary: AuxiliaryOutputs {
-                opponent_policy,
-                moves_left,
-            },
+            auxiliary,
         })
     }
 

@@ -22,6 +22,7 @@
 //!
 //! | module | what it is for |
 //! |---|---|
+//! | [`auxiliary`] | the list of auxiliary heads |
 //! | [`shape`] | sizes: [`NetworkShape`] |
 //! | [`declarations`] | every variable: name, sides, first values |
 //! | [`variables`] | the variables as tensors, trainable ones in two flat runs |
@@ -30,6 +31,7 @@
 //! | `tower`, `fish_eye` | the forward pass of each, and its form for export |
 //! | `pooling`, [`heads`] | parts of the tower |
 
+pub mod auxiliary;
 pub mod declarations;
 mod fish_eye;
 pub mod heads;
@@ -41,6 +43,6 @@ mod tower;
 pub mod variables;
 
 pub use layers::{Mode, Pass};
-pub use model::{AuxiliaryOutputs, Folded, Network, Outputs, ValueLogits};
+pub use model::{Folded, Network, Outputs, ValueLogits};
 pub use shape::{NetworkShape, PolicyShape, ShapeError, TowerShape};
 pub use variables::Variables;

@@ -4,8 +4,8 @@ use onnx::{FishEyeWeights, TowerWeights};
 use tch::{Device, Tensor};
 
 use super::{
-    NetworkShape, Pass, Variables, declarations::declarations, fish_eye::FishEye, layers::Source,
-    tower::Tower,
+    NetworkShape, Pass, Variables, auxiliary::AuxiliaryHead, declarations::declarations, fish_eye::FishEye,
+    layers::Source, tower::Tower,
 };
 use crate::{data::inputs::Inputs, torch::TorchError};
 
@@ -32,8 +32,8 @@ pub struct Outputs {
     pub values: Tensor,
     /// What the values are made of, where their loss is taken there.
     pub value_logits: Option<ValueLogits>,
-    /// What the heads say that only train.
-    pub auxiliary: AuxiliaryOutputs,
+    /// Outputs of the auxiliary heads: logits f32 `[batch, actions]` from the side of the player to act, or numbers f32 `[batch]` above 0.
+    pub auxiliary: Vec<(&'static AuxiliaryHead, Tensor)>,
 }
 
 /// What values are made of.
@@ -43,15 +43,6 @@ pub enum ValueLogits {
     Sigmoid(Tensor),
     /// f32 `[batch, 3]`: win - loss of its softmax, win, draw and loss.
     Outcomes(Tensor),
-}
-
-/// What auxiliary heads give, where there are any.
-#[derive(Debug, Default)]
-pub struct AuxiliaryOutputs {
-    /// f32 `[batch, actions]`: logits of the other player's reply, as seen from the side of the player to act.
-    pub opponent_policy: Option<Tensor>,
-    /// f32 `[batch]`: actions left, above 0.
-    pub moves_left: Option<Tensor>,
 }
 
 /// A network as the ONNX writer takes it.

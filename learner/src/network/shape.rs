@@ -10,6 +10,9 @@ use games::{
 use onnx::FishEyeShape;
 use serde::{Deserialize, Serialize};
 
+use super::auxiliary::{AuxiliaryHeads, HEADS};
+use crate::data::batches::HeadTargets;
+
 /// Channels between the tower and a dense policy's linear layer.
 const POLICY_CHANNELS: u32 = 32;
 /// Channels between the tower and the value head's linear layers. AlphaZero and dlchess have 1, which must carry the
@@ -42,7 +45,6 @@ pub struct ShapeError {
 
 /// A residual tower.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct TowerShape {
     /// Planes in.
     pub planes: u32,
@@ -66,12 +68,9 @@ pub struct TowerShape {
     /// What the value head gives.
     #[serde(default)]
     pub value_head: ValueHead,
-    /// Whether there is a policy head for the other player's reply.
-    #[serde(default)]
-    pub opponent_policy: bool,
-    /// Whether there is a head for the number of actions left.
-    #[serde(default)]
-    pub moves_left: bool,
+    /// Auxiliary heads. An unknown part of a shape is an error of this field, because it takes all further keys.
+    #[serde(flatten)]
+    pub auxiliary: AuxiliaryHeads,
 }
 
 /// The two forms of policy head.
@@ -111,8 +110,7 @@ impl TowerShape {
             value_channels: VALUE_CHANNELS,
             value_hidden: model.value_hidden,
             value_head: model.value_head,
-            opponent_policy: learner.opponent_policy_weight > 0.0,
-            moves_left: learner.moves_left_weight > 0.0,
+            auxiliary: AuxiliaryHeads::of(learner),
         }
     }
 
@@ -173,19 +171,13 @@ impl NetworkShape {
             ),
             (model.global_pooling > 0, "model.global_pooling", "0", no_blocks),
             (has_outcomes, "model.value_head", "\"scalar\"", one_player),
-            (
-                learner.opponent_policy_weight > 0.0,
-                "learner.opponent_policy_weight",
-                "0",
-                one_player,
-            ),
-            (
-                learner.moves_left_weight > 0.0,
-                "learner.moves_left_weight",
-                "0",
-                no_head,
-            ),
-        ] {
+        ]
+        .into_iter()
+        .chain(
+            HEADS
+                .iter()
+                .map(|head| ((head.weight)(learner) > 0.0, head.weight_key, "0", no_head)),
+        ) {
             if is_asked {
                 return Err(ShapeError {
                     key,
@@ -196,6 +188,17 @@ impl NetworkShape {
             }
         }
         Ok(Self::FishEye(fish_eye(model, rows)))
+    }
+
+    /// Targets that the heads are trained towards, beside policy and value.
+    pub fn targets(&self) -> HeadTargets {
+        match self {
+            Self::Tower(tower) => HeadTargets {
+                outcomes: tower.value_head == ValueHead::Wdl,
+                auxiliary: tower.auxiliary.iter().map(|head| head.target).collect(),
+            },
+            Self::FishEye(_) => HeadTargets::default(),
+        }
     }
 
     /// What differs from another shape, as `filters is 64, was 128`. Empty where nothing does.

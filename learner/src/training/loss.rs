@@ -11,16 +11,14 @@
 //! positions that are worth something.
 
 use config::LearnerConfig;
+use proto::targets::Target;
 use tch::{Kind, Reduction, Tensor};
 
 use crate::{
-    data::targets::{ChoiceTensors, PolicyTargets, Targets},
-    network::{Outputs, ValueLogits, heads::MOVES_LEFT_UNIT},
+    data::targets::{AuxiliaryTarget, ChoiceTensors, PolicyTargets, Targets},
+    network::{Outputs, ValueLogits},
     torch::TorchError,
 };
-
-/// Where the Huber loss of the actions left turns from a parabola to a line: 10 actions, in its unit.
-const MOVES_LEFT_BEND: f64 = 10.0 / MOVES_LEFT_UNIT;
 
 /// The parts of a loss, scalars on the device.
 #[derive(Debug)]
@@ -31,11 +29,10 @@ pub struct Losses {
     pub value: Tensor,
     /// Mean squared error of the value where `value` is a cross-entropy of wins, draws and losses. Not trained.
     pub squared_error: Option<Tensor>,
-    /// Mean cross-entropy over the samples that have a reply, in nats.
-    pub opponent_policy: Option<Tensor>,
-    /// Mean Huber loss of the actions left, in units of [`MOVES_LEFT_UNIT`].
-    pub moves_left: Option<Tensor>,
-    /// The sum of all but `squared_error`, each with its weight.
+    /// Losses of the auxiliary heads: mean cross-entropy in nats over the samples that have a policy, or mean Huber loss of a number in
+    /// its head's unit.
+    pub auxiliary: Vec<(Target, Tensor)>,
+    /// Sum of all but `squared_error`, each with its weight.
     pub total: Tensor,
 }
 
@@ -51,33 +48,32 @@ pub fn losses(outputs: &Outputs, targets: &Targets, weights: &LearnerConfig) -> 
     let policy = cross_entropy(&log_probabilities, &targets.policy)?;
     let (value, squared_error) = value_loss(outputs, targets)?;
     let mut total = policy.f_add(&value.f_mul_scalar(weights.value_weight)?)?;
-    let opponent_policy = match &outputs.auxiliary.opponent_policy {
-        None => None,
-        Some(logits) => {
-            let replies = targets.replies.as_ref().ok_or_else(|| lacking("replies"))?;
-            let loss = cross_entropy(&logits.f_log_softmax(-1, Kind::Float)?, replies)?;
-            total = total.f_add(&loss.f_mul_scalar(weights.opponent_policy_weight)?)?;
-            Some(loss)
-        }
-    };
-    let moves_left = match &outputs.auxiliary.moves_left {
-        None => None,
-        Some(predicted) => {
-            let truth = targets.moves_left.as_ref().ok_or_else(|| lacking("moves left"))?;
-            let per_unit = 1.0 / MOVES_LEFT_UNIT;
-            let predicted = predicted.f_mul_scalar(per_unit)?;
-            let truth = truth.f_mul_scalar(per_unit)?;
-            let loss = predicted.f_huber_loss(&truth, Reduction::Mean, MOVES_LEFT_BEND)?;
-            total = total.f_add(&loss.f_mul_scalar(weights.moves_left_weight)?)?;
-            Some(loss)
-        }
-    };
+    let mut auxiliary = Vec::new();
+    for (head, output) in &outputs.auxiliary {
+        let target = targets
+            .auxiliary
+            .iter()
+            .find(|(target, _)| *target == head.target);
+        let loss = match target {
+            Some((_, AuxiliaryTarget::Policies(policies))) => {
+                cross_entropy(&output.f_log_softmax(-1, Kind::Float)?, policies)?
+            }
+            Some((_, AuxiliaryTarget::Numbers(truth))) => {
+                let per_unit = 1.0 / head.unit;
+                let predicted = output.f_mul_scalar(per_unit)?;
+                let truth = truth.f_mul_scalar(per_unit)?;
+                predicted.f_huber_loss(&truth, Reduction::Mean, head.bend / head.unit)?
+            }
+            None => return Err(lacking(head.target.name())),
+        };
+        total = total.f_add(&loss.f_mul_scalar((head.weight)(weights))?)?;
+        auxiliary.push((head.target, loss));
+    }
     Ok(Losses {
         policy,
         value,
         squared_error,
-        opponent_policy,
-        moves_left,
+        auxiliary,
         total,
     })
 }

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use service::figures::{EventFile, Lines};
 
 use crate::{
@@ -18,19 +18,10 @@ use crate::{
 
 /// Time between two lines.
 const INTERVAL: Duration = Duration::from_secs(10);
+/// Name of the value's squared error, where the value is trained by a cross-entropy.
+const SQUARED_ERROR: &str = "value_squared_error";
 /// Folder of the TensorBoard files beside `metrics.jsonl`.
 const EVENTS: &str = "tensorboard";
-
-/// What is reported only of networks that have it: its key in a line, its head's name in metrics, its scalar in TensorBoard.
-const PARTS: [(&str, &str, &str); 3] = [
-    (
-        "value_squared_error",
-        "value_squared_error",
-        "loss/value_squared_error",
-    ),
-    ("opponent_policy_loss", "opponent_policy", "loss/opponent_policy"),
-    ("moves_left_loss", "moves_left", "loss/moves_left"),
-];
 
 /// Means over the steps since the last line.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -40,7 +31,7 @@ struct Line {
     steps: u64,
     policy_loss: f64,
     value_loss: f64,
-    #[serde(flatten)]
+    #[serde(flatten, serialize_with = "named_losses")]
     parts: BTreeMap<&'static str, f64>,
     loss: f64,
     target_entropy: f64,
@@ -102,9 +93,8 @@ impl Reporter {
         line.samples += report.samples as u64;
         line.policy_loss += report.policy_loss;
         line.value_loss += report.value_loss;
-        for ((key, head, _), loss) in PARTS.into_iter().zip(parts(report)) {
-            let Some(loss) = loss else { continue };
-            *line.parts.entry(key).or_default() += loss;
+        for (head, loss) in parts(report) {
+            *line.parts.entry(head).or_default() += loss;
             self.metrics.set_loss(head, loss);
         }
         line.loss += report.loss;
@@ -212,6 +202,11 @@ impl Reporter {
         if line.steps == 0 {
             return Ok(());
         }
+        let parts: Vec<(String, f64)> = line
+            .parts
+            .iter()
+            .map(|(head, &loss)| (format!("loss/{head}"), loss))
+            .collect();
         let mut scalars = vec![
             ("loss/policy", line.policy_loss),
             (
@@ -226,20 +221,27 @@ impl Reporter {
             ("samples_per_position", line.samples_per_position),
             ("waiting_seconds", line.waiting_seconds),
         ];
-        for (key, _, name) in PARTS {
-            scalars.extend(line.parts.get(key).map(|&loss| (name, loss)));
-        }
+        scalars.extend(parts.iter().map(|(name, loss)| (name.as_str(), *loss)));
         self.events.scalars(line.step, &scalars)
     }
 }
 
-/// As in [`PARTS`].
-fn parts(report: &StepReport) -> [Option<f64>; 3] {
-    [
-        report.value_squared_error,
-        report.opponent_policy_loss,
-        report.moves_left_loss,
-    ]
+/// Losses that only some networks have: name of the head, and loss.
+fn parts(report: &StepReport) -> impl Iterator<Item = (&'static str, f64)> {
+    let squared_error = report.value_squared_error.map(|loss| (SQUARED_ERROR, loss));
+    let auxiliary = report
+        .auxiliary
+        .iter()
+        .map(|(target, loss)| (target.name(), loss));
+    squared_error.into_iter().chain(auxiliary)
+}
+
+/// Serialises the losses by head as `<head>_loss`; the squared error has no suffix.
+fn named_losses<S: Serializer>(parts: &BTreeMap<&'static str, f64>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(parts.iter().map(|(&head, loss)| match head {
+        SQUARED_ERROR => (head.to_owned(), loss),
+        head => (format!("{head}_loss"), loss),
+    }))
 }
 
 fn rounded(number: f64) -> f64 {
@@ -248,20 +250,25 @@ fn rounded(number: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use proto::targets::Target;
+
     use super::*;
+    use crate::training::train::AuxiliaryLosses;
 
     #[test]
     fn a_line_contains_the_means_since_the_last_line() {
         let folder = tempfile::tempdir().unwrap();
         let mut reporter = Reporter::open(folder.path(), Arc::default()).unwrap();
         for (step, policy_loss) in [(1, 4.0), (2, 2.0)] {
+            let mut auxiliary = AuxiliaryLosses::default();
+            auxiliary.set(Target::OpponentPolicy, policy_loss / 2.0);
+            auxiliary.set(Target::MovesLeft, 0.25);
             let report = StepReport {
                 step,
                 policy_loss,
                 value_loss: 1.0,
                 value_squared_error: None,
-                opponent_policy_loss: Some(policy_loss / 2.0),
-                moves_left_loss: Some(0.25),
+                auxiliary,
                 loss: policy_loss + 1.0,
                 target_entropy: 0.5,
                 gradient_norm: 1.0,

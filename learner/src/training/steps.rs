@@ -12,7 +12,10 @@ use std::{
 use anyhow::Context as _;
 use config::{self, Override, RunConfig};
 use games::{RowForm, RowLayout, RowSymmetries};
-use proto::v1;
+use proto::{
+    targets::Target,
+    v1::{self, TargetColumn},
+};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
@@ -111,7 +114,7 @@ fn batches(config: &RunConfig, game: &TrainingGame, shape: &NetworkShape) -> any
     let row_len = stack.row_len();
     let mut draw = ChaCha20Rng::seed_from_u64(config.run.seed);
     let packer = Packer::new(game.layout.clone(), RowSymmetries::none(), config.run.seed)
-        .for_network(shape, &game.other_side);
+        .with_targets(shape.targets(), &game.other_side);
     (0..BATCHES)
         .map(|number| {
             let rows = game.rows.chunks(row_len).cycle().skip(number * size).take(size);
@@ -134,6 +137,7 @@ fn targets(layout: &RowLayout, rows: Vec<u32>, positions: usize, draw: &mut ChaC
         plies: vec![0; positions],
         ..v1::Batch::default()
     };
+    let mut numbers = Vec::with_capacity(positions);
     for _ in 0..positions {
         let first = draw.random_range(0..layout.actions);
         batch
@@ -141,11 +145,17 @@ fn targets(layout: &RowLayout, rows: Vec<u32>, positions: usize, draw: &mut ChaC
             .extend((0..count).map(|place| (first + place) % layout.actions));
         batch.visits.extend((0..count).map(|_| draw.random_range(1..100)));
         batch.results.push(f32::from(draw.random_range(-1i8..=1)));
-        batch.moves_left.push(draw.random_range(1..100));
+        numbers.push(draw.random_range(1..100) as f32);
     }
-    // For auxiliary heads, where there are any.
-    batch.reply_counts.clone_from(&batch.visit_counts);
-    batch.reply_actions.clone_from(&batch.visit_actions);
-    batch.reply_visits.clone_from(&batch.visits);
+    // Targets of all auxiliary heads that there are.
+    batch.targets = Target::ALL
+        .map(|target| TargetColumn {
+            name: target.name().into(),
+            numbers: numbers.clone(),
+            counts: batch.visit_counts.clone(),
+            actions: batch.visit_actions.clone(),
+            visits: batch.visits.clone(),
+        })
+        .into();
     batch
 }

@@ -2,6 +2,7 @@
 
 use config::LearnerConfig;
 use games::RowLayout;
+use proto::targets::Target;
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
@@ -47,10 +48,8 @@ pub struct StepReport {
     pub value_loss: f64,
     /// Mean squared error of a value that is made of the probabilities of a win, a draw and a loss.
     pub value_squared_error: Option<f64>,
-    /// Cross-entropy of the other player's reply, in nats, where a head predicts it.
-    pub opponent_policy_loss: Option<f64>,
-    /// Huber loss of the actions left, in units of 20 actions, where a head predicts them.
-    pub moves_left_loss: Option<f64>,
+    /// Losses of the auxiliary heads that the network has; see [`crate::training::loss::Losses::auxiliary`].
+    pub auxiliary: AuxiliaryLosses,
     /// What was minimised.
     pub loss: f64,
     /// The policy loss that a perfect network would have.
@@ -63,7 +62,36 @@ pub struct StepReport {
     pub samples: usize,
 }
 
-/// Why a step did not happen.
+/// Losses of the auxiliary heads in a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct AuxiliaryLosses([Option<f64>; Target::ALL.len()]);
+
+impl AuxiliaryLosses {
+    /// Returns the loss of the head with this target; `None` if the network has no such head.
+    pub fn get(&self, target: Target) -> Option<f64> {
+        self.iter()
+            .find(|(found, _)| *found == target)
+            .map(|(_, loss)| loss)
+    }
+
+    /// Iterates over the heads that the network has.
+    pub fn iter(&self) -> impl Iterator<Item = (Target, f64)> {
+        Target::ALL
+            .into_iter()
+            .zip(self.0)
+            .filter_map(|(target, loss)| Some((target, loss?)))
+    }
+
+    pub(crate) fn set(&mut self, target: Target, loss: f64) {
+        for (found, own) in Target::ALL.iter().zip(&mut self.0) {
+            if *found == target {
+                *own = Some(loss);
+            }
+        }
+    }
+}
+
+/// Error: a training step was not made.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
     /// Loss or gradient is infinite or not a number. Nothing but running statistics has changed.
@@ -161,18 +189,21 @@ impl Trainer {
         let mut gradients = self.gradients(&losses.total)?;
         let norm = norm(&gradients)?;
         let always = [&losses.total, &losses.policy, &losses.value, &norm];
-        let by_choice = [&losses.squared_error, &losses.opponent_policy, &losses.moves_left];
         let all: Vec<&Tensor> = always
             .into_iter()
-            .chain(by_choice.into_iter().flatten())
+            .chain(&losses.squared_error)
+            .chain(losses.auxiliary.iter().map(|(_, loss)| loss))
             .collect();
         // The only point where the host waits for the device.
         let numbers = to_host(&Tensor::f_stack(&all, 0).map_err(TorchError::from)?)?;
         let mut numbers = numbers.into_iter().map(f64::from);
         let [loss, policy_loss, value_loss, gradient_norm] =
             always.map(|_| numbers.next().unwrap_or(f64::NAN));
-        let [value_squared_error, opponent_policy_loss, moves_left_loss] =
-            by_choice.map(|part| part.as_ref().and_then(|_| numbers.next()));
+        let value_squared_error = losses.squared_error.as_ref().and_then(|_| numbers.next());
+        let mut auxiliary = AuxiliaryLosses::default();
+        for ((target, _), loss) in losses.auxiliary.iter().zip(numbers) {
+            auxiliary.set(*target, loss);
+        }
         if !loss.is_finite() || !gradient_norm.is_finite() {
             return Err(TrainError::Diverged {
                 step: self.progress.step + 1,
@@ -200,8 +231,7 @@ impl Trainer {
             policy_loss,
             value_loss,
             value_squared_error,
-            opponent_policy_loss,
-            moves_left_loss,
+            auxiliary,
             loss,
             target_entropy: batch.policy.entropy,
             gradient_norm,

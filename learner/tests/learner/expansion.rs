@@ -111,7 +111,7 @@ fn batches_that_make_no_sense_are_named() {
     for (field, change) in lengths {
         let error = fault(change);
         assert!(
-            matches!(error, BatchError::Length { field: found, .. } if found == field),
+            matches!(error, BatchError::Length(found) if found.column == field),
             "{field}: {error}"
         );
     }

@@ -10,7 +10,7 @@ use games::{
 };
 use learner::{
     data::{
-        batches::{BatchError, Packer},
+        batches::{BatchError, HostTarget, Packer},
         policies::Policies,
     },
     network::{Folded, NetworkShape},
@@ -24,7 +24,7 @@ use learner::{
     },
 };
 use onnx::{Input, Metadata};
-use proto::v1;
+use proto::{targets::Target, v1};
 use rand::{Rng as _, SeedableRng as _, seq::IndexedRandom as _};
 use rand_chacha::ChaCha20Rng;
 
@@ -84,23 +84,36 @@ fn every_part_learns_one_batch_by_heart() {
             let has = |part: Option<f64>, is_there: bool| assert_eq!(part.is_some(), is_there, "{said}");
             let has_outcomes = model.value_head == ValueHead::Wdl;
             has(first.value_squared_error, has_outcomes);
-            has(first.opponent_policy_loss, settings.opponent_policy_weight > 0.0);
-            has(first.moves_left_loss, settings.moves_left_weight > 0.0);
+            has(
+                first.auxiliary.get(Target::OpponentPolicy),
+                settings.opponent_policy_weight > 0.0,
+            );
+            has(
+                first.auxiliary.get(Target::MovesLeft),
+                settings.moves_left_weight > 0.0,
+            );
             if has_outcomes {
                 assert!((first.value_loss - 3f64.ln()).abs() < 0.2, "{said}");
             }
             for (first, last) in [
                 (first.value_squared_error, last.value_squared_error),
-                (first.moves_left_loss, last.moves_left_loss),
+                (
+                    first.auxiliary.get(Target::MovesLeft),
+                    last.auxiliary.get(Target::MovesLeft),
+                ),
                 // One reply each: its entropy is 0.
-                (first.opponent_policy_loss, last.opponent_policy_loss),
+                (
+                    first.auxiliary.get(Target::OpponentPolicy),
+                    last.auxiliary.get(Target::OpponentPolicy),
+                ),
             ] {
                 if let (Some(first), Some(last)) = (first, last) {
                     assert!(last < 0.2 * first, "{said}");
                 }
             }
-            let weighted = settings.opponent_policy_weight * last.opponent_policy_loss.unwrap_or(0.0)
-                + settings.moves_left_weight * last.moves_left_loss.unwrap_or(0.0);
+            let weighted = settings.opponent_policy_weight
+                * last.auxiliary.get(Target::OpponentPolicy).unwrap_or(0.0)
+                + settings.moves_left_weight * last.auxiliary.get(Target::MovesLeft).unwrap_or(0.0);
             let sum = last.policy_loss + last.value_loss + weighted;
             assert!((last.loss - sum).abs() < 1e-4, "{said}");
         }
@@ -176,7 +189,7 @@ fn targets_of_outcomes_are_mixed_and_scores_are_refused() {
     let shape = NetworkShape::new(&wdl, &settings(), &layout).unwrap();
     let packer = packer(&layout)
         .with_root_values(0.25)
-        .for_network(&shape, &OtherSide::default());
+        .with_targets(shape.targets(), &OtherSide::default());
     assert!(!packer.wants_auxiliary());
     let mut wire = wire_batch(&layout, 3, 5, 0);
     wire.results = vec![1.0, -1.0, 0.0];
@@ -201,7 +214,7 @@ fn a_store_that_sends_no_auxiliary_targets_is_found_out() {
     let layout = layout(9);
     let (model, settings) = all_heads(&model(), &settings());
     let shape = NetworkShape::new(&model, &settings, &layout).unwrap();
-    let packer = packer(&layout).for_network(&shape, &OtherSide::default());
+    let packer = packer(&layout).with_targets(shape.targets(), &OtherSide::default());
     assert!(packer.wants_auxiliary());
     type Change<'a> = &'a dyn Fn(&mut v1::Batch);
     let changes: [(&str, Change<'_>); 4] = [
@@ -215,14 +228,14 @@ fn a_store_that_sends_no_auxiliary_targets_is_found_out() {
         change(&mut wire);
         let error = packer.pack(&wire).unwrap_err();
         assert!(
-            matches!(error, BatchError::Length { field: found, .. } if found == field),
+            matches!(error, BatchError::Length(found) if found.column == field),
             "{field}: {error}"
         );
     }
     let mut wire = wire_batch(&layout, 6, 5, 0);
     wire.reply_actions[0] = 9;
     let error = packer.pack(&wire).unwrap_err().to_string();
-    assert!(error.contains("the reply: action 9 of 9"), "{error}");
+    assert!(error.contains("opponent_policy: action 9 of 9"), "{error}");
 }
 
 /// A game of random actions with all its states, as a store would hold it.
@@ -335,7 +348,7 @@ fn check_replies<G: Game>(options: u32, seed: u64) -> usize {
     let shape = NetworkShape::new(&model(), &heads, &layout).unwrap();
     let symmetries: RowSymmetries = G::row_symmetries(encoding);
     let packed = Packer::new(layout.clone(), symmetries, seed)
-        .for_network(&shape, &G::other_side(encoding))
+        .with_targets(shape.targets(), &G::other_side(encoding))
         .pack(&wire)
         .unwrap();
     let planes = |row: &[u32]| {
@@ -357,7 +370,9 @@ fn check_replies<G: Game>(options: u32, seed: u64) -> usize {
         seen.sort_by_key(|&(at, _)| at);
         seen
     };
-    let replies = packed.replies.as_ref().unwrap();
+    let Some(HostTarget::Policies(replies)) = packed.auxiliary(Target::OpponentPolicy) else {
+        panic!("no replies")
+    };
     let rows: Vec<&[u32]> = layout.split(&packed.rows).collect();
     let mut replied = 0;
     for (sample, &ply) in searched.iter().enumerate() {
@@ -387,7 +402,10 @@ fn check_replies<G: Game>(options: u32, seed: u64) -> usize {
         .iter()
         .map(|&ply| (played.states.len() - ply) as f32)
         .collect();
-    assert_eq!(packed.moves_left.unwrap(), left);
+    assert_eq!(
+        packed.auxiliary(Target::MovesLeft),
+        Some(&HostTarget::Numbers(left))
+    );
     replied
 }
 

@@ -295,7 +295,7 @@ async fn a_learner_that_was_replaced_ends_and_says_so() {
     state.insert(192);
     let reason = learner.fails().await;
     assert!(
-        reason.contains("another process has taken over `latest`"),
+        reason.contains("another process has taken over the lease of `latest`"),
         "{reason}"
     );
     let before = repository.newest().await.unwrap().unwrap();

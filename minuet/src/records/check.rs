@@ -260,6 +260,7 @@ impl registry::Visitor for Rules<'_> {
                 Unplayable::Id(_) => "id",
                 Unplayable::Rules(_) => "rules_json",
                 Unplayable::Start(_) => "start",
+                Unplayable::Columns(error) => error.column,
                 Unplayable::Search(_) | Unplayable::Settings(_) => "search_json",
             };
             vec![Problem {

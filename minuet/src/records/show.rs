@@ -27,7 +27,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let game = source.game(&arguments.id).await?;
     source.close().await?;
     let texts = registry::visit(&game.game, Texts(&game))?;
-    let moves: Vec<Value> = positions(&game)
+    let moves: Vec<Value> = positions(&game)?
         .zip(&texts)
         .map(|(position, text)| {
             json!({
@@ -62,7 +62,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     println!("models    {}", game.model_versions.join(", "));
     println!("seed      {}, game {}", game.run_seed, game.game_number);
     println!("search    {}", game.search_json);
-    for (position, text) in positions(&game).zip(&texts) {
+    for (position, text) in positions(&game)?.zip(&texts) {
         let total: u32 = position.visits.iter().sum();
         println!(
             "{:>4}  {}  action {:<5} value {:>7.4}  {total:>5} visits over {:<3} {text}",

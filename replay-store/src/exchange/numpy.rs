@@ -78,21 +78,19 @@ impl Writer {
         })
     }
 
-    /// Adds a game whose columns have the lengths that [`crate::record::validate`] checks.
+    /// Adds a game.
     ///
     /// # Errors
-    /// The error of the file system.
+    /// The error of the file system, or that the lengths of the game's columns do not add up.
     pub fn add(&mut self, sequence: u64, game: &Game) -> io::Result<()> {
         let positions = game.actions.len();
         let number = self.games.len() as u32;
-        let fixed = (game.rows.len() / positions.max(1)) as u64;
-        for ply in 0..positions {
-            let length = game
-                .row_lengths
-                .get(ply)
-                .map_or(fixed, |&length| u64::from(length));
+        let rows = game.row_columns().map_err(io::Error::other)?;
+        let policies = game.policy_columns().map_err(io::Error::other)?;
+        for (row, (entries, _)) in rows.zip(policies) {
+            let length = row.len() as u64;
             self.row_values += length;
-            self.visit_entries += u64::from(game.visit_counts.get(ply).copied().unwrap_or_default());
+            self.visit_entries += entries.len() as u64;
             self.row_starts.extend([self.row_values])?;
             self.visit_starts.extend([self.visit_entries])?;
             // 0 after two rows of different lengths.

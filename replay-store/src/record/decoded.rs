@@ -1,6 +1,10 @@
 //! A game as batches are made from it: its trainable positions only, in flat arrays.
 
-use proto::v1::{Batch, Game};
+use proto::{
+    columns::ColumnError,
+    targets::Target,
+    v1::{Batch, Game, TargetColumn},
+};
 
 use crate::record::surprise::Surprise;
 
@@ -68,25 +72,25 @@ pub struct Decoded {
 }
 
 impl Decoded {
-    /// Takes what is needed from a whole game; its columns have the lengths that [`crate::record::validate`] checks.
-    pub fn new(game: &Game, surprise: &Surprise) -> Self {
-        let fixed = game.rows.len() / game.actions.len().max(1);
+    /// Extracts the trainable positions of a game.
+    ///
+    /// # Errors
+    /// [`ColumnError`] if the lengths of the game's columns do not add up.
+    pub fn new(game: &Game, surprise: &Surprise) -> Result<Self, ColumnError> {
         let mut positions = Vec::new();
         let mut rows = Vec::new();
         let mut visit_actions = Vec::new();
         let mut visits = Vec::new();
-        let (mut row_at, mut visit_at) = (0, 0);
         let discount = if game.discount > 0.0 { game.discount } else { 1.0 };
-        for (ply, &count) in game.visit_counts.iter().enumerate() {
-            let length = game.row_lengths.get(ply).map_or(fixed, |&length| length as usize);
-            let (row, visit) = (row_at..row_at + length, visit_at..visit_at + count as usize);
-            (row_at, visit_at) = (row.end, visit.end);
-            if count == 0 {
+        for (ply, (row, (own_actions, own_visits))) in
+            game.row_columns()?.zip(game.policy_columns()?).enumerate()
+        {
+            if own_actions.is_empty() {
                 continue;
             }
-            rows.extend_from_slice(game.rows.get(row).unwrap_or_default());
-            visit_actions.extend_from_slice(game.visit_actions.get(visit.clone()).unwrap_or_default());
-            visits.extend_from_slice(game.visits.get(visit).unwrap_or_default());
+            rows.extend_from_slice(row);
+            visit_actions.extend_from_slice(own_actions);
+            visits.extend_from_slice(own_visits);
             let is_second = game.movers.get(ply) == Some(&1);
             positions.push(Position {
                 ply: ply as u32,
@@ -102,7 +106,7 @@ impl Decoded {
             });
         }
         find_replies(game, &mut positions);
-        Self {
+        Ok(Self {
             weights: weights(game, &positions, surprise),
             positions: positions.into(),
             rows: Numbers::new(rows),
@@ -110,7 +114,7 @@ impl Decoded {
             visits: Numbers::new(visits),
             varying_rows: !game.row_lengths.is_empty(),
             actions: game.actions.len() as u32,
-        }
+        })
     }
 
     /// Number of trainable positions.
@@ -179,6 +183,27 @@ impl Decoded {
         self.visit_actions.append(from, to, &mut batch.reply_actions);
         self.visits.append(from, to, &mut batch.reply_visits);
         batch.moves_left.push(self.actions.saturating_sub(found.ply));
+        true
+    }
+
+    /// Appends the targets of a position to their columns, which are parallel to `targets`; `false` if there is no such position.
+    #[must_use]
+    pub fn append_targets(&self, position: u32, targets: &[Target], columns: &mut [TargetColumn]) -> bool {
+        let Some(found) = self.positions.get(position as usize) else {
+            return false;
+        };
+        for (target, column) in targets.iter().zip(columns) {
+            match target {
+                Target::OpponentPolicy => {
+                    let reply = (found.reply > 0).then(|| self.spans(found.reply)).flatten();
+                    let (from, to) = reply.map_or((0, 0), |(_, _, visits)| visits);
+                    column.counts.push((to - from) as u32);
+                    self.visit_actions.append(from, to, &mut column.actions);
+                    self.visits.append(from, to, &mut column.visits);
+                }
+                Target::MovesLeft => column.numbers.push(self.actions.saturating_sub(found.ply) as f32),
+            }
+        }
         true
     }
 
@@ -281,7 +306,7 @@ mod tests {
         game.visits.drain(dropped);
         game.visit_counts[2] = 0;
 
-        let decoded = Decoded::new(&game, &Surprise::default());
+        let decoded = Decoded::new(&game, &Surprise::default()).unwrap();
         assert_eq!(decoded.positions(), 29);
         let mut batch = Batch::default();
         for position in 0..29 {
@@ -320,7 +345,7 @@ mod tests {
             policy: 0.5,
             value: 0.1,
         };
-        let decoded = Decoded::new(&game, &shares);
+        let decoded = Decoded::new(&game, &shares).unwrap();
         let draws = 40_000u64;
         let mut counts = [0u32; 20];
         for draw in 0..draws {
@@ -350,9 +375,9 @@ mod tests {
             policy: 1.0,
             value: 0.0,
         };
-        let decoded = Decoded::new(&game, &only_policy);
+        let decoded = Decoded::new(&game, &only_policy).unwrap();
         assert_eq!(decoded.choose(u64::MAX / 40 * 19), Some(9));
-        assert_eq!(Decoded::new(&game, &Surprise::default()).choose(0), None);
+        assert_eq!(Decoded::new(&game, &Surprise::default()).unwrap().choose(0), None);
     }
 
     /// The columns of some plies of a game, drawn anew: who acts, and whether the position is a target at all.
@@ -391,7 +416,7 @@ mod tests {
                     Some(*end)
                 })
                 .collect();
-            let decoded = Decoded::new(&game, &Surprise::default());
+            let decoded = Decoded::new(&game, &Surprise::default()).unwrap();
             let (mut batch, mut expected) = (Batch::default(), Batch::default());
             let targets = (0..plies).filter(|&ply| game.visit_counts[ply] > 0);
             for (position, ply) in targets.enumerate() {
@@ -409,6 +434,17 @@ mod tests {
                 *(if count > 0 { &mut replied } else { &mut alone }) += 1;
             }
             assert_eq!(batch, expected, "game {number}");
+            let mut columns = vec![TargetColumn::default(); 2];
+            for position in 0..decoded.positions() {
+                assert!(decoded.append_targets(position, &Target::ALL, &mut columns));
+            }
+            let [replies, left] = &columns[..] else { panic!() };
+            assert_eq!(
+                (&replies.counts, &replies.actions, &replies.visits),
+                (&batch.reply_counts, &batch.reply_actions, &batch.reply_visits)
+            );
+            let counted: Vec<f32> = batch.moves_left.iter().map(|&left| left as f32).collect();
+            assert_eq!(left.numbers, counted);
             assert!(!decoded.append_auxiliary(decoded.positions(), &mut batch));
         }
         assert!(replied > 500 && alone > 500, "{replied}, {alone}");
@@ -419,7 +455,7 @@ mod tests {
         let mut game = synthetic::game(3, 2);
         game.rows = vec![1_000_000, 2, 3];
         game.row_lengths = vec![1, 2];
-        let decoded = Decoded::new(&game, &Surprise::default());
+        let decoded = Decoded::new(&game, &Surprise::default()).unwrap();
         let mut batch = Batch::default();
         assert!(decoded.append(1, 5, &mut batch) && decoded.append(0, 5, &mut batch));
         assert_eq!(batch.rows, [2, 3, 1_000_000]);

@@ -25,12 +25,11 @@ mod section;
 pub mod surprise;
 pub mod validate;
 
-use proto::v1::Game;
+use proto::{columns::Lengths, v1::Game};
 
 use head::Columns;
 pub use head::Summary;
 use reader::Reader;
-use rows::Lengths;
 
 /// The version that is written.
 pub const VERSION: u8 = 1;
@@ -149,8 +148,7 @@ pub fn decode(record: &[u8]) -> Result<Game, DecodeError> {
     section.end()?;
 
     reader.end()?;
-    let entries: u64 = game.visit_counts.iter().map(|&count| u64::from(count)).sum();
-    if entries != counts.visit_entries as u64 {
+    if Lengths::Varying(&game.visit_counts).total(counts.positions) != counts.visit_entries as u64 {
         return Err(DecodeError::Number);
     }
     Ok(game)
@@ -159,18 +157,13 @@ pub fn decode(record: &[u8]) -> Result<Game, DecodeError> {
 fn take_rows(section: &mut Reader<'_>, game: &Game, values: usize) -> Result<Vec<u32>, DecodeError> {
     let positions = game.movers.len();
     let lengths = if game.row_lengths.is_empty() {
-        let length = values.checked_div(positions).unwrap_or(0);
-        if length * positions != values {
-            return Err(DecodeError::Number);
-        }
-        Lengths::Fixed(length)
+        Lengths::Fixed(values.checked_div(positions).unwrap_or(0))
     } else {
-        let sum: u64 = game.row_lengths.iter().map(|&length| u64::from(length)).sum();
-        if sum != values as u64 {
-            return Err(DecodeError::Number);
-        }
         Lengths::Varying(&game.row_lengths)
     };
+    if lengths.total(positions) != values as u64 {
+        return Err(DecodeError::Number);
+    }
     rows::take(section, &lengths, &game.movers, values)
 }
 

@@ -5,6 +5,8 @@
 //! mover's side the earlier row must be the same player's; [`Reference`] says which is taken. Nothing
 //! here knows a game: any lists of numbers come back as they were.
 
+use proto::columns::Lengths;
+
 use super::{DecodeError, planes, reader::Reader};
 
 /// Maximum distance at which a value is searched for in the reference row.
@@ -34,23 +36,6 @@ impl Reference {
             0 => Ok(Self::Previous),
             1 => Ok(Self::SameMover),
             _ => Err(DecodeError::Number),
-        }
-    }
-}
-
-/// Returns the range of each row in the concatenated rows.
-pub(crate) enum Lengths<'a> {
-    /// Every row has this many values.
-    Fixed(usize),
-    /// One length for each row.
-    Varying(&'a [u32]),
-}
-
-impl Lengths<'_> {
-    fn of(&self, row: usize) -> usize {
-        match self {
-            Self::Fixed(length) => *length,
-            Self::Varying(lengths) => lengths.get(row).map_or(0, |&length| length as usize),
         }
     }
 }
@@ -115,7 +100,7 @@ fn edits(rows: &[u32], lengths: &Lengths<'_>, movers: &[u8], reference: Referenc
     let mut tracker = Tracker::new(reference);
     let mut begin = 0;
     for (number, &mover) in movers.iter().enumerate() {
-        let end = begin + lengths.of(number);
+        let end = begin + lengths.get(number);
         let (from, to) = tracker.next(mover, (begin, end));
         let (Some(row), Some(earlier)) = (rows.get(begin..end), rows.get(from..to)) else {
             break;
@@ -171,7 +156,7 @@ pub(crate) fn take(
     let mut tracker = Tracker::new(reference);
     for (number, &mover) in movers.iter().enumerate() {
         let begin = rows.len();
-        let end = begin + lengths.of(number);
+        let end = begin + lengths.get(number);
         let (mut from, to) = tracker.next(mover, (begin, end));
         while rows.len() < end {
             let ((copy, skip), insert) = steps.next().ok_or(DecodeError::Short)?;

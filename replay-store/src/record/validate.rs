@@ -1,7 +1,10 @@
 //! Every game is checked at the edge, before it costs anything: what is stored can be decoded, sampled
 //! and trained on.
 
-use proto::v1::{Game, GameResult};
+use proto::{
+    columns::{ColumnError, Lengths},
+    v1::{Game, GameResult},
+};
 
 use crate::record::{MAX_POSITIONS, MAX_VALUES};
 
@@ -84,6 +87,14 @@ fn require(holds: bool, field: &'static str, problem: impl FnOnce() -> String) -
 fn equal(field: &'static str, found: usize, expected: usize) -> Result<(), Refusal> {
     require(found == expected, field, || {
         format!("{found} entries, {expected} expected")
+    })
+}
+
+/// Turns the error of a view of the game's columns into a refusal.
+fn column<T>(view: Result<T, ColumnError>) -> Result<T, Refusal> {
+    view.map_err(|error| Refusal {
+        field: error.column,
+        problem: format!("{} entries, {} expected", error.found, error.expected),
     })
 }
 
@@ -179,21 +190,17 @@ fn rows(game: &Game, positions: usize) -> Result<Option<u32>, Refusal> {
         "row_lengths",
         || "an empty row".into(),
     )?;
-    let sum: u64 = game.row_lengths.iter().map(|&length| u64::from(length)).sum();
-    require(sum == values as u64, "rows", || {
-        format!("{values} values, row_lengths sum to {sum}")
-    })?;
+    column(game.row_columns())?;
     Ok(None)
 }
 
 /// Checks the visit counts, and counts the positions that have any.
 fn visits(game: &Game) -> Result<u32, Refusal> {
-    let entries: u64 = game.visit_counts.iter().map(|&count| u64::from(count)).sum();
+    let entries = Lengths::Varying(&game.visit_counts).total(game.actions.len());
     require(entries <= MAX_VALUES as u64, "visit_counts", || {
         format!("{entries} entries, at most {MAX_VALUES} are taken")
     })?;
-    equal("visit_actions", game.visit_actions.len(), entries as usize)?;
-    equal("visits", game.visits.len(), entries as usize)?;
+    let policies = column(game.policy_columns())?;
     let largest = game.visit_actions.iter().copied().max().unwrap_or(0);
     require(largest < MAX_ACTION, "visit_actions", || {
         format!("policy index {largest}, {MAX_ACTION} is beyond any policy")
@@ -201,15 +208,13 @@ fn visits(game: &Game) -> Result<u32, Refusal> {
 
     // Marks each policy index with the last position that named it.
     let mut named = vec![0u32; largest as usize + 1];
-    let mut actions = game.visit_actions.iter();
-    let mut visits = game.visits.iter();
     let mut trainable = 0;
-    for (ply, &count) in game.visit_counts.iter().enumerate() {
-        if count == 0 {
+    for (ply, (actions, visits)) in policies.enumerate() {
+        if actions.is_empty() {
             continue;
         }
         trainable += 1;
-        for &action in actions.by_ref().take(count as usize) {
+        for &action in actions {
             if let Some(mark) = named.get_mut(action as usize) {
                 require(*mark != ply as u32 + 1, "visit_actions", || {
                     format!("policy index {action} stands twice at position {ply}")
@@ -217,11 +222,7 @@ fn visits(game: &Game) -> Result<u32, Refusal> {
                 *mark = ply as u32 + 1;
             }
         }
-        let sum: u64 = visits
-            .by_ref()
-            .take(count as usize)
-            .map(|&visits| u64::from(visits))
-            .sum();
+        let sum: u64 = visits.iter().map(|&visits| u64::from(visits)).sum();
         require(sum > 0 && sum <= u64::from(u32::MAX), "visits", || {
             format!("position {ply} has {sum} visits in all")
         })?;

@@ -13,7 +13,7 @@ use crate::{
     settings::MAX_BATCH_POSITIONS,
     store::shared::State,
     store::{SampleError, Store},
-    window::sampler::EvaluationSet,
+    window::sampler::{EvaluationSet, WantedTargets},
 };
 
 /// Maximum number of drawn batches that wait for the client.
@@ -44,10 +44,13 @@ pub(super) fn start(
             request.min_positions
         )));
     }
+    let wanted = WantedTargets::of(&request)
+        .map_err(|name| Status::invalid_argument(format!("targets: this store does not know `{name}`")))?;
+    let wanted = Arc::new(wanted);
     let (batches, stream) = mpsc::channel(MAX_READY_BATCHES);
     tokio::spawn(async move {
         let end = tokio::select! {
-            end = run(&store, &request, &batches) => end,
+            end = run(&store, &request, &wanted, &batches) => end,
             () = shutdown.cancelled() => Err(shutting_down()),
             // The client has disconnected or cancelled the call.
             () = batches.closed() => Ok(()),
@@ -65,22 +68,17 @@ async fn run_evaluation(
     store: &Arc<Store>,
     set: EvaluationSet,
     request: &SampleRequest,
+    wanted: &Arc<WantedTargets>,
     batches: &mpsc::Sender<Result<Batch, Status>>,
 ) -> Result<(), Status> {
     for at in 0..u64::from(request.batches) {
-        let (drawing, request) = (Arc::clone(store), *request);
-        let drawn = tokio::task::spawn_blocking(move || {
-            let number = request.first_batch.wrapping_add(at);
-            drawing.evaluation_batch(
-                set,
-                request.seed,
-                number,
-                request.batch_size as usize,
-                request.auxiliary,
-            )
-        })
-        .await
-        .map_err(|error| Status::internal(error.to_string()))?;
+        let (drawing, wanted) = (Arc::clone(store), Arc::clone(wanted));
+        let (seed, size) = (request.seed, request.batch_size as usize);
+        let number = request.first_batch.wrapping_add(at);
+        let drawn =
+            tokio::task::spawn_blocking(move || drawing.evaluation_batch(set, seed, number, size, &wanted))
+                .await
+                .map_err(|error| Status::internal(error.to_string()))?;
         let batch = match drawn {
             Ok(batch) => batch,
             Err(SampleError::Empty) => return Ok(()),
@@ -97,12 +95,17 @@ async fn run_evaluation(
 async fn run(
     store: &Arc<Store>,
     request: &SampleRequest,
+    wanted: &Arc<WantedTargets>,
     batches: &mpsc::Sender<Result<Batch, Status>>,
 ) -> Result<(), Status> {
     match request.purpose() {
         Purpose::Training => {}
-        Purpose::HeldOut => return run_evaluation(store, EvaluationSet::HeldOut, request, batches).await,
-        Purpose::Trained => return run_evaluation(store, EvaluationSet::Trained, request, batches).await,
+        Purpose::HeldOut => {
+            return run_evaluation(store, EvaluationSet::HeldOut, request, wanted, batches).await;
+        }
+        Purpose::Trained => {
+            return run_evaluation(store, EvaluationSet::Trained, request, wanted, batches).await;
+        }
     }
     let mut positions = store.positions();
     let mut state = store.state();
@@ -126,11 +129,8 @@ async fn run(
                 }
             }
             let (drawing, seed, size) = (Arc::clone(store), request.seed, request.batch_size as usize);
-            let auxiliary = request.auxiliary;
-            let draw = move || match auxiliary {
-                true => drawing.auxiliary_batch(seed, number, size),
-                false => drawing.batch(seed, number, size),
-            };
+            let wanted = Arc::clone(wanted);
+            let draw = move || drawing.batch_with_targets(seed, number, size, &wanted);
             let drawn = tokio::task::spawn_blocking(draw)
                 .await
                 .map_err(|error| Status::internal(error.to_string()))?;

@@ -9,7 +9,7 @@ use crate::{
     error::StoreFailed,
     log::{files, ledger::Ledger},
     record::decoded::Decoded,
-    window::sampler::{self, EvaluationSet, Pick, Sampling},
+    window::sampler::{self, EvaluationSet, Pick, Sampling, WantedTargets},
 };
 
 /// Most draws of one batch, if games of it cannot be read.
@@ -42,15 +42,21 @@ impl Store {
     /// # Errors
     /// [`SampleError`].
     pub fn batch(&self, seed: u64, number: u64, positions: usize) -> Result<Batch, SampleError> {
-        self.draw(seed, number, positions, false)
+        self.draw(seed, number, positions, &WantedTargets::default())
     }
 
-    /// Draws the batch of [`Store::batch`] with the targets of auxiliary heads.
+    /// Draws as [`Store::batch`] does, and adds the targets that are wanted.
     ///
     /// # Errors
     /// [`SampleError`].
-    pub fn auxiliary_batch(&self, seed: u64, number: u64, positions: usize) -> Result<Batch, SampleError> {
-        self.draw(seed, number, positions, true)
+    pub fn batch_with_targets(
+        &self,
+        seed: u64,
+        number: u64,
+        positions: usize,
+        wanted: &WantedTargets,
+    ) -> Result<Batch, SampleError> {
+        self.draw(seed, number, positions, wanted)
     }
 
     /// Draws evaluation batch `number` of `seed`, uniformly from the positions of `set` in the whole window. The positions are not counted
@@ -64,7 +70,7 @@ impl Store {
         seed: u64,
         number: u64,
         positions: usize,
-        auxiliary: bool,
+        wanted: &WantedTargets,
     ) -> Result<Batch, SampleError> {
         for _ in 0..REDRAWS {
             if let State::Failed(failure) = &*self.shared.state.borrow() {
@@ -78,7 +84,7 @@ impl Store {
             let Some(games) = self.decoded(&picks) else {
                 continue;
             };
-            let batch = sampler::assemble(&picks, &games, auxiliary).ok_or(SampleError::Unreadable)?;
+            let batch = sampler::assemble(&picks, &games, wanted).ok_or(SampleError::Unreadable)?;
             return Ok(self.labelled(batch, number));
         }
         Err(SampleError::Unreadable)
@@ -94,7 +100,13 @@ impl Store {
         batch
     }
 
-    fn draw(&self, seed: u64, number: u64, positions: usize, auxiliary: bool) -> Result<Batch, SampleError> {
+    fn draw(
+        &self,
+        seed: u64,
+        number: u64,
+        positions: usize,
+        wanted: &WantedTargets,
+    ) -> Result<Batch, SampleError> {
         for _ in 0..REDRAWS {
             if let State::Failed(failure) = &*self.shared.state.borrow() {
                 return Err(failure.clone().into());
@@ -120,7 +132,7 @@ impl Store {
                     pick.position = position;
                 }
             }
-            let Some(batch) = sampler::assemble(&picks, &games, auxiliary) else {
+            let Some(batch) = sampler::assemble(&picks, &games, wanted) else {
                 return Err(SampleError::Unreadable);
             };
             {
@@ -175,7 +187,13 @@ impl Store {
 
     fn decode(&self, sequence: u64) -> Option<Decoded> {
         match self.read(sequence) {
-            Ok(game) => Some(Decoded::new(&game, &self.shared.settings.sampling.surprise)),
+            Ok(game) => match Decoded::new(&game, &self.shared.settings.sampling.surprise) {
+                Ok(decoded) => Some(decoded),
+                Err(error) => {
+                    self.shared.mark_unreadable(sequence, &error.to_string());
+                    None
+                }
+            },
             Err(GetError::Damaged { reason, .. }) => {
                 self.shared.mark_unreadable(sequence, &reason);
                 None

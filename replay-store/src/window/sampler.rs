@@ -11,7 +11,10 @@
 
 use std::sync::Arc;
 
-use proto::v1::Batch;
+use proto::{
+    targets::Target,
+    v1::{Batch, SampleRequest, TargetColumn},
+};
 use rand::{RngCore as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
@@ -153,11 +156,38 @@ fn draw_held_out(window: &Window, seed: u64, number: u64, count: usize) -> Optio
     Some(picks.collect())
 }
 
-/// Assembles the batch of the drawn positions, in the order of the draw. `games` are the games of the picks; `auxiliary` adds the
-/// targets of auxiliary heads.
+/// Targets that a request asks for.
+#[derive(Clone, Debug, Default)]
+pub struct WantedTargets {
+    /// True for the fields `reply_*` and `moves_left`, which learners of earlier releases ask for.
+    pub auxiliary: bool,
+    /// Targets that are sent as named columns.
+    pub named: Vec<Target>,
+}
+
+impl WantedTargets {
+    /// Reads a request.
+    ///
+    /// # Errors
+    /// The first name that is not the name of a target.
+    pub fn of(request: &SampleRequest) -> Result<Self, String> {
+        let named = request
+            .targets
+            .iter()
+            .map(|name| Target::from_name(name).ok_or_else(|| name.clone()));
+        Ok(Self {
+            // A learner that names targets sets the flag for stores of earlier releases.
+            auxiliary: request.auxiliary && request.targets.is_empty(),
+            named: named.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// Assembles the batch of the drawn positions, in the order of the draw, with the targets that are wanted. `games` are the games of
+/// the picks.
 ///
 /// Returns `None` if a game does not have a drawn position, which happens for damaged records only.
-pub fn assemble(picks: &[Pick], games: &[Arc<Decoded>], auxiliary: bool) -> Option<Batch> {
+pub fn assemble(picks: &[Pick], games: &[Arc<Decoded>], wanted: &WantedTargets) -> Option<Batch> {
     let (mut rows, mut visits) = (0, 0);
     for (pick, game) in picks.iter().zip(games) {
         let sizes = game.sizes(pick.position);
@@ -177,14 +207,18 @@ pub fn assemble(picks: &[Pick], games: &[Arc<Decoded>], auxiliary: bool) -> Opti
         plies: Vec::with_capacity(count),
         ..Batch::default()
     };
-    picks
-        .iter()
-        .zip(games)
-        .all(|(pick, game)| {
-            game.append(pick.position, pick.sequence, &mut batch)
-                && (!auxiliary || game.append_auxiliary(pick.position, &mut batch))
-        })
-        .then_some(batch)
+    let column = |target: &Target| TargetColumn {
+        name: target.name().into(),
+        ..TargetColumn::default()
+    };
+    let mut columns: Vec<TargetColumn> = wanted.named.iter().map(column).collect();
+    let is_whole = picks.iter().zip(games).all(|(pick, game)| {
+        game.append(pick.position, pick.sequence, &mut batch)
+            && (!wanted.auxiliary || game.append_auxiliary(pick.position, &mut batch))
+            && game.append_targets(pick.position, &wanted.named, &mut columns)
+    });
+    batch.targets = columns;
+    is_whole.then_some(batch)
 }
 
 #[cfg(test)]

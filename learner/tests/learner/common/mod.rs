@@ -114,7 +114,7 @@ pub fn batch_for(
     number: u64,
 ) -> HostBatch {
     packer(layout)
-        .for_network(trainer.network().shape(), &OtherSide::default())
+        .with_targets(trainer.network().shape().targets(), &OtherSide::default())
         .pack(&wire_batch(layout, positions, seed, number))
         .unwrap()
 }
