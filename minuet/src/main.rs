@@ -51,6 +51,7 @@ enum Command {
     /// Solve an ARC task, or a problem that is given, with a network of the generator game.
     Solve(solve::Arguments),
     /// A role: play new checkpoints against the best one, and move the label `best` to a better one.
+    #[command(after_help = "Example:\n  minuet rating --config runs/chess/run.toml")]
     Rating(service::role::Arguments),
     /// Look at the stored games of a run, and check them.
     Games(records::Arguments),

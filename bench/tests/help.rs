@@ -1,0 +1,27 @@
+//! The binary `minuet-bench` runs and lists its benchmarks.
+
+use std::process::Command;
+
+#[test]
+fn help_lists_every_benchmark() {
+    let output = Command::new(env!("CARGO_BIN_EXE_minuet-bench"))
+        .arg("--help")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let help = String::from_utf8(output.stdout).unwrap();
+    for name in [
+        "accuracy",
+        "games",
+        "generator",
+        "inference",
+        "playouts",
+        "replay",
+        "search",
+        "selfplay",
+        "training",
+    ] {
+        let line = format!("\n  {name} ");
+        assert!(help.contains(&line), "{name} is missing from:\n{help}");
+    }
+}
