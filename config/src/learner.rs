@@ -46,8 +46,6 @@ pub struct LearnerConfig {
     /// Weight of the loss of a head that predicts the number of remaining actions (as in Leela Chess Zero). 0: no such head.
     /// The head only helps to train the tower and is not exported. Must be 0 for a network over clans.
     pub moves_left_weight: f64,
-    /// Weight of a head that predicts how far the search moves away from the priors. 0 disables the head. Must be 0 over clans.
-    pub policy_surprise_weight: f64,
     /// Apply a random symmetry of the game to each sample, if its position has symmetries (true or false).
     pub symmetries: bool,
     /// Number of positions in the store at which training begins. At least 1, at most half of replay.window_positions.
@@ -151,7 +149,6 @@ impl Default for LearnerConfig {
             root_value_share: 0.0,
             opponent_policy_weight: 0.0,
             moves_left_weight: 0.0,
-            policy_surprise_weight: 0.0,
             symmetries: true,
             min_positions: 4_000,
             samples_per_position: 2.0,
@@ -208,7 +205,6 @@ impl LearnerConfig {
             ("learner.value_weight", self.value_weight),
             ("learner.opponent_policy_weight", self.opponent_policy_weight),
             ("learner.moves_left_weight", self.moves_left_weight),
-            ("learner.policy_surprise_weight", self.policy_surprise_weight),
         ] {
             let is_weight = weight >= 0.0 && weight.is_finite();
             require(is_weight, key, "must be 0 or a positive number")?;

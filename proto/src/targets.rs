@@ -18,8 +18,6 @@ pub enum Target {
     OpponentPolicy,
     /// Number of actions to the end of the game, this position's included; at least 1.
     MovesLeft,
-    /// Kullback-Leibler divergence of the search's visits from the network's priors, in nats; 0 if it was not recorded.
-    PolicySurprise,
 }
 
 /// Shape of a target, which decides how a symmetry changes it and which loss fits.
@@ -33,14 +31,13 @@ pub enum Shape {
 
 impl Target {
     /// All targets.
-    pub const ALL: [Self; 3] = [Self::OpponentPolicy, Self::MovesLeft, Self::PolicySurprise];
+    pub const ALL: [Self; 2] = [Self::OpponentPolicy, Self::MovesLeft];
 
     /// Name of the target, of its column, of its head and of the head's loss.
     pub const fn name(self) -> &'static str {
         match self {
             Self::OpponentPolicy => "opponent_policy",
             Self::MovesLeft => "moves_left",
-            Self::PolicySurprise => "policy_surprise",
         }
     }
 
@@ -48,7 +45,7 @@ impl Target {
     pub const fn shape(self) -> Shape {
         match self {
             Self::OpponentPolicy => Shape::OpponentPolicy,
-            Self::MovesLeft | Self::PolicySurprise => Shape::Number,
+            Self::MovesLeft => Shape::Number,
         }
     }
 

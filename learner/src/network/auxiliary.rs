@@ -32,7 +32,7 @@ impl AuxiliaryHead {
 }
 
 /// All auxiliary heads, in the order of their variables and losses.
-pub const HEADS: [AuxiliaryHead; 3] = [
+pub const HEADS: [AuxiliaryHead; 2] = [
     // KataGo (Wu 2019).
     AuxiliaryHead {
         target: Target::OpponentPolicy,
@@ -48,13 +48,6 @@ pub const HEADS: [AuxiliaryHead; 3] = [
         weight: |config| config.moves_left_weight,
         unit: 20.0,
         bend: 10.0,
-    },
-    AuxiliaryHead {
-        target: Target::PolicySurprise,
-        weight_key: "learner.policy_surprise_weight",
-        weight: |config| config.policy_surprise_weight,
-        unit: 1.0,
-        bend: 1.0,
     },
 ];
 

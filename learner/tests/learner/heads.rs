@@ -423,33 +423,3 @@ fn replies_stand_where_the_player_to_act_would_see_them() {
     }
     assert!(replied > 1000, "{replied}");
 }
-
-/// The target travels as a named column only.
-#[test]
-fn the_policy_surprise_is_learned() {
-    let layout = layout(9);
-    let surprise = LearnerConfig {
-        learning_rate: 1e-2,
-        policy_surprise_weight: 1.0,
-        ..settings()
-    };
-    let shape = NetworkShape::new(&model(), &surprise, &layout).unwrap();
-    let mut wire = wire_batch(&layout, 32, 5, 0);
-    wire.targets.push(v1::TargetColumn {
-        name: "policy_surprise".into(),
-        numbers: (0..32).map(|sample| sample as f32 / 16.0).collect(),
-        ..v1::TargetColumn::default()
-    });
-    let batch = packer(&layout)
-        .with_targets(shape.targets(), &OtherSide::default())
-        .pack(&wire)
-        .unwrap();
-    let mut trainer = trainer(&layout, &model(), &surprise, 1);
-    let loss = |report: StepReport| report.auxiliary.get(Target::PolicySurprise).unwrap();
-    let first = loss(trainer.step(&batch).unwrap());
-    let last = (0..200)
-        .map(|_| loss(trainer.step(&batch).unwrap()))
-        .last()
-        .unwrap();
-    assert!(last < 0.2 * first, "{first} {last}");
-}

@@ -52,7 +52,6 @@ struct Position {
     root_value: f32,
     /// The number of the position in which the other player replied; 0, which is nobody's reply, where there is none.
     reply: u32,
-    policy_surprise: f32,
 }
 
 /// Begin and end of a position's numbers in a column.
@@ -104,7 +103,6 @@ impl Decoded {
                 },
                 root_value: game.root_values.get(ply).copied().unwrap_or_default(),
                 reply: 0,
-                policy_surprise: game.policy_surprises.get(ply).copied().unwrap_or_default(),
             });
         }
         find_replies(game, &mut positions);
@@ -203,7 +201,6 @@ impl Decoded {
                     self.visit_actions.append(from, to, &mut column.actions);
                     self.visits.append(from, to, &mut column.visits);
                 }
-                Target::PolicySurprise => column.numbers.push(found.policy_surprise),
                 Target::MovesLeft => column.numbers.push(self.actions.saturating_sub(found.ply) as f32),
             }
         }
@@ -437,13 +434,11 @@ mod tests {
                 *(if count > 0 { &mut replied } else { &mut alone }) += 1;
             }
             assert_eq!(batch, expected, "game {number}");
-            let mut columns = vec![TargetColumn::default(); 3];
+            let mut columns = vec![TargetColumn::default(); 2];
             for position in 0..decoded.positions() {
                 assert!(decoded.append_targets(position, &Target::ALL, &mut columns));
             }
-            let [replies, left, _] = &columns[..] else {
-                panic!()
-            };
+            let [replies, left] = &columns[..] else { panic!() };
             assert_eq!(
                 (&replies.counts, &replies.actions, &replies.visits),
                 (&batch.reply_counts, &batch.reply_actions, &batch.reply_visits)
