@@ -197,7 +197,10 @@ fn ctrl_c_stops_every_process_in_order_and_a_second_start_goes_on() {
     assert_eq!(again.next("started").unwrap()["new"], false);
     let (events, code, _) = again.end();
     assert_eq!(code, Some(0));
-    assert_eq!(of_kind(&events, "stopping")[0]["reason"], "the 10ms are over");
+    assert_eq!(
+        of_kind(&events, "stopping")[0]["reason"],
+        "the time limit of 10ms is over"
+    );
 }
 
 #[test]
@@ -241,7 +244,7 @@ fn processes_that_cannot_be_written_down_run_all_the_same() {
     up.next("role-exited").unwrap();
     let warning = up.next("warning").unwrap();
     let text = warning["text"].as_str().unwrap();
-    assert!(text.contains("cannot write down"), "{text}");
+    assert!(text.contains("to the list of processes"), "{text}");
     up.next("role-ready").unwrap();
     up.send(Signal::TERM);
     let (events, code, said) = up.end();

@@ -385,6 +385,8 @@ fn a_match_ends_when_somebody_else_moves_best_and_a_folder_belongs_to_one() {
         config.rating.max_games = 20_000;
         config.rating.alpha = 1e-6;
         config.rating.beta = 1e-6;
+        // So small a difference is not decided within max_games, however fast the games are.
+        config.rating.elo1 = 0.1;
     });
     place.publish(0, STRONG);
     let role = place.start();
