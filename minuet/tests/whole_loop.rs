@@ -262,7 +262,7 @@ fn the_generator_game_is_trained_by_the_same_roles() {
     let checked = minuet(&["games", "check", "--newest", "30", "--run", place]);
     assert!(checked.contains("30 of 30 games agree"), "{checked}");
     assert!(
-        checked.contains("not searched but recorded (known-solution)"),
+        checked.contains("search not repeated: the game was not played by a search (known-solution)"),
         "{checked}"
     );
     run.stop();

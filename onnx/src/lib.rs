@@ -15,6 +15,7 @@
 //!     form: RowForm::Planes(stack),
 //!     actions: 9,
 //!     mirrored_actions: false,
+//!     policy_head: games::PolicyHead::Dense,
 //! };
 //! let weights = TowerWeights::random(&layout, &TowerShape::new(&layout, 1, 8), 42);
 //! let metadata = Metadata { layout, step: 100 };
