@@ -17,12 +17,6 @@ use crate::{
 
 type Encoding = <ConnectFour as Game>::Encoding;
 
-fn encoding() -> Encoding {
-    (0..8)
-        .find_map(|options| ConnectFour::encoding(options).ok())
-        .unwrap()
-}
-
 /// Evaluates by hashes of the row: any fixed function of the position will do.
 #[derive(Debug)]
 struct HashNetwork(Description);
@@ -39,7 +33,7 @@ impl HashNetwork {
 }
 
 fn layout() -> RowLayout {
-    ConnectFour::layout(encoding())
+    ConnectFour::layout(())
 }
 
 fn predict(row: &[u32], legal: &[u32], predictions: &mut Predictions) {
@@ -80,7 +74,7 @@ fn searches(count: usize, leaves: u32) -> Vec<Search<ConnectFour>> {
         .map(|number| {
             // Every third search has the draws of an earlier one, so that equal leaves are in flight together.
             let game = (number / 3) as u64;
-            Search::new(start.clone(), settings.clone(), GameKey { run_seed: 7, game })
+            Search::new(start, settings.clone(), GameKey { run_seed: 7, game })
         })
         .collect()
 }
@@ -92,7 +86,7 @@ fn plain(mut searches: Vec<Search<ConnectFour>>) -> Vec<Decision> {
             let mut batch = PositionBatch::default();
             let mut leaves = Vec::new();
             search.gather(|leaf| {
-                batch.push(&leaf, encoding());
+                batch.push(&leaf, ());
                 leaves.push(leaf.id);
             });
             for (leaf, (row, legal)) in leaves.into_iter().zip(batch.iter()) {
@@ -134,7 +128,7 @@ fn batched_evaluator_decides_as_a_plain_loop_does() {
         let has_cache = cache.is_some();
         let network: Arc<dyn Network> = Arc::new(HashNetwork::new());
         let source = EvaluationSource::Network { network, cache };
-        let mut evaluator = BatchedEvaluator::<ConnectFour>::new(source, encoding());
+        let mut evaluator = BatchedEvaluator::<ConnectFour>::new(source, ());
         let mut batched = searches(9, 4);
         while !batched.iter().all(Search::is_decided) {
             for (slot, search) in batched.iter_mut().enumerate() {
@@ -164,7 +158,7 @@ fn batched_evaluator_decides_as_a_plain_loop_does() {
 
 #[test]
 fn uniform_evaluations_need_no_network() {
-    let mut evaluator = BatchedEvaluator::<ConnectFour>::new(EvaluationSource::Uniform, encoding());
+    let mut evaluator = BatchedEvaluator::<ConnectFour>::new(EvaluationSource::Uniform, ());
     let mut search = searches(1, 4).remove(0);
     while !search.is_decided() {
         search.gather(|leaf| evaluator.add(0, &leaf));
@@ -190,7 +184,7 @@ fn a_failed_batch_is_forgotten_and_the_searches_can_abandon_it() {
     }
     let network: Arc<dyn Network> = Arc::new(Failing(HashNetwork::new().0));
     let source = EvaluationSource::Network { network, cache: None };
-    let mut evaluator = BatchedEvaluator::<ConnectFour>::new(source, encoding());
+    let mut evaluator = BatchedEvaluator::<ConnectFour>::new(source, ());
     let mut search = searches(1, 4).remove(0);
     search.gather(|leaf| evaluator.add(0, &leaf));
     assert_eq!(evaluator.waiting(), 1);
@@ -228,7 +222,7 @@ proptest! {
             for (slot, search) in batched.iter_mut().enumerate() {
                 if !search.is_decided() && !search.is_waiting() {
                     search.gather(|leaf| {
-                        batcher.add(slot, &leaf, encoding(), Some(VersionId(3)));
+                        batcher.add(slot, &leaf, (), Some(VersionId(3)));
                     });
                     batcher
                         .take_known(|waiter, evaluation, _| {

@@ -72,9 +72,11 @@ fn run(index: &Index, volumes: &Volumes) {
         if !is_up {
             let mut state = index.state.lock();
             let deadline = Instant::now() + PAUSE;
-            while !index.is_closing.load(Ordering::SeqCst)
-                && !index.wake.wait_until(&mut state, deadline).timed_out()
-            {}
+            while !index.is_closing.load(Ordering::SeqCst) {
+                if index.wake.wait_until(&mut state, deadline).timed_out() {
+                    break;
+                }
+            }
             state.has_news = true;
         }
     }
