@@ -2,6 +2,8 @@
 //!
 //! `make pages` writes the generated pages anew.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use std::{
     collections::BTreeSet,
     fs,

@@ -27,7 +27,7 @@ fn game(number: u64) -> Game {
     game.ending = ["paco", "repetition", "no-progress"][number as usize % 3].into();
     game.actor = format!("actor-{}", number % 4);
     game.model_versions[1] = format!("model-{}", number % 5);
-    if number % 3 > 0 {
+    if !number.is_multiple_of(3) {
         let surprise = (number * 13 % 17) as f32 / 16.0;
         game.policy_surprises = vec![surprise; positions];
     }

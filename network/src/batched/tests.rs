@@ -15,8 +15,6 @@ use crate::{
     client::{Description, Network, NetworkError, PositionBatch, Predictions},
 };
 
-type Encoding = <ConnectFour as Game>::Encoding;
-
 /// Evaluates by hashes of the row: any fixed function of the position will do.
 #[derive(Debug)]
 struct HashNetwork(Description);
