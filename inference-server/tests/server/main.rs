@@ -415,7 +415,7 @@ async fn a_provider_that_is_not_there_is_an_error_at_start() {
         .unwrap()
         .unwrap();
     let error = ended.unwrap_err().to_string();
-    assert!(error.contains("cuda cannot be had here"), "{error}");
+    assert!(error.contains("the provider cuda cannot be used here"), "{error}");
 }
 
 #[tokio::test]

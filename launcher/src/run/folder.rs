@@ -227,7 +227,7 @@ mod tests {
         let folder = RunFolder::open(&path, None, &overrides(&["search.visits=33"])).unwrap();
         assert!(folder.is_new());
         let text = fs::read_to_string(folder.config_file()).unwrap();
-        assert!(text.contains("# Traversals for each decision"), "{text}");
+        assert!(text.contains("# Visits for each decision"), "{text}");
         assert_eq!(folder.load(&[]).unwrap().search.visits, 33);
         drop(folder);
 
