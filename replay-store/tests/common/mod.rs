@@ -7,7 +7,7 @@ use std::{net::SocketAddr, path::Path};
 
 use proto::v1::{AppendAck, Game, StatsReply, StatsRequest, replay_store_client::ReplayStoreClient};
 use replay_store::{
-    settings::Settings, store::Store, window::held_out::HeldOut, window::sampler::Sampling,
+    error::OpenError, settings::Settings, store::Store, window::held_out::HeldOut, window::sampler::Sampling,
     window::uses_bound::Bounds,
 };
 use service::connect::{MAX_MESSAGE_BYTES, channel};
@@ -38,7 +38,16 @@ pub fn settings(folder: &Path, window_positions: u64) -> Settings {
 }
 
 /// Opens a store.
+///
+/// A process that another test starts holds a copy of this process's locks until it runs its own program, so a store that
+/// was closed a moment ago may still seem to be in use: that is tried again for two seconds.
 pub fn open(settings: &Settings) -> Store {
+    for _ in 0..200 {
+        match Store::open(settings.clone()) {
+            Err(OpenError::InUse { .. }) => std::thread::sleep(std::time::Duration::from_millis(10)),
+            opened => return opened.unwrap(),
+        }
+    }
     Store::open(settings.clone()).unwrap()
 }
 
