@@ -10,7 +10,7 @@ use crate::{
 impl Face for Gomoku {
     const HELP: &'static str = "Moves: the square of the new stone (d4). Five in a row win.";
 
-    /// The first eight plies cannot end the game: 64 · 63 · 62 · 61.
+    /// The first four plies cannot end the game: 64, 64 · 63, 64 · 63 · 62, 64 · 63 · 62 · 61.
     const KNOWN_PERFT: &'static [KnownPerft] = &[KnownPerft {
         position: None,
         counts: &[64, 4032, 249_984, 15_249_024],
