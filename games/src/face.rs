@@ -49,8 +49,8 @@ pub trait Face: Game {
     /// True if games are recorded as PGN, whose moves [`Face::write_turn`] writes.
     const HAS_PGN: bool = false;
 
-    /// Settings of a new run in which this game differs from the usual ones: a fragment of `run.toml`.
-    const RUN_SETTINGS: &'static str = "";
+    /// Settings of a new run in which this game differs from the usual ones, each as `section.key=value` with a TOML value.
+    const RUN_SETTINGS: &'static [&'static str] = &[];
 
     /// Name of a player, e.g. `White`.
     fn player_name(player: Player) -> &'static str;

@@ -217,7 +217,7 @@ fn loss_or_damage_of_other_files_loses_no_game() {
         }),
         ("an interrupted rebuild", &|| {
             let volume = volumes().next().unwrap();
-            fs::rename(&volume, volume.with_extension("rebuild")).unwrap();
+            durable::rename(&volume, volume.with_extension("rebuild")).unwrap();
             let other = volumes().find(|path| path.extension().is_none()).unwrap();
             fs::create_dir(other.with_extension("rebuild")).unwrap();
         }),
@@ -255,11 +255,11 @@ fn a_volume_in_the_format_of_a_sled_database_is_refused_and_left_alone() {
     let settings = settings(folder.path(), 1_500);
     let games = filled(&settings, 10);
     let volume = logs(&settings)[0].parent().unwrap().to_path_buf();
-    fs::rename(volume.join("games.log"), volume.join("db")).unwrap();
+    durable::rename(volume.join("games.log"), volume.join("db")).unwrap();
     let error = replay_store::store::Store::open(settings.clone()).unwrap_err();
     assert!(matches!(error, OpenError::SledVolume { .. }), "{error}");
     assert!(error.to_string().contains("games export"), "{error}");
-    fs::rename(volume.join("db"), volume.join("games.log")).unwrap();
+    durable::rename(volume.join("db"), volume.join("games.log")).unwrap();
     let store = open(&settings);
     assert_eq!(store.stats().games, games.len() as u64);
     store.close().unwrap();

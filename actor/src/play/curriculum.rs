@@ -15,8 +15,6 @@ use parking_lot::Mutex;
 use search::{Draws, GameKey, Purpose};
 use serde::{Deserialize, Serialize};
 
-use crate::spool::durable;
-
 const FILE: &str = "curriculum.json";
 
 /// The curriculum that the threads of an actor share.

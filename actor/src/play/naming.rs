@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::{GameId, spool::durable};
+use crate::GameId;
 
 /// Numbers that one write reserves.
 const BLOCK: u64 = 256;
@@ -233,9 +233,9 @@ mod tests {
         for _ in 0..BLOCK {
             naming.next_game().unwrap();
         }
-        fs::rename(&path, folder.path().join("away")).unwrap();
+        durable::rename(&path, folder.path().join("away")).unwrap();
         assert!(matches!(naming.next_game(), Err(NamingError::Io { .. })));
-        fs::rename(folder.path().join("away"), &path).unwrap();
+        durable::rename(folder.path().join("away"), &path).unwrap();
         assert_eq!(naming.next_game().unwrap().0, BLOCK);
     }
 

@@ -14,7 +14,7 @@ use std::{
 use prost::Message as _;
 use proto::v1::Game;
 
-use super::{SpoolError, durable, frame, index::Index};
+use super::{SpoolError, frame, index::Index};
 use crate::GameId;
 
 const GAMES: &str = "games";

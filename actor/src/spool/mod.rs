@@ -16,7 +16,6 @@
 //! | [`index`] | positions of games and acknowledgements |
 //! | [`writer`] | the thread that takes finished games from the workers |
 
-pub(crate) mod durable;
 mod folder;
 mod frame;
 mod index;

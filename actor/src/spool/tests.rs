@@ -242,7 +242,7 @@ fn failing_writes_pause_self_play_until_they_succeed() {
     while spool.size().games < 1 {
         thread::yield_now();
     }
-    fs::rename(&folder, parent.path().join("away")).unwrap();
+    durable::rename(&folder, parent.path().join("away")).unwrap();
     games.send(game(2)).unwrap();
     while metrics.paused.get() == 0 {
         thread::yield_now();
@@ -251,7 +251,7 @@ fn failing_writes_pause_self_play_until_they_succeed() {
     games.send(game(3)).unwrap();
     games.send(game(4)).unwrap();
     assert!(games.try_send(game(5)).is_err());
-    fs::rename(parent.path().join("away"), &folder).unwrap();
+    durable::rename(parent.path().join("away"), &folder).unwrap();
     games.send(game(5)).unwrap();
     drop(games);
     writer.join().unwrap().unwrap();
@@ -266,7 +266,7 @@ fn games_lost_at_shutdown_are_counted() {
     let (spool, _) = open(&folder);
     let stop = CancellationToken::new();
     let (games, writer) = start_writer(Arc::new(spool), 4, Arc::default(), stop.clone()).unwrap();
-    fs::rename(&folder, parent.path().join("away")).unwrap();
+    durable::rename(&folder, parent.path().join("away")).unwrap();
     for number in 0..3 {
         games.send(game(number)).unwrap();
     }

@@ -152,13 +152,10 @@ impl MatchFolder {
     /// [`FolderError::Io`] if the file cannot be written.
     pub fn write(&self, name: &str, text: &str) -> Result<PathBuf, FolderError> {
         let path = self.path.join(name);
-        let draft = self.path.join(format!("{name}.draft"));
-        fs::write(&draft, text)
-            .and_then(|()| fs::rename(&draft, &path))
-            .map_err(|source| FolderError::Io {
-                path: path.clone(),
-                source,
-            })?;
+        durable::write(&path, text.as_bytes()).map_err(|source| FolderError::Io {
+            path: path.clone(),
+            source,
+        })?;
         Ok(path)
     }
 
@@ -189,11 +186,7 @@ fn lock(folder: &Path) -> Result<File, FolderError> {
 }
 
 fn write_plan(path: &Path, plan: &Plan) -> io::Result<()> {
-    let draft = path.with_extension("draft");
-    let mut file = File::create(&draft)?;
-    file.write_all(&serde_json::to_vec_pretty(plan)?)?;
-    file.sync_all()?;
-    fs::rename(draft, path)
+    durable::write(path, &serde_json::to_vec_pretty(plan)?)
 }
 
 fn read_games<G: Game>(

@@ -229,15 +229,10 @@ impl Results {
     /// # Errors
     /// [`RatingError::Io`] if the file cannot be written. The promotion has not begun then.
     pub fn intend(&self, line: &Line) -> Result<(), RatingError> {
-        let draft = self.promotion.with_extension("draft");
-        let write = || -> io::Result<()> {
-            let mut file = File::create(&draft)?;
-            file.write_all(&serde_json::to_vec(line)?)?;
-            file.sync_all()?;
-            fs::rename(&draft, &self.promotion)?;
-            File::open(self.promotion.parent().unwrap_or(Path::new(".")))?.sync_all()
-        };
-        write().map_err(io(&self.promotion))
+        serde_json::to_vec(line)
+            .map_err(io::Error::from)
+            .and_then(|text| durable::write(&self.promotion, &text))
+            .map_err(io(&self.promotion))
     }
 
     /// Returns the promotion that has begun and is not complete, if there is one. A file that cannot be parsed is removed with a

@@ -44,6 +44,30 @@ impl Face for GeneratorGame {
 
     const START_FIELDS: &'static [&'static str] = &["target", "second_target"];
 
+    const RUN_SETTINGS: &'static [&'static str] = &[
+        // One player, whose solution should be short: values are discounted, and a known solution is followed.
+        "search.visits=64",
+        "search.first_play=reduction",
+        "search.first_play_reduction=0.1",
+        "search.noise_total_alpha=10.0",
+        "search.random_symmetry=false",
+        "search.reuse=keep",
+        "search.discount=0.97",
+        "search.max_share=0.25",
+        "search.stop_when_solved=true",
+        "search.max_actions=64",
+        // The design's network has 568 thousand parameters.
+        "model.blocks=3",
+        "model.filters=64",
+        "model.value_hidden=128",
+        // A played position costs a search, a known solution nothing: with fewer of these the learner of a small machine would wait.
+        "problems.known_solutions=0.95",
+        "learner.batch_size=128",
+        "learner.checkpoint_steps=100",
+        // On a small machine a failed attempt should not take as long as ten solutions.
+        "game.rules.move_limit=32",
+    ];
+
     fn player_name(player: Player) -> &'static str {
         match player {
             Player::First => "You",

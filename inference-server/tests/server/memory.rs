@@ -1,6 +1,6 @@
 //! Tests of loading, following and unloading models: a library without a server, over a store in a folder.
 
-use std::{collections::BTreeMap, fs, path::Path, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use crate::common::{PATIENCE, Store, file, small, tower};
 use checkpoints::{LATEST, MODEL, Version};
@@ -249,13 +249,13 @@ impl Unreadable {
     fn new(store: &Store, version: &Version) -> Self {
         let file = store.folder.path().join(format!("versions/{version}/{MODEL}"));
         let aside = store.folder.path().join(format!("{version}-aside"));
-        fs::rename(&file, &aside).unwrap();
+        durable::rename(&file, &aside).unwrap();
         std::os::unix::fs::symlink(&file, &file).unwrap();
         Self { file, aside }
     }
 
     fn repair(self) {
-        fs::rename(self.aside, self.file).unwrap();
+        durable::rename(&self.aside, self.file).unwrap();
     }
 }
 

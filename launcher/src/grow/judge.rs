@@ -83,7 +83,7 @@ impl Judgement {
         if let Some(name) = self.finished.folder.file_name()
             && fs::create_dir_all(&matches).is_ok()
         {
-            let _ = fs::rename(&self.finished.folder, matches.join(name));
+            let _ = durable::rename(&self.finished.folder, matches.join(name));
         }
     }
 }

@@ -16,10 +16,7 @@ use config::{self, Override};
 use serde_json::Value;
 
 use super::{LINE, PACE, workspace};
-use crate::run::{
-    edit,
-    folder::{CONFIG, write_whole},
-};
+use crate::run::{edit, folder::CONFIG};
 
 /// Result of a takeover.
 #[derive(Debug)]
@@ -139,7 +136,7 @@ fn edited(run: &Path, settings: &[Override]) -> anyhow::Result<String> {
 
 fn write_settings(run: &Path, settings: &[Override]) -> anyhow::Result<()> {
     let file = run.join(CONFIG);
-    write_whole(&file, edited(run, settings)?.as_bytes())
+    durable::write(&file, edited(run, settings)?.as_bytes())
         .with_context(|| format!("cannot write {}", file.display()))
 }
 

@@ -18,7 +18,7 @@ use checkpoints::Repository;
 use config::Override;
 
 use super::{CANDIDATE_LABEL, LINE};
-use crate::{BadUsage, processes::list::ProcessList, run::folder::write_whole};
+use crate::{BadUsage, processes::list::ProcessList};
 
 const FOLDER: &str = "learner-grown";
 const SETTINGS: &str = "grow.json";
@@ -83,7 +83,7 @@ impl Workspace {
     pub fn save(&self) -> io::Result<()> {
         let set: Vec<String> = self.settings.iter().map(ToString::to_string).collect();
         let text = serde_json::to_vec_pretty(&serde_json::json!({ "set": set }))?;
-        write_whole(&self.path.join(SETTINGS), &text)
+        durable::write(&self.path.join(SETTINGS), &text)
     }
 
     /// Deletes the line of the larger network from the model store, and the folder.

@@ -12,8 +12,6 @@ use std::{
 use serde::{Deserialize, Serialize};
 use service::process;
 
-use crate::run::folder::write_whole;
-
 /// Time in which left-over processes may end by themselves before they are killed.
 const PATIENCE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(100);
@@ -116,7 +114,7 @@ impl ProcessList {
             boot: self.boot.clone(),
             processes: self.processes.clone(),
         };
-        write_whole(&self.path, &serde_json::to_vec_pretty(&written)?)
+        durable::write(&self.path, &serde_json::to_vec_pretty(&written)?)
     }
 }
 

@@ -8,8 +8,6 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::folder::write_whole;
-
 const FILE: &str = "addresses.json";
 const LOCK: &str = "lock";
 
@@ -28,7 +26,7 @@ impl Addresses {
     /// # Errors
     /// The file cannot be written.
     pub fn write(&self, run: &Path) -> io::Result<()> {
-        write_whole(&run.join(FILE), serde_json::to_string(self)?.as_bytes())
+        durable::write(&run.join(FILE), serde_json::to_string(self)?.as_bytes())
     }
 
     /// Reads the addresses of the run in this folder; `None` if the run is not at work, which its lock tells.

@@ -99,7 +99,7 @@ impl RunFolder {
                 path: file.clone(),
                 source,
             })?;
-            write_whole(&file, config::template(&config).as_bytes()).map_err(io(&file))?;
+            durable::write(&file, config::template(&config).as_bytes()).map_err(io(&file))?;
         }
         let folder = Self {
             path,
@@ -160,8 +160,8 @@ impl RunFolder {
 pub fn new_run(game: Option<&str>, overrides: &[Override]) -> Result<RunConfig, ConfigError> {
     let mut config = RunConfig::default();
     config.game = game::defaults(game.unwrap_or(&config.game.name))?;
-    game::tune(&mut config);
-    let config = config::parse_with(&config::template(&config), overrides)?;
+    let settings = [&game::settings(&config.game.name)?, overrides].concat();
+    let config = config::parse_with(&config::template(&config), &settings)?;
     game::check_rating(&config)?;
     Ok(config)
 }
@@ -201,15 +201,6 @@ fn lock(folder: &Path) -> Result<File, FolderError> {
 /// Returns the path of a process's log in the folder of a run.
 pub fn log_file(run: &Path, process: &str) -> PathBuf {
     run.join("logs").join(format!("{process}.log"))
-}
-
-/// Writes a file atomically: a reader finds the old contents or the new ones.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let draft = path.with_extension("draft");
-    let mut file = File::create(&draft)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(draft, path)
 }
 
 #[cfg(test)]

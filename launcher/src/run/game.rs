@@ -2,13 +2,11 @@
 //! so that a slip is found here and not by four roles.
 
 use arena::rating::RatingError;
-use config::{ConfigError, GameConfig, LearnerConfig, ModelConfig, ProblemsConfig, RunConfig};
+use config::{ConfigError, GameConfig, Override, RunConfig};
 use games::{
-    Game,
-    generator::GeneratorGame,
+    Face, Game,
     registry::{self, Visitor},
 };
-use search::{FirstPlay, Reuse};
 
 /// `[game]` of a new run of the game called `name`: every rule is written out with its default.
 ///
@@ -18,44 +16,14 @@ pub fn defaults(name: &str) -> Result<GameConfig, ConfigError> {
     registry::visit(name, Defaults).map_err(|error| ConfigError::Game(format!("`game.name`: {error}")))
 }
 
-/// Other defaults of a new run that depend on its game.
-pub fn tune(config: &mut RunConfig) {
-    if config.game.name != GeneratorGame::NAME {
-        return;
-    }
-    // One player, whose way to the solution should be short: values are discounted, and a way once found is followed.
-    config.search = search::Settings {
-        visits: 64,
-        first_play: FirstPlay::Reduction,
-        first_play_reduction: 0.1,
-        noise_total_alpha: 10.0,
-        random_symmetry: false,
-        reuse: Reuse::Keep,
-        discount: 0.97,
-        max_share: 0.25,
-        stop_when_solved: true,
-        max_actions: 64,
-        ..config.search.clone()
-    };
-    // The 568 thousand parameters of the game's design.
-    config.model = ModelConfig {
-        blocks: 3,
-        filters: 64,
-        value_hidden: 128,
-        ..ModelConfig::default()
-    };
-    // A played position costs a search, a known one nothing: on a small machine the learner would wait for the first kind.
-    config.problems = ProblemsConfig {
-        known_solutions: 0.95,
-        ..config.problems.clone()
-    };
-    config.learner = LearnerConfig {
-        batch_size: 128,
-        checkpoint_steps: 100,
-        ..config.learner.clone()
-    };
-    // On a small machine an attempt that fails should not take as long as ten that succeed.
-    config.game.rules.insert("move_limit".into(), 32.into());
+/// Settings in which a new run of the game called `name` differs from the usual ones.
+///
+/// # Errors
+/// [`ConfigError`] if there is no such game, or if one of its settings is not `section.key=value`.
+pub fn settings(name: &str) -> Result<Vec<Override>, ConfigError> {
+    let settings = registry::visit(name, Settings)
+        .map_err(|error| ConfigError::Game(format!("`game.name`: {error}")))?;
+    settings.iter().map(|setting| setting.parse()).collect()
 }
 
 /// Checks that the game exists and has these rules and this representation.
@@ -92,6 +60,16 @@ impl Visitor for Defaults {
             // Rules that have no TOML form keep their defaults unwritten.
             rules: toml::Table::try_from(G::Rules::default()).unwrap_or_default(),
         }
+    }
+}
+
+struct Settings;
+
+impl Visitor for Settings {
+    type Output = &'static [&'static str];
+
+    fn visit<G: Face>(self) -> Self::Output {
+        G::RUN_SETTINGS
     }
 }
 

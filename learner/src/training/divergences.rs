@@ -46,10 +46,7 @@ impl Divergences {
     /// Counts one more divergence and returns the count. A failed write is logged and does not stop training.
     pub fn add(&mut self) -> u64 {
         self.count += 1;
-        let partial = self.file.with_extension("partial");
-        let written =
-            fs::write(&partial, self.count.to_string()).and_then(|()| fs::rename(&partial, &self.file));
-        if let Err(error) = written {
+        if let Err(error) = durable::write(&self.file, self.count.to_string().as_bytes()) {
             tracing::warn!(path = %self.file.display(), %error, "cannot write the count of divergences");
         }
         self.export();

@@ -96,7 +96,7 @@ async fn archive(
     let (out, games) = writer.finish()?;
     out.into_inner().map_err(|error| error.into_error())?.sync_all()?;
     // The file appears under its name only when it is complete.
-    std::fs::rename(&partial, &file).with_context(|| file.display().to_string())?;
+    durable::rename(&partial, &file).with_context(|| file.display().to_string())?;
     Ok((games, positions))
 }
 

@@ -50,6 +50,10 @@ pub(super) fn start(format: LogFormat, telemetry: Option<&Telemetry>) {
         let backtrace = Backtrace::capture();
         tracing::error!("{what}\n{backtrace}");
         if !is_contained() {
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "a panic outside of a contained task leaves no usable state"
+            )]
             std::process::exit(1);
         }
     }));

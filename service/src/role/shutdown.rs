@@ -32,6 +32,7 @@ pub(super) fn on_signals(shutdown: CancellationToken) -> io::Result<()> {
             _ = interrupt.recv() => {}
         }
         tracing::warn!("second signal: stopped at once");
+        #[expect(clippy::disallowed_methods, reason = "a second signal asks for that")]
         process::exit(1);
     });
     Ok(())
@@ -51,6 +52,7 @@ pub(super) fn when_stdin_closes(shutdown: CancellationToken) -> io::Result<()> {
         shutdown.cancel();
         thread::sleep(SUPERVISED_LIMIT);
         tracing::error!("not stopped after {} s: giving up", SUPERVISED_LIMIT.as_secs());
+        #[expect(clippy::disallowed_methods, reason = "the main thread hangs")]
         process::exit(1);
     };
     thread::Builder::new().name("supervised".into()).spawn(wait)?;
