@@ -1,6 +1,6 @@
-//! Boards of 64 squares as bits of a `u64`: bit `8·rank + file`, and the eight ways to turn them.
+//! Bitboards: boards of 64 squares as bits `8·rank + file` of a `u64`, and their eight symmetries.
 
-/// The squares of a bitboard, ascending.
+/// Squares of a bitboard, ascending.
 pub(crate) fn squares(mut bits: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let square = bits.trailing_zeros();
@@ -9,12 +9,12 @@ pub(crate) fn squares(mut bits: u64) -> impl Iterator<Item = u32> {
     })
 }
 
-/// File `f` becomes file `7 - f`.
+/// Mirror image of a bitboard: file `f` becomes file `7 - f`.
 pub(crate) const fn mirror(bits: u64) -> u64 {
     bits.reverse_bits().swap_bytes()
 }
 
-/// Rank and file change places.
+/// Transposes a bitboard: rank and file are exchanged.
 const fn transpose(mut bits: u64) -> u64 {
     // Swaps ever larger blocks across the main diagonal.
     let swap = (bits ^ (bits >> 7)) & 0x00aa_00aa_00aa_00aa;
@@ -25,8 +25,8 @@ const fn transpose(mut bits: u64) -> u64 {
     bits ^ swap ^ (swap << 28)
 }
 
-/// A board seen in symmetry 0 to 7 of the square: bit 2 mirrors the files first, then bits 0 and 1
-/// count quarter turns (clockwise where rank 0 is drawn on top). Numbers above 7 are taken modulo 8.
+/// Image of a bitboard in a symmetry of the square, 0 to 7. Bit 2 mirrors the files; then bits 0 and 1 count quarter turns,
+/// clockwise if rank 0 is drawn on top. Numbers above 7 are taken modulo 8.
 pub(crate) const fn turn(bits: u64, symmetry: u8) -> u64 {
     let bits = if symmetry & 4 == 0 { bits } else { mirror(bits) };
     match symmetry & 3 {
@@ -37,7 +37,7 @@ pub(crate) const fn turn(bits: u64, symmetry: u8) -> u64 {
     }
 }
 
-/// Where [`turn`] takes a square (below 64; others are taken modulo 64).
+/// Image of a square under [`turn`]. Squares above 63 are taken modulo 64.
 pub(crate) const fn turn_square(square: u32, symmetry: u8) -> u32 {
     turn(1 << (square & 63), symmetry).trailing_zeros()
 }
@@ -46,7 +46,7 @@ pub(crate) const fn turn_square(square: u32, symmetry: u8) -> u32 {
 mod tests {
     use super::*;
 
-    /// The same map on coordinates, with rank 0 on top.
+    /// Image of a square, computed from coordinates with rank 0 on top.
     fn turn_by_hand(rank: u32, file: u32, symmetry: u8) -> (u32, u32) {
         let (mut rank, mut file) = (rank, if symmetry & 4 == 0 { file } else { 7 - file });
         for _ in 0..symmetry & 3 {
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn every_square_turns_as_coordinates_do() {
+    fn turning_a_square_agrees_with_turning_its_coordinates() {
         for symmetry in 0..8 {
             for square in 0..64 {
                 let (rank, file) = turn_by_hand(square / 8, square % 8, symmetry);
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_board_turns_square_by_square() {
+    fn turning_a_board_turns_each_square() {
         let board = 0x8421_1248_0f3c_a581;
         for symmetry in 0..8 {
             let each = squares(board).fold(0, |bits, square| bits | 1u64 << turn_square(square, symmetry));

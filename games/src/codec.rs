@@ -1,4 +1,4 @@
-//! Representations: how a game's positions travel as rows of `u32`, and what a network makes of them.
+//! Representations: positions as rows of `u32`, and the inputs of a network that the rows expand to.
 //!
 //! A representation is a type that implements [`Codec`], and one variant of [`RowForm`]. Servers, clients and the learner
 //! use these traits only, so that they need no knowledge of any representation:
@@ -111,7 +111,7 @@ impl Candidates {
     }
 }
 
-/// Expands rows into the inputs of a network, batch by batch. Its memory is used again for the next batch.
+/// Expands rows into the inputs of a network, batch by batch. Memory is used again for the next batch.
 ///
 /// ```
 /// use games::{Game, Symmetry, codec::Codec, connect_four::ConnectFour};
@@ -138,7 +138,7 @@ pub trait Expander: fmt::Debug + Send {
     /// Adds a position.
     ///
     /// # Errors
-    /// [`RowError`] if the row is not valid. Nothing is added then.
+    /// [`RowError`] if the row is not valid. The batch is unchanged then.
     fn push(&mut self, row: &[u32]) -> Result<(), RowError>;
 
     /// Inputs of the network for all positions so far, in the order of the graph's inputs. An empty batch gives inputs of

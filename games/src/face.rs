@@ -154,7 +154,7 @@ pub trait Face: Game {
             .as_u64()
             .and_then(|number| Action::try_from(number).ok())
             .filter(|&action| action < Self::ACTIONS)
-            .ok_or_else(|| format!("{value} is no action number (0 to {})", Self::ACTIONS - 1))
+            .ok_or_else(|| format!("{value} is not an action number (0 to {})", Self::ACTIONS - 1))
     }
 
     /// Action of this state as a JSON value.

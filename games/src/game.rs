@@ -1,4 +1,4 @@
-//! The [`Game`] trait: a cheap-to-clone state with its history.
+//! The [`Game`] trait: rules, rows and policy of a game, as methods of a state that is cheap to clone.
 
 use std::fmt;
 
@@ -10,23 +10,22 @@ use crate::{
     value::FirstValue,
 };
 
-/// An action id below the game's action count, absolute (never mirrored).
-///
-/// What the network's policy calls the same action is [`Game::policy_index`].
+/// Id of an action, below [`Game::ACTIONS`]. Ids are absolute: they do not depend on symmetries or on the player to act.
+/// [`Game::policy_index`] gives the entry of the network's policy.
 pub type Action = u32;
 
-/// Who acts, or who won.
+/// One of the two players.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Player {
-    /// The player who begins (White, Black in Othello; the only one in a one-player game).
+    /// Player who begins: White in chess, Black in Othello, the only one of a one-player game.
     First,
-    /// The other one.
+    /// Opponent of the first player.
     Second,
 }
 
 impl Player {
-    /// The other player.
+    /// Opponent of this player.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {
@@ -49,19 +48,19 @@ impl Player {
     }
 }
 
-/// How a game ended.
+/// Result of a game that is over.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Outcome {
-    /// One player won.
+    /// This player won.
     Won(Player),
-    /// Nobody won.
+    /// Neither player won.
     Draw,
     /// A one-player game ended with this value, in `[-1, 1]`.
     Scored(f32),
 }
 
 impl Outcome {
-    /// The outcome as a value: 1 for a win of the first player, -1 for a loss, 0 for a draw.
+    /// Value of the outcome: 1 for a win of the first player, -1 for a loss, 0 for a draw.
     pub fn value(self) -> FirstValue {
         match self {
             Self::Won(player) => FirstValue::new(player.sign()),
@@ -71,103 +70,122 @@ impl Outcome {
     }
 }
 
-/// One of a game's board symmetries; `0` is the identity.
+/// Number of one of a game's symmetries. 0 is the identity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Symmetry(pub u8);
 
 impl Symmetry {
-    /// The symmetry that changes nothing.
+    /// Symmetry that changes nothing.
     pub const IDENTITY: Self = Self(0);
 }
 
-/// The action is not legal in the state it was played in (or the game is over).
+/// Error: an action is not legal in a state, or the game is over.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("action {action} is not legal here: {reason}")]
 pub struct IllegalAction {
-    /// The action as it was given.
+    /// Action that was to be played.
     pub action: Action,
-    /// What is wrong with it, in a few words.
+    /// Reason in a few words.
     pub reason: &'static str,
 }
 
-/// A start position or a rules table that this game cannot begin from.
+/// Error: a game cannot begin from a position, or with these rules.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot start a game of {game}: {reason}")]
 pub struct StartError {
-    /// The game's name.
+    /// Name of the game.
     pub game: &'static str,
-    /// What is wrong, naming the field or square.
+    /// Reason, which names the field or square at fault.
     pub reason: String,
 }
 
-/// A start that comes with a solution.
+/// Start of a one-player game, with a solution.
 #[derive(Clone, Debug)]
 pub struct Drawn<G> {
-    /// Where the game begins.
+    /// State that the game begins in.
     pub start: G,
-    /// Actions that lead from there to the best outcome; not necessarily the fewest.
+    /// Actions that lead from there to the best outcome. There may be shorter solutions.
     pub solution: Vec<Action>,
 }
 
-/// The check of [`Game::encoding`] for games with only one representation.
+/// [`Game::encoding`] of games with one representation.
 pub(crate) fn single_encoding(game: &'static str, options: u32) -> Result<(), StartError> {
     if options == 0 {
         return Ok(());
     }
     Err(StartError {
         game,
-        reason: format!("it has one representation, options 0, not {options}"),
+        reason: format!("the representation options must be 0, not {options}"),
     })
 }
 
-/// A state of a game, with as much history as its rules need (repetitions, the turn so far).
+/// State of a game, with the history that its rules need (repetitions, the turn so far).
 ///
-/// One turn may hold several actions of the same player, and a game may have one player, so
-/// nothing may assume that players alternate by depth. Cloning is cheap, and
-/// `clone_from` into an old state does not allocate once its buffers have grown.
+/// A turn may hold several actions of one player, and a game may have one player. So code must not assume that players
+/// alternate. Cloning is cheap, and `clone_from` into an old state does not allocate once its buffers have grown.
+///
+/// ```
+/// use games::{Game, Outcome};
+///
+/// /// Plays the legal action with the lowest number until the game is over.
+/// fn play_first_actions<G: Game>() -> Option<Outcome> {
+///     let mut state = G::start(&G::Rules::default(), None).ok()?;
+///     let mut actions = Vec::new();
+///     loop {
+///         state.legal_actions(&mut actions);
+///         match actions.first() {
+///             Some(&action) => state.play(action).ok()?,
+///             None => return state.outcome(),
+///         }
+///     }
+/// }
+///
+/// assert!(play_first_actions::<games::othello::Othello>().is_some());
+/// ```
 pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
-    /// What the rules can be switched between. The default is what self-play uses.
+    /// Switchable rules. The default is for self-play.
     type Rules: Clone + fmt::Debug + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync;
 
-    /// Which of the game's representations is written. Checked once, by [`Game::encoding`].
+    /// One of the game's representations, checked by [`Game::encoding`].
     type Encoding: Copy + fmt::Debug + PartialEq + Send + Sync + 'static;
 
-    /// The name used in configurations, records and metadata, e.g. `paco-sako`.
+    /// Name in configurations, records and metadata, e.g. `paco-sako`.
     const NAME: &'static str;
-    /// 1 or 2.
+    /// Number of players, 1 or 2.
     const PLAYERS: u8;
-    /// Number of action ids, which is also the size of the policy.
+    /// Number of action ids, and of policy entries.
     const ACTIONS: u32;
     /// Number of symmetries, the identity included.
     const SYMMETRIES: u8;
 
-    /// The least value that a state can have, for whoever acts in it: what a leaf that is out counts as in a search.
+    /// Lowest value that a state can have for the player to act. A search takes it as the value of a leaf whose evaluation
+    /// is pending (virtual loss).
     const LOWEST_VALUE: f32 = -1.0;
-    /// Levels of difficulty that [`Game::draw_start`] knows, from 1; 0: every game begins at the usual start.
+    /// Highest level of difficulty of [`Game::draw_start`], which begin at 1. 0 if all games begin at the usual start.
     const LEVELS: u32 = 0;
 
-    /// The state a game begins in: the game's usual start, or the position written in `position`.
+    /// State that a game begins in: the usual start, or the position that the text `position` describes.
     ///
     /// # Errors
-    /// [`StartError`] where the text is no position of this game.
+    /// [`StartError`] if the text is not a position of this game, or the rules are not possible.
     fn start(rules: &Self::Rules, position: Option<&str>) -> Result<Self, StartError>;
 
-    /// The representation that the number `options` stands for (a game with only one takes 0).
+    /// Representation with the number `options`. 0 is the number of a game's only representation.
     ///
     /// # Errors
-    /// [`StartError`] where the game has no such representation.
+    /// [`StartError`] if the game has no such representation.
     fn encoding(options: u32) -> Result<Self::Encoding, StartError>;
 
-    /// What a row of this representation means.
+    /// Layout of the rows of this representation.
     fn layout(encoding: Self::Encoding) -> RowLayout;
 
-    /// Who acts. After the end of the game: whoever would have.
+    /// Player to act. After the end of the game, the player who would act next.
     fn to_move(&self) -> Player;
 
-    /// How the game ended; `None` while it runs.
+    /// Outcome of the game. `None` while it runs.
     fn outcome(&self) -> Option<Outcome>;
 
-    /// How the game ended, in a word for records and people, e.g. `repetition`; `None` while it runs.
+    /// Name of the way in which the game ended, e.g. `repetition`. `None` while it runs.
     fn ending(&self) -> Option<&'static str> {
         self.outcome().map(|outcome| match outcome {
             Outcome::Won(Player::First) => "first-won",
@@ -177,56 +195,56 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
         })
     }
 
-    /// Replaces `actions` by the legal actions, ascending. Empty exactly when the game is over,
-    /// but for rule sets that say that a player without an action is neither (Paco Ŝako's compatibility rules).
+    /// Replaces `actions` by the legal actions, ascending. There are none if and only if the game is over. The exception is
+    /// Paco Ŝako's compatibility rules, under which a game can run although its player has no legal action.
     fn legal_actions(&self, actions: &mut Vec<Action>);
 
     /// Plays an action.
     ///
     /// # Errors
-    /// [`IllegalAction`]; the state is unchanged then.
+    /// [`IllegalAction`] if the action is not legal. The state is unchanged then.
     fn play(&mut self, action: Action) -> Result<(), IllegalAction>;
 
-    /// Plays an action that the caller has from [`Game::legal_actions`] of this very state.
+    /// Plays an action that [`Game::legal_actions`] gave for this state, without checks.
     ///
-    /// With any other action the state is unspecified (but memory-safe and panic-free).
+    /// Another action leaves the state unspecified, but does not panic.
     fn play_legal(&mut self, action: Action);
 
-    /// The position as text (a FEN where the game has one).
+    /// Position as text, e.g. a FEN. [`Game::start`] reads it.
     fn position(&self) -> String;
 
-    /// Whether the state seen in this symmetry is truly equivalent. Always true for the identity.
+    /// True if the image of the state in this symmetry is equivalent to it. Always true for the identity.
     fn allows(&self, symmetry: Symmetry) -> bool;
 
-    /// Appends the row of this state as seen in `symmetry`.
+    /// Appends the row of the state's image in `symmetry` to `row`.
     fn write_row(&self, encoding: Self::Encoding, symmetry: Symmetry, row: &mut Vec<u32>);
 
-    /// The policy entry, below [`Game::ACTIONS`], of an action of this state as seen in `symmetry`.
+    /// Policy entry, below [`Game::ACTIONS`], of an action of this state, in the state's image in `symmetry`.
     fn policy_index(&self, encoding: Self::Encoding, symmetry: Symmetry, action: Action) -> u32;
 
-    /// The same symmetries for rows without their states: what [`Game::allows`], [`Game::write_row`] and
-    /// [`Game::policy_index`] do. A game that leaves it out is trained without symmetries.
+    /// Symmetries as maps of rows and policy entries, which need no state. They agree with [`Game::allows`],
+    /// [`Game::write_row`] and [`Game::policy_index`]. By default there are none, so that training uses no symmetries.
     fn row_symmetries(encoding: Self::Encoding) -> RowSymmetries {
         let _ = encoding;
         RowSymmetries::none()
     }
 
-    /// How the entries of the other player's policy are seen from one's own side: what [`Game::policy_index`] of a state gives
-    /// for an action of the other player's, out of what it gives where that player is to act. A game that leaves it out shows
-    /// the board alike to both.
+    /// Map between the two players' views of the policy: from the entry of an action when one player acts to the entry of the
+    /// same action when the other player acts. By default it is the identity, for games whose rows show the board alike to
+    /// both players.
     fn other_side(encoding: Self::Encoding) -> OtherSide {
         let _ = encoding;
         OtherSide::default()
     }
 
-    /// A number of actions below which a one-player game cannot come to its best outcome from here; 0 where it has,
-    /// `u32::MAX` where it never will. What this says of a state is at most one more than what it says after any action.
+    /// Lower bound on the number of actions until the best outcome of a one-player game: 0 if it was reached, `u32::MAX` if
+    /// it cannot be reached. An action lowers the bound by at most one.
     fn least_actions_left(&self) -> u32 {
         u32::from(self.outcome().is_none())
     }
 
-    /// Draws a start of this level of difficulty, with a solution. `draw(n)` gives a random number below `n`.
-    /// `None` in games that always begin at the usual start, and where chance gives nothing of use.
+    /// Draws a start of this level of difficulty, with a solution. `draw(n)` gives a random number below `n`. `None` in
+    /// games that always begin at the usual start, and if the random numbers gave no suitable start.
     fn draw_start(
         _rules: &Self::Rules,
         _level: u32,
@@ -235,8 +253,8 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// What `actions` from this state, which did not come to the best outcome, would have been a solution of.
-    /// `None` in games that know no such thing.
+    /// Start for which `actions`, which did not reach the best outcome from this state, are a solution (hindsight). `None`
+    /// if there is none, and in games without this method.
     fn in_hindsight(&self, _actions: &[Action]) -> Option<Drawn<Self>> {
         None
     }

@@ -40,7 +40,7 @@ pub enum PolicyHead {
     Dense,
     /// Convolutions with one output plane for each 64 actions: action `64·plane + 8·rank + file` belongs to a square.
     Planes,
-    /// The same layer for each part of a position that has actions of its own, e.g. for each imp of a clan.
+    /// One layer, applied to each part of a position that has actions of its own, e.g. to each imp of a clan.
     PerPart,
 }
 
@@ -48,7 +48,7 @@ pub enum PolicyHead {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RowError {
     /// The row has a wrong number of values.
-    #[error("a row of {found} values, {expected} expected")]
+    #[error("the row has {found} values instead of {expected}")]
     Length {
         /// Number of values that a row of this layout has.
         expected: usize,
@@ -56,7 +56,7 @@ pub enum RowError {
         found: usize,
     },
     /// An index points outside the sparse planes.
-    #[error("value {at}: index {index} points into no piece plane of the {planes}-plane tensor")]
+    #[error("value {at}: index {index} points to none of the piece planes of the {planes}-plane tensor")]
     Index {
         /// Place in the row.
         at: usize,
@@ -81,7 +81,7 @@ pub enum RowError {
     #[error(transparent)]
     Position(#[from] PositionError),
     /// The rows are not planes.
-    #[error("rows of {game} are no planes")]
+    #[error("the rows of {game} are not planes")]
     NotPlanes {
         /// Name of the game.
         game: String,
@@ -120,7 +120,7 @@ impl RowLayout {
         self.codec().row_lengths()
     }
 
-    /// Splits valid rows that stand back to back. If the last one is cut off, its rest is given.
+    /// Splits valid rows that stand back to back. If the last row is incomplete, its part is returned as it is.
     pub fn split<'a>(&'a self, rows: &'a [u32]) -> impl Iterator<Item = &'a [u32]> + use<'a> {
         let codec = self.codec();
         let mut rest = rows;
@@ -176,7 +176,7 @@ struct Flat {
     clan: Option<ClanRows>,
     actions: u32,
     mirrored_actions: bool,
-    /// Written only where it is not the usual one, as older programs refuse fields that they do not know.
+    /// Kind of policy head. Written only if it is not the usual one, because older programs refuse unknown fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     policy_head: Option<PolicyHead>,
 }

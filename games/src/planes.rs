@@ -41,9 +41,9 @@ pub struct PlaneStack {
     pub entries: u32,
     /// Number of planes of the expanded tensor, at most 64.
     pub planes: u32,
-    /// The planes an index may point into, ascending.
+    /// Planes that an index may point into, ascending.
     pub sparse: Vec<u32>,
-    /// The planes filled by the values after the indices, in the row's order.
+    /// Planes that are filled by the values after the indices, in the row's order.
     pub constants: Vec<ConstantPlane>,
     /// Planes that are always 1.0.
     pub ones: Vec<u32>,

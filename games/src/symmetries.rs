@@ -1,7 +1,7 @@
-//! Symmetries as maps of rows and policies: training has rows, but no states.
+//! Symmetries as maps of rows and policies, for training, which has rows but no states.
 //!
-//! [`Game::write_row`](crate::Game::write_row) writes a state as a symmetry shows it. [`RowSymmetries`] maps a row that was
-//! written without a symmetry, and comes to the same tensor.
+//! [`Game::write_row`](crate::Game::write_row) writes the image of a state. [`RowSymmetries`] maps the row of the state
+//! itself. Both rows expand to the same tensor.
 
 use std::sync::Arc;
 
@@ -53,8 +53,8 @@ impl RowSymmetries {
     }
 }
 
-/// Map from the other player's policy to one's own view of the board. Where rows show the board to whoever acts, one move
-/// has two entries, one for each player's view.
+/// Map between the two players' views of the policy. If rows show the board from the side of the player to act, a
+/// move has two entries: one when its player acts, one when the opponent does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OtherSide {
     /// Image of each entry. Empty if both players see the board alike.
@@ -69,7 +69,7 @@ impl OtherSide {
         }
     }
 
-    /// Entry, in one's own view, of the move that has `entry` in the other player's view. The map is its own inverse. A
+    /// Entry in one's own view of the move that has `entry` in the other player's view. The map is its own inverse. A
     /// number that is no entry is returned unchanged.
     pub fn entry(&self, entry: u32) -> u32 {
         self.entries.get(entry as usize).copied().unwrap_or(entry)

@@ -1,52 +1,61 @@
-//! Values that carry whose point of view they are in, so that a sign error does not compile.
+//! Values with their point of view as a type, so that a sign error does not compile.
 //!
-//! The idea of typed points of view is kZero's; a network answers in [`MoverValue`], a search
-//! tree stores [`FirstValue`], and the only way from one to the other names the player.
+//! A network gives a [`MoverValue`]; a search tree stores a [`FirstValue`]. Conversions need the player to act. The idea is
+//! from kZero.
+//!
+//! ```
+//! use games::{MoverValue, Player};
+//!
+//! // Good for the second player, who is to act, and so bad for the first.
+//! let value = MoverValue::new(0.5).of_first(Player::Second);
+//! assert_eq!(value.get(), -0.5);
+//! assert_eq!(value.seen_by(Player::Second).get(), 0.5);
+//! ```
 
 use crate::game::Player;
 
-/// A value in `[-1, 1]` from the first player's point of view.
+/// Value in `[-1, 1]` from the first player's point of view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct FirstValue(f32);
 
-/// A value in `[-1, 1]` from the point of view of the player to act in the state it belongs to.
+/// Value in `[-1, 1]` of a state, from the point of view of the player to act in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct MoverValue(f32);
 
 impl FirstValue {
-    /// Wraps a number that is known to be the first player's.
+    /// Wraps a number that is from the first player's point of view.
     pub const fn new(value: f32) -> Self {
         Self(value)
     }
 
-    /// The number, from the first player's point of view.
+    /// Number, from the first player's point of view.
     pub const fn get(self) -> f32 {
         self.0
     }
 
-    /// The same value as `player` sees it.
+    /// Value from the point of view of `player`, who acts in the state.
     pub fn seen_by(self, player: Player) -> MoverValue {
         MoverValue(self.0 * player.sign())
     }
 
-    /// The value after one more discounted step.
+    /// Value times `discount`, for one step of a one-player game.
     pub fn discounted(self, discount: f32) -> Self {
         Self(self.0 * discount)
     }
 }
 
 impl MoverValue {
-    /// Wraps a number that is known to be from the mover's point of view.
+    /// Wraps a number that is from the point of view of the player to act.
     pub const fn new(value: f32) -> Self {
         Self(value)
     }
 
-    /// The number, from the mover's point of view.
+    /// Number, from the point of view of the player to act.
     pub const fn get(self) -> f32 {
         self.0
     }
 
-    /// The same value from the first player's point of view; `mover` acts in the state it belongs to.
+    /// Value from the first player's point of view. `mover` is the player to act in the state.
     pub fn of_first(self, mover: Player) -> FirstValue {
         FirstValue(self.0 * mover.sign())
     }

@@ -315,7 +315,7 @@ fn what_the_board_games_refuse_is_said() {
         ),
         (
             json!({"game": "chess", "actions": [5]}),
-            "action 0: 5 is not a move as UCI writes it",
+            "action 0: 5 is not a move in UCI notation",
         ),
         (
             json!({"game": "othello", "actions": [19, 64]}),
@@ -323,7 +323,7 @@ fn what_the_board_games_refuse_is_said() {
         ),
         (
             json!({"game": "othello", "actions": [65]}),
-            "action 0: 65 is no action number (0 to 64)",
+            "action 0: 65 is not an action number (0 to 64)",
         ),
         (
             json!({"game": "connect-four", "actions": [0, 0, 0, 0, 0, 0, 0]}),

@@ -1,21 +1,21 @@
-//! How a game of chess ends. Mate comes before every draw.
+//! End of a game of chess. Mate takes precedence over every draw.
 //!
-//! Draws are taken as soon as FIDE lets a player claim them: the third occurrence of a position, a hundred
-//! half-moves without capture or pawn's move. A position is dead if no material is left that could mate;
-//! blocked positions, in which nobody can mate though the material would do, are not looked for.
+//! A draw that FIDE lets a player claim ends the game at once: the third occurrence of a position, or a hundred half-moves
+//! without capture or pawn move. A position is dead if the material left cannot mate. Blocked positions with enough
+//! material, in which nobody can mate either, are not detected.
 
 use cozy_chess::{BitBoard, Piece};
 
 use super::Chess;
 use crate::game::{Game, Outcome};
 
-/// Half-moves without progress that make a draw.
+/// Number of half-moves without progress that ends the game as a draw.
 const FIFTY_MOVES: u8 = 100;
 
-/// a1 and every other square of its colour.
+/// Dark squares: a1 and the squares of its colour.
 const DARK_SQUARES: BitBoard = BitBoard(0xaa55_aa55_aa55_aa55);
 
-/// How the game ended, if it has.
+/// Outcome of the game. `None` while it runs.
 pub(super) fn outcome(state: &Chess) -> Option<Outcome> {
     let can_move = state.board.generate_moves(|_| true);
     if can_move {
@@ -28,12 +28,12 @@ pub(super) fn outcome(state: &Chess) -> Option<Outcome> {
     })
 }
 
-/// Whether a draw ends the game if there is no mate. There may be moves left.
+/// True if a rule makes the position a draw, unless it is mate. There may be moves left. Stalemate is not included.
 pub(super) fn is_drawn(state: &Chess) -> bool {
     state.clock >= FIFTY_MOVES || lacks_material(state) || state.earlier_occurrences() >= 2
 }
 
-/// Kings alone, one knight or bishop beside them, or only bishops that all stand on squares of one colour.
+/// True if the pieces beside the kings cannot mate: none, one knight, or bishops that all stand on squares of one colour.
 fn lacks_material(state: &Chess) -> bool {
     let pieces = |piece| state.board.pieces(piece);
     if !(pieces(Piece::Pawn) | pieces(Piece::Rook) | pieces(Piece::Queen)).is_empty() {

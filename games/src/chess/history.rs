@@ -1,20 +1,19 @@
-//! The positions that could still be repeated: those since the last irreversible move.
+//! Positions that could still be repeated: those since the last irreversible move.
 
 use cozy_chess::{Board, Color, Piece, Rank, Square, get_pawn_attacks};
 
-/// Keys of the earlier positions since the last irreversible move (a capture, a pawn's move, the loss of a castling
-/// right), the present one not among them. The fifty-move rule bounds it to a hundred.
+/// Keys of the positions since the last irreversible move (a capture, a pawn move, the loss of a castling right), without
+/// the present one. There are at most a hundred, because of the fifty-move rule.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct History {
     keys: Vec<u64>,
-    /// The oldest position of the stretch (the present one where there is none earlier) was reached by a pawn's double
-    /// step that nothing can capture en passant. By FIDE's rules its en-passant square means nothing; in dlchess'
-    /// planes it does, and in the board's hash.
+    /// True if the oldest position (the present one, if `keys` is empty) has an en-passant square on which nothing can
+    /// capture. FIDE's rules ignore such a square; dlchess' planes and the board's hash do not.
     idle_en_passant: bool,
 }
 
 impl History {
-    /// The history of a board without a past.
+    /// History of a game that begins with this board.
     pub(super) fn beginning_at(board: &Board) -> Self {
         Self {
             keys: Vec::new(),
@@ -22,8 +21,8 @@ impl History {
         }
     }
 
-    /// The key by which `board`, the present position, is found again: two positions have the same one exactly if the
-    /// same moves are possible in them (but for chance collisions of 64-bit hashes).
+    /// Key of `board`, the present position. Two positions have the same key if and only if the same moves are possible in
+    /// them, but for collisions of 64-bit hashes.
     pub(super) fn key(&self, board: &Board) -> u64 {
         if self.keys.is_empty() && self.idle_en_passant {
             board.hash_without_ep()
@@ -32,7 +31,7 @@ impl History {
         }
     }
 
-    /// Takes note of a move from the position with the key `before` to `board`.
+    /// Adds a move from the position with the key `before` to `board`.
     pub(super) fn push(&mut self, before: u64, board: &Board, irreversible: bool) {
         if irreversible {
             self.keys.clear();
@@ -42,21 +41,21 @@ impl History {
         }
     }
 
-    /// How often `board`, the present position, occurred before.
+    /// Number of times that `board`, the present position, occurred before, by FIDE's rules.
     pub(super) fn occurrences(&self, board: &Board) -> u32 {
         self.matches(board).count() as u32
     }
 
-    /// The same as dlchess counts it: a position after a double step equals no later one, whether or not the pawn could
-    /// have been captured.
+    /// Number of times that `board`, the present position, occurred before, as dlchess counts: a position after a double
+    /// step equals no later one, even if no pawn can capture en passant.
     pub(super) fn occurrences_with_idle_en_passant(&self, board: &Board) -> u32 {
         self.matches(board)
             .filter(|&at| at > 0 || !self.idle_en_passant)
             .count() as u32
     }
 
-    /// Where in the history the present position stands. The player to move must be the same, and two moves by each
-    /// side are the least that leads back.
+    /// Places of the present position in `keys`. Only every second position has the same player to move, and at least two
+    /// moves of each side are needed to repeat a position.
     fn matches(&self, board: &Board) -> impl Iterator<Item = usize> {
         let (key, count) = (self.key(board), self.keys.len());
         (4..=count)
@@ -80,7 +79,7 @@ impl Clone for History {
     }
 }
 
-/// The square that a pawn's double step has just passed over.
+/// Square that a pawn's double step has just passed over. `None` if the last move was another one.
 pub(super) fn en_passant_square(board: &Board) -> Option<Square> {
     let rank = match board.side_to_move() {
         Color::White => Rank::Sixth,
@@ -89,6 +88,7 @@ pub(super) fn en_passant_square(board: &Board) -> Option<Square> {
     board.en_passant().map(|file| Square::new(file, rank))
 }
 
+/// True if the board has an en-passant square, but no legal capture on it.
 fn has_idle_en_passant(board: &Board) -> bool {
     let Some(square) = en_passant_square(board) else {
         return false;

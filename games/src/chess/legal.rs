@@ -1,16 +1,16 @@
-//! The legal actions of a board, and the board's moves that they stand for.
+//! Legal actions of a board, and the moves that they stand for.
 
 use cozy_chess::{BitBoard, Board, File, Move, Piece, Rank, Square};
 
-use super::moves::{Step, Under};
+use super::moves::{Step, UnderPromotion};
 use crate::{bits, game::Action};
 
 const LAST_RANKS: BitBoard = BitBoard(Rank::First.bitboard().0 | Rank::Eighth.bitboard().0);
 
-/// Replaces `actions` by the legal moves, ascending.
+/// Replaces `actions` by the legal actions, ascending. Without `underpromotions`, pawns are promoted to queens only.
 pub(super) fn collect(board: &Board, underpromotions: bool, actions: &mut Vec<Action>) {
     let own_pieces = board.colors(board.side_to_move());
-    // The board goes through the kinds of pieces; in the order of the squares nothing has to be sorted.
+    // The board gives moves by type of piece. Collecting them by square makes sorting unnecessary.
     let mut targets = [0; 64];
     let mut movers = 0;
     board.generate_moves(|piece_moves| {
@@ -32,7 +32,7 @@ pub(super) fn collect(board: &Board, underpromotions: bool, actions: &mut Vec<Ac
         let pawns = movers & board.pieces(Piece::Pawn).0;
         for from in bits::squares(pawns) {
             for to in bits::squares(targets[from as usize & 63] & LAST_RANKS.0) {
-                actions.extend(Under::ALL.map(|under| {
+                actions.extend(UnderPromotion::ALL.map(|under| {
                     Step {
                         from,
                         to,
@@ -45,14 +45,14 @@ pub(super) fn collect(board: &Board, underpromotions: bool, actions: &mut Vec<Ac
     }
 }
 
-/// Where the king on `from` lands when it castles with `rook`.
+/// Destination of the king on `from` when it castles with `rook`.
 fn castling_target(from: Square, rook: Square) -> Square {
     let file = if rook > from { File::G } else { File::C };
     Square::new(file, from.rank())
 }
 
-/// The move that an action stands for on this board, legal or not; `None` for ids that no piece can use and for
-/// moves that do not start on an own piece.
+/// Move that an action stands for on this board. It need not be legal. `None` for ids that stand for no move, and for moves
+/// that do not start on a piece of the player to move.
 pub(super) fn board_move(board: &Board, action: Action) -> Option<Move> {
     let step = Step::of(action)?;
     let from = Square::try_index(step.from as usize)?;
@@ -63,9 +63,9 @@ pub(super) fn board_move(board: &Board, action: Action) -> Option<Move> {
     }
     let piece = board.piece_on(from)?;
     let promotion = match step.under {
-        Some(Under::Knight) => Some(Piece::Knight),
-        Some(Under::Bishop) => Some(Piece::Bishop),
-        Some(Under::Rook) => Some(Piece::Rook),
+        Some(UnderPromotion::Knight) => Some(Piece::Knight),
+        Some(UnderPromotion::Bishop) => Some(Piece::Bishop),
+        Some(UnderPromotion::Rook) => Some(Piece::Rook),
         None if piece == Piece::Pawn && matches!(to.rank(), Rank::First | Rank::Eighth) => Some(Piece::Queen),
         None => None,
     };

@@ -1,18 +1,18 @@
-//! Chess: rules by the crate cozy-chess with the history that FIDE's draws need, rows and policy of dlchess
-//! (version 2).
+//! Chess: rules by the crate cozy-chess, with the history that FIDE's draws need; rows and policy of dlchess (version 2).
 //!
-//! | module | what it is for |
+//! | module | content |
 //! |---|---|
 //! | `moves` | action ids, and dlchess' 73×8×8 policy entries |
-//! | `legal` | the legal actions, and the board's moves they stand for |
-//! | `history` | the positions that could still be repeated |
+//! | `legal` | legal actions, and the moves that they stand for |
+//! | `history` | positions that could still be repeated |
 //! | `ending` | mate, stalemate and the draws |
 //! | `row` | the index row and its layout: dlchess' 22 planes |
 //! | `text`, `san` | FEN, UCI and algebraic notation, checked when read |
+//! | `people` | drawing, notation and JSON |
 //!
-//! Actions are absolute (`64·from + to`, under-promotions apart); the policy entry of a move is its number on
-//! the board as the mover sees it, turned by 180° for Black. Castling moves the king by two files. The
-//! left-right mirror image of a position is equivalent once no castling right is left.
+//! Actions are absolute: `64·from + to`, with further ids for under-promotions (promotions to knight, bishop or rook).
+//! Castling moves the king by two files. Policy entries are relative: the board is turned by 180° for Black. The left-right
+//! mirror image of a position is equivalent if no castling right is left.
 
 mod ending;
 mod history;
@@ -39,12 +39,12 @@ use crate::{
 pub use san::SanError;
 pub use text::UciError;
 
-/// What can be switched in chess.
+/// Rules of a game. The default is for self-play.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rules {
-    /// Whether promotions to knight, bishop and rook are among the legal actions. Off by default, so that a search
-    /// spends nothing on them; they can be played all the same, since an opponent may.
+    /// True if promotions to knight, bishop and rook are among the legal actions. The default is false, so that a search
+    /// spends nothing on them. They can be played even then, because an opponent may play them.
     pub underpromotions: bool,
 }
 
@@ -52,8 +52,8 @@ pub struct Rules {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Chess {
     board: Board,
-    /// Half-moves since the last capture or pawn's move. The board's own clock stops at 100, a start
-    /// position's may be above it.
+    /// Half-moves since the last capture or pawn move. It may be above 100 in a start position, where the board's own clock
+    /// stops.
     clock: u8,
     underpromotions: bool,
     history: History,
@@ -77,29 +77,30 @@ impl Clone for Chess {
 }
 
 impl Chess {
-    /// The board, without the history.
+    /// Board without the history.
     pub const fn board(&self) -> &Board {
         &self.board
     }
 
-    /// Half-moves since the last capture or pawn's move.
+    /// Half-moves since the last capture or pawn move, 0 to 150.
     pub const fn clock(&self) -> u8 {
         self.clock
     }
 
-    /// How often this position occurred before in this game, by FIDE's rules (2 is a draw by repetition).
+    /// Number of times that this position occurred before in this game, by FIDE's rules. 2 is a draw by repetition.
     pub fn earlier_occurrences(&self) -> u32 {
         self.history.occurrences(&self.board)
     }
 
-    /// Replaces `actions` by every legal move, ascending: all promotions, and also where a draw has ended the game.
+    /// Replaces `actions` by all moves of the pieces, ascending. Unlike [`Game::legal_actions`] it includes all promotions,
+    /// and the moves left in a drawn position.
     pub fn moves(&self, actions: &mut Vec<Action>) {
         legal::collect(&self.board, true, actions);
     }
 
     fn play_on_board(&mut self, action: Action) -> Result<(), &'static str> {
         let Some(chosen) = legal::board_move(&self.board, action) else {
-            return Err("no piece of the player to move makes such a move");
+            return Err("no piece of the player to move can make this move");
         };
         let before = self.history.key(&self.board);
         let mover = self.board.side_to_move();
@@ -108,7 +109,7 @@ impl Chess {
             *self.board.castle_rights(!mover),
         ];
         if self.board.try_play(chosen).is_err() {
-            return Err("not a legal move of chess");
+            return Err("the move is not legal");
         }
         self.clock = match self.board.halfmove_clock() {
             0 => 0,
@@ -185,7 +186,7 @@ impl Game for Chess {
         }
     }
 
-    /// Under-promotions are accepted whether or not the rules offer them.
+    /// Plays an action. Under-promotions are accepted even if the rules do not offer them.
     fn play(&mut self, action: Action) -> Result<(), IllegalAction> {
         if self.outcome().is_some() {
             let reason = "the game is over";

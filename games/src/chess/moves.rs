@@ -1,47 +1,49 @@
 //! Moves as numbers: action ids, and the 73×8×8 policy entries of dlchess.
 //!
-//! An **action id** is absolute: `64·from + to`, castling moves the king by two files, a promotion that does
-//! not say otherwise is to a queen. Under-promotions have ids from 4096 on.
+//! An **action id** is absolute: `64·from + to`. Castling moves the king by two files. A promotion with such an id is to a
+//! queen; under-promotions have ids from 4096 on.
 //!
-//! A **policy entry** is `64·plane + 8·from_rank + from_file` on the board as the mover sees it (a [`View`];
-//! dlchess turns it by 180° for Black). Planes 0–55 are queen-like moves, `7·direction + distance - 1`,
-//! directions N, S, NE, SW, NW, SE, E, W; planes 56–63 knight moves; planes 64–72 under-promotions,
-//! `64 + 3·direction + piece`, directions straight, NE/SW, NW/SE, pieces knight, bishop, rook.
+//! A **policy entry** is `64·plane + 8·from_rank + from_file`, with squares as the player to move sees them ([`View`];
+//! dlchess turns the board by 180° for Black). Planes:
 //!
-//! A horizontal move by seven files counts as one step NW (a to h) or SE (h to a). That comes from the way
-//! dlchess tells directions apart, is kept for the sake of its networks, and takes no other move's entry.
+//! - 0–55: moves of a queen, `7·direction + distance - 1`, directions N, S, NE, SW, NW, SE, E, W;
+//! - 56–63: moves of a knight;
+//! - 64–72: under-promotions, `64 + 3·direction + piece`, directions straight, NE/SW, NW/SE, pieces knight, bishop, rook.
+//!
+//! A horizontal move by seven files has the entry of one step NW (a to h) or SE (h to a). dlchess computes directions so,
+//! and its networks expect it. No other move has that entry.
 
 use crate::game::Action;
 
-/// Number of action ids as of policy entries, most of which no piece can ever use.
+/// Number of action ids, and of policy entries. Most of them stand for no move.
 pub(super) const ACTIONS: u32 = 73 * 64;
 
-/// Ids below it are `64·from + to`.
+/// First id of an under-promotion. Ids below it are `64·from + to`.
 const UNDER_PROMOTIONS: u32 = 64 * 64;
 
-/// What a pawn becomes, if not a queen.
+/// Piece that a pawn is promoted to, if it is not a queen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Under {
+pub(super) enum UnderPromotion {
     Knight,
     Bishop,
     Rook,
 }
 
-impl Under {
+impl UnderPromotion {
     pub(super) const ALL: [Self; 3] = [Self::Knight, Self::Bishop, Self::Rook];
 }
 
-/// A move as its id gives it, between squares below 64. No piece need be able to make it.
+/// Move of an action id, between squares below 64. There may be no piece that can make it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) from: u32,
     pub(super) to: u32,
-    pub(super) under: Option<Under>,
+    pub(super) under: Option<UnderPromotion>,
 }
 
 impl Step {
-    /// The move's action id. Under-promotions must start on the second or seventh rank and go one rank on, by
-    /// at most one file.
+    /// Action id of the move. An under-promotion must start on the second or seventh rank, and go one rank on and at most
+    /// one file aside.
     pub(super) const fn action(self) -> Action {
         let Some(under) = self.under else {
             return 64 * self.from + self.to;
@@ -52,7 +54,7 @@ impl Step {
         UNDER_PROMOTIONS + 9 * (8 * is_white as u32 + file) + 3 * sideways + under as u32
     }
 
-    /// The move with this id; `None` for numbers that are none.
+    /// Move with this id. `None` for numbers that are no id.
     pub(super) fn of(action: Action) -> Option<Self> {
         let Some(number) = action.checked_sub(UNDER_PROMOTIONS) else {
             return Some(Self {
@@ -72,11 +74,11 @@ impl Step {
         Some(Self {
             from: 8 * from_rank + file,
             to: 8 * to_rank + to_file,
-            under: Under::ALL.get(number as usize % 3).copied(),
+            under: UnderPromotion::ALL.get(number as usize % 3).copied(),
         })
     }
 
-    /// The policy entry of the move as it is seen in `view`. Moves that no piece can make give some other one's.
+    /// Policy entry of the move in `view`. A move that no piece can make gives the entry of another one.
     pub(super) fn entry(self, view: View) -> u32 {
         let (from, to) = (view.square(self.from), view.square(self.to));
         match self.under {
@@ -93,36 +95,35 @@ impl Step {
     }
 }
 
-/// How the board is seen when moves are numbered.
+/// Transformation of the board before policy entries are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct View {
-    /// By 180°, for Black.
+    /// True if the board is turned by 180°, for Black.
     pub(super) turned: bool,
-    /// Left for right, after that.
+    /// True if left and right are exchanged after that.
     pub(super) mirrored: bool,
 }
 
-/// White's view in the left-right mirror, the symmetry of chess.
+/// Mirror image of White's view: left and right are exchanged. This is the symmetry of chess.
 pub(super) const MIRROR: View = View {
     turned: false,
     mirrored: true,
 };
 
 impl View {
-    /// A square as seen in this view, and back again.
+    /// Image of a square in this view. The map is its own inverse.
     pub(super) const fn square(self, square: u32) -> u32 {
         (if self.turned { square ^ 63 } else { square }) ^ (if self.mirrored { 7 } else { 0 })
     }
 }
 
-/// Where the left-right mirror takes each policy entry; entries that no move has stay where they are. The entries of
-/// one move in both views of White's serve Black as well: turning by 180° and mirroring come to the same in
-/// either order.
+/// Image of each policy entry in the left-right mirror. Entries that no move has are their own images. The map is the same
+/// for both players, because turning by 180° and mirroring commute.
 pub(super) fn mirrored_entries() -> Vec<u32> {
     entries_in(MIRROR)
 }
 
-/// Where each policy entry is found once the board is turned by 180°; entries that no move has stay where they are.
+/// Image of each policy entry when the board is turned by 180°. Entries that no move has are their own images.
 pub(super) fn turned_entries() -> Vec<u32> {
     entries_in(View {
         turned: true,
@@ -130,7 +131,7 @@ pub(super) fn turned_entries() -> Vec<u32> {
     })
 }
 
-/// Where White's own view's entries are found in another view of the same moves.
+/// Map from the entries of White's view to those of another view of the same moves.
 fn entries_in(other: View) -> Vec<u32> {
     let own = View {
         turned: false,
@@ -149,7 +150,7 @@ fn entries_in(other: View) -> Vec<u32> {
     entries
 }
 
-/// A knight's moves by ranks and files, in the order of their planes.
+/// Moves of a knight as (ranks, files), in the order of their planes.
 const KNIGHT: [(i32, i32); 8] = [
     (2, 1),
     (1, 2),
@@ -161,7 +162,7 @@ const KNIGHT: [(i32, i32); 8] = [
     (2, -1),
 ];
 
-/// The entry of each move but under-promotions, by from and to.
+/// Entry of each move but under-promotions, by start and end.
 static ENTRIES: [[u16; 64]; 64] = {
     let mut table = [[0; 64]; 64];
     let mut from = 0;
@@ -178,14 +179,14 @@ static ENTRIES: [[u16; 64]; 64] = {
     table
 };
 
-/// The plane of a queen's or knight's move by so many ranks and files.
+/// Plane of a move by this many ranks and files. `None` if neither a queen nor a knight can make it.
 const fn plane(ranks: i32, files: i32) -> Option<i32> {
-    let mut which = 0;
-    while which < KNIGHT.len() {
-        if KNIGHT[which].0 == ranks && KNIGHT[which].1 == files {
-            return Some(56 + which as i32);
+    let mut number = 0;
+    while number < KNIGHT.len() {
+        if KNIGHT[number].0 == ranks && KNIGHT[number].1 == files {
+            return Some(56 + number as i32);
         }
-        which += 1;
+        number += 1;
     }
     let (direction, distance) = match (ranks, files) {
         (0, 7) => (4, 1),
@@ -228,7 +229,7 @@ mod tests {
         },
     ];
 
-    /// Every move that some piece can make on an empty board.
+    /// All moves that some piece can make on an empty board.
     fn possible() -> Vec<Step> {
         let connected = |step: &Step| {
             let by = |shift: u32| (step.to >> shift & 7) as i32 - (step.from >> shift & 7) as i32;
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn every_id_is_its_moves_own() {
+    fn ids_and_moves_are_one_to_one() {
         for action in 0..ACTIONS {
             if let Some(step) = Step::of(action) {
                 assert_eq!(step.action(), action);
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn in_every_view_each_move_has_an_entry_of_its_own() {
+    fn policy_entries_are_distinct_in_every_view() {
         for view in VIEWS {
             let mut entries = HashMap::new();
             for step in possible() {
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn mirroring_and_turning_are_one_to_one_and_their_own_inverses() {
+    fn maps_of_entries_are_their_own_inverses_and_agree_with_views() {
         for (images, view) in [(mirrored_entries(), VIEWS[2]), (turned_entries(), VIEWS[1])] {
             for (entry, &image) in images.iter().enumerate() {
                 assert_eq!(images[image as usize] as usize, entry);
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_crossed_in_one_move_counts_as_a_diagonal_step() {
+    fn a_horizontal_move_by_seven_files_has_the_entry_of_a_diagonal_step() {
         let across = Step {
             from: 0,
             to: 7,

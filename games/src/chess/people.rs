@@ -14,7 +14,7 @@ impl Face for Chess {
     const HELP: &'static str =
         "Moves: in algebraic notation (e4, Nf3, exd5, O-O, e8=Q) or by squares (e2e4, e1g1, e7e8q).";
 
-    /// The start position, Kiwipete and a board of promotions, as the chess programming wiki counts them.
+    /// Counts of the chess programming wiki: the start position, Kiwipete and a board of promotions.
     const KNOWN_PERFT: &'static [KnownPerft] = &[
         KnownPerft {
             position: None,
@@ -72,7 +72,7 @@ impl Face for Chess {
         let by_squares = text.replace(['-', ' ', '='], "").to_lowercase();
         match self.action_of_uci(&by_squares) {
             Ok(action) => return Ok(vec![action]),
-            Err(UciError::Illegal(_)) => return Err(why_not(self, &by_squares)),
+            Err(UciError::Illegal(_)) => return Err(explain_illegal(self, &by_squares)),
             Err(UciError::Form(_)) => {}
         }
         match self.action_of_san(text) {
@@ -95,18 +95,18 @@ impl Face for Chess {
         texts.join(" ")
     }
 
-    /// All promotions are offered.
+    /// Rules under which all promotions are offered.
     fn json_rules() -> Rules {
         Rules {
             underpromotions: true,
         }
     }
 
-    /// Moves are strings as UCI writes them.
+    /// Action of a string that holds a move as UCI writes it.
     fn action_from_json(&self, value: &Value) -> Result<Action, String> {
         let uci = value
             .as_str()
-            .ok_or_else(|| format!("{value} is not a move as UCI writes it, e.g. \"e2e4\""))?;
+            .ok_or_else(|| format!("{value} is not a move in UCI notation, e.g. \"e2e4\""))?;
         self.action_of_uci(uci).map_err(|error| error.to_string())
     }
 
@@ -114,7 +114,7 @@ impl Face for Chess {
         Value::from(self.uci(action))
     }
 
-    /// `policy`: the policy entry of every move that the pieces can make, even if a draw has ended the game.
+    /// Field `policy`: the policy entry of every move in [`Chess::moves`].
     fn json_fields(&self, (): ()) -> JsonFields {
         let mut actions = Vec::new();
         self.moves(&mut actions);
@@ -130,10 +130,10 @@ impl Face for Chess {
 }
 
 /// Sentence that says why a move by squares is not legal.
-fn why_not(state: &Chess, squares: &str) -> String {
+fn explain_illegal(state: &Chess, squares: &str) -> String {
     let promoted = format!("{squares}q");
     if squares.len() == 4 && state.action_of_uci(&promoted).is_ok() {
-        return format!("{squares} promotes: say to what, e.g. {promoted}");
+        return format!("{squares} promotes: add the piece, e.g. {promoted}");
     }
     let from = squares.get(..2).and_then(read_square);
     let reason = match from.and_then(|square| state.piece_letter(square)) {
@@ -141,8 +141,8 @@ fn why_not(state: &Chess, squares: &str) -> String {
         Some(letter) if letter.is_uppercase() != (state.to_move() == Player::First) => {
             "that is the other side's piece"
         }
-        Some(_) if state.is_check() => "you are in check, and would stay so, or the piece cannot go there",
-        Some(_) => "the piece cannot go there, or its king would be in check",
+        Some(_) if state.is_check() => "the piece cannot go there, or your king would still be in check",
+        Some(_) => "the piece cannot go there, or your king would be in check",
     };
     format!("{squares} is not legal: {reason}")
 }

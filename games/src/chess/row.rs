@@ -1,8 +1,8 @@
-//! The index row, and its layout: the 22 planes of dlchess' encoding, version 2.
+//! Index row and its layout: the 22 planes of dlchess' encoding, version 2.
 //!
-//! 32 entries for pieces (by plane, then by square; the first repeated for missing ones), one for the square
-//! that a pawn's double step has just passed over (the first piece again where there is none), then the
-//! constants. The board is turned by 180° when Black moves: files as well as ranks.
+//! A row has 32 entries for pieces (by plane, then by square; the first entry repeated for missing pieces), one for the
+//! en-passant square (the first entry repeated if there is none), then the constants. The board is turned by 180° when
+//! Black moves: files as well as ranks.
 
 use cozy_chess::{Color, Piece};
 
@@ -23,11 +23,11 @@ const PIECES: usize = 32;
 const PIECE_PLANES: u32 = 12;
 const EN_PASSANT_PLANE: u32 = 21;
 const ONES_PLANE: u32 = 15;
-/// FIDE's rules end every game by the 75th move without progress.
+/// Largest half-move clock. FIDE's rules end every game by the 75th move without progress.
 pub(super) const LARGEST_CLOCK: u8 = 150;
 
-/// The constant planes in the row's order, with their largest values. Dlchess' order of planes, with the ones
-/// (15) and the en-passant square (21) in between.
+/// Name, plane, divisor and largest value of the constant planes, in the row's order. Plane 15 is the ones, plane 21 the
+/// en-passant square.
 const CONSTANTS: [(&str, u32, u32, u32); 8] = [
     ("position occurred before", 12, 1, 1),
     ("position occurred twice before", 13, 1, 1),
@@ -63,7 +63,7 @@ pub(super) fn layout() -> RowLayout {
     }
 }
 
-/// Planes of castling rights. A position with a right has no mirror image.
+/// Planes of castling rights. A position with a castling right has no symmetries.
 const RIGHTS: [u32; 4] = [16, 17, 18, 19];
 
 pub(super) fn symmetries() -> RowSymmetries {
@@ -77,7 +77,7 @@ pub(super) fn symmetries() -> RowSymmetries {
     )
 }
 
-/// The board is turned by 180° between the two players.
+/// Map between the players' views: the board is turned by 180° for Black.
 pub(super) fn other_side() -> OtherSide {
     let turned = moves::turned_entries();
     OtherSide::new(Chess::ACTIONS, |entry| {
@@ -98,7 +98,7 @@ pub(super) fn write(state: &Chess, view: View, row: &mut Vec<u32>) {
             plane += 1;
         }
     }
-    // The board ensures two kings, and at most sixteen pieces a side.
+    // Every board has two kings, and at most sixteen pieces of each colour.
     let first = row.get(begin).copied().unwrap_or_default();
     row.resize(begin + PIECES, first);
     row.push(

@@ -1,4 +1,4 @@
-//! Moves in algebraic notation (FIDE's Appendix C): written as PGN wants them, read as people type them.
+//! Moves in algebraic notation (FIDE's Appendix C): written in PGN's form, read in the forms that people type.
 
 use std::fmt::Write as _;
 
@@ -6,32 +6,32 @@ use cozy_chess::{Color, File, Piece, Rank, Square};
 
 use super::{
     Chess,
-    moves::{Step, Under},
+    moves::{Step, UnderPromotion},
 };
 use crate::game::{Action, Game};
 
-/// A text that names no legal move of the position.
+/// Error: a text in algebraic notation does not name one legal move of the position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SanError {
-    /// Not a move at all.
+    /// The text is not a move.
     #[error("{0:?} is not a move in algebraic notation, e.g. e4, Nf3, exd5, O-O, e8=Q")]
     Form(String),
-    /// A move, but not in this position.
+    /// The text is a move that is not legal in this position.
     #[error("{0} is not legal here")]
     Illegal(String),
-    /// Several pieces could make it.
+    /// Several legal moves fit the text.
     #[error("{text} could be {}", .candidates.join(" or "))]
     Ambiguous {
-        /// As it was given.
+        /// First characters of the text.
         text: String,
-        /// The moves it may mean, written out.
+        /// Legal moves that fit, in full notation.
         candidates: Vec<String>,
     },
 }
 
-/// What a text says of a move.
+/// Parts of a move that a text names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Wanted {
+struct Pattern {
     piece: Piece,
     from_file: Option<File>,
     from_rank: Option<Rank>,
@@ -40,13 +40,13 @@ struct Wanted {
 }
 
 impl Chess {
-    /// A legal move in algebraic notation, with `+` or `#` where it gives check or mate. An action that is not
-    /// legal gives `--`, as PGN writes a null move.
+    /// Legal move in algebraic notation, with `+` for check or `#` for mate. An action that is not legal gives `--`, PGN's
+    /// null move.
     pub fn san(&self, action: Action) -> String {
         let mut legal = Vec::new();
         self.moves(&mut legal);
         let Some(moved) = self
-            .moved(action)
+            .piece_move(action)
             .filter(|_| legal.binary_search(&action).is_ok())
         else {
             return "--".into();
@@ -67,11 +67,11 @@ impl Chess {
         text
     }
 
-    /// The legal move that a text in algebraic notation names. Marks of check, capture and comment may be missing or
-    /// wrong, a promotion without a piece is to a queen, castling may be written with zeros.
+    /// Legal move that a text in algebraic notation names. Signs of check, capture and comment may be missing or wrong, a
+    /// promotion without a piece is to a queen, and castling may be written with zeros.
     ///
     /// # Errors
-    /// [`SanError`] where it names none, or several.
+    /// [`SanError`] if no legal move fits, or several do.
     pub fn action_of_san(&self, text: &str) -> Result<Action, SanError> {
         let mut legal = Vec::new();
         self.moves(&mut legal);
@@ -80,18 +80,18 @@ impl Chess {
         let fitting: Vec<Action> = match bare {
             "O-O" | "0-0" | "o-o" | "O-O-O" | "0-0-0" | "o-o-o" => {
                 let name = if bare.len() == 3 { "O-O" } else { "O-O-O" };
-                let castles = |moved: &Moved| self.castling(moved) == Some(name);
+                let castles = |moved: &PieceMove| self.castling(moved) == Some(name);
                 self.select(&legal, castles)
             }
             _ => {
-                let wanted = read(bare).ok_or_else(|| SanError::Form(shown()))?;
+                let pattern = read(bare).ok_or_else(|| SanError::Form(shown()))?;
                 self.select(&legal, |moved| {
-                    moved.piece == wanted.piece
-                        && moved.to == wanted.to
-                        && wanted.from_file.is_none_or(|file| file == moved.from.file())
-                        && wanted.from_rank.is_none_or(|rank| rank == moved.from.rank())
+                    moved.piece == pattern.piece
+                        && moved.to == pattern.to
+                        && pattern.from_file.is_none_or(|file| file == moved.from.file())
+                        && pattern.from_rank.is_none_or(|rank| rank == moved.from.rank())
                         && moved.promotion
-                            == wanted
+                            == pattern
                                 .promotion
                                 .or(moved.promotion.is_some().then_some(Piece::Queen))
                         && self.castling(moved).is_none()
@@ -108,26 +108,28 @@ impl Chess {
         }
     }
 
-    fn select(&self, legal: &[Action], is_it: impl Fn(&Moved) -> bool) -> Vec<Action> {
-        let fits = |action: &Action| self.moved(*action).is_some_and(|moved| is_it(&moved));
-        legal.iter().copied().filter(fits).collect()
+    /// Those of the legal actions whose moves fit.
+    fn select(&self, legal: &[Action], fits: impl Fn(&PieceMove) -> bool) -> Vec<Action> {
+        let is_selected = |action: &Action| self.piece_move(*action).is_some_and(|moved| fits(&moved));
+        legal.iter().copied().filter(is_selected).collect()
     }
 
-    fn moved(&self, action: Action) -> Option<Moved> {
+    /// Move of an action with its piece. `None` for ids that stand for no move, and for moves from an empty square.
+    fn piece_move(&self, action: Action) -> Option<PieceMove> {
         let step = Step::of(action)?;
         let from = Square::try_index(step.from as usize)?;
         let to = Square::try_index(step.to as usize)?;
         let piece = self.board.piece_on(from)?;
         let promotion = match step.under {
-            Some(Under::Knight) => Some(Piece::Knight),
-            Some(Under::Bishop) => Some(Piece::Bishop),
-            Some(Under::Rook) => Some(Piece::Rook),
+            Some(UnderPromotion::Knight) => Some(Piece::Knight),
+            Some(UnderPromotion::Bishop) => Some(Piece::Bishop),
+            Some(UnderPromotion::Rook) => Some(Piece::Rook),
             None if piece == Piece::Pawn && matches!(to.rank(), Rank::First | Rank::Eighth) => {
                 Some(Piece::Queen)
             }
             None => None,
         };
-        Some(Moved {
+        Some(PieceMove {
             piece,
             from,
             to,
@@ -135,7 +137,8 @@ impl Chess {
         })
     }
 
-    fn castling(&self, moved: &Moved) -> Option<&'static str> {
+    /// Notation of a castling move. `None` for other moves.
+    fn castling(&self, moved: &PieceMove) -> Option<&'static str> {
         let files = (moved.from.file() as usize).abs_diff(moved.to.file() as usize);
         match (moved.piece, files, moved.to.file()) {
             (Piece::King, 2, File::G) => Some("O-O"),
@@ -144,7 +147,8 @@ impl Chess {
         }
     }
 
-    fn plain_san(&self, moved: &Moved, action: Action, legal: &[Action]) -> String {
+    /// Notation of a move other than castling, without signs of check.
+    fn plain_san(&self, moved: &PieceMove, action: Action, legal: &[Action]) -> String {
         let mut text = String::with_capacity(8);
         let captures = self.board.color_on(moved.to).is_some()
             || (moved.piece == Piece::Pawn && moved.from.file() != moved.to.file());
@@ -157,7 +161,7 @@ impl Chess {
             let rivals: Vec<Square> = legal
                 .iter()
                 .filter(|&&other| other != action)
-                .filter_map(|&other| self.moved(other))
+                .filter_map(|&other| self.piece_move(other))
                 .filter(|other| other.piece == moved.piece && other.to == moved.to)
                 .map(|other| other.from)
                 .collect();
@@ -181,12 +185,12 @@ impl Chess {
         text
     }
 
-    /// Whether the player to act is in check.
+    /// True if the player to act is in check.
     pub fn is_check(&self) -> bool {
         !self.board.checkers().is_empty()
     }
 
-    /// What stands on a square, 0 (a1) to 63 (h8), as a FEN letters it.
+    /// FEN letter of the piece on a square, 0 (a1) to 63 (h8). `None` if the square is empty.
     pub fn piece_letter(&self, square: u32) -> Option<char> {
         let square = Square::try_index(square as usize)?;
         let letter = match self.board.piece_on(square)? {
@@ -201,9 +205,9 @@ impl Chess {
     }
 }
 
-/// A move with its piece, taken from the board.
+/// A move with its piece.
 #[derive(Clone, Copy, Debug)]
-struct Moved {
+struct PieceMove {
     piece: Piece,
     from: Square,
     to: Square,
@@ -232,8 +236,8 @@ fn piece_of(letter: char) -> Option<Piece> {
     })
 }
 
-/// Reads from the end: a promotion, the target, `x`, where from; what is left is the piece.
-fn read(text: &str) -> Option<Wanted> {
+/// Reads a move other than castling, from its end: promotion, target, `x`, rank and file of the start, piece.
+fn read(text: &str) -> Option<Pattern> {
     let mut rest: Vec<char> = text.chars().filter(|&c| c != '-' && c != ':').collect();
     let mut promotion = None;
     if let Some(piece) = rest.last().copied().and_then(piece_of)
@@ -263,7 +267,7 @@ fn read(text: &str) -> Option<Wanted> {
         rest.pop();
     }
     let mut from_file = None;
-    // A small b is a file; a capital one is a bishop.
+    // A lower-case b is a file, an upper-case B a bishop.
     if let Some(found) = rest.last().copied().and_then(file) {
         from_file = Some(found);
         rest.pop();
@@ -273,7 +277,7 @@ fn read(text: &str) -> Option<Wanted> {
         [letter @ ('N' | 'B' | 'R' | 'Q' | 'K')] => piece_of(letter)?,
         _ => return None,
     };
-    (piece == Piece::Pawn || promotion.is_none()).then_some(Wanted {
+    (piece == Piece::Pawn || promotion.is_none()).then_some(Pattern {
         piece,
         from_file,
         from_rank,

@@ -1,30 +1,30 @@
-//! Positions as FEN, moves as UCI writes them, both checked when read.
+//! Positions as FEN, moves in UCI notation. Both are checked when read.
 
 use cozy_chess::{Board, Color, FenParseError, File, Piece, Rank, Square, get_king_moves};
 
 use super::{
     Chess,
-    moves::{Step, Under},
+    moves::{Step, UnderPromotion},
     row::LARGEST_CLOCK,
 };
 use crate::game::{Action, Game, StartError};
 
-/// A text that is no legal move of the position.
+/// Error: a text in UCI notation is not a legal move of the position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UciError {
-    /// Not four squares' letters and perhaps a piece's.
-    #[error("{0:?} is not a move as UCI writes it, e.g. e2e4, e1g1, e7e8q")]
+    /// The text is not two squares and at most one letter of a piece.
+    #[error("{0:?} is not a move in UCI notation, e.g. e2e4, e1g1, e7e8q")]
     Form(String),
-    /// A move, but not in this position.
+    /// The text is a move that is not legal in this position.
     #[error("{0} is not legal here")]
     Illegal(String),
 }
 
 impl Chess {
-    /// A legal move's action id.
+    /// Action id of a legal move in UCI notation.
     ///
     /// # Errors
-    /// [`UciError`] where the text is no move, or not a legal one.
+    /// [`UciError`] if the text is not a move, or not a legal one.
     pub fn action_of_uci(&self, uci: &str) -> Result<Action, UciError> {
         let form = || UciError::Form(uci.chars().take(16).collect());
         let square = |range| uci.get(range).and_then(|name: &str| name.parse::<Square>().ok());
@@ -32,21 +32,21 @@ impl Chess {
         let (from, to) = (from as u32, to as u32);
         let under = match uci.get(4..).ok_or_else(form)? {
             "" | "q" => None,
-            "n" => Some(Under::Knight),
-            "b" => Some(Under::Bishop),
-            "r" => Some(Under::Rook),
+            "n" => Some(UnderPromotion::Knight),
+            "b" => Some(UnderPromotion::Bishop),
+            "r" => Some(UnderPromotion::Rook),
             _ => return Err(form()),
         };
         let mut legal = Vec::new();
         self.moves(&mut legal);
-        // Ids do not tell a queen's promotion from a plain move, and mean nothing for under-promotions elsewhere.
+        // A promotion to a queen has the id of a plain move, so the text is compared as well.
         legal
             .into_iter()
             .find(|&action| Step::of(action) == Some(Step { from, to, under }) && self.uci(action) == uci)
             .ok_or_else(|| UciError::Illegal(uci.into()))
     }
 
-    /// An action as UCI writes it: `e2e4`, `e1g1` for castling, `e7e8q`. Ids that no piece can use give `0000`.
+    /// Action in UCI notation: `e2e4`, `e1g1` for castling, `e7e8q`. Ids that stand for no move give `0000`.
     pub fn uci(&self, action: Action) -> String {
         let squares = Step::of(action).and_then(|step| {
             Some((
@@ -61,9 +61,9 @@ impl Chess {
         let is_promotion =
             matches!(to.rank(), Rank::First | Rank::Eighth) && self.board.pieces(Piece::Pawn).has(from);
         let promotion = match step.under {
-            Some(Under::Knight) => "n",
-            Some(Under::Bishop) => "b",
-            Some(Under::Rook) => "r",
+            Some(UnderPromotion::Knight) => "n",
+            Some(UnderPromotion::Bishop) => "b",
+            Some(UnderPromotion::Rook) => "r",
             None if is_promotion => "q",
             None => "",
         };
@@ -71,6 +71,7 @@ impl Chess {
     }
 }
 
+/// Writes a position as a FEN.
 pub(super) fn write_fen(state: &Chess) -> String {
     let fen = state.board.to_string();
     match fen.rsplitn(3, ' ').collect::<Vec<_>>()[..] {
@@ -79,8 +80,8 @@ pub(super) fn write_fen(state: &Chess) -> String {
     }
 }
 
-/// Reads a FEN; the two counters at its end may be missing. Gives the board and the half-move clock, which may be
-/// above the 100 that the board itself can hold.
+/// Reads a FEN, whose last two fields (the counters) may be missing. Returns the board and the half-move clock, which may
+/// be above 100, the largest value of the board's own clock.
 pub(super) fn read_fen(fen: &str) -> Result<(Board, u8), StartError> {
     parse(fen).map_err(|reason| StartError {
         game: Chess::NAME,
@@ -113,7 +114,7 @@ fn parse(fen: &str) -> Result<(Board, u8), String> {
     let board_clock = clock.min(100);
     let fen = format!("{placement} {mover} {castling} {en_passant} {board_clock} {number}");
     let board: Board = fen.parse().map_err(describe)?;
-    // The board takes any two kings that are not in check from pieces.
+    // The board's own check allows kings side by side.
     if get_king_moves(board.king(Color::White)).has(board.king(Color::Black)) {
         return Err("the kings stand side by side".into());
     }
@@ -132,11 +133,11 @@ fn parse(fen: &str) -> Result<(Board, u8), String> {
 fn describe(error: FenParseError) -> String {
     match error {
         FenParseError::InvalidBoard => "the board is not a position of chess (pieces, kings, checks)",
-        FenParseError::InvalidSideToMove => "who moves is w or b",
+        FenParseError::InvalidSideToMove => "the side to move is neither w nor b",
         FenParseError::InvalidCastlingRights => "the castling rights do not fit the kings and rooks",
         FenParseError::InvalidEnPassant => "the en-passant square does not fit the pawns",
         FenParseError::InvalidHalfMoveClock => "the half-move clock is not a number up to 150",
-        FenParseError::InvalidFullmoveNumber => "the move number is not a number from 1 on",
+        FenParseError::InvalidFullmoveNumber => "the move number is not a positive number",
         FenParseError::MissingField => "a field is missing",
         FenParseError::TooManyFields => "there are too many fields",
     }

@@ -1,5 +1,5 @@
-//! Discs as bits: bit `8·row + column`, row 0 at the bottom. File 7 and the two top ranks stay empty,
-//! so that no line wraps round an edge.
+//! Discs as bits: bit `8·row + column`, row 0 at the bottom. File 7 and the two top ranks stay empty, so that no line wraps
+//! around an edge.
 
 /// All 42 cells.
 pub(super) const CELLS: u64 = 0x0000_7f7f_7f7f_7f7f;
@@ -7,19 +7,19 @@ pub(super) const CELLS: u64 = 0x0000_7f7f_7f7f_7f7f;
 pub(super) const COLUMN: u64 = 0x0101_0101_0101_0101;
 const BOTTOM: u64 = 0x7f;
 
-/// The cells on which the next disc of each column would come to rest.
+/// Cells on which the next disc of each column would land.
 pub(super) const fn landings(occupied: u64) -> u64 {
     (occupied << 8 | BOTTOM) & !occupied & CELLS
 }
 
-/// The columns in which any bit is set, as bits 0 to 6.
+/// Columns in which any bit is set, as bits 0 to 6.
 pub(super) const fn columns(cells: u64) -> u64 {
     let folded = cells | cells >> 32;
     let folded = folded | folded >> 16;
     (folded | folded >> 8) & BOTTOM
 }
 
-/// Whether four of these discs stand in a line.
+/// True if four of these discs stand in a line.
 pub(super) const fn has_four(discs: u64) -> bool {
     let mut found = 0;
     let mut direction = 0;
@@ -32,7 +32,7 @@ pub(super) const fn has_four(discs: u64) -> bool {
     found != 0
 }
 
-/// The cells of a position left for right.
+/// Mirror image of a set of cells: left and right are exchanged.
 pub(super) const fn mirror(cells: u64) -> u64 {
     crate::bits::mirror(cells) >> 1
 }
@@ -43,7 +43,7 @@ mod tests {
 
     use super::*;
 
-    /// Every line of four, cell by cell.
+    /// All lines of four, found cell by cell.
     fn lines() -> Vec<u64> {
         let mut lines = Vec::new();
         for (row, column) in (0..6i32).flat_map(|row| (0..7i32).map(move |column| (row, column))) {
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_is_found_and_no_broken_one() {
+    fn four_in_a_line_are_found_and_three_of_them_are_not() {
         assert_eq!(lines().len(), 69);
         for line in lines() {
             assert!(has_four(line));
@@ -77,7 +77,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn four_in_a_line_is_a_line_of_the_list(cells in any::<u64>(), more in any::<u64>()) {
+        fn has_four_agrees_with_a_search_of_all_lines(cells in any::<u64>(), more in any::<u64>()) {
             for cells in [cells & CELLS, cells & more & CELLS, (cells | more) & CELLS] {
                 prop_assert_eq!(has_four(cells), lines().iter().any(|line| cells & line == *line));
             }

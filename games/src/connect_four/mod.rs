@@ -43,7 +43,7 @@ pub struct ConnectFour {
     /// Discs of the other player.
     other: u64,
     to_move: Player,
-    /// The other player has four in a line.
+    /// True if the other player has four in a line.
     lost: bool,
 }
 
@@ -129,7 +129,7 @@ impl Game for ConnectFour {
     fn play(&mut self, action: Action) -> Result<(), IllegalAction> {
         let fault = |reason| Err(IllegalAction { action, reason });
         if action >= COLUMNS {
-            return fault("there are columns 0 to 6");
+            return fault("the column must be 0 to 6");
         }
         if self.outcome().is_some() {
             return fault("the game is over");

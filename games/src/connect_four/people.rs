@@ -66,7 +66,7 @@ impl Face for ConnectFour {
             .parse::<Action>()
             .ok()
             .filter(|column| (1..=COLUMNS).contains(column))
-            .ok_or_else(|| format!("{:?} is no column, 1 to {COLUMNS}", text.trim()))?
+            .ok_or_else(|| format!("{:?} is not a column, 1 to {COLUMNS}", text.trim()))?
             - 1;
         let mut after = *self;
         match after.play(action) {

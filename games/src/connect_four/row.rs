@@ -1,8 +1,7 @@
-//! The index row: one entry for each of the 42 cells, bottom row first, then who moves.
+//! Index row: one entry for each of the 42 cells, bottom row first, then the player to move.
 //!
-//! Every cell is set in exactly one of three planes: own disc, other disc, empty. So no entry is ever
-//! absent, not even on the empty board, and the three planes together show the network where in the
-//! 8×8 square the board lies.
+//! Each cell is set in exactly one of three planes: own disc, other disc, empty. So no entry is absent, even on the empty
+//! board, and the planes show the network which part of the 8×8 squares is the board.
 
 use super::{COLUMNS, ConnectFour, ROWS, board};
 use crate::{

@@ -1,5 +1,5 @@
-//! Positions as text, in the manner of a FEN: the rows from the top, `x` for the first player's discs, `o` for
-//! the second's, digits for runs of empty cells; then who moves. The empty board is `7/7/7/7/7/7 x`.
+//! Positions as text, similar to a FEN: the rows from the top, `x` for the first player's discs, `o` for the second's,
+//! digits for runs of empty cells; then the player to move. The empty board is `7/7/7/7/7/7 x`.
 
 use super::{COLUMNS, ConnectFour, ROWS, board};
 use crate::game::{Game, Player, StartError};
@@ -48,11 +48,11 @@ fn parse(text: &str) -> Result<ConnectFour, String> {
     let (rows, mover) = text
         .trim()
         .split_once(' ')
-        .ok_or("a position is six rows from the top and who moves, e.g. 7/7/7/7/7/7 x")?;
+        .ok_or("a position is six rows from the top, a space, and the player to move, e.g. 7/7/7/7/7/7 x")?;
     let to_move = match mover.trim() {
         "x" => Player::First,
         "o" => Player::Second,
-        other => return Err(format!("who moves is x or o, not {other:?}")),
+        other => return Err(format!("the player to move is x or o, not {other:?}")),
     };
     let (first, second) = parse_rows(rows)?;
     let occupied = first | second;
@@ -62,7 +62,7 @@ fn parse(text: &str) -> Result<ConnectFour, String> {
     let due = match first.count_ones().checked_sub(second.count_ones()) {
         Some(0) => Player::First,
         Some(1) => Player::Second,
-        _ => return Err("x has as many discs as o, or one more".into()),
+        _ => return Err("x must have as many discs as o, or one more".into()),
     };
     if due != to_move {
         return Err("the number of discs says that the other player moves".into());
@@ -94,7 +94,7 @@ fn parse_rows(rows: &str) -> Result<(u64, u64), String> {
                 'x' => (Some(&mut first), 1),
                 'o' => (Some(&mut second), 1),
                 '1'..='7' => (None, u32::from(letter as u8 - b'0')),
-                _ => return Err(format!("{letter:?} is neither x, o nor a number of empty cells")),
+                _ => return Err(format!("{letter:?} is not x, o or a number of empty cells")),
             };
             if let Some(discs) = discs
                 && file < COLUMNS

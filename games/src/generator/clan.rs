@@ -1,24 +1,24 @@
-//! A clan: the tree of imps that is the state of play, at most 96 of them, in preorder.
+//! [`Clan`]: the tree of imps that is the state of play.
 
 use std::fmt;
 
 use super::grammar::{self, MAX_IMPS};
 
-/// A whole `Generator` clan, always complete and executable.
+/// Tree of 4 to 96 imps with a Generator as its root. The tree always follows the grammar, so that it can be rendered.
 ///
-/// Imps stand in preorder, children by ascending role; an imp's number is its place. For each imp its one-hot value,
-/// its role in its parent and its parent's number are kept; the root has role 0 and parent 0.
+/// Imps are in preorder, children by ascending role. The number of an imp is its place in that order. Each imp has a
+/// one-hot value, a role in its parent, and the number of its parent. The root has role 0 and parent 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Clan {
     pub(super) len: u8,
-    // Zero behind `len`, so that equal clans are equal bytes.
+    // Entries from `len` on are 0, so that equal clans have equal bytes.
     pub(super) values: [u8; MAX_IMPS],
     pub(super) roles: [u8; MAX_IMPS],
     pub(super) parents: [u8; MAX_IMPS],
 }
 
 impl Clan {
-    /// The clan that play begins with: 8×8, black, no shapes.
+    /// Clan that play begins with: 8×8, black, without shapes.
     pub fn start() -> Self {
         let mut clan = Self {
             len: 0,
@@ -43,22 +43,22 @@ impl Clan {
         self.len as usize
     }
 
-    /// The imps' one-hot values, in preorder.
+    /// One-hot values of the imps, in preorder.
     pub fn values(&self) -> &[u8] {
         &self.values[..self.len()]
     }
 
-    /// The imps' roles in their parents, in preorder; the root's is 0.
+    /// Roles of the imps in their parents, in preorder. The root has role 0.
     pub fn roles(&self) -> &[u8] {
         &self.roles[..self.len()]
     }
 
-    /// The numbers of the imps' parents, in preorder; the root's is 0.
+    /// Numbers of the imps' parents, in preorder. The root has parent 0.
     pub fn parents(&self) -> &[u8] {
         &self.parents[..self.len()]
     }
 
-    /// The number behind the last imp of the sept rooted at `imp`.
+    /// One more than the number of the last imp of the sept rooted at `imp`.
     pub fn end(&self, imp: usize) -> usize {
         if imp == 0 {
             return self.len();
@@ -71,7 +71,7 @@ impl Clan {
         (imp + 1 + inside).min(self.len())
     }
 
-    /// Edges between the root and each imp.
+    /// Number of edges between the root and each imp.
     pub fn depths(&self) -> [u8; MAX_IMPS] {
         let mut depths = [0; MAX_IMPS];
         for imp in 1..self.len() {
@@ -80,7 +80,7 @@ impl Clan {
         depths
     }
 
-    /// The roles on the way from the root down to `imp`; none for the root.
+    /// Roles on the path from the root down to `imp`. Empty for the root.
     pub fn path(&self, imp: usize) -> Vec<u8> {
         let mut path = Vec::with_capacity(grammar::MAX_DEPTH);
         let mut at = imp;
@@ -92,7 +92,7 @@ impl Clan {
         path
     }
 
-    /// The nearest imp at or above `imp` that is a shape; `None` where only the Generator is above.
+    /// Nearest imp at or above `imp` that is a shape. `None` if there is none.
     pub fn enclosing_shape(&self, imp: usize) -> Option<usize> {
         let mut at = imp;
         while at > 0 && at < self.len() {
@@ -104,41 +104,41 @@ impl Clan {
         None
     }
 
-    /// The grid's width, 1 to 8.
+    /// Width of the grid, 1 to 8.
     pub fn width(&self) -> usize {
         self.int(1)
     }
 
-    /// The grid's height, 1 to 8.
+    /// Height of the grid, 1 to 8.
     pub fn height(&self) -> usize {
         self.int(2)
     }
 
-    /// The grid's background colour, 0 to 9.
+    /// Background colour of the grid, 0 to 9.
     pub fn background(&self) -> u8 {
         self.values[3].wrapping_sub(grammar::COLOR)
     }
 
-    /// A hash of the whole clan: equal clans have equal hashes, in every build and on every machine.
+    /// Hash of the clan. Equal clans have equal hashes, in every build and on every machine.
     pub fn hash(&self) -> u64 {
         (0..self.len()).fold(0, |sum, imp| {
             sum.wrapping_add(self.hash_of(imp, self.values[imp]))
         })
     }
 
-    /// What `imp` adds to [`Clan::hash`] with `value` in its place.
+    /// Summand of [`Clan::hash`] for `imp`, if its value were `value`.
     pub(super) fn hash_of(&self, imp: usize, value: u8) -> u64 {
         let (role, parent) = (self.roles[imp], self.parents[imp]);
         let packed = u64::from(value) | u64::from(role) << 8 | u64::from(parent) << 16 | (imp as u64) << 24;
         mix(packed)
     }
 
-    /// The number in an Int leaf.
+    /// Number of an Int leaf.
     pub(super) fn int(&self, imp: usize) -> usize {
         usize::from(self.values[imp].wrapping_sub(grammar::INT))
     }
 
-    /// Appends an imp that is known to fit.
+    /// Appends an imp. The caller ensures that there is room and that the grammar allows it.
     pub(super) fn push(&mut self, value: u8, role: u8, parent: u8) {
         let at = self.len();
         if at < MAX_IMPS {
@@ -149,7 +149,7 @@ impl Clan {
         }
     }
 
-    /// Shapes in the list of `imp`.
+    /// Number of shapes in the list of `imp`.
     pub(super) fn shapes(&self, imp: usize) -> usize {
         let list = |&child: &usize| {
             usize::from(self.parents[child]) == imp && self.roles[child] >= grammar::R_SHAPES
@@ -164,7 +164,7 @@ impl fmt::Debug for Clan {
     }
 }
 
-/// The finaliser of SplitMix64.
+/// Finaliser of SplitMix64.
 pub(super) const fn mix(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

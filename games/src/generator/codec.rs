@@ -1,7 +1,7 @@
-//! The representation of clans: rows of different lengths, which expand to the arrays of the fish-eye network.
+//! Representation of clans: rows of different lengths, which expand to the arrays of the fish-eye network.
 //!
 //! The network gives logits for each imp, `[imps, moves]`. The softmax of a position is taken over the moves that the kinds
-//! and roles of its imps allow, which the row itself says; the moves that self-play is offered lie within that set.
+//! and roles of its imps allow, which follow from the row. The legal actions of self-play are among them.
 
 use std::{borrow::Cow, ops::RangeInclusive};
 
@@ -39,7 +39,7 @@ pub struct ClanRows {
 }
 
 impl ClanRows {
-    /// The representation that this build knows.
+    /// Only representation that this build supports.
     pub(super) const KNOWN: Self = Self {
         imps: MAX_IMPS as u32,
         depth: MAX_DEPTH as u32,
@@ -63,7 +63,7 @@ impl Codec for ClanRows {
         rows.first().map_or(0, |&imps| row::length(imps).min(rows.len()))
     }
 
-    /// A clan has the moves of its own imps.
+    /// Number of moves of all imps of the clan.
     fn actions_in(&self, row: &[u32], actions: u32) -> u32 {
         let imps = row.first().copied().unwrap_or_default();
         self.moves.saturating_mul(imps).min(actions)
@@ -73,7 +73,7 @@ impl Codec for ClanRows {
         PolicyHead::PerPart
     }
 
-    /// There is one player, and nothing to lose.
+    /// Lowest value: 0, because the game has one player and no losses.
     fn lowest_value(&self) -> f32 {
         0.0
     }
@@ -81,7 +81,7 @@ impl Codec for ClanRows {
     fn check(&self, actions: u32, head: PolicyHead) -> Result<(), RowError> {
         let fault = |text: String| Err(RowError::Layout(text));
         if *self != Self::KNOWN {
-            return fault(format!("{self:?}; this build knows {:?}", Self::KNOWN));
+            return fault(format!("{self:?}; this build supports {:?}", Self::KNOWN));
         }
         if self.imps * self.moves != actions {
             return fault(format!(

@@ -1,4 +1,5 @@
-//! Transformations of septs. Each says whether the result keeps to the limits; if not, the clan is to be thrown away.
+//! Transformations of septs (subtrees). Each returns true if the result keeps to the limits. If it returns false, the clan
+//! is in an unspecified state and must be dropped.
 
 use super::{
     clan::Clan,
@@ -9,10 +10,10 @@ use super::{
     },
 };
 
-/// Value, role, and parent counted from the first new imp.
+/// New imp: its value, its role, and its parent, counted from the first new imp.
 type New = (u8, u8, u8);
 
-/// Dot, Coords, x, y, color: what every fresh shape holds.
+/// Imps of a new Dot: Dot, Coords, x, y, color.
 const FRESH_DOT: [New; 5] = [
     (DOT, 0, 0),
     (COORDS, R_START, 0),
@@ -20,6 +21,7 @@ const FRESH_DOT: [New; 5] = [
     (INT, R_Y, 1),
     (COLOR, R_COLOR, 0),
 ];
+/// Imps of a new Line.
 const FRESH_LINE: [New; 7] = [
     (LINE, 0, 0),
     (COORDS, R_START, 0),
@@ -29,6 +31,7 @@ const FRESH_LINE: [New; 7] = [
     (DIRECTION, R_DIRECTION, 0),
     (INT + 1, R_LENGTH, 0),
 ];
+/// Imps of a new Rect.
 const FRESH_RECT: [New; 7] = [
     (RECT, 0, 0),
     (INT + 1, R_WIDTH, 0),
@@ -40,13 +43,13 @@ const FRESH_RECT: [New; 7] = [
 ];
 
 impl Clan {
-    /// Appends a fresh Dot (0), Line (1) or Rect (2) to the list of `imp`.
+    /// Appends a new Dot (0), Line (1) or Rect (2) to the list of `imp`.
     pub(super) fn append(&mut self, imp: usize, kind: u8) -> bool {
         let shapes = self.shapes(imp);
         shapes < MAX_SHAPES && self.insert_fresh(self.end(imp), imp, shapes, kind) && self.is_shallow()
     }
 
-    /// Puts a fresh shape behind `imp` in its list.
+    /// Inserts a new shape after `imp` in its list.
     pub(super) fn insert_after(&mut self, imp: usize, kind: u8) -> bool {
         let parent = self.parent(imp);
         if self.shapes(parent) >= MAX_SHAPES || !self.insert_fresh(self.end(imp), parent, 0, kind) {
@@ -56,7 +59,7 @@ impl Clan {
         true
     }
 
-    /// Takes `imp` out of its list. A group must not become empty.
+    /// Removes `imp` from its list. A group must not become empty.
     pub(super) fn delete(&mut self, imp: usize) -> bool {
         let parent = self.parent(imp);
         if parent != 0 && self.shapes(parent) == 1 {
@@ -67,7 +70,7 @@ impl Clan {
         true
     }
 
-    /// Puts a copy of `imp` behind it.
+    /// Inserts a copy of `imp` after it.
     pub(super) fn duplicate(&mut self, imp: usize) -> bool {
         let (parent, end) = (self.parent(imp), self.end(imp));
         let size = end - imp;
@@ -84,7 +87,7 @@ impl Clan {
         true
     }
 
-    /// Exchanges `imp` and the one behind it in its list.
+    /// Exchanges `imp` and the next shape of its list.
     pub(super) fn swap_with_next(&mut self, imp: usize) -> bool {
         let (middle, parent) = (self.end(imp), self.parent(imp));
         if !self.is_next(middle, parent) {
@@ -107,24 +110,25 @@ impl Clan {
         true
     }
 
-    /// Puts `imp` and the one behind it into a new group.
+    /// Puts `imp` and the next shape of its list into a new group.
     pub(super) fn group_with_next(&mut self, imp: usize) -> bool {
         let (next, parent) = (self.end(imp), self.parent(imp));
         if !self.is_next(next, parent) || !self.wrap(imp, GROUP, R_SHAPES) {
             return false;
         }
-        // The next one has moved by the new imp.
+        // The next shape's number is higher by one, because of the new group.
         self.parents[next + 1] = imp as u8;
         self.roles[next + 1] = R_SHAPES + 1;
         self.number_shapes(parent);
         self.is_shallow()
     }
 
+    /// Puts `imp` into a new group, which takes its place.
     pub(super) fn wrap_in_group(&mut self, imp: usize) -> bool {
         self.wrap(imp, GROUP, R_SHAPES) && self.is_shallow()
     }
 
-    /// A new Rotation by one quarter turn about (3, 3) takes the place of `imp`, which becomes its shape.
+    /// Puts `imp` into a new Rotation by one quarter turn about (3, 3), which takes its place.
     pub(super) fn wrap_in_rotation(&mut self, imp: usize) -> bool {
         let end = self.end(imp);
         let pivot = [
@@ -139,7 +143,7 @@ impl Clan {
         for (at, (value, role, parent)) in (end..).zip(pivot) {
             (self.values[at], self.roles[at], self.parents[at]) = (value, role, parent);
         }
-        // Until the Rotation is there, the four belong to the shape; wrapping must not take them along.
+        // The four imps are children of the shape until the Rotation exists; then they become children of the Rotation.
         if !self.wrap(imp, ROTATION, R_SHAPE) {
             return false;
         }
@@ -149,7 +153,7 @@ impl Clan {
         self.is_shallow()
     }
 
-    /// The only child takes the place of `imp`, a group or a rotation.
+    /// Replaces `imp`, a group with one shape or a rotation, by its shape.
     pub(super) fn unwrap(&mut self, imp: usize) -> bool {
         let (role, parent) = (self.roles[imp], self.parents[imp]);
         let (child_end, end) = (self.end(imp + 1), self.end(imp));
@@ -163,6 +167,7 @@ impl Clan {
         true
     }
 
+    /// Makes a Dot a Line to the right of length 1.
     pub(super) fn dot_to_line(&mut self, imp: usize) -> bool {
         let end = self.end(imp);
         if !self.make_room(end, 2) {
@@ -175,6 +180,7 @@ impl Clan {
         true
     }
 
+    /// Makes a Dot a Rect of 1×1.
     pub(super) fn dot_to_rect(&mut self, imp: usize) -> bool {
         if !self.make_room(imp + 1, 2) {
             return false;
@@ -186,7 +192,7 @@ impl Clan {
         true
     }
 
-    /// Of length 1 only.
+    /// Makes a Line of length 1 a Dot.
     pub(super) fn line_to_dot(&mut self, imp: usize) -> bool {
         if self.int(imp + 6) != 1 {
             return false;
@@ -196,7 +202,7 @@ impl Clan {
         true
     }
 
-    /// Of 1×1 only.
+    /// Makes a Rect of 1×1 a Dot.
     pub(super) fn rect_to_dot(&mut self, imp: usize) -> bool {
         if self.int(imp + 1) != 1 || self.int(imp + 2) != 1 {
             return false;
@@ -206,7 +212,7 @@ impl Clan {
         true
     }
 
-    /// Moves every Coords of the sept one cell to the left (0), right (1), up (2) or down (3).
+    /// Moves all Coords of the sept by one cell to the left (0), right (1), up (2) or down (3).
     pub(super) fn shift(&mut self, imp: usize, direction: u8) -> bool {
         let (role, is_more) = (if direction < 2 { R_X } else { R_Y }, direction & 1 == 1);
         for at in imp..self.end(imp) {
@@ -226,11 +232,12 @@ impl Clan {
         usize::from(self.parents[imp])
     }
 
-    /// Whether a list of `parent` goes on at `imp`.
+    /// True if `imp` is a shape in the list of `parent`.
     fn is_next(&self, imp: usize, parent: usize) -> bool {
         imp < self.len() && self.parent(imp) == parent && self.roles[imp] >= R_SHAPES
     }
 
+    /// Inserts a new shape (see [`Clan::append`]) at number `at`, with place `place` in the list of `parent`.
     fn insert_fresh(&mut self, at: usize, parent: usize, place: usize, kind: u8) -> bool {
         let fresh: &[New] = match kind {
             0 => &FRESH_DOT,
@@ -251,7 +258,7 @@ impl Clan {
         true
     }
 
-    /// A new imp takes the place of `imp`, whose sept becomes its child in `role`. Numbers behind grow by one.
+    /// Inserts a new imp in the place of `imp`, whose sept becomes its child in `role`. Later numbers grow by one.
     fn wrap(&mut self, imp: usize, value: u8, role: u8) -> bool {
         let (own_role, own_parent) = (self.roles[imp], self.parents[imp]);
         if !self.make_room(imp, 1) {
@@ -263,7 +270,8 @@ impl Clan {
         true
     }
 
-    /// Opens a gap of `count` imps before `at`. Parents at or behind `at` move along.
+    /// Opens a gap of `count` imps at `at`, and adjusts the numbers of parents from `at` on. False if the clan would be too
+    /// large.
     fn make_room(&mut self, at: usize, count: usize) -> bool {
         let len = self.len();
         if len + count > MAX_IMPS || at > len {
@@ -281,7 +289,7 @@ impl Clan {
         true
     }
 
-    /// Closes the gap over `from..to`. Parents behind it move along.
+    /// Removes the imps `from..to`, and adjusts the numbers of later parents.
     fn remove(&mut self, from: usize, to: usize) {
         let (len, count) = (self.len(), to - from);
         for column in [&mut self.values, &mut self.roles, &mut self.parents] {
@@ -296,7 +304,7 @@ impl Clan {
         self.len = (len - count) as u8;
     }
 
-    /// Numbers the places of a list anew.
+    /// Sets the roles of the shapes in the list of `parent` to their places.
     fn number_shapes(&mut self, parent: usize) {
         let (mut at, end, mut place) = (parent + 1, self.end(parent), 0);
         while at < end {

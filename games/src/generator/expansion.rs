@@ -1,8 +1,9 @@
-//! From clans to the arrays that the fish-eye network takes (the table in `onnx`'s `fish_eye` says what they mean).
+//! Expands clans into the arrays of the fish-eye network. The table in `onnx`'s `fish_eye` describes the arrays.
 //!
-//! A batch is the concatenation of its clans: imps stay in preorder, one position after the other; interior imps are
-//! numbered by height over the whole batch, so that a network computes them level by level, children first. A leaf's
-//! sept is a row of the embedding, an interior imp's one is row [`EMBEDDING_ROWS`]` + number` of the table.
+//! A batch is the concatenation of its clans: imps are in preorder, one position after the other. Interior imps are
+//! numbered by height over the whole batch, so that a network computes them level by level, children first. The table has
+//! one row for each sept: that of a leaf is a row of the embedding, that of an interior imp is row
+//! [`EMBEDDING_ROWS`]` + number`.
 
 use super::{
     grammar::{self, MAX_DEPTH, ROLES},
@@ -11,62 +12,67 @@ use super::{
     views::Views,
 };
 
-/// Rows of the embedding: the one-hot values and room for more. Row 0 is "not present".
+/// Number of rows of the embedding: the one-hot values, and spare rows. Row 0 is "not present".
 pub const EMBEDDING_ROWS: usize = 64;
-/// Grids of a position: both targets and the current render.
+/// Number of grids of a position: both targets and the current render.
 pub const GRIDS: usize = 3;
 
-/// The arrays of a batch of B positions with M imps, I of them interior, and V views; all row-major.
+/// Arrays of a batch of B positions with M imps, I of them interior, and V views. All are row-major.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClanBatch {
-    /// `[I, ROLES]`: rows of the table, heights ascending.
+    /// `[I, ROLES]`: value of each interior imp, and rows of its children in the table, by role. Heights ascend.
     pub roles: Vec<i32>,
-    /// `[MAX_DEPTH + 1]`: interior imps of height ≤ k.
+    /// `[MAX_DEPTH + 1]`: number of interior imps of height ≤ k.
     pub levels: Vec<i32>,
-    /// `[I + 1, MAX_DEPTH]`: contexts of the children of each interior imp; row 0 is that of every root.
+    /// `[I + 1, MAX_DEPTH]`: rows in the table of the ancestors of each interior imp's children. Row 0 belongs to the
+    /// roots.
     pub ancestors: Vec<i32>,
-    /// `[M]`: the imp's own row of the table.
+    /// `[M]`: row of the imp's sept in the table.
     pub sept: Vec<i32>,
-    /// `[M]`: its row of `ancestors`.
+    /// `[M]`: row of the imp in `ancestors`.
     pub parent: Vec<i32>,
-    /// `[M, MAX_DEPTH]`: role taken at each depth from the root.
+    /// `[M, MAX_DEPTH]`: roles on the path from the root to the imp.
     pub path: Vec<i32>,
-    /// `[M]`: its position.
+    /// `[M]`: number of the imp's position.
     pub position: Vec<i32>,
-    /// `[M]`: its view.
+    /// `[M]`: number of the imp's view.
     pub view: Vec<i32>,
-    /// `[B]`: each position's first imp.
+    /// `[B]`: number of the position's first imp.
     pub root: Vec<i32>,
-    /// `[B, GRIDS, CELLS]`: symbols.
+    /// `[B, GRIDS, CELLS]`: symbols of the position's grids.
     pub grids: Vec<i32>,
-    /// `[B]`: 1 where the step is marked already.
+    /// `[B]`: 1 if the step is marked, else 0.
     pub flags: Vec<i32>,
-    /// `[V, CELLS]`: symbols.
+    /// `[V, CELLS]`: symbols of the views.
     pub views: Vec<i32>,
 }
 
-/// Collects positions. Its memory can be used again for the next batch.
+/// Collects the positions of a batch and expands them. Memory is used again for the next batch.
 #[derive(Clone, Debug, Default)]
 pub struct Expander {
     batch: ClanBatch,
-    /// For each imp: its value, its role, its parent's place in the batch (its own for a root), its height.
+    /// Imps of all positions.
     imps: Vec<Imp>,
     views: Views,
 }
 
+/// An imp of the batch.
 #[derive(Clone, Copy, Debug)]
 struct Imp {
     value: u8,
     role: u8,
+    /// Number of edges down to the deepest leaf.
     height: u8,
+    /// Number of edges up to the root.
     depth: u8,
+    /// Place of the parent in the batch. A root is its own parent.
     parent: u32,
-    /// Among the interior imps.
+    /// Number among the interior imps. Of no meaning for leaves.
     number: i32,
 }
 
 impl Expander {
-    /// Starts anew.
+    /// Removes all positions.
     pub fn clear(&mut self) {
         let batch = &mut self.batch;
         for array in [
@@ -88,17 +94,17 @@ impl Expander {
         self.imps.clear();
     }
 
-    /// Positions so far.
+    /// Number of positions so far.
     pub fn positions(&self) -> usize {
         self.batch.root.len()
     }
 
-    /// Imps so far.
+    /// Number of imps so far.
     pub fn imps(&self) -> usize {
         self.imps.len()
     }
 
-    /// Imps of all positions but the one added last.
+    /// Number of imps of all positions but the last.
     pub fn imps_before_last(&self) -> usize {
         self.batch.root.last().copied().unwrap_or_default() as usize
     }
@@ -147,10 +153,10 @@ impl Expander {
         batch.grids.extend_from_slice(&batch.views[from..from + CELLS]);
     }
 
-    /// The arrays of all positions so far.
+    /// Arrays of all positions so far.
     pub fn finish(&mut self) -> &ClanBatch {
-        self.number();
-        // More positions may have come since they were filled.
+        self.number_interior();
+        // These arrays depend on the whole batch, so they are filled again if positions were added after the last call.
         let batch = &mut self.batch;
         for array in [
             &mut batch.roles,
@@ -195,7 +201,7 @@ impl Expander {
     }
 
     /// Numbers the interior imps by height, each height in the batch's order.
-    fn number(&mut self) {
+    fn number_interior(&mut self) {
         let mut ends = [0_i32; MAX_DEPTH + 1];
         for imp in &self.imps {
             ends[usize::from(imp.height)] += 1;
@@ -216,7 +222,7 @@ impl Expander {
 }
 
 impl Imp {
-    /// Its row of the table.
+    /// Row of the imp's sept in the table.
     fn row(&self) -> i32 {
         if self.height == 0 {
             i32::from(self.value)

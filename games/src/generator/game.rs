@@ -1,4 +1,4 @@
-//! The state of play: a clan, a problem, and the path so far.
+//! [`GeneratorGame`]: the state of play with a clan, a problem, and the path so far.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use super::{
     codec::ClanRows,
     grammar::MAX_IMPS,
     grid::Grid,
-    legal::Seen,
+    legal::Visited,
     moves::{MOVES, Move},
-    problem::{Marked, Problem, StartText},
+    problem::{MarkResult, Problem, StartText},
     recoloring::Recolorings,
     row, sample,
 };
@@ -21,40 +21,40 @@ use crate::{
     symmetries::RowSymmetries,
 };
 
-/// What happens to moves that cannot be made.
+/// Treatment of moves that fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Illegal {
-    /// They are not offered (`strict`). A mark is always offered, whether it is right or not.
+    /// Moves that fail are not offered (`strict`). Marks are always offered, even wrong ones.
     #[default]
     Strict,
-    /// The original rules (`oops`): what an imp's kind and role allow is offered, and what fails ends the game in
-    /// the one position that every illegal move leads to, worth 0.
+    /// All moves that an imp's kind and role allow are offered (`oops`). A move that fails is an Oops: it ends the game
+    /// with the value 0. These are the original rules.
     Oops,
 }
 
-/// What happens to moves that lead back to a clan on the path.
+/// Treatment of moves that lead back to an earlier clan of the episode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cycles {
-    /// They are illegal.
+    /// Such moves fail.
     #[default]
     Forbid,
-    /// They are moves like any other.
+    /// Such moves are allowed.
     Allow,
 }
 
-/// What the rules can be switched between. The default is what self-play uses.
+/// Rules of a game. The default is for self-play.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rules {
-    /// `strict` or `oops`.
+    /// Moves that fail: `strict` (default) or `oops`.
     pub illegal: Illegal,
-    /// `forbid` or `allow`.
+    /// Moves back to an earlier clan: `forbid` (default) or `allow`.
     pub cycles: Cycles,
-    /// Moves after which an unsolved problem is given up, worth 0. At least 1.
+    /// Number of moves after which an unsolved problem ends with the value 0. At least 1.
     pub move_limit: u32,
-    /// Share of the problems drawn for self-play that are pairs, in percent.
+    /// Percentage of pairs among the problems drawn for self-play, 0 to 100.
     pub pairs: u8,
 }
 
@@ -70,7 +70,7 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// The rules of the recorded cases: Oops as in the original, and cycles are nobody's business.
+    /// Rules of the reference implementation: failing moves are Oopses, and cycles are allowed.
     pub fn compatibility() -> Self {
         Self {
             illegal: Illegal::Oops,
@@ -80,51 +80,71 @@ impl Rules {
     }
 }
 
-/// How play ended.
+/// End of an episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The problem is solved: 1.
+    /// The problem was solved. The value is 1.
     Solved,
-    /// An illegal move was made: 0.
+    /// A move failed. The value is 0.
     Oops,
-    /// Too many moves were made: 0.
+    /// The move limit was reached. The value is 0.
     MoveLimit,
 }
 
-/// What stays the same all through an episode.
+/// Parts of the state that do not change within an episode.
 #[derive(Debug, PartialEq)]
-struct Setting {
+struct Episode {
     rules: Rules,
     problem: Problem,
 }
 
-/// A state of the generator game.
+/// State of the generator game.
+///
+/// ```
+/// use games::{
+///     Game, Outcome,
+///     generator::{GeneratorGame, Move},
+/// };
+///
+/// // Draw a black grid of 8×7. The clan at the start draws 8×8; imp 2 is its height.
+/// let target = vec![vec![0; 8]; 7];
+/// let start = serde_json::json!({ "target": target }).to_string();
+/// let mut state = GeneratorGame::start(&Default::default(), Some(&start))?;
+/// let decrement = (0..38).map(Move).find(|action| action.name() == "DEC").ok_or("no such move")?;
+/// state.play(GeneratorGame::action(2, decrement))?;
+/// state.play(GeneratorGame::action(0, Move::MARK_COMPLETE))?;
+/// assert_eq!(state.outcome(), Some(Outcome::Scored(1.0)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, PartialEq)]
 pub struct GeneratorGame {
     clan: Clan,
+    /// Hash of the clan.
     hash: u64,
-    setting: Arc<Setting>,
+    episode: Arc<Episode>,
     step_marked: bool,
+    /// Number of moves so far.
     plies: u32,
     end: Option<End>,
-    seen: Seen,
+    /// Positions of the episode so far. Empty if cycles are allowed.
+    visited: Visited,
 }
 
 impl Clone for GeneratorGame {
     fn clone(&self) -> Self {
         Self {
-            setting: Arc::clone(&self.setting),
-            seen: self.seen.clone(),
+            episode: Arc::clone(&self.episode),
+            visited: self.visited.clone(),
             ..*self
         }
     }
 
     fn clone_from(&mut self, source: &Self) {
-        // No search mixes problems: nearly always the same one.
-        if !Arc::ptr_eq(&self.setting, &source.setting) {
-            self.setting = Arc::clone(&source.setting);
+        // States of one search have the same problem, so this is seldom needed.
+        if !Arc::ptr_eq(&self.episode, &source.episode) {
+            self.episode = Arc::clone(&source.episode);
         }
-        self.seen.clone_from(&source.seen);
+        self.visited.clone_from(&source.visited);
         self.clan = source.clan;
         self.hash = source.hash;
         self.step_marked = source.step_marked;
@@ -133,88 +153,91 @@ impl Clone for GeneratorGame {
     }
 }
 
-/// What a marked step adds to the hash of a clan: the same clan before and after it are two positions.
+/// Number added to the hash of a clan after the step was marked, so that one clan before and after it is two positions.
 const MARKED_SALT: u64 = 0x51ab_7d3e_9c04_f265;
 
 impl GeneratorGame {
-    /// A problem to be solved from the bare start clan.
+    /// State at the start of an episode, with the usual start clan.
     pub fn posed(rules: &Rules, problem: Problem) -> Self {
         Self::from_clan(rules, problem, Clan::start())
     }
 
-    /// A problem to be solved from any clan.
+    /// State at the start of an episode, with any clan.
     pub fn from_clan(rules: &Rules, problem: Problem, clan: Clan) -> Self {
         let mut state = Self {
             hash: clan.hash(),
             clan,
-            setting: Arc::new(Setting {
+            episode: Arc::new(Episode {
                 rules: rules.clone(),
                 problem,
             }),
             step_marked: false,
             plies: 0,
             end: None,
-            seen: Seen::default(),
+            visited: Visited::default(),
         };
-        state.note();
+        state.record_visit();
         state
     }
 
-    /// The action of a move of an imp.
+    /// Action of a move of an imp.
     pub const fn action(imp: usize, action: Move) -> Action {
         imp as Action * MOVES as Action + action.0 as Action
     }
 
-    /// The imp and the move of an action below [`Game::ACTIONS`].
+    /// Imp and move of an action below [`Game::ACTIONS`].
     pub const fn imp_and_move(action: Action) -> (usize, Move) {
         (action as usize / MOVES, Move((action as usize % MOVES) as u8))
     }
 
-    /// The state of play. After an Oops: the clan before it.
+    /// Present clan. After an Oops, the clan before it.
     pub const fn clan(&self) -> &Clan {
         &self.clan
     }
 
-    /// The problem that is to be solved.
+    /// Problem of the episode.
     pub fn problem(&self) -> &Problem {
-        &self.setting.problem
+        &self.episode.problem
     }
 
-    /// The rules.
+    /// Rules of the episode.
     pub fn rules(&self) -> &Rules {
-        &self.setting.rules
+        &self.episode.rules
     }
 
-    /// Whether the first grid of a pair is marked as a step.
+    /// True if the first grid of a pair was marked as a step.
     pub const fn step_marked(&self) -> bool {
         self.step_marked
     }
 
-    /// Moves made so far.
+    /// Number of moves so far.
     pub const fn plies(&self) -> u32 {
         self.plies
     }
 
-    /// How play ended, if it has.
+    /// End of the episode. `None` while it runs.
     pub const fn end(&self) -> Option<End> {
         self.end
     }
 
+    /// Number added to the hash of a clan to get its key in `visited`.
     fn salt(&self) -> u64 {
         if self.step_marked { MARKED_SALT } else { 0 }
     }
 
+    /// Key of the present position in `visited`.
     fn key(&self) -> u64 {
         self.hash.wrapping_add(self.salt())
     }
 
-    /// Puts the present position on the path.
-    fn note(&mut self) {
-        if self.setting.rules.cycles == Cycles::Forbid {
-            self.seen.insert(self.key(), self.clan.len());
+    /// Adds the present position to those visited, if cycles are forbidden.
+    fn record_visit(&mut self) {
+        if self.episode.rules.cycles == Cycles::Forbid {
+            self.visited.insert(self.key(), self.clan.len());
         }
     }
 
+    /// Makes a move, which need not succeed.
     fn act(&mut self, action: Action) {
         if self.end.is_some() {
             return;
@@ -226,54 +249,60 @@ impl GeneratorGame {
         } else {
             self.transform(imp, action)
         };
-        if self.end.is_none() && self.plies >= self.setting.rules.move_limit {
+        if self.end.is_none() && self.plies >= self.episode.rules.move_limit {
             self.end = Some(End::MoveLimit);
         }
     }
 
+    /// Marks the render as the step or as complete. Returns the end of the episode, if the mark ends it.
     fn mark(&mut self, imp: usize, action: Move) -> Option<End> {
         let is_step = action == Move::MARK_STEP;
         let render = self.clan.render();
-        let marked = self.setting.problem.mark(is_step, self.step_marked, &render);
+        let marked = self.episode.problem.mark(is_step, self.step_marked, &render);
         match marked {
             _ if imp != 0 => Some(End::Oops),
-            Marked::Oops => Some(End::Oops),
-            Marked::Solved => Some(End::Solved),
-            Marked::Step => {
+            MarkResult::Oops => Some(End::Oops),
+            MarkResult::Solved => Some(End::Solved),
+            MarkResult::Step => {
                 self.step_marked = true;
-                self.note();
+                self.record_visit();
                 None
             }
         }
     }
 
+    /// Transforms the clan. Returns the end of the episode, if the move fails.
     fn transform(&mut self, imp: usize, action: Move) -> Option<End> {
         let Some(clan) = self.clan.after(imp, action) else {
             return Some(End::Oops);
         };
         let hash = clan.hash();
-        if self.setting.rules.cycles == Cycles::Forbid && self.seen.contains(hash.wrapping_add(self.salt())) {
+        if self.episode.rules.cycles == Cycles::Forbid
+            && self.visited.contains(hash.wrapping_add(self.salt()))
+        {
             return Some(End::Oops);
         }
         (self.clan, self.hash) = (clan, hash);
-        self.note();
+        self.record_visit();
         None
     }
 
+    /// True if the rules offer this move.
     fn is_offered(&self, imp: usize, action: Move) -> bool {
         if self.clan.mask(imp) >> action.0 & 1 == 0 {
             return false;
         }
         let is_mark = action == Move::MARK_STEP || action == Move::MARK_COMPLETE;
-        if is_mark || self.setting.rules.illegal == Illegal::Oops {
+        if is_mark || self.episode.rules.illegal == Illegal::Oops {
             return true;
         }
         self.clan.after(imp, action).is_some_and(|clan| {
-            self.setting.rules.cycles == Cycles::Allow
-                || !self.seen.contains(clan.hash().wrapping_add(self.salt()))
+            self.episode.rules.cycles == Cycles::Allow
+                || !self.visited.contains(clan.hash().wrapping_add(self.salt()))
         })
     }
 
+    /// Reads a start in JSON.
     fn parse(rules: &Rules, text: &str) -> Result<Self, String> {
         let text: StartText = serde_json::from_str(text).map_err(|error| {
             format!(r#"{error} (a start is JSON, e.g. {{"clan":[1,272,528,785],"target":[[1,1],[1,0]]}})"#)
@@ -286,7 +315,7 @@ impl GeneratorGame {
         state.plies = text.plies;
         if text.marked {
             state.step_marked = true;
-            state.note();
+            state.record_visit();
         }
         if state.plies >= rules.move_limit {
             state.end = Some(End::MoveLimit);
@@ -302,8 +331,8 @@ impl Game for GeneratorGame {
     const NAME: &'static str = "generator";
     const PLAYERS: u8 = 1;
     const ACTIONS: u32 = (MAX_IMPS * MOVES) as u32;
-    /// Turning a position changes how far it is from a solution (fresh shapes lie at the top left), so no turn is an
-    /// equivalence; [`super::symmetry`] has those that are good enough to train on.
+    /// Number of symmetries: the identity only. A turn of the square changes the distance to a solution, because new shapes
+    /// lie at the top left. [`super::symmetry`] has turns that are approximate, for training.
     const SYMMETRIES: u8 = 1;
     const LOWEST_VALUE: f32 = 0.0;
     const LEVELS: u32 = sample::MAX_DEPTH;
@@ -368,11 +397,11 @@ impl Game for GeneratorGame {
         if self.end.is_some() {
             return;
         }
-        match self.setting.rules.illegal {
+        match self.episode.rules.illegal {
             Illegal::Strict => {
-                let seen = (self.setting.rules.cycles == Cycles::Forbid).then_some(&self.seen);
+                let visited = (self.episode.rules.cycles == Cycles::Forbid).then_some(&self.visited);
                 self.clan
-                    .strict_moves(self.hash, 0b11, self.salt(), seen, actions);
+                    .strict_moves(self.hash, 0b11, self.salt(), visited, actions);
             }
             Illegal::Oops => {
                 for imp in 0..self.clan.len() {
@@ -390,13 +419,13 @@ impl Game for GeneratorGame {
         let fault = |reason| Err(IllegalAction { action, reason });
         let (imp, made) = Self::imp_and_move(action);
         if self.end.is_some() {
-            return fault("play is over");
+            return fault("the game is over");
         }
         if imp >= self.clan.len() {
             return fault("the clan has no such imp");
         }
         if !self.is_offered(imp, made) {
-            return fault("that move is not possible for this imp");
+            return fault("this imp cannot make this move");
         }
         self.act(action);
         Ok(())
@@ -407,7 +436,7 @@ impl Game for GeneratorGame {
     }
 
     fn position(&self) -> String {
-        let problem = &self.setting.problem;
+        let problem = &self.episode.problem;
         let text = StartText {
             clan: Some(self.clan.packed().collect()),
             target: problem.target().copied(),
@@ -423,7 +452,7 @@ impl Game for GeneratorGame {
     }
 
     fn write_row(&self, (): (), _: Symmetry, row: &mut Vec<u32>) {
-        row::write(&self.clan, &self.setting.problem, self.step_marked, row);
+        row::write(&self.clan, &self.episode.problem, self.step_marked, row);
     }
 
     fn policy_index(&self, (): (), _: Symmetry, action: Action) -> u32 {
@@ -434,7 +463,7 @@ impl Game for GeneratorGame {
         match self.end {
             Some(End::Solved) => 0,
             Some(End::Oops | End::MoveLimit) => u32::MAX,
-            None => self.setting.problem.least_moves(self.step_marked, &self.clan),
+            None => self.episode.problem.least_moves(self.step_marked, &self.clan),
         }
     }
 
@@ -447,17 +476,16 @@ impl Game for GeneratorGame {
     }
 
     fn in_hindsight(&self, actions: &[Action]) -> Option<Drawn<Self>> {
-        let (grid, solution) = sample::in_hindsight(&self.clan, actions, self.setting.rules.move_limit)?;
+        let (grid, solution) = sample::in_hindsight(&self.clan, actions, self.episode.rules.move_limit)?;
         Some(Drawn {
-            start: Self::from_clan(&self.setting.rules, Problem::Draw(grid), self.clan),
+            start: Self::from_clan(&self.episode.rules, Problem::Draw(grid), self.clan),
             solution,
         })
     }
 }
 
-/// The render of a state, for people and answers.
 impl GeneratorGame {
-    /// The grid that the present clan generates.
+    /// Grid that the present clan draws.
     pub fn render(&self) -> Grid {
         self.clan.render()
     }

@@ -1,4 +1,4 @@
-//! The grammar: what one-hot value every imp has, which roles a kind has, and what may fill a role.
+//! Grammar of clans: one-hot values of imps, roles of their children, and the values that can fill a role.
 //!
 //! ```text
 //! Generator  = width:Int[1..8] height:Int[1..8] background:Color shapes:List<Shape>[0..6]
@@ -11,22 +11,23 @@
 //! Coords     = x:Int[0..7] y:Int[0..7]
 //! ```
 //!
-//! x grows to the right, y downward. A role's number is its row in the role matrix; children stand in the order of their roles.
+//! x grows to the right, y downward. The number of a role is its row in the role matrix. Children are in the order of their
+//! roles.
 
 use std::ops::RangeInclusive;
 
 /// Most imps of a clan, leaves included.
 pub const MAX_IMPS: usize = 96;
-/// Most edges between the root and any imp.
+/// Most edges between the root and an imp.
 pub const MAX_DEPTH: usize = 6;
 /// Most shapes of a list.
 pub const MAX_SHAPES: usize = 6;
-/// One-hot values, `NOT_PRESENT` included.
+/// Number of one-hot values, `NOT_PRESENT` included.
 pub const VALUES: usize = 38;
-/// Rows of a role matrix: `THIS`, the roles, and a spare one that says that a path has ended.
+/// Number of rows of a role matrix: `THIS`, the roles, and `PATH_ENDED`.
 pub const ROLES: usize = 20;
 
-/// The one-hot value of what is not there.
+/// One-hot value of an imp that is not there.
 pub const NOT_PRESENT: u8 = 0;
 pub(crate) const GENERATOR: u8 = 1;
 pub(crate) const COORDS: u8 = 2;
@@ -35,16 +36,16 @@ pub(crate) const LINE: u8 = 4;
 pub(crate) const RECT: u8 = 5;
 pub(crate) const GROUP: u8 = 6;
 pub(crate) const ROTATION: u8 = 7;
-/// Int 0; `INT + n` is Int n, up to 8.
+/// Int 0. `INT + n` is Int n, up to 8.
 pub(crate) const INT: u8 = 8;
-/// Colour 0 of ten.
+/// Colour 0. `COLOR + n` is colour n, up to 9.
 pub(crate) const COLOR: u8 = 17;
-/// Direction 0 of eight: right, then clockwise in steps of 45°.
+/// Direction 0, to the right. `DIRECTION + n` is turned clockwise by n times 45°, n up to 7.
 pub(crate) const DIRECTION: u8 = 27;
-/// One quarter turn clockwise, of up to three.
+/// One quarter turn clockwise. `TURNS + n` is n further ones, n up to 2.
 pub(crate) const TURNS: u8 = 35;
 
-/// The row of an imp itself, and the role of the root.
+/// Row of an imp itself, and role of the root.
 pub const THIS: u8 = 0;
 pub(crate) const R_WIDTH: u8 = 1;
 pub(crate) const R_HEIGHT: u8 = 2;
@@ -58,12 +59,12 @@ pub(crate) const R_LENGTH: u8 = 9;
 pub(crate) const R_SHAPE: u8 = 10;
 pub(crate) const R_TURNS: u8 = 11;
 pub(crate) const R_PIVOT: u8 = 12;
-/// The first place of a list of shapes, of [`MAX_SHAPES`].
+/// First of the [`MAX_SHAPES`] places of a list of shapes.
 pub(crate) const R_SHAPES: u8 = 13;
-/// No role: the path has ended.
+/// Filler after the last role of a path.
 pub const PATH_ENDED: u8 = 19;
 
-/// The steps of the eight directions, R DR D DL L UL U UR.
+/// Steps (x, y) of the eight directions: right, then clockwise.
 pub(crate) const STEPS: [(i32, i32); 8] = [
     (1, 0),
     (1, 1),
@@ -75,7 +76,7 @@ pub(crate) const STEPS: [(i32, i32); 8] = [
     (1, -1),
 ];
 
-/// The roles that every imp of this one-hot value has, ascending, besides a list of shapes.
+/// Roles of the children of an imp of this one-hot value, ascending, without those of a list of shapes.
 pub(crate) const fn fixed_roles(value: u8) -> &'static [u8] {
     match value {
         GENERATOR => &[R_WIDTH, R_HEIGHT, R_BACKGROUND],
@@ -88,7 +89,7 @@ pub(crate) const fn fixed_roles(value: u8) -> &'static [u8] {
     }
 }
 
-/// How many shapes a list of this kind of imp may hold; `None` where it has no list.
+/// Numbers of shapes that the list of an imp of this one-hot value can hold. `None` if it has no list.
 pub(crate) const fn list_sizes(value: u8) -> Option<RangeInclusive<usize>> {
     match value {
         GENERATOR => Some(0..=MAX_SHAPES),
@@ -97,7 +98,7 @@ pub(crate) const fn list_sizes(value: u8) -> Option<RangeInclusive<usize>> {
     }
 }
 
-/// The one-hot values that may fill a role.
+/// One-hot values that can fill a role.
 pub(crate) const fn values_of(role: u8) -> RangeInclusive<u8> {
     match role {
         THIS => GENERATOR..=GENERATOR,
@@ -108,22 +109,22 @@ pub(crate) const fn values_of(role: u8) -> RangeInclusive<u8> {
         R_DIRECTION => DIRECTION..=DIRECTION + 7,
         R_TURNS => TURNS..=TURNS + 2,
         R_SHAPE | 13..=18 => DOT..=ROTATION,
-        // None.
+        // An empty range.
         _ => RangeInclusive::new(1, 0),
     }
 }
 
-/// Whether the value is a shape's.
+/// True if the one-hot value is that of a shape.
 pub(crate) const fn is_shape(value: u8) -> bool {
     DOT <= value && value <= ROTATION
 }
 
-/// Whether the value is a leaf's.
+/// True if the one-hot value is that of a leaf.
 pub(crate) const fn is_leaf(value: u8) -> bool {
     value >= INT
 }
 
-/// What an imp is called, for people.
+/// Name of an imp's one-hot value, for people.
 pub(crate) fn value_name(value: u8) -> String {
     const COLORS: [&str; 10] = [
         "black", "blue", "red", "green", "yellow", "gray", "fuchsia", "orange", "teal", "crimson",
@@ -159,7 +160,7 @@ pub(crate) fn value_name(value: u8) -> String {
     }
 }
 
-/// What a role is called, for people.
+/// Name of a role, for people.
 pub(crate) fn role_name(role: u8) -> String {
     const NAMES: [&str; 13] = [
         "this",

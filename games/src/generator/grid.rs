@@ -1,21 +1,21 @@
-//! Grids of 8×8 cells: ten colours, and a symbol for cells that are absent.
+//! [`Grid`]: 8×8 cells of ten colours, some of which may be absent.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Cells on a side.
+/// Number of cells on a side.
 pub const SIDE: usize = 8;
-/// Cells of a grid.
+/// Number of cells of a grid.
 pub const CELLS: usize = SIDE * SIDE;
-/// The symbol of a cell outside of the grid's width and height.
+/// Symbol of an absent cell, outside of the grid's width and height.
 pub const ABSENT: u8 = 10;
-/// Symbols of a cell: ten colours and [`ABSENT`].
+/// Number of symbols of a cell: ten colours and [`ABSENT`].
 pub const SYMBOLS: usize = 11;
-/// `u32`s of a packed grid: four cells in each, the first in the lowest byte.
+/// Number of `u32` of a packed grid. Each holds four cells, the first in the lowest byte.
 pub const PACKED: usize = CELLS / 4;
 
-/// 8×8 cells, row by row from the top; equality is on all of them, so width and height matter.
+/// Grid of up to 8×8 cells, row by row from the top. Grids are equal if all cells are equal, so width and height matter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Vec<Vec<u8>>", into = "Vec<Vec<u8>>")]
 pub struct Grid {
@@ -23,39 +23,39 @@ pub struct Grid {
     pub(super) cells: [u8; CELLS],
 }
 
-/// Cells that make no grid.
+/// Error: cells do not form a grid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GridError {
-    /// Too large, or empty.
+    /// The grid is too large, or empty.
     #[error("a grid of {height} rows and {width} columns (1 to 8 of each are possible)")]
     Size {
-        /// Rows.
+        /// Number of rows.
         height: usize,
-        /// Columns of the longest row.
+        /// Number of columns of the longest row.
         width: usize,
     },
-    /// Rows of different lengths.
-    #[error("row {row} has {found} cells, {expected} expected")]
+    /// The rows have different lengths.
+    #[error("row {row} has {found} cells instead of {expected}")]
     Row {
-        /// The row's number from the top.
+        /// Number of the row, from the top.
         row: usize,
-        /// Its cells.
+        /// Number of cells of the row.
         found: usize,
-        /// Cells of the first row.
+        /// Number of cells of the longest row.
         expected: usize,
     },
-    /// No symbol.
-    #[error("cell ({x}, {y}) is {symbol}, the greatest symbol is {ABSENT}")]
+    /// The symbol of a cell is too large.
+    #[error("cell ({x}, {y}) is {symbol}, above the largest symbol {ABSENT}")]
     Symbol {
         /// Column.
         x: usize,
         /// Row.
         y: usize,
-        /// What stands there.
+        /// Symbol of the cell.
         symbol: u32,
     },
-    /// Present and absent cells are mixed.
-    #[error("cell ({x}, {y}) does not fit: the cells that are there must be a rectangle at the top left")]
+    /// The cells that are not absent are no rectangle at the top left.
+    #[error("cell ({x}, {y}) does not fit: the present cells must be a rectangle at the top left")]
     Shape {
         /// Column.
         x: usize,
@@ -65,34 +65,34 @@ pub enum GridError {
 }
 
 impl Grid {
-    /// No cell is there.
+    /// Grid of absent cells.
     pub const ABSENT: Self = Self {
         cells: [ABSENT; CELLS],
     };
 
-    /// The symbols, row by row from the top.
+    /// Symbols of the cells, row by row from the top.
     pub const fn cells(&self) -> &[u8; CELLS] {
         &self.cells
     }
 
-    /// Whether any cell is there.
+    /// True if any cell is not absent.
     pub fn is_present(&self) -> bool {
         self.cells[0] != ABSENT
     }
 
-    /// Width and height of a whole grid; zeros where no cell is there.
+    /// Width and height of the grid. Zeros if all cells are absent.
     pub fn size(&self) -> (usize, usize) {
-        let there = |cell: &&u8| **cell != ABSENT;
-        let width = self.cells.iter().take(SIDE).take_while(there).count();
-        let height = self.cells.iter().step_by(SIDE).take_while(there).count();
+        let is_present = |cell: &&u8| **cell != ABSENT;
+        let width = self.cells.iter().take(SIDE).take_while(is_present).count();
+        let height = self.cells.iter().step_by(SIDE).take_while(is_present).count();
         (width, height)
     }
 
-    /// A grid of colours from its rows, 1 to 8 of 1 to 8 cells each. Rows of eight cells may also hold absent
-    /// ones (10), as long as what is there is a rectangle at the top left.
+    /// Grid of 1 to 8 rows of colours, with 1 to 8 cells each. Rows may hold absent cells (10), if the others are a
+    /// rectangle at the top left.
     ///
     /// # Errors
-    /// [`GridError`] naming the first cell or row that does not fit.
+    /// [`GridError`] that names the first cell or row that does not fit.
     pub fn from_rows(rows: &[Vec<u8>]) -> Result<Self, GridError> {
         let width = rows.iter().map(Vec::len).max().unwrap_or_default();
         if width == 0 || width > SIDE || rows.len() > SIDE {
@@ -119,7 +119,7 @@ impl Grid {
         Ok(grid)
     }
 
-    /// Four cells in each `u32`.
+    /// Packed form of the grid, with four cells in each `u32`.
     pub fn packed(&self) -> [u32; PACKED] {
         let mut packed = [0; PACKED];
         for (word, cells) in packed.iter_mut().zip(self.cells.chunks_exact(4)) {
@@ -131,10 +131,10 @@ impl Grid {
         packed
     }
 
-    /// Reads what [`Grid::packed`] gives: a rectangle at the top left, or nothing at all.
+    /// Reads the packed form of a grid (see [`Grid::packed`]). All cells may be absent.
     ///
     /// # Errors
-    /// [`GridError`] naming the first cell that does not fit.
+    /// [`GridError`] that names the first cell that does not fit.
     pub fn unpack(packed: &[u32; PACKED]) -> Result<Self, GridError> {
         let mut grid = Self::ABSENT;
         for (cells, word) in grid.cells.chunks_exact_mut(4).zip(packed) {
@@ -177,7 +177,7 @@ impl From<Grid> for Vec<Vec<u8>> {
     }
 }
 
-/// The text symbols of the original: `.brgyafotc` for the colours 0 to 9; an absent cell is a space.
+/// Letters of the reference implementation: `.brgyafotc` for the colours 0 to 9. An absent cell is a space.
 impl fmt::Display for Grid {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (y, row) in self.cells.chunks(SIDE).enumerate() {

@@ -1,4 +1,4 @@
-//! The strict mask: the moves that are no Oops, found without making them.
+//! Strict mask: the moves that do not fail, found without making them. An Oops is a move that fails.
 
 use super::{
     clan::Clan,
@@ -7,15 +7,16 @@ use super::{
 };
 use crate::game::Action;
 
-/// The clans on the path so far, as hashes, so that play cannot come back to one.
+/// Hashes of the clans of the episode so far, by which moves back to one of them are detected.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct Visited {
     keys: Vec<u64>,
-    /// Bit n: a clan of n imps was seen. Most transformations lead to another number of imps, and need no hash.
+    /// Bit n is set if a clan of n imps was visited. Most transformations change the number of imps, so that this bit
+    /// suffices and no hash is computed.
     sizes: u128,
 }
 
-impl Seen {
+impl Visited {
     pub(super) fn insert(&mut self, key: u64, size: usize) {
         self.keys.push(key);
         self.sizes |= 1 << (size & 127);
@@ -30,7 +31,7 @@ impl Seen {
     }
 }
 
-impl Clone for Seen {
+impl Clone for Visited {
     fn clone(&self) -> Self {
         Self {
             keys: self.keys.clone(),
@@ -44,16 +45,17 @@ impl Clone for Seen {
     }
 }
 
-/// What each imp's sept holds.
+/// Properties of the sept of each imp.
 struct Septs {
-    /// Imps, the root included.
+    /// Number of imps, the root of the sept included.
     sizes: [u8; MAX_IMPS],
+    /// Number of edges up to the root of the clan.
     depths: [u8; MAX_IMPS],
-    /// Edges down to the deepest leaf.
+    /// Number of edges down to the deepest leaf.
     heights: [u8; MAX_IMPS],
-    /// Shapes in the imp's own list.
+    /// Number of shapes in the imp's list.
     shapes: [u8; MAX_IMPS],
-    /// Whether all Coords can move: bit 0 left, 1 right, 2 up, 3 down.
+    /// Directions in which all Coords can move: bit 0 left, 1 right, 2 up, 3 down.
     movable: [u8; MAX_IMPS],
 }
 
@@ -82,7 +84,7 @@ impl Septs {
     }
 }
 
-/// How much the clan's hash changes when the Coords of each sept move left, right, up or down.
+/// Change of the clan's hash when the Coords of each imp's sept move left, right, up or down.
 fn shifts(clan: &Clan) -> [[u64; 4]; MAX_IMPS] {
     let mut changes = [[0u64; 4]; MAX_IMPS];
     for imp in (1..clan.len()).rev() {
@@ -108,18 +110,19 @@ fn shifts(clan: &Clan) -> [[u64; 4]; MAX_IMPS] {
 }
 
 impl Clan {
-    /// Appends the moves that apply and are no Oops, as actions, ascending; of the marks, those in `marks`.
-    /// With `seen`, moves back to a clan on the path are Oopses too; `salt` is what the keys there add to a clan's hash.
+    /// Appends the moves that do not fail, as actions, ascending. Of the marks, those in the bits of `marks` are appended.
+    /// `hash` is the clan's hash. With `visited`, moves back to a visited clan fail; `salt` is added to a clan's hash to
+    /// get its key there.
     pub(super) fn strict_moves(
         &self,
         hash: u64,
         marks: u64,
         salt: u64,
-        seen: Option<&Seen>,
+        visited: Option<&Visited>,
         actions: &mut Vec<Action>,
     ) {
         let septs = Septs::of(self);
-        let shifts = seen.map(|_| shifts(self));
+        let shifts = visited.map(|_| shifts(self));
         for imp in 0..self.len() {
             let mut moves = self.mask(imp) & !self.oopses(imp, &septs);
             if imp == 0 {
@@ -128,9 +131,9 @@ impl Clan {
             while moves != 0 {
                 let action = moves.trailing_zeros() as u8;
                 moves &= moves - 1;
-                if let (Some(seen), Some(shifts)) = (seen, &shifts)
+                if let (Some(visited), Some(shifts)) = (visited, &shifts)
                     && action > 1
-                    && self.is_way_back(imp, action, hash, salt, &septs, shifts, seen)
+                    && self.leads_back(imp, action, hash, salt, &septs, shifts, visited)
                 {
                     continue;
                 }
@@ -139,7 +142,7 @@ impl Clan {
         }
     }
 
-    /// The moves of `imp` that apply by the mask and are Oopses all the same, as bits.
+    /// Moves of `imp` that the mask allows but that fail, as bits.
     fn oopses(&self, imp: usize, septs: &Septs) -> u64 {
         let (value, role) = (self.values[imp], self.roles[imp]);
         let (depth, height) = (usize::from(septs.depths[imp]), usize::from(septs.heights[imp]));
@@ -202,12 +205,12 @@ impl Clan {
         wrong | still << Move::MOVE_LEFT
     }
 
-    /// Whether a move that is no Oops otherwise leads to a clan that was seen.
+    /// True if a move that does not fail otherwise leads to a visited clan.
     #[expect(
         clippy::too_many_arguments,
-        reason = "what strict_moves has worked out once for all imps"
+        reason = "strict_moves computes them once for all imps"
     )]
-    fn is_way_back(
+    fn leads_back(
         &self,
         imp: usize,
         action: u8,
@@ -215,17 +218,17 @@ impl Clan {
         salt: u64,
         septs: &Septs,
         shifts: &[[u64; 4]; MAX_IMPS],
-        seen: &Seen,
+        visited: &Visited,
     ) -> bool {
         let key = hash.wrapping_add(salt);
         if (Move::MOVE_LEFT..=Move::MOVE_DOWN).contains(&action) {
             let change = shifts[imp][usize::from(action - Move::MOVE_LEFT)];
-            return seen.contains(key.wrapping_add(change));
+            return visited.contains(key.wrapping_add(change));
         }
         let value = self.values[imp];
         if let Some(new) = new_value(value, self.roles[imp], action) {
             let change = self.hash_of(imp, new).wrapping_sub(self.hash_of(imp, value));
-            return seen.contains(key.wrapping_add(change));
+            return visited.contains(key.wrapping_add(change));
         }
         let (len, size) = (self.len(), usize::from(septs.sizes[imp]));
         let after = match action {
@@ -240,8 +243,9 @@ impl Clan {
             Move::LINE_TO_DOT | Move::RECT_TO_DOT => len - 2,
             _ => len,
         };
-        let move_back = || self.after(imp, Move(action));
-        seen.has_size(after) && move_back().is_some_and(|clan| seen.contains(clan.hash().wrapping_add(salt)))
+        let clan_after = || self.after(imp, Move(action));
+        visited.has_size(after)
+            && clan_after().is_some_and(|clan| visited.contains(clan.hash().wrapping_add(salt)))
     }
 }
 

@@ -1,24 +1,25 @@
-//! The generator game: a one-player game whose state of play is a program that draws a grid.
+//! The generator game: a one-player game whose state is a program that draws a grid.
 //!
-//! The program is a *clan*, a tree of *imps*: shapes, groups and rotations with bounded numbers, colours and directions.
-//! A move transforms the *sept* (the subtree) of one imp, or marks the drawing as a step or as complete. The idea is the
-//! fish-eye transformer game of ARC-raider.
+//! The program is a *clan*, a tree of *imps*: shapes, groups and rotations with bounded numbers, colours and directions. A
+//! *sept* is the subtree of one imp. A move transforms a sept, or marks the drawing as a step or as complete. The player
+//! wins by drawing the target grid and marking it as complete. A move that fails, e.g. a wrong mark, is an *Oops* and ends
+//! the game. The idea is the fish-eye transformer game of ARC-raider.
 //!
-//! | module | what it is for |
+//! | module | content |
 //! |---|---|
-//! | [`grammar`] | one-hot values, roles, what may stand where |
+//! | [`grammar`] | one-hot values, roles, allowed children |
 //! | [`clan`], [`packed`] | the tree, and its form as numbers, checked when read |
-//! | [`grid`], [`render`] | cells; from clan to grid, and the views of single imps |
-//! | [`moves`], `edit`, `legal` | the 38 moves of an imp, what they do, which of them can be made |
-//! | [`problem`] | what is to be drawn, and how far it is at least |
+//! | [`grid`], [`render`] | grids, rendering of clans, views of single imps |
+//! | [`moves`], `edit`, `legal` | the 38 moves of an imp, their effects, their legality |
+//! | [`problem`] | targets, and lower bounds of the moves to them |
 //! | [`game`] | the [`Game`](crate::Game): episode, Oops, move limit, cycles |
-//! | [`row`] | a position as it travels |
-//! | [`expansion`], `views` | the arrays that the network takes |
-//! | `recoloring` | permutations of the colours, of rows and policies |
-//! | [`symmetry`] | turns of the square and permutations of the colours, to train on |
-//! | `sample` | problems drawn with a solution; episodes seen in hindsight |
+//! | [`row`], `codec` | rows, and their representation for networks |
+//! | [`expansion`], `views` | arrays that a network takes |
+//! | `recoloring` | permutations of the colours, as maps of rows and policies |
+//! | [`symmetry`] | turns of the square and permutations of the colours, for training |
+//! | `sample` | problems drawn with a solution; hindsight |
 //! | [`task`] | problems from ARC task files |
-//! | `text` | clans for people |
+//! | [`paint`], `text`, `people` | grids and clans as text, drawing and notation |
 
 pub mod clan;
 mod codec;

@@ -1,14 +1,14 @@
-//! The 38 moves of an imp: their names, where each applies, and what it does.
+//! The 38 moves of an imp: names, the imps they apply to, and effects.
 
 use super::{
     clan::Clan,
     grammar::{self, MAX_DEPTH, R_SHAPES},
 };
 
-/// Moves of each imp.
+/// Number of moves of each imp.
 pub const MOVES: usize = 38;
 
-/// One of the moves; the number is its place in an imp's policy.
+/// Number of a move, below [`MOVES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Move(pub u8);
 
@@ -25,9 +25,9 @@ const NAMES: [&str; MOVES] = [
 ];
 
 impl Move {
-    /// Says that the render is the first grid of a pair.
+    /// Marks the render as the first grid of a pair.
     pub const MARK_STEP: Self = Self(0);
-    /// Says that the problem is solved.
+    /// Marks the render as the solution.
     pub const MARK_COMPLETE: Self = Self(1);
     pub(super) const APPEND_DOT: u8 = 2;
     pub(super) const APPEND_RECT: u8 = 4;
@@ -54,20 +54,20 @@ impl Move {
     pub(super) const DIR_CCW: u8 = 36;
     pub(super) const TURN_NEXT: u8 = 37;
 
-    /// The move's name, e.g. `APPEND_DOT`.
+    /// Name of the move, e.g. `APPEND_DOT`.
     pub fn name(self) -> &'static str {
         NAMES.get(usize::from(self.0)).copied().unwrap_or("?")
     }
 }
 
-/// The bits of the moves `from` to `to`.
+/// Set of the moves `from` to `to`, as bits.
 const fn bits(from: u8, to: u8) -> u64 {
     (u64::MAX >> (63 - to)) & (u64::MAX << from)
 }
 
-/// The moves that apply to an imp by its kind and role alone, as bits.
+/// Moves that apply to an imp of this one-hot value and role, as bits.
 ///
-/// This is the mask of the original rules: whatever else goes wrong with a move that applies is an Oops.
+/// This is the mask of the original rules. A move that applies but fails for another reason is an Oops.
 pub const fn mask(value: u8, role: u8) -> u64 {
     let anywhere = match value {
         grammar::GENERATOR => bits(Move::APPEND_DOT, Move::APPEND_RECT),
@@ -98,7 +98,7 @@ pub const fn mask(value: u8, role: u8) -> u64 {
 }
 
 impl Clan {
-    /// The moves that apply to `imp` by its kind and role, as bits; none where there is no such imp.
+    /// Moves that apply to `imp` by its value and role, as bits. 0 if there is no such imp.
     pub fn mask(&self, imp: usize) -> u64 {
         match (self.values().get(imp), self.roles().get(imp)) {
             (Some(&value), Some(&role)) => mask(value, role),
@@ -106,8 +106,7 @@ impl Clan {
         }
     }
 
-    /// The clan after a move of `imp`; `None` where that is an Oops, as the two marks are here: they are no
-    /// transformations, and only a problem knows whether they are right.
+    /// Clan after a move of `imp`. `None` if the move fails, and for the two marks, which are not transformations.
     pub fn after(&self, imp: usize, action: Move) -> Option<Self> {
         if action.0 >= 64 || self.mask(imp) & 1 << action.0 == 0 {
             return None;
@@ -139,7 +138,7 @@ impl Clan {
         fits.then_some(clan)
     }
 
-    /// Whether no imp stands too deep.
+    /// True if no imp is too deep.
     pub(super) fn is_shallow(&self) -> bool {
         let depths = self.depths();
         depths[..self.len()]
@@ -148,7 +147,7 @@ impl Clan {
     }
 }
 
-/// The one-hot value of a leaf after a move that only changes that; `None` where it leaves its range or stays.
+/// One-hot value of a leaf after a move that changes only that. `None` if the value would leave its range or not change.
 pub(super) const fn new_value(value: u8, role: u8, action: u8) -> Option<u8> {
     match action {
         Move::INC => {

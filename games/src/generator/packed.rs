@@ -1,52 +1,52 @@
-//! Clans as lists of `u32`, one for each imp: `value | role << 8 | parent << 16`, in preorder.
+//! Packed form of clans: one `u32` for each imp, `value | role << 8 | parent << 16`, in preorder.
 
 use super::{
     clan::Clan,
     grammar::{self, MAX_DEPTH, MAX_IMPS, R_SHAPES},
 };
 
-/// Why a list of numbers is no clan.
+/// Error: a list of numbers is not a clan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClanError {
-    /// Wrong number of imps.
+    /// The number of imps is wrong.
     #[error("a clan of {0} imps (4 to {MAX_IMPS} are possible)")]
     Imps(usize),
-    /// Another imp stands where the grammar wants this one.
+    /// An imp does not fit the grammar.
     #[error("imp {imp} (value {value}, role {role}, parent {parent}): {expected} expected")]
     Imp {
-        /// The imp's number.
+        /// Number of the imp.
         imp: usize,
-        /// Its value.
+        /// Value of the imp.
         value: u32,
-        /// Its role.
+        /// Role of the imp.
         role: u32,
-        /// Its parent.
+        /// Parent of the imp.
         parent: u32,
-        /// What the grammar wants here.
+        /// Imp that the grammar requires here.
         expected: String,
     },
-    /// The list ends inside of an imp.
+    /// The list ends although an imp lacks a child.
     #[error("the clan ends after {imps} imps: imp {imp} has no {role}")]
     Unfinished {
-        /// Imps there are.
+        /// Number of imps.
         imps: usize,
-        /// The imp that is not complete.
+        /// Number of the imp that lacks a child.
         imp: usize,
-        /// The role that is missing.
+        /// Role of the child that is missing.
         role: String,
     },
-    /// Nested too deep.
-    #[error("imp {imp} stands {depth} edges below the root, at most {MAX_DEPTH} are possible")]
+    /// An imp is too deep.
+    #[error("imp {imp} is {depth} edges below the root (at most {MAX_DEPTH} are possible)")]
     Depth {
-        /// The imp's number.
+        /// Number of the imp.
         imp: usize,
-        /// Its depth.
+        /// Number of edges between the root and the imp.
         depth: usize,
     },
 }
 
 impl Clan {
-    /// One `u32` for each imp, in preorder.
+    /// Packed form of the clan: one `u32` for each imp, in preorder.
     pub fn packed(&self) -> impl ExactSizeIterator<Item = u32> {
         let imps = self.values().iter().zip(self.roles()).zip(self.parents());
         imps.map(|((&value, &role), &parent)| {
@@ -54,10 +54,10 @@ impl Clan {
         })
     }
 
-    /// Reads what [`Clan::packed`] gives. Nothing else is taken: any list of numbers is safe to read.
+    /// Reads the packed form of a clan (see [`Clan::packed`]). Any list of numbers is safe to read.
     ///
     /// # Errors
-    /// [`ClanError`] naming the first imp that does not fit the grammar.
+    /// [`ClanError`] that names the first imp that does not fit the grammar.
     pub fn unpack(packed: &[u32]) -> Result<Self, ClanError> {
         if packed.len() < 4 || packed.len() > MAX_IMPS {
             return Err(ClanError::Imps(packed.len()));
@@ -133,6 +133,7 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Error at the next imp.
     fn unexpected(&self, expected: &str) -> ClanError {
         let imp = self.clan.len();
         let packed = self.packed.get(imp).copied().unwrap_or_default();

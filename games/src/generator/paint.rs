@@ -1,8 +1,9 @@
-//! Grids as text: in the colours of ARC for a terminal, or as letters.
+//! Grids as text: in ARC's colours for a terminal, or as letters.
 
 use super::grid::{ABSENT, Grid, SIDE};
 
-/// ARC's colours 0 to 9 in a terminal's palette of 256 colours: black, blue, red, green, yellow, gray, fuchsia, orange, teal, crimson.
+/// ARC's colours 0 to 9 in a terminal's palette of 256 colours: black, blue, red, green, yellow, gray, fuchsia, orange,
+/// teal, crimson.
 const PALETTE: [u8; 10] = [16, 26, 196, 40, 220, 245, 201, 208, 117, 88];
 
 /// Draws each row of cells as one line: two blanks in the cell's colour, or the cell's letter (`.brgyafotc`).
@@ -44,7 +45,7 @@ pub fn side_by_side(grids: &[(&str, &Grid)], in_color: bool) -> String {
         let mut line = String::new();
         for lines in &painted {
             let cells = lines.get(row).map_or("", String::as_str);
-            // A painted cell is two columns wide, a letter one; escapes take none.
+            // A painted cell is two columns wide, a letter one column. ANSI escapes have no width.
             let width = match (cells.is_empty(), in_color) {
                 (true, _) => 0,
                 (false, true) => 2 * SIDE,

@@ -1,6 +1,6 @@
-//! The generator game for people and in JSON: grids side by side, the clan as text, moves by the imp's number and a name.
+//! The generator game for people and in JSON: grids side by side, the clan as text, moves as an imp's number and a name.
 //!
-//! In JSON an action is `[imp, move]`, a start is a packed clan, and grids are rows of colours.
+//! In JSON, an action is `[imp, move]`, a start is a packed clan, and grids are rows of colours.
 
 use serde_json::{Map, Value, json};
 
@@ -37,8 +37,8 @@ impl GeneratorGame {
 
 impl Face for GeneratorGame {
     const HELP: &'static str = "Moves: an imp's number and the move, e.g. `0 append_line`, `8 set_color_2`, `5 move_right`;\n\
-        `mark_step` and `mark_complete` need no number. `moves` lists what is possible.\n\
-        A problem is posed by --start '{\"target\":[[1,1],[1,0]]}'.";
+        `mark_step` and `mark_complete` need no number. `moves` lists the possible moves.\n\
+        Set a problem with --start '{\"target\":[[1,1],[1,0]]}'.";
 
     const KNOWN_PERFT: &'static [KnownPerft] = &[];
 
@@ -97,8 +97,8 @@ impl Face for GeneratorGame {
 
     fn remark(&self) -> String {
         match self.problem() {
-            Problem::Free => "No problem is posed: draw what you like.".into(),
-            Problem::Pair(..) if self.step_marked() => "The step is marked; now the second target.".into(),
+            Problem::Free => "There is no problem: draw anything.".into(),
+            Problem::Pair(..) if self.step_marked() => "The step is marked. Draw the second target.".into(),
             Problem::Draw(_) | Problem::Pair(..) => String::new(),
         }
     }
@@ -111,16 +111,16 @@ impl Face for GeneratorGame {
                 let known = imp.parse::<usize>().ok().filter(|&imp| imp < self.clan().len());
                 let last = self.clan().len() - 1;
                 (
-                    known.ok_or_else(|| format!("{imp:?} is no imp, 0 to {last}"))?,
+                    known.ok_or_else(|| format!("{imp:?} is not an imp, 0 to {last}"))?,
                     name,
                 )
             }
-            _ => return Err("write an imp's number and a move, e.g. 0 append_dot".into()),
+            _ => return Err("enter an imp's number and a move, e.g. 0 append_dot".into()),
         };
         let action = (0..MOVES as u8)
             .map(Move)
             .find(|action| action.name().eq_ignore_ascii_case(name))
-            .ok_or_else(|| format!("{name:?} is no move; `moves` lists what is possible"))?;
+            .ok_or_else(|| format!("{name:?} is not a move; `moves` lists the possible moves"))?;
         let action = Self::action(imp, action);
         match self.clone().play(action) {
             Ok(()) => Ok(vec![action]),
@@ -143,22 +143,22 @@ impl Face for GeneratorGame {
         let moves = self.plies();
         Some(match self.end()? {
             End::Solved => format!("Solved in {moves} moves."),
-            End::Oops => "Oops: that was not right, and play is over.".into(),
-            End::MoveLimit => format!("Given up after {moves} moves."),
+            End::Oops => "Oops: the move was wrong, and the game is over.".into(),
+            End::MoveLimit => format!("Not solved within {moves} moves."),
         })
     }
 
-    /// The strict rules: only moves that succeed are offered.
+    /// Strict rules: only moves that succeed are offered, and marks.
     fn people_rules() -> Rules {
         Rules::default()
     }
 
-    /// The original rules: a move that fails is an Oops.
+    /// Original rules: a move that fails is an Oops.
     fn json_rules() -> Rules {
         Rules::compatibility()
     }
 
-    /// `start` is a packed clan, or a whole position as text. The targets are fields beside it.
+    /// State at the start. `start` is a packed clan, or a whole position as text. The targets are fields beside it.
     fn start_from_json(
         rules: &Rules,
         start: Option<&Value>,
@@ -168,7 +168,7 @@ impl Face for GeneratorGame {
             None => Map::new(),
             Some(Value::String(text)) => match serde_json::from_str(text) {
                 Ok(Value::Object(position)) => position,
-                _ => return Err("`start` is a text, but no position".into()),
+                _ => return Err("`start` is a text that is not a position".into()),
             },
             Some(clan) => Map::from_iter([("clan".to_owned(), clan.clone())]),
         };
@@ -192,7 +192,9 @@ impl Face for GeneratorGame {
             number(1, MOVES),
         ) {
             (Some(2), Some(imp), Some(action)) => Ok(Self::action(imp as usize, Move(action as u8))),
-            _ => Err(format!("{value} is no [imp, move] (imps 0 to 95, moves 0 to 37)")),
+            _ => Err(format!(
+                "{value} is not an [imp, move] (imps 0 to 95, moves 0 to 37)"
+            )),
         }
     }
 
@@ -209,8 +211,7 @@ impl Face for GeneratorGame {
         })
     }
 
-    /// `clan` (packed), `render` and `step_marked`. After an Oops, which every illegal move leads to, `clan` and `render`
-    /// are null.
+    /// Fields `clan` (packed), `render` and `step_marked`. After an Oops, `clan` and `render` are null.
     fn json_fields(&self, (): ()) -> JsonFields {
         let (clan, render) = match self.end() {
             Some(End::Oops) => (Value::Null, Value::Null),
@@ -227,7 +228,7 @@ impl Face for GeneratorGame {
     }
 }
 
-/// Cells outside the grid have no paint.
+/// Board of a grid. Absent cells have no paint.
 fn board(title: &'static str, grid: &Grid) -> Board {
     let cell = |&color: &u8| Cell {
         paint: (color != ABSENT).then_some(color),
@@ -263,10 +264,10 @@ mod tests {
         );
         assert!(board.contains("4   Line (shapes[0])"), "{board}");
         for (text, words) in [
-            ("", "write an imp"),
-            ("11 inc", "is no imp, 0 to 10"),
-            ("0 jump", "is no move"),
-            ("4 inc", "not possible"),
+            ("", "enter an imp"),
+            ("11 inc", "is not an imp, 0 to 10"),
+            ("0 jump", "is not a move"),
+            ("4 inc", "cannot make"),
         ] {
             let error = state.read_turn(text).unwrap_err();
             assert!(error.contains(words), "{text}: {error}");

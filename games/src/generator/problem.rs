@@ -1,31 +1,34 @@
-//! Problems: which grids are to be generated, and how far a clan is from them at least.
+//! Problems: the grids to be drawn, and a lower bound of the moves that a clan needs to draw them.
 
 use serde::{Deserialize, Serialize};
 
 use super::{clan::Clan, grammar, grid::Grid};
 
-/// What play is about.
+/// Goal of an episode.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Problem {
-    /// Nothing: transformations can be tried out, every mark is an Oops.
+    /// No goal: every mark is an Oops.
     #[default]
     Free,
-    /// Generate this grid, then mark it as complete.
+    /// Draw this grid and mark it as complete.
     Draw(Grid),
-    /// Generate the first grid and mark it as a step, then the second and mark it as complete.
+    /// Draw the first grid and mark it as a step; then draw the second and mark it as complete.
     Pair(Grid, Grid),
 }
 
-/// What a mark does.
+/// Result of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Marked {
+pub(super) enum MarkResult {
+    /// The step is marked, and the episode goes on.
     Step,
+    /// The problem is solved.
     Solved,
+    /// The mark was wrong.
     Oops,
 }
 
 impl Problem {
-    /// The first grid to generate.
+    /// First grid to draw. `None` if there is no goal.
     pub fn target(&self) -> Option<&Grid> {
         match self {
             Self::Free => None,
@@ -33,7 +36,7 @@ impl Problem {
         }
     }
 
-    /// The second one, of a pair.
+    /// Second grid of a pair. `None` for other problems.
     pub fn second_target(&self) -> Option<&Grid> {
         match self {
             Self::Free | Self::Draw(_) => None,
@@ -41,31 +44,32 @@ impl Problem {
         }
     }
 
-    /// What becomes of a mark (as the step, or as complete) on this render.
-    pub(super) fn mark(&self, is_step: bool, is_marked: bool, render: &Grid) -> Marked {
+    /// Result of a mark on this render. `is_step` tells the kind of mark; `is_marked` is true if the step was marked
+    /// before.
+    pub(super) fn mark(&self, is_step: bool, is_marked: bool, render: &Grid) -> MarkResult {
         match self {
-            Self::Draw(target) if !is_step && render == target => Marked::Solved,
-            Self::Pair(first, _) if is_step && !is_marked && render == first => Marked::Step,
-            Self::Pair(_, second) if !is_step && is_marked && render == second => Marked::Solved,
-            _ => Marked::Oops,
+            Self::Draw(target) if !is_step && render == target => MarkResult::Solved,
+            Self::Pair(first, _) if is_step && !is_marked && render == first => MarkResult::Step,
+            Self::Pair(_, second) if !is_step && is_marked && render == second => MarkResult::Solved,
+            _ => MarkResult::Oops,
         }
     }
 
-    /// A number of moves below which no solution is possible from this clan.
+    /// Lower bound of the number of moves to a solution from this clan, marks included.
     pub(super) fn least_moves(&self, is_marked: bool, clan: &Clan) -> u32 {
         match self {
             Self::Free => u32::MAX,
             Self::Draw(target) => least_changes(clan, target) + 1,
             Self::Pair(first, second) if !is_marked => {
-                least_changes(clan, first) + between(first.size(), second.size(), first == second) + 2
+                least_changes(clan, first) + size_steps(first.size(), second.size(), first == second) + 2
             }
             Self::Pair(_, second) => least_changes(clan, second) + 1,
         }
     }
 }
 
-/// Moves that at least lie between a clan and one that renders as `target`: each changes one of width and height by one,
-/// or brings one colour that the clan has nowhere.
+/// Lower bound of the number of moves to a clan that renders as `target`. A move changes the width or the height by one, or
+/// adds one colour that the clan does not have.
 fn least_changes(clan: &Clan, target: &Grid) -> u32 {
     let render = clan.render();
     if render == *target {
@@ -79,32 +83,32 @@ fn least_changes(clan: &Clan, target: &Grid) -> u32 {
         .filter(|&&value| (grammar::COLOR..grammar::DIRECTION).contains(&value));
     let held = colors.fold(0, |set, &value| set | bit(value - grammar::COLOR));
     let missing = (wanted & !held).count_ones();
-    (missing + between((clan.width(), clan.height()), target.size(), true)).max(1)
+    (missing + size_steps((clan.width(), clan.height()), target.size(), true)).max(1)
 }
 
-/// Steps from one size to another; at least one where the grids differ.
-fn between(from: (usize, usize), to: (usize, usize), is_same: bool) -> u32 {
+/// Number of changes by one from one size to another. At least one if the grids differ.
+fn size_steps(from: (usize, usize), to: (usize, usize), is_same: bool) -> u32 {
     let steps = (from.0.abs_diff(to.0) + from.1.abs_diff(to.1)) as u32;
     steps.max(u32::from(!is_same))
 }
 
-/// A start position as text: JSON, every field of which may be missing, e.g. `{"target":[[1,1],[1,0]]}`.
+/// Start position as JSON, e.g. `{"target":[[1,1],[1,0]]}`. Every field may be missing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct StartText {
-    /// The packed clan; 8×8, black, without shapes if missing.
+    /// Packed clan. The default is [`Clan::start`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clan: Option<Vec<u32>>,
-    /// The first grid to generate, as rows of colours.
+    /// First grid to draw, as rows of colours.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Grid>,
-    /// The second grid of a pair.
+    /// Second grid of a pair.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub second_target: Option<Grid>,
-    /// Whether the first grid of a pair is marked already.
+    /// True if the first grid of a pair was marked.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub marked: bool,
-    /// Moves made so far, for the move limit.
+    /// Number of moves so far, for the move limit.
     #[serde(skip_serializing_if = "is_zero")]
     pub plies: u32,
 }
@@ -114,6 +118,10 @@ fn is_zero(number: &u32) -> bool {
 }
 
 impl StartText {
+    /// Problem of the start.
+    ///
+    /// # Errors
+    /// Message that names the fields that contradict each other.
     pub(super) fn problem(&self) -> Result<Problem, String> {
         match (self.target, self.second_target) {
             (None, None) if self.marked => Err("`marked` without a `second_target`".into()),

@@ -1,5 +1,5 @@
-//! Permutations of the colours as maps of rows and policies: the game's exact symmetries (see
-//! [`Change::of_colors`]), for training, which has rows and no states.
+//! Permutations of the colours as maps of rows and policies, for training. They are the exact symmetries of the game (see
+//! [`Change::of_colors`]).
 
 use super::{
     clan::mix,
@@ -10,15 +10,15 @@ use super::{
 };
 use crate::{Symmetry, codec::RowMaps};
 
-/// Most symmetries that a [`Symmetry`] can number, without the identity.
+/// Number of permutations: as many as a [`Symmetry`] can number, without the identity.
 const MOST: usize = 254;
 
-/// Some permutations of the colours that fresh shapes never have, the identity left out.
+/// Permutations of the colours 2 to 9, which new shapes never have.
 #[derive(Clone, Debug)]
 pub(super) struct Recolorings(Vec<Change>);
 
 impl Recolorings {
-    /// Draws the permutations, always the same ones of the 40,320 that there are.
+    /// Draws permutations out of the 40,320. Every call draws the same ones.
     pub(super) fn new() -> Self {
         let mut number = 0;
         let mut draw = |below: usize| {
@@ -27,6 +27,7 @@ impl Recolorings {
         };
         Self((0..MOST).map(|_| Change::of_colors(&mut draw)).collect())
     }
+
     fn change(&self, symmetry: Symmetry) -> Option<&Change> {
         self.0.get(usize::from(symmetry.0).checked_sub(1)?)
     }

@@ -1,7 +1,7 @@
-//! Rendering: from clan to grid, and the views of single imps.
+//! Rendering of clans as grids, and views of single imps.
 //!
-//! Every shape gives an ordered list of stamps (x, y, colour): later stamps lie on top, stamps outside of the grid are
-//! clipped. Rotations turn the stamps of their child about their pivot, also beyond the grid's edges.
+//! Every shape gives an ordered list of stamps (x, y, colour). Later stamps lie on top, and stamps outside of the grid are
+//! dropped. A Rotation turns the stamps of its child about its pivot before stamps are dropped.
 
 use super::{
     clan::Clan,
@@ -9,7 +9,7 @@ use super::{
     grid::{ABSENT, Grid, SIDE},
 };
 
-/// A quarter-turn map of the plane.
+/// Rotation by quarter turns and translation of the plane.
 #[derive(Clone, Copy)]
 struct Placement {
     xx: i32,
@@ -37,7 +37,7 @@ impl Placement {
         )
     }
 
-    /// First one quarter turn clockwise about (px, py), then this.
+    /// Composition: a quarter turn clockwise about (px, py), then this map.
     fn after_quarter_turn(self, px: i32, py: i32) -> Self {
         // (x, y) → (px - (y - py), py + (x - px))
         let (dx, dy) = self.place(px + py, py - px);
@@ -52,19 +52,19 @@ impl Placement {
     }
 }
 
-/// A cell that some shape paints.
+/// One cell painted by a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// The Dot, Line or Rect that paints it, by its number.
+    /// Number of the Dot, Line or Rect that paints it.
     pub shape: u8,
-    /// `8·y + x`.
+    /// Cell, `8·y + x`.
     pub cell: u8,
-    /// The colour, 0 to 9.
+    /// Colour, 0 to 9.
     pub color: u8,
 }
 
 impl Clan {
-    /// Calls `each` for every stamp within the grid, in the order in which they are painted.
+    /// Calls `each` for every stamp within the grid, in the order of painting.
     pub fn stamps(&self, mut each: impl FnMut(Stamp)) {
         let (width, height) = (self.width() as i32, self.height() as i32);
         let mut placements = [Placement::UNMOVED; MAX_IMPS];
@@ -122,17 +122,17 @@ impl Clan {
         }
     }
 
-    /// The grid that the clan generates.
+    /// Grid that the clan draws.
     pub fn render(&self) -> Grid {
         let mut grid = self.bare();
         self.stamps(|stamp| grid.cells[usize::from(stamp.cell)] = stamp.color);
         grid
     }
 
-    /// The grid with rendering suppressed outside of the sept of `imp`, and no background.
+    /// Stamps of the sept of `imp` as a grid without background.
     ///
-    /// An imp that is no shape shows its nearest enclosing shape; the Generator and its own leaves show
-    /// everything. (To the letter of the game's first description, leaves would show nothing.)
+    /// An imp that is not a shape has the view of its nearest enclosing shape. The Generator and its own leaves have the
+    /// whole render. (By the letter of the game's first description, leaves would show nothing.)
     pub fn imp_view(&self, imp: usize) -> Grid {
         let Some(shape) = self.enclosing_shape(imp) else {
             return self.render();
@@ -147,7 +147,7 @@ impl Clan {
         grid
     }
 
-    /// The background alone.
+    /// Grid of the clan's size, filled with the background.
     fn bare(&self) -> Grid {
         let mut grid = Grid::ABSENT;
         debug_assert!(self.background() < ABSENT);

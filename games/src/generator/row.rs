@@ -1,8 +1,8 @@
-//! The row of a position: its packed clan and grids, about 300 bytes.
+//! Row of a position: its packed clan and grids, about 300 bytes.
 //!
-//! `[imps, flags, imps × u32, 16 × u32 first grid, 16 × u32 second grid]`; bit 0 of the flags: the step is marked,
-//! bit 1: there is a second grid, bit 2: the problem is a pair. A grid that is not there is absent in all cells.
-//! Whoever evaluates the position renders the clan itself.
+//! `[imps, flags, imps × u32, 16 × u32 first grid, 16 × u32 second grid]`. Bit 0 of the flags: the step is marked; bit 1:
+//! there is a second grid; bit 2: the problem is a pair. All cells of a missing grid are absent. The present render is not
+//! part of the row, because it follows from the clan.
 
 use super::{
     clan::Clan,
@@ -13,59 +13,59 @@ use super::{
 };
 use crate::layout::RowError;
 
-/// Values before the imps.
+/// Number of values before the imps.
 const HEAD: usize = 2;
-/// Values behind them.
+/// Number of values after the imps.
 const GRIDS: usize = 2 * PACKED;
 const STEP_MARKED: u32 = 1;
 const SECOND_GRID: u32 = 2;
 const PAIR: u32 = 4;
 
-/// What a row says.
+/// Content of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// The state of play.
+    /// Present clan.
     pub clan: Clan,
-    /// What is to be generated.
+    /// Problem of the episode.
     pub problem: Problem,
-    /// Whether the first grid of a pair is marked as a step already.
+    /// True if the first grid of a pair was marked as a step.
     pub step_marked: bool,
 }
 
-/// A row that is no position.
+/// Error: a row is not a position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PositionError {
-    /// The clan.
+    /// The clan is not valid.
     #[error(transparent)]
     Clan(#[from] ClanError),
-    /// A grid.
+    /// A grid is not valid.
     #[error("the {which} grid: {error}")]
     Grid {
         /// `first` or `second`.
         which: &'static str,
-        /// What is wrong with it.
+        /// Reason.
         error: GridError,
     },
     /// The flags contradict the grids or each other.
     #[error("flags {flags}: {reason}")]
     Flags {
-        /// The flags.
+        /// Flags of the row.
         flags: u32,
-        /// What is wrong with them.
+        /// Reason.
         reason: &'static str,
     },
 }
 
-/// Fewest and most values of a row.
+/// Least and greatest number of values of a row.
 pub(crate) const LENGTHS: (usize, usize) = (HEAD + 4 + GRIDS, HEAD + MAX_IMPS + GRIDS);
 
-/// Values of the row of a clan of so many imps.
+/// Number of values of the row of a clan of `imps` imps.
 pub const fn length(imps: u32) -> usize {
     let imps = imps as usize;
     HEAD + if imps < MAX_IMPS { imps } else { MAX_IMPS } + GRIDS
 }
 
-/// Rows that stand back to back, one by one: each says itself how long it is. Of what ends too early, the rest is given.
+/// Splits rows that stand back to back. If the last row is incomplete, its part is returned as it is.
 pub fn split(rows: &[u32]) -> impl Iterator<Item = &[u32]> {
     let mut rest = rows;
     std::iter::from_fn(move || {
@@ -76,7 +76,7 @@ pub fn split(rows: &[u32]) -> impl Iterator<Item = &[u32]> {
     })
 }
 
-/// A row's imps and its grids; both are empty where it is too short.
+/// Imps and grids of a row. Both are empty if the row is too short.
 pub(super) fn parts_mut(row: &mut [u32]) -> (&mut [u32], &mut [u32]) {
     let imps = row.first().map_or(0, |&imps| length(imps) - HEAD - GRIDS);
     row.get_mut(HEAD..)
@@ -85,7 +85,7 @@ pub(super) fn parts_mut(row: &mut [u32]) -> (&mut [u32], &mut [u32]) {
 }
 
 impl Position {
-    /// Appends the row.
+    /// Appends the row of the position to `row`.
     pub fn write(&self, row: &mut Vec<u32>) {
         write(&self.clan, &self.problem, self.step_marked, row);
     }
@@ -93,7 +93,7 @@ impl Position {
     /// Reads a row. Any list of numbers is safe to read.
     ///
     /// # Errors
-    /// [`RowError`] saying what is wrong with it.
+    /// [`RowError`] if the row is not valid.
     pub fn read(row: &[u32]) -> Result<Self, RowError> {
         let &[imps, flags, ref rest @ ..] = row else {
             return Err(RowError::Length {
@@ -145,14 +145,14 @@ fn grid(which: &'static str, packed: &[u32]) -> Result<Grid, PositionError> {
 fn problem(flags: u32, first: Grid, second: Grid) -> Result<Problem, PositionError> {
     let fault = |reason| Err(PositionError::Flags { flags, reason });
     if flags > 7 {
-        return fault("only the lowest three bits mean anything");
+        return fault("only the lowest three bits are used");
     }
     let is_pair = flags & PAIR != 0;
     if is_pair != (flags & SECOND_GRID != 0) {
-        return fault("a pair has a second grid, and nothing else has");
+        return fault("a pair, and no other problem, has a second grid");
     }
     if second.is_present() != is_pair || (is_pair && !first.is_present()) {
-        return fault("they do not say which grids are there");
+        return fault("they do not fit the grids of the row");
     }
     if flags & STEP_MARKED != 0 && !is_pair {
         return fault("only a pair has a step to mark");

@@ -1,31 +1,31 @@
-//! Problems with a solution that is known: random walks from the start clan, and episodes seen in hindsight.
+//! Problems with a known solution: random walks from the start clan, and hindsight.
 
 use super::{clan::Clan, game::GeneratorGame, grid::Grid, moves::Move, problem::Problem};
 use crate::game::Action;
 
-/// The longest walk that a problem is made by.
+/// Most moves of a random walk that makes a problem.
 pub(super) const MAX_DEPTH: u32 = 48;
-/// Walks that are tried before giving up on a problem that is none.
+/// Number of walks that are tried, since a walk may end at a grid that is no problem.
 const TRIES: usize = 64;
 
-/// A problem, and one way to solve it from the start clan.
+/// A problem with one solution from the start clan.
 #[derive(Clone, Debug)]
-pub(super) struct Walk {
+pub(super) struct SolvedProblem {
     pub problem: Problem,
-    /// Transformations and marks.
+    /// Actions of the solution: transformations and marks.
     pub solution: Vec<Action>,
 }
 
-/// A problem of generator depth `depth`: what `depth` random moves from the start clan, none of them an Oops, render.
-/// A share of `pairs` percent are pairs, whose second grid lies half as many moves further (one at least). The depth is
-/// less where the solution, its marks included, would take more than `limit` moves. A grid that the start clan renders
-/// already is no problem; `None` where chance gives nothing else, or no problem fits the limit.
+/// Draws a problem: the grid that `depth` random moves from the start clan draw. `pairs` percent of the problems are pairs,
+/// whose second grid is half as many moves further (at least one). The depth is reduced if the solution with its marks
+/// would take more than `limit` moves. The grid of the start clan is not a problem. `None` if all walks end there, or no
+/// problem fits the limit.
 pub(super) fn problem(
     depth: u32,
     pairs: usize,
     limit: u32,
     draw: &mut dyn FnMut(usize) -> usize,
-) -> Option<Walk> {
+) -> Option<SolvedProblem> {
     let is_pair = draw(100) < pairs;
     let moves = |depth: u32| {
         if is_pair {
@@ -38,7 +38,7 @@ pub(super) fn problem(
         .rev()
         .find(|&depth| moves(depth) <= limit)? as usize;
     for _ in 0..TRIES {
-        let (mut solution, clans) = walk(Clan::start(), depth, draw);
+        let (mut solution, clans) = random_walk(Clan::start(), depth, draw);
         let first = clans.last()?.render();
         if first == Clan::start().render() {
             continue;
@@ -46,12 +46,12 @@ pub(super) fn problem(
         if !is_pair {
             shorten(&mut solution, &clans);
             solution.push(GeneratorGame::action(0, Move::MARK_COMPLETE));
-            return Some(Walk {
+            return Some(SolvedProblem {
                 problem: Problem::Draw(first),
                 solution,
             });
         }
-        let (more, further) = walk(*clans.last()?, depth.div_ceil(2), draw);
+        let (more, further) = random_walk(*clans.last()?, depth.div_ceil(2), draw);
         let second = further.last()?.render();
         if second == first {
             continue;
@@ -59,7 +59,7 @@ pub(super) fn problem(
         solution.push(GeneratorGame::action(0, Move::MARK_STEP));
         solution.extend(more);
         solution.push(GeneratorGame::action(0, Move::MARK_COMPLETE));
-        return Some(Walk {
+        return Some(SolvedProblem {
             problem: Problem::Pair(first, second),
             solution,
         });
@@ -67,8 +67,8 @@ pub(super) fn problem(
     None
 }
 
-/// Random moves that are no Oops and never lead back, and the clans on the way, the first and the last included.
-fn walk(from: Clan, moves: usize, draw: &mut dyn FnMut(usize) -> usize) -> (Vec<Action>, Vec<Clan>) {
+/// Makes random moves that do not fail and never lead back. Returns the moves, and all clans from the first to the last.
+fn random_walk(from: Clan, moves: usize, draw: &mut dyn FnMut(usize) -> usize) -> (Vec<Action>, Vec<Clan>) {
     let mut clans = vec![from];
     let mut made = Vec::with_capacity(moves);
     let mut clan = from;
@@ -96,7 +96,7 @@ fn walk(from: Clan, moves: usize, draw: &mut dyn FnMut(usize) -> usize) -> (Vec<
     (made, clans)
 }
 
-/// Cuts a way at the first clan that renders what the last one does.
+/// Shortens a walk to end at the first clan with the render of the last one.
 fn shorten(made: &mut Vec<Action>, clans: &[Clan]) {
     let last = clans.last().map(Clan::render);
     if let Some(at) = clans.iter().position(|clan| Some(clan.render()) == last) {
@@ -104,9 +104,9 @@ fn shorten(made: &mut Vec<Action>, clans: &[Clan]) {
     }
 }
 
-/// What an episode from `clan` that did not solve its problem has solved instead: its last grid, and the way there.
-/// The way leaves a move for the mark, so an episode that took all `limit` moves is seen without its last one.
-/// `None` where it came to nothing else than it began with.
+/// Grid that an unsuccessful episode from `clan` drew last, and the actions that lead to it and mark it as complete. The
+/// actions are at most `limit`, so the last transformation of an episode that took `limit` of them is left out. `None` if
+/// the grid is that of `clan`.
 pub(super) fn in_hindsight(clan: &Clan, actions: &[Action], limit: u32) -> Option<(Grid, Vec<Action>)> {
     let most = limit.saturating_sub(1) as usize;
     let mut clans = vec![*clan];

@@ -1,9 +1,8 @@
-//! Turns of the square and permutations of the colours, for training: they commute with rendering.
+//! Turns of the square and permutations of the colours, for training. They commute with rendering.
 //!
-//! None of the turns is an exact symmetry of play: fresh shapes lie at the top left, look to the right, and rectangles grow
-//! to the right and downward, so a turned problem may be a move or two longer or shorter. Permutations of the
-//! colours 2 to 9 are exact: fresh shapes are black or blue. [`Change::action`] says `None` where a move has no
-//! exact counterpart.
+//! No turn is an exact symmetry of the game: new shapes lie at the top left and point to the right, and rectangles grow to
+//! the right and downward. So a turned problem may take a few moves more or less. Permutations of the colours 2 to 9 are
+//! exact, because new shapes are black or blue. [`Change::action`] is `None` for a move without exact counterpart.
 
 use super::{
     clan::Clan,
@@ -12,25 +11,27 @@ use super::{
     moves::Move,
 };
 
-/// Turns of the square, the identity (0) included.
+/// Number of turns of the square, the identity (0) included.
 pub const TURNS_OF_SQUARE: u8 = 8;
 
 /// A turn and a permutation of the colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Bit 2 mirrors left and right first; bits 0 and 1 count quarter turns clockwise.
+    /// Turn: bit 2 exchanges left and right, then bits 0 and 1 count quarter turns clockwise.
     turn: u8,
+    /// Image of each colour.
     colors: [u8; 10],
 }
 
 impl Change {
-    /// Nothing changes.
+    /// Change that keeps everything.
     pub const IDENTITY: Self = Self {
         turn: 0,
         colors: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
     };
 
-    /// A turn (taken modulo 8) and colours: colour `c` becomes `colors[c]`. `None` where that is no permutation.
+    /// Change with a turn (taken modulo 8), in which colour `c` becomes `colors[c]`. `None` if `colors` is not a
+    /// permutation.
     pub fn new(turn: u8, colors: [u8; 10]) -> Option<Self> {
         let set = colors.iter().fold(0u32, |set, &color| {
             set | 1u32.checked_shl(color.into()).unwrap_or(0)
@@ -41,7 +42,7 @@ impl Change {
         })
     }
 
-    /// An exact one, drawn: the colours 2 to 9 are shuffled. `draw(n)` gives a random number below `n`.
+    /// Draws an exact change, which permutes the colours 2 to 9. `draw(n)` gives a random number below `n`.
     pub fn of_colors(draw: &mut dyn FnMut(usize) -> usize) -> Self {
         let mut change = Self::IDENTITY;
         for last in (3..10).rev() {
@@ -51,15 +52,15 @@ impl Change {
         change
     }
 
-    /// Whether play is exactly the same after it: no turn, and the colours of fresh shapes stay.
+    /// True if the change is an exact symmetry: no turn, and the colours of new shapes stay.
     pub fn is_exact(&self) -> bool {
         self.turn == 0 && self.colors[0] == 0 && self.colors[1] == 1
     }
 
-    /// Whether it changes the rendering of clans as [`Change::clan`] does where the target and the clan have one size;
-    /// otherwise only turns that keep the top left corner can be used.
+    /// True if the turn keeps the top left corner. Other turns can be used only if the target has the size of the clan:
+    /// grids are turned about the middle of their own rectangles.
     pub const fn keeps_corner(&self) -> bool {
-        // Mirrored, then three quarter turns: the transposition.
+        // Turn 7 is a mirror and three quarter turns, the transposition.
         self.turn == 0 || self.turn == 7
     }
 
@@ -71,7 +72,7 @@ impl Change {
         self.turn & 1 != 0
     }
 
-    /// Where a point of a `size` (width, height) rectangle comes to.
+    /// Image of a point of a rectangle of `size` (width, height).
     fn point(&self, size: (i32, i32), point: (i32, i32)) -> (i32, i32) {
         let ((mut width, mut height), (mut x, mut y)) = (size, point);
         if self.is_mirrored() {
@@ -84,20 +85,19 @@ impl Change {
         (x, y)
     }
 
-    /// Where a step comes to.
+    /// Image of a step.
     fn step(&self, step: (i32, i32)) -> (i32, i32) {
         let origin = self.point((1, 1), (0, 0));
         let moved = self.point((1, 1), step);
         (moved.0 - origin.0, moved.1 - origin.1)
     }
 
-    /// The grid, turned about the middle of its own rectangle and recoloured. For whole grids: cells that are absent
-    /// lie to the right and below.
+    /// Image of a grid, turned about the middle of its own rectangle and recoloured.
     pub fn grid(&self, grid: &Grid) -> Grid {
         self.view(grid, grid.size())
     }
 
-    /// A view of an imp, turned about the middle of the rectangle of `size` (width, height), its clan's.
+    /// Image of an imp's view, turned about the middle of a rectangle of `size` (width, height), the size of its clan.
     pub fn view(&self, view: &Grid, size: (usize, usize)) -> Grid {
         let mut changed = Grid::ABSENT;
         for y in 0..size.1 {
@@ -112,13 +112,12 @@ impl Change {
         changed
     }
 
-    /// The colour that a colour becomes; what is none stays.
+    /// Image of a colour. Other numbers stay.
     pub(super) fn color(&self, color: u8) -> u8 {
         self.colors.get(usize::from(color)).copied().unwrap_or(color)
     }
 
-    /// The clan that renders as the changed grid. Its imps have the same numbers. `None` where a coordinate would
-    /// leave 0..7.
+    /// Clan that renders as the changed grid, with the same numbers of imps. `None` if a coordinate would not be 0 to 7.
     pub fn clan(&self, clan: &Clan) -> Option<Clan> {
         let size = (clan.width() as i32, clan.height() as i32);
         let mut changed = *clan;
@@ -148,7 +147,7 @@ impl Change {
         Some(changed)
     }
 
-    /// Where the point in a Coords comes to; a Rect has another corner for its start then.
+    /// Image of the point of a Coords. For the start of a Rect, the corner that is at the top left after the turn.
     fn place(&self, clan: &Clan, imp: usize, size: (i32, i32)) -> (i32, i32) {
         let at = (clan.int(imp + 1) as i32, clan.int(imp + 2) as i32);
         let moved = self.point(size, at);
@@ -161,7 +160,7 @@ impl Change {
         (moved.0.min(corner.0), moved.1.min(corner.1))
     }
 
-    /// The imp and the move of the changed clan that do the same as this move of `imp`; `None` where none does exactly.
+    /// Imp and move of the changed clan that are the counterpart of this move of `imp`. `None` if there is no exact one.
     pub fn action(&self, clan: &Clan, imp: usize, action: Move) -> Option<(usize, Move)> {
         if imp >= clan.len() {
             return None;

@@ -7,35 +7,35 @@ use super::{
     problem::Problem,
 };
 
-/// The pairs of a task whose grids fit.
+/// Task of the ARC benchmark, without the pairs whose grids are too large.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// Input and output of each training pair that fits, with its number in the file.
+    /// Training pairs.
     pub train: Vec<TaskPair>,
-    /// The same of each test pair; where the file keeps an output back, there is none.
+    /// Test pairs. The output is `None` if the file does not have it.
     pub test: Vec<TaskPair>,
-    /// What does not fit, as `train[2].output: a grid of 10 rows …`.
+    /// Grids that were left out, with the reason, e.g. `train[2].output: a grid of 10 rows …`.
     pub left_out: Vec<String>,
 }
 
 /// One pair of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskPair {
-    /// Its place in the file's list, from 0.
+    /// Place in the file's list, from 0.
     pub number: usize,
-    /// The grid that is given.
+    /// Input grid.
     pub input: Grid,
-    /// The grid that is wanted.
+    /// Output grid.
     pub output: Option<Grid>,
 }
 
-/// A file that is no task.
+/// Error: a file is not a task, or none of its pairs can be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskError {
-    /// Not the JSON of a task.
-    #[error("no ARC task: {0}")]
+    /// The text is not the JSON of a task.
+    #[error("not an ARC task")]
     Json(#[from] serde_json::Error),
-    /// No grid of it can be drawn.
+    /// All pairs have a grid that is too large.
     #[error("no pair of the task fits 8×8: {0}")]
     TooLarge(String),
 }
@@ -53,10 +53,10 @@ struct Pair {
 }
 
 impl Task {
-    /// Reads a task's JSON.
+    /// Reads the JSON of a task.
     ///
     /// # Errors
-    /// [`TaskError`] where the text is no task, or none of its pairs fits 8×8.
+    /// [`TaskError`] if the text is not a task, or none of its pairs fits 8×8.
     pub fn read(json: &str) -> Result<Self, TaskError> {
         let file: File = serde_json::from_str(json)?;
         let mut left_out = Vec::new();
@@ -103,7 +103,7 @@ impl Task {
 }
 
 impl TaskPair {
-    /// Generate the input, then the output; the input alone where no output is given.
+    /// Problem of drawing the input, then the output. Without an output, the input alone.
     pub fn problem(&self) -> Problem {
         match self.output {
             Some(output) => Problem::Pair(self.input, output),
@@ -112,7 +112,7 @@ impl TaskPair {
     }
 }
 
-/// ARC's grids know colours 0 to 9 only.
+/// Reads the rows of a grid. ARC's grids have the colours 0 to 9 only.
 fn read_grid(rows: &[Vec<u64>]) -> Result<Grid, GridError> {
     let mut cells = Vec::with_capacity(rows.len());
     for (y, row) in rows.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Clans as text for people: one line for each interior imp, leaves in line.
+//! Clans as text for people: one line for the Generator and for each shape, with its leaves.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use super::{
     grammar::{self, COORDS},
 };
 
-/// The whole clan, one line for the Generator and each shape; a line begins with the imp's number.
+/// Writes a clan with one line for the Generator and for each shape. A line begins with the imp's number.
 pub(super) fn write(clan: &Clan) -> String {
     let depths = clan.depths();
     let mut text = String::new();
@@ -34,7 +34,7 @@ pub(super) fn write(clan: &Clan) -> String {
     text
 }
 
-/// ` name=value`, with the imp's number in front; nothing for shapes, which have lines of their own.
+/// Writes ` number:name=value` for a leaf or a Coords. Writes nothing for a shape, which has its own line.
 fn write_leaf(clan: &Clan, imp: usize, text: &mut String) {
     let value = clan.values[imp];
     let name = grammar::role_name(clan.roles[imp]);
@@ -51,8 +51,8 @@ fn write_leaf(clan: &Clan, imp: usize, text: &mut String) {
 }
 
 impl Clan {
-    /// The clan as text, one line for the Generator and each shape. Every imp's number stands before it (an x is
-    /// one behind its Coords, a y two).
+    /// Text of the clan, with one line for the Generator and for each shape. Numbers of imps stand before their names. The
+    /// x of a Coords has the number after it, the y the number after that.
     pub fn to_text(&self) -> String {
         write(self)
     }

@@ -1,7 +1,7 @@
-//! What every imp of a clan shows: one grid for the whole clan and one for each shape.
+//! Views of all imps of a clan: one grid for the whole clan and one for each shape.
 //!
-//! A Dot, Line or Rect has one colour, so what it paints is a set of cells: 64 bits. A view is the sets of the painting
-//! shapes inside a sept, the later ones on top.
+//! A Dot, Line or Rect has one colour, so the cells it paints are a set of 64 bits. A view combines the sets of all such
+//! shapes of a sept, the later ones on top.
 
 use super::{
     clan::Clan,
@@ -9,15 +9,16 @@ use super::{
     grid::{ABSENT, CELLS, SIDE},
 };
 
-/// Draws views. Holds memory that is used again.
+/// Draws views. Memory is used again for the next clan.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Views {
-    /// The first imp behind each sept.
+    /// Number after the last imp of each sept.
     ends: Vec<usize>,
-    /// The painting shapes, in the order in which they paint.
+    /// Shapes that paint, in the order of painting.
     painted: Vec<Painted>,
 }
 
+/// Cells that one shape paints.
 #[derive(Clone, Copy, Debug)]
 struct Painted {
     shape: u8,
@@ -26,8 +27,9 @@ struct Painted {
 }
 
 impl Views {
-    /// Appends the clan's own grid and then one for each shape; and for each imp the number of its view: a shape's own,
-    /// of an imp below a shape that of the nearest one, of others the clan's ([`Clan::imp_view`]).
+    /// Appends the clan's render and one view for each shape to `views`, and for each imp the number of its view to
+    /// `view_of`. An imp that is not a shape has the view of its nearest enclosing shape, or else the render (see
+    /// [`Clan::imp_view`]).
     pub(super) fn draw(&mut self, clan: &Clan, views: &mut Vec<i32>, view_of: &mut Vec<i32>) {
         self.find_ends(clan);
         self.painted.clear();
@@ -40,10 +42,10 @@ impl Views {
             }),
         });
         let first = views.len();
-        let (width, height, ground) = (clan.width(), clan.height(), i32::from(clan.background()));
+        let (width, height, background) = (clan.width(), clan.height(), i32::from(clan.background()));
         views.extend((0..CELLS).map(|cell| {
             let is_there = cell % SIDE < width && cell / SIDE < height;
-            if is_there { ground } else { i32::from(ABSENT) }
+            if is_there { background } else { i32::from(ABSENT) }
         }));
         paint(&self.painted, &mut views[first..]);
 
@@ -57,7 +59,7 @@ impl Views {
             }
             let from = views.len();
             views.resize(from + CELLS, ABSENT.into());
-            // They paint in preorder.
+            // Shapes paint in preorder, so those of a sept are a range.
             let place = |imp: usize| {
                 self.painted
                     .partition_point(|shape| usize::from(shape.shape) < imp)
@@ -78,7 +80,7 @@ impl Views {
     }
 }
 
-/// Later ones lie on top, and each cell is written once.
+/// Paints the cells of shapes into a view, later ones on top. Each cell is written once.
 fn paint(painted: &[Painted], view: &mut [i32]) {
     let mut free = u64::MAX;
     for shape in painted.iter().rev() {

@@ -30,7 +30,7 @@ pub struct Rules {}
 /// A position of Gomoku.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Gomoku {
-    /// Stones of the player to move: bit `8·rank + file`.
+    /// Stones of the player to act: bit `8·rank + file`.
     own: u64,
     /// Stones of the other player.
     other: u64,
@@ -63,8 +63,9 @@ impl Gomoku {
 
 /// True if five of these stones stand in a row.
 const fn has_five(stones: u64) -> bool {
-    /// Squares from which a row of five can run towards higher files, and towards lower ones.
+    /// Squares from which a row of five can run towards higher files.
     const RIGHTWARD: u64 = 0x0f0f_0f0f_0f0f_0f0f;
+    /// Squares from which a row of five can run towards lower files.
     const LEFTWARD: u64 = 0xf0f0_f0f0_f0f0_f0f0;
     const ANYWHERE: u64 = u64::MAX;
     let directions = [(1, RIGHTWARD), (8, ANYWHERE), (9, RIGHTWARD), (7, LEFTWARD)];
@@ -123,7 +124,7 @@ impl Game for Gomoku {
     fn play(&mut self, action: Action) -> Result<(), IllegalAction> {
         let fault = |reason| Err(IllegalAction { action, reason });
         if action >= Self::ACTIONS {
-            return fault("there are squares 0 to 63");
+            return fault("the square must be 0 to 63");
         }
         if self.outcome().is_some() {
             return fault("the game is over");
@@ -174,7 +175,7 @@ mod tests {
 
     use super::*;
 
-    /// Every row of five, square by square.
+    /// All rows of five, found square by square.
     fn rows_of_five() -> Vec<u64> {
         let mut rows = Vec::new();
         for (rank, file) in (0..8i32).flat_map(|rank| (0..8i32).map(move |file| (rank, file))) {
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_of_five_wins_and_no_four_of_it_does() {
+    fn five_in_a_row_win_and_four_of_them_do_not() {
         assert_eq!(rows_of_five().len(), 32 + 32 + 16 + 16);
         for row in rows_of_five() {
             assert!(has_five(row));
@@ -213,7 +214,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn five_in_a_row_is_a_row_of_the_list(stones: u64, more: u64) {
+        fn has_five_agrees_with_a_search_of_all_rows(stones: u64, more: u64) {
             for stones in [stones, stones & more, stones | more] {
                 prop_assert_eq!(has_five(stones), rows_of_five().iter().any(|row| stones & row == *row));
             }

@@ -10,7 +10,7 @@ use crate::{
 impl Face for Gomoku {
     const HELP: &'static str = "Moves: the square of the new stone (d4). Five in a row win.";
 
-    /// The first four plies cannot end the game: 64, 64 · 63, 64 · 63 · 62, 64 · 63 · 62 · 61.
+    /// Products of 64, 63, 62 and 61: the first four actions cannot end the game.
     const KNOWN_PERFT: &'static [KnownPerft] = &[KnownPerft {
         position: None,
         counts: &[64, 4032, 249_984, 15_249_024],
@@ -40,7 +40,7 @@ impl Face for Gomoku {
 
     fn read_turn(&self, text: &str) -> Result<Vec<Action>, String> {
         let text = text.trim().to_lowercase();
-        let action = read_square(&text).ok_or_else(|| format!("{text:?} is no square, e.g. d4"))?;
+        let action = read_square(&text).ok_or_else(|| format!("{text:?} is not a square, e.g. d4"))?;
         let mut after = *self;
         match after.play(action) {
             Ok(()) => Ok(vec![action]),

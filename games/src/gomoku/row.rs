@@ -1,4 +1,4 @@
-//! The index row: one entry for each square, then who moves.
+//! Index row: one entry for each square, then the player to move.
 //!
 //! Each square is set in exactly one of three planes: own stone, other stone, empty.
 

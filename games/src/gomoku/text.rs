@@ -26,7 +26,7 @@ fn parse(text: &str) -> Result<Gomoku, String> {
     let (board, mover) = text
         .trim()
         .split_once(' ')
-        .ok_or("a position is 64 letters X, O or - from a1 to h8, a space, and who moves")?;
+        .ok_or("a position is 64 letters X, O or - from a1 to h8, a space, and the player to move")?;
     let count = board.chars().count();
     if count != 64 {
         return Err(format!("the board has {count} squares, not 64"));
@@ -37,18 +37,18 @@ fn parse(text: &str) -> Result<Gomoku, String> {
             'X' => black |= 1 << square,
             'O' => white |= 1 << square,
             '-' => {}
-            _ => return Err(format!("{letter:?} on square {square} is none of X, O and -")),
+            _ => return Err(format!("{letter:?} on square {square} is not X, O or -")),
         }
     }
     let to_move = match mover {
         "X" => Player::First,
         "O" => Player::Second,
-        other => return Err(format!("who moves is X or O, not {other:?}")),
+        other => return Err(format!("the player to move is X or O, not {other:?}")),
     };
     let due = match black.count_ones().checked_sub(white.count_ones()) {
         Some(0) => Player::First,
         Some(1) => Player::Second,
-        _ => return Err("X has as many stones as O, or one more".into()),
+        _ => return Err("X must have as many stones as O, or one more".into()),
     };
     if due != to_move {
         return Err("the number of stones says that the other player moves".into());

@@ -1,15 +1,16 @@
-//! Placements and turned discs by parallel-prefix floods: all squares of a direction at once, in four steps.
+//! Legal placements and turned discs by parallel-prefix floods, which treat all squares of a direction at once, in four
+//! steps.
 
-/// Every file but the two outermost: a flood along ranks or diagonals that enters one would wrap round.
+/// All files but the two outermost. A flood along ranks or diagonals that entered one of these would wrap around.
 const INNER_FILES: u64 = 0x7e7e_7e7e_7e7e_7e7e;
 
-/// The four axes: how far one step shifts, and the discs through which a flood may run.
+/// Four axes, each with the shift of one step, and the discs through which a flood may run.
 const fn axes(other: u64) -> [(u32, u64); 4] {
     let inner = other & INNER_FILES;
     [(1, inner), (8, other), (7, inner), (9, inner)]
 }
 
-/// The runs of up to six `through` discs that start next to `from`, towards higher squares.
+/// Runs of up to six discs of `through` that start next to `from`, towards higher squares.
 const fn flood_up(from: u64, through: u64, step: u32) -> u64 {
     let mut run = through & from << step;
     run |= through & run << step;
@@ -18,7 +19,7 @@ const fn flood_up(from: u64, through: u64, step: u32) -> u64 {
     run | pairs & run << (2 * step)
 }
 
-/// The runs of up to six `through` discs that start next to `from`, towards lower squares.
+/// Runs of up to six discs of `through` that start next to `from`, towards lower squares.
 const fn flood_down(from: u64, through: u64, step: u32) -> u64 {
     let mut run = through & from >> step;
     run |= through & run >> step;
@@ -27,7 +28,7 @@ const fn flood_down(from: u64, through: u64, step: u32) -> u64 {
     run | pairs & run >> (2 * step)
 }
 
-/// The empty squares on which a disc of `own` would turn over some of `other`.
+/// Empty squares on which a disc of `own` would turn over some of `other`.
 pub(super) fn placements(own: u64, other: u64) -> u64 {
     let mut ends = 0;
     for (step, through) in axes(other) {
@@ -37,9 +38,9 @@ pub(super) fn placements(own: u64, other: u64) -> u64 {
     ends & !(own | other)
 }
 
-/// The discs of `other` that are turned over when `own` places one on `placed`.
+/// Discs of `other` that are turned over when `own` places one on `placed`.
 pub(super) fn turned(placed: u64, own: u64, other: u64) -> u64 {
-    // Without branches: whether a direction turns anything is as good as random.
+    // No branches: they would be mispredicted, since a direction turns discs about as often as not.
     let held = |run: u64, end: u64| run & u64::from(end & own != 0).wrapping_neg();
     let mut turned = 0;
     for (step, through) in axes(other) {

@@ -1,4 +1,4 @@
-//! Othello on 8×8: squares are `8·rank + file` with a1 = 0 drawn top left; Black begins.
+//! Othello on 8×8. Squares are `8·rank + file`; a1 (0) is drawn at the top left. Black begins.
 //!
 //! | module | content |
 //! |---|---|
@@ -7,9 +7,8 @@
 //! | `row` | the index row, its layout and its symmetries |
 //! | `people` | drawing and notation |
 //!
-//! Actions 0–63 place a disc, 64 passes, which is legal only where no disc can be placed. The game is over
-//! when neither player can place one; more discs win, by whatever margin. All eight symmetries of the square
-//! hold.
+//! Actions 0–63 place a disc. Action 64 passes, which is legal only if no disc can be placed. The game is over when neither
+//! player can place a disc, and the player with more discs wins. All eight symmetries of the square hold.
 
 mod board;
 mod people;
@@ -27,7 +26,7 @@ use crate::{
     symmetries::RowSymmetries,
 };
 
-/// The action that passes.
+/// Action that passes.
 pub const PASS: Action = 64;
 
 /// Othello has no variants.
@@ -45,6 +44,7 @@ pub struct Othello {
     /// Squares on which the player to move may place a disc. If there is none, the player passes, or the game is over.
     placements: u64,
     to_move: Player,
+    /// True if neither player can place a disc.
     over: bool,
 }
 
@@ -60,7 +60,7 @@ impl Othello {
         }
     }
 
-    /// The usual start: Black (first) on e4 and d5, White on d4 and e5.
+    /// Usual start: Black (first) on e4 and d5, White on d4 and e5.
     pub fn initial() -> Self {
         Self::new(1 << 28 | 1 << 35, 1 << 27 | 1 << 36, Player::First)
     }
@@ -125,7 +125,7 @@ impl Game for Othello {
             0..PASS if self.placements >> action & 1 == 0 => return fault("no disc would be turned over"),
             PASS if self.placements != 0 => return fault("a disc can be placed, so passing is not allowed"),
             0..=PASS => self.play_legal(action),
-            _ => return fault("there are actions 0 to 64"),
+            _ => return fault("the action must be 0 to 64"),
         }
         Ok(())
     }

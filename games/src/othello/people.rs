@@ -22,9 +22,10 @@ impl Othello {
 }
 
 impl Face for Othello {
-    const HELP: &'static str = "Moves: the square of the new disc (d3), or pass where no disc can be placed. Dots show where discs can be placed.";
+    const HELP: &'static str = "Moves: the square of the new disc (d3), or pass if no disc can be placed. Dots mark the squares where one can be placed.";
 
-    /// Published counts. For depth 10 the published number, 24,571,284, also counts a pass after each of 228 finished games.
+    /// Published counts. For depth 10 the published number, 24,571,284, also counts a pass after each of 228 finished
+    /// games.
     const KNOWN_PERFT: &'static [KnownPerft] = &[KnownPerft {
         position: None,
         counts: &[4, 12, 56, 244, 1396, 8200, 55_092, 390_216, 3_005_288],
@@ -71,7 +72,7 @@ impl Face for Othello {
         let text = text.trim().to_lowercase();
         let action = match text.as_str() {
             "pass" | "--" | "ps" => PASS,
-            _ => read_square(&text).ok_or_else(|| format!("{text:?} is no square, e.g. d3"))?,
+            _ => read_square(&text).ok_or_else(|| format!("{text:?} is not a square, e.g. d3"))?,
         };
         match { *self }.play(action) {
             Ok(()) => Ok(vec![action]),
@@ -110,7 +111,7 @@ mod tests {
         for (text, reason) in [
             ("a1", "turned over"),
             ("pass", "passing is not"),
-            ("z9", "no square"),
+            ("z9", "not a square"),
         ] {
             let error = state.read_turn(text).unwrap_err();
             assert!(error.contains(reason), "{text}: {error}");

@@ -1,5 +1,7 @@
-//! The index row: 64 entries, one for each square that holds a disc (the mover's discs first, each side in the
-//! order of the squares), the first repeated for every empty square; then who moves.
+//! Index row: 64 entries, then the player to move.
+//!
+//! There is one entry for each disc (first those of the player to move, each side in the order of the squares). The first
+//! entry is repeated for every empty square.
 
 use super::{Othello, PASS};
 use crate::{
@@ -59,7 +61,7 @@ pub(super) fn write(state: &Othello, symmetry: Symmetry, row: &mut Vec<u32>) {
     for (plane, discs) in [(OWN, state.own), (OTHER, state.other)] {
         row.extend(bits::squares(bits::turn(discs, symmetry.0)).map(|square| 64 * plane + square));
     }
-    // A position has at least one disc: `text` refuses others, and no disc ever leaves the board.
+    // A position has at least one disc: `text` refuses an empty board, and no disc leaves the board.
     let first = row.get(begin).copied().unwrap_or_default();
     row.resize(begin + SQUARES, first);
     row.push(u32::from(state.to_move == Player::First));

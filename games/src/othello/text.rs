@@ -1,5 +1,5 @@
-//! Positions as text, as Othello programs exchange them: 64 letters from a1 to h8, rank by rank (`X` Black, who
-//! begins, `O` White, `-` empty), a space, and who moves.
+//! Positions as text, in the form that Othello programs exchange: 64 letters from a1 to h8, rank by rank (`X` Black, who
+//! begins, `O` White, `-` empty), a space, and the player to move.
 
 use super::Othello;
 use crate::game::{Game, Player, StartError};
@@ -28,7 +28,7 @@ fn parse(text: &str) -> Result<Othello, String> {
     let (board, mover) = text
         .trim()
         .split_once(' ')
-        .ok_or("a position is 64 letters X, O or - from a1 to h8, a space, and who moves")?;
+        .ok_or("a position is 64 letters X, O or - from a1 to h8, a space, and the player to move")?;
     let (mut black, mut white) = (0, 0);
     let mut count = 0;
     for letter in board.chars() {
@@ -37,7 +37,7 @@ fn parse(text: &str) -> Result<Othello, String> {
                 'X' | 'x' | '*' => black |= 1 << count,
                 'O' | 'o' => white |= 1 << count,
                 '-' | '.' => {}
-                _ => return Err(format!("{letter:?} on square {count} is none of X, O and -")),
+                _ => return Err(format!("{letter:?} on square {count} is not X, O or -")),
             }
         }
         count += 1;
@@ -51,6 +51,6 @@ fn parse(text: &str) -> Result<Othello, String> {
     match mover.trim() {
         "X" | "x" | "*" => Ok(Othello::new(black, white, Player::First)),
         "O" | "o" => Ok(Othello::new(white, black, Player::Second)),
-        other => Err(format!("who moves is X or O, not {other:?}")),
+        other => Err(format!("the player to move is X or O, not {other:?}")),
     }
 }

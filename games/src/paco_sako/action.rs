@@ -1,17 +1,20 @@
 //! Actions and their numbers: `0..64` lift, `64..128` place, `128..132` promote (Rook, Knight, Bishop, Queen).
 //!
-//! Data files and the JSON face count from 1 (`Act::number` plus one).
+//! Data files and JSON count from 1: their codes are `Act::number` plus one.
 
 use cozy_chess::Square;
 
 use super::piece::Kind;
 use crate::Action;
 
-/// One step of a turn.
+/// An action: one step of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
+    /// Takes the piece or union of a square into the hand.
     Lift(Square),
+    /// Puts the hand on a square.
     Place(Square),
+    /// Turns the pawn that must be promoted into a piece of this type.
     Promote(Kind),
 }
 
@@ -20,7 +23,7 @@ const FIRST_PLACE: u32 = 64;
 const FIRST_PROMOTION: u32 = 128;
 
 impl Act {
-    /// The action with this number, if it is below [`ACTIONS`].
+    /// Action with this number. `None` for numbers from [`ACTIONS`] on.
     pub(super) fn from_number(number: Action) -> Option<Self> {
         match number {
             0..FIRST_PLACE => Square::try_index(number as usize).map(Self::Lift),
@@ -43,7 +46,7 @@ impl Act {
         }
     }
 
-    /// The same action with its square, if it has one, replaced.
+    /// Copy of the action with `change` applied to its square. A promotion has no square and stays as it is.
     pub(super) fn map_square(self, change: impl FnOnce(Square) -> Square) -> Self {
         match self {
             Self::Lift(square) => Self::Lift(change(square)),

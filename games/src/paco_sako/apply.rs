@@ -1,4 +1,4 @@
-//! What an action does to a [`Position`]. Legality is decided elsewhere ([`super::legal`]).
+//! Performs actions on a [`Position`]. Legality is decided in [`super::legal`].
 
 use cozy_chess::{Rank, Square};
 
@@ -10,12 +10,12 @@ use super::{
 };
 use crate::Player;
 
-/// What an action means for the repetition table, which a [`Position`] does not hold.
+/// Consequences of an action for the repetition table, which a [`Position`] does not hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Effect {
-    /// A union or a promotion: no earlier position can count any more.
+    /// True after a new union or a promotion: no earlier position can occur again.
     pub(super) is_progress: bool,
-    /// The position is to be recorded, and a draw may follow.
+    /// True if the position must be recorded, which may end the game as a draw.
     pub(super) is_recorded: bool,
 }
 
@@ -25,7 +25,8 @@ const RECORD: Effect = Effect {
 };
 
 impl Position {
-    /// Performs an action. One that does not fit the state (nothing to lift, nothing to place) changes nothing.
+    /// Performs an action. An action that does not fit the state (nothing to lift, nothing to place) changes only the
+    /// count of actions.
     pub(super) fn apply(&mut self, act: Act) -> Effect {
         self.actions = self.actions.saturating_add(1);
         match (act, self.hand, self.promotion) {
@@ -43,7 +44,7 @@ impl Position {
             return Effect::default();
         };
         let partner = self.board.take(self.to_move.other(), square);
-        // Any rook on a rook's origin counts, whichever colour lifts it (a quirk of the original).
+        // A rook of either colour on a rook's start square counts, as in the original engine.
         if own == Kind::Rook || partner == Some(Kind::Rook) {
             self.castling.clear_rook(square);
         }
@@ -85,7 +86,7 @@ impl Position {
         }
         self.end_turn();
         if hand.partner == Some(Kind::Pawn) && target.rank() == home_row(mover) {
-            // The partner's gift: it is promoted before anything is recorded.
+            // The opponent's pawn was carried to its last row: it is promoted before the position is recorded.
             self.promotion = Some(target);
             self.required = RequiredAction::PromoteThenLift;
             return Effect::default();
@@ -166,8 +167,9 @@ impl Position {
     }
 }
 
-/// Puts a single piece (not the king) on a square and gives the piece it releases there, if that was a union.
-/// A pawn that enters the en-passant square diagonally first pulls back what double-stepped over it.
+/// Puts a single piece (not the king) on a square. Returns the piece of the same colour that it releases, if the square
+/// held a union. A pawn that enters the en-passant square diagonally first pulls back the pawn, or pair, that
+/// stepped over it.
 pub(super) fn land(
     board: &mut Board,
     en_passant: &mut Option<Square>,
@@ -184,7 +186,7 @@ pub(super) fn land(
     released
 }
 
-/// The square whose contents an en-passant move of `hand` to `target` pulls back to `target`.
+/// Square whose contents an en-passant move of `hand` to `target` pulls back to `target`. `None` if the move is not one.
 pub(super) fn pulled_back(
     en_passant: Option<Square>,
     player: Player,
@@ -204,12 +206,12 @@ pub(super) fn pulled_back(
     }
 }
 
-/// Whether a piece of `player` put on `target` is a pawn that must be promoted.
+/// True if a piece of `player` put on `target` is a pawn that must be promoted.
 pub(super) fn is_promotion(player: Player, kind: Kind, target: Square) -> bool {
     kind == Kind::Pawn && target.rank() == home_row(player.other())
 }
 
-/// The en-passant square that a pawn leaves behind when it steps two rows from its own pawn row.
+/// En-passant square that a pawn leaves behind when it steps two rows from its start row.
 fn passed_over(player: Player, hand: Hand, target: Square) -> Option<Square> {
     let (to, over) = match player {
         Player::First => (Rank::Fourth, Rank::Third),

@@ -1,14 +1,14 @@
-//! Where the pieces stand: at most one white and one black piece on each square.
+//! Placement of the pieces: at most one white and one black piece on each square.
 //!
-//! Three bit planes per colour hold a piece's number plus one, so that 0 means "no piece", a type's
-//! squares are two `and`s away and the whole board is 48 bytes, which a digest reads in six words.
+//! Three bit planes for each colour hold a piece's number plus one; 0 is "no piece". Two `and`s give the squares of a
+//! type, and the whole board takes 48 bytes, which a digest reads as six words.
 
 use cozy_chess::{BitBoard, Square};
 
 use super::piece::Kind;
 use crate::Player;
 
-/// The settled pieces of both colours.
+/// Pieces of both colours on the board, without those in the hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Board {
     planes: [[BitBoard; 3]; 2],
@@ -48,24 +48,24 @@ impl Board {
         }
     }
 
-    /// The type of this colour's piece on a square.
+    /// Type of this colour's piece on a square.
     pub(super) fn kind_at(&self, player: Player, square: Square) -> Option<Kind> {
         Kind::from_number(self.code_at(player, square).wrapping_sub(1))
     }
 
-    /// Puts a piece on a square, in place of this colour's piece there.
+    /// Puts a piece on a square and removes this colour's piece from there.
     pub(super) fn put(&mut self, player: Player, square: Square, kind: Kind) {
         self.set_code(player, square, kind as usize + 1);
     }
 
-    /// Lifts this colour's piece off a square.
+    /// Removes this colour's piece from a square and returns its type.
     pub(super) fn take(&mut self, player: Player, square: Square) -> Option<Kind> {
         let kind = self.kind_at(player, square);
         self.set_code(player, square, 0);
         kind
     }
 
-    /// Exchanges what stands on two squares, partners included.
+    /// Exchanges the contents of two squares, for both colours.
     pub(super) fn swap(&mut self, one: Square, other: Square) {
         for player in [Player::First, Player::Second] {
             let (first, second) = (self.code_at(player, one), self.code_at(player, other));
@@ -74,14 +74,14 @@ impl Board {
         }
     }
 
-    /// The board as a left-right mirror shows it.
+    /// Mirror image of the board, left and right exchanged.
     pub(super) fn mirrored(&self) -> Self {
         Self {
             planes: self.planes.map(|planes| planes.map(BitBoard::flip_files)),
         }
     }
 
-    /// This colour's three planes: all there is to know about its pieces.
+    /// Three planes of this colour, which determine its pieces.
     pub(super) fn words(&self, player: Player) -> [u64; 3] {
         self.planes[player.index()].map(|plane| plane.0)
     }

@@ -1,7 +1,7 @@
-//! Castling rights, and the squares a lifted king may be put on because of them.
+//! Castling rights, and the squares on which they allow a lifted king to be placed.
 //!
-//! The original engine's quirks are kept: a rook that leaves its corner by being released in a chain
-//! keeps the right, and nothing checks that a rook (or the king) really stands where the right says.
+//! Two properties of the original engine are kept. A rook that a chain releases from its corner keeps the right. And a
+//! right does not require that the rook or the king stands on its start square.
 
 use cozy_chess::{BitBoard, File, Square, get_between_rays};
 
@@ -12,14 +12,14 @@ use super::{
 };
 use crate::Player;
 
-/// The wing a king castles to.
+/// Wing to which a king castles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wing {
     Queen,
     King,
 }
 
-/// Every right there can be, in the order of rows and FEN: White queen side, White king side, then Black's.
+/// All rights in the order of rows and FEN: White queen side, White king side, Black queen side, Black king side.
 pub(super) const RIGHTS: [(Player, Wing); 4] = [
     (Player::First, Wing::Queen),
     (Player::First, Wing::King),
@@ -27,7 +27,7 @@ pub(super) const RIGHTS: [(Player, Wing); 4] = [
     (Player::Second, Wing::King),
 ];
 
-/// The four rights, each with its rook's file, and the files the kings castle from.
+/// Four rights, each with its rook's file, and the files from which the kings castle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Castling {
     rights: [bool; 4],
@@ -35,9 +35,11 @@ pub(super) struct Castling {
     kings: [File; 2],
 }
 
-/// Where the two pieces of one castling come from and go to.
+/// Moves of the two pieces of one castling.
 struct Path {
+    /// Start and end of the king's move.
     king: (Square, Square),
+    /// Start and end of the rook's move.
     rook: (Square, Square),
 }
 
@@ -48,12 +50,12 @@ impl Castling {
         kings: [File::E; 2],
     };
 
-    /// No rights yet, for kings on these files (White's, Black's).
+    /// No rights, for kings on these files (White's, Black's).
     pub(super) fn of_kings(kings: [File; 2]) -> Self {
         Self { kings, ..Self::NONE }
     }
 
-    /// Adds the right to castle with the rook on `rook`; `false` if that wing has one already.
+    /// Adds the right to castle with the rook on file `rook`. Returns `false` if that wing had a right already.
     pub(super) fn grant(&mut self, player: Player, rook: File) -> bool {
         let wing = if rook < self.kings[player.index()] {
             Wing::Queen
@@ -73,13 +75,13 @@ impl Castling {
         self.rights != [false; 4]
     }
 
-    /// The rook's file of a right that is there.
+    /// File of a right's rook. `None` if there is no such right.
     pub(super) fn rook_file(&self, player: Player, wing: Wing) -> Option<File> {
         let number = number(player, wing);
         self.rights[number].then_some(self.rooks[number])
     }
 
-    /// One bit for each right.
+    /// Rights as bits, in the order of [`RIGHTS`].
     pub(super) fn bits(&self) -> u64 {
         self.rights
             .iter()
@@ -87,13 +89,13 @@ impl Castling {
             .fold(0, |bits, (number, &right)| bits | u64::from(right) << number)
     }
 
-    /// A king was put down: both its rights are gone.
+    /// Removes both rights of a king, which was placed.
     pub(super) fn clear_king(&mut self, player: Player) {
         self.rights[number(player, Wing::Queen)] = false;
         self.rights[number(player, Wing::King)] = false;
     }
 
-    /// A rook of either colour was lifted from here: every right whose rook starts here is gone.
+    /// Removes the rights whose rook starts on this square, from which a rook of either colour was lifted.
     pub(super) fn clear_rook(&mut self, square: Square) {
         for (number, (player, _)) in RIGHTS.into_iter().enumerate() {
             if square == Square::new(self.rooks[number], home_row(player)) {
@@ -102,7 +104,8 @@ impl Castling {
         }
     }
 
-    /// If `target` is where a king with a right is put to castle: performs the rook's part and says where the king goes.
+    /// Castles if placing the king on `target` stands for castling: moves the rook, and returns the king's destination.
+    /// `None` if it does not; nothing changes then.
     pub(super) fn castle(&self, board: &mut Board, player: Player, target: Square) -> Option<Square> {
         [Wing::Queen, Wing::King].into_iter().find_map(|wing| {
             if !self.has(player, wing) || self.target(player, wing) != target {
@@ -114,7 +117,7 @@ impl Castling {
         })
     }
 
-    /// The square a king is put on to castle: its destination in the usual array, else the rook's own square.
+    /// Square on which a king is placed to castle: its destination in the usual array, the rook's square in others.
     fn target(&self, player: Player, wing: Wing) -> Square {
         let path = self.path(player, wing);
         let usual_rook = match wing {
@@ -144,7 +147,7 @@ impl Castling {
     }
 }
 
-/// The castling targets of the mover's lifted king.
+/// Squares on which the player to act can place its lifted king to castle.
 pub(super) fn targets(position: &Position) -> BitBoard {
     let player = position.to_move;
     [Wing::Queen, Wing::King]
@@ -154,7 +157,7 @@ pub(super) fn targets(position: &Position) -> BitBoard {
         .fold(BitBoard::EMPTY, |all, target| all | target)
 }
 
-/// All squares either piece passes or lands on are empty, and the king's are not threatened.
+/// True if all squares that either piece passes or enters are empty, and those of the king are not threatened.
 fn is_free(position: &Position, player: Player, wing: Wing) -> bool {
     let path = position.castling.path(player, wing);
     let own = path.king.0.bitboard() | path.rook.0.bitboard();
@@ -168,7 +171,7 @@ fn is_free(position: &Position, player: Player, wing: Wing) -> bool {
         )
 }
 
-/// A move's squares, both ends included.
+/// Squares of a move, both ends included.
 fn span((from, to): (Square, Square)) -> BitBoard {
     get_between_rays(from, to) | from.bitboard() | to.bitboard()
 }

@@ -1,10 +1,9 @@
-//! Whether a turn can still be ended: what `dead_end = "forbid"` asks before it offers an action.
+//! Checks that a turn can be completed. With `dead_end = "forbid"`, only actions that pass this check are offered.
 //!
-//! A depth-first search over the states within the turn. Nearly always the first state has a placement
-//! that ends the turn, and nothing is searched at all. At most [`MAX_STATES`] distinct states are visited;
-//! a turn whose end lies beyond that counts as one that cannot be ended. The order of the search is fixed,
-//! and what it visits after an action is a part of what it visited before it, so an action that is
-//! offered never leads to a state in which none is.
+//! The check is a depth-first search over the states of the turn. Nearly always the first state has a placement that ends
+//! the turn, so that nothing is searched. The search visits at most [`MAX_STATES`] distinct states; a turn that needs more
+//! counts as one that cannot be completed. The order of the search is fixed, and the states visited after an action are
+//! among those visited before it. So an offered action never leads to a state without one.
 
 use cozy_chess::BitBoard;
 
@@ -19,11 +18,11 @@ use super::{
 };
 use crate::Player;
 
-/// Distinct states within one turn that one question may visit.
+/// Most distinct states of one turn that a search visits.
 pub(super) const MAX_STATES: usize = 4096;
 
-/// Whether `mover`'s turn can be ended from `position`, which one of its actions has led to,
-/// without coming to a state whose digest is in `barred`.
+/// True if `mover` can complete the turn from `position`, which one of the turn's actions led to, without a state whose
+/// digest is in `barred`.
 pub(super) fn can_end(position: &Position, mover: Player, barred: &[Digest]) -> bool {
     let mut seen = Seen::new();
     let mut open = Vec::new();
@@ -61,7 +60,7 @@ fn ends_at_once(state: &Position) -> bool {
     }
 }
 
-/// Pushes what may follow, so that the action with the lowest number is popped first.
+/// Pushes the states after each action, so that the state of the lowest action number is popped first.
 fn push_successors(state: &Position, open: &mut Vec<Position>) {
     let first = open.len();
     legal::plain(state).for_each(|act: Act| {
@@ -74,7 +73,7 @@ fn push_successors(state: &Position, open: &mut Vec<Position>) {
     }
 }
 
-/// Those of the hand's targets after which no piece is left in the hand.
+/// Those of the hand's targets after which the hand is empty.
 pub(super) fn ends_turn(position: &Position, targets: BitBoard) -> BitBoard {
     let Some(hand) = position.hand else {
         return BitBoard::EMPTY;

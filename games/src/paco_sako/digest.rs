@@ -1,22 +1,22 @@
-//! Digests, by which states are told apart: 128 bits from a multilinear hash with fixed random keys.
+//! Digests of states: 128 bits from a multilinear hash with fixed random keys.
 //!
-//! Two different states share a digest with a probability below 2⁻⁶⁴, far below that of a memory fault.
+//! Two different states have the same digest with a probability below 2⁻⁶⁴, which is neglected.
 
 use cozy_chess::Square;
 
 use super::{piece::Kind, position::Position};
 use crate::Player;
 
-/// Stands for a state.
+/// Hash of a state. States with equal digests are taken for equal.
 pub(super) type Digest = u128;
 
-/// The most words a digest is made of.
+/// Most words that a digest hashes.
 const WORDS: usize = 7;
 
 /// Odd 128-bit keys, one for each word, drawn at compile time.
 const KEYS: [u128; WORDS] = keys();
 
-/// The digest of up to seven words that say all there is to tell apart.
+/// Digest of up to seven words.
 pub(super) fn digest<const N: usize>(words: [u64; N]) -> Digest {
     const { assert!(N <= WORDS) };
     words.into_iter().zip(KEYS).fold(0, |sum: u128, (word, key)| {
@@ -25,14 +25,14 @@ pub(super) fn digest<const N: usize>(words: [u64; N]) -> Digest {
 }
 
 impl Position {
-    /// Tells two states apart by board, hand, side to act, en passant, castling rights and what is required next.
+    /// Digest of board, hand, player to act, en-passant square, castling rights, pending promotion and required action.
     pub(super) fn digest(&self) -> Digest {
         let [a, b, c] = self.board.words(Player::First);
         let [d, e, f] = self.board.words(Player::Second);
         digest([a, b, c, d, e, f, self.small_parts()])
     }
 
-    /// All but the board, in one word without overlap.
+    /// All parts of the state but the board, packed into one word.
     fn small_parts(&self) -> u64 {
         let square = |square: Option<Square>| square.map_or(64, |square| square as u64);
         let kind = |kind: Option<Kind>| kind.map_or(7, |kind| kind as u64);
@@ -47,7 +47,7 @@ impl Position {
     }
 }
 
-/// SplitMix64 over a counter.
+/// Keys from SplitMix64 over a counter.
 const fn keys() -> [u128; WORDS] {
     let mut keys = [0; WORDS];
     let mut number = 0;

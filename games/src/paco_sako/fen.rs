@@ -1,10 +1,10 @@
-//! The original project's FEN dialect: reading and writing.
+//! Reads and writes the original project's FEN dialect.
 //!
-//! `<rows>[^<square><letter>] <w|b> <no-progress counter> <castling rook files> <en passant> -`.
-//! One letter stands for a union. Pending promotions, results and history cannot be written down.
+//! `<rows>[^<square><letter>] <w|b> <no-progress counter> <castling rook files> <en passant> -`, where `^` is followed by
+//! the hand. One letter stands for a union. The dialect has no form for pending promotions, results and history.
 //!
-//! One difference to the original reader: it drops all castling rights of a board without both kings. Here
-//! they are kept, since the recorded traces on such boards rest on them; a missing king's file is e.
+//! The original reader drops all castling rights of a board without both kings. This one keeps them, because the recorded
+//! traces on such boards need them; the file of a missing king is e.
 
 use std::fmt::Write;
 
@@ -18,13 +18,13 @@ use super::{
 };
 use crate::Player;
 
-/// The usual start.
+/// Position that a game usually begins in.
 pub(super) const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w 0 AHah - -";
 
-/// The largest no-progress counter of a regular game.
+/// Largest no-progress counter of a regular game.
 const MAX_COUNTER: u8 = 100;
 
-/// Letters of unions: lower case for (white, black), upper case with the colours swapped.
+/// Letters of unions with their white and black piece. The upper-case letter has the colours exchanged.
 const UNIONS: [(char, Kind, Kind); 20] = [
     ('a', Kind::Pawn, Kind::Pawn),
     ('c', Kind::Rook, Kind::Pawn),
@@ -48,10 +48,10 @@ const UNIONS: [(char, Kind, Kind); 20] = [
     ('z', Kind::King, Kind::Queen),
 ];
 
-/// Letters of white single pieces, by type; lower case for black ones.
+/// Letters of white single pieces, by type. Black pieces have the lower-case letter.
 const SINGLES: [char; 6] = ['P', 'R', 'N', 'B', 'Q', 'K'];
 
-/// What is wrong with a FEN.
+/// Error: a text is not a FEN of this dialect.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum FenError {
     #[error("a FEN has six fields (board, side, no-progress counter, castling, en passant, -), not {0}")]
@@ -62,9 +62,9 @@ pub(super) enum FenError {
     Row { rank: usize, squares: usize },
     #[error("{0:?} is neither a piece, nor a union, nor a number of empty squares")]
     Letter(char),
-    #[error("the hand {0:?} is no square with one letter, such as ^e2P")]
+    #[error("the hand {0:?} is not a square and one letter, e.g. ^e2P")]
     Hand(String),
-    #[error("the hand holds no piece of the side to move")]
+    #[error("the hand does not hold a piece of the side to move")]
     ForeignHand,
     #[error("the side to move is {0:?} instead of w or b")]
     Side(String),
@@ -219,7 +219,7 @@ fn read_en_passant(text: &str) -> Result<Option<Square>, FenError> {
     }
 }
 
-/// The white and the black piece a letter stands for.
+/// White and black piece that a letter stands for. `None` if it stands for none.
 fn read_letter(letter: char) -> Option<(Option<Kind>, Option<Kind>)> {
     let capital = letter.to_ascii_uppercase();
     if let Some(kind) = SINGLES
@@ -248,7 +248,7 @@ fn letter(white: Option<Kind>, black: Option<Kind>) -> Option<char> {
         (None, None) => None,
         (Some(kind), None) => SINGLES.get(kind as usize).copied(),
         (None, Some(kind)) => SINGLES.get(kind as usize).map(char::to_ascii_lowercase),
-        // Two united kings cannot occur, and the dialect has no letter that could be read back.
+        // Two united kings cannot occur, and the dialect has no letter for them. `_` is not read back.
         (Some(Kind::King), Some(Kind::King)) => Some('_'),
         (Some(white), Some(black)) => UNIONS.iter().find_map(|&(small, one, other)| match (one, other) {
             pair if pair == (white, black) => Some(small),
@@ -310,7 +310,7 @@ fn write_row(text: &mut String, board: &Board, rank: Rank) {
     }
 }
 
-/// The rook files of the rights, e.g. `AHah`.
+/// Castling rights as files of their rooks, e.g. `AHah`, or `-`.
 pub(super) fn write_castling(castling: &Castling) -> String {
     let mut text = String::new();
     for (player, wing) in RIGHTS {

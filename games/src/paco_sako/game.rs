@@ -17,7 +17,7 @@ use crate::{
     Action, Game, IllegalAction, OtherSide, Outcome, Player, RowLayout, RowSymmetries, StartError, Symmetry,
 };
 
-/// Lifts without a new union or promotion after which a game is drawn.
+/// Number of lifts without a new union or promotion that ends the game as a draw.
 const NO_PROGRESS_LIMIT: u8 = 100;
 
 /// A game of Paco Ŝako. White is [`Player::First`].
@@ -45,32 +45,32 @@ impl Clone for PacoSako {
 }
 
 impl PacoSako {
-    /// What the player to act has to do next.
+    /// Kind of action that the player to act must take next.
     pub fn required_action(&self) -> RequiredAction {
         self.position.required
     }
 
-    /// How the board decided the game; a player in a dead end is [`Game::outcome`]'s business.
+    /// Result on the board. A dead end is not included; [`Game::outcome`] covers it.
     pub fn victory_state(&self) -> Victory {
         self.position.victory
     }
 
-    /// Lifts since the last new union or promotion, 0 to 100.
+    /// Number of lifts since the last new union or promotion, 0 to 100.
     pub fn no_progress(&self) -> u8 {
         self.position.no_progress
     }
 
-    /// The square behind a pawn that has just stepped two rows, 0 (a1) to 63 (h8).
+    /// Square behind a pawn that has just stepped two rows, 0 (a1) to 63 (h8).
     pub fn en_passant(&self) -> Option<u8> {
         self.position.en_passant.map(|square| square as u8)
     }
 
-    /// The square of the pawn that is to be promoted next, 0 (a1) to 63 (h8).
+    /// Square of the pawn that must be promoted next, 0 (a1) to 63 (h8).
     pub fn promotion(&self) -> Option<u8> {
         self.position.promotion.map(|square| square as u8)
     }
 
-    /// White's and Black's piece on a square, 0 (a1) to 63 (h8). A piece in the hand stands nowhere.
+    /// White's and Black's piece on a square, 0 (a1) to 63 (h8). A piece in the hand is on no square.
     pub fn pieces_on(&self, square: u8) -> (Option<Kind>, Option<Kind>) {
         let Some(square) = Square::try_index(square.into()) else {
             return (None, None);
@@ -82,46 +82,46 @@ impl PacoSako {
         )
     }
 
-    /// What the player to act holds: the square it hovers over, the player's own piece and its partner.
+    /// Hand of the player to act: its square (see [`PacoSako::pieces_on`]), the player's own piece, and the partner of a
+    /// lifted union.
     pub fn in_hand(&self) -> Option<(u8, Kind, Option<Kind>)> {
         self.position
             .hand
             .map(|hand| (hand.square as u8, hand.own, hand.partner))
     }
 
-    /// The castling rights as a FEN has them, e.g. `AHah` or `-`.
+    /// Castling rights as a FEN writes them, e.g. `AHah` or `-`.
     pub fn castling(&self) -> String {
         fen::write_castling(&self.position.castling)
     }
 
-    /// 1, and one more for each change of player.
+    /// Number of half-moves: 1 at the start, and one more for each change of player.
     pub fn half_move_count(&self) -> u32 {
         self.position.half_moves
     }
 
-    /// 1, and one more for each change to White.
+    /// Number of moves: 1 at the start, and one more for each change to White.
     pub fn move_count(&self) -> u32 {
         self.position.moves
     }
 
-    /// 1, and one more for each action.
+    /// Number of actions: 1 at the start, and one more for each action.
     pub fn action_count(&self) -> u32 {
         self.position.actions
     }
 
-    /// Whether the game runs but the player to act has no legal action.
+    /// True if the board has not decided the game, but the player to act has no legal action.
     pub fn is_dead_end(&self) -> bool {
         self.position.is_running() && !self.offer().is_possible()
     }
 
-    /// The squares `attacker` threatens, chains included, one bit for each square (a1 lowest).
-    /// A piece in the hand counts for nothing.
+    /// Squares that `attacker` threatens, chains included: bit 0 is a1, bit 63 is h8. A piece in the hand is left out.
     pub fn threatened(&self, attacker: Player) -> u64 {
         threats::threatened(&self.position.board, attacker, self.position.en_passant).0
     }
 
-    /// Whether `attacker` could unite with the other's king, were it to move now.
-    /// Meant for states with an empty hand; a pending promotion counts as one to a queen.
+    /// True if `attacker` could unite with the opponent's king if it were to move. Meant for states with an empty hand; a
+    /// pawn that must be promoted counts as a queen.
     pub fn is_sako(&self, attacker: Player) -> bool {
         if !self.position.is_running() {
             return false;
@@ -138,18 +138,19 @@ impl PacoSako {
         Offer {
             position: &self.position,
             rules: &self.rules,
-            turn: self.history.turn(),
+            chain_states: self.history.chain_states(),
         }
     }
 
-    /// Notes what a state that has just arisen means for the rest of its turn.
-    fn note_chain(&mut self) {
+    /// Adds the present state to the states of its turn, if a piece is in the hand and cycles are forbidden.
+    fn record_chain_state(&mut self) {
         if self.position.hand.is_some() && self.rules.turn_cycles == TurnCycles::Forbid {
-            self.history.note(self.position.digest());
+            self.history.push_chain_state(self.position.digest());
         }
     }
 
-    fn record(&mut self) {
+    /// Records the position at the end of a turn, and ends the game if it is a draw.
+    fn record_position(&mut self) {
         if !self.position.is_running() {
             return;
         }
@@ -187,7 +188,7 @@ impl Game for PacoSako {
             history: History::default(),
             rules: *rules,
         };
-        game.note_chain();
+        game.record_chain_state();
         Ok(game)
     }
 
@@ -238,16 +239,14 @@ impl Game for PacoSako {
         }
         if !self.offer().legal().has(act) {
             return refuse(match (self.position.required, act) {
-                (RequiredAction::Lift, Act::Lift(_)) => {
-                    "nothing of the mover's stands there that it could move"
-                }
+                (RequiredAction::Lift, Act::Lift(_)) => "the player has no piece there that can move",
                 (RequiredAction::Lift, _) => "a piece must be lifted",
                 (RequiredAction::Place, Act::Place(_)) if legal::plain(&self.position).has(act) => {
-                    "the rules table forbids it: the turn would run in a circle, or could not be ended"
+                    "the rules forbid it: the turn would repeat a state, or could not be completed"
                 }
                 (RequiredAction::Place, Act::Place(_)) => "the lifted piece cannot be placed there",
                 (RequiredAction::Place, _) => "the lifted piece must be placed",
-                (_, Act::Promote(_)) => "the turn could not be ended after it",
+                (_, Act::Promote(_)) => "the turn could not be completed after this promotion",
                 _ => "a pawn must be promoted",
             });
         }
@@ -262,16 +261,16 @@ impl Game for PacoSako {
         let mover = self.position.to_move;
         let effect = self.position.apply(act);
         if effect.is_progress {
-            self.history.forget();
+            self.history.clear();
         }
         if self.position.to_move != mover {
             self.history.end_turn();
         }
         if effect.is_recorded {
-            self.record();
+            self.record_position();
         }
         if matches!(act, Act::Place(_) | Act::Promote(_)) {
-            self.note_chain();
+            self.record_chain_state();
         }
     }
 
@@ -282,7 +281,7 @@ impl Game for PacoSako {
     fn allows(&self, symmetry: Symmetry) -> bool {
         match symmetry {
             Symmetry::IDENTITY => true,
-            // Only castling tells left from right.
+            // Castling is the only rule that differs between left and right.
             Symmetry(1) => !self.position.castling.any(),
             _ => false,
         }
@@ -305,7 +304,10 @@ impl Game for PacoSako {
     }
 }
 
-/// What a game that is played to its end needs; compatibility rules load anything.
+/// Checks that a game can be played to its end from a position. Compatibility rules skip this check.
+///
+/// # Errors
+/// Reason why it cannot.
 fn check_playable(position: &Position) -> Result<(), &'static str> {
     let board = &position.board;
     for player in [Player::First, Player::Second] {
@@ -323,7 +325,7 @@ fn check_playable(position: &Position) -> Result<(), &'static str> {
             return Err("a colour has more than one king");
         }
         if !board.of(player, Kind::King).is_disjoint(board.unions()) {
-            return Err("a king stands in a union: that game is over");
+            return Err("a king stands in a union, so the game is over");
         }
         if board.occupied(player).len() as usize + held.count() > 16 {
             return Err("a colour has more than sixteen pieces");

@@ -1,21 +1,22 @@
-//! What a game remembers: positions recorded since the last progress, and the chain states of the current turn.
+//! History of a game: positions recorded since the last progress, and the chain states of the current turn.
 //!
-//! Both are kept as 128-bit digests in one short list (a hundred lifts without progress end the game),
-//! so that a state is cheap to copy.
+//! A chain state is a state within a turn, with a piece in the hand. One list holds the digests of both, so that a state is
+//! cheap to copy. The list is short, because a hundred lifts without progress end the game.
 
 use super::digest::Digest;
 
 /// Digests of recorded positions and of chain states.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct History {
-    /// Recorded positions, then the current turn's chain states.
+    /// Recorded positions, then the chain states of the current turn.
     digests: Vec<Digest>,
+    /// Number of recorded positions.
     recorded: usize,
 }
 
 impl Clone for History {
     fn clone(&self) -> Self {
-        // Room for what a game usually adds before its next progress.
+        // Room for the states that a game usually adds before its next progress.
         let mut digests = Vec::with_capacity(self.digests.len() + 32);
         digests.extend_from_slice(&self.digests);
         Self {
@@ -31,18 +32,18 @@ impl Clone for History {
 }
 
 impl History {
-    /// Progress was made: no earlier position can come back.
-    pub(super) fn forget(&mut self) {
+    /// Removes all states. To be called after progress, when no earlier position can occur again.
+    pub(super) fn clear(&mut self) {
         self.digests.clear();
         self.recorded = 0;
     }
 
-    /// The turn is over: its chain states matter no more.
+    /// Removes the chain states of the turn, which is over.
     pub(super) fn end_turn(&mut self) {
         self.digests.truncate(self.recorded);
     }
 
-    /// Records a position, and says how often it has been recorded now.
+    /// Records a position. Returns how often it has been recorded, this time included.
     pub(super) fn record(&mut self, digest: Digest) -> usize {
         self.end_turn();
         let before = self.digests.iter().filter(|&&other| other == digest).count();
@@ -51,13 +52,13 @@ impl History {
         before + 1
     }
 
-    /// Notes a chain state of the current turn.
-    pub(super) fn note(&mut self, digest: Digest) {
+    /// Adds a chain state of the current turn.
+    pub(super) fn push_chain_state(&mut self, digest: Digest) {
         self.digests.push(digest);
     }
 
-    /// The chain states of the current turn.
-    pub(super) fn turn(&self) -> &[Digest] {
+    /// Chain states of the current turn.
+    pub(super) fn chain_states(&self) -> &[Digest] {
         self.digests.get(self.recorded..).unwrap_or_default()
     }
 }

@@ -1,4 +1,4 @@
-//! Which actions are legal, under the switchable rules.
+//! Legal actions of a position, under the switchable rules.
 
 use cozy_chess::BitBoard;
 
@@ -13,12 +13,14 @@ use super::{
     rules::{DeadEnd, Rules, TurnCycles},
 };
 
-/// A legal set: all actions of a state are of one sort.
+/// Set of legal actions. All actions of a state are of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Legal {
+    /// Squares that can be lifted from.
     Lift(BitBoard),
+    /// Squares on which the hand can be placed.
     Place(BitBoard),
-    /// Bit n stands for `Kind::PROMOTIONS[n]`.
+    /// Promotions: bit n stands for `Kind::PROMOTIONS[n]`.
     Promote(u8),
 }
 
@@ -39,12 +41,12 @@ impl Legal {
         }
     }
 
-    /// Gives the actions in ascending order of their numbers.
-    pub(super) fn for_each(self, mut give: impl FnMut(Act)) {
+    /// Calls `visit` for each action, in ascending order of their numbers.
+    pub(super) fn for_each(self, mut visit: impl FnMut(Act)) {
         match self {
-            Self::Lift(squares) => squares.iter().for_each(|square| give(Act::Lift(square))),
-            Self::Place(squares) => squares.iter().for_each(|square| give(Act::Place(square))),
-            Self::Promote(choices) => promotions(choices).for_each(|(_, kind)| give(Act::Promote(kind))),
+            Self::Lift(squares) => squares.iter().for_each(|square| visit(Act::Lift(square))),
+            Self::Place(squares) => squares.iter().for_each(|square| visit(Act::Place(square))),
+            Self::Promote(choices) => promotions(choices).for_each(|(_, kind)| visit(Act::Promote(kind))),
         }
     }
 
@@ -55,7 +57,7 @@ impl Legal {
         }
     }
 
-    /// The actions that `is_offered` agrees to.
+    /// Actions for which `is_offered` is true.
     fn filter(self, is_offered: impl Fn(Act) -> bool) -> Self {
         match self {
             Self::Lift(squares) => Self::Lift(
@@ -79,7 +81,7 @@ impl Legal {
     }
 }
 
-/// The choices with their bits.
+/// Promotions in a set of bits, each with the number of its bit.
 fn promotions(choices: u8) -> impl Iterator<Item = (usize, Kind)> {
     Kind::PROMOTIONS
         .into_iter()
@@ -87,7 +89,7 @@ fn promotions(choices: u8) -> impl Iterator<Item = (usize, Kind)> {
         .filter(move |(bit, _)| choices >> bit & 1 == 1)
 }
 
-/// The legal actions of the original engine: empty if the game is decided, and in a dead end.
+/// Legal actions of the original engine. Empty if the game is decided, and in a dead end.
 pub(super) fn plain(position: &Position) -> Legal {
     if !position.is_running() {
         return Legal::NONE;
@@ -104,8 +106,8 @@ pub(super) fn plain(position: &Position) -> Legal {
     }
 }
 
-/// The place targets of a hand, castling included (also of a united king, which only compatibility rules load:
-/// the original engine offers it there).
+/// Squares on which a hand can be placed, castling included. As in the original engine, a king in a union can castle too;
+/// only compatibility rules load such a king.
 pub(super) fn places(position: &Position, hand: Hand) -> BitBoard {
     let steps = movement::targets(&position.board, position.to_move, hand, position.en_passant);
     if hand.own == Kind::King && position.castling.any() {
@@ -115,17 +117,17 @@ pub(super) fn places(position: &Position, hand: Hand) -> BitBoard {
     }
 }
 
-/// A position under rules that may offer less than the original engine.
+/// Position and rules, which together determine the actions that a player is offered.
 #[derive(Clone, Copy)]
 pub(super) struct Offer<'a> {
     pub(super) position: &'a Position,
     pub(super) rules: &'a Rules,
-    /// The chain states that this turn has seen, the present one included.
-    pub(super) turn: &'a [Digest],
+    /// Chain states of this turn, the present one included.
+    pub(super) chain_states: &'a [Digest],
 }
 
 impl Offer<'_> {
-    /// The legal actions.
+    /// Legal actions under the rules.
     pub(super) fn legal(self) -> Legal {
         let plain = plain(self.position);
         if plain.is_empty() || !(self.forbids_dead_ends() || self.forbids_cycles()) {
@@ -141,7 +143,7 @@ impl Offer<'_> {
         }
     }
 
-    /// Whether there is any legal action, without collecting all of them where that can be avoided.
+    /// True if there is a legal action. Faster than [`Offer::legal`] in most states.
     pub(super) fn is_possible(self) -> bool {
         let position = self.position;
         if !position.is_running() {
@@ -163,11 +165,15 @@ impl Offer<'_> {
         }
     }
 
-    /// Whether an action that the original engine offers, and that may not end the turn, is offered here too.
+    /// True if the rules offer an action that the original engine offers and that may leave the turn unfinished.
     fn includes(self, act: Act) -> bool {
         let mut next = *self.position;
         next.apply(act);
-        let barred = if self.forbids_cycles() { self.turn } else { &[] };
+        let barred = if self.forbids_cycles() {
+            self.chain_states
+        } else {
+            &[]
+        };
         let is_old = !barred.is_empty() && next.hand.is_some() && barred.contains(&next.digest());
         !is_old && (!self.forbids_dead_ends() || can_end(&next, self.position.to_move, barred))
     }
@@ -177,6 +183,6 @@ impl Offer<'_> {
     }
 
     fn forbids_cycles(self) -> bool {
-        self.rules.turn_cycles == TurnCycles::Forbid && !self.turn.is_empty()
+        self.rules.turn_cycles == TurnCycles::Forbid && !self.chain_states.is_empty()
     }
 }

@@ -1,18 +1,24 @@
-//! Paco Ŝako: chess pieces that never capture but unite, and dance on in chains.
+//! Paco Ŝako: a chess variant in which pieces unite instead of capturing.
 //!
-//! The rules are those of the `kreibaum/pacosako` engine, its quirks included, plus two switches for
-//! self-play and play ([`Rules`]). A turn is a sequence of actions of one player: lift, place, place on, promote.
+//! Two pieces of different colours on one square are a *union*. A turn is a sequence of actions of one player: lift, place,
+//! promote. A piece placed on a union takes the place of the piece of its colour, which is released and must be placed in
+//! turn: a *chain*. The *hand* holds the piece, or the pair of pieces, that was lifted or released. A player wins by
+//! uniting with the opponent's king.
 //!
-//! | module | what it is for |
+//! The rules are those of the `kreibaum/pacosako` engine (the *original engine*), in every detail. Two switches of
+//! [`Rules`] add restrictions for self-play and for people.
+//!
+//! | module | content |
 //! |---|---|
-//! | `piece`, `board`, `position` | what there is at one moment |
+//! | `piece`, `board`, `position` | state without history |
 //! | `action` | action numbers |
-//! | `movement`, `castling`, `threats`, `reach` | where pieces go, and what they threaten |
-//! | `apply` | what an action does |
-//! | `legal`, `completion`, `rules` | what may be done, under which rules |
-//! | `history`, `digest`, `seen` | repetitions, cycles within a turn, and how states are told apart |
-//! | `fen`, `row` | a position as text, and as a network sees it |
-//! | `game` | all of it as a [`crate::Game`] |
+//! | `movement`, `castling`, `threats`, `reach` | movement of pieces, and the squares they threaten |
+//! | `apply` | effects of actions |
+//! | `legal`, `completion`, `rules` | legal actions under the switchable rules |
+//! | `history`, `digest`, `seen` | repetitions, cycles within a turn, hashes of states |
+//! | `fen`, `row` | a position as text, and as the row of a network |
+//! | `game` | [`PacoSako`], the [`crate::Game`] |
+//! | `people` | drawing, notation and JSON |
 
 mod action;
 mod apply;

@@ -1,4 +1,4 @@
-//! Where a piece in the hand may be put, and which pieces can be lifted; castling is in [`super::castling`].
+//! Squares on which a hand can be placed, and pieces that can be lifted. Castling is in [`super::castling`].
 
 use cozy_chess::{
     BitBoard, File, Rank, Square, get_bishop_moves, get_king_moves, get_knight_moves, get_pawn_attacks,
@@ -12,8 +12,8 @@ use super::{
 };
 use crate::Player;
 
-/// The squares a piece strikes: sliders up to and with the first occupied square, pawns both forward diagonals.
-pub(super) fn strikes(kind: Kind, square: Square, player: Player, occupied: BitBoard) -> BitBoard {
+/// Squares that a piece attacks: sliders up to and including the first occupied square, pawns both forward diagonals.
+pub(super) fn attacks(kind: Kind, square: Square, player: Player, occupied: BitBoard) -> BitBoard {
     match kind {
         Kind::Pawn => get_pawn_attacks(square, color(player)),
         Kind::Rook => get_rook_moves(square, occupied),
@@ -24,10 +24,10 @@ pub(super) fn strikes(kind: Kind, square: Square, player: Player, occupied: BitB
     }
 }
 
-/// The squares on which `hand` may be put, on a board without it.
+/// Squares on which `hand` can be placed, on a board without it.
 ///
-/// A single piece may enter empty squares and those with an opponent's piece (a new union, or a chain);
-/// a pair and the king only empty ones.
+/// A single piece can enter empty squares and those with an opponent's piece (a new union, or a chain). A pair or the king
+/// can enter empty squares only.
 pub(super) fn targets(board: &Board, player: Player, hand: Hand, en_passant: Option<Square>) -> BitBoard {
     let theirs = board.occupied(player.other());
     let occupied = board.occupied(player) | theirs;
@@ -45,38 +45,39 @@ pub(super) fn targets(board: &Board, player: Player, hand: Hand, en_passant: Opt
     } else {
         occupied - theirs
     };
-    strikes(hand.own, hand.square, player, occupied) - blocked
+    attacks(hand.own, hand.square, player, occupied) - blocked
 }
 
-/// The squares whose piece or union `player` may lift: those from where it could be put somewhere.
-/// No look-ahead, and castling alone does not make a king liftable.
+/// Squares whose piece or union `player` can lift: those from which it can be placed on some square. The rest of the turn
+/// is not checked, and castling alone does not make a king liftable.
 pub(super) fn liftable(board: &Board, player: Player, en_passant: Option<Square>) -> BitBoard {
-    let reach = Reach::new(board, player, en_passant);
-    let mut found = reach.movable_pawns(board);
+    let mobility = Mobility::new(board, player, en_passant);
+    let mut found = mobility.movable_pawns(board);
     for square in board.occupied(player) - board.of(player, Kind::Pawn) {
-        if reach.can_leave(board, square) {
+        if mobility.can_leave(board, square) {
             found |= square.bitboard();
         }
     }
     found
 }
 
-/// Whether [`liftable`] has any square.
+/// True if [`liftable`] has any square.
 pub(super) fn can_lift(board: &Board, player: Player, en_passant: Option<Square>) -> bool {
-    let reach = Reach::new(board, player, en_passant);
+    let mobility = Mobility::new(board, player, en_passant);
     let others = board.occupied(player) - board.of(player, Kind::Pawn);
-    !reach.movable_pawns(board).is_empty() || others.iter().any(|square| reach.can_leave(board, square))
+    !mobility.movable_pawns(board).is_empty() || others.iter().any(|square| mobility.can_leave(board, square))
 }
 
-/// What [`liftable`] asks about one colour's pieces on one board.
-struct Reach {
+/// Squares that decide which pieces of one colour can move, computed once for a board.
+struct Mobility {
     player: Player,
+    /// Squares with an opponent's piece.
     theirs: BitBoard,
     occupied: BitBoard,
     en_passant: BitBoard,
 }
 
-impl Reach {
+impl Mobility {
     fn new(board: &Board, player: Player, en_passant: Option<Square>) -> Self {
         let theirs = board.occupied(player.other());
         Self {
@@ -87,7 +88,7 @@ impl Reach {
         }
     }
 
-    /// All pawns at once: those with an empty square ahead, and single ones with something to enter diagonally.
+    /// Pawns that can move: those with an empty square ahead, and single ones with a square to enter diagonally.
     fn movable_pawns(&self, board: &Board) -> BitBoard {
         let pawns = board.of(self.player, Kind::Pawn);
         let behind = self.player.other();
@@ -97,7 +98,7 @@ impl Reach {
         pushable | ((pawns - self.theirs) & BitBoard(beside))
     }
 
-    /// Whether a piece that is no pawn has anywhere to go.
+    /// True if the piece on `square`, which is not a pawn, can move.
     fn can_leave(&self, board: &Board, square: Square) -> bool {
         let Some(kind) = board.kind_at(self.player, square) else {
             return false;
@@ -108,11 +109,12 @@ impl Reach {
         } else {
             self.occupied - self.theirs
         };
-        !strikes(kind, square, self.player, self.occupied).is_subset(blocked)
+        !attacks(kind, square, self.player, self.occupied).is_subset(blocked)
     }
 }
 
-/// One step ahead if it is empty, and a second one from the first two rows (a pawn may have been dragged to its own first row).
+/// One step ahead if the square is empty, and a second step from the first two rows. A pawn stands on its own first row
+/// after a union carried it there.
 fn pawn_pushes(square: Square, player: Player, occupied: BitBoard) -> BitBoard {
     let one = ahead(player, square.bitboard()) - occupied;
     let may_double = match player {

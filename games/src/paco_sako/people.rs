@@ -1,7 +1,7 @@
 //! Paco Ŝako for people and in JSON: the drawing of the board, and the notation of turns.
 //!
-//! A turn is written as the squares that it goes through: the square where a piece is lifted, where it is placed, where a
-//! piece that it has set free is placed, and so on. A promotion is a letter after the square.
+//! A turn is written as its squares: the square where a piece is lifted, the square where it is placed, the square where a
+//! piece released by it is placed, and so on. A promotion is a letter after the square.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use crate::{
     scene::{Board, Cell, Hand, Piece, Scene, read_square, square_name},
 };
 
-/// First action that places. Those below it lift.
+/// First action that places. Actions below it lift.
 const PLACE: Action = 64;
 /// First action that promotes.
 const PROMOTE: Action = 128;
@@ -21,19 +21,21 @@ const PROMOTE: Action = 128;
 /// One word of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Word {
+    /// Square, 0 (a1) to 63 (h8).
     Square(u32),
+    /// Action of a promotion.
     Promotion(Action),
-    /// Castling, with the file that the king goes to.
+    /// Castling, with the file of the king's destination.
     Castle(u32),
 }
 
 impl Face for PacoSako {
     const HELP: &'static str = "\
-Moves: the squares of the turn, e.g. e2 e4. Where a piece is set free, go on with the square it is placed on: d1 d5 e6.
+Moves: the squares of the turn, e.g. e2 e4. If a piece is released, add the square it is placed on: d1 d5 e6.
 A promotion is a letter after the pawn's square: b7 b8 q (r rook, n knight, b bishop, q queen). Castling: O-O, O-O-O or e1 g1.
-A turn may be entered bit by bit; undo takes back what was entered.";
+A turn may be entered in parts; undo takes back the last part.";
 
-    /// Recorded from the original engine: two openings, unions, long chains, promotions, Fischer-random castling.
+    /// Counts of the original engine: two openings, unions, long chains, promotions, Fischer-random castling.
     const KNOWN_PERFT: &'static [KnownPerft] = &[
         KnownPerft {
             position: None,
@@ -112,10 +114,10 @@ A turn may be entered bit by bit; undo takes back what was entered.";
         match self.required_action() {
             RequiredAction::Lift if self.is_sako(self.to_move().other()) => "Ŝako!".into(),
             RequiredAction::Lift => String::new(),
-            RequiredAction::Place => holding(self),
+            RequiredAction::Place => hand_remark(self),
             RequiredAction::PromoteThenLift
             | RequiredAction::PromoteThenPlace
-            | RequiredAction::PromoteThenFinish => must_promote(self),
+            | RequiredAction::PromoteThenFinish => promotion_remark(self),
         }
     }
 
@@ -127,23 +129,22 @@ A turn may be entered bit by bit; undo takes back what was entered.";
     }
 
     fn read_turn(&self, text: &str) -> Result<Vec<Action>, String> {
-        let words = split(text)?;
+        let words = split_words(text)?;
         let mover = self.to_move();
         let mut now = self.clone();
         let mut actions = Vec::new();
         for word in words {
             if now.outcome().is_some() || now.to_move() != mover {
                 return Err(format!(
-                    "the turn is over after {}: {} is too much",
+                    "the turn is over after {}: {} does not belong to it",
                     self.write_turn(&actions),
-                    write(word)
+                    word_text(word)
                 ));
             }
-            let meant = meaning(&now, word)?;
-            for action in meant {
+            for action in actions_of(&now, word)? {
                 let before = now.clone();
                 now.play(action)
-                    .map_err(|error| why_not(&before, action, error.reason))?;
+                    .map_err(|error| explain_illegal(&before, action, error.reason))?;
                 actions.push(action);
             }
         }
@@ -163,7 +164,7 @@ A turn may be entered bit by bit; undo takes back what was entered.";
         texts.join(" ")
     }
 
-    /// Turns that cannot be completed are not offered.
+    /// Rules under which turns that cannot be completed are not offered.
     fn people_rules() -> Rules {
         Rules {
             dead_end: DeadEnd::Forbid,
@@ -171,7 +172,7 @@ A turn may be entered bit by bit; undo takes back what was entered.";
         }
     }
 
-    /// Behaviour of the original engine.
+    /// Rules of the original engine.
     fn json_rules() -> Rules {
         Rules::compatibility()
     }
@@ -180,7 +181,7 @@ A turn may be entered bit by bit; undo takes back what was entered.";
     fn action_from_json(&self, value: &Value) -> Result<Action, String> {
         match value.as_u64().and_then(|code| Action::try_from(code).ok()) {
             Some(code @ 1..=Self::ACTIONS) => Ok(code - 1),
-            _ => Err(format!("{value} is no action code (1 to {})", Self::ACTIONS)),
+            _ => Err(format!("{value} is not an action code (1 to {})", Self::ACTIONS)),
         }
     }
 
@@ -237,7 +238,11 @@ const fn name(kind: Kind) -> &'static str {
     }
 }
 
-fn split(text: &str) -> Result<Vec<Word>, String> {
+/// Splits the text of a turn into words.
+///
+/// # Errors
+/// Sentence for the person who wrote `text`.
+fn split_words(text: &str) -> Result<Vec<Word>, String> {
     let castle = text.trim().to_lowercase().replace('0', "o");
     match castle.as_str() {
         "o-o" => return Ok(vec![Word::Castle(6)]),
@@ -254,7 +259,7 @@ fn split(text: &str) -> Result<Vec<Word>, String> {
                 "{part:?} is neither a square (e4) nor a promotion (r, n, b, q); `help` shows how moves are entered"
             )
         };
-        // Squares may be written without spaces, and a promotion's letter right behind its square.
+        // Squares may be written without spaces, and a promotion's letter directly after its square.
         let mut rest = part;
         while !rest.is_empty() {
             let (word, length) = match rest.get(..2).and_then(read_square) {
@@ -266,7 +271,7 @@ fn split(text: &str) -> Result<Vec<Word>, String> {
         }
     }
     if words.is_empty() {
-        return Err("which square?".into());
+        return Err("the turn is empty: enter its squares, e.g. e2 e4".into());
     }
     Ok(words)
 }
@@ -279,32 +284,36 @@ fn promotion(text: &str) -> Option<Word> {
     Some(Word::Promotion(PROMOTE + place as Action))
 }
 
-fn write(word: Word) -> String {
+fn word_text(word: Word) -> String {
     match word {
         Word::Square(square) => square_name(square),
-        Word::Promotion(action) => promoted(action).into(),
+        Word::Promotion(action) => promotion_name(action).into(),
         Word::Castle(6) => "O-O".into(),
         Word::Castle(_) => "O-O-O".into(),
     }
 }
 
-fn promoted(action: Action) -> &'static str {
+/// Name of the piece that a promotion makes.
+fn promotion_name(action: Action) -> &'static str {
     Kind::PROMOTIONS
         .get(action.saturating_sub(PROMOTE) as usize)
         .map_or("", |&kind| name(kind))
 }
 
-/// The actions that a word stands for in this state.
-fn meaning(state: &PacoSako, word: Word) -> Result<Vec<Action>, String> {
+/// Actions that a word stands for in this state.
+///
+/// # Errors
+/// Sentence for the person who wrote the word.
+fn actions_of(state: &PacoSako, word: Word) -> Result<Vec<Action>, String> {
     let required = state.required_action();
     match (word, required) {
         (Word::Square(square), RequiredAction::Lift) => Ok(vec![square]),
         (Word::Square(square), RequiredAction::Place) => Ok(vec![PLACE + square]),
         (Word::Promotion(action), _) if required.is_promotion() => Ok(vec![action]),
-        (Word::Square(_) | Word::Castle(_), _) if required.is_promotion() => Err(must_promote(state)),
+        (Word::Square(_) | Word::Castle(_), _) if required.is_promotion() => Err(promotion_remark(state)),
         (Word::Promotion(action), _) => Err(format!(
-            "there is no pawn to promote to a {} here",
-            promoted(action)
+            "there is no pawn here to promote to a {}",
+            promotion_name(action)
         )),
         (Word::Castle(file), RequiredAction::Lift) => {
             let king = (0..64u8)
@@ -325,50 +334,51 @@ fn meaning(state: &PacoSako, word: Word) -> Result<Vec<Action>, String> {
             if can && king.abs_diff(target) >= 2 {
                 Ok(vec![king, PLACE + target])
             } else {
-                Err("castling is not possible here: the right is lost, a square between is taken, or the king would pass a threatened square".into())
+                Err("castling is not possible here: the right is lost, a square between king and rook is occupied, or the king would pass a threatened square".into())
             }
         }
-        (Word::Castle(_), _) => Err(format!("a turn is under way: {}", holding(state))),
+        (Word::Castle(_), _) => Err(hand_remark(state)),
         // All promotions are handled above.
-        (Word::Square(_), _) => Err(must_promote(state)),
+        (Word::Square(_), _) => Err(promotion_remark(state)),
     }
 }
 
-/// What the hand holds and where it may go.
-fn holding(state: &PacoSako) -> String {
+/// Sentence that names the contents of the hand and the squares where they can be placed.
+fn hand_remark(state: &PacoSako) -> String {
     let Some((square, own, partner)) = state.in_hand() else {
         return String::new();
     };
     let mut actions = Vec::new();
     state.legal_actions(&mut actions);
     let places: Vec<String> = actions.iter().map(|action| square_name(action % PLACE)).collect();
-    let what = match partner {
+    let contents = match partner {
         Some(partner) => format!("the union of {} and {}", name(own), name(partner)),
         None => format!("the {}", name(own)),
     };
     let square = square_name(square.into());
     format!(
-        "The turn is not complete: {what} on {square} must be placed on one of {}.",
+        "The turn is not complete: {contents} on {square} must be placed on one of {}.",
         places.join(" ")
     )
 }
 
-fn must_promote(state: &PacoSako) -> String {
+/// Sentence that asks for a promotion.
+fn promotion_remark(state: &PacoSako) -> String {
     let square = state.promotion().map_or_else(String::new, |square| {
         format!(" on {}", square_name(square.into()))
     });
     format!("The pawn{square} must be promoted: add r, n, b or q.")
 }
 
-/// Why an action is not legal, in words for a person.
-fn why_not(state: &PacoSako, action: Action, reason: &str) -> String {
+/// Sentence for a person that says why an action is not legal. `reason` is the game's own reason.
+fn explain_illegal(state: &PacoSako, action: Action, reason: &str) -> String {
     if action >= PROMOTE {
         return reason.into();
     }
     let square = square_name(action % PLACE);
-    // The same position under the rules that let anything be begun. (A pending promotion cannot be written down.)
-    let freely = PacoSako::start(&Rules::compatibility(), Some(&state.position()));
-    let is_begun_freely = freely.is_ok_and(|mut state| state.play(action).is_ok());
+    // The position under rules that allow turns which cannot be completed. A FEN has no form for a pending promotion.
+    let unrestricted = PacoSako::start(&Rules::compatibility(), Some(&state.position()));
+    let is_legal_without_switches = unrestricted.is_ok_and(|mut state| state.play(action).is_ok());
     if action < PLACE {
         let (white, black) = state.pieces_on(action as u8);
         let (own, other) = match state.to_move() {
@@ -378,8 +388,8 @@ fn why_not(state: &PacoSako, action: Action, reason: &str) -> String {
         return match (own, other) {
             (None, None) => format!("nothing stands on {square}"),
             (None, Some(_)) => format!("no piece of yours stands on {square}"),
-            _ if is_begun_freely => format!(
-                "a turn that begins on {square} could not be completed: every way ends with a piece in the hand that cannot be placed"
+            _ if is_legal_without_switches => format!(
+                "a turn that begins on {square} cannot be completed: it always ends with a piece in the hand that cannot be placed"
             ),
             (Some(kind), None) => format!("the {} on {square} cannot move", name(kind)),
             (Some(_), Some(_)) => {
@@ -393,11 +403,11 @@ fn why_not(state: &PacoSako, action: Action, reason: &str) -> String {
             Some(_) => format!("the union from {}", square_name(at.into())),
             None => format!("the {} from {}", name(own), square_name(at.into())),
         });
-    if !is_begun_freely {
+    if !is_legal_without_switches {
         return format!("{in_hand} cannot be placed on {square}");
     }
-    let mut circling = state.clone();
-    let may_circle = PacoSako::start(
+    let mut with_cycles = state.clone();
+    let cycles_allowed = PacoSako::start(
         &Rules {
             dead_end: DeadEnd::Forbid,
             turn_cycles: TurnCycles::Allow,
@@ -405,16 +415,16 @@ fn why_not(state: &PacoSako, action: Action, reason: &str) -> String {
         },
         Some(&state.position()),
     );
-    if let Ok(free) = may_circle {
-        circling = free;
+    if let Ok(free) = cycles_allowed {
+        with_cycles = free;
     }
-    if circling.play(action).is_ok() {
+    if with_cycles.play(action).is_ok() {
         format!(
-            "placing {in_hand} on {square} would bring this turn back to where it was: it may not run in a circle"
+            "placing {in_hand} on {square} would repeat an earlier state of this turn, which the rules forbid"
         )
     } else {
         format!(
-            "placing {in_hand} on {square} would set a piece free that cannot be placed any more: the turn could not be completed"
+            "placing {in_hand} on {square} would release a piece that cannot be placed: the turn could not be completed"
         )
     }
 }
@@ -438,13 +448,13 @@ mod tests {
         for text in ["e2 e4", "e2e4", "E2-E4", " e2 > e4 ", "e2,e4"] {
             assert_eq!(read(&start, text), Ok("e2 e4".into()), "{text}");
         }
-        // Only begun: the rest may follow.
+        // A part of a turn: the rest may follow.
         assert_eq!(start.read_turn("e2"), Ok(vec![12]));
     }
 
     #[test]
     fn chains_promotions_and_castling_are_read() {
-        // A white rook enters the union on d5; its pawn goes on to unite with e6's.
+        // A white rook enters the union on d5; the released pawn unites with the pawn on e6.
         let chain = at(Some("4k3/8/4p3/3a4/8/8/8/3RK3 w 0 - - -"));
         assert_eq!(read(&chain, "d1 d5 e6"), Ok("d1 d5 e6".into()));
         let mut now = chain.clone();
@@ -468,7 +478,11 @@ mod tests {
                 .unwrap_err()
                 .contains("pawn on b8 must be promoted")
         );
-        assert!(read(&promotion, "q").unwrap_err().contains("no pawn to promote"));
+        assert!(
+            read(&promotion, "q")
+                .unwrap_err()
+                .contains("no pawn here to promote")
+        );
 
         let castling = at(Some("4k3/8/8/8/8/8/8/R3K2R w 0 AH - -"));
         assert_eq!(read(&castling, "O-O"), Ok("e1 g1".into()));
@@ -489,9 +503,12 @@ mod tests {
             ("e7 e5", "no piece of yours stands on e7"),
             ("a1 a3", "the rook on a1 cannot move"),
             ("e2 e5", "the pawn from e2 cannot be placed on e5"),
-            ("e2 e4 e5", "the turn is over after e2 e4: e5 is too much"),
+            (
+                "e2 e4 e5",
+                "the turn is over after e2 e4: e5 does not belong to it",
+            ),
             ("hello", "\"hello\" is neither a square"),
-            ("", "which square?"),
+            ("", "the turn is empty"),
             ("e2 é4", "is neither a square"),
         ] {
             let error = read(&start, text).unwrap_err();
@@ -499,7 +516,7 @@ mod tests {
         }
     }
 
-    /// The rook's only way on from a8 is into the union there, whose pawn can go nowhere.
+    /// The rook can only be placed on the union of a8, and the pawn released there cannot move.
     #[test]
     fn a_turn_that_cannot_be_completed_is_explained() {
         // White: rook a1, union of a white pawn and a black rook on a8 (a pawn on its last row cannot move).

@@ -1,25 +1,25 @@
-//! Piece types, in the fixed numeric order that rows and FEN letters rest on (Rook before Knight).
+//! Piece types. Rows and FEN letters depend on their order (rook before knight).
 
-/// A piece's type; its colour is a [`crate::Player`].
+/// Type of a piece. The colour is a [`crate::Player`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// 0
+    /// Number 0.
     Pawn,
-    /// 1
+    /// Number 1.
     Rook,
-    /// 2
+    /// Number 2.
     Knight,
-    /// 3
+    /// Number 3.
     Bishop,
-    /// 4
+    /// Number 4.
     Queen,
-    /// 5
+    /// Number 5.
     King,
 }
 
 impl Kind {
-    /// All six, by number.
+    /// All types, in the order of their numbers.
     pub const ALL: [Self; 6] = [
         Self::Pawn,
         Self::Rook,
@@ -29,10 +29,10 @@ impl Kind {
         Self::King,
     ];
 
-    /// What a pawn may become, in the order of the promotion actions.
+    /// Types that a pawn can be promoted to, in the order of the promotion actions.
     pub const PROMOTIONS: [Self; 4] = [Self::Rook, Self::Knight, Self::Bishop, Self::Queen];
 
-    /// The type with this number, if it is below 6.
+    /// Type with this number. `None` from 6 on.
     pub(super) fn from_number(number: usize) -> Option<Self> {
         Self::ALL.get(number).copied()
     }

@@ -1,28 +1,28 @@
-//! One moment of a game without its history: [`Position`].
+//! [`Position`]: a state of the game without its history.
 
 use cozy_chess::{BitBoard, Color, Rank, Square};
 
 use super::{board::Board, castling::Castling, piece::Kind};
 use crate::Player;
 
-/// What the player to act has to do next. All legal actions of a state are of one sort.
+/// Kind of action that the player to act must take next. All legal actions of a state are of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum RequiredAction {
-    /// The opponent moved a union that carried your pawn onto its promotion row: promote it, then take your turn.
+    /// A promotion, then a turn: the opponent moved a union that carried the player's pawn to its last row.
     PromoteThenLift,
-    /// Start of a turn.
+    /// A lift: the turn begins.
     Lift,
-    /// A piece (or pair) is in the hand.
+    /// A placement: a piece or pair is in the hand.
     Place,
-    /// Your pawn entered a union on the last row and released a piece: promote, then place that piece.
+    /// A promotion, then a placement: the player's pawn entered a union on the last row and released a piece.
     PromoteThenPlace,
-    /// Your pawn reached the last row with the end of the move: promote, and the turn is over.
+    /// A promotion that ends the turn: the player's pawn reached the last row and released nothing.
     PromoteThenFinish,
 }
 
 impl RequiredAction {
-    /// Whether the next action is a promotion.
+    /// True if the next action is a promotion.
     pub fn is_promotion(self) -> bool {
         matches!(
             self,
@@ -30,7 +30,7 @@ impl RequiredAction {
         )
     }
 
-    /// The name used in data files, e.g. `PromoteThenLift`.
+    /// Name in data files, e.g. `PromoteThenLift`.
     pub fn name(self) -> &'static str {
         match self {
             Self::PromoteThenLift => "PromoteThenLift",
@@ -42,19 +42,19 @@ impl RequiredAction {
     }
 }
 
-/// Whether and how the game was decided on the board (dead ends are [`super::DeadEnd`]'s business).
+/// Result of a game on the board. Dead ends are not included; [`super::DeadEnd`] says how they count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Victory {
-    /// Not decided.
+    /// The game is not decided.
     Running,
     /// White united with the black king.
     PacoVictoryWhite,
     /// Black united with the white king.
     PacoVictoryBlack,
-    /// A hundred lifts without a new union or promotion.
+    /// Draw: a hundred lifts without a new union or promotion.
     NoProgressDraw,
-    /// The same position was recorded too often.
+    /// Draw: a position was recorded as often as the rules allow.
     RepetitionDraw,
 }
 
@@ -66,7 +66,7 @@ impl Victory {
         }
     }
 
-    /// The name used in data files, e.g. `PacoVictoryWhite`.
+    /// Name in data files, e.g. `PacoVictoryWhite`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Running => "Running",
@@ -78,36 +78,36 @@ impl Victory {
     }
 }
 
-/// What the player to act holds.
+/// Piece or pair that the player to act has lifted, or that a chain has released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hand {
-    /// Where it hovers: its origin, or the square where a chain released it.
+    /// Square from which it moves: its origin, or the square where a chain released it.
     pub(super) square: Square,
-    /// The player's own piece; it decides how the hand moves.
+    /// Piece of the player to act, which determines how the hand moves.
     pub(super) own: Kind,
-    /// The partner, where a whole union was lifted.
+    /// Opponent's piece, if a whole union was lifted.
     pub(super) partner: Option<Kind>,
 }
 
-/// A state but for its history. Every method is total: no input makes it panic.
+/// State of the game without its history. No method panics, whatever its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
     pub(super) board: Board,
     pub(super) hand: Option<Hand>,
     pub(super) en_passant: Option<Square>,
-    /// The square of a pawn that must be promoted next.
+    /// Square of the pawn that must be promoted next.
     pub(super) promotion: Option<Square>,
     pub(super) castling: Castling,
     pub(super) to_move: Player,
     pub(super) required: RequiredAction,
     pub(super) victory: Victory,
-    /// Lifts since the last new union or promotion.
+    /// Number of lifts since the last new union or promotion.
     pub(super) no_progress: u8,
-    /// 1 and one more for each change of player.
+    /// 1, and one more for each change of player.
     pub(super) half_moves: u32,
-    /// 1 and one more for each change to White.
+    /// 1, and one more for each change to White.
     pub(super) moves: u32,
-    /// 1 and one more for each action.
+    /// 1, and one more for each action.
     pub(super) actions: u32,
 }
 
@@ -116,7 +116,7 @@ impl Position {
         self.victory == Victory::Running
     }
 
-    /// Hands the turn to the other player.
+    /// Makes the other player the one to act, and counts the half-move.
     pub(super) fn switch_player(&mut self) {
         self.to_move = self.to_move.other();
         self.half_moves = self.half_moves.saturating_add(1);
@@ -126,7 +126,7 @@ impl Position {
     }
 }
 
-/// The row this player's king starts on.
+/// Row on which this player's king starts.
 pub(super) fn home_row(player: Player) -> Rank {
     match player {
         Player::First => Rank::First,
@@ -134,7 +134,7 @@ pub(super) fn home_row(player: Player) -> Rank {
     }
 }
 
-/// The row this player's pawns start on.
+/// Row on which this player's pawns start.
 pub(super) fn pawn_row(player: Player) -> Rank {
     match player {
         Player::First => Rank::Second,
@@ -142,7 +142,7 @@ pub(super) fn pawn_row(player: Player) -> Rank {
     }
 }
 
-/// All squares, one row further as this player's pawns walk.
+/// Squares moved one row forward, as this player's pawns move.
 pub(super) fn ahead(player: Player, squares: BitBoard) -> BitBoard {
     match player {
         Player::First => BitBoard(squares.0 << 8),

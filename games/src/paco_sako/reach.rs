@@ -1,52 +1,54 @@
-//! An upper bound of what a chain can threaten, in time that does not grow with the number of chains.
+//! Upper bound of the squares that chains can threaten, in time that does not grow with the number of chains.
 //!
-//! Within a chain the occupied squares stay the same (but for en passant), so where a piece of a given type can be
-//! placed from a given square is fixed; only which pieces lie in which unions changes. The bound forgets that a
-//! piece placed somewhere has left another place: a union offers every type that could ever get there.
+//! A chain does not change which squares are occupied (but for en passant). So the squares that a piece of some type can
+//! reach from some square are fixed; only the pieces in the unions change. The bound ignores that a piece which arrives
+//! somewhere has left another square: a union can release every type that could ever arrive there.
 
 use cozy_chess::{BitBoard, Square};
 
 use super::{
     apply::{is_promotion, pulled_back},
     board::Board,
-    movement::strikes,
+    movement::attacks,
     piece::Kind,
     position::Hand,
 };
 use crate::Player;
 
-/// Types of piece as a set of bits.
+/// Set of piece types: bit n stands for the type with number n.
 type Kinds = u8;
 
+/// Types that can take part in a chain: all but the king.
 const CHAINING: [Kind; 5] = [Kind::Pawn, Kind::Rook, Kind::Knight, Kind::Bishop, Kind::Queen];
 const PROMOTIONS: Kinds = bit(Kind::Rook) | bit(Kind::Knight) | bit(Kind::Bishop) | bit(Kind::Queen);
 
-/// Squares that chains of `attacker` which start with `hand` can threaten at most; `board` is without the hand.
+/// Squares that include all those that chains of `attacker` starting with `hand` can threaten. `board` is without the hand.
 pub(super) fn bound(board: &Board, attacker: Player, hand: Hand, en_passant: Option<Square>) -> BitBoard {
     let mut walk = Walk::new(board, attacker, en_passant);
-    walk.arrive(hand.square, bit(hand.own));
+    walk.add_hands(hand.square, bit(hand.own));
     while let Some(square) = walk.open.next_square() {
         walk.open -= square.bitboard();
-        walk.leave(square);
+        walk.follow(square);
     }
-    walk.struck
+    walk.attacked
 }
 
 struct Walk<'a> {
     board: &'a Board,
     attacker: Player,
-    /// Occupied squares, and those after an en-passant move within the chain, if there may be one.
+    /// Occupied squares at first, and after an en-passant move of the chain (equal to the first if there can be none).
     occupied: [BitBoard; 2],
-    /// Where a chain can go on: the attacker's unions, and the en-passant square if one is pulled back to it.
+    /// Squares on which a chain can go on: the unions, and the en-passant square if a union is pulled back to it.
     unions: BitBoard,
-    /// The square that becomes a union by en passant, and the one where that union stands before.
+    /// Square that becomes a union by en passant, and the square on which that union stands before.
     passing: Option<(Square, Square)>,
-    /// By square: types that may be in the hand there, and those that have been dealt with.
+    /// Types that can be in the hand, by square.
     hands: [Kinds; 64],
-    left: [Kinds; 64],
-    /// Squares with hands that have not been dealt with.
+    /// Types whose moves have been followed, by square.
+    followed: [Kinds; 64],
+    /// Squares with types whose moves have not been followed.
     open: BitBoard,
-    struck: BitBoard,
+    attacked: BitBoard,
 }
 
 impl<'a> Walk<'a> {
@@ -54,7 +56,7 @@ impl<'a> Walk<'a> {
         let own = board.occupied(attacker);
         let occupied = board.all();
         let passing = en_passant.and_then(|square| {
-            // Any pawn beside it will do to find the square that is pulled back.
+            // A pawn on any other file finds the square that is pulled back.
             let pawn = Hand {
                 square: square.flip_file(),
                 own: Kind::Pawn,
@@ -74,14 +76,14 @@ impl<'a> Walk<'a> {
             unions,
             passing,
             hands: [0; 64],
-            left: [0; 64],
+            followed: [0; 64],
             open: BitBoard::EMPTY,
-            struck: BitBoard::EMPTY,
+            attacked: BitBoard::EMPTY,
         }
     }
 
-    /// Pieces of these types may come to be in the hand over `square`.
-    fn arrive(&mut self, square: Square, kinds: Kinds) {
+    /// Adds types that can be in the hand on `square`.
+    fn add_hands(&mut self, square: Square, kinds: Kinds) {
         let hands = &mut self.hands[square as usize];
         if *hands | kinds != *hands {
             *hands |= kinds;
@@ -89,27 +91,27 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Follows the hands over a square that have not been followed yet.
-    fn leave(&mut self, square: Square) {
-        let fresh = self.hands[square as usize] & !self.left[square as usize];
-        self.left[square as usize] |= fresh;
+    /// Follows the moves of the types on a square that have not been followed.
+    fn follow(&mut self, square: Square) {
+        let fresh = self.hands[square as usize] & !self.followed[square as usize];
+        self.followed[square as usize] |= fresh;
         for kind in CHAINING.into_iter().filter(|&kind| fresh & bit(kind) != 0) {
             let [before, after] = self
                 .occupied
-                .map(|occupied| strikes(kind, square, self.attacker, occupied));
-            self.struck |= before | after;
+                .map(|occupied| attacks(kind, square, self.attacker, occupied));
+            self.attacked |= before | after;
             for target in (before | after) & self.unions {
-                let stays = if is_promotion(self.attacker, kind, target) {
+                let arriving = if is_promotion(self.attacker, kind, target) {
                     PROMOTIONS
                 } else {
                     bit(kind)
                 };
-                self.arrive(target, stays | self.standing(target));
+                self.add_hands(target, arriving | self.standing(target));
             }
         }
     }
 
-    /// The type that stands in a union at first.
+    /// Type of the attacker's piece that stands in a union at first.
     fn standing(&self, square: Square) -> Kinds {
         let from = match self.passing {
             Some((target, passed)) if target == square => passed,

@@ -1,8 +1,8 @@
-//! The index representation: a state as a network sees it, in one of eight forms.
+//! Index rows: the input of a network, in one of eight forms.
 //!
-//! A row is 32 piece entries (settled white pieces by square, settled black ones, then the lifted piece and its
-//! partner), one en-passant entry that repeats the first where there is none, then castling rights,
-//! and what the options add, and the no-progress counter.
+//! A row has 32 piece entries (white pieces on the board by square, black ones, then the piece in the hand and its
+//! partner), one en-passant entry, which repeats the first entry if there is no such square, the castling rights, the
+//! values of the options, and the no-progress counter.
 
 use cozy_chess::Square;
 
@@ -20,21 +20,21 @@ use crate::{
 
 /// Number of piece entries of a row.
 const PIECES: usize = 32;
-/// Number of planes of settled pieces, and of lifted ones.
+/// Number of planes of pieces on the board, and of pieces in the hand.
 const SETTLED_PLANES: u32 = 12;
 const EN_PASSANT_PLANE: u32 = 24;
-/// The divisor, and the largest value, of the no-progress counter.
+/// Divisor and largest value of the no-progress counter.
 const COUNTER_MAX: u32 = 100;
 
-/// One of the eight representations, a checked set of three options.
+/// One of the eight representations: a checked set of three options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encoding(u8);
 
 impl Encoding {
-    /// The representation of the original project's networks: relative perspective, no further planes.
+    /// Representation of the original project's networks: relative perspective, no further planes.
     pub const PERSPECTIVE: Self = Self(1);
 
-    /// The representation with these option bits: 1 relative perspective, 2 must lift, 4 must promote.
+    /// Representation with these option bits: 1 relative perspective, 2 must lift, 4 must promote.
     ///
     /// # Errors
     /// [`StartError`] for any other bit.
@@ -50,7 +50,7 @@ impl Encoding {
         }
     }
 
-    /// The option bits.
+    /// Option bits, 0 to 7.
     pub const fn options(self) -> u32 {
         self.0 as u32
     }
@@ -239,11 +239,12 @@ impl View {
         }
     }
 
+    /// Index of a square within a plane.
     fn tile(&self, square: Square) -> u32 {
         self.seen(square) as u32
     }
 
-    /// Entry of a piece on a square of the board, which is mirrored already.
+    /// Entry of a piece on the board. `square` has been mirrored already.
     fn settled(&self, player: Player, kind: Kind, square: Square) -> u32 {
         let side = if player == self.viewer {
             0

@@ -1,43 +1,43 @@
-//! What the rules can be switched between.
+//! Switchable rules.
 
 use serde::{Deserialize, Serialize};
 
-/// What happens to a player who has no legal action while the game runs: a chain has released a piece
-/// that cannot move, or nothing can be lifted at the start of a turn.
+/// Treatment of a dead end: the game is not decided, but the player to act has no legal action. Either a chain has released
+/// a piece that cannot move, or nothing can be lifted at the start of a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeadEnd {
     /// The player loses, as in the original project's training.
     #[default]
     Loss,
-    /// An action is offered only if the turn can be completed after it, as people at a board expect.
-    /// A player who cannot complete any turn loses.
+    /// Only actions after which the turn can be completed are offered, as people expect. A player who cannot complete any
+    /// turn loses.
     Forbid,
-    /// Nothing: the game stays unfinished, as in the original rules engine.
+    /// The game stays unfinished, as in the original engine.
     Neutral,
 }
 
-/// Whether one turn may come back to a state it has already been in (a chain may run in circles for ever).
+/// Permission to come back to an earlier state of the same turn. With it, a chain can go on for ever.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TurnCycles {
-    /// An action that recreates a state seen in the same turn is not offered.
+    /// Actions that lead back to a state of the same turn are not offered.
     #[default]
     Forbid,
-    /// As in the original rules engine.
+    /// Such actions are offered, as in the original engine.
     Allow,
 }
 
-/// The rules table. Its default is what self-play uses.
+/// Rules of a game. The default is for self-play.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rules {
-    /// `loss` (default), `forbid` or `neutral`.
+    /// Treatment of dead ends: `loss` (default), `forbid` or `neutral`.
     pub dead_end: DeadEnd,
-    /// `forbid` (default) or `allow`.
+    /// Cycles within a turn: `forbid` (default) or `allow`.
     pub turn_cycles: TurnCycles,
-    /// A position that is recorded for the n-th time ends the game as a draw; 0 switches this off.
-    /// Positions are recorded at the end of a turn, so the one a game begins in does not count until it comes back.
+    /// Number of times that a position must be recorded to end the game as a draw; 0 switches this off. Positions are
+    /// recorded at the end of each turn, so the start position does not count until it occurs again.
     pub draw_after_n_repetitions: u8,
 }
 
@@ -52,8 +52,8 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// The original engine's behaviour: dead ends are no result, chains may run in circles, and any
-    /// position that can be written down can be loaded.
+    /// Rules of the original engine: a dead end is not a result, chains may repeat a state, and every position that a FEN
+    /// can describe can be loaded.
     pub const fn compatibility() -> Self {
         Self {
             dead_end: DeadEnd::Neutral,

@@ -1,4 +1,4 @@
-//! A set of states visited by a small search: the first few digests lie in place, only long searches allocate.
+//! Set of the states that a search has visited. The first few digests are stored inline; only long searches allocate.
 
 use std::{
     collections::HashSet,
@@ -7,10 +7,10 @@ use std::{
 
 use super::digest::Digest;
 
-/// Most searches within a turn visit fewer states than this.
+/// Number of digests stored inline. Most searches within a turn visit fewer states.
 const IN_PLACE: usize = 24;
 
-/// Distinct digests.
+/// Set of digests.
 pub(super) struct Seen {
     first: [Digest; IN_PLACE],
     count: usize,
@@ -26,12 +26,12 @@ impl Seen {
         }
     }
 
-    /// Number of distinct digests.
+    /// Number of digests.
     pub(super) fn len(&self) -> usize {
         self.count
     }
 
-    /// Adds a digest; `false` if it was there.
+    /// Adds a digest. Returns `false` if the set had it already.
     pub(super) fn insert(&mut self, digest: Digest) -> bool {
         if self.first[..self.count.min(IN_PLACE)].contains(&digest) {
             return false;
@@ -46,7 +46,7 @@ impl Seen {
     }
 }
 
-/// A digest's upper half is as good as any hash of it.
+/// Hasher that returns the upper half of a digest, which is a hash already.
 #[derive(Default)]
 struct AlreadyHashed(u64);
 
@@ -71,7 +71,7 @@ mod tests {
     use super::{super::digest::digest, *};
 
     #[test]
-    fn tells_new_values_from_old_ones_in_place_and_beyond() {
+    fn insert_detects_known_digests_inline_and_in_the_heap_set() {
         let mut seen = Seen::new();
         for round in 0..2 {
             for value in 0..100 {

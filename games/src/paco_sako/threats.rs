@@ -1,14 +1,14 @@
-//! Which squares a colour threatens, chains included: what castling asks, and what "ŝako" means.
+//! Squares that a colour threatens, chains included. Castling and "ŝako" (a threat to unite with the king) depend on them.
 //!
-//! The attacker's chains are followed over distinct states: a piece placed on a union releases the
-//! one that stood there, which threatens (and may be placed) in turn. Late in a game there can be millions of
-//! such states, nearly all of which threaten nothing new. So the squares are bounded from above first
-//! ([`super::reach`]), and the search, shortest chains first, ends once it has found everything there can be.
+//! A search follows the attacker's chains over distinct states: a piece placed on a union releases another one, which
+//! threatens squares and can be placed in turn. Late in a game there can be millions of such states, nearly all of which
+//! threaten no further square. So [`super::reach`] bounds the squares first, and the search (shortest chains first) ends
+//! once it has found all squares of the bound.
 //!
-//! It gives up after [`MAX_STATES`] (some tens of milliseconds) and then counts what it has not seen as not threatened.
-//! Castling, where the answer bears on the rules, never came near that: in a million questions from random play that
-//! favours unions and keeps its rights, the longest search visited 3,045 states. Only boards on which nearly every piece
-//! is united reach it (3 in 1,000 questions of such play), where `is_sako` may miss the longest of chains.
+//! The search stops after [`MAX_STATES`] states (some tens of milliseconds); squares not found by then count as not
+//! threatened. Castling, for which the result matters, stays far below the limit: in a million searches from random play
+//! that favours unions and keeps its rights, the longest visited 3,045 states. Only boards on which nearly every piece is
+//! united reach the limit (3 in 1,000 searches of such play); there `is_sako` may miss the longest chains.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ use super::{
     apply::{is_promotion, land, pulled_back},
     board::Board,
     digest::{Digest, digest},
-    movement::{strikes, targets},
+    movement::{attacks, targets},
     piece::Kind,
     position::{Hand, color},
     reach,
@@ -26,15 +26,15 @@ use super::{
 };
 use crate::Player;
 
-/// Distinct chain states that one question may visit.
+/// Most distinct chain states that one search visits.
 pub(super) const MAX_STATES: usize = 1 << 18;
 
-/// Every square that `attacker` threatens, with the hands of both players empty.
+/// All squares that `attacker` threatens, with the hands of both players empty.
 pub(super) fn threatened(board: &Board, attacker: Player, en_passant: Option<Square>) -> BitBoard {
     Search::new(attacker).run(board, en_passant, BitBoard::FULL, false)
 }
 
-/// Whether `attacker` threatens any of `squares`.
+/// True if `attacker` threatens any of `squares`.
 pub(super) fn threatens_any(
     board: &Board,
     attacker: Player,
@@ -46,7 +46,7 @@ pub(super) fn threatens_any(
         .is_disjoint(squares)
 }
 
-/// A chain of the attacker's with a single piece in the hand.
+/// State of a chain, with a single piece of the attacker in the hand.
 #[derive(Clone, Copy)]
 struct Chain {
     board: Board,
@@ -55,7 +55,8 @@ struct Chain {
 }
 
 impl Chain {
-    /// Tells the chains of one question apart: the defender's pieces move only with the en-passant square.
+    /// Digest that is unique among the chains of one search. The defender's pieces can be left out: they move only when the
+    /// en-passant square is used.
     fn digest(&self, attacker: Player) -> Digest {
         let [a, b, c] = self.board.words(attacker);
         let hand = (self.hand.square as u64) << 4 | (self.hand.own as u64) << 1;
@@ -80,13 +81,13 @@ impl Search {
         }
     }
 
-    /// The threatened squares, as far as they are wanted; with `any`, one of those is enough.
+    /// Threatened squares. Those outside `wanted` may be missing. With `any`, the search ends at the first wanted one.
     fn run(mut self, board: &Board, en_passant: Option<Square>, wanted: BitBoard, any: bool) -> BitBoard {
         let is_enough = |found: BitBoard| any && !found.is_disjoint(wanted);
         let singles = board.occupied(self.attacker) - board.unions() - board.of(self.attacker, Kind::King);
         for square in singles {
             if let Some(kind) = board.kind_at(self.attacker, square) {
-                self.found |= strikes(kind, square, self.attacker, board.all());
+                self.found |= attacks(kind, square, self.attacker, board.all());
             }
         }
         for square in singles {
@@ -115,7 +116,7 @@ impl Search {
         self.found
     }
 
-    /// Follows all chains from one lifted piece until `is_done`.
+    /// Follows all chains from one lifted piece until `is_done` returns true for the squares found.
     fn follow(&mut self, start: Chain, is_done: impl Fn(BitBoard) -> bool) {
         let attacker = self.attacker;
         let (found, seen, open) = (&mut self.found, &mut self.seen, &mut self.open);
@@ -127,7 +128,7 @@ impl Search {
             }
             extend(&chain, attacker, &mut |next| {
                 if seen.insert(next.digest(attacker)) {
-                    *found |= strikes(next.hand.own, next.hand.square, attacker, next.board.all());
+                    *found |= attacks(next.hand.own, next.hand.square, attacker, next.board.all());
                     open.push_back(next);
                 }
             });
@@ -135,15 +136,15 @@ impl Search {
     }
 }
 
-/// Gives every chain that is one placement (and promotion) longer.
-fn extend(chain: &Chain, attacker: Player, give: &mut impl FnMut(Chain)) {
+/// Calls `visit` for every chain that is longer by one placement (and its promotion).
+fn extend(chain: &Chain, attacker: Player, visit: &mut impl FnMut(Chain)) {
     let hand = chain.hand;
     let own = chain.board.occupied(attacker);
     let mut onto = targets(&chain.board, attacker, hand, chain.en_passant) & own;
     if let Some(square) = chain.en_passant.filter(|_| hand.own == Kind::Pawn) {
         let is_beside = get_pawn_attacks(hand.square, color(attacker)).has(square);
-        let brings = pulled_back(chain.en_passant, attacker, hand, square);
-        if is_beside && brings.is_some_and(|passed| own.has(passed)) {
+        let source = pulled_back(chain.en_passant, attacker, hand, square);
+        if is_beside && source.is_some_and(|passed| own.has(passed)) {
             onto |= square.bitboard();
         }
     }
@@ -161,12 +162,12 @@ fn extend(chain: &Chain, attacker: Player, give: &mut impl FnMut(Chain)) {
             partner: None,
         };
         if !is_promotion(attacker, hand.own, target) {
-            give(next);
+            visit(next);
             continue;
         }
         for kind in Kind::PROMOTIONS {
             next.board.put(attacker, target, kind);
-            give(next);
+            visit(next);
         }
     }
 }

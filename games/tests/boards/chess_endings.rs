@@ -1,4 +1,4 @@
-//! How games of chess end, and what counts as the same position.
+//! Endings of chess games, and repetitions of positions.
 
 use std::collections::HashMap;
 
@@ -27,7 +27,7 @@ fn moves(state: &mut Chess, line: &str) {
     }
 }
 
-/// The planes of repetition in the row.
+/// Values of the two repetition planes in the row.
 fn repetition_planes(state: &Chess) -> [u32; 2] {
     let mut row = Vec::new();
     state.write_row((), Symmetry::IDENTITY, &mut row);
@@ -40,7 +40,7 @@ fn material_that_cannot_mate_is_a_draw() {
         ("8/8/4k3/8/8/3K4/8/8 w - - 0 1", true),
         ("8/8/4k3/8/7n/3K4/8/8 w - - 0 1", true),
         ("8/8/4k3/8/7B/3K4/8/8 b - - 0 1", true),
-        // All bishops on squares of one colour, whosever they are.
+        // All bishops stand on squares of one colour.
         ("8/8/4k3/2b5/7B/3K2B1/8/8 w - - 0 1", true),
         ("8/8/4k3/2b5/1B3B2/3K4/8/8 w - - 0 1", true),
         ("8/8/4k3/3b4/1B3B2/3K4/8/8 w - - 0 1", false),
@@ -114,9 +114,9 @@ fn the_third_occurrence_is_a_draw() {
     assert!(legal(&state).is_empty());
 }
 
-/// A double step leaves the same position behind if no pawn can capture in passing; dlchess' planes do not know that.
+/// By FIDE's rules an en-passant square matters only if a pawn can capture on it. dlchess' planes ignore that rule.
 #[test]
-fn an_idle_en_passant_square_makes_no_other_position() {
+fn an_en_passant_square_without_capture_does_not_distinguish_positions() {
     let shuffle = "g1f3 g8f6 f3g1 f6g8";
     let mut state = at("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1");
     moves(&mut state, "e2e4 e7e5");
@@ -131,7 +131,7 @@ fn an_idle_en_passant_square_makes_no_other_position() {
         (Some(Outcome::Draw), [1, 0])
     );
 
-    // Here the pawn can be captured, so the first position is another one.
+    // The pawn can be captured here, so the first position differs from the later ones.
     let mut state = at("rnbqkbnr/pppp1ppp/8/8/4p3/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1");
     moves(&mut state, "d2d4 g8f6 g1f3 f6g8 f3g1");
     assert_eq!(state.earlier_occurrences(), 0);
@@ -139,13 +139,13 @@ fn an_idle_en_passant_square_makes_no_other_position() {
     assert_eq!((state.earlier_occurrences(), state.outcome()), (1, None));
 }
 
-/// A pinned pawn cannot capture in passing.
+/// A pinned pawn cannot capture en passant.
 #[test]
-fn a_pinned_pawn_makes_the_square_idle() {
+fn an_en_passant_square_that_only_a_pinned_pawn_attacks_is_ignored() {
     let mut state = at("4k3/8/8/8/r2pK2R/8/2P5/8 w - - 0 1");
     assert_eq!(state.action_of_uci("c2c4").map(|_| ()), Ok(()));
     moves(&mut state, "c2c4");
-    // Black's pawn on d4 would open the rank; it stands between the white king and its own rook, so it may.
+    // The capture by the pawn on d4 opens the rank between Black's own rook and the white king, which is legal.
     assert!(state.action_of_uci("d4c3").is_ok());
     let mut state = at("8/8/8/8/k2p3R/8/2P5/4K3 w - - 0 1");
     moves(&mut state, "c2c4");
@@ -169,37 +169,37 @@ fn lost_castling_rights_make_another_position() {
     assert_eq!(state.earlier_occurrences(), 1);
 }
 
-/// What FIDE calls the same position: the same player to move, pieces of the same kind on the same squares, and the
-/// same possible moves of all pieces.
-fn described(state: &Chess) -> String {
+/// Description that is equal for positions which FIDE calls the same: equal player to move, equal pieces on equal squares,
+/// and equal possible moves of all pieces.
+fn fide_key(state: &Chess) -> String {
     let fen = state.position();
     let fields: Vec<&str> = fen.split(' ').collect();
     let mut actions = Vec::new();
     state.moves(&mut actions);
-    let captures_in_passing = actions.iter().any(|&action| {
+    let captures_en_passant = actions.iter().any(|&action| {
         let uci = state.uci(action);
         let from = uci.get(..2).unwrap().parse().unwrap();
         fields[3] == &uci[2..4] && state.board().piece_on(from) == Some(cozy_chess::Piece::Pawn)
     });
-    let en_passant = if captures_in_passing { fields[3] } else { "-" };
+    let en_passant = if captures_en_passant { fields[3] } else { "-" };
     [fields[0], fields[1], fields[2], en_passant].join(" ")
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Few pieces and long games, so that positions recur; the whole game is searched for each.
+    /// Few pieces and long games, so that positions recur. Every position is compared with all earlier ones.
     #[test]
-    fn occurrences_are_counted_over_the_whole_game(choices in choices(160), which in 0..3usize) {
+    fn occurrences_are_counted_over_the_whole_game(choices in choices(160), start in 0..3usize) {
         let mut state = at([
             "4k3/pp6/8/8/8/8/PP6/4K3 w - - 0 1",
             "4k2r/7p/8/8/8/8/P7/R3K3 w Qk - 0 1",
             "4k3/4p3/3p4/8/3P1P2/8/8/4K3 b - - 0 1",
-        ][which]);
+        ][start]);
         let mut seen: HashMap<String, u32> = HashMap::new();
         let mut seen_raw: HashMap<String, u32> = HashMap::new();
         play(&mut state, &choices, |state, _| {
-            let earlier = seen.entry(described(state)).or_default();
+            let earlier = seen.entry(fide_key(state)).or_default();
             assert_eq!(state.earlier_occurrences(), *earlier);
             *earlier += 1;
             let raw = state.position().rsplitn(3, ' ').last().unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! FEN and UCI in and out.
+//! Chess positions as FEN and moves in UCI notation: writing and reading.
 
 use games::{
     Game, StartError,
@@ -53,7 +53,7 @@ fn an_opponents_under_promotion_can_be_followed() {
 }
 
 #[test]
-fn what_is_no_move_is_told_from_what_is_not_legal() {
+fn malformed_and_illegal_moves_give_different_errors() {
     let state = at(KIWIPETE);
     for text in [
         "", "e2", "e2e", "e2e9", "i1a1", "e2e4k", "e2e4qq", "0000", "é2e4", "e2é4", "e2e4é",
@@ -80,25 +80,25 @@ fn counters_may_be_missing_from_a_fen() {
 }
 
 #[test]
-fn fens_that_are_no_position_are_refused() {
-    for (fen, what) in [
+fn invalid_fens_are_refused() {
+    for (fen, reason_part) in [
         ("", "six fields"),
         ("8/8/8/8/8/8/8/8 w - - 0 1", "not a position"),
         ("K7/8/8/8/8/8/8/8 w - - 0 1", "not a position"),
         ("kK6/8/8/8/8/8/8/8 w - - 0 1", "kings"),
         ("K6k/8/8 w - - 0 1", "eight ranks"),
         ("P6k/8/8/8/8/8/8/K7 w - - 0 1", "not a position"),
-        ("8/P6k/8/8/8/8/8/K7 x - - 0 1", "w or b"),
+        ("8/P6k/8/8/8/8/8/K7 x - - 0 1", "neither w nor b"),
         ("8/P6k/8/8/8/8/8/K7 w KQ - 0 1", "castling"),
         ("1k6/8/8/8/8/8/8/RK5R w KQ - 0 1", "e-file"),
         ("2k5/8/8/8/8/8/8/1R2K2R w BH - 0 1", "corners"),
         ("8/P6k/8/8/8/8/8/K7 w - e6 0 1", "en-passant"),
         ("8/P6k/8/8/8/8/8/K7 w - - 151 1", "up to 150"),
         ("8/P6k/8/8/8/8/8/K7 w - - -1 1", "up to 150"),
-        ("8/P6k/8/8/8/8/8/K7 w - - 0 0", "from 1 on"),
+        ("8/P6k/8/8/8/8/8/K7 w - - 0 0", "positive"),
     ] {
         match Chess::start(&Rules::default(), Some(fen)) {
-            Err(StartError { reason, .. }) => assert!(reason.contains(what), "{fen}: {reason}"),
+            Err(StartError { reason, .. }) => assert!(reason.contains(reason_part), "{fen}: {reason}"),
             Ok(state) => panic!("{fen} was taken as {}", state.position()),
         }
     }

@@ -1,4 +1,4 @@
-//! Algebraic notation, against python-chess's.
+//! Algebraic notation, compared with that of python-chess.
 
 use std::{
     collections::BTreeMap,
@@ -17,7 +17,7 @@ use serde::Deserialize;
 #[derive(Deserialize)]
 struct Record {
     fen: String,
-    /// Every legal move: as UCI writes it, and in algebraic notation.
+    /// All legal moves: UCI notation and algebraic notation.
     moves: BTreeMap<String, String>,
 }
 
@@ -33,7 +33,7 @@ fn at(fen: &str) -> Chess {
 }
 
 #[test]
-fn every_legal_move_is_written_and_read_as_python_chess_does() {
+fn notation_of_every_legal_move_agrees_with_python_chess() {
     let mut moves = 0;
     for record in records() {
         let state = at(&record.fen);
@@ -51,7 +51,7 @@ fn every_legal_move_is_written_and_read_as_python_chess_does() {
 }
 
 #[test]
-fn people_write_less_and_otherwise() {
+fn abbreviated_and_long_notation_is_read() {
     let state = at("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1");
     for (text, uci) in [
         ("0-0", "e1g1"),
@@ -86,7 +86,7 @@ fn people_write_less_and_otherwise() {
 }
 
 #[test]
-fn what_names_no_move_or_several_is_refused() {
+fn ambiguous_malformed_and_illegal_moves_are_refused() {
     let state = at("k7/8/8/8/8/2N5/8/K1N1N3 w - - 0 1");
     match state.action_of_san("Ne2") {
         Err(SanError::Ambiguous { candidates, .. }) => assert_eq!(candidates, ["N1e2", "N3e2"]),

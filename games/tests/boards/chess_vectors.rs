@@ -1,4 +1,4 @@
-//! Positions as dlchess encodes them: planes, and every legal move's number.
+//! Positions encoded by dlchess: planes, and policy entries of all legal moves.
 
 use std::{
     collections::BTreeMap,
@@ -42,7 +42,7 @@ fn records() -> Vec<Record> {
         .collect()
 }
 
-/// The position with its history.
+/// Replays a record: its position with the history.
 fn replay(record: &Record) -> Chess {
     let mut state = Chess::start(&Rules::default(), Some(&record.start_fen)).unwrap();
     for uci in &record.moves {
@@ -53,7 +53,7 @@ fn replay(record: &Record) -> Chess {
 }
 
 #[test]
-fn planes_agree() {
+fn planes_agree_with_dlchess() {
     let layout = Chess::layout(());
     layout.check().unwrap();
     let mut tensor = vec![0.0; layout.stack().unwrap().tensor_len()];
@@ -75,7 +75,7 @@ fn planes_agree() {
 }
 
 #[test]
-fn every_legal_moves_number_agrees() {
+fn policy_entries_of_legal_moves_agree_with_dlchess() {
     let mut count = 0;
     let mut actions = Vec::new();
     for record in records() {
@@ -109,17 +109,17 @@ fn every_legal_moves_number_agrees() {
     assert_eq!(count, 4984);
 }
 
-/// Except where FIDE's rules and dlchess' differ.
+/// Two records are exceptions, where FIDE's rules and dlchess' differ.
 #[test]
-fn results_agree() {
+fn results_agree_with_dlchess() {
     for record in records() {
         let state = replay(&record);
         assert_eq!(state.clock(), record.fifty);
         assert_eq!(state.to_move() == Player::First, record.side == 'w');
         let expected = match (record.id, record.winner) {
-            // A knight against a bishop can mate with the opponent's help.
+            // dlchess: a draw. FIDE: a knight against a bishop can mate with the opponent's help.
             (307, _) => None,
-            // A draw after a hundred half-moves, not only after one more.
+            // FIDE: a draw after a hundred half-moves. dlchess: after one more.
             (312, _) => Some(Outcome::Draw),
             (_, winner) => winner.map(|winner| match winner {
                 0 => Outcome::Won(Player::First),

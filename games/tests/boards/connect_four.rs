@@ -1,11 +1,11 @@
-//! Connect Four against columns of discs and a look along every line.
+//! Connect Four, compared with a second implementation: columns of discs, and a search of every line.
 
 use games::{Game, Outcome, Player, StartError, connect_four::ConnectFour};
 use proptest::prelude::*;
 
 use crate::play::{choices, legal, play};
 
-/// Columns from left to right, each from the bottom up.
+/// Discs of each column, from left to right, each from the bottom up.
 #[derive(Default)]
 struct Columns([Vec<Player>; 7]);
 
@@ -61,7 +61,7 @@ fn agree(state: &ConnectFour, columns: &Columns) {
 
 proptest! {
     #[test]
-    fn bits_agree_with_columns(choices in choices(43)) {
+    fn bitboards_agree_with_columns(choices in choices(43)) {
         let mut columns = Columns::default();
         let mut state = ConnectFour::EMPTY;
         play(&mut state, &choices, |state, action| {
@@ -74,7 +74,7 @@ proptest! {
 }
 
 #[test]
-fn a_game_to_a_win_and_one_to_a_draw() {
+fn games_end_with_a_win_or_a_draw() {
     let mut state = ConnectFour::EMPTY;
     for column in [3, 0, 3, 0, 3, 0, 3] {
         state.play(column).unwrap();
@@ -97,7 +97,7 @@ fn a_game_to_a_win_and_one_to_a_draw() {
 }
 
 #[test]
-fn a_row_names_every_cell_once() {
+fn a_row_has_one_entry_for_every_cell() {
     let mut state = ConnectFour::EMPTY;
     state.play(3).unwrap();
     let mut row = Vec::new();
@@ -105,7 +105,7 @@ fn a_row_names_every_cell_once() {
     let mut expected: Vec<u32> = (0..6)
         .flat_map(|rank| (0..7).map(move |file| 128 + 8 * rank + file))
         .collect();
-    // The first player's disc is the opponent's now.
+    // The first player's disc belongs to the opponent of the player to act.
     expected[3] = 64 + 3;
     expected.push(0);
     assert_eq!(row, expected);
@@ -120,7 +120,7 @@ fn impossible_positions_are_refused() {
     assert!(reason("7/7/7/7/3x3/7 o").contains("floats"));
     assert!(reason("7/7/7/7/7/x6 x").contains("the other player moves"));
     assert!(reason("7/7/7/7/7/xx5 o").contains("as many discs"));
-    assert!(reason("7/7/7/7/7/8 x").contains("neither"));
+    assert!(reason("7/7/7/7/7/8 x").contains("is not x, o"));
     assert!(reason("7/7/7/7/7/71 x").contains("8 cells"));
     assert!(reason("7/7/7/7/7 x").contains("six rows"));
     assert!(reason("7/7/7/7/oooo3/xxxx3 o").contains("the other player moves"));

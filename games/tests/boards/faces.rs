@@ -1,4 +1,4 @@
-//! All games of the registry through every face: play, rows, symmetries, policy, text, notation, drawings and JSON.
+//! Checks that run for all games of the registry: play, rows, symmetries, policy, text, notation, drawings and JSON.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use serde_json::Map;
 
 use crate::play::legal;
 
-/// Actions of the longest random game.
+/// Most actions of a random game.
 const LONGEST: usize = 80;
 
 /// Small random numbers that are the same in every run (splitmix64).
@@ -233,7 +233,7 @@ fn check_layouts<G: Face>() {
 
 fn check_text<G: Face>() {
     walk::<G>(&G::json_rules(), |state, _| {
-        // A turn that has begun may have no text of its own.
+        // A position within a turn need not have a text.
         if state.is_mid_turn() || state.outcome().is_some() {
             return;
         }
@@ -308,7 +308,7 @@ fn check_json<G: Face>() {
     assert!(G::encoding(G::OPTIONS).is_ok());
     let usual = G::start_from_json(&rules, None, &Map::new()).unwrap();
     assert_eq!(usual.position(), G::start(&rules, None).unwrap().position());
-    // The rules are a table whose defaults need not be written.
+    // Fields of a rules table may be left out.
     let table = serde_json::to_value(&rules).unwrap();
     assert_eq!(serde_json::from_value::<G::Rules>(table).unwrap(), rules);
     assert_eq!(
@@ -325,7 +325,7 @@ fn check_openings<G: Face>() {
         for _ in 0..G::OPENING_PLIES {
             let actions = legal(&state);
             assert!(!actions.is_empty(), "an opening of {} ends the game", G::NAME);
-            // A one-player game ends with a wrong mark; openings are for games of two.
+            // A wrong mark ends the one-player game, so its openings are not played.
             let action = actions[random.below(actions.len())];
             if G::PLAYERS == 2 {
                 state.play(action).unwrap();

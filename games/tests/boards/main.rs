@@ -1,5 +1,5 @@
-//! Chess, Othello and Connect Four against outside truth: published counts, dlchess' own encoding, second
-//! implementations that are too simple to be wrong, and their symmetries (those of rows: of every game).
+//! Tests of the board games against independent sources: published counts, dlchess' encoding, simple second
+//! implementations, and symmetries. `faces` and `row_symmetries` test all games.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,4 +1,4 @@
-//! Othello against an array of letters and a walk in every direction.
+//! Othello, compared with a second implementation: an array of squares, and a walk in every direction.
 
 use games::{
     Game, Outcome, Player,
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::play::{choices, legal, play};
 
-/// Squares by rank and file; `None` is empty.
+/// Discs by rank and file. `None` is an empty square.
 #[derive(Clone, PartialEq, Debug)]
 struct Squares([[Option<Player>; 8]; 8]);
 
@@ -33,7 +33,7 @@ impl Squares {
             .get(usize::try_from(file).ok()?)?
     }
 
-    /// The squares that turn when `player` places a disc; none where that is not allowed.
+    /// Squares of the discs that turn when `player` places a disc. Empty if that is not legal.
     fn turned(&self, square: i32, player: Player) -> Vec<(i32, i32)> {
         let (rank, file) = (square / 8, square % 8);
         let mut all = Vec::new();
@@ -113,7 +113,7 @@ fn agree(state: &Othello, squares: &Squares) {
 
 proptest! {
     #[test]
-    fn bits_agree_with_squares(choices in choices(70)) {
+    fn bitboards_agree_with_squares(choices in choices(70)) {
         let mut squares = Squares::initial();
         let mut state = Othello::initial();
         play(&mut state, &choices, |state, action| {
@@ -127,9 +127,9 @@ proptest! {
         prop_assert_eq!(Othello::start(&Default::default(), Some(&state.position())), Ok(state));
     }
 
-    /// Boards no game would reach, to see every direction and edge.
+    /// Includes boards that no game reaches, so that every direction and edge is tested.
     #[test]
-    fn bits_agree_with_squares_on_any_board(letters in "[XO-]{64}", mover in "[XO]") {
+    fn bitboards_agree_with_squares_on_any_board(letters in "[XO-]{64}", mover in "[XO]") {
         prop_assume!(letters.contains(['X', 'O']));
         let text = format!("{letters} {mover}");
         let mut state = Othello::start(&Default::default(), Some(&text)).unwrap();

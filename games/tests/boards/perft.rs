@@ -20,7 +20,7 @@ fn connect_four_from_the_empty_board() {
     );
 }
 
-/// Of the games of 9 plies 228 are over; the published number for depth 10, 24,571,284, counts a pass after each.
+/// 228 games are over after 9 plies. The published number for depth 10, 24,571,284, counts a pass after each of them.
 #[test]
 fn othello_from_the_start() {
     let found = counts::<Othello>(&Default::default(), None, 10);
@@ -54,7 +54,7 @@ fn finished_games(state: &Othello, plies: u32) -> u64 {
     actions.iter().map(after).sum()
 }
 
-/// The six positions of the chess programming wiki, and one full of promotions.
+/// Six positions of the chess programming wiki, and one with many promotions.
 #[test]
 fn chess_from_well_known_positions() {
     let known: [(&str, &[u64]); 7] = [
@@ -106,9 +106,9 @@ fn without_under_promotions_a_pawn_becomes_a_queen_only() {
     assert_eq!(counts::<Chess>(&chess::Rules::default(), fen, 1), [24 - 9]);
 }
 
-/// Gomoku against an independent count: the board as a list of squares, and lines followed stone by stone.
+/// Gomoku, compared with an independent count: the board as a list of squares, lines followed stone by stone.
 #[test]
-fn gomoku_counts_as_a_brute_force_does() {
+fn gomoku_agrees_with_a_brute_force_count() {
     use games::gomoku::Gomoku;
 
     // Six squares are empty, and some of them complete a row of five, so games end at different depths.

@@ -1,4 +1,4 @@
-//! Nothing that comes from outside makes a game panic or leave its bounds.
+//! No input makes a game panic or give values out of range.
 
 use games::{
     Game, Symmetry,
@@ -10,8 +10,8 @@ use proptest::prelude::*;
 
 use crate::play::{choices, legal, play};
 
-/// Everything a state can be asked, whatever state it is in.
-fn interrogate<G: Game<Encoding = ()>>(state: &G) {
+/// Calls all methods of a state, and checks the ranges of their results.
+fn check_methods<G: Game<Encoding = ()>>(state: &G) {
     let layout = G::layout(());
     for symmetry in (0..G::SYMMETRIES)
         .map(Symmetry)
@@ -39,20 +39,20 @@ fn interrogate<G: Game<Encoding = ()>>(state: &G) {
     let _ = (state.position(), state.to_move());
 }
 
-/// Random play, then `odd` actions that may be anything: refused ones change nothing.
-fn survive<G: Game<Encoding = ()> + PartialEq>(mut state: G, choices: &[u16], odd: &[u32]) {
-    play(&mut state, choices, |state, _| interrogate(state));
-    interrogate(&state);
+/// Plays at random, then tries the actions of `odd`, which may be any numbers. Refused actions must change nothing.
+fn check_play<G: Game<Encoding = ()> + PartialEq>(mut state: G, choices: &[u16], odd: &[u32]) {
+    play(&mut state, choices, |state, _| check_methods(state));
+    check_methods(&state);
     let again = G::start(&Default::default(), Some(&state.position())).unwrap();
     assert_eq!(again.position(), state.position());
     for &action in odd {
         let before = state.clone();
         match state.play(action) {
-            Ok(()) => interrogate(&state),
+            Ok(()) => check_methods(&state),
             Err(_) => assert_eq!(state, before),
         }
     }
-    // Even unchecked play with nonsense leaves a state that can be asked anything.
+    // Unchecked play of any numbers must not panic, nor leave a state whose methods panic.
     for &action in odd {
         state.play_legal(action);
         let _ = (state.outcome(), state.position(), legal(&state).len());
@@ -68,19 +68,19 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn chess_survives(choices in choices(120), odd in odd_actions(Chess::ACTIONS), underpromotions: bool) {
+    fn chess_accepts_any_actions(choices in choices(120), odd in odd_actions(Chess::ACTIONS), underpromotions: bool) {
         let state = Chess::start(&chess::Rules { underpromotions }, None).unwrap();
-        survive(state, &choices, &odd);
+        check_play(state, &choices, &odd);
     }
 
     #[test]
-    fn othello_survives(choices in choices(70), odd in odd_actions(Othello::ACTIONS)) {
-        survive(Othello::initial(), &choices, &odd);
+    fn othello_accepts_any_actions(choices in choices(70), odd in odd_actions(Othello::ACTIONS)) {
+        check_play(Othello::initial(), &choices, &odd);
     }
 
     #[test]
-    fn connect_four_survives(choices in choices(43), odd in odd_actions(ConnectFour::ACTIONS)) {
-        survive(ConnectFour::EMPTY, &choices, &odd);
+    fn connect_four_accepts_any_actions(choices in choices(43), odd in odd_actions(ConnectFour::ACTIONS)) {
+        check_play(ConnectFour::EMPTY, &choices, &odd);
     }
 
     #[test]
@@ -90,31 +90,31 @@ proptest! {
         let _ = ConnectFour::start(&Default::default(), Some(&text));
     }
 
-    /// Nearly a position: one letter of a good one is another.
+    /// One letter of a valid position is replaced.
     #[test]
-    fn no_slip_of_the_pen_makes_a_start_panic(
+    fn a_position_with_one_wrong_letter_makes_no_start_panic(
         choices in choices(60),
         at: prop::sample::Index,
         letter in "[a-hKQRBNPkqrbnp1-9xoXO/ -]",
     ) {
-        fn slip<G: Game<Encoding = ()>>(choices: &[u16], at: prop::sample::Index, letter: &str) {
+        fn check<G: Game<Encoding = ()>>(choices: &[u16], at: prop::sample::Index, letter: &str) {
             let mut state = G::start(&Default::default(), None).unwrap();
             play(&mut state, choices, |_, _| {});
             let mut text = state.position();
             let place = at.index(text.len());
             text.replace_range(place..=place, letter);
             if let Ok(state) = G::start(&Default::default(), Some(&text)) {
-                interrogate(&state);
+                check_methods(&state);
             }
         }
-        slip::<Chess>(&choices, at, &letter);
-        slip::<Othello>(&choices, at, &letter);
-        slip::<ConnectFour>(&choices, at, &letter);
+        check::<Chess>(&choices, at, &letter);
+        check::<Othello>(&choices, at, &letter);
+        check::<ConnectFour>(&choices, at, &letter);
     }
 }
 
 #[test]
-fn there_is_one_representation() {
+fn other_representation_numbers_are_refused() {
     assert!(Chess::encoding(0).is_ok() && Chess::encoding(1).is_err());
     assert!(Othello::encoding(0).is_ok() && Othello::encoding(1).is_err());
     assert!(ConnectFour::encoding(0).is_ok() && ConnectFour::encoding(1).is_err());

@@ -1,4 +1,4 @@
-//! Symmetries of rows without their states do what the states' own symmetries do, in every game and representation.
+//! Symmetries of rows agree with symmetries of states, in every game and representation.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 use crate::play::{choices, legal};
 
-/// One state in one representation: which symmetries it has, its rows, their planes, its policy.
+/// Compares the symmetries of one state in one representation: their number, rows, planes and policies.
 fn compare<G: Game>(state: &G, encoding: G::Encoding, symmetries: &RowSymmetries) {
     let layout = G::layout(encoding);
     let planes = |row: &[u32]| {
@@ -47,8 +47,8 @@ fn compare<G: Game>(state: &G, encoding: G::Encoding, symmetries: &RowSymmetries
     }
 }
 
-/// What the other player can do in `after`, as seen from both sides: `before` is a state in which this player acts, and both
-/// number one action, each in its own view.
+/// Compares the policy entries of the legal actions of `after` in the views of both players. The other player acts in
+/// `before`.
 fn compare_sides<G: Game>(before: &G, after: &G, encoding: G::Encoding) {
     let other_side = G::other_side(encoding);
     for action in legal(after) {
@@ -60,7 +60,7 @@ fn compare_sides<G: Game>(before: &G, after: &G, encoding: G::Encoding) {
     }
 }
 
-fn every_position<G: Game>(rules: &G::Rules, start: Option<&str>, choices: &[u16]) {
+fn check_game<G: Game>(rules: &G::Rules, start: Option<&str>, choices: &[u16]) {
     let representations: Vec<(G::Encoding, RowSymmetries)> = (0..8)
         .filter_map(|options| G::encoding(options).ok())
         .map(|encoding| (encoding, G::row_symmetries(encoding)))
@@ -89,33 +89,33 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn board_games(choices in choices(64)) {
-        every_position::<Othello>(&Default::default(), None, &choices);
-        every_position::<ConnectFour>(&Default::default(), None, &choices);
+    fn othello_and_connect_four(choices in choices(64)) {
+        check_game::<Othello>(&Default::default(), None, &choices);
+        check_game::<ConnectFour>(&Default::default(), None, &choices);
     }
 
-    /// With rights that are lost on the way, without any, with every kind of promotion, with an en-passant square.
+    /// Start positions with and without castling rights, with all promotions, and with an en-passant square.
     #[test]
-    fn chess(choices in choices(100), which in 0..4usize) {
+    fn chess(choices in choices(100), start in 0..4usize) {
         let start = [
             "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1",
             "n1n5/PPPk4/8/8/8/8/4Kppp/5N1N b - - 0 1",
             "r6q/4k3/8/pP6/5pPp/8/3K4/Q6R b - g3 7 33",
             "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
-        ][which];
-        every_position::<Chess>(&chess::Rules { underpromotions: true }, Some(start), &choices);
+        ][start];
+        check_game::<Chess>(&chess::Rules { underpromotions: true }, Some(start), &choices);
     }
 
     #[test]
     fn paco_sako(choices in choices(200), has_rights: bool) {
         let start = if has_rights { "AHah" } else { "-" };
         let start = format!("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w 0 {start} - -");
-        every_position::<PacoSako>(&Default::default(), Some(&start), &choices);
+        check_game::<PacoSako>(&Default::default(), Some(&start), &choices);
     }
 }
 
 #[test]
-fn what_is_no_symmetry_or_no_entry_changes_nothing() {
+fn unknown_symmetries_and_entries_change_nothing() {
     let symmetries = Othello::row_symmetries(());
     let mut row = vec![3; 65];
     symmetries.turn_row(Symmetry(8), &mut row);

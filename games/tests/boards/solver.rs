@@ -1,4 +1,4 @@
-//! The Connect Four solver against plain minimax, itself with another table, and published values.
+//! The Connect Four solver, compared with minimax, with other sizes of its table, and with published scores.
 
 use games::{
     Game, Outcome,
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::play::{legal, play};
 
-/// The position after dropping discs into these columns, 1 to 7.
+/// Position after discs in these columns, 1 to 7.
 fn after(columns: &str) -> ConnectFour {
     let mut state = ConnectFour::EMPTY;
     for column in columns.bytes() {
@@ -17,11 +17,11 @@ fn after(columns: &str) -> ConnectFour {
     state
 }
 
-/// Minimax without pruning, memory or bitboard tricks.
+/// Score by minimax without pruning and tables.
 fn minimax(state: &ConnectFour) -> i8 {
     match state.outcome() {
         Some(Outcome::Draw) => 0,
-        // The opponent's last disc was its (discs + 1) / 2-th.
+        // The last disc was the opponent's disc number (discs + 1) / 2.
         Some(_) => (state.discs() as i8 + 1) / 2 - 22,
         None => legal(state)
             .into_iter()
@@ -56,9 +56,9 @@ proptest! {
         }
     }
 
-    /// A table of a few slots forgets nearly everything, and must change nothing.
+    /// The smaller table has only a few slots.
     #[test]
-    fn the_table_does_not_matter(choices in prop::collection::vec(any::<u16>(), 22..36)) {
+    fn scores_do_not_depend_on_the_size_of_the_table(choices in prop::collection::vec(any::<u16>(), 22..36)) {
         let mut state = ConnectFour::EMPTY;
         play(&mut state, &choices, |_, _| {});
         let score = Solver::new(64).score(&state);
@@ -72,9 +72,9 @@ proptest! {
     }
 }
 
-/// Lines and scores from the test sets that Pascal Pons published with his solver.
+/// Lines and scores are from the test sets that Pascal Pons published with his solver.
 #[test]
-fn published_scores() {
+fn published_scores_agree() {
     let mut solver = Solver::new(1 << 20);
     for (line, score) in [
         ("2252576253462244111563365343671351441", -1),
@@ -85,15 +85,15 @@ fn published_scores() {
     }
 }
 
-/// Ten plies into the line d1 d2 d3 d4 d5 b1 … in which the first player, by the published solution of
-/// the game, wins with the very last disc.
+/// The position is ten plies into the line d1 d2 d3 d4 d5 b1 …, in which the first player wins with the very last disc by
+/// the published solution of the game.
 #[test]
 fn the_first_player_wins_the_main_line_at_the_end() {
     let mut solver = Solver::new(16 << 20);
     assert_eq!(solver.score(&after("4444422224")), 1);
 }
 
-/// The published solution: the first player wins by beginning in the centre.
+/// By the published solution, the first player wins by beginning in the centre.
 #[test]
 #[ignore = "takes some minutes"]
 fn the_first_disc_in_the_centre_wins() {

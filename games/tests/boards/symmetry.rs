@@ -1,5 +1,5 @@
-//! Rules, rows, expansion and policies commute with every symmetry: a game and its image are played side by side,
-//! the image being made from the position's text alone.
+//! Rules, rows, expansion and policies commute with every symmetry. A game and its image are played side by side; the image
+//! is made from the text of the position.
 
 use games::{
     Action, Game, Outcome, Symmetry,
@@ -11,10 +11,13 @@ use proptest::prelude::*;
 
 use crate::play::{choices, legal};
 
-/// A symmetry as a person would describe it, without a look at the game's own.
+/// Symmetries of a game, implemented independently of the game.
 struct Image<G> {
+    /// Image of a position's text.
     position: fn(&str, u8) -> String,
+    /// Image of an action of a state.
     action: fn(&G, Action, u8) -> Action,
+    /// Image of a square.
     square: fn(usize, u8) -> usize,
 }
 
@@ -26,7 +29,7 @@ fn expand<G: Game<Encoding = ()>>(state: &G, symmetry: Symmetry) -> (Vec<u32>, V
     (row, tensor)
 }
 
-/// One state beside its image.
+/// Compares one state with its image `other`.
 fn compare<G: Game<Encoding = ()>>(state: &G, other: &G, symmetry: u8, image: &Image<G>) {
     assert!(state.allows(Symmetry(symmetry)));
     assert_eq!(other.to_move(), state.to_move());
@@ -82,7 +85,7 @@ fn side_by_side<G: Game<Encoding = ()>>(
     }
 }
 
-/// Quarter turns by hand, files mirrored first where bit 2 is set.
+/// Image of a square under mirrored files (bit 2) and then quarter turns, by coordinates.
 fn turned(square: usize, symmetry: u8) -> usize {
     let (mut rank, mut file) = (square / 8, square % 8);
     if symmetry >= 4 {
@@ -182,15 +185,16 @@ proptest! {
         side_by_side(&Default::default(), None, &choices, &CONNECT_FOUR);
     }
 
-    /// Rooks and queens that cross the board, promotions, captures in passing; and the start without castling rights.
+    /// Start positions with long moves of rooks and queens, promotions, en-passant captures; and the usual start without
+    /// castling rights.
     #[test]
-    fn chess(choices in choices(60), which in 0..4usize, underpromotions: bool) {
+    fn chess(choices in choices(60), start in 0..4usize, underpromotions: bool) {
         let start = [
             "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w - - 0 1",
             "n1n5/PPPk4/8/8/8/8/4Kppp/5N1N b - - 0 1",
             "r6q/4k3/8/pP6/5pPp/8/3K4/Q6R b - g3 7 33",
             "7r/1pk5/8/P7/6p1/8/1K3P2/R7 w - - 91 60",
-        ][which];
+        ][start];
         side_by_side(&chess::Rules { underpromotions }, Some(start), &choices, &CHESS);
     }
 }
@@ -214,9 +218,9 @@ fn a_castling_right_forbids_the_mirror() {
     assert!(Othello::initial().allows(Symmetry(7)) && !Othello::initial().allows(Symmetry(8)));
 }
 
-/// The rank crossed in one move has a number of its own, and the mirror knows it.
+/// A horizontal move by seven files has an unusual policy entry.
 #[test]
-fn the_seven_square_move_is_mirrored() {
+fn the_entry_of_a_move_by_seven_files_is_mirrored() {
     let state = Chess::start(&Default::default(), Some("4k3/8/8/8/8/8/4K3/R7 w - - 0 1")).unwrap();
     let across = state.action_of_uci("a1h1").unwrap();
     assert_eq!(state.policy_index((), Symmetry::IDENTITY, across), 28 * 64);

@@ -1,4 +1,4 @@
-//! The arrays of the network, each number against what the clan itself says.
+//! Arrays of the network, compared with the clans they were made from.
 
 use games::generator::{
     Clan, Grid, Position, Problem,
@@ -22,14 +22,16 @@ fn any_position() -> impl Strategy<Value = Position> {
     })
 }
 
-/// One imp's entries: its place in its own clan and in the batch.
-struct At<'a> {
+/// One clan of a batch.
+struct InBatch<'a> {
     batch: &'a ClanBatch,
     clan: &'a Clan,
+    /// Place of the clan's root in the batch.
     first: usize,
 }
 
-impl At<'_> {
+impl InBatch<'_> {
+    /// Row of an imp's sept in the table.
     fn row(&self, imp: usize) -> i32 {
         self.batch.sept[self.first + imp]
     }
@@ -39,7 +41,8 @@ impl At<'_> {
         (1..self.clan.len()).filter(move |&child| usize::from(parents[child]) == imp)
     }
 
-    fn above(&self, imp: usize) -> impl Iterator<Item = usize> {
+    /// Ancestors of an imp, its parent first.
+    fn ancestors(&self, imp: usize) -> impl Iterator<Item = usize> {
         let parents = self.clan.parents();
         std::iter::successors(Some(imp), move |&imp| {
             (imp > 0).then(|| usize::from(parents[imp]))
@@ -57,7 +60,7 @@ impl At<'_> {
     fn check(&self, imp: usize) {
         let (batch, clan) = (self.batch, self.clan);
         let at = self.first + imp;
-        // The sept: a row of the embedding, or an interior imp's, with its role matrix.
+        // The sept: a row of the embedding, or the row of an interior imp with its role matrix.
         match usize::try_from(self.row(imp) - EMBEDDING_ROWS as i32) {
             Err(_) => {
                 assert_eq!(self.height(imp), 0);
@@ -76,7 +79,7 @@ impl At<'_> {
         }
         // The context: parent, grandparent, …
         let mut context = [0; MAX_DEPTH];
-        for (entry, above) in context.iter_mut().zip(self.above(imp)) {
+        for (entry, above) in context.iter_mut().zip(self.ancestors(imp)) {
             *entry = self.row(above);
         }
         assert_eq!(
@@ -98,7 +101,7 @@ fn check(positions: &[Position], batch: &ClanBatch) {
     let mut first = 0;
     for (number, position) in positions.iter().enumerate() {
         let clan = &position.clan;
-        let at = At { batch, clan, first };
+        let clan_in_batch = InBatch { batch, clan, first };
         assert_eq!(batch.root[number], first as i32);
         assert_eq!(batch.flags[number], i32::from(position.step_marked));
         let absent = &Grid::ABSENT;
@@ -111,7 +114,7 @@ fn check(positions: &[Position], batch: &ClanBatch) {
         assert_eq!(batch.grids[number * GRIDS * CELLS..][..GRIDS * CELLS], cells);
         for imp in 0..clan.len() {
             assert_eq!(batch.position[first + imp], number as i32);
-            at.check(imp);
+            clan_in_batch.check(imp);
         }
         first += clan.len();
     }
@@ -126,9 +129,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn every_number_is_what_the_clans_say(positions in prop::collection::vec(any_position(), 1..6)) {
+    fn arrays_agree_with_the_clans(positions in prop::collection::vec(any_position(), 1..6)) {
         let mut expander = Expander::default();
-        // What was there before leaves no trace.
+        // An earlier batch must not change the arrays.
         for position in positions.iter().rev() {
             expander.push(position);
         }
@@ -143,7 +146,7 @@ proptest! {
 }
 
 #[test]
-fn no_position_gives_empty_arrays() {
+fn a_batch_without_positions_gives_empty_arrays() {
     let mut expander = Expander::default();
     let batch = expander.finish();
     assert_eq!(batch.levels, [0; MAX_DEPTH + 1]);

@@ -1,4 +1,4 @@
-//! The generator game: recorded cases, and what must hold for every clan.
+//! Tests of the generator game: recorded cases, and properties of random clans.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

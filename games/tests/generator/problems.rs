@@ -1,4 +1,4 @@
-//! Problems: marks, limits, cycles, drawn problems with their solutions, hindsight, bounds, task files.
+//! Tests of problems: marks, limits, cycles, drawn problems with their solutions, hindsight, lower bounds, task files.
 
 use std::collections::HashSet;
 
@@ -18,9 +18,9 @@ fn action(imp: usize, action: Move) -> u32 {
     GeneratorGame::action(imp, action)
 }
 
-/// The drawing of the original's own test: a red line to the lower right on gray, 5×4.
+/// The clan of the original project's test draws a red line to the lower right on gray, 5×4.
 #[test]
-fn the_originals_drawing() {
+fn the_clan_of_the_original_test_is_rendered() {
     let packed = [
         1,
         (8 + 5) | (1 << 8),
@@ -44,7 +44,7 @@ fn the_originals_drawing() {
 }
 
 #[test]
-fn marks_are_right_or_an_oops() {
+fn right_marks_solve_and_wrong_marks_are_an_oops() {
     let rules = Rules::default();
     let start = Clan::start().render();
     let other = grid(&[&[1, 2], &[3, 4]]);
@@ -75,7 +75,7 @@ fn marks_are_right_or_an_oops() {
 }
 
 #[test]
-fn width_and_height_matter() {
+fn grids_of_different_sizes_are_different() {
     let black = grid(&[&[0u8; 8][..]; 7]);
     let state = GeneratorGame::posed(&Rules::default(), Problem::Draw(black));
     assert_ne!(state.render(), black);
@@ -102,7 +102,7 @@ fn the_move_limit_ends_play_unsolved() {
         (Some(End::MoveLimit), Some("move-limit"))
     );
     assert!(legal(&state).is_empty());
-    // The last move may still solve it.
+    // The last move within the limit may solve the problem.
     let drawn = Clan::start().after(0, Move(2)).unwrap().render();
     let mut state = GeneratorGame::posed(&rules, Problem::Draw(drawn));
     for (imp, made) in [(0, Move(4)), (4, Move(18)), (0, Move::MARK_COMPLETE)] {
@@ -112,7 +112,7 @@ fn the_move_limit_ends_play_unsolved() {
 }
 
 #[test]
-fn no_way_leads_back() {
+fn moves_back_to_an_earlier_clan_are_refused_or_an_oops() {
     let mut strict = GeneratorGame::posed(&Rules::default(), Problem::Free);
     let oops_rules = Rules {
         illegal: Illegal::Oops,
@@ -132,9 +132,9 @@ fn no_way_leads_back() {
     assert_eq!((allowed.end(), allowed.clan()), (None, &Clan::start()));
 }
 
-/// A marked step makes the same clan another position.
+/// One clan before and after the step is marked is two positions.
 #[test]
-fn after_the_step_one_may_come_by_again() {
+fn an_earlier_clan_may_be_reached_again_after_the_step() {
     let clan = Clan::start().after(1, Move(20)).unwrap();
     let problem = Problem::Pair(clan.render(), Clan::start().render());
     let mut state = GeneratorGame::posed(&Rules::default(), problem);
@@ -189,9 +189,9 @@ fn drawn_problems_come_with_a_solution() {
     assert!(targets.len() > 350, "{} different problems", targets.len());
 }
 
-/// Neither drawn nor in hindsight: what takes longer could not be played from its record.
+/// A longer solution could not be replayed from its record.
 #[test]
-fn no_solution_takes_more_moves_than_there_are() {
+fn solutions_drawn_or_from_hindsight_keep_to_the_move_limit() {
     let mut draw = drawer(3);
     for (pairs, shortest) in [(0, 2), (100, 4)] {
         for move_limit in 1..=20 {
@@ -202,7 +202,7 @@ fn no_solution_takes_more_moves_than_there_are() {
             };
             for _ in 0..10 {
                 let Some(drawn) = GeneratorGame::draw_start(&rules, 16, &mut draw) else {
-                    assert!(move_limit < shortest, "nothing of {move_limit} moves");
+                    assert!(move_limit < shortest, "no problem within {move_limit} moves");
                     continue;
                 };
                 assert!(solves(&drawn), "{:?}", drawn.start);
@@ -223,7 +223,7 @@ fn no_solution_takes_more_moves_than_there_are() {
 }
 
 #[test]
-fn hindsight_poses_the_problem_that_was_solved() {
+fn hindsight_gives_a_problem_that_the_moves_solve() {
     let rules = Rules::default();
     let mut draw = drawer(9);
     let mut posed = 0;
@@ -251,10 +251,9 @@ fn hindsight_poses_the_problem_that_was_solved() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// The bound never says more than is true: from any clan, one move lowers it by one at most, and a solution needs as
-    /// many moves as it says.
+    /// A lower bound that every move lowers by at most one never exceeds the number of moves to a solution.
     #[test]
-    fn the_bound_is_one(clan in any_clan(), target in any_clan(), second in any_clan(), is_pair: bool, marked: bool) {
+    fn a_move_lowers_the_bound_by_at_most_one(clan in any_clan(), target in any_clan(), second in any_clan(), is_pair: bool, marked: bool) {
         let problem = match is_pair {
             true => Problem::Pair(target.render(), second.render()),
             false => Problem::Draw(target.render()),
@@ -278,7 +277,7 @@ proptest! {
 }
 
 #[test]
-fn task_files_are_read_and_what_does_not_fit_is_named() {
+fn task_files_are_read_and_left_out_grids_are_named() {
     let small = r#"{"train":[{"input":[[0,0],[1,0]],"output":[[0,1],[0,0]]},
         {"input":[[0,0,0,0,0,0,0,0,0]],"output":[[1]]}],
         "test":[{"input":[[2]]}]}"#;
@@ -310,7 +309,7 @@ fn task_files_are_read_and_what_does_not_fit_is_named() {
 }
 
 #[test]
-fn starts_are_json_and_faults_are_named() {
+fn starts_are_json_and_errors_name_the_field() {
     let start = |text: &str| GeneratorGame::start(&Rules::default(), Some(text));
     let state = start(r#"{"target":[[1,1],[1,0]]}"#).unwrap();
     assert_eq!(state.problem(), &Problem::Draw(grid(&[&[1, 1], &[1, 0]])));
@@ -319,7 +318,7 @@ fn starts_are_json_and_faults_are_named() {
         (r#"{"clan":[1,272,528,785,3]}"#, "imp 4"),
         (r#"{"clan":[1,272,528,785,3334]}"#, "imp 4 has no shapes[0]"),
         (r#"{"clan":[1,272]}"#, "a clan of 2 imps"),
-        (r#"{"target":[[1,1],[1]]}"#, "row 1 has 1 cells"),
+        (r#"{"target":[[1,1],[1]]}"#, "row 1 has 1 cells instead of 2"),
         (r#"{"target":[[11]]}"#, "cell (0, 0) is 11"),
         (r#"{"second_target":[[1]]}"#, "without a `target`"),
         (r#"{"target":[[1]],"marked":true}"#, "without a `second_target`"),

@@ -1,4 +1,4 @@
-//! What must hold for every clan: packing, rendering, moves and their undoing, symmetries, the strict mask.
+//! Properties of every clan: packing, rendering, moves and their inverses, symmetries, the strict mask.
 
 use games::{
     Game, Symmetry,
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use crate::play::{any_clan, choices, grow, legal, transformations};
 
-/// The move that undoes another, where one does: the imp it is made on, and the move.
+/// Imp and move that undo a move of `imp`. `None` if no single move does.
 fn undo(clan: &Clan, imp: usize, action: Move) -> Option<(usize, Move)> {
     let back = match action.name() {
         "INC" => 20,
@@ -54,9 +54,9 @@ proptest! {
         prop_assert!(clan.depths()[..clan.len()].iter().all(|&depth| depth <= 6));
     }
 
-    /// One number of a good clan is another: it is refused by name, or it is another good clan.
+    /// One bit of a packed clan is changed, or its end is missing.
     #[test]
-    fn a_damaged_clan_is_refused_or_another_clan(
+    fn a_damaged_clan_is_refused_or_a_valid_clan(
         clan in any_clan(), at: prop::sample::Index, bit in 0u32..24, cut: prop::sample::Index,
     ) {
         let mut packed: Vec<u32> = clan.packed().collect();
@@ -74,13 +74,13 @@ proptest! {
     }
 
     #[test]
-    fn no_numbers_make_a_reader_panic(numbers in prop::collection::vec(prop_oneof![0u32..64, any::<u32>()], 0..200)) {
+    fn no_numbers_make_unpack_or_read_panic(numbers in prop::collection::vec(prop_oneof![0u32..64, any::<u32>()], 0..200)) {
         let _ = Clan::unpack(&numbers);
         let _ = Position::read(&numbers);
     }
 
     #[test]
-    fn rows_come_back(clan in any_clan(), other in any_clan(), third in any_clan(), kind in 0u8..4) {
+    fn rows_are_read_as_they_were_written(clan in any_clan(), other in any_clan(), third in any_clan(), kind in 0u8..4) {
         let problem = match kind {
             0 => Problem::Free,
             1 => Problem::Draw(other.render()),
@@ -98,9 +98,8 @@ proptest! {
         prop_assert!(layout.validate(&row).is_err());
     }
 
-    /// What a move does, its opposite undoes; and what is drawn is the same again.
     #[test]
-    fn rendering_does_not_remember_what_was_undone(clan in any_clan(), choice: prop::sample::Index) {
+    fn the_inverse_of_a_move_restores_clan_and_render(clan in any_clan(), choice: prop::sample::Index) {
         let moves = transformations(&clan);
         let (imp, action, after) = moves[choice.index(moves.len())];
         if let Some((imp, back)) = undo(&clan, imp, action) {
@@ -108,30 +107,30 @@ proptest! {
             prop_assert_eq!(again, Some(clan), "{} then {}", action.name(), back.name());
             prop_assert_eq!(again.unwrap().render(), clan.render());
         }
-        // Wrapping in a group and copying in place never show.
+        // These moves never change the render.
         if ["WRAP_GROUP", "DUPLICATE_AFTER", "DOT_TO_LINE", "DOT_TO_RECT", "LINE_TO_DOT", "RECT_TO_DOT", "GROUP_WITH_NEXT"]
             .contains(&action.name())
         {
             prop_assert_eq!(after.render(), clan.render(), "{}", action.name());
         }
-        // Whatever comes out is a clan by the grammar.
+        // The result follows the grammar.
         let packed: Vec<u32> = after.packed().collect();
         prop_assert_eq!(Clan::unpack(&packed).unwrap(), after);
     }
 
     #[test]
-    fn equal_clans_have_equal_hashes_and_others_do_not(one in any_clan(), other in any_clan()) {
+    fn equal_clans_have_equal_hashes_and_different_clans_different_ones(one in any_clan(), other in any_clan()) {
         prop_assert_eq!(one.hash() == other.hash(), one == other);
     }
 
-    /// Rendering commutes with turning and recolouring, for the whole and for each imp.
+    /// Rendering commutes with turning and recolouring, for the whole clan and for each imp.
     #[test]
     fn symmetry_commutes_with_rendering(clan in any_clan(), change in any_change()) {
         let size = (clan.width(), clan.height());
         if let Some(changed) = change.clan(&clan) {
             prop_assert_eq!(changed.render(), change.grid(&clan.render()));
             for imp in 0..clan.len() {
-                // A turn that swaps the axes swaps what stands in an x and in a y, not the imps.
+                // A turn that swaps the axes swaps the values of x and y, not the imps.
                 prop_assert_eq!(changed.imp_view(imp), change.view(&clan.imp_view(imp), size));
             }
             let packed: Vec<u32> = changed.packed().collect();
@@ -141,8 +140,7 @@ proptest! {
         prop_assert_eq!(Change::IDENTITY.clan(&clan), Some(clan));
     }
 
-    /// A move and its counterpart lead to clans that are each other's counterparts, and the two are one clan where the
-    /// change is exact.
+    /// A move of a clan and its counterpart on the changed clan lead to a clan and its image.
     #[test]
     fn symmetry_commutes_with_moves(clan in any_clan(), change in any_change(), choice: prop::sample::Index) {
         let moves = transformations(&clan);
@@ -155,7 +153,7 @@ proptest! {
         }
     }
 
-    /// Permutations of the colours 2 to 9 keep every move, so they can be used anywhere.
+    /// Under a permutation of the colours 2 to 9, every move has a counterpart.
     #[test]
     fn colors_are_an_exact_symmetry(clan in any_clan(), seed: u64) {
         let change = Change::of_colors(&mut crate::play::drawer(seed));
@@ -169,9 +167,9 @@ proptest! {
         }
     }
 
-    /// The strict mask is what is left when every move is tried, the path remembered.
+    /// The strict mask has the moves that do not fail when each is tried, and do not lead back.
     #[test]
-    fn the_strict_mask_is_what_does_not_fail(choices in choices(30), cycles: bool) {
+    fn the_strict_mask_agrees_with_trying_every_move(choices in choices(30), cycles: bool) {
         let rules = Rules {
             cycles: if cycles { Cycles::Allow } else { Cycles::Forbid },
             ..Rules::default()
@@ -201,9 +199,9 @@ proptest! {
         }
     }
 
-    /// Everything a state can be asked, whatever was played before.
+    /// Calls all methods of states after any actions, legal or not.
     #[test]
-    fn nonsense_does_no_harm(choices in choices(20), odd in prop::collection::vec(any::<u32>(), 0..40), oops: bool) {
+    fn any_actions_leave_a_valid_state(choices in choices(20), odd in prop::collection::vec(any::<u32>(), 0..40), oops: bool) {
         let rules = Rules {
             illegal: if oops { Illegal::Oops } else { Illegal::Strict },
             move_limit: 30,
@@ -236,8 +234,7 @@ proptest! {
 }
 
 #[test]
-fn the_limits_are_reached_and_kept() {
-    // 96 imps: Generator 4, six groups of dots.
+fn the_limits_of_size_and_depth_are_reached_and_kept() {
     let mut clan = Clan::start();
     let mut full = false;
     let choices: Vec<u32> = (0..400)

@@ -1,4 +1,4 @@
-//! Rows and policies recoloured for training: the same play in other colours.
+//! Rows and policies in permuted colours, for training.
 
 use games::{
     Game, Symmetry,
@@ -22,7 +22,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn recoloured_rows_play_alike(clan in any_clan(), other in any_clan(), number: prop::sample::Index, is_pair: bool, choice: prop::sample::Index) {
+    fn moves_of_a_recoloured_row_have_the_recoloured_result(clan in any_clan(), other in any_clan(), number: prop::sample::Index, is_pair: bool, choice: prop::sample::Index) {
         let symmetries = GeneratorGame::row_symmetries(());
         let target = clan.render();
         let problem = if is_pair { Problem::Pair(target, other.render()) } else { Problem::Draw(target) };
@@ -36,7 +36,7 @@ proptest! {
             read(&row)
         };
         let changed = turned(&row);
-        // What was drawn is drawn still, and nothing changed but colours other than those of fresh shapes.
+        // The clan still draws the target, and only colours that new shapes do not have were changed.
         prop_assert_eq!(changed.problem.target(), Some(&changed.clan.render()));
         prop_assert_eq!(changed.clan.roles(), position.clan.roles());
         let fresh = |grid: &Grid| grid.cells().map(|cell| if cell < 2 || cell == 10 { cell } else { 2 });

@@ -1,4 +1,4 @@
-//! The cases of the reference implementation: 60 clans from random walks.
+//! Cases of the reference implementation: 60 clans from random walks.
 
 use std::{
     fs::File,
@@ -38,7 +38,7 @@ fn rows(grid: Grid) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn every_recorded_clan_renders_views_and_moves_as_the_reference_says() {
+fn renders_views_and_moves_agree_with_the_reference() {
     let cases = cases();
     assert_eq!(cases.len(), 60);
     let (mut steps, mut oopses) = (0, 0);
@@ -67,7 +67,7 @@ fn every_recorded_clan_renders_views_and_moves_as_the_reference_says() {
     assert!(steps > 2000 && oopses > 300, "{steps} {oopses}");
 }
 
-/// The same through the game, under the original rules.
+/// The recorded moves, played by the game under the original rules.
 #[test]
 fn the_game_plays_the_recorded_steps() {
     let rules = Rules::compatibility();

@@ -1,4 +1,4 @@
-//! Reads the data files, and what several tests ask of a state.
+//! Reads the data files, and gives helpers for states.
 
 use std::{
     fs::File,
@@ -13,7 +13,7 @@ use games::{
 };
 use serde::de::DeserializeOwned;
 
-/// Every record of a data file, which is packed if its name says so.
+/// Records of a data file with one JSON object on each line. The file is compressed if its name ends with `.gz`.
 pub fn records<T: DeserializeOwned>(name: &str) -> Vec<T> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("tests/data/paco-sako")
@@ -31,7 +31,7 @@ pub fn records<T: DeserializeOwned>(name: &str) -> Vec<T> {
         .collect()
 }
 
-/// A game under the original engine's rules.
+/// Game under the rules of the original engine.
 pub fn start(fen: Option<&str>, draw_after_n_repetitions: u8) -> PacoSako {
     let rules = Rules {
         draw_after_n_repetitions,
@@ -40,7 +40,7 @@ pub fn start(fen: Option<&str>, draw_after_n_repetitions: u8) -> PacoSako {
     PacoSako::start(&rules, fen).unwrap_or_else(|error| panic!("{fen:?}: {error}"))
 }
 
-/// The legal codes, counted from 1 as in the data.
+/// Legal action codes, counted from 1 as in the data.
 pub fn legal(state: &PacoSako) -> Vec<u32> {
     let mut actions = Vec::new();
     state.legal_actions(&mut actions);

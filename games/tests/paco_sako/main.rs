@@ -1,4 +1,4 @@
-//! Paco Ŝako against the recorded behaviour of the original engine, record by record.
+//! Tests of Paco Ŝako, most of them against the recorded behaviour of the original engine.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,4 +1,4 @@
-//! Action perft, legal sets and the statistics of one whole turn from 149 positions.
+//! Perft counts, legal actions, and statistics of one whole turn, from 149 positions.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ struct TurnStatistics {
 }
 
 #[test]
-fn perft_agrees_to_every_recorded_depth() {
+fn perft_agrees_at_every_recorded_depth() {
     let records: Vec<Record> = records("perft.jsonl");
     assert_eq!(records.len(), 149);
     for record in &records {
@@ -44,7 +44,7 @@ fn perft_agrees_to_every_recorded_depth() {
 }
 
 #[test]
-fn counting_and_playing_the_last_action_are_the_same() {
+fn perft_and_perft_played_agree() {
     for record in records::<Record>("perft.jsonl").iter().take(20) {
         let state = start(Some(&record.fen), 3);
         assert_eq!(perft_played(&state, 5), perft(&state, 5), "{}", record.fen);
@@ -52,7 +52,7 @@ fn counting_and_playing_the_last_action_are_the_same() {
 }
 
 #[test]
-fn whole_turns_agree_to_the_last_state() {
+fn statistics_of_whole_turns_agree() {
     for record in records::<Record>("perft.jsonl") {
         let Some(expected) = record.turn else { continue };
         let turn = Turn::explore(&start(Some(&record.fen), 3), 50_000).unwrap();

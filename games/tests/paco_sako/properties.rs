@@ -1,4 +1,4 @@
-//! What must hold for any state: text and rows say what the state is, mirrors and colours make no difference.
+//! Properties of every state: text, rows, mirror images, exchanged colours, policy entries.
 
 use games::{
     Action, Game, Symmetry,
@@ -12,7 +12,7 @@ const MIRROR: Symmetry = Symmetry(1);
 const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w 0 AHah - -";
 const START_WITHOUT_CASTLING: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w 0 - - -";
 
-/// Choices to play by: each picks one of the legal actions.
+/// Numbers that choose the actions of a game.
 fn choices(most: usize) -> impl Strategy<Value = Vec<u16>> {
     prop::collection::vec(any::<u16>(), 0..most)
 }
@@ -29,7 +29,7 @@ fn row(state: &PacoSako, options: u32, symmetry: Symmetry) -> Vec<u32> {
     row
 }
 
-/// An action with its square changed.
+/// Action with `change` applied to its square.
 fn map_square(action: Action, change: impl Fn(Action) -> Action) -> Action {
     match action {
         0..64 => change(action),
@@ -54,7 +54,7 @@ fn a_state_fits_two_cache_lines() {
 
 proptest! {
     #[test]
-    fn a_fen_says_what_the_state_is(choices in choices(200)) {
+    fn a_state_is_read_from_its_fen(choices in choices(200)) {
         let mut state = start(Some(START), 3);
         for choice in choices {
             let actions = actions(&state);
@@ -70,7 +70,7 @@ proptest! {
     }
 
     #[test]
-    fn rows_are_valid_and_hold_what_there_is(choices in choices(200), options in 0..8_u32) {
+    fn rows_expand_to_the_pieces_rights_and_counter_of_the_state(choices in choices(200), options in 0..8_u32) {
         let layout = PacoSako::layout(PacoSako::encoding(options).unwrap());
         let mut tensor = vec![0.0; layout.stack().unwrap().tensor_len()];
         let mut state = start(None, 3);
@@ -90,9 +90,9 @@ proptest! {
         }
     }
 
-    /// Without castling rights a game and its mirror image go the same way, in rules, rows and policy.
+    /// Without castling rights, a game and its mirror image agree in rules, rows and policy.
     #[test]
-    fn a_mirrored_game_is_the_same_game(choices in choices(300)) {
+    fn a_game_agrees_with_its_mirror_image(choices in choices(300)) {
         let mirrored = "rnbkqbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBKQBNR w 0 - - -";
         let flip = |square| square ^ 7;
         let mut state = start(Some(START_WITHOUT_CASTLING), 3);
@@ -118,9 +118,9 @@ proptest! {
         }
     }
 
-    /// With the colours exchanged and the board turned upside down, the player to act sees and may do the same.
+    /// With the colours exchanged and the ranks reversed, the player to act has equal rows and equal actions.
     #[test]
-    fn colours_make_no_difference(choices in choices(300)) {
+    fn a_game_agrees_with_its_image_in_exchanged_colours(choices in choices(300)) {
         let exchanged = START.replace(" w ", " b ");
         let flip = |square| square ^ 56;
         let mut state = start(Some(START), 3);
@@ -129,7 +129,7 @@ proptest! {
             prop_assert_eq!(map_actions(&state, flip), actions(&image));
             prop_assert_eq!(state.victory_state() as u8 == 0, image.victory_state() as u8 == 0);
             for options in [1, 3, 5, 7] {
-                // White's entries always come first, so the order may differ, and with it the repeated one.
+                // White's entries always come first, so the order and the repeated first entry may differ.
                 let [one, other] = [&state, &image].map(|state| {
                     let mut row = row(state, options, Symmetry::IDENTITY);
                     if state.en_passant().is_none() {
@@ -154,9 +154,8 @@ proptest! {
         }
     }
 
-    /// Any legal set maps to as many policy entries, all within the policy.
     #[test]
-    fn policy_entries_are_distinct(choices in choices(60), options in 0..8_u32) {
+    fn policy_entries_of_legal_actions_are_distinct_and_in_range(choices in choices(60), options in 0..8_u32) {
         let encoding = PacoSako::encoding(options).unwrap();
         let mut state = start(Some(START_WITHOUT_CASTLING), 3);
         for choice in choices {
@@ -174,7 +173,7 @@ proptest! {
         }
     }
 
-    /// Any board that the letters can write, read and written again, and played on at random under every rule.
+    /// Random boards are read, written and read again, and played at random under all rules.
     #[test]
     fn any_board_can_be_read_and_played(
         board in prop::collection::vec(prop::sample::select(LETTERS.to_vec()), 64),
@@ -187,7 +186,7 @@ proptest! {
         let mut state = match PacoSako::start(&rules, Some(&text)) {
             Ok(state) => state,
             Err(error) => {
-                // With the king in a corner both files lie on one side of it.
+                // With the king in a corner, both rook files lie on one side of it.
                 let is_castling = error.to_string().contains("castling");
                 prop_assert!(is_castling || rules.dead_end != games::paco_sako::DeadEnd::Neutral, "{}", error);
                 return Ok(());
@@ -204,7 +203,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_and_no_action_makes_it_panic(
+    fn no_text_and_no_action_makes_a_game_panic(
         text in "[1-8PRNBQKprnbqkacdefghijlmostuvwxyz/^ \\-wbAH]{0,90}|\\PC{0,40}",
         numbers in prop::collection::vec(any::<u32>(), 0..20),
         small in prop::collection::vec(0..140_u32, 0..40),
@@ -218,7 +217,7 @@ proptest! {
                     prop_assert_eq!(&state, &before);
                 }
             }
-            // Unchecked actions that are not legal leave some state, but leave it whole.
+            // Unchecked actions that are not legal may leave any state, but its methods must not panic.
             for &action in numbers.iter().chain(&small) {
                 state.play_legal(action);
                 let _ = (actions(&state), row(&state, 1, MIRROR), state.position(), state.outcome());
@@ -227,6 +226,7 @@ proptest! {
     }
 }
 
+/// Letters of random boards: 1 (an empty square) ten times, pieces and unions.
 const LETTERS: [char; 34] = [
     '1', '1', '1', '1', '1', '1', '1', '1', '1', '1', 'P', 'p', 'R', 'n', 'B', 'q', 'K', 'k', 'a', 'c', 'D',
     'e', 'F', 'h', 'i', 'J', 'l', 'o', 'S', 't', 'v', 'W', 'g', 'X',

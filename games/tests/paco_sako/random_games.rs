@@ -1,4 +1,4 @@
-//! 117 random games: every legal set, counter and outcome.
+//! Legal actions, counters and outcomes of 117 recorded random games.
 
 use games::{Game, Outcome, Player};
 use serde::Deserialize;
@@ -19,7 +19,8 @@ struct RandomGame {
     half_moves: u32,
 }
 
-/// required action, player, no-progress counter, en passant, promotion, castling, half moves, moves, actions.
+/// Recorded state: required action, player, no-progress counter, en passant, promotion, castling, half-moves, moves,
+/// actions.
 type State = (
     String,
     u8,
@@ -33,7 +34,7 @@ type State = (
 );
 
 #[test]
-fn random_games_agree_at_every_action() {
+fn random_games_agree_after_every_action() {
     let games: Vec<RandomGame> = records("random_games.jsonl.gz");
     assert_eq!(games.len(), 117);
     for game in &games {

@@ -1,4 +1,4 @@
-//! Index rows in all eight forms, their expansion, and the two rows printed in the representation's description.
+//! Index rows in all eight forms, their expansion, and the two example rows of the representation's description.
 
 use games::{Game, Symmetry, paco_sako::PacoSako};
 use serde::Deserialize;
@@ -29,7 +29,7 @@ fn row(state: &PacoSako, options: u32) -> Vec<u32> {
 }
 
 #[test]
-fn every_recorded_row_agrees_in_all_eight_forms() {
+fn recorded_rows_agree_in_all_eight_forms() {
     let records: Vec<Record> = records("ml_index_representation.jsonl");
     assert_eq!(records.len(), 155);
     for record in records {
@@ -85,7 +85,7 @@ fn every_recorded_row_agrees_in_all_eight_forms() {
 }
 
 #[test]
-fn layouts_are_consistent_and_as_long_as_described() {
+fn layouts_are_consistent_and_have_the_described_sizes() {
     let planes = [31, 30, 32, 31, 32, 31, 33, 32];
     let lengths = [39, 38, 40, 39, 40, 39, 41, 40];
     for options in 0..8 {
@@ -99,9 +99,9 @@ fn layouts_are_consistent_and_as_long_as_described() {
     assert!(PacoSako::encoding(u32::MAX).is_err());
 }
 
-/// The numbers as the representation's description prints them.
+/// The numbers are from the description of the representation.
 #[test]
-fn the_described_example_rows() {
+fn the_described_example_rows_agree() {
     #[rustfmt::skip]
     let pieces = [
          64, 129, 194, 259, 324, 197, 134,  71,   8,   9,  10,

@@ -1,4 +1,4 @@
-//! Threatened squares and ŝako, for both colours, against recorded boards and an exhaustive search of the turn.
+//! Threatened squares and ŝako for both colours, compared with records and with an exhaustive search of the turn.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::{
     turns::Turn,
 };
 
-/// States of one turn up to which the data's exhaustive counts go.
+/// Most states of a turn for which the data have an exhaustive count.
 const LIMIT: usize = 20_000;
 
 #[derive(Deserialize)]
@@ -58,7 +58,7 @@ fn threatened_squares_and_sako_agree() {
     }
 }
 
-/// Every king-uniting end of the turn, by the length of a shortest way to it, were the attacker to move.
+/// Compares the ends of the turn in which the attacker unites with the king, by the length of a shortest sequence.
 #[test]
 fn an_exhaustive_search_of_the_turn_finds_the_recorded_victories() {
     let mut searched = 0;

@@ -1,4 +1,4 @@
-//! The switches on top of the original rules, against a search that knows nothing of how they are made.
+//! The switches that the rules add to the original ones, compared with an independent search.
 
 use std::collections::HashSet;
 
@@ -55,7 +55,7 @@ fn a_dead_end_loses_the_game_if_the_rules_say_so() {
         };
         let mut state = PacoSako::start(&rules, game.start_fen.as_deref()).unwrap();
         let is_refused = game.actions.iter().any(|action| state.play(action - 1).is_err());
-        assert!(is_refused, "a turn into a dead end was offered to its end");
+        assert!(is_refused, "all actions of a turn into a dead end were offered");
         dead_ends += 1;
     }
     assert_eq!(dead_ends, 18);
@@ -79,9 +79,9 @@ fn a_player_who_can_lift_nothing_loses() {
     }
 }
 
-/// A knight that goes round between two unions recreates a state on its way back.
+/// A knight that goes back and forth between two unions repeats a state.
 #[test]
-fn a_turn_may_not_run_in_a_circle() {
+fn a_turn_must_not_repeat_a_state() {
     let fen = "k7/8/8/7D/5D2/6n1/8/K7 b 0 - - -";
     let [h5, f4] = [65 + 39, 65 + 29];
     let mut free = start(Some(fen), 3);
@@ -106,9 +106,9 @@ fn a_turn_may_not_run_in_a_circle() {
     }
 }
 
-/// Walks through positions full of unions, and compares every legal set with the definition of the rules.
+/// Plays from positions with many unions, and compares the legal actions with the definition of the rules.
 #[test]
-fn legal_sets_are_those_the_rules_define() {
+fn legal_actions_agree_with_the_definition_of_the_rules() {
     let mut draw = Draw(7);
     let mut refused = [0; 4];
     let all = [
@@ -124,9 +124,9 @@ fn legal_sets_are_those_the_rules_define() {
         let recorded = records::<Start>("perft.jsonl")
             .into_iter()
             .map(|Start { fen }| fen);
-        let round = ROUNDABOUTS.iter().map(|fen| (*fen).to_owned());
-        for fen in recorded.chain(std::iter::repeat_n(round, 25).flatten()) {
-            // Playing rules refuse the one board whose king is united already.
+        let cyclic = CYCLIC_BOARDS.iter().map(|fen| (*fen).to_owned());
+        for fen in recorded.chain(std::iter::repeat_n(cyclic, 25).flatten()) {
+            // These rules refuse the one board on which a king is united.
             let rules = Rules {
                 dead_end,
                 turn_cycles,
@@ -156,7 +156,7 @@ fn legal_sets_are_those_the_rules_define() {
                 if offered.is_empty() {
                     break;
                 }
-                // Chains are what this is about: prefer what goes on with the turn.
+                // Actions that go on with the turn are preferred, because the switches concern chains.
                 let goes_on = |&code: &u32| {
                     let mut next = twin.clone();
                     play(&mut next, code);
@@ -202,7 +202,7 @@ fn is_within(state: &PacoSako, mover: Player) -> bool {
     state.victory_state() == Victory::Running && state.to_move() == mover
 }
 
-/// Whether the turn can be ended from here without a state in `barred`.
+/// True if the turn can be completed from this state without a state in `barred`.
 fn can_end(state: &PacoSako, mover: Player, mut barred: HashSet<String>) -> bool {
     let mut open = vec![state.clone()];
     while let Some(state) = open.pop() {
@@ -221,15 +221,15 @@ fn can_end(state: &PacoSako, mover: Player, mut barred: HashSet<String>) -> bool
     false
 }
 
-/// Boards on which chains easily come back to where they were.
-const ROUNDABOUTS: [&str; 3] = [
+/// Boards on which chains often repeat a state.
+const CYCLIC_BOARDS: [&str; 3] = [
     "k7/8/3D4/7D/5D2/6n1/8/K7 b 0 - - -",
     "4N3/3N3k/3sw1Ta/3p1o1e/hW1J1by1/8/2L4d/h4K2 b 29 - - -",
     "k7/8/1c1c1c2/8/1c1c1c2/8/1R3R2/K7 w 0 - - -",
 ];
 
 #[test]
-fn boards_that_cannot_be_played_out_are_refused_by_playing_rules_only() {
+fn boards_that_cannot_be_played_are_refused_except_by_compatibility_rules() {
     let boards = [
         ("4m3/8/8/8/8/8/8/4K3 w 0 - - -", "king"),
         ("4k3/8/8/8/8/8/8/3KK3 w 0 - - -", "king"),
@@ -256,7 +256,7 @@ fn boards_that_cannot_be_played_out_are_refused_by_playing_rules_only() {
 }
 
 #[test]
-fn wrong_texts_are_refused_with_a_reason() {
+fn invalid_fens_are_refused_with_a_reason() {
     let good = "4k3/8/8/8/8/8/8/4K3 w 0 - - -";
     assert!(PacoSako::start(&Rules::default(), Some(good)).is_ok());
     let wrong = [
@@ -271,7 +271,10 @@ fn wrong_texts_are_refused_with_a_reason() {
         ("4k3/8/8/8/8/8/8/4K3 w 0 AB - -", "castling"),
         ("4k3/8/8/8/8/8/8/4K3 w 0 - e4 -", "en-passant"),
         ("4k3/8/8/8/8/8/8/4K3 w 0 - - e2e4", "sixth"),
-        ("4k3/8/8/8/8/8/8/4K3^e2p w 0 - - -", "side to move"),
+        (
+            "4k3/8/8/8/8/8/8/4K3^e2p w 0 - - -",
+            "does not hold a piece of the side to move",
+        ),
         ("4k3/8/8/8/8/8/8/4K3^é w 0 - - -", "hand"),
         ("4k3/8/8/8/8/8/8/4K3^e2 w 0 - - -", "hand"),
     ];
@@ -296,7 +299,7 @@ fn a_rules_table_is_read_strictly() {
     assert!(read(r#"{"draw_after_n_repetitions":-1}"#).is_err());
 }
 
-/// SplitMix64, so that every run walks the same way.
+/// Random numbers that are equal in every run (SplitMix64).
 struct Draw(u64);
 
 impl Draw {

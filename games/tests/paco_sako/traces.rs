@@ -1,4 +1,4 @@
-//! Upstream's test vectors and authored scenarios: state, FEN and legal set after every action.
+//! Test vectors of the original project and scenarios written for it: state, FEN and legal actions after every action.
 
 use games::Game;
 use serde::Deserialize;
@@ -44,12 +44,12 @@ struct End {
 }
 
 #[test]
-fn upstreams_own_test_vectors_agree() {
+fn test_vectors_of_the_original_project_agree() {
     check("upstream_test_traces.jsonl", 113);
 }
 
 #[test]
-fn authored_scenarios_agree() {
+fn scenarios_agree() {
     check("rule_scenarios.jsonl", 73);
 }
 
@@ -90,7 +90,7 @@ fn check(name: &str, count: usize) {
     }
 }
 
-/// `Lc3` lifts, `Pa1` places, `=Q` promotes.
+/// Names of action codes in the data: `Lc3` lifts, `Pa1` places, `=Q` promotes.
 fn names(codes: &[u32]) -> Vec<String> {
     codes
         .iter()

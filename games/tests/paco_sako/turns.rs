@@ -1,4 +1,4 @@
-//! All the ways in which one turn can go, by breadth-first search over distinct states.
+//! All courses of one turn, by breadth-first search over distinct states.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -9,26 +9,28 @@ use games::{
 
 use crate::data::{legal, play, square_name};
 
-/// One state in which the turn is over.
+/// State in which the turn is over.
 pub struct End {
+    /// Key of the state (see [`key`]).
     pub key: String,
-    /// A king was united with.
+    /// True if the turn united a piece with the king.
     pub is_paco: bool,
-    /// Actions of a shortest way to it.
+    /// Least number of actions to the state.
     pub distance: usize,
 }
 
-/// What the turn of the player to act can come to.
+/// Results of the turn of the player to act.
 pub struct Turn {
+    /// States in which the turn is over.
     pub ends: Vec<End>,
-    /// Distinct states within the turn, its start left out.
+    /// Number of distinct states within the turn, without its start.
     pub intermediate: usize,
-    /// Those among them in which the player cannot go on.
+    /// Number of states in which the player has no legal action.
     pub dead_ends: usize,
 }
 
 impl Turn {
-    /// `None` if there are more than `limit` states.
+    /// Finds all courses of the turn. `None` if there are more than `limit` states.
     pub fn explore(start: &PacoSako, limit: usize) -> Option<Self> {
         let mover = start.to_move();
         let mut turn = Self {
@@ -72,7 +74,7 @@ impl Turn {
     }
 }
 
-/// `<board and hand> <side> <castling> <en passant> <required action> <promotion square> <victory state>`.
+/// Key of a state: `<board and hand> <side> <castling> <en passant> <required action> <promotion square> <victory state>`.
 pub fn key(state: &PacoSako) -> String {
     let fen = state.position();
     let fields: Vec<&str> = fen.split(' ').collect();

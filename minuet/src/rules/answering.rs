@@ -131,9 +131,9 @@ mod tests {
         assert!(count(&strict) < count(&all), "{} {}", count(&strict), count(&all));
         for (actions, words) in [
             ("[[9,2]]", "no such imp"),
-            ("[[0,19]]", "not possible"),
-            ("[7]", "is no [imp, move]"),
-            ("[[0,38]]", "is no [imp, move]"),
+            ("[[0,19]]", "cannot make this move"),
+            ("[7]", "is not an [imp, move]"),
+            ("[[0,38]]", "is not an [imp, move]"),
         ] {
             let error = asked(actions, "").unwrap_err();
             assert!(error.starts_with("action 0") && error.contains(words), "{error}");

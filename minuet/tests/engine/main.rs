@@ -78,7 +78,7 @@ fn a_person_plays_a_network_through_a_pipe() {
         "{}",
         first.1
     );
-    assert!(first.1.contains("\"nonsense\" is no column"), "{}", first.1);
+    assert!(first.1.contains("\"nonsense\" is not a column"), "{}", first.1);
     // What was saved is a question that `minuet rules` answers, and a game that can be gone on with.
     let (_, answer, _) = minuet(&["rules"], &std::fs::read_to_string(&saved).unwrap());
     let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();

@@ -1,7 +1,7 @@
-//! Exact values of Connect Four positions: the ground truth that networks and players are measured against.
+//! Exact values of Connect Four positions, by which networks and players are measured.
 //!
-//! Alpha-beta with null windows over bitboards, a transposition table of bounded size and moves ordered by the
-//! threats they make. The methods are those of Tromp's and Pons' solvers; scores are written as Pons writes them.
+//! The solver is an alpha-beta search with null windows over bitboards. It has a transposition table of bounded size, and
+//! orders moves by the threats they make. Methods and scores are those of Tromp's and Pons' solvers.
 
 mod position;
 mod table;
@@ -10,24 +10,37 @@ use self::{position::Position, table::Table};
 use super::{COLUMNS, ConnectFour};
 use crate::game::Game;
 
-/// Columns from the centre outwards: more lines pass through the centre.
+/// Columns from the centre outwards, because more lines pass through the centre.
 const CENTRE_FIRST: [u32; COLUMNS as usize] = [3, 2, 4, 1, 5, 0, 6];
 
-/// Finds exact scores. It keeps what it has learnt between questions, in a table of fixed size.
+/// Computes exact scores. A table of fixed size keeps results between calls.
 ///
-/// A score is positive where the player to move wins: 1 with the last disc that player has, one more for
-/// every disc sooner (so it is 22 less the discs the winner needs in all); negative likewise where the
-/// opponent wins, 0 for a draw.
+/// A score is positive if the player to act wins: 22 minus the number of discs that the winner places in the whole game, so
+/// 1 for a win with the very last disc. It is negative, computed likewise, if the opponent wins, and 0 for a draw.
 ///
-/// With ten discs on the board an answer takes a tenth of a second on average, with five it may take a minute, and the
-/// empty board some minutes.
+/// A position with ten discs takes a tenth of a second on average, one with five discs up to a minute, and the empty board
+/// some minutes.
+///
+/// ```
+/// use games::connect_four::{ConnectFour, solver::Solver};
+/// use games::Game;
+///
+/// let mut state = ConnectFour::EMPTY;
+/// for column in [3, 0, 3, 0, 3, 0] {
+///     state.play(column)?;
+/// }
+/// // The first player wins at once, with its fourth disc.
+/// assert_eq!(Solver::new(1 << 16).score(&state), 22 - 4);
+/// # Ok::<(), games::IllegalAction>(())
+/// ```
 pub struct Solver {
     table: Table,
     visited: u64,
 }
 
 impl Solver {
-    /// A solver whose table takes at most `bytes` bytes. 64 MiB serve well; with less it is slower, not wrong.
+    /// Solver whose table takes at most `bytes` bytes. 64 MiB are enough for any position; a smaller table makes the solver
+    /// slower.
     pub fn new(bytes: usize) -> Self {
         Self {
             table: Table::new(bytes),
@@ -35,28 +48,29 @@ impl Solver {
         }
     }
 
-    /// The score of a position that is still running; for one that is over, the score its end gives.
+    /// Score of a position, for the player to act. The game may be over.
     pub fn score(&mut self, state: &ConnectFour) -> i8 {
         let widest = soonest(state.discs() as i32 - 1);
         self.score_within(state, -widest, widest)
     }
 
-    /// Only who wins: 1 the player to move, -1 the opponent, 0 nobody. Usually less work than [`Solver::score`].
+    /// Sign of the score: 1 if the player to act wins, -1 if the opponent does, 0 for a draw. Usually faster than
+    /// [`Solver::score`].
     pub fn winner(&mut self, state: &ConnectFour) -> i8 {
         self.score_within(state, -1, 1).signum()
     }
 
-    /// The score of each column for the player to move; `None` for columns that cannot be played.
+    /// Score of each column, for the player to act. `None` for columns that cannot be played.
     pub fn scores(&mut self, state: &ConnectFour) -> [Option<i8>; COLUMNS as usize] {
         self.for_each_column(state, |solver, next| -solver.score(next))
     }
 
-    /// Who wins after each column: 1 the player to move, -1 the opponent, 0 nobody.
+    /// Sign of the score of each column, for the player to act. `None` for columns that cannot be played.
     pub fn winners(&mut self, state: &ConnectFour) -> [Option<i8>; COLUMNS as usize] {
         self.for_each_column(state, |solver, next| -solver.winner(next))
     }
 
-    /// Positions visited so far.
+    /// Number of positions visited so far.
     pub const fn visited(&self) -> u64 {
         self.visited
     }
@@ -64,16 +78,16 @@ impl Solver {
     fn for_each_column(
         &mut self,
         state: &ConnectFour,
-        mut ask: impl FnMut(&mut Self, &ConnectFour) -> i8,
+        mut evaluate: impl FnMut(&mut Self, &ConnectFour) -> i8,
     ) -> [Option<i8>; COLUMNS as usize] {
         std::array::from_fn(|column| {
             let mut next = *state;
             next.play(column as u32).ok()?;
-            Some(ask(self, &next))
+            Some(evaluate(self, &next))
         })
     }
 
-    /// The score if it lies between `low` and `high`, else the nearer of the two.
+    /// Score, limited to the range from `low` to `high`.
     fn score_within(&mut self, state: &ConnectFour, mut low: i8, mut high: i8) -> i8 {
         let position = Position::new(state);
         if state.outcome().is_some() {
@@ -84,16 +98,16 @@ impl Solver {
         if position.wins_at_once() != 0 {
             return soonest(position.discs).clamp(low, high);
         }
-        // The window is closed by questions with a yes-or-no answer, near zero first: short wins are easily refuted.
+        // Null-window searches narrow the range, near zero first, because short wins are refuted quickly.
         while low < high {
             let middle = low + (high - low) / 2;
-            let asked = match middle {
+            let bound = match middle {
                 ..=0 if low / 2 < middle => low / 2,
                 1.. if high / 2 > middle => high / 2,
                 _ => middle,
             };
-            let found = self.search(&position, asked, asked + 1);
-            if found <= asked {
+            let found = self.search(&position, bound, bound + 1);
+            if found <= bound {
                 high = found.max(low);
             } else {
                 low = found.min(high);
@@ -102,8 +116,8 @@ impl Solver {
         low
     }
 
-    /// A bound on the score of a position whose player cannot win at once: the score is at least this if it is
-    /// `beta` or more, at most this if it is `alpha` or less.
+    /// Bound on the score of a position whose player cannot win at once: a lower bound if it is at least `beta`, an upper
+    /// bound if it is at most `alpha`.
     fn search(&mut self, position: &Position, mut alpha: i8, mut beta: i8) -> i8 {
         self.visited += 1;
         let safe = position.safe_landings();
@@ -155,17 +169,17 @@ impl Solver {
     }
 }
 
-/// Makes scores positive: they lie within ±21. 0 marks an empty slot of the table.
+/// Offset that makes scores positive, which lie within ±21. The value 0 marks an empty slot of the table.
 const OFFSET: i8 = 22;
-/// Added to lower bounds, so that they are told from upper bounds.
+/// Offset of lower bounds, which distinguishes them from upper bounds.
 const LOWER: i8 = 2 * OFFSET;
 
-/// The score of the player who wins with the disc after `discs`.
+/// Score of a player who wins with the next disc, when `discs` are on the board.
 const fn soonest(discs: i32) -> i8 {
     ((position::CELLS + 1 - discs) / 2) as i8
 }
 
-/// The landings by the threats they make, most first; from the centre outwards where they make equally many.
+/// Landings in the order of the threats they make, most first. Those with equally many are ordered from the centre.
 fn ordered(position: &Position, safe: u64) -> impl Iterator<Item = u64> {
     let mut moves = [(0, 0); COLUMNS as usize];
     let mut count = 0;

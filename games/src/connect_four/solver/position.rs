@@ -1,12 +1,12 @@
-//! The solver's own board: seven bits to a column, of which the topmost stays empty, so that a column's cells are
-//! neighbours and a position fits a 49-bit key.
+//! Bitboards of the solver: seven bits for each column, of which the topmost stays empty. The cells of a column are
+//! neighbours, and a position fits a 49-bit key.
 
 use super::super::ConnectFour;
 
 const WIDTH: u32 = 7;
 const HEIGHT: u32 = 6;
 const COLUMN_BITS: u32 = HEIGHT + 1;
-/// Cells of the board.
+/// Number of cells of the board.
 pub(super) const CELLS: i32 = (WIDTH * HEIGHT) as i32;
 
 const BOTTOM: u64 = {
@@ -20,11 +20,12 @@ const BOTTOM: u64 = {
 };
 const BOARD: u64 = BOTTOM * ((1 << HEIGHT) - 1);
 
-/// A position in which nobody has four in a line yet.
+/// Position in which nobody has four in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
-    /// Discs of the player to move.
+    /// Discs of the player to act.
     own: u64,
+    /// Discs of both players.
     occupied: u64,
     /// Number of discs.
     pub(super) discs: i32,
@@ -40,24 +41,24 @@ impl Position {
         }
     }
 
-    /// The same key for a position and its mirror image, different ones for any two others.
+    /// Key of the position. A position and its mirror image have equal keys; any two others have different ones.
     pub(super) fn key(&self) -> u64 {
-        // A column of h discs gives 2^h - 1 plus a number not above that: no two columns give the same sum.
+        // A column of h discs adds 2^h - 1 and a number not above that, so no two columns give the same sum.
         let key = self.own + self.occupied;
         key.min(mirror(key))
     }
 
-    /// Where a disc may be dropped: one cell for each column that is not full.
+    /// Cells on which a disc can land: one for each column that is not full.
     pub(super) const fn landings(&self) -> u64 {
         (self.occupied + BOTTOM) & BOARD
     }
 
-    /// The cells among `cells` (landings) with which the player to move completes a line.
+    /// Landings that complete a line of the player to act.
     pub(super) const fn wins_at_once(&self) -> u64 {
         self.landings() & completions(self.own, self.occupied)
     }
 
-    /// The landings after which the opponent cannot win at once, given that the player to move cannot either.
+    /// Landings after which the opponent cannot win at once. To be called if the player to act cannot win at once.
     pub(super) const fn safe_landings(&self) -> u64 {
         let landings = self.landings();
         let threats = completions(self.own ^ self.occupied, self.occupied);
@@ -69,16 +70,16 @@ impl Position {
         } else {
             0
         };
-        // Nor may the disc lie just below a cell that the opponent wants.
+        // A disc directly below a threat would let the opponent complete a line there.
         answers & !(threats >> 1)
     }
 
-    /// How many cells would complete a line for the player to move after a disc on `landing`.
+    /// Number of cells that would complete a line of the player to act after a disc on `landing`.
     pub(super) const fn threats_after(&self, landing: u64) -> u32 {
         completions(self.own | landing, self.occupied).count_ones()
     }
 
-    /// The position after a disc on `landing`.
+    /// Position after a disc on `landing`.
     pub(super) const fn after(&self, landing: u64) -> Self {
         Self {
             own: self.own ^ self.occupied,
@@ -88,17 +89,17 @@ impl Position {
     }
 }
 
-/// The cell of a column (0 to 6) among `cells`.
+/// Those of `cells` that lie in a column, 0 to 6.
 pub(super) const fn in_column(cells: u64, column: u32) -> u64 {
     cells & (((1 << HEIGHT) - 1) << (column * COLUMN_BITS))
 }
 
-/// From bit `8·row + column` to bit `7·column + row`.
+/// Moves each bit `8·row + column` to bit `7·column + row`.
 fn by_column(cells: u64) -> u64 {
     crate::bits::squares(cells).fold(0, |bits, cell| bits | 1 << ((cell % 8) * COLUMN_BITS + cell / 8))
 }
 
-/// Left for right; each column's seven bits stay as they are.
+/// Mirror image: the columns are in reverse order, each with its seven bits unchanged.
 const fn mirror(bits: u64) -> u64 {
     const COLUMN: u64 = (1 << COLUMN_BITS) - 1;
     let centre = bits & COLUMN << (3 * COLUMN_BITS);
@@ -110,7 +111,7 @@ const fn mirror(bits: u64) -> u64 {
     centre | inner | middle | outer
 }
 
-/// The empty cells that would complete a line of four for `discs`, wherever they are.
+/// Empty cells that would complete a line of four of `discs`. A disc need not be able to land there.
 const fn completions(discs: u64, occupied: u64) -> u64 {
     // A vertical line grows only upwards.
     let mut cells = discs << 1 & discs << 2 & discs << 3;
