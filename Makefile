@@ -19,7 +19,7 @@ CARGO_TEST = cargo test --release --locked --workspace --features $(ALL_FEATURES
 MINUET = target/release/minuet
 
 .DEFAULT_GOAL := help
-.PHONY: help up picture pages test test-docker test-clients bench soak chaos lint format build setup check-tools clean images compose-up compose-down
+.PHONY: help up picture pages test test-docker test-programs bench soak chaos lint format build setup check-tools clean images compose-up compose-down
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,13 +27,13 @@ help: ## list these commands
 up: build ## train on this machine: make up GAME=paco-sako RUN=runs/my-run; Ctrl-C stops, make up again continues
 	@exec $(MINUET) up --game $(GAME) --run $(RUN) $(ARGS)
 
-test: setup test-clients ## run every test, the whole loop included (no network needed after the set-up)
-	@python3 -m unittest discover -q -s scripts/tests
-	$(CARGO_TEST) --no-fail-fast
+test: setup test-programs ## run every test, the whole loop included (no network needed after the set-up)
+	@python3 scripts/run_tests.py --command 'python3 -m unittest discover -q -s scripts/tests' \
+		--command '$(CARGO_TEST) --no-fail-fast'
 
 test-docker: FEATURES = $(ALL_FEATURES)
 test-docker: build ## test the compose stack in containers: scaling, kills, network cuts (six minutes)
-	@python3 -m unittest -v deploy/tests/test_compose.py
+	@python3 scripts/run_tests.py --command 'python3 -m unittest -v deploy/tests/test_compose.py'
 
 bench: build ## run the benchmarks, one JSON object per line
 	@$(subst --exclude bench,,$(CARGO_BUILD))
@@ -67,11 +67,12 @@ build: setup ## build all programs into target/release; FEATURES=otlp,s3 adds op
 setup: check-tools ## fetch the two native libraries once into the user's cache
 	@python3 scripts/fetch_libraries.py
 
-# Programs of others that tests use as clients, fetched once into the user's cache. A test whose program cannot be fetched
-# prints that it was skipped.
-test-clients:
+# Programs of others that tests use, fetched once into the user's cache. A test whose program cannot be fetched is skipped,
+# and `make test` says so at its end.
+test-programs:
 	@for name in $(basename $(notdir $(filter-out %/torch.txt %/picture.txt,$(wildcard scripts/python/*.txt)))); do python3 scripts/python_env.py $$name > /dev/null || true; done
 	@python3 scripts/perf_analyzer.py > /dev/null || true
+	@for name in kubectl promtool; do python3 scripts/debian_program.py $$name > /dev/null || true; done
 
 check-tools:
 	@sh scripts/check_tools.sh

@@ -5,8 +5,8 @@
 
 Its last public binary that runs on Debian 12 is part of the wheel of tritonclient 2.49.0 (the package of its own name on
 PyPI is empty). It needs two libraries beside it: libcudart, from a wheel, and libb64, from Debian. All three are kept in the
-user's cache and fetched once. Exit code 3: perf_analyzer is not in the cache and cannot be fetched. A test then prints
-that it is skipped.
+user's cache and fetched once. Exit code 3: perf_analyzer is not in the cache and cannot be fetched. A test then
+counts as skipped.
 
 MINUET_CACHE   folder of the cache (default: $XDG_CACHE_HOME/minuet or ~/.cache/minuet)
 """
@@ -16,12 +16,12 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import shutil
-import subprocess
 import sys
 import tempfile
 import zipfile
 from pathlib import Path
 
+from debian_program import Unreachable, run
 from python_env import UNREACHABLE, cache_folder
 
 VERSION = "2.49.0"
@@ -43,20 +43,6 @@ WHEELS = [
     ),
 ]
 DEBIAN_PACKAGE = "libb64-0d"
-
-
-class Unreachable(Exception):
-    """It could not be fetched."""
-
-
-def run(*command: str, folder: Path) -> None:
-    try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    except FileNotFoundError as error:
-        raise Unreachable(f"there is no {command[0]} here") from error
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines()
-        raise Unreachable(lines[-1] if lines else f"{command[0]} gave no message")
 
 
 def fetch_wheels(scratch: Path, folder: Path) -> None:

@@ -5,7 +5,7 @@
 
 Environments lie in the user's cache, one for each content of a requirements file, so that a second clone, and a
 second run without a network, fetch nothing. Exit code 3: the environment is not in the cache, and the package index cannot
-be reached or python3 makes no environments (Debian and Ubuntu: package python3-venv). A test then prints that it is skipped.
+be reached or python3 makes no environments (Debian and Ubuntu: package python3-venv). A test then counts as skipped.
 
 MINUET_CACHE   folder of the cache (default: $XDG_CACHE_HOME/minuet or ~/.cache/minuet)
 """

@@ -152,7 +152,7 @@ fn stored_games_can_be_listed_checked_carried_and_deleted() {
 /// The arrays agree with each other, by the description that lies beside them and NumPy's own reader.
 fn read_by_numpy(run: &Path, arrays: &Path, all: &BTreeSet<String>) {
     lines(run, &["export", "--numpy", arrays.to_str().unwrap()]);
-    let Some(python) = test_clients::python("kserve") else {
+    let Some(python) = test_support::python("kserve") else {
         return;
     };
     let program = r"

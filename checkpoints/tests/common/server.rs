@@ -23,7 +23,7 @@ pub const BUCKET: &str = "checkpoints";
 /// The interpreter with the server, if it can be had; says so where not.
 pub fn python() -> Option<&'static Path> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
-    FOUND.get_or_init(|| test_clients::python("objects")).as_deref()
+    FOUND.get_or_init(|| test_support::python("objects")).as_deref()
 }
 
 pub struct Server {

@@ -39,7 +39,7 @@ pub fn documents(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Renders an overlay to its resources; `None`, with a line on the terminal, if kubectl is missing.
+/// Renders an overlay to its resources; `None`, and a counted skip, if kubectl cannot be fetched.
 pub fn rendered(overlay: &str) -> Option<Vec<Value>> {
     static KNOWN: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -51,11 +51,12 @@ pub fn rendered(overlay: &str) -> Option<Vec<Value>> {
         _ => "kubernetes/overlays",
     };
     let path = folder().join(overlays).join(overlay);
-    let output = Command::new("kubectl").arg("kustomize").arg(&path).output();
-    let Ok(output) = output else {
-        eprintln!("SKIPPED: overlay {overlay} is not rendered: there is no kubectl on this machine");
-        return None;
-    };
+    let kubectl = test_support::debian("kubectl")?;
+    let output = Command::new(kubectl)
+        .arg("kustomize")
+        .arg(&path)
+        .output()
+        .unwrap();
     succeeded(&output, &path);
     let text = String::from_utf8(output.stdout).unwrap();
     let rendered = documents(&text);
@@ -63,10 +64,9 @@ pub fn rendered(overlay: &str) -> Option<Vec<Value>> {
     Some(rendered)
 }
 
-/// Returns the folder with the programs of `scripts/python/deploy.txt`; `None`, with a line on the terminal, if they cannot be
-/// fetched.
+/// Returns the folder with the programs of `scripts/python/deploy.txt`; `None`, and a counted skip, if they cannot be fetched.
 pub fn python_tools() -> Option<PathBuf> {
-    let python = test_clients::python("deploy")?;
+    let python = test_support::python("deploy")?;
     Some(python.parent().unwrap().to_owned())
 }
 
@@ -89,7 +89,10 @@ pub fn program(name: &str) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    eprintln!("SKIPPED: there is no {}; `make build` makes it", path.display());
+    test_support::skip(
+        "the roles read the settings of the deployments",
+        &format!("there is no {}; `make build` makes it", path.display()),
+    );
     None
 }
 

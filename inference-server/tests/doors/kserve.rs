@@ -14,7 +14,7 @@ use crate::common::{Served, Server, Store, file, small, tower};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_public_client_is_answered_with_onnx_runtimes_numbers() {
-    let Some(python) = test_clients::python("kserve") else {
+    let Some(python) = test_support::python("kserve") else {
         return;
     };
     let (store, layout) = (Store::new(), small());
@@ -80,7 +80,7 @@ async fn before_the_first_model_nothing_is_ready_and_nothing_is_answered() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nvidias_perf_analyzer_measures_it() {
-    let Some(perf_analyzer) = test_clients::perf_analyzer() else {
+    let Some(perf_analyzer) = test_support::perf_analyzer() else {
         return;
     };
     let Served { layout, server, .. } = Served::start().await;

@@ -15,7 +15,7 @@ print(json.dumps({tag: [[event.step, event.value] for event in events.Scalars(ta
 
 #[test]
 fn tensorboard_reads_the_scalars() {
-    let Some(python) = test_clients::python("tensorboard") else {
+    let Some(python) = test_support::python("tensorboard") else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();

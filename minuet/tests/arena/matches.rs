@@ -176,7 +176,7 @@ print(len(games), games.count('any'))
 
 #[test]
 fn a_foreign_engine_plays_and_python_chess_reads_the_games() {
-    let Some(python) = test_clients::python("chess") else {
+    let Some(python) = test_support::python("chess") else {
         return;
     };
     let home = tempfile::tempdir().unwrap();

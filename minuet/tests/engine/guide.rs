@@ -76,7 +76,7 @@ fn truth(layout: &RowLayout, weights: &TowerWeights) -> Vec<f32> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_readmes_client_runs_as_it_is_written() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let Some(python) = test_clients::python("kserve") else {
+    let Some(python) = test_support::python("kserve") else {
         return;
     };
     let layout = ConnectFour::layout(());

@@ -39,7 +39,7 @@ fn minuet(arguments: &[&str], input: &str) -> (Option<i32>, String, String) {
 
 #[test]
 fn python_chess_drives_the_engine() {
-    let Some(python) = test_clients::python("chess") else {
+    let Some(python) = test_support::python("chess") else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();

@@ -1,19 +1,19 @@
-//! Programs of others that tests use as clients of Minuet: Python packages, NVIDIA's perf_analyzer.
+//! Programs of others that tests use: Python packages, NVIDIA's perf_analyzer, programs from Debian.
 //!
-//! `make test` fetches them into the user's cache. A test whose program is neither in the cache nor can be fetched prints that
-//! it is skipped.
+//! `make test` fetches them into the user's cache. A test whose program is neither in the cache nor can be fetched is skipped.
 
 use std::{
-    io::Write as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
+use crate::skip;
+
 /// Exit code of the scripts if a program is neither in the cache nor can be fetched.
 const UNREACHABLE: i32 = 3;
 
-/// Returns a Python interpreter with the packages of `scripts/python/{name}.txt`. `None`, with a line on the terminal, if the
-/// packages cannot be fetched.
+/// Returns a Python interpreter with the packages of `scripts/python/{name}.txt`. `None`, and a counted skip, if the packages
+/// cannot be fetched.
 ///
 /// # Panics
 /// If the script fails in another way.
@@ -22,7 +22,7 @@ pub fn python(name: &str) -> Option<PathBuf> {
     fetched("python_env.py", &[name])
 }
 
-/// Returns the path of NVIDIA's perf_analyzer. `None`, with a line on the terminal, if it cannot be fetched.
+/// Returns the path of NVIDIA's perf_analyzer. `None`, and a counted skip, if it cannot be fetched.
 ///
 /// # Panics
 /// If the script fails in another way.
@@ -31,8 +31,17 @@ pub fn perf_analyzer() -> Option<PathBuf> {
     fetched("perf_analyzer.py", &[])
 }
 
+/// Returns the path of a program that Debian packages: one of those that `scripts/debian_program.py` lists. `None`, and a
+/// counted skip, if it is not installed and cannot be fetched.
+///
+/// # Panics
+/// If the script fails in another way.
+#[must_use]
+pub fn debian(name: &str) -> Option<PathBuf> {
+    fetched("debian_program.py", &[name])
+}
+
 /// Runs a script of `scripts/`, and returns the path that it prints; `None` if its program cannot be fetched.
-#[expect(clippy::expect_used, reason = "only tests call this")]
 fn fetched(script: &str, arguments: &[&str]) -> Option<PathBuf> {
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts");
     let output = Command::new("python3")
@@ -42,11 +51,14 @@ fn fetched(script: &str, arguments: &[&str]) -> Option<PathBuf> {
         .output()
         .expect("python3 is needed to build Minuet");
     if output.status.code() == Some(UNREACHABLE) {
-        // Written to the terminal directly, because the test harness captures eprintln.
-        let message = format!(
-            "SKIPPED: {script} {arguments:?}: the program of this test is not in the cache and cannot be fetched\n"
+        let test = std::thread::current().name().unwrap_or("a test").to_owned();
+        skip(
+            &test,
+            &format!(
+                "scripts/{script} {} cannot fetch its program",
+                arguments.join(" ")
+            ),
         );
-        drop(std::io::stderr().write_all(message.as_bytes()));
         return None;
     }
     assert!(
