@@ -27,10 +27,10 @@ pub enum Error {
     /// The store has no such label, version or file.
     #[error("the model store has no `{name}`")]
     NotFound {
-        /// The label, version or file.
+        /// Label, version or file that is missing.
         name: String,
     },
-    /// A newer (or foreign) program wrote this manifest or label.
+    /// A newer or foreign program wrote the manifest or label.
     #[error("`{name}` has schema {found}, this program reads schema {supported}: use a newer build")]
     Schema {
         /// The version or label.
@@ -106,8 +106,8 @@ pub enum Error {
     Io(std::io::Error),
 }
 
-// The messages of `Store` and `Io` hold their causes, so that `source` does not return these again: a chain of errors says
-// each thing once.
+// The messages of `Store` and `Io` hold their causes, so `source` does not return these again. A chain of errors then prints
+// each cause once.
 impl From<object_store::Error> for Error {
     fn from(error: object_store::Error) -> Self {
         Self::Store(error)

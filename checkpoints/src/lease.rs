@@ -1,13 +1,13 @@
 //! [`Lease`]: the exclusive right to publish under a label.
 //!
-//! The lease of a label is the object `leases/<label>.json`. The holder rewrites it every few seconds ([`LeaseTimes::beat`]).
-//! Another process takes it by a conditional write once the holder has released it, or once it has not changed for
-//! [`LeaseTimes::expires`] by the clock of the waiting process. Clocks of two processes are never compared.
+//! The lease of a label is the object `leases/<label>.json`. The holder rewrites it every few seconds
+//! ([`LeaseTimes::beat`]). Another process takes it by a conditional write once the holder has released it, or once it has
+//! not changed for [`LeaseTimes::expires`] by the clock of the waiting process. Clocks of two processes are never compared.
 //!
 //! Each holder has a higher *fencing token* than all holders before it (Kleppmann, "How to do distributed locking", 2016).
-//! A new holder first writes its token to the label, and a label refuses writes with a lower token. A former holder that was
-//! paused or cut off therefore cannot move the label any more, however late its write arrives. A checkpoint that it still
-//! makes visible has a lower token than those of its successor, and [`Repository::newest`] passes over it.
+//! A new holder first writes its token to the label, and a label refuses writes with a lower token. A former holder that
+//! was paused or cut off therefore cannot move the label any more, however late its write arrives. A checkpoint that it
+//! still makes visible has a lower token than those of its successor, and [`Repository::newest`] passes over it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -56,8 +56,8 @@ impl Default for LeaseTimes {
     }
 }
 
-/// The right to publish under a label, until another process takes it over. Dropping the lease stops the rewrites but does not
-/// release it, so that it behaves as after a crash; see [`Lease::release`].
+/// Exclusive right to publish under a label, until another process takes it over. Dropping the lease stops the rewrites but
+/// does not release it: other processes then wait until it expires. [`Lease::release`] releases it.
 #[derive(Debug)]
 pub struct Lease {
     held: Arc<Held>,
@@ -86,7 +86,7 @@ impl Repository {
     /// [`Error::Schema`]; [`Error::Store`] and [`Error::Io`], after which the call may be repeated.
     pub async fn lease(&self, label: &str, holder: &str, times: LeaseTimes) -> Result<Lease, Error> {
         let path = self.lease_path(label)?;
-        // Token and beat of the last look, and the time since when they have not changed.
+        // Token and beat of the last read, and the time since which they have not changed.
         let mut still: Option<(u64, u64, Instant)> = None;
         loop {
             let seen = self.look(&path).await?;
@@ -99,7 +99,7 @@ impl Repository {
                         label,
                         holder = record.holder,
                         token = record.token,
-                        "another process publishes here; waiting for its lease"
+                        "waiting for the lease of another publisher"
                     );
                 }
                 still = Some((record.token, record.beat, since));
@@ -116,11 +116,11 @@ impl Repository {
         }
     }
 
-    /// Takes the lease of `label` from its present holder, for a process that replaces a publisher on purpose. The store refuses
-    /// the next write of the former holder, which notices the loss within a beat.
+    /// Takes the lease of `label` from its present holder, for a process that replaces a publisher on purpose. The store
+    /// refuses the next write of the former holder, which notices the loss within a beat.
     ///
     /// # Errors
-    /// As [`Repository::lease`].
+    /// Those of [`Repository::lease`].
     pub async fn seize(&self, label: &str, holder: &str, times: LeaseTimes) -> Result<Lease, Error> {
         let path = self.lease_path(label)?;
         for _ in 0..MAX_TRIES {
@@ -174,7 +174,7 @@ impl Repository {
         }
         // After this write no earlier holder can move the label.
         self.move_label(label, None, Some(token)).await?;
-        tracing::info!(label, token, "took the lease: this process publishes now");
+        tracing::info!(label, token, "took the lease; this process is the publisher now");
         let keeper = tokio::spawn(keep(held.clone(), times.beat));
         Ok(Some(Lease {
             held,
@@ -195,15 +195,15 @@ impl Lease {
         self.held.token
     }
 
-    /// The label that this lease protects, which is also the name of the line of its checkpoints.
+    /// Returns the label of the lease, which is also the line of its checkpoints.
     pub fn label(&self) -> &str {
         &self.held.label
     }
 
-    /// The newest checkpoint of the lease's line; see [`Repository::newest_of`].
+    /// Finds the newest checkpoint of the lease's line; see [`Repository::newest_of`].
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`Repository::newest_of`].
     pub async fn newest(&self) -> Result<Option<Manifest>, Error> {
         self.held.repository.newest_of(&self.held.label).await
     }
@@ -211,7 +211,7 @@ impl Lease {
     /// Removes old checkpoints of the lease's line; see [`Repository::prune`].
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`Repository::prune`].
     pub async fn prune(&self, keep: usize) -> Result<Pruned, Error> {
         self.held.repository.prune_line(&self.held.label, keep).await
     }
@@ -254,7 +254,8 @@ impl Lease {
         self.held.check().await
     }
 
-    /// Waits until the lease is lost and returns [`Error::Fenced`]. The loss is noticed within a beat while the store answers.
+    /// Waits until the lease is lost and returns [`Error::Fenced`]. The loss is noticed within a beat while the store
+    /// answers.
     pub async fn lost(&self) -> Error {
         let mut lost = self.lost.clone();
         // The sender lives as long as this lease, so that waiting cannot fail.
@@ -333,7 +334,7 @@ impl Held {
                 }
                 record.token
             }
-            // The file was removed by hand. The next holder counts on from the label's token.
+            // The file was removed by hand. The next holder takes a token above that of the label.
             None => 0,
         };
         self.lost.send_replace(Some(found));

@@ -41,16 +41,16 @@
 //! versions/000000001500-9f3c0a1b/manifest.json         written last: makes the version visible
 //! labels/latest.json                                   the version that the label points at, and the highest fencing token
 //! leases/latest.json                                   the process that may publish and move the label
-//! lock                                                 in a folder only: processes take turns with labels and leases
+//! lock                                                 in folders only: serialises the writes of labels and leases
 //! ```
-//! A version is visible once its manifest exists. The manifest is written after all files, by a put that fails if one exists
-//! already, so that a reader never sees half a checkpoint. A visible version never changes. Labels move after that, by one atomic
-//! conditional overwrite.
+//! A version is visible once its manifest exists. The manifest is written after all files, by a put that fails if one
+//! exists already, so that a reader never sees half a checkpoint. A visible version never changes. Labels move after that,
+//! by one atomic conditional overwrite.
 //!
 //! # Lines
-//! Several learners may share a store, each under a label of its own: the label's lease makes it the only publisher of that *line*.
-//! A manifest carries the name of its line. Resuming, pruning and listing look at one line only; a version's name and the files
-//! are found in one place whatever the line. The run's own line is [`LATEST`].
+//! Several learners may share a store, each under a label of its own: the label's lease makes it the only publisher of that
+//! *line*. A manifest carries the name of its line. Resuming, pruning and listing consider one line only. Names of
+//! versions, and their files, do not depend on the line. The run's own line is [`LATEST`].
 
 pub mod error;
 pub mod lease;

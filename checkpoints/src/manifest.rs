@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{Error, LATEST, Version};
 
-/// The schema that this program writes and reads. Fields may be added without a new number; a field that changes its
-/// meaning takes one.
+/// Schema number that this program writes and reads. New fields do not change the number; a change of a field's meaning
+/// does.
 pub const SCHEMA: u64 = 1;
 
 /// `manifest.json`: a published checkpoint. It exists only once all of its files do.
@@ -15,30 +15,32 @@ pub const SCHEMA: u64 = 1;
 pub struct Manifest {
     /// Schema number of this file: [`SCHEMA`].
     pub schema: u64,
-    /// The checkpoint's name.
+    /// Name of the checkpoint.
     pub version: Version,
-    /// The game's name.
+    /// Name of the game.
     pub game: String,
     /// Row layout of the model's input: a `games::RowLayout`.
     pub layout: serde_json::Value,
     /// Size of the policy.
     pub actions: u32,
-    /// The network's shape, as the learner describes it.
+    /// Shape of the network, as the learner describes it.
     pub network: serde_json::Value,
     /// Training steps so far.
     pub step: u64,
     /// Samples trained on so far.
     pub positions_seen: u64,
-    /// Games inserted into the replay store when this was made.
+    /// Games inserted into the replay store by the time of the checkpoint.
     pub games_seen: u64,
-    /// Digest and length of every file.
+    /// Digest and length of each file.
     pub files: BTreeMap<String, FileEntry>,
-    /// The checkpoint that training continued from.
+    /// Checkpoint from which training continued.
     pub parent: Option<Version>,
-    /// Line of descent: the label under whose lease the checkpoint was published. Manifests of [`LATEST`] leave the field out.
+    /// Line of descent: the label under whose lease the checkpoint was published. Manifests of [`LATEST`] leave the field
+    /// out.
     #[serde(default = "latest", skip_serializing_if = "is_latest")]
     pub line: String,
-    /// The publisher's fencing token ([`crate::Lease`]): those of a later publisher are higher. 0: published without a lease.
+    /// Fencing token of the publisher ([`crate::Lease`]). Later publishers have higher tokens. 0: published without a
+    /// lease.
     #[serde(default)]
     pub token: u64,
     /// Time of publication, in milliseconds since the Unix epoch.
@@ -67,13 +69,13 @@ pub struct FileEntry {
 /// Description of a checkpoint before it has a name. The fields have the meaning that they have in [`Manifest`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Draft {
-    /// The game's name.
+    /// Name of the game.
     pub game: String,
     /// Row layout of the model's input: a `games::RowLayout`.
     pub layout: serde_json::Value,
     /// Size of the policy.
     pub actions: u32,
-    /// The network's shape.
+    /// Shape of the network.
     pub network: serde_json::Value,
     /// Training steps so far.
     pub step: u64,
@@ -81,7 +83,7 @@ pub struct Draft {
     pub positions_seen: u64,
     /// Games inserted into the replay store.
     pub games_seen: u64,
-    /// The checkpoint that training continued from.
+    /// Checkpoint from which training continued.
     pub parent: Option<Version>,
     /// State of the learner besides the files, for an exact resumption.
     pub learner_state: serde_json::Value,
@@ -121,7 +123,7 @@ pub(crate) fn parse<T: DeserializeOwned>(name: &str, bytes: &[u8]) -> Result<T, 
     serde_json::from_slice(bytes).map_err(damaged)
 }
 
-/// Milliseconds since the Unix epoch.
+/// Present time in milliseconds since the Unix epoch.
 pub(crate) fn now_ms() -> u64 {
     std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
@@ -136,7 +138,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_manifest_survives_json(step in 0u64..1_000_000_000_000, games in any::<u64>(), game in "[a-z-]{0,12}", digest in "[0-9a-f]{64}") {
+        fn a_manifest_is_read_as_it_was_written(step in 0u64..1_000_000_000_000, games in any::<u64>(), game in "[a-z-]{0,12}", digest in "[0-9a-f]{64}") {
             let version = Version::new(step, &digest).unwrap();
             let manifest = Manifest {
                 schema: SCHEMA,

@@ -56,28 +56,29 @@ pub struct Pruned {
 }
 
 impl Repository {
-    /// Removes all but the `keep` newest checkpoints of the line [`LATEST`] (0 keeps all), and what interrupted publishes left more
-    /// than an hour ago. Other lines are not touched.
+    /// Removes all but the `keep` newest checkpoints of the line [`LATEST`] (0 keeps all), and the files of publishes that
+    /// were interrupted more than an hour ago. Other lines are not changed.
     ///
-    /// A checkpoint with a label stays, and so does the newest one, from which training resumes. One that cannot be
-    /// read (damaged, or of another schema) is not touched. A checkpoint vanishes manifest first, so that a reader
-    /// sees it whole or not at all; a reader of its files at this moment gets [`Error::NotFound`].
+    /// The newest checkpoint, from which training resumes, and checkpoints with a label are kept. So are checkpoints that
+    /// cannot be read (damaged, or of another schema). The manifest of a checkpoint is removed first, so that a reader sees
+    /// a whole checkpoint or none; a process that reads its files at that moment gets [`Error::NotFound`].
     ///
-    /// What was read is remembered, and leftovers are looked for by the first call and then once an hour, so that a call after each
-    /// publish costs the same however many checkpoints there are (but for listing their names, where some are to go).
+    /// Manifests are read once and remembered. Leftover files are searched for by the first call and then once an hour. So
+    /// the cost of a call does not grow with the number of checkpoints, except for a listing of their names if some must be
+    /// removed.
     ///
     /// # Errors
-    /// [`Error::Store`], [`Error::Io`]; [`Error::Damaged`] or [`Error::Schema`] where a label cannot be read. Nothing is half removed
-    /// then that a reader could see, and the next call goes on.
+    /// [`Error::Store`], [`Error::Io`]; [`Error::Damaged`] or [`Error::Schema`] if a label cannot be read. No reader sees a
+    /// half-removed checkpoint then, and the next call continues.
     pub async fn prune(&self, keep: usize) -> Result<Pruned, Error> {
         self.prune_line(LATEST, keep).await
     }
 
-    /// Removes a line: its label, and every checkpoint that no other label points at. Nobody may hold the line's lease. The
-    /// lease's file stays, so that the tokens of a later line with this name are higher.
+    /// Removes a line: its label, and every checkpoint that no other label points at. The line's lease must be free.
+    /// The lease's file stays, so that the tokens of a later line with this name are higher.
     ///
     /// # Errors
-    /// [`Error::Name`], and as [`Repository::prune`]; the next call goes on.
+    /// [`Error::Name`], and those of [`Repository::prune`]. The next call continues.
     pub async fn remove_line(&self, line: &str) -> Result<(), Error> {
         self.delete(&self.label_path(line)?).await?;
         let labelled = self.labelled().await?;
@@ -111,12 +112,12 @@ impl Repository {
     ) -> Result<Pruned, Error> {
         let mut pruned = Pruned::default();
         for (version, remembered) in self.versions_to_prune(line, keep).await? {
-            // A label may have moved here since the last look.
+            // A label may have moved here since the labels were read.
             if self.labelled().await?.contains(&version) {
                 continue;
             }
             self.memory.places.lock().remove(&version);
-            // Another process may have removed it and published it again, or it may be damaged by now.
+            // Another process may have removed the checkpoint and published it again, or it may be damaged.
             match self.find_manifest(&version).await {
                 Ok(now) if now.as_ref().is_none_or(|now| place(now) == remembered) => {}
                 Err(error) if error.is_transient() => return Err(error),
@@ -140,7 +141,7 @@ impl Repository {
         Ok(pruned)
     }
 
-    /// All but the `keep` newest checkpoints of a line, newest first.
+    /// Returns all but the `keep` newest checkpoints of a line, newest first.
     async fn versions_to_prune(&self, line: &str, keep: usize) -> Result<Vec<(Version, Place)>, Error> {
         if keep == 0 {
             return Ok(Vec::new());
@@ -209,7 +210,7 @@ impl Repository {
         if let Some(youngest) = objects.iter().map(age).min() {
             return Ok(youngest >= leftover_age);
         }
-        // A folder of a file store without any object: its first file was being written.
+        // A folder without objects: its first file was being written.
         let Some(folder) = self.local_folder(version) else {
             return Ok(false);
         };

@@ -33,8 +33,8 @@ impl Repository {
     /// leaves nothing that a reader sees.
     ///
     /// # Errors
-    /// [`Error::Draft`] or [`Error::Name`] if the files do not make a checkpoint; [`Error::Published`] or [`Error::Busy`] if
-    /// the version's name is taken; [`Error::Store`].
+    /// [`Error::Draft`] or [`Error::Name`] if the files do not make a checkpoint; [`Error::Published`] or [`Error::Busy`]
+    /// if the version's name is taken; [`Error::Store`].
     pub async fn publish(&self, draft: Draft, files: Vec<(&str, Bytes)>) -> Result<Version, Error> {
         self.publish_for(draft, files, None).await
     }
@@ -100,7 +100,7 @@ impl Repository {
         }
     }
 
-    /// Writes one file of a version that is not visible yet, or finds it there with the same contents.
+    /// Writes one file of a version that is not visible yet, unless it exists with equal contents.
     async fn put_file(&self, version: &Version, name: &str, bytes: Bytes) -> Result<Written, Error> {
         let path = self.file_path(version, name);
         let length = bytes.len() as u64;
@@ -150,7 +150,7 @@ impl Repository {
         objects::write(self.store.as_ref(), path, bytes, in_parts).await
     }
 
-    /// True if a file travels in parts: over a network, a request must be short enough to repeat.
+    /// True if a file is uploaded in parts, so that over a network each request is short enough to be repeated.
     fn is_large(&self, bytes: &Bytes) -> bool {
         self.folder.is_none() && bytes.len() >= MULTIPART_BYTES
     }
@@ -195,7 +195,7 @@ async fn describe(files: &[(&str, Bytes)]) -> Result<BTreeMap<String, FileEntry>
             bytes: bytes.len() as u64,
         };
         if entries.insert((*name).to_owned(), entry).is_some() {
-            return Err(Error::Draft(format!("{name} is there twice")));
+            return Err(Error::Draft(format!("{name} occurs twice")));
         }
     }
     Ok(entries)

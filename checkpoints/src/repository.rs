@@ -19,7 +19,7 @@ use crate::{
 pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const VERSIONS: &str = "versions";
 const LABELS: &str = "labels";
-/// Largest manifest or label that is read.
+/// Largest manifest or label that is read, in bytes.
 const MAX_TEXT_BYTES: u64 = 1 << 20;
 /// Attempts to move a label against other writers before the call fails.
 const MAX_SWAPS: u32 = 32;
@@ -34,11 +34,12 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Opens a store: a folder's path (created if missing), `file:///…`, `memory:///` or `s3://bucket/prefix` (feature `s3`).
+    /// Opens a store: a folder's path (created if missing), `file:///…`, `memory:///` or `s3://bucket/prefix` (feature
+    /// `s3`).
     ///
-    /// For `s3://`, credentials come from the environment variables that the AWS SDKs read (AWS_ACCESS_KEY_ID, …). AWS_REGION,
-    /// AWS_ENDPOINT and AWS_ALLOW_HTTP may also stand in the URL: `s3://bucket/prefix?endpoint=http://host:9000&allow_http=true`.
-    /// No request is sent to the store yet.
+    /// For `s3://`, credentials come from the environment variables that the AWS SDKs read (AWS_ACCESS_KEY_ID, …).
+    /// AWS_REGION, AWS_ENDPOINT and AWS_ALLOW_HTTP may also stand in the URL:
+    /// `s3://bucket/prefix?endpoint=http://host:9000&allow_http=true`. No request is sent to the store yet.
     ///
     /// # Errors
     /// [`Error::Location`] with the reason.
@@ -73,16 +74,19 @@ impl Repository {
         }
     }
 
-    /// Points a label at a published version, regardless of the label's lease. A reader sees the old version or the new one.
+    /// Points a label at a published version, regardless of the label's lease. A reader sees the old version or the new
+    /// one.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such version, [`Error::Name`], [`Error::Schema`], [`Error::Unsupported`], [`Error::Store`].
+    /// [`Error::NotFound`] if there is no such version, [`Error::Name`], [`Error::Schema`], [`Error::Unsupported`],
+    /// [`Error::Store`].
     pub async fn set_label(&self, label: &str, version: &Version) -> Result<(), Error> {
         self.move_label(label, Some(version), None).await
     }
 
-    /// Points a label at a published version if it still points at `from` (`None`: nowhere), regardless of the label's lease.
-    /// Returns true if the label points at `to` afterwards. Repeating the call after a lost reply gives the same result.
+    /// Points a label at a published version if it still points at `from` (`None`: nowhere), regardless of the label's
+    /// lease. Returns true if the label points at `to` afterwards. Repeating the call after a lost reply gives the same
+    /// result.
     ///
     /// # Errors
     /// Those of [`Repository::set_label`].
@@ -90,7 +94,7 @@ impl Repository {
         self.try_move(label, Some(from), Some(to), None).await
     }
 
-    /// Points a label at a version (`None`: where it points already) and puts a token on it (`None`: the one it has).
+    /// Points a label at a version (`None`: the present one) and sets its token (`None`: the present one).
     ///
     /// # Errors
     /// Those of [`Repository::set_label`], and [`Error::Fenced`] if the label has a higher token.
@@ -103,8 +107,8 @@ impl Repository {
         self.try_move(label, None, version, token).await.map(drop)
     }
 
-    /// Moves a label as [`Repository::move_label`] does. If `from` is given and the label points neither there nor at `version`,
-    /// leaves the label unchanged and returns false.
+    /// Moves a label as [`Repository::move_label`] does. If `from` is given and the label points neither there nor at
+    /// `version`, leaves the label unchanged and returns false.
     async fn try_move(
         &self,
         label: &str,
@@ -148,7 +152,7 @@ impl Repository {
                 token: token.unwrap_or(found),
                 moved_at_ms: now_ms(),
             };
-            // Also the case of an earlier write that succeeded while its reply was lost.
+            // This is also true after a write that succeeded although its reply was lost.
             if is_there && moved.version == at && moved.token == found {
                 return Ok(true);
             }
@@ -180,7 +184,8 @@ impl Repository {
     /// Returns every label and the version that it points at.
     ///
     /// # Errors
-    /// Those of [`Repository::label`]. One damaged label fails the whole call, so that a labelled version never looks unlabelled.
+    /// Those of [`Repository::label`]. One damaged label fails the whole call, so that a labelled version never seems to
+    /// have no label.
     pub async fn labels(&self) -> Result<BTreeMap<String, Version>, Error> {
         let listed = self.store.list_with_delimiter(Some(&self.below(LABELS))).await?;
         let mut labels = BTreeMap::new();
@@ -225,11 +230,11 @@ impl Repository {
         })
     }
 
-    /// Reads a file of a checkpoint whole and verifies it against the manifest.
+    /// Reads a whole file of a checkpoint and verifies it against the manifest.
     ///
     /// # Errors
-    /// [`Error::Digest`] or [`Error::Damaged`] if the bytes differ from those published; [`Error::NotFound`] if the manifest has
-    /// no such file or the file was pruned; [`Error::Store`].
+    /// [`Error::Digest`] or [`Error::Damaged`] if the bytes differ from those published; [`Error::NotFound`] if the
+    /// manifest has no such file or the file was pruned; [`Error::Store`].
     pub async fn fetch(&self, manifest: &Manifest, file: &str) -> Result<Bytes, Error> {
         let name = format!("{}/{file}", manifest.version);
         let Some(entry) = manifest.files.get(file) else {
@@ -241,7 +246,7 @@ impl Repository {
             Err(StoreError::NotFound { .. }) => return Err(Error::NotFound { name }),
             Err(error) => return Err(error.into()),
         };
-        // Compared before reading: an object of another length may not fit into memory.
+        // The length is compared before reading, because an object of another length may not fit into memory.
         if got.meta.size != entry.bytes {
             return Err(Error::Damaged {
                 name,
@@ -261,8 +266,8 @@ impl Repository {
         Ok(bytes)
     }
 
-    /// Lists the published checkpoints of the line [`LATEST`] in the order of training. A checkpoint that cannot be read (damaged,
-    /// or of another schema) is left out with a warning, and so is what an interrupted publish left.
+    /// Lists the published checkpoints of the line [`LATEST`] in the order of training. A checkpoint that cannot be read
+    /// (damaged, or of another schema) is left out with a warning. Interrupted publishes are not listed.
     ///
     /// # Errors
     /// [`Error::Store`].
@@ -292,12 +297,12 @@ impl Repository {
         self.newest_of(LATEST).await
     }
 
-    /// Finds the checkpoint that training of a line resumes from: of the last publisher's checkpoints the one with the highest step
-    /// (the youngest of several). A checkpoint that a publisher made visible after it had lost its lease does not count.
+    /// Finds the checkpoint from which training of a line resumes: the one of the last publisher with the highest step (of
+    /// several, the youngest). A checkpoint that a publisher made visible after it had lost its lease does not count.
     ///
     /// # Errors
-    /// Those of [`Repository::resolve`]. A newest checkpoint that cannot be read is an error, so that training never resumes
-    /// silently from an older one.
+    /// Those of [`Repository::resolve`]. It is an error if the newest checkpoint cannot be read, so that training never
+    /// resumes silently from an older one.
     pub async fn newest_of(&self, line: &str) -> Result<Option<Manifest>, Error> {
         // A publisher continues from the label's step or a later one, so no checkpoint below that step is newer.
         let labelled = self.label(line).await?.map(|version| version.step());

@@ -1,7 +1,7 @@
 //! Compare-and-swap of small objects, which labels and leases need.
 //!
-//! Object stores offer it as conditional writes (`If-Match`, `If-None-Match`). A file system has no such operation: processes
-//! that share a folder take turns by a lock on the file `lock`, which the kernel releases when its holder dies.
+//! Object stores offer it as conditional writes (`If-Match`, `If-None-Match`). A file system has no such operation, so
+//! processes that share a folder lock the file `lock` for a write. The kernel releases the lock when its holder dies.
 
 use std::{
     fs::{File, TryLockError},
@@ -19,11 +19,11 @@ use object_store::{
 use crate::{Error, Repository};
 
 const LOCK: &str = "lock";
-/// Longest wait for the lock. A holder needs milliseconds, unless its process was paused in the middle.
+/// Longest wait for the lock. A holder needs milliseconds, unless its process is paused in the middle of a write.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 const LOCK_POLL: Duration = Duration::from_millis(10);
 
-/// A small object at the time when it was read.
+/// Small object, as it was when it was read.
 pub(crate) struct Seen {
     pub bytes: Bytes,
     at: UpdateVersion,
@@ -45,8 +45,8 @@ impl Repository {
         Ok(Some(Seen { bytes, at }))
     }
 
-    /// Writes `text` to `path` if the object there is still `seen` (`None`: no object). Returns true if it was written. After an
-    /// error the write may or may not have happened; read the object again.
+    /// Writes `text` to `path` if the object there is still `seen` (`None`: no object). Returns true if it was written.
+    /// After an error the write may or may not have happened; read the object again.
     pub(crate) async fn swap(
         &self,
         path: &StorePath,
@@ -59,7 +59,7 @@ impl Repository {
                 path.clone(),
                 seen.map(|seen| seen.bytes.clone()),
             );
-            // A task of its own: a caller that stops waiting must not release the lock in the middle of the write.
+            // The write runs in its own task, because a caller that stops waiting must not release the lock during the write.
             let turn = tokio::spawn(swap_in_folder(store, folder, path, seen, text.into()));
             return turn.await.map_err(|error| Error::Io(error.into()))?;
         }

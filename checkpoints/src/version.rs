@@ -1,4 +1,4 @@
-//! [`Version`]: names of checkpoints. Names of versions, labels and files cannot lead out of the store.
+//! [`Version`]: names of checkpoints. Names of versions, labels and files cannot refer to paths outside of the store.
 
 use std::{fmt, str::FromStr};
 
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sha256_is_the_published_vector() {
+    fn sha256_agrees_with_the_published_vector() {
         // FIPS 180-2, appendix B.1.
         assert_eq!(
             sha256_hex(b"abc"),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_lead_out_of_the_store_are_refused() {
+    fn names_that_refer_outside_of_the_store_are_refused() {
         for name in [
             "",
             "..",

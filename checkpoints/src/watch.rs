@@ -21,12 +21,12 @@ struct Watch {
 impl Repository {
     /// Streams the versions that `label` points at, beginning with the present one. The stream never ends.
     ///
-    /// The store is read every `poll` (at least 1 ms) while the consumer waits; nothing runs otherwise, and dropping the stream
-    /// ends the watch. Each version is yielded once; of several that came while the consumer was busy, only the newest. The
-    /// stream waits for a label that does not exist yet. A label that is moved back yields the old version again. Failures of
-    /// the store and versions that cannot be read are logged, and tried again after growing pauses of at most 30 s (or `poll`,
-    /// if that is longer). Waiting for the next version may be cancelled: no version is lost. A version that the consumer
-    /// cannot use yet is not yielded again.
+    /// The store is read every `poll` (at least 1 ms) while the consumer waits; nothing runs otherwise, and dropping the
+    /// stream ends the watch. Each version is yielded once. If several came while the consumer was busy, only the newest is
+    /// yielded. The stream waits for a label that does not exist yet. A label that is moved back yields the old version
+    /// again. Failures of the store and versions that cannot be read are logged, and tried again after growing pauses of at
+    /// most 30 s (or `poll`, if that is longer). Waiting for the next version may be cancelled: no version is lost. A
+    /// version that the consumer cannot use yet is not yielded again.
     ///
     /// ```
     /// use std::time::Duration;
@@ -71,7 +71,7 @@ impl Watch {
                         tracing::info!(
                             label = self.label,
                             failures = self.failures,
-                            "the model store answers again"
+                            "the model store is available again"
                         );
                         self.failures = 0;
                     }
@@ -82,9 +82,9 @@ impl Watch {
                 }
                 Err(error) => {
                     self.failures = self.failures.saturating_add(1);
-                    // Logged at 1, 2, 4, 8, … failures, so that an outage of a day does not fill the disk with log lines.
+                    // Failures 1, 2, 4, 8, … are logged, so that a long outage does not fill the disk with log lines.
                     if self.failures.is_power_of_two() {
-                        tracing::warn!(label = self.label, failures = self.failures, %error, "cannot look for a new checkpoint");
+                        tracing::warn!(label = self.label, failures = self.failures, %error, "cannot check for a new checkpoint");
                     }
                 }
             }
@@ -92,7 +92,7 @@ impl Watch {
         }
     }
 
-    /// Returns the manifest that the label points at, if it is not the one of the last time.
+    /// Returns the manifest that the label points at, if it has changed since the last one.
     async fn look(&self) -> Result<Option<Manifest>, Error> {
         match self.repository.label(&self.label).await? {
             Some(version) if self.last.as_ref() != Some(&version) => {

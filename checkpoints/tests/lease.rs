@@ -1,4 +1,4 @@
-//! Leases and fencing, over a folder and in memory, by a clock that stands still until it is waited for.
+//! Leases and fencing, in a folder and in memory. Most tests use tokio's paused clock.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -11,7 +11,7 @@ const TIMES: LeaseTimes = LeaseTimes {
     beat: Duration::from_secs(5),
     expires: Duration::from_secs(30),
 };
-/// For folders, whose clock is real: nothing depends on how long it is.
+/// Intervals for folders, whose clock is real. No test depends on their length.
 const QUICK: LeaseTimes = LeaseTimes {
     beat: Duration::from_millis(5),
     expires: Duration::from_millis(50),
@@ -54,10 +54,10 @@ async fn a_second_learner_waits_while_the_first_lives_and_takes_over_when_it_is_
         async move { repository.lease(LATEST, "two", TIMES).await.unwrap() }
     });
     tokio::time::sleep(Duration::from_secs(3600)).await;
-    assert!(!waiting.is_finished(), "the first one is alive");
+    assert!(!waiting.is_finished(), "the first holder is alive");
     first.check().await.unwrap();
 
-    // Killed: nothing is given back, the beat stops.
+    // As after a kill: the lease is not released, and the rewrites stop.
     drop(first);
     let killed = Instant::now();
     let second = waiting.await.unwrap();
@@ -77,7 +77,7 @@ async fn a_holder_cut_off_from_the_store_keeps_its_lease_until_another_process_t
     store.is_down.store(true, Ordering::SeqCst);
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert!(lease.is_lost().is_none());
-    assert!(lease.check().await.unwrap_err().is_transient(), "nobody knows");
+    assert!(lease.check().await.unwrap_err().is_transient());
     store.is_down.store(false, Ordering::SeqCst);
     let version = lease.publish(draft(1), files(1)).await.unwrap();
     lease.set_label(&version).await.unwrap();
@@ -91,7 +91,7 @@ async fn training_does_not_resume_from_a_checkpoint_published_after_the_lease_wa
     let first = slow.publish(draft(10), files(1)).await.unwrap();
     slow.set_label(&first).await.unwrap();
 
-    // It stalls in the very write of a manifest: three files go through, the fourth put waits.
+    // The publisher stalls in the write of a manifest: three files are written, the fourth put waits.
     store.puts_left.store(3, Ordering::SeqCst);
     let stalled = slow.publish(draft(90), files(9));
     let stalled = tokio::time::timeout(Duration::from_millis(1), stalled).await;
@@ -115,7 +115,7 @@ async fn training_does_not_resume_from_a_checkpoint_published_after_the_lease_wa
         .await
         .unwrap();
     assert!(repository.manifest(&version.parse().unwrap()).await.is_ok());
-    // Neither before the label moves nor after.
+    // The late checkpoint is not the newest one, before the label moves and after.
     assert_eq!(repository.newest().await.unwrap().unwrap().version, second);
     next.set_label(&second).await.unwrap();
     assert_eq!(repository.newest().await.unwrap().unwrap().version, second);
@@ -123,7 +123,7 @@ async fn training_does_not_resume_from_a_checkpoint_published_after_the_lease_wa
     assert_eq!(
         pruned,
         [version.parse().unwrap(), first],
-        "what is gone on from stays"
+        "the checkpoint from which training resumes stays"
     );
 }
 
@@ -169,7 +169,7 @@ async fn a_lease_can_be_seized_from_a_live_holder() {
 
     let new = repository.seize(LATEST, "two", TIMES).await.unwrap();
     assert!(new.token() > old.token());
-    // It learns of it by itself, and can do nothing any more.
+    // The former holder notices the loss by itself, and can neither publish nor move the label.
     let lost = tokio::time::timeout(TIMES.beat * 2, old.lost()).await.unwrap();
     assert!(
         matches!(lost, Error::Fenced { found, .. } if found == new.token()),
@@ -183,13 +183,13 @@ async fn a_lease_can_be_seized_from_a_live_holder() {
     let second = new.publish(draft(11), files(3)).await.unwrap();
     new.set_label(&second).await.unwrap();
     assert_eq!(repository.newest().await.unwrap().unwrap().version, second);
-    // Where nobody holds it, it is had as well.
+    // A lease without holder can be seized as well.
     new.release().await.unwrap();
     assert!(repository.seize(LATEST, "three", TIMES).await.unwrap().token() > new.token());
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_lines_share_a_store_and_neither_sees_the_other() {
+async fn two_lines_of_one_store_are_independent() {
     let repository = in_memory();
     let run = repository.lease(LATEST, "one", TIMES).await.unwrap();
     let second = repository.lease("grown", "two", TIMES).await.unwrap();
@@ -211,7 +211,7 @@ async fn two_lines_share_a_store_and_neither_sees_the_other() {
     assert_eq!(newest(second.newest().await.unwrap()), of_second[2]);
     assert_eq!(second.newest().await.unwrap().unwrap().line, "grown");
 
-    // Each prunes its own line; a label of the other kind protects what it points at.
+    // Each publisher prunes its own line. A checkpoint with any label is kept.
     repository.set_label("best", &of_second[0]).await.unwrap();
     assert_eq!(second.prune(1).await.unwrap().checkpoints, [of_second[1].clone()]);
     assert_eq!(repository.list().await.unwrap().len(), 3);
@@ -220,7 +220,7 @@ async fn two_lines_share_a_store_and_neither_sees_the_other() {
         [of_run[0].clone()]
     );
 
-    // A removed line leaves what other labels point at, and its next publisher has a higher token.
+    // Removing a line keeps checkpoints with other labels, and its next publisher has a higher token.
     let token = second.token();
     second.release().await.unwrap();
     repository.remove_line("grown").await.unwrap();
@@ -232,7 +232,7 @@ async fn two_lines_share_a_store_and_neither_sees_the_other() {
 }
 
 #[tokio::test]
-async fn manifests_of_the_usual_line_are_written_as_before_lines_existed() {
+async fn manifests_of_the_usual_line_have_no_line_field() {
     let (home, repository) = folder();
     let version = repository.publish(draft(10), files(1)).await.unwrap();
     let path = home

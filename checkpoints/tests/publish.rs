@@ -1,4 +1,4 @@
-//! Publishing: whole or not at all, whoever interrupts, competes or reads.
+//! Publishing with interruptions, competitors and readers: a checkpoint is visible as a whole or not at all.
 
 use std::{fs, sync::atomic::Ordering, time::Duration};
 
@@ -99,7 +99,7 @@ async fn two_publishers_of_one_version_end_with_one_whole_checkpoint() {
 
 #[tokio::test(start_paused = true)]
 async fn files_of_competing_publishers_never_mix() {
-    // Whatever the interleaving, a manifest that becomes visible fits the files beside it.
+    // For every interleaving, a visible manifest fits the files beside it.
     for pause_at in 0..4 {
         let store = Faulty::new(InMemory::new());
         let repository = Repository::with_store(store.clone(), Path::default());
@@ -130,7 +130,7 @@ async fn files_of_competing_publishers_never_mix() {
 }
 
 #[tokio::test]
-async fn files_that_make_no_checkpoint_are_refused() {
+async fn drafts_and_files_that_are_not_a_checkpoint_are_refused() {
     let (_home, repository) = folder();
     let only_weights = vec![(WEIGHTS, Bytes::new())];
     assert!(matches!(
@@ -158,7 +158,7 @@ async fn files_that_make_no_checkpoint_are_refused() {
 }
 
 #[tokio::test]
-async fn a_manifest_of_another_schema_is_a_typed_error_and_hides_nothing_else() {
+async fn a_manifest_of_another_schema_is_an_error_and_others_are_still_listed() {
     let (home, repository) = folder();
     let good = repository.publish(draft(1), files(1)).await.unwrap();
     let newer = repository.publish(draft(2), files(2)).await.unwrap();
@@ -176,7 +176,7 @@ async fn a_manifest_of_another_schema_is_a_typed_error_and_hides_nothing_else() 
     let listed = repository.list().await.unwrap();
     assert_eq!(listed.len(), 1);
     assert_eq!(listed[0].version, good);
-    // Pruning leaves alone what it cannot read.
+    // Pruning keeps checkpoints that it cannot read.
     repository.prune(1).await.unwrap();
     assert!(path.exists());
 }

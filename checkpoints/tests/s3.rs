@@ -1,4 +1,5 @@
-//! Checkpoints on `s3://`, against a real S3-compatible server: what holds over folders, lines that are cut, a server that is killed.
+//! Checkpoints on `s3://`, with an S3-compatible server as a child process: the scenarios of folders, cut connections, a
+//! killed server, TLS.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ const QUICK: LeaseTimes = LeaseTimes {
     expires: Duration::from_millis(200),
 };
 
-/// The shared server's port; a test without it has said so and ends.
+/// Port of the shared server. Returns from the test if the server cannot be started; a message says so.
 macro_rules! port {
     () => {
         match server::shared() {
@@ -56,7 +57,7 @@ async fn competing_publishers_leave_one_line_of_descent() {
 }
 
 #[tokio::test]
-async fn large_files_travel_in_parts_and_are_verified() {
+async fn large_files_are_uploaded_in_parts_and_verified() {
     let repository = repository(port!(), "large");
     let large = |salt: u8| {
         Bytes::from(
@@ -69,7 +70,7 @@ async fn large_files_travel_in_parts_and_are_verified() {
     let version = repository.publish(draft(1), files(1)).await.unwrap();
     let manifest = repository.manifest(&version).await.unwrap();
     assert_eq!(repository.fetch(&manifest, WEIGHTS).await.unwrap(), large(1));
-    // Again, and with other contents: as with small ones.
+    // A second publish behaves as with small files.
     assert_eq!(repository.publish(draft(1), files(1)).await.unwrap(), version);
     assert!(matches!(
         repository.publish(draft(1), files(2)).await,
@@ -77,7 +78,7 @@ async fn large_files_travel_in_parts_and_are_verified() {
     ));
 }
 
-/// Every file of what `name` points at.
+/// Reads all files of the version that `name` points at.
 async fn read(repository: &Repository, name: &str) -> Vec<(&'static str, Bytes)> {
     let manifest = repository.resolve(name).await.unwrap();
     let mut found = Vec::new();
@@ -90,7 +91,7 @@ async fn read(repository: &Repository, name: &str) -> Vec<(&'static str, Bytes)>
 #[tokio::test]
 async fn a_connection_cut_during_a_publish_leaves_the_old_checkpoint_or_the_new_one() {
     let port = port!();
-    // Bytes towards the server until the cut: in every file, in the manifest, in the label, in answers; the last ones after all of it.
+    // Bytes towards the server until the cut: within each file, the manifest, the label, and after all of them.
     for (case, bytes) in [
         1, 500, 2_000, 4_500, 7_500, 11_000, 14_000, 18_000, 22_000, 60_000,
     ]
@@ -142,7 +143,7 @@ async fn a_server_killed_during_a_publish_causes_a_transient_error_only() {
         let file = Bytes::from(vec![7; 4_000_000]);
         vec![(MODEL, file.clone()), (WEIGHTS, file.clone()), (OPTIMIZER, file)]
     };
-    // In the second of three files.
+    // The cut is within the second of three files.
     line.cut_after(6_000_000);
     let publishing = tokio::spawn({
         let publisher = publisher.clone();
@@ -165,7 +166,7 @@ async fn a_server_killed_during_a_publish_causes_a_transient_error_only() {
         );
     }
 
-    // It comes back (this one keeps nothing over its death): the publisher only tries again.
+    // The server starts again, without its data. The publisher repeats the call.
     let _server = Server::start(python, &[&port.to_string()]);
     line.mend();
     let version = publisher.publish(draft(2), large()).await.unwrap();
@@ -192,9 +193,12 @@ async fn a_store_over_tls_works() {
         server.port
     );
 
-    let strict = Repository::open_with(&url, server::credentials()).unwrap();
-    let error = strict.label(LATEST).await.unwrap_err();
-    assert!(matches!(error, Error::Store(_)), "nobody vouches for it: {error}");
+    let distrusting = Repository::open_with(&url, server::credentials()).unwrap();
+    let error = distrusting.label(LATEST).await.unwrap_err();
+    assert!(
+        matches!(error, Error::Store(_)),
+        "the certificate must not be trusted: {error}"
+    );
 
     let mut variables = server::credentials();
     variables.push(("AWS_ALLOW_INVALID_CERTIFICATES".into(), "true".into()));
@@ -214,7 +218,7 @@ async fn a_missing_bucket_gives_an_error_that_names_it() {
 }
 
 #[test]
-fn drafts_and_files_survive_the_wire() {
+fn drafts_and_files_are_read_as_they_were_published() {
     let port = port!();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,4 +1,4 @@
-//! Following a label through failures, and removing what nobody needs.
+//! Watching a label through failures, pruning, and swaps of labels.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -20,12 +20,12 @@ async fn a_watch_yields_each_version_once_and_the_newest_of_several() {
     let repository = Repository::with_store(Faulty::new(InMemory::new()), Path::default());
     let mut watch = repository.watch(LATEST, POLL);
     let waiting = tokio::time::timeout(Duration::from_secs(10), watch.next()).await;
-    assert!(waiting.is_err(), "there is nothing to see yet");
+    assert!(waiting.is_err(), "there is no version yet");
 
     let first = publish(&repository, 1).await;
     assert_eq!(watch.next().await.unwrap().version, first);
     let waiting = tokio::time::timeout(Duration::from_secs(10), watch.next()).await;
-    assert!(waiting.is_err(), "the same version twice");
+    assert!(waiting.is_err(), "one version was yielded twice");
 
     publish(&repository, 2).await;
     let third = publish(&repository, 3).await;
@@ -69,7 +69,7 @@ async fn pruning_keeps_the_newest_the_labelled_and_the_resumable_checkpoint() {
         versions.push(publish(&repository, step).await);
     }
     repository.set_label("best", &versions[1]).await.unwrap();
-    // Labels may lie behind: the newest checkpoint stays even so.
+    // The newest checkpoint stays even if the label points at an older one.
     repository.set_label(LATEST, &versions[0]).await.unwrap();
 
     assert!(repository.prune(0).await.unwrap().checkpoints.is_empty());
@@ -115,11 +115,11 @@ async fn the_requests_of_a_pruning_do_not_grow_with_the_number_of_checkpoints() 
         }
         assert_eq!(asked[39], asked[5], "keep {keep}: {asked:?}");
         if keep == 0 {
-            assert_eq!(asked[39], (0, 0), "nothing is to go");
+            assert_eq!(asked[39], (0, 0), "no checkpoint must be removed");
         }
         let left = repository.list().await.unwrap().len();
         assert_eq!(left, if keep == 3 { 3 } else { 40 });
-        // What interrupted publishes left is looked for by the first call, and again after an hour.
+        // Leftovers are searched for by the first call, and again after an hour.
         assert_eq!(asked[0].1, 1, "keep {keep}: {asked:?}");
         tokio::time::advance(Duration::from_secs(3600)).await;
         assert_eq!(prune().await.1, 1);
@@ -135,7 +135,7 @@ async fn exactly_one_of_many_swaps_moves_a_label_and_only_from_the_expected_vers
     for step in 1..=6 {
         versions.push(publish(&repository, step).await);
     }
-    // All want to set it where there is none, and all but one must be told.
+    // All try to set the missing label. All but one must get false.
     let rivals: Vec<_> = versions
         .iter()
         .map(|version| {
@@ -164,7 +164,7 @@ async fn exactly_one_of_many_swaps_moves_a_label_and_only_from_the_expected_vers
     );
     assert_eq!(repository.label("best").await.unwrap().as_ref(), Some(&best));
     assert!(repository.swap_label("best", Some(&best), other).await.unwrap());
-    // The answer was lost, and it is asked for again.
+    // The reply was lost, and the call is repeated.
     assert!(repository.swap_label("best", Some(&best), other).await.unwrap());
     let nowhere: Version = "000000000099-00000000".parse().unwrap();
     let refused = repository.swap_label("best", Some(other), &nowhere).await;

@@ -11,6 +11,15 @@ use std::{fmt, path::PathBuf, str::FromStr};
 /// | `runs/x/checkpoints/versions/000000001200-3fa94c21` | the folder of one checkpoint |
 /// | `s3://bucket/prefix@best`, `file:///models` | a model store |
 /// | `http://host:50051`, `http://host:50051@latest` | an inference server, and which of its models |
+///
+/// ```
+/// use network::ModelName;
+///
+/// let name: ModelName = "runs/chess@best".parse()?;
+/// assert_eq!(name, ModelName::Folder { path: "runs/chess".into(), version: Some("best".into()) });
+/// assert_eq!(name.to_string(), "runs/chess@best");
+/// # Ok::<(), network::name::NoModelName>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelName {
     /// An ONNX file.
@@ -51,7 +60,7 @@ impl FromStr for ModelName {
 
     fn from_str(text: &str) -> Result<Self, NoModelName> {
         let text = text.trim();
-        // A version never holds a slash, and a password in an address is none of ours.
+        // A version has no slash, so an `@` before a slash (a password in an address) does not begin a version.
         let (place, version) = match text.rsplit_once('@') {
             Some((place, version)) if !version.contains('/') => (place, Some(version.to_owned())),
             _ => (text, None),

@@ -1,6 +1,13 @@
 //! Priors of the legal actions: the softmax of their logits.
 
 /// Appends to `priors` the softmax of `logits` over the actions `legal`. Returns false if a legal logit is not finite.
+///
+/// ```
+/// let mut priors = Vec::new();
+/// // Action 1 is not legal.
+/// assert!(network::softmax::softmax(&[0.0, 9.0, 0.0], &[0, 2], &mut priors));
+/// assert_eq!(priors, [0.5, 0.5]);
+/// ```
 pub fn softmax(logits: &[f32], legal: &[u32], priors: &mut Vec<f32>) -> bool {
     // Validated actions are below the length of `logits`.
     let logit = |&action: &u32| logits.get(action as usize).copied().unwrap_or(f32::NAN);

@@ -1,8 +1,7 @@
-//! The nodes that turn index rows into planes, inside the graph.
+//! Nodes that expand index rows into planes. The graph expands them itself, so that only rows are sent to the device.
 //!
-//! So the row is what crosses the network and the bus to the device. Of the formulations tried on CPUs
-//! ScatterElements was the fastest (about 1 µs a position; OneHot costs a hundred times that).
-//! The result equals [`PlaneStack::expand`] exactly: constants are selected (Gather), divided as there,
+//! Of the forms tried on CPUs, ScatterElements was the fastest (about 1 µs a position; OneHot takes a hundred times as
+//! long). The result equals [`PlaneStack::expand`] exactly: constants are selected (Gather) and divided in the same way,
 //! and nothing is summed.
 
 use games::{PlaneStack, layout::SQUARES};
@@ -10,7 +9,7 @@ use games::{PlaneStack, layout::SQUARES};
 use crate::graph::{Attribute, Graph, Value};
 use crate::proto::tensor_proto::DataType;
 
-/// Adds the expansion of `rows` (int32 `[batch, row_len]`) and gives f32 `[batch, planes, 8, 8]`.
+/// Adds the expansion of `rows` (int32 `[batch, row_len]`). Returns f32 `[batch, planes, 8, 8]`.
 pub fn expand(graph: &mut Graph, stack: &PlaneStack, rows: &Value) -> Value {
     let entries = i64::from(stack.entries);
     let flat = stack.tensor_len() as i64;
@@ -67,7 +66,8 @@ fn constant_base(graph: &mut Graph, stack: &PlaneStack, shape: &Value) -> Value 
     graph.node("Expand", "expand.fill", &[&levels, &target], &[])
 }
 
-/// `[batch, planes, 64]`: constant planes hold their value, planes of ones 1, all others 0.
+/// Initial tensor of a layout with constants, `[batch, planes, 64]`: constant planes hold their value, planes of ones 1,
+/// all others 0.
 fn base_with_constants(graph: &mut Graph, stack: &PlaneStack, rows: &Value) -> Value {
     let planes = stack.planes as usize;
     let mut column = vec![0_i64; planes];

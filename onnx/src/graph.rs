@@ -1,4 +1,4 @@
-//! A graph under construction: nodes in order of computation, initialisers, generated names.
+//! [`Graph`]: nodes in order of computation, initialisers and generated names of a graph under construction.
 
 use bytes::Bytes;
 
@@ -42,7 +42,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// An empty graph.
+    /// Makes an empty graph.
     pub fn new(name: &str) -> Self {
         let graph = GraphProto {
             name: Some(name.to_owned()),
@@ -57,7 +57,7 @@ impl Graph {
         Value(name.to_owned())
     }
 
-    /// Declares `value` to leave the graph as the output `name`.
+    /// Declares `value` as the output `name`.
     pub fn output(&mut self, name: &str, value: &Value, kind: DataType, sides: &[Side]) {
         self.graph.node.push(NodeProto {
             op_type: Some("Identity".into()),

@@ -1,7 +1,7 @@
 //! Converts a model to half precision: weights, and all values computed from them, become IEEE 754 binary16.
 //!
-//! Inputs and outputs keep their types, so that programs use the model without change. A device with binary16 units moves half
-//! the bytes and computes several times as fast. A device without them converts back and forth and gains nothing.
+//! Inputs and outputs keep their types, so that programs use the model without change. A device with binary16 units moves
+//! half the bytes and computes several times as fast. A device without them converts back and forth and gains nothing.
 
 use std::collections::HashSet;
 
@@ -20,15 +20,15 @@ pub enum HalfError {
     /// The bytes are not an ONNX file.
     #[error("not an onnx file: {0}")]
     File(prost::DecodeError),
-    /// A file without a graph.
+    /// The file has no graph.
     #[error("the file has no graph")]
     NoGraph,
     /// A weight is beyond the range of half precision, ±65504.
-    #[error("`{name}` holds {value}, which half precision cannot hold")]
+    #[error("`{name}` holds {value}, which is beyond the range of half precision")]
     TooLarge {
-        /// The tensor.
+        /// Name of the tensor.
         name: String,
-        /// The number.
+        /// Weight that is out of range.
         value: f32,
     },
     /// The weights lie in another file.
@@ -55,7 +55,7 @@ impl From<prost::DecodeError> for HalfError {
 /// Converts a model's file.
 ///
 /// # Errors
-/// [`HalfError`] naming the first thing that cannot be converted.
+/// [`HalfError`] for the first part that cannot be converted.
 pub fn to_half(file: &[u8]) -> Result<Vec<u8>, HalfError> {
     let mut model = ModelProto::decode(file)?;
     let graph = model.graph.as_mut().ok_or(HalfError::NoGraph)?;

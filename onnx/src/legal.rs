@@ -1,5 +1,5 @@
-//! Adds the selection of the legal actions' logits to a model, so that the device returns these only: a chess position has 4672
-//! logits and about 35 legal actions.
+//! Adds the selection of the legal actions' logits to a model, so that the device returns only these. A chess position has
+//! 4672 logits and about 35 legal actions.
 //!
 //! | | name | type | shape |
 //! |---|---|---|---|

@@ -1,7 +1,7 @@
 //! Writes ONNX files, which the learner publishes and the inference server runs.
 //!
-//! This crate links no runtime and no torch. It holds the file format (`onnx.proto`, vendored from ONNX 1.23.2, Apache-2.0) and
-//! the graphs that Minuet needs. [`model`] documents inputs, outputs and metadata of the files.
+//! This crate links no runtime and no torch. It holds the file format (`onnx.proto`, vendored from ONNX 1.23.2, Apache-2.0)
+//! and the graphs that Minuet needs. [`model`] documents inputs, outputs and metadata of the files.
 //!
 //! ```
 //! use games::{PlaneStack, RowForm, RowLayout};
@@ -33,13 +33,13 @@
 //! | [`weights`] | [`TowerWeights`]: a residual tower as plain vectors of `f32` |
 //! | [`random`] | networks with random weights, for tests and benchmarks |
 //! | [`graph`] | nodes, initialisers and names of one graph under construction |
-//! | [`expansion`] | the nodes that turn index rows into planes |
+//! | [`expansion`] | the nodes that expand index rows into planes |
 //! | [`tower`] | the nodes of the tower |
 //! | [`fish_eye`] | the network over clans of imps: its weights, its graph, its definition |
 //! | [`half`] | conversion of a model to half precision |
 //! | [`legal`] | adds the selection of the legal actions' logits to a model |
 //! | [`model`] | whole files: inputs, outputs, metadata |
-//! | [`reference`](mod@reference) | a plain evaluation of a tower, to check runtimes and exports against |
+//! | [`reference`](mod@reference) | a plain evaluation of a tower, with which runtimes and exports are compared |
 
 pub mod expansion;
 pub mod fish_eye;
@@ -53,6 +53,7 @@ pub mod tower;
 pub mod weights;
 
 /// The types of `onnx.proto`, version 1.23.2.
+// Generated code: comments are disabled (see `build.rs`), and clippy's style does not apply.
 #[allow(missing_docs, clippy::all, clippy::pedantic)]
 pub mod proto {
     include!(concat!(env!("OUT_DIR"), "/onnx.rs"));

@@ -40,7 +40,7 @@ pub const GAME_KEY: &str = "minuet.game";
 /// Metadata key of the training step.
 pub const STEP_KEY: &str = "minuet.step";
 
-/// The operators of towers are those of this version.
+/// Opset version of the operators of towers.
 const OPSET: i64 = 18;
 
 /// Input of a model.
@@ -73,7 +73,7 @@ pub enum MetadataError {
     /// A value cannot be parsed.
     #[error("the metadata's `{key}` cannot be read: {reason}")]
     Value {
-        /// The key.
+        /// Key of the value.
         key: &'static str,
         /// Reason.
         reason: String,
@@ -122,7 +122,7 @@ pub fn build(weights: &TowerWeights, metadata: &Metadata, input: Input) -> Resul
 /// Writes a file with the expansion only: input `indices`, output `planes`. For tests and measurements.
 ///
 /// # Errors
-/// [`TowerError::Layout`] where the layout contradicts itself.
+/// [`TowerError::Layout`] if the layout contradicts itself.
 pub fn build_expansion(metadata: &Metadata) -> Result<Vec<u8>, TowerError> {
     let layout = &metadata.layout;
     layout
@@ -179,7 +179,7 @@ pub(crate) fn file(graph: Graph, metadata: &Metadata, opset: i64) -> Result<Vec<
 /// Reads a file's metadata without a runtime.
 ///
 /// # Errors
-/// [`MetadataError`] where the file or its metadata cannot be read. The layout is checked.
+/// [`MetadataError`] if the file or its metadata cannot be read. The layout is checked.
 pub fn metadata_of(file: &[u8]) -> Result<Metadata, MetadataError> {
     let model = ModelProto::decode(file)?;
     let find = |key: &'static str| {
@@ -196,7 +196,7 @@ pub fn metadata_of(file: &[u8]) -> Result<Metadata, MetadataError> {
 /// Parses metadata that a runtime has read from its file.
 ///
 /// # Errors
-/// [`MetadataError::Value`] where one cannot be read. The layout is checked.
+/// [`MetadataError::Value`] if a value cannot be parsed. The layout is checked.
 pub fn parse_metadata(layout: &str, step: Option<&str>) -> Result<Metadata, MetadataError> {
     let fault = |key: &'static str, reason: String| MetadataError::Value { key, reason };
     let layout: RowLayout =

@@ -17,23 +17,23 @@ use crate::{
     },
 };
 
-/// Deepest problems that rows of clans are drawn from, in moves.
+/// Greatest depth, in moves, of the problems from which rows of clans are drawn.
 const DEEPEST: u32 = 24;
 
-/// The sizes of a tower.
+/// Sizes of a tower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TowerShape {
-    /// Residual blocks.
+    /// Number of residual blocks.
     pub blocks: usize,
-    /// Channels of the tower.
+    /// Number of channels of the tower.
     pub filters: usize,
-    /// Channels of each block's squeeze; 0: no squeeze-excitation.
+    /// Number of channels of each block's squeeze; 0: no squeeze-excitation.
     pub squeeze: usize,
-    /// Channels that are pooled over the board, in [`pooled_blocks`] and in a policy of planes; 0: none.
+    /// Number of channels that are pooled over the board, in [`pooled_blocks`] and in a policy of planes; 0: none.
     pub pooling: usize,
-    /// Channels of the dense policy head; 0: the policy is planes (the actions must be a multiple of 64).
+    /// Number of channels of the dense policy head; 0: the policy is planes (the actions must be a multiple of 64).
     pub policy_channels: usize,
-    /// Channels of the value head.
+    /// Number of channels of the value head.
     pub value_channels: usize,
     /// Width of the value head's hidden layer.
     pub value_hidden: usize,
@@ -42,7 +42,7 @@ pub struct TowerShape {
 }
 
 impl TowerShape {
-    /// A tower of `blocks` × `filters` with the heads that fit `layout`.
+    /// Sizes of a tower of `blocks` × `filters` with the heads that fit `layout`.
     pub fn new(layout: &RowLayout, blocks: usize, filters: usize) -> Self {
         let is_planes = (layout.actions as usize).is_multiple_of(SQUARES);
         Self {
@@ -93,7 +93,7 @@ impl TowerWeights {
             false => 0,
         };
         Self {
-            // Few of a row's planes are filled, hence the gain.
+            // A row fills few of the planes, so the gain is higher.
             input: draw.conv(filters, planes, 3, 3.0),
             blocks: (0..shape.blocks)
                 .map(|number| Block {
@@ -142,7 +142,7 @@ impl Draw {
         }
     }
 
-    /// Beside a 3×3 convolution of `filters` channels, some of which are pooled.
+    /// Draws the global pooling beside a 3×3 convolution, both of `filters` channels together.
     fn pooling(&mut self, filters: usize, channels: usize) -> Option<GlobalPooling> {
         (channels > 0).then(|| GlobalPooling {
             conv: self.conv(channels, filters, 3, 1.0),
@@ -159,7 +159,7 @@ impl Draw {
         }
     }
 
-    /// Uniform with He's standard deviation √(2 / fan-in), times `gain`.
+    /// Draws uniform weights with He's standard deviation √(2 / fan-in), times `gain`.
     fn weights(&mut self, count: usize, fan_in: usize, gain: f32) -> Vec<f32> {
         let bound = gain * (6.0 / fan_in.max(1) as f32).sqrt();
         self.uniform(count, bound)
@@ -172,8 +172,8 @@ impl Draw {
     }
 }
 
-/// Draws rows of a layout: indices into the sparse planes, constants within their bounds. Rows of clans are positions on the way
-/// to solutions of drawn problems.
+/// Draws rows of a layout: indices into the sparse planes, constants within their bounds. Rows of clans are positions on
+/// the way to solutions of drawn problems.
 ///
 /// `filled` in (0, 1] is the share of entries that do not repeat the first one.
 pub fn rows(layout: &RowLayout, count: usize, filled: f32, seed: u64) -> Vec<u32> {
@@ -208,7 +208,7 @@ pub fn rows(layout: &RowLayout, count: usize, filled: f32, seed: u64) -> Vec<u32
     rows
 }
 
-/// Positions of the generator game: problems of all depths, each some way towards its solution.
+/// Draws rows of the generator game: positions on the way to the solutions of problems of all depths.
 fn clans(count: usize, seed: u64) -> Vec<u32> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut rows = Vec::new();
@@ -218,11 +218,11 @@ fn clans(count: usize, seed: u64) -> Vec<u32> {
         let drawn = GeneratorGame::draw_start(&Rules::default(), depth, &mut draw);
         let (mut state, solution) = match drawn {
             Some(drawn) => (drawn.start, drawn.solution),
-            // Where no problem of this depth was found, the beginning without a problem will do.
+            // If no problem of this depth was found, the start position without a problem is used.
             None => (GeneratorGame::posed(&Rules::default(), Problem::Free), Vec::new()),
         };
         let steps = random.random_range(solution.len() / 2..=solution.len());
-        // The last one would end it.
+        // The last action would end the game.
         let steps = steps.min(solution.len().saturating_sub(1));
         for &action in solution.iter().take(steps) {
             state.play_legal(action);

@@ -1,4 +1,4 @@
-//! The nodes of the tower: input convolution, residual blocks, both heads.
+//! Nodes of the tower: input convolution, residual blocks, both heads.
 
 use games::layout::SQUARES;
 
@@ -10,11 +10,11 @@ use crate::{
 /// Outputs of a tower.
 #[derive(Clone, Debug)]
 pub struct Heads {
-    /// f32 `[batch, actions]`
+    /// Policy logits, f32 `[batch, actions]`.
     pub policy_logits: Value,
-    /// f32 `[batch, 1]`, in [-1, 1]
+    /// Value, f32 `[batch, 1]`, in [-1, 1].
     pub value: Value,
-    /// f32 `[batch, 3]`: probabilities of a win, a draw and a loss, of a value head with three outcomes.
+    /// Probabilities of a win, a draw and a loss, f32 `[batch, 3]`, of a value head with three outcomes.
     pub outcomes: Option<Value>,
 }
 
@@ -45,7 +45,7 @@ fn block(graph: &mut Graph, name: &str, weights: &Block, board: &Value) -> Value
     relu(graph, name, &sum)
 }
 
-/// `relu(conv(x))`, with the output of the global pooling added before the relu.
+/// Adds `relu(conv(x))`, with the output of the global pooling added before the relu.
 fn pooled(
     graph: &mut Graph,
     name: &str,

@@ -1,32 +1,32 @@
-//! A residual tower's weights as plain vectors, batch normalisation folded into the convolutions.
+//! Weights of a residual tower as plain vectors, with batch normalisation folded into the convolutions.
 
 use games::{RowLayout, layout::SQUARES};
 
 /// A convolution over the 8×8 board, stride 1, padded so that the board keeps its size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conv {
-    /// Channels out.
+    /// Number of output channels.
     pub outputs: usize,
-    /// Channels in.
+    /// Number of input channels.
     pub inputs: usize,
     /// Side of the kernel: 1 or 3.
     pub kernel: usize,
-    /// `[outputs][inputs][kernel][kernel]`, row-major.
+    /// Weights, `[outputs][inputs][kernel][kernel]`, row-major.
     pub weights: Vec<f32>,
-    /// `[outputs]`
+    /// Biases, `[outputs]`.
     pub bias: Vec<f32>,
 }
 
 /// A fully connected layer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Linear {
-    /// Values out.
+    /// Number of outputs.
     pub outputs: usize,
-    /// Values in.
+    /// Number of inputs.
     pub inputs: usize,
-    /// `[outputs][inputs]`, row-major (torch's order).
+    /// Weights, `[outputs][inputs]`, row-major (torch's order).
     pub weights: Vec<f32>,
-    /// `[outputs]`
+    /// Biases, `[outputs]`.
     pub bias: Vec<f32>,
 }
 
@@ -34,73 +34,73 @@ pub struct Linear {
 /// before the skip is added (Hu et al., 2018).
 #[derive(Clone, Debug, PartialEq)]
 pub struct SqueezeExcitation {
-    /// filters → squeezed channels.
+    /// First layer: filters → squeezed channels.
     pub squeeze: Linear,
-    /// squeezed channels → filters.
+    /// Second layer: squeezed channels → filters.
     pub excite: Linear,
 }
 
-/// Global pooling (Wu, 2019): a convolution beside another one, whose channels are reduced to their mean and their maximum
-/// over the board; a linear layer of these gives what is added to the other one's channels before its relu,
-/// `relu(beside(x) + linear(mean and maximum of relu(conv(x))))`. Wu's third number, a mean scaled by the board's size, is
-/// left out: the board is always 8×8.
+/// Global pooling (Wu, 2019) beside a convolution `beside`: `relu(beside(x) + linear(mean and maximum of relu(conv(x))))`,
+/// with mean and maximum over the board. Wu's third number, a mean scaled by the board's size, is left out, because the
+/// board is always 8×8.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GlobalPooling {
-    /// Convolution with the kernel of the one beside it, filters → pooled channels.
+    /// Convolution filters → pooled channels, with the kernel size of `beside`.
     pub conv: Conv,
-    /// Means of the pooled channels, then maxima → the channels of the convolution beside.
+    /// Linear layer: means of the pooled channels, then maxima → channels of `beside`.
     pub linear: Linear,
 }
 
-/// The blocks that pool, where any do: the first ones of the middle and of the last third, as KataGo has it in its networks of
-/// six blocks. For a tower of one block they are the same one.
+/// Numbers of the two blocks with global pooling, in towers that pool: the first of the middle third and the first of the
+/// last third, as in KataGo's networks of six blocks. Equal for a tower of one block.
 pub fn pooled_blocks(blocks: usize) -> [usize; 2] {
     [blocks / 3, 2 * blocks / 3]
 }
 
-/// `relu(x + gate(second(relu(first(x)))))`, with what is pooled added within the inner relu.
+/// Residual block: `relu(x + gate(second(relu(first(x)))))`. The output of the global pooling is added to `first(x)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
-    /// 3×3, filters → filters that are not pooled.
+    /// Convolution 3×3, filters → filters that are not pooled.
     pub first: Conv,
-    /// Global pooling, if there is any.
+    /// Global pooling beside `first`, if the block has it.
     pub pooling: Option<GlobalPooling>,
-    /// 3×3, filters that are not pooled → filters.
+    /// Convolution 3×3, filters that are not pooled → filters.
     pub second: Conv,
-    /// Squeeze-excitation, if there is one.
+    /// Squeeze-excitation, if the block has it.
     pub gate: Option<SqueezeExcitation>,
 }
 
-/// Policy head: from the tower's filters to one logit per action.
+/// Policy head: from the filters of the tower to one logit for each action.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PolicyHead {
-    /// For actions that do not form planes (Paco Ŝako 132, Othello 65, Connect Four 7): `linear(relu(conv(x)))`.
+    /// Head for actions that are not planes (Paco Ŝako 132, Othello 65, Connect Four 7): `linear(relu(conv(x)))`.
     Dense {
-        /// 1×1, filters → channels.
+        /// Convolution 1×1, filters → channels.
         conv: Conv,
-        /// channels·64 → actions.
+        /// Linear layer, channels·64 → actions.
         linear: Linear,
     },
-    /// For actions that form planes of squares (chess: 73·64): `planes(relu(conv(x)))`, flattened `[plane][square]`.
+    /// Head for actions that are planes of squares (chess: 73·64): `planes(relu(conv(x)))`, flattened `[plane][square]`.
     Planes {
-        /// 3×3, filters → filters that are not pooled.
+        /// Convolution 3×3, filters → filters that are not pooled.
         conv: Conv,
-        /// Global pooling, if there is any: the dense head needs none, it sees the whole board at once.
+        /// Global pooling beside `conv`, if the head has it. (The dense head has none, because it sees the whole board.)
         pooling: Option<GlobalPooling>,
-        /// 3×3, filters that are not pooled → actions / 64.
+        /// Convolution 3×3, filters that are not pooled → actions / 64.
         planes: Conv,
     },
 }
 
-/// `x = output(relu(hidden(relu(conv(x)))))`, in the view of the player to act. One number: the value is `tanh(x)`. Three, the
-/// logits of a win, a draw and a loss: it is the difference of the first and the last of their softmax.
+/// Value head: `y = output(relu(hidden(relu(conv(x)))))`, for the player to act. If `y` is one number, the value is
+/// `tanh(y)`. If `y` has the logits of a win, a draw and a loss, the value is the probability of a win minus that of a
+/// loss.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueHead {
-    /// 1×1, filters → channels.
+    /// Convolution 1×1, filters → channels.
     pub conv: Conv,
-    /// channels·64 → hidden.
+    /// Hidden layer, channels·64 → hidden.
     pub hidden: Linear,
-    /// hidden → 1 or 3.
+    /// Output layer, hidden → 1 or 3.
     pub output: Linear,
 }
 
@@ -111,16 +111,16 @@ impl ValueHead {
     }
 }
 
-/// A whole network.
+/// Weights of a tower with its heads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TowerWeights {
-    /// 3×3, planes → filters, followed by relu.
+    /// Input convolution 3×3, planes → filters, followed by a relu.
     pub input: Conv,
-    /// The residual blocks.
+    /// Residual blocks.
     pub blocks: Vec<Block>,
-    /// One logit per action.
+    /// Policy head.
     pub policy: PolicyHead,
-    /// One value.
+    /// Value head.
     pub value: ValueHead,
 }
 
@@ -128,9 +128,9 @@ pub struct TowerWeights {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TowerError {
     /// A layer's shape does not fit its neighbours.
-    #[error("{layer}: {found:?} (outputs, inputs, kernel), {expected:?} expected")]
+    #[error("{layer}: the shape (outputs, inputs, kernel) is {found:?} instead of {expected:?}")]
     Shape {
-        /// The layer, e.g. `block2.first`.
+        /// Name of the layer, e.g. `block2.first`.
         layer: String,
         /// Outputs, inputs and kernel that the layer has.
         found: (usize, usize, usize),
@@ -140,7 +140,7 @@ pub enum TowerError {
     /// A vector's length does not fit its layer's shape.
     #[error("{layer}: {found} {what}, {expected} expected")]
     Length {
-        /// The layer.
+        /// Name of the layer.
         layer: String,
         /// `weights` or `biases`.
         what: &'static str,
@@ -152,7 +152,7 @@ pub enum TowerError {
     /// A weight is infinite or not a number.
     #[error("{layer}: a weight is not finite")]
     NotFinite {
-        /// The layer.
+        /// Name of the layer.
         layer: String,
     },
     /// The layout contradicts itself, or its policy is not a whole number of planes.
@@ -161,7 +161,7 @@ pub enum TowerError {
 }
 
 impl TowerWeights {
-    /// Channels of the tower.
+    /// Number of channels of the tower.
     pub fn filters(&self) -> usize {
         self.input.outputs
     }
@@ -176,7 +176,7 @@ impl TowerWeights {
     /// Checks that every layer fits its neighbours and `layout`, and that every number is finite.
     ///
     /// # Errors
-    /// [`TowerError`] naming the first layer that does not.
+    /// [`TowerError`] that names the first layer that does not.
     pub fn check(&self, layout: &RowLayout) -> Result<(), TowerError> {
         layout
             .check()
@@ -212,7 +212,7 @@ impl TowerWeights {
         Ok(())
     }
 
-    /// Calls `see` with every layer: name, weights, biases, shape, and the shape that the neighbours demand.
+    /// Calls `see` with every layer: name, weights, biases, shape, and the shape that the neighbours require.
     fn visit(&self, mut see: impl FnMut(&str, &[f32], &[f32], Shape, Shape)) {
         let filters = self.filters();
         let mut conv = |name: &str, conv: &Conv, expected: Shape| {
@@ -309,7 +309,7 @@ fn pooled(pooling: Option<&GlobalPooling>) -> usize {
     pooling.map_or(0, |pooling| pooling.conv.outputs)
 }
 
-/// Outputs, inputs, kernel.
+/// Shape of a layer: outputs, inputs, kernel.
 pub(crate) type Shape = (usize, usize, usize);
 
 pub(crate) fn check_layer(

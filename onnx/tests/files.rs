@@ -1,4 +1,4 @@
-//! Tests of the written files' contents, without a runtime. (The inference server's tests run the files.)
+//! Tests of the contents of written files, without a runtime. (Tests of the inference server run such files.)
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::HashSet;
@@ -20,7 +20,7 @@ fn constant(plane: u32, divisor: u32, max: u32) -> ConstantPlane {
     }
 }
 
-/// Constant planes and planes of ones stand between the sparse ones.
+/// Layout with constant planes and planes of ones between the sparse ones.
 fn mixed(actions: u32) -> RowLayout {
     RowLayout {
         game: "mixed".into(),

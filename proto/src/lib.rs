@@ -1,12 +1,14 @@
-//! Every wire contract of Minuet: the types generated from the `.proto` files, and the few encodings which those leave open.
+//! Wire contracts of Minuet: the types generated from the `.proto` files, and the encodings that these do not define.
 //!
-//! Invariant: no other crate knows how a message is laid out in bytes. The comments of the `.proto` files document each
+//! Invariant: no other crate knows the layout of a message in bytes. The comments of the `.proto` files document each
 //! field with its shape, unit and range; they are also the documentation of the generated types in [`v1`].
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`v1`] | `minuet.v1`: the services `Evaluator` and `ReplayStore` |
 //! | [`inference`] | the Open Inference Protocol (KServe v2) |
+//! | [`columns`] | views of ragged columns: rows and sparse policies of many positions |
+//! | [`targets`] | training targets beside policy and value, by name |
 //! | [`priors`] | packing of priors in [`v1::EvaluateReply::priors`] |
 //! | [`bounded`] | a codec that limits the number of fields of a message |
 
@@ -36,12 +38,14 @@ pub mod targets;
 /// assert_eq!(EvaluateRequest::decode(&bytes[..])?, request);
 /// # Ok::<(), prost::DecodeError>(())
 /// ```
+// Generated code: prost documents no `oneof` types, and clippy's style does not apply.
 #[allow(missing_docs, clippy::all, clippy::pedantic)]
 pub mod v1 {
     tonic::include_proto!("minuet.v1");
 }
 
 /// `inference`: the Open Inference Protocol (KServe v2), for public clients.
+// Generated code: prost documents no `oneof` types, and clippy's style does not apply.
 #[allow(missing_docs, clippy::all, clippy::pedantic)]
 pub mod inference {
     tonic::include_proto!("inference");

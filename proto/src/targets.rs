@@ -1,7 +1,7 @@
 //! Training targets beside policy and value, by name.
 //!
-//! This list is the one place that names a target. A store computes it from the game record, a batch carries it as a column of its
-//! name, and an auxiliary head of the network is trained towards it.
+//! All names of targets are in this list. A store computes a target from the game record, a batch carries it as a column of
+//! its name, and an auxiliary head of the network is trained towards it.
 
 use std::borrow::Cow;
 
@@ -13,8 +13,8 @@ use crate::{
 /// A training target beside policy and value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
-    /// Visits of the other player's reply: the first later position of the game in which the other player acted. Policy indices are
-    /// those of that position's own row. Empty if nobody replied or the reply was not searched fully.
+    /// Visits of the other player's reply: the first later position of the game in which the other player acted. Policy
+    /// indices are those of that position's own row. Empty if nobody replied or the reply was not searched fully.
     OpponentPolicy,
     /// Number of actions to the end of the game, this position's included; at least 1.
     MovesLeft,
@@ -60,8 +60,8 @@ impl Batch {
         self.targets.iter().find(|column| column.name == target.name())
     }
 
-    /// Returns a target of one number for each position. A batch of an earlier release has no named columns; its own field is
-    /// taken then.
+    /// Returns a target of one number for each position. A batch of an earlier release has no named columns; its own field
+    /// is taken then.
     ///
     /// # Errors
     /// [`ColumnError`] if the batch does not have one number for each position.
@@ -75,7 +75,8 @@ impl Batch {
         Ok(numbers)
     }
 
-    /// Returns a target of sparse policies. A batch of an earlier release has no named columns; its own fields are taken then.
+    /// Returns a target of sparse policies. A batch of an earlier release has no named columns; its own fields are taken
+    /// then.
     ///
     /// # Errors
     /// [`ColumnError`] if the batch does not have one policy for each position, or the columns' lengths do not add up.
@@ -96,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_names_one_target() {
+    fn names_and_targets_are_one_to_one() {
         for target in Target::ALL {
             assert_eq!(Target::from_name(target.name()), Some(target));
         }

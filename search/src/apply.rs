@@ -1,4 +1,4 @@
-//! Applying evaluations: they arrive in any order, and the last one of a gather backs all of them up in gather order.
+//! Applying evaluations. Those of a gather arrive in any order; the last one backs all of them up in gather order.
 
 use games::{Game, MoverValue};
 

@@ -1,8 +1,8 @@
-//! The greatest of many scores, without a branch for each; ties are broken by prior and then by the generator.
+//! Selection of the greatest of many scores, without a branch for each. Ties are broken by prior and then at random.
 
 use crate::draws::Draws;
 
-/// The edge with the greatest score.
+/// Edge with the greatest score.
 pub(crate) enum Best {
     /// Index of the only edge with the greatest score.
     Edge(u32),
@@ -65,7 +65,7 @@ fn order(score: f32) -> i32 {
     bits ^ ((bits >> 31) & i32::MAX)
 }
 
-/// Returns one of the edges with the score `best`: the one with the greatest prior. Equal priors are drawn among.
+/// Returns one of the edges with the score `best`: the one with the greatest prior. Draws among equal priors.
 pub(crate) fn draw_among_equals(scores: &[f32], priors: &[u32], best: f32, ties: &mut Draws) -> u32 {
     let (mut greatest, mut equals) = (0, 0);
     for (&score, &prior) in scores.iter().zip(priors) {

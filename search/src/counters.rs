@@ -1,9 +1,9 @@
-//! Counts of what a search did ([`Counters`]) and the depths of its visits ([`Depths`]).
+//! Counts of a search's visits and evaluations ([`Counters`]), and the depths of its visits ([`Depths`]).
 
 /// Counts since the game began, and the present size of the tree.
 ///
-/// Unless leaves were abandoned, `visits + root_evaluations = evaluations + gray_visits + terminal_visits` holds whenever no
-/// leaf is pending.
+/// Unless leaves were abandoned, `visits + root_evaluations = evaluations + gray_visits + terminal_visits` holds whenever
+/// no leaf is pending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Visits that were backed up.

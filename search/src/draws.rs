@@ -1,4 +1,4 @@
-//! Seeded randomness, the only one of a search: a counter-based generator keyed by (run seed, game, ply, purpose).
+//! Seeded randomness: a counter-based generator keyed by (run seed, game, ply, purpose). A search has no other randomness.
 //!
 //! The generator is ChaCha with 8 rounds, and the four numbers are its key. So any draw of any game can be repeated without
 //! the draws before it, and the draws for one purpose do not depend on those for another.

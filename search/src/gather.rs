@@ -78,7 +78,7 @@ impl<G: Game> Search<G> {
         match self.tree.kind(end, self.generation) {
             Kind::Terminal => {
                 self.counters.terminal_visits += 1;
-                self.note_end(self.tree.result(end));
+                self.record_solution(self.tree.result(end));
                 self.back_up_path(self.tree.result(end));
             }
             Kind::Empty => {
@@ -126,7 +126,7 @@ impl<G: Game> Search<G> {
             Some(outcome) => {
                 let node = self.tree.push_terminal(outcome.value());
                 self.counters.terminal_visits += 1;
-                self.note_end(outcome.value());
+                self.record_solution(outcome.value());
                 self.back_up_path(outcome.value());
                 node
             }

@@ -16,7 +16,7 @@ impl LeafId {
     }
 }
 
-/// A leaf that needs an evaluation. It borrows from the search, so an evaluator writes down what it needs.
+/// Leaf that needs an evaluation. It borrows from the search, so an evaluator must copy the parts that it keeps.
 #[derive(Debug)]
 pub struct LeafRequest<'a, G> {
     /// Identifier to pass to [`Search::apply`](crate::Search::apply).

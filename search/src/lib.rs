@@ -1,9 +1,9 @@
 //! Tree search (UCT with PUCT selection) as a pure state machine over [`games::Game`].
 //!
-//! The search requests evaluations and is given them. It never awaits, reads no clock, draws no entropy, and sees neither a
-//! tensor nor a socket. One [`Search`] belongs to one game: [`Search::gather`] descends to leaves and requests their
-//! evaluations, [`Search::apply`] takes the evaluations in any order, [`Search::choose`] draws an action from the visits,
-//! and [`Search::advance`] plays it and keeps the subtree below it.
+//! The search requests evaluations, and its caller supplies them. It never awaits, reads no clock, draws no entropy, and
+//! sees neither a tensor nor a socket. One [`Search`] belongs to one game: [`Search::gather`] descends to leaves and
+//! requests their evaluations, [`Search::apply`] takes the evaluations in any order, [`Search::choose`] draws an action
+//! from the visits, and [`Search::advance`] plays it and keeps the subtree below it.
 //!
 //! ```
 //! use games::{Game, MoverValue, connect_four::ConnectFour};
@@ -35,8 +35,8 @@
 //! | [`settings`] | every setting: the section `[search]` of `run.toml` |
 //! | [`search`](mod@search) | the state machine: decision node, budget of visits, re-rooting |
 //! | [`gather`](mod@gather) | visits descend; new leaves request evaluations |
-//! | `puct`, `argmax` | the PUCT formula and first-play urgency; the greatest of many scores |
-//! | `virtual_loss` | how pending leaves keep other visits off their paths |
+//! | `puct`, `argmax` | the PUCT formula and first-play urgency; selection of the greatest score |
+//! | `virtual_loss` | virtual losses, which keep other visits off the paths of pending leaves |
 //! | [`apply`](mod@apply) | evaluations arrive and are checked |
 //! | `backup` | values go up the paths |
 //! | [`noise`] | Dirichlet noise for the decision node |

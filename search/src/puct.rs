@@ -7,23 +7,23 @@
 //! V = Q + U,   Q = (F + W) / (1 + N),   U = c · P · √ΣN / (1 + N)
 //! ```
 //!
-//! as seen by the player to act. `N` is the number of visits of the edge, `W` the sum of their values, `P` the prior (at the
-//! decision node with [noise](crate::noise)), `c` the exploration constant, and `ΣN` the sum of `N` over the node's own
+//! as seen by the player to act. `N` is the number of visits of the edge, `W` the sum of their values, `P` the prior (at
+//! the decision node with [noise](crate::noise)), `c` the exploration constant, and `ΣN` the sum of `N` over the node's own
 //! edges, so nothing counted before a re-root enters it.
 //!
 //! `F` is the first-play urgency ([`FirstPlay`]). `W` starts from it, so an action without visits has exactly `Q = F`, and
-//! the `1` in the denominator is the weight that `F` keeps afterwards. (If `F` applied to unvisited actions alone, the first
-//! visit of an action worth as much as its parent would halve its `Q`, and a player who is winning would try every action
-//! once before trying any twice.) `F` applies to every edge from the moment its node becomes active, and again after a
-//! re-root. With `F = 0` the formula is `W/(1+N) + c·P·√ΣN/(1+N)`.
+//! the `1` in the denominator is the weight that `F` keeps afterwards. (If `F` applied to unvisited actions alone, the
+//! first visit of an action worth as much as its parent would halve its `Q`, and a player who is winning would try every
+//! action once before trying any twice.) `F` applies to every edge from the moment its node becomes active, and again after
+//! a re-root. With `F = 0` the formula is `W/(1+N) + c·P·√ΣN/(1+N)`.
 //!
-//! In one-player games the best visit of an edge can have a share λ of its value: `(1 - λ)·W + λ·N·max` then stands for `W`,
-//! because no other player can spoil a way that was found ([`Settings::max_share`]).
+//! In one-player games the best visit of an edge can have a share λ of its value: `(1 - λ)·W + λ·N·max` then stands for
+//! `W`, because no opponent can refute a line that was found ([`Settings::max_share`]).
 //!
 //! [Virtual losses](crate::virtual_loss) count as visits that were lost.
 //!
-//! Of equal `V` the greater prior wins. (At a node whose edges have no visits `U` is 0 for all; this is the formula's limit.)
-//! The seeded generator draws among actions that are still equal.
+//! Of equal `V` the greater prior wins. (At a node whose edges have no visits `U` is 0 for all; this is the formula's
+//! limit.) The seeded generator draws among actions that are still equal.
 
 use crate::{
     argmax::{Best, argmax, draw_among_equals},
@@ -354,7 +354,7 @@ mod tests {
         }
     }
 
-    /// The decision node passes its noisy priors.
+    /// The decision node passes its priors with noise.
     #[test]
     fn given_priors_replace_those_of_the_node() {
         let (tree, at) = node(0.0, &[(0.9, 0.0, 1, 0), (0.1, 0.0, 1, 0)]);

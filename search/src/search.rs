@@ -121,13 +121,13 @@ impl<G: Game> Search<G> {
         self.visits_done
     }
 
-    /// Changes how many visits a decision takes, at least 1. With a larger number a decided search goes on from where it
-    /// is; with a smaller one a search under way stops once its pending leaves are evaluated.
+    /// Changes how many visits a decision takes, at least 1. With a larger number a decided search continues; with a
+    /// smaller one an unfinished search stops once its pending leaves are evaluated.
     pub fn set_visits(&mut self, visits: u32) {
         self.settings.visits = visits.max(1);
     }
 
-    /// Returns what the search did since the game began, and the size of the tree.
+    /// Returns counts since the game began, and the size of the tree.
     pub fn counters(&self) -> Counters {
         Counters {
             nodes: u64::from(self.tree.nodes()),

@@ -65,8 +65,8 @@ impl<G: Game> Search<G> {
         }
     }
 
-    /// Records the path as the solution if it ends in one that is shorter than the known one.
-    pub(crate) fn note_end(&mut self, value: FirstValue) {
+    /// Records the path as the solution if it solves the game with fewer actions than the known solution.
+    pub(crate) fn record_solution(&mut self, value: FirstValue) {
         let known = self.solution.actions.len();
         let is_shorter = known == 0 || self.path.len() < known;
         if value.get() < SOLVED || !is_shorter || !self.seeks_solutions() {

@@ -1,10 +1,10 @@
-//! Virtual losses: how one search requests several leaves at once without choosing the same path twice.
+//! Virtual losses, by which one search requests several leaves at once without choosing one path twice.
 //!
 //! Each pending leaf adds one virtual loss to every edge of its path. Selection treats it as a visit that was lost by
-//! whoever chose the edge: with `L` virtual losses, `W - L` and `N + L` stand for `W` and `N`, and `ΣN` includes them. (In a
-//! game whose values cannot be below 0, `W` and `N + L`; see [`Game::LOWEST_VALUE`](games::Game::LOWEST_VALUE).)
-//! Virtual losses are counted apart and never mixed into `W`, so rounding cannot leave any behind. They share a word with
-//! the edge's action.
+//! whoever chose the edge: with `L` virtual losses, `W - L` and `N + L` stand for `W` and `N`, and `ΣN` includes them. (In
+//! a game whose values cannot be below 0, `W` and `N + L`; see [`Game::LOWEST_VALUE`](games::Game::LOWEST_VALUE).) Virtual
+//! losses are counted apart and never mixed into `W`, so rounding cannot leave any behind. They share a word with the
+//! edge's action.
 
 use crate::tree::{ACTION, ACTION_BITS, MAX_ACTIONS, Step, Tree};
 

@@ -1,4 +1,4 @@
-//! An object store that fails, stops or waits where a test says so, around a real one.
+//! Object store that wraps a real one, and fails or stops where a test sets it to.
 #![allow(dead_code, missing_docs)]
 
 pub mod scenarios;
@@ -25,16 +25,16 @@ use object_store::{
 #[derive(Debug)]
 pub struct Faulty<S> {
     pub inner: S,
-    /// Puts that still succeed; the next one never returns, as if the process had been killed in it.
+    /// Number of puts that succeed. The next one never returns, as if the process had been killed.
     pub puts_left: AtomicUsize,
-    /// Every read fails while this is set.
+    /// True if every read fails.
     pub is_down: AtomicBool,
     pub reads: AtomicUsize,
-    /// Listings of all objects.
+    /// Number of listings of all objects.
     pub listings: AtomicUsize,
-    /// Conditional puts are done without looking at the condition.
+    /// True if conditional puts ignore their condition.
     pub ignores_conditions: AtomicBool,
-    /// Conditional puts are refused.
+    /// True if conditional puts are refused.
     pub has_no_conditions: AtomicBool,
 }
 
@@ -141,7 +141,7 @@ pub fn draft(step: u64) -> Draft {
     }
 }
 
-/// The files of a checkpoint; `salt` makes them differ.
+/// Files of a checkpoint. They differ for different `salt`.
 pub fn files(salt: u8) -> Vec<(&'static str, Bytes)> {
     vec![
         (MODEL, Bytes::from(vec![salt; 1000])),

@@ -1,4 +1,4 @@
-//! Properties that hold for every kind of store.
+//! Tests for every kind of store.
 #![allow(dead_code, missing_docs)]
 
 use std::{
@@ -86,7 +86,7 @@ pub async fn two_publishers_of_one_version_end_with_one_whole_checkpoint(reposit
     let version = same[0].as_ref().unwrap().clone();
     assert!(same.into_iter().all(|published| published.unwrap() == version));
 
-    // The same network and step, but another optimiser state: what is visible stays as it is.
+    // Equal network and step, but another optimiser state. The visible checkpoint must not change.
     let mut others = files(9);
     others[2].1 = Bytes::from_static(b"other");
     assert!(matches!(
@@ -121,13 +121,13 @@ pub async fn a_watch_follows_the_label_and_old_checkpoints_go(repository: Reposi
     assert_eq!(left, [&versions[0], &versions[2], &versions[3]].map(Clone::clone));
 }
 
-/// A holder that lost its lease can neither publish nor move the label, and is told so.
+/// A holder that lost its lease can neither publish nor move the label, and gets an error.
 pub async fn a_replaced_lease_holder_cannot_publish(repository: Repository, times: LeaseTimes) {
     let first = repository.lease(LATEST, "one", times).await.unwrap();
     let version = first.publish(draft(1), files(1)).await.unwrap();
     first.set_label(&version).await.unwrap();
 
-    // The same process, killed and started again, need not wait; nobody gave anything back.
+    // A restarted process with the same holder name does not wait, although the lease was not released.
     let second = repository.lease(LATEST, "one", times).await.unwrap();
     assert!(second.token() > first.token());
     for refused in [
@@ -146,7 +146,7 @@ pub async fn a_replaced_lease_holder_cannot_publish(repository: Repository, time
             ..
         }
     ));
-    // Giving back what is lost takes nothing from the one who has it.
+    // Releasing a lost lease does not affect its present holder.
     first.release().await.unwrap();
     second.check().await.unwrap();
     let next = second.publish(draft(2), files(3)).await.unwrap();
@@ -155,14 +155,14 @@ pub async fn a_replaced_lease_holder_cannot_publish(repository: Repository, time
     assert_eq!(repository.resolve(LATEST).await.unwrap().token, second.token());
     second.release().await.unwrap();
 
-    // Given back: the next one, of whatever name, need not wait either.
+    // After a release the next holder does not wait, whatever its name.
     let third = repository.lease(LATEST, "two", times).await.unwrap();
     assert_eq!(third.token(), second.token() + 1);
     third.release().await.unwrap();
 }
 
-/// Publishers race, stall beyond their lease's end and go on as if nothing had happened. Every checkpoint whose label was
-/// acknowledged is an ancestor of the last one, and tokens never fall along the line: nobody published in turns.
+/// Several publishers compete, stall beyond the end of their leases and continue. Every checkpoint whose label was
+/// acknowledged must be an ancestor of the last one, and tokens must not fall along the line.
 pub async fn competing_publishers_leave_one_line_of_descent(
     repository: Repository,
     times: LeaseTimes,
@@ -203,7 +203,7 @@ pub async fn competing_publishers_leave_one_line_of_descent(
         at = parent;
     }
     let lost: Vec<_> = acknowledged.difference(&line).collect();
-    assert!(lost.is_empty(), "published in turns: {lost:?}");
+    assert!(lost.is_empty(), "not in the line of descent: {lost:?}");
 }
 
 async fn competitor_of(

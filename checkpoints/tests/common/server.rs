@@ -1,4 +1,4 @@
-//! A real S3-compatible server as a child process, and a line to it that can be cut.
+//! S3-compatible server as a child process, and a connection to it that can be cut.
 #![allow(dead_code, missing_docs)]
 
 use std::{
@@ -20,7 +20,7 @@ use tokio::{
 
 pub const BUCKET: &str = "checkpoints";
 
-/// The interpreter with the server, if it can be had; says so where not.
+/// Interpreter with the server's package. If there is none, prints a message and returns `None`.
 pub fn python() -> Option<&'static Path> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
     FOUND.get_or_init(|| test_support::python("objects")).as_deref()
@@ -33,7 +33,7 @@ pub struct Server {
 
 impl Server {
     pub fn start(python: &Path, arguments: &[&str]) -> Self {
-        // Other crates' tests use this file as well.
+        // Tests of other crates use this file as well.
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../checkpoints/tests/common/s3_server.py");
         let mut child = Command::new(python)
             .arg(script)
@@ -65,7 +65,7 @@ impl Drop for Server {
     }
 }
 
-/// One server for all tests of a process; it ends with the process. `None`: skipped.
+/// Port of one server for all tests of a process, which ends with the process. `None` if there is no server.
 pub fn shared() -> Option<u16> {
     static SHARED: OnceLock<Option<Server>> = OnceLock::new();
     SHARED
@@ -74,7 +74,7 @@ pub fn shared() -> Option<u16> {
         .map(|server| server.port)
 }
 
-/// A repository below `prefix` of the server behind this port.
+/// Repository below `prefix` of the server at this port.
 pub fn repository(port: u16, prefix: &str) -> Repository {
     let url = format!("s3://{BUCKET}/{prefix}?endpoint=http://127.0.0.1:{port}&allow_http=true");
     Repository::open_with(&url, credentials()).unwrap()
@@ -86,7 +86,7 @@ pub fn credentials() -> Vec<(String, String)> {
         .to_vec()
 }
 
-/// A line to the server that is cut, for good and for all connections, after so many bytes towards the server.
+/// Proxy to the server. After a given number of bytes towards the server it cuts all connections, and refuses new ones.
 pub struct Line {
     pub port: u16,
     left: Arc<AtomicI64>,

@@ -1,9 +1,26 @@
 //! Evaluates the leaves of many searches with a network that is called directly: [`BatchedEvaluator`].
 //!
-//! ```text
-//! search.gather(|leaf| evaluator.add(slot, &leaf));
-//! evaluator.take_known(|_, leaf, evaluation| search.apply(leaf, evaluation))?;
-//! evaluator.flush(|_, leaf, evaluation| search.apply(leaf, evaluation))?;
+//! ```
+//! use games::{Game, connect_four::ConnectFour};
+//! use network::batched::{BatchedEvaluator, EvaluationSource};
+//! use search::{GameKey, Search, Settings};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // With `EvaluationSource::Network`, `flush` evaluates the leaves of all slots in one batch.
+//! let mut evaluator = BatchedEvaluator::<ConnectFour>::new(EvaluationSource::Uniform, ConnectFour::encoding(0)?);
+//! let settings = Settings { visits: 50, ..Settings::default() };
+//! let mut search = Search::new(ConnectFour::EMPTY, settings, GameKey { run_seed: 1, game: 1 });
+//! let slot = 0;
+//! while !search.is_decided() {
+//!     search.gather(|leaf| evaluator.add(slot, &leaf));
+//!     evaluator.take_known(|_, leaf, evaluation| search.apply(leaf, evaluation))?;
+//!     evaluator.flush(|_, leaf, evaluation| {
+//!         search.apply(leaf, evaluation).map_err(Box::<dyn std::error::Error>::from)
+//!     })?;
+//! }
+//! assert_eq!(search.visits_done(), 50);
+//! # Ok(())
+//! # }
 //! ```
 
 use std::{iter, sync::Arc};
@@ -47,8 +64,8 @@ pub struct EvaluationCounts {
     pub batches: u64,
 }
 
-/// Collects the leaves of one thread's searches and evaluates them in one batch. Each search has a *slot*, a number that the
-/// caller chooses.
+/// Collects the leaves of one thread's searches and evaluates them in one batch. Each search has a *slot*, a number that
+/// the caller chooses.
 #[derive(Debug)]
 pub struct BatchedEvaluator<G: Game> {
     source: EvaluationSource,
@@ -106,8 +123,8 @@ impl<G: Game> BatchedEvaluator<G> {
         }
     }
 
-    /// Passes on the evaluations that need no network: (slot, leaf, evaluation). Call this after each gather, so that a search
-    /// whose leaves are all known goes on at once.
+    /// Passes on the evaluations that need no network: (slot, leaf, evaluation). Call this after each gather, so that a
+    /// search whose leaves are all known goes on at once.
     ///
     /// # Errors
     /// The first error that `apply` returns; the remaining evaluations are dropped.
@@ -122,7 +139,8 @@ impl<G: Game> BatchedEvaluator<G> {
     /// Evaluates all waiting positions in one batch and passes the evaluations on: (slot, leaf, evaluation).
     ///
     /// # Errors
-    /// [`NetworkError`], or the first error that `apply` returns. All leaves are forgotten then: their searches must abandon them.
+    /// [`NetworkError`], or the first error that `apply` returns. All leaves are forgotten then: their searches must
+    /// abandon them.
     pub fn flush<E: From<NetworkError>>(
         &mut self,
         apply: impl FnMut(usize, LeafId, Evaluation<'_>) -> Result<(), E>,

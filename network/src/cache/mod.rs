@@ -10,9 +10,9 @@
 //! | [`ring`] | one shard: entries back to back in a ring buffer of words |
 //! | [`table`] | hash table over the entries of a ring |
 //!
-//! All worker threads of an actor share one cache, and so do all clients of an inference server. The cache has shards with a
-//! mutex each. Two threads that only looked up entries on two cores took 1.2 times as long per look-up as one thread alone,
-//! so contention is low.
+//! All worker threads of an actor share one cache, and so do all clients of an inference server. The cache has shards with
+//! a mutex each. Two threads that only looked up entries on two cores took 1.2 times as long per look-up as one thread
+//! alone, so contention is low.
 
 mod key;
 mod ring;
@@ -45,6 +45,21 @@ pub struct CachedEvaluation {
 }
 
 /// A cache of evaluations that threads share.
+///
+/// ```
+/// use games::MoverValue;
+/// use network::cache::{Cache, CacheKey, VersionId};
+///
+/// let cache = Cache::new(1 << 20).expect("at least 4 KiB");
+/// // A row, and the policy indices of its legal actions.
+/// let key = CacheKey::new(&[4, 70, 130], &[0, 2]);
+/// cache.insert(&key, VersionId(1), &[0.75, 0.25], MoverValue::new(0.5));
+///
+/// let mut priors = Vec::new();
+/// let found = cache.find(&key, VersionId(1), &mut priors).expect("the evaluation was stored");
+/// assert_eq!((found.value.get(), &priors[..]), (0.5, &[0.75, 0.25][..]));
+/// assert!(cache.find(&key, VersionId(2), &mut priors).is_none());
+/// ```
 #[derive(Debug)]
 pub struct Cache {
     shards: Box<[Mutex<Ring>]>,

@@ -1,4 +1,4 @@
-//! Names the arrays of a batch by the graph's inputs.
+//! Inputs of the graph, made from the arrays of a batch.
 
 use games::generator::{
     expansion::{ClanBatch, GRIDS},
@@ -27,7 +27,7 @@ impl Input<'_> {
     }
 }
 
-/// Returns every input of the graph.
+/// Returns all inputs of the graph.
 pub fn inputs(arrays: &ClanBatch) -> [Input<'_>; 12] {
     let input = |name, numbers, inner| Input { name, numbers, inner };
     [

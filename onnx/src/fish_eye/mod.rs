@@ -8,16 +8,16 @@
 //!            sept(imp)  = linear(relu(linear(role matrix))), one row per role: `this` = E[value], then the septs
 //!                         at its roles, E[0] ("not present") where it has none
 //! top-down   context    = relu(linear(context matrix)): the septs of parent, grandparent, …, E[0] beyond the root
-//! path       path       = relu(linear(path matrix)): for each depth the role through which the path flows
+//! path       path       = relu(linear(path matrix)): for each depth the role on the path from the root
 //! grids      position   = relu(linear(relu(conv1×1(3 × relu(conv3×3(target A, target B, current))))))
-//!            view       = relu(linear(relu(conv1×1(relu(conv3×3(what is drawn inside the imp's sept))))))
+//!            view       = relu(linear(relu(conv1×1(relu(conv3×3(the drawing of the imp's sept))))))
 //! policy     for every imp: linear(relu(linear(sept, context, path, position, view))), one logit per move
 //! value      sigmoid(linear(relu(linear(the root's sept, position, the root's view))))
 //! ```
 //!
-//! What is equal is computed once: leaves are rows of `E`, interior imps are computed level by level for the whole
-//! batch (sorted by height, so that children always stand in the table already), contexts once per parent, views once
-//! per shape. A batch is the concatenation of its clans, so nothing is padded.
+//! Equal values are computed once: leaves are rows of `E`; interior imps are computed level by level for the whole batch
+//! (sorted by height, so that children are in the table before their parents); contexts are computed once for each parent,
+//! views once for each shape. A batch is the concatenation of its clans, so nothing is padded.
 //!
 //! **The contract** (int32 unless stated; B positions, M imps, I interior imps, V views, all of the whole batch)
 //!
@@ -26,11 +26,11 @@
 //! | input | `roles` | `[I, roles]` | role matrices, heights ascending: rows of the table below |
 //! | input | `levels` | `[depth + 1]` | interior imps of height ≤ k, for k = 0 (none) to depth |
 //! | input | `ancestors` | `[I + 1, depth]` | context matrices of the children of each interior imp; row 0 is the root's: all 0 |
-//! | input | `sept` | `[M]` | the imp's own row of the table |
-//! | input | `parent` | `[M]` | the row of `ancestors` that is its context |
-//! | input | `path` | `[M, depth]` | role taken at each depth, `roles - 1` where the trail has ended |
-//! | input | `position` | `[M]` | the position it belongs to |
-//! | input | `view` | `[M]` | its view |
+//! | input | `sept` | `[M]` | row of the imp's sept in the table |
+//! | input | `parent` | `[M]` | row of `ancestors` with the imp's context |
+//! | input | `path` | `[M, depth]` | role on the path at each depth, `roles - 1` after its end |
+//! | input | `position` | `[M]` | position of the imp |
+//! | input | `view` | `[M]` | view of the imp |
 //! | input | `root` | `[B]` | the position's root imp |
 //! | input | `grids` | `[B, grids, 64]` | symbols: targets A and B, the current render |
 //! | input | `flags` | `[B, flags]` | 0 or 1 each, a constant plane each |
@@ -51,27 +51,27 @@ pub use inputs::{Input, inputs};
 pub use nodes::build;
 pub use weights::{FishEyeShape, FishEyeWeights};
 
-/// Input: role matrices.
+/// Name of the input with the role matrices.
 pub const ROLES: &str = "roles";
-/// Input: where the levels of interior imps end.
+/// Name of the input with the ends of the levels of interior imps.
 pub const LEVELS: &str = "levels";
-/// Input: context matrices.
+/// Name of the input with the context matrices.
 pub const ANCESTORS: &str = "ancestors";
-/// Input: each imp's row of the table.
+/// Name of the input with each imp's row of the table.
 pub const SEPT: &str = "sept";
-/// Input: each imp's context.
+/// Name of the input with each imp's context.
 pub const PARENT: &str = "parent";
-/// Input: path matrices, as the role at each depth.
+/// Name of the input with the path matrices, as the role at each depth.
 pub const PATH: &str = "path";
-/// Input: each imp's position.
+/// Name of the input with each imp's position.
 pub const POSITION: &str = "position";
-/// Input: each imp's view.
+/// Name of the input with each imp's view.
 pub const VIEW: &str = "view";
-/// Input: each position's root.
+/// Name of the input with each position's root.
 pub const ROOT: &str = "root";
-/// Input: each position's grids.
+/// Name of the input with each position's grids.
 pub const GRIDS: &str = "grids";
-/// Input: each position's flags.
+/// Name of the input with each position's flags.
 pub const FLAGS: &str = "flags";
-/// Input: the views.
+/// Name of the input with the views.
 pub const VIEWS: &str = "views";

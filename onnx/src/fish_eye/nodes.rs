@@ -1,4 +1,4 @@
-//! The nodes of the graph.
+//! Nodes of the graph.
 
 use games::layout::SQUARES;
 
@@ -11,17 +11,17 @@ use crate::{
     weights::{Linear, TowerError},
 };
 
-/// The newest operators that are used are those of this version.
+/// Opset version of the newest operator in use.
 const OPSET: i64 = 17;
 
 const BATCH: Side = Side::Free("batch");
 const IMPS: Side = Side::Free("imps");
 const VIEWS: Side = Side::Free("views");
 
-/// Writes the file of a fish-eye network; its contract is in [`super`].
+/// Writes the file of a fish-eye network. [`super`] documents its inputs and outputs.
 ///
 /// # Errors
-/// [`TowerError`] where the weights do not fit their shape.
+/// [`TowerError`] if the weights do not fit their shape.
 pub fn build(weights: &FishEyeWeights, metadata: &Metadata) -> Result<Vec<u8>, TowerError> {
     weights.check()?;
     let shape = &weights.shape;
@@ -87,7 +87,7 @@ impl Inputs {
     }
 }
 
-/// The table: the embedding, then every interior imp, level by level. A level may be empty.
+/// Adds the table: the embedding, then all interior imps, level by level. A level may be empty.
 fn rollup(graph: &mut Graph, weights: &FishEyeWeights, inputs: &Inputs) -> Value {
     let shape = &weights.shape;
     let hidden = Dense::new(graph, "rollup.hidden", &weights.rollup_hidden);
@@ -117,7 +117,7 @@ fn rollup(graph: &mut Graph, weights: &FishEyeWeights, inputs: &Inputs) -> Value
     table
 }
 
-/// Computed once for each parent, then handed to its children.
+/// Adds the context of every imp, `[M, context]`. A context is computed once for each parent, whose children share it.
 fn context(graph: &mut Graph, weights: &FishEyeWeights, table: &Value, inputs: &Inputs) -> Value {
     let shape = &weights.shape;
     let rows = gather(graph, "context", table, &inputs.ancestors);
@@ -128,8 +128,8 @@ fn context(graph: &mut Graph, weights: &FishEyeWeights, table: &Value, inputs: &
     gather(graph, "context.imp", &contexts, &inputs.parent)
 }
 
-/// The path matrix has at most a single 1 in each column, so its product with the layer's weights is a sum of columns
-/// of these: one for each depth, zero where the trail has ended.
+/// Adds the path of every imp, `[M, path]`. The path matrix has at most a single 1 in each column, so its product with the
+/// layer's weights is a sum of columns of these: one for each depth, zero after the end of the path.
 fn path(graph: &mut Graph, weights: &FishEyeWeights, path: &Value) -> Value {
     let (shape, layer) = (&weights.shape, &weights.path);
     let mut columns = vec![0.0; shape.depth * shape.roles * shape.path];
@@ -156,7 +156,7 @@ fn path(graph: &mut Graph, weights: &FishEyeWeights, path: &Value) -> Value {
     relu(graph, "path", &sum)
 }
 
-/// `[B, position]`
+/// Adds the vector of every position's grids, `[B, position]`.
 fn grids(graph: &mut Graph, weights: &FishEyeWeights, inputs: &Inputs) -> Value {
     let shape = &weights.shape;
     let planes = one_hot(
@@ -190,7 +190,7 @@ fn grids(graph: &mut Graph, weights: &FishEyeWeights, inputs: &Inputs) -> Value 
     relu(graph, "grids.output", &output)
 }
 
-/// `[V, view]`
+/// Adds the vector of every view, `[V, view]`.
 fn views(graph: &mut Graph, weights: &FishEyeWeights, views: &Value) -> Value {
     let shape = &weights.shape;
     let planes = one_hot(graph, "views", shape, views, &[-1, 1, SQUARES as i64]);
@@ -205,7 +205,7 @@ fn views(graph: &mut Graph, weights: &FishEyeWeights, views: &Value) -> Value {
     relu(graph, "view.output", &output)
 }
 
-/// Each square's symbol as `symbols` planes; `sides` leaves a side of 1 for them.
+/// Adds one plane for each symbol, 1 on the squares with that symbol. `sides` has an axis of size 1 in place of the planes.
 fn one_hot(graph: &mut Graph, name: &str, shape: &FishEyeShape, symbols: &Value, sides: &[i64]) -> Value {
     let sides = graph.longs(&format!("{name}.sides"), sides);
     let symbols = graph.node("Reshape", name, &[symbols, &sides], &[]);
@@ -215,7 +215,7 @@ fn one_hot(graph: &mut Graph, name: &str, shape: &FishEyeShape, symbols: &Value,
     graph.node("Cast", name, &[&planes], &[to_float()])
 }
 
-/// The position's part of the hidden layer is computed once for all its imps.
+/// Adds the policy head. The position's part of its hidden layer is computed once for all imps of the position.
 fn policy(
     graph: &mut Graph,
     weights: &FishEyeWeights,
@@ -250,7 +250,7 @@ fn value(
     graph.node("Sigmoid", "value", &[&output], &[])
 }
 
-/// A fully connected layer by its first inputs (with the bias) and by the others (without).
+/// Splits a fully connected layer into one for its first inputs (with the bias) and one for the others (without).
 fn split(layer: &Linear, first: usize) -> (Linear, Linear) {
     let part = |range: std::ops::Range<usize>, bias: Vec<f32>| Linear {
         outputs: layer.outputs,
@@ -268,7 +268,7 @@ fn split(layer: &Linear, first: usize) -> (Linear, Linear) {
     )
 }
 
-/// A fully connected layer that is applied more than once.
+/// Fully connected layer that is applied more than once.
 struct Dense {
     matrix: Value,
     bias: Value,

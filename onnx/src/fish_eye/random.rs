@@ -17,7 +17,7 @@ impl FishEyeWeights {
             rollup_hidden: draw.linear(shape.rollup, shape.roles * shape.width, 1.0),
             rollup_output: draw.linear(shape.width, shape.rollup, 0.7),
             context: draw.linear(shape.context, shape.depth * shape.width, 1.0),
-            // One number of each column is 1, hence the gain.
+            // Only one number of each column is 1, so the gain is higher.
             path: draw.linear(shape.path, (shape.roles - 1) * shape.depth, 4.0),
             grids: (0..shape.convolutions)
                 .map(|number| match number {

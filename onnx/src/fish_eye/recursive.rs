@@ -1,5 +1,5 @@
-//! A second implementation of the network, which follows its definition imp by imp. Tests compare the graph with it. Sums are
-//! computed in f64, so that its rounding error is negligible.
+//! A second implementation of the network, which follows its definition imp by imp. Tests compare the graph with it. Sums
+//! are computed in f64, so that its rounding error is negligible.
 
 use games::{
     generator::{self, Clan, Grid},
@@ -9,10 +9,10 @@ use games::{
 use super::FishEyeWeights;
 use crate::reference::{conv, linear, relu};
 
-/// An imp and what hangs below it.
+/// Imp with its subtree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sept {
-    /// The imp's one-hot value.
+    /// One-hot value of the imp.
     pub value: usize,
     /// Role and sept of each child, in the clan's order.
     pub children: Vec<(usize, Sept)>,
@@ -20,10 +20,10 @@ pub struct Sept {
     pub view: [u8; SQUARES],
 }
 
-/// A position.
+/// Input of the network for one position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// The clan.
+    /// Root of the clan.
     pub root: Sept,
     /// Grids: targets A and B, and the current render; a symbol for each square.
     pub grids: Vec<[u8; SQUARES]>,
@@ -32,7 +32,7 @@ pub struct Position {
 }
 
 impl Sept {
-    /// The imp of this number in a clan (they stand in preorder), and what hangs below it.
+    /// Sept of the imp with this number (in preorder) of a clan.
     pub fn of(clan: &Clan, imp: usize) -> Self {
         let parent_of = |child: usize| clan.parents().get(child).copied().map(usize::from);
         let children = (imp + 1..clan.len()).filter(|&child| parent_of(child) == Some(imp));
@@ -48,7 +48,8 @@ impl Sept {
 }
 
 impl Position {
-    /// Makes the network's input from a position of the generator game: the clan, the targets, and the clan's current render.
+    /// Makes the network's input from a position of the generator game: the clan, the targets, and the clan's current
+    /// render.
     pub fn of(position: &generator::Position) -> Self {
         let targets = [position.problem.target(), position.problem.second_target()];
         let grids = targets.map(|target| *target.unwrap_or(&Grid::ABSENT));
@@ -85,7 +86,7 @@ pub fn evaluate(weights: &FishEyeWeights, position: &Position) -> (Vec<f32>, f32
     (logits, 1.0 / (1.0 + (-value).exp()))
 }
 
-/// Appends the logits of an imp and then of all below it.
+/// Appends the logits of an imp and then of all imps below it.
 fn policy(
     weights: &FishEyeWeights,
     imp: &Sept,
@@ -126,7 +127,7 @@ fn policy(
     ancestors.pop();
 }
 
-/// The roll-up.
+/// Computes the roll-up: the vector of a sept.
 fn sept(weights: &FishEyeWeights, imp: &Sept) -> Vec<f32> {
     let this = embedding(weights, imp.value);
     if imp.children.is_empty() {

@@ -1,90 +1,90 @@
-//! A fish-eye network's sizes and weights, as plain vectors.
+//! Sizes and weights of a fish-eye network, as plain vectors.
 
 use games::layout::SQUARES;
 use serde::{Deserialize, Serialize};
 
 use crate::weights::{Conv, Linear, TowerError, check_layer};
 
-/// Everything that determines which weights a fish-eye network has.
+/// Sizes of a fish-eye network, which determine the shapes of its weights.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FishEyeShape {
-    /// Rows of the embedding: one-hot values, with room to spare.
+    /// Number of rows of the embedding: the one-hot values, and spare rows.
     pub values: usize,
-    /// Rows of a role matrix: `this`, the roles, and a last one that no imp has ("the trail has ended").
+    /// Number of rows of a role matrix: `this`, the roles, and a last one that no imp has ("the path has ended").
     pub roles: usize,
-    /// Deepest nesting: edges from the root to the deepest imp.
+    /// Most edges from the root to an imp.
     pub depth: usize,
-    /// Logits of an imp.
+    /// Number of logits of an imp.
     pub moves: usize,
-    /// Grids of a position.
+    /// Number of grids of a position.
     pub grids: usize,
-    /// Flags of a position.
+    /// Number of flags of a position.
     pub flags: usize,
-    /// Symbols of a square.
+    /// Number of symbols of a square.
     pub symbols: usize,
-    /// Numbers of a sept's value.
+    /// Size of the vector of a sept.
     pub width: usize,
-    /// Hidden layer of the roll-up.
+    /// Size of the hidden layer of the roll-up.
     pub rollup: usize,
-    /// Numbers of a context.
+    /// Size of the vector of a context.
     pub context: usize,
-    /// Numbers of a path.
+    /// Size of the vector of a path.
     pub path: usize,
-    /// Channels of the convolutions over a position's grids.
+    /// Number of channels of the convolutions over a position's grids.
     pub filters: usize,
-    /// Convolutions over a position's grids.
+    /// Number of convolutions over a position's grids.
     pub convolutions: usize,
-    /// Channels before the linear layer over a position's grids.
+    /// Number of channels before the linear layer over a position's grids.
     pub reduced: usize,
-    /// Numbers of a position's grids.
+    /// Size of the vector of a position's grids.
     pub position: usize,
-    /// Channels of the convolution over a view.
+    /// Number of channels of the convolution over a view.
     pub view_filters: usize,
-    /// Channels before the linear layer over a view.
+    /// Number of channels before the linear layer over a view.
     pub view_reduced: usize,
-    /// Numbers of a view.
+    /// Size of the vector of a view.
     pub view: usize,
-    /// Hidden layer of the policy.
+    /// Size of the hidden layer of the policy.
     pub policy_hidden: usize,
-    /// Hidden layer of the value.
+    /// Size of the hidden layer of the value.
     pub value_hidden: usize,
 }
 
-/// The weights.
+/// Weights of a fish-eye network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FishEyeWeights {
-    /// The sizes.
+    /// Sizes of the network.
     pub shape: FishEyeShape,
-    /// `[values][width]`
+    /// Embedding, `[values][width]`.
     pub embedding: Vec<f32>,
-    /// `roles·width → rollup`
+    /// Hidden layer of the roll-up, `roles·width → rollup`.
     pub rollup_hidden: Linear,
-    /// `rollup → width`
+    /// Output layer of the roll-up, `rollup → width`.
     pub rollup_output: Linear,
-    /// `depth·width → context`
+    /// Layer of the context, `depth·width → context`.
     pub context: Linear,
-    /// `(roles - 1)·depth → path`, the path matrix flattened by roles.
+    /// Layer of the path, `(roles - 1)·depth → path`. The path matrix is flattened by roles.
     pub path: Linear,
-    /// 3×3, `grids·symbols + flags → filters`, then `filters → filters`.
+    /// Convolutions 3×3 over the grids: `grids·symbols + flags → filters`, then `filters → filters`.
     pub grids: Vec<Conv>,
-    /// 1×1, `filters → reduced`
+    /// Convolution 1×1 over the grids, `filters → reduced`.
     pub grids_reduce: Conv,
-    /// `reduced·64 → position`
+    /// Output layer of the grids, `reduced·64 → position`.
     pub grids_output: Linear,
-    /// 3×3, `symbols → view_filters`
+    /// Convolution 3×3 over a view, `symbols → view_filters`.
     pub view: Conv,
-    /// 1×1, `view_filters → view_reduced`
+    /// Convolution 1×1 over a view, `view_filters → view_reduced`.
     pub view_reduce: Conv,
-    /// `view_reduced·64 → view`
+    /// Output layer of a view, `view_reduced·64 → view`.
     pub view_output: Linear,
-    /// `width + context + path + view + position → policy_hidden`
+    /// Hidden layer of the policy, `width + context + path + view + position → policy_hidden`.
     pub policy_hidden: Linear,
-    /// `policy_hidden → moves`
+    /// Output layer of the policy, `policy_hidden → moves`.
     pub policy_output: Linear,
-    /// `width + position + view → value_hidden`
+    /// Hidden layer of the value, `width + position + view → value_hidden`.
     pub value_hidden: Linear,
-    /// `value_hidden → 1`
+    /// Output layer of the value, `value_hidden → 1`.
     pub value_output: Linear,
 }
 
@@ -115,8 +115,8 @@ impl FishEyeShape {
         }
     }
 
-    /// Changes the number of convolutions over the grids, and scales every width in proportion to `filters`; 64 gives the
-    /// default's widths.
+    /// Changes the number of convolutions over the grids, and scales all sizes in proportion to `filters`. 64 keeps the
+    /// sizes of the default.
     pub fn sized(self, convolutions: usize, filters: usize) -> Self {
         let part = |share: usize| (filters / share).max(1);
         Self {
@@ -137,17 +137,17 @@ impl FishEyeShape {
         }
     }
 
-    /// Planes of a position's grids.
+    /// Number of planes of a position's grids.
     pub fn planes(&self) -> usize {
         self.grids * self.symbols + self.flags
     }
 
-    /// Inputs of the policy that belong to the imp alone: sept, context, path, view.
+    /// Number of inputs of the policy that belong to the imp alone: sept, context, path, view.
     pub fn own(&self) -> usize {
         self.width + self.context + self.path + self.view
     }
 
-    /// Every layer in order: name, outputs, inputs, side of the kernel (0 for a fully connected layer).
+    /// All layers in order: name, outputs, inputs, side of the kernel (0 for a fully connected layer).
     pub fn layers(&self) -> Vec<(String, usize, usize, usize)> {
         let linear = |name: &str, outputs, inputs| (name.to_owned(), outputs, inputs, 0);
         let conv = |name: String, outputs, inputs, kernel| (name, outputs, inputs, kernel);
@@ -197,7 +197,7 @@ impl FishEyeWeights {
     /// Checks that every layer has the shape it must have, and that every number is finite.
     ///
     /// # Errors
-    /// [`TowerError`] naming the first layer that is not right.
+    /// [`TowerError`] that names the first wrong layer.
     pub fn check(&self) -> Result<(), TowerError> {
         let shape = &self.shape;
         if shape.values == 0 || shape.roles < 2 || shape.depth == 0 || shape.convolutions == 0 {

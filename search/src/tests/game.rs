@@ -32,7 +32,7 @@ pub struct TreeGame<const PLAYERS: u8> {
     pub mover: Player,
 }
 
-/// A well-spread number (the finaliser of SplitMix64).
+/// Scrambles the bits of a number (the finaliser of SplitMix64).
 pub fn spread(number: u64) -> u64 {
     let mut x = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -40,7 +40,7 @@ pub fn spread(number: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// `[0, 1)`.
+/// Maps a number to `[0, 1)`.
 fn unit(number: u64) -> f32 {
     (spread(number) >> 40) as f32 / (1u64 << 24) as f32
 }

@@ -135,7 +135,7 @@ proptest! {
             .unwrap();
         let terminal = search.counters().terminal_visits;
         for (value, visits) in search.decision().values.iter().zip(search.decision().visits) {
-            // Dead ends are worth 0.
+            // A dead end has the value 0.
             prop_assert!(terminal > 0 || visits == 0 || value.get() == 1.0);
         }
     }

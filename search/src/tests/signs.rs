@@ -28,7 +28,8 @@ fn uniform(request: &crate::LeafRequest<'_, TreeGame<2>>, priors: &mut Vec<f32>)
     MoverValue::new(0.0)
 }
 
-/// The evaluator knows nothing. The speed of convergence depends on the tree, so the trees are fixed.
+/// The evaluator gives uniform priors and the value 0. The speed of convergence depends on the tree, so the trees are
+/// fixed.
 #[test]
 fn values_of_small_trees_converge_to_minimax() {
     for seed in 0..100 {
