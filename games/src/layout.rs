@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn the_layout_of_every_game_is_consistent_and_comes_back_from_json() {
+    fn layouts_of_all_games_are_consistent_and_read_as_written() {
         for &name in registry::NAMES {
             let layout = registry::visit(name, Layout).unwrap();
             assert_eq!(layout.check(), Ok(()), "{name}");

@@ -29,7 +29,7 @@ pub struct Scene {
 /// One rectangular board.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Board {
-    /// Title above the board. Empty where there is only one board.
+    /// Title above the board. Empty if there is only one board.
     pub title: &'static str,
     /// Look of the empty board.
     pub surface: Surface,

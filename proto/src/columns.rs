@@ -260,7 +260,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_come_back_in_order(parts in prop::collection::vec(prop::collection::vec(any::<u32>(), 0..6), 0..20)) {
+        fn parts_are_returned_in_order(parts in prop::collection::vec(prop::collection::vec(any::<u32>(), 0..6), 0..20)) {
             let values = parts.concat();
             let lengths: Vec<u32> = parts.iter().map(|part| part.len() as u32).collect();
             let view = Ragged::new("values", &values, Lengths::Varying(&lengths), parts.len()).unwrap();

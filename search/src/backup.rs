@@ -65,7 +65,7 @@ impl<G: Game> Search<G> {
         self.pending.clear();
         self.pending_paths.clear();
         if self.root_priors.is_empty() {
-            self.open_root();
+            self.activate_root();
         }
     }
 

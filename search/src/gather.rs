@@ -28,7 +28,7 @@ impl<G: Game> Search<G> {
     /// Visits leaves until [`Settings::leaves`](crate::Settings::leaves) of them are pending or the decision's visits are
     /// used up. `request` is called once for each leaf that needs an evaluation; answer with [`Search::apply`].
     ///
-    /// A visit that comes to a pending leaf is given up and ends the gather, because the next one would take the same way.
+    /// A visit that reaches a pending leaf is abandoned and ends the gather, because the next visit would take the same path.
     /// No node is requested twice. A decision node without evaluation is requested alone. While leaves are pending, a
     /// gather does nothing.
     pub fn gather(&mut self, mut request: impl FnMut(LeafRequest<'_, G>)) -> Gathered {

@@ -84,7 +84,7 @@ impl<G: Game> Search<G> {
             next_compaction: Tree::next_compaction(0),
             solution: Solution::default(),
         };
-        search.plant_root(None);
+        search.reset_tree(None);
         search.begin_decision();
         search
     }
@@ -142,12 +142,12 @@ impl<G: Game> Search<G> {
         self.depths
     }
 
-    /// Limits this decision to the given actions, and starts it anew with an empty tree. Actions that are not legal are
+    /// Limits this decision to the given actions, and restarts it with an empty tree. Actions that are not legal are
     /// ignored; if none is legal, nothing is limited. The limit ends with the next [`Search::advance`].
     pub fn restrict_root(&mut self, allowed: &[Action]) {
         self.abandon();
         self.solution = Solution::default();
-        self.plant_root(Some(allowed));
+        self.reset_tree(Some(allowed));
         self.begin_decision();
     }
 
@@ -172,7 +172,7 @@ impl<G: Game> Search<G> {
                     self.next_compaction = Tree::next_compaction(self.tree.words());
                 }
             }
-            None => self.plant_root(None),
+            None => self.reset_tree(None),
         }
         self.begin_decision();
         Ok(())
@@ -183,7 +183,7 @@ impl<G: Game> Search<G> {
     }
 
     /// Activates the decision node and draws the noise in its priors, if the node is evaluated.
-    pub(crate) fn open_root(&mut self) {
+    pub(crate) fn activate_root(&mut self) {
         if !matches!(
             self.tree.kind(self.root, self.generation),
             Kind::Gray | Kind::Active
@@ -202,7 +202,7 @@ impl<G: Game> Search<G> {
     }
 
     /// Empties the tree and puts the decision node into it, with the legal actions among `allowed`.
-    fn plant_root(&mut self, allowed: Option<&[Action]>) {
+    fn reset_tree(&mut self, allowed: Option<&[Action]>) {
         self.tree.clear();
         self.next_compaction = Tree::next_compaction(0);
         let node = match outcome_or_legal_actions(&self.state, &mut self.legal) {
@@ -230,7 +230,7 @@ impl<G: Game> Search<G> {
         self.ties = Draws::new(self.key, self.ply, Purpose::Ties);
         self.symmetries = Draws::new(self.key, self.ply, Purpose::Symmetry);
         self.root_priors.clear();
-        self.open_root();
+        self.activate_root();
     }
 
     fn child_by(&self, action: Action) -> Option<NodeId> {

@@ -77,11 +77,14 @@ for_all_games!(perft_gives_the_known_counts, check_perft);
 for_all_games!(rows_are_valid_and_expand, check_rows);
 for_all_games!(policy_entries_are_distinct_and_in_range, check_policy);
 for_all_games!(maps_of_rows_agree_with_symmetries_of_states, check_symmetries);
-for_all_games!(layouts_come_back_from_json_and_their_heads_fit, check_layouts);
-for_all_games!(positions_come_back_from_their_text, check_text);
-for_all_games!(turns_come_back_from_their_notation, check_notation);
+for_all_games!(
+    layouts_are_read_as_written_and_their_policy_heads_fit,
+    check_layouts
+);
+for_all_games!(positions_are_read_as_they_were_written, check_text);
+for_all_games!(turns_are_read_as_they_were_written, check_notation);
 for_all_games!(drawings_are_complete, check_scene);
-for_all_games!(actions_come_back_from_json, check_json);
+for_all_games!(json_actions_are_read_as_they_were_written, check_json);
 for_all_games!(openings_are_playable, check_openings);
 for_all_games!(bad_texts_are_refused, check_bad_texts);
 

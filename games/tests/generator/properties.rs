@@ -48,7 +48,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn clans_come_back_from_their_packed_form(clan in any_clan()) {
+    fn packed_clans_are_read_as_they_were_written(clan in any_clan()) {
         let packed: Vec<u32> = clan.packed().collect();
         prop_assert_eq!(Clan::unpack(&packed).unwrap(), clan);
         prop_assert!(clan.depths()[..clan.len()].iter().all(|&depth| depth <= 6));
