@@ -9,6 +9,7 @@ mod chess_san;
 mod chess_vectors;
 mod connect_four;
 mod faces;
+mod fuzz;
 mod othello;
 mod perft;
 mod play;
