@@ -1,41 +1,76 @@
 //! Representations: positions as rows of `u32`, and the inputs of a network that the rows expand to.
 //!
-//! A representation is a type that implements [`Codec`], and one variant of [`RowForm`]. Servers, clients and the learner
-//! use these traits only, so that they need no knowledge of any representation:
+//! A representation is a type that implements [`Codec`], and one variant of [`RowForm`](crate::RowForm). Servers, clients
+//! and the learner use this trait only, so that they need no knowledge of any representation:
 //!
 //! | task | method |
 //! |---|---|
 //! | split rows that stand back to back, check them | [`Codec::first_row_len`], [`Codec::validate`] |
 //! | expand a batch into the inputs of a network | [`Codec::expander`], [`Expander::push`], [`Expander::inputs`] |
 //! | find the logit of each policy entry | [`Expander::candidates`], [`Expander::dense_logits`] |
-//! | augment training samples by symmetries | [`RowMaps`], through [`crate::RowSymmetries`] |
+//! | augment training samples by symmetries | [`crate::RowSymmetries`] |
 
 use std::{borrow::Cow, fmt, ops::RangeInclusive};
 
-use crate::{
-    Symmetry,
-    generator::ClanRows,
-    layout::{PolicyHead, RowError},
-    planes::PlaneStack,
-};
+use serde::{Deserialize, Serialize};
 
-/// All representations. Which one a layout has is part of a model's metadata.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RowForm {
-    /// Planes of 8×8 squares, for board games.
-    Planes(PlaneStack),
-    /// A tree of imps with grids, for the generator game.
-    Clan(ClanRows),
+/// Kind of policy head that a network over a game's rows should have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PolicyHead {
+    /// A linear layer with one output for each action. Suits any actions.
+    Dense,
+    /// Convolutions with one output plane for each 64 actions: action `64·plane + 8·rank + file` belongs to a square.
+    Planes,
+    /// One layer, applied to each part of a position that has actions of its own.
+    PerPart,
 }
 
-impl RowForm {
-    /// Methods of the representation.
-    pub fn codec(&self) -> &dyn Codec {
-        match self {
-            Self::Planes(stack) => stack,
-            Self::Clan(rows) => rows,
-        }
-    }
+/// Error: a row or a layout is not valid.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RowError {
+    /// The row has a wrong number of values.
+    #[error("the row has {found} values instead of {expected}")]
+    Length {
+        /// Number of values that a row of this layout has.
+        expected: usize,
+        /// Number of values in the row.
+        found: usize,
+    },
+    /// An index points outside the sparse planes.
+    #[error("value {at}: index {index} points to none of the piece planes of the {planes}-plane tensor")]
+    Index {
+        /// Place in the row.
+        at: usize,
+        /// Value at that place.
+        index: u32,
+        /// Number of planes of the tensor.
+        planes: u32,
+    },
+    /// A constant is above its largest value.
+    #[error("value {at} ({name}): {value} is above {max}")]
+    Constant {
+        /// Place in the row.
+        at: usize,
+        /// The constant plane's name.
+        name: String,
+        /// Value at that place.
+        value: u32,
+        /// The largest value allowed.
+        max: u32,
+    },
+    /// The row is not a position of its game.
+    #[error("{0}")]
+    Position(String),
+    /// The rows are not planes.
+    #[error("the rows of {game} are not planes")]
+    NotPlanes {
+        /// Name of the game.
+        game: String,
+    },
+    /// The layout contradicts itself.
+    #[error("the row layout is not consistent: {0}")]
+    Layout(String),
 }
 
 /// One representation of positions as rows.
@@ -155,16 +190,4 @@ pub trait Expander: fmt::Debug + Send {
     /// Policy logits as `[positions][actions]`, from those that the network gives. Entries that have no logit get the least
     /// `f32`, so that their prior is 0.
     fn dense_logits<'a>(&self, logits: &'a [f32], actions: usize) -> Cow<'a, [f32]>;
-}
-
-/// Symmetries of the rows of one layout, and of the policies that belong to them.
-pub trait RowMaps: fmt::Debug + Send + Sync {
-    /// Number of symmetries that apply to this row, the identity included. They are numbered from 0, the identity.
-    fn count(&self, row: &[u32]) -> u8;
-
-    /// Maps a valid row in place. Unknown symmetries change nothing.
-    fn turn_row(&self, symmetry: Symmetry, row: &mut [u32]);
-
-    /// Image of a policy entry. A number that is no entry is returned unchanged.
-    fn turn_action(&self, symmetry: Symmetry, entry: u32) -> u32;
 }

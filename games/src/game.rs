@@ -2,51 +2,17 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     layout::RowLayout,
-    symmetries::{OtherSide, RowSymmetries},
-    value::FirstValue,
+    symmetries::{OtherSide, RowSymmetries, Symmetry},
+    value::{FirstValue, Player},
 };
 
 /// Id of an action, below [`Game::ACTIONS`]. Ids are absolute: they do not depend on symmetries or on the player to act.
 /// [`Game::policy_index`] gives the entry of the network's policy.
 pub type Action = u32;
-
-/// One of the two players.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Player {
-    /// Player who begins: White in chess, Black in Othello, the only one of a one-player game.
-    First,
-    /// Opponent of the first player.
-    Second,
-}
-
-impl Player {
-    /// Opponent of this player.
-    #[must_use]
-    pub const fn other(self) -> Self {
-        match self {
-            Self::First => Self::Second,
-            Self::Second => Self::First,
-        }
-    }
-
-    /// `1.0` for the first player, `-1.0` for the second.
-    pub const fn sign(self) -> f32 {
-        match self {
-            Self::First => 1.0,
-            Self::Second => -1.0,
-        }
-    }
-
-    /// `0` for the first player, `1` for the second.
-    pub const fn index(self) -> usize {
-        self as usize
-    }
-}
 
 /// Result of a game that is over.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,15 +34,6 @@ impl Outcome {
             Self::Scored(value) => FirstValue::new(value),
         }
     }
-}
-
-/// Number of one of a game's symmetries. 0 is the identity.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Symmetry(pub u8);
-
-impl Symmetry {
-    /// Symmetry that changes nothing.
-    pub const IDENTITY: Self = Self(0);
 }
 
 /// Error: an action is not legal in a state, or the game is over.

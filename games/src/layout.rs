@@ -1,22 +1,21 @@
 //! [`RowLayout`]: the meaning of a game's rows, as data. It travels in a model's metadata.
 //!
 //! A position travels as a short list of `u32`, its row. The layout's [`RowForm`] says which representation the row has: a
-//! stack of planes ([`PlaneStack`]) for the board games, or a tree with grids for the generator game.
+//! stack of planes ([`PlaneStack`]) for the board games, or another one.
 
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use crate::codec::Codec;
-pub use crate::{
-    codec::RowForm,
-    generator::{ClanRows, PositionError},
-    planes::{ConstantPlane, PlaneStack, SQUARES},
+use crate::{
+    codec::{Codec, PolicyHead, RowError},
+    form::RowForm,
+    planes::PlaneStack,
 };
 
 /// Meaning of a game's rows. It is data, so that the inference server and the learner need no knowledge of games.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Flat", into = "Flat")]
+#[serde(from = "Flat", into = "Flat")]
 pub struct RowLayout {
     /// Name of the game.
     pub game: String,
@@ -32,65 +31,6 @@ pub struct RowLayout {
     pub policy_head: PolicyHead,
 }
 
-/// Kind of policy head that a network over a game's rows should have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PolicyHead {
-    /// A linear layer with one output for each action. Suits any actions.
-    Dense,
-    /// Convolutions with one output plane for each 64 actions: action `64·plane + 8·rank + file` belongs to a square.
-    Planes,
-    /// One layer, applied to each part of a position that has actions of its own, e.g. to each imp of a clan.
-    PerPart,
-}
-
-/// Error: a row or a layout is not valid.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RowError {
-    /// The row has a wrong number of values.
-    #[error("the row has {found} values instead of {expected}")]
-    Length {
-        /// Number of values that a row of this layout has.
-        expected: usize,
-        /// Number of values in the row.
-        found: usize,
-    },
-    /// An index points outside the sparse planes.
-    #[error("value {at}: index {index} points to none of the piece planes of the {planes}-plane tensor")]
-    Index {
-        /// Place in the row.
-        at: usize,
-        /// Value at that place.
-        index: u32,
-        /// Number of planes of the tensor.
-        planes: u32,
-    },
-    /// A constant is above its largest value.
-    #[error("value {at} ({name}): {value} is above {max}")]
-    Constant {
-        /// Place in the row.
-        at: usize,
-        /// The constant plane's name.
-        name: String,
-        /// Value at that place.
-        value: u32,
-        /// The largest value allowed.
-        max: u32,
-    },
-    /// A row of the generator game is not valid.
-    #[error(transparent)]
-    Position(#[from] PositionError),
-    /// The rows are not planes.
-    #[error("the rows of {game} are not planes")]
-    NotPlanes {
-        /// Name of the game.
-        game: String,
-    },
-    /// The layout contradicts itself.
-    #[error("the row layout is not consistent: {0}")]
-    Layout(String),
-}
-
 impl RowLayout {
     /// Planes that the rows stand for.
     ///
@@ -99,7 +39,7 @@ impl RowLayout {
     pub fn stack(&self) -> Result<&PlaneStack, RowError> {
         match &self.form {
             RowForm::Planes(stack) => Ok(stack),
-            RowForm::Clan(_) => Err(RowError::NotPlanes {
+            _ => Err(RowError::NotPlanes {
                 game: self.game.clone(),
             }),
         }
@@ -156,24 +96,14 @@ impl RowLayout {
     }
 }
 
-/// Serialised form of a layout: the fields of its representation stand beside its own.
+/// Serialised form of a layout. The fields of the representation stand beside the layout's own fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Flat {
     game: String,
     options: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    entries: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    planes: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    sparse: Option<Vec<u32>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    constants: Option<Vec<ConstantPlane>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    ones: Option<Vec<u32>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    clan: Option<ClanRows>,
+    #[serde(flatten)]
+    form: RowForm,
     actions: u32,
     mirrored_actions: bool,
     /// Kind of policy head. Written only if it is not the usual one, because older programs refuse unknown fields.
@@ -181,65 +111,27 @@ struct Flat {
     policy_head: Option<PolicyHead>,
 }
 
-impl TryFrom<Flat> for RowLayout {
-    type Error = String;
-
-    fn try_from(flat: Flat) -> Result<Self, String> {
-        let stack = (flat.entries, flat.planes, flat.sparse, flat.constants, flat.ones);
-        let form = match (stack, flat.clan) {
-            ((None, None, None, None, None), Some(clan)) => RowForm::Clan(clan),
-            ((Some(entries), Some(planes), Some(sparse), Some(constants), Some(ones)), None) => {
-                RowForm::Planes(PlaneStack {
-                    entries,
-                    planes,
-                    sparse,
-                    constants,
-                    ones,
-                })
-            }
-            _ => {
-                return Err(
-                    "a row layout has either `clan`, or all of `entries`, `planes`, `sparse`, `constants`, `ones`"
-                        .into(),
-                );
-            }
-        };
-        let usual = form.codec().usual_head(flat.actions);
-        Ok(Self {
+impl From<Flat> for RowLayout {
+    fn from(flat: Flat) -> Self {
+        let usual = flat.form.codec().usual_head(flat.actions);
+        Self {
             game: flat.game,
             options: flat.options,
-            form,
+            form: flat.form,
             actions: flat.actions,
             mirrored_actions: flat.mirrored_actions,
             policy_head: flat.policy_head.unwrap_or(usual),
-        })
+        }
     }
 }
 
 impl From<RowLayout> for Flat {
     fn from(layout: RowLayout) -> Self {
         let usual = layout.codec().usual_head(layout.actions);
-        let (stack, clan) = match layout.form {
-            RowForm::Planes(stack) => (Some(stack), None),
-            RowForm::Clan(clan) => (None, Some(clan)),
-        };
-        let (mut entries, mut planes, mut sparse, mut constants, mut ones) = (None, None, None, None, None);
-        if let Some(stack) = stack {
-            entries = Some(stack.entries);
-            planes = Some(stack.planes);
-            sparse = Some(stack.sparse);
-            constants = Some(stack.constants);
-            ones = Some(stack.ones);
-        }
         Self {
             game: layout.game,
             options: layout.options,
-            entries,
-            planes,
-            sparse,
-            constants,
-            ones,
-            clan,
+            form: layout.form,
             actions: layout.actions,
             mirrored_actions: layout.mirrored_actions,
             policy_head: (layout.policy_head != usual).then_some(layout.policy_head),
@@ -275,12 +167,18 @@ mod tests {
     }
 
     #[test]
-    fn a_layout_of_both_or_no_representations_is_refused() {
+    fn unknown_fields_and_layouts_of_both_or_no_representations_are_refused() {
         let layout = registry::visit("generator", Layout).unwrap();
         let mut json = serde_json::to_value(&layout).unwrap();
         json["planes"] = 4.into();
         let error = serde_json::from_value::<RowLayout>(json.clone()).unwrap_err();
         assert!(error.to_string().contains("either `clan`"), "{error}");
+        json.as_object_mut().unwrap().remove("planes");
+        json["pieces"] = 4.into();
+        let error = serde_json::from_value::<RowLayout>(json.clone()).unwrap_err();
+        assert!(error.to_string().contains("unknown field `pieces`"), "{error}");
+        json.as_object_mut().unwrap().remove("pieces");
+        assert_eq!(serde_json::from_value::<RowLayout>(json.clone()).unwrap(), layout);
         json.as_object_mut().unwrap().remove("clan");
         assert!(serde_json::from_value::<RowLayout>(json).is_err());
         assert!(layout.stack().is_err());

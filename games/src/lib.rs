@@ -8,8 +8,9 @@
 //! | [`game`] | the [`Game`] trait: what search, self-play and training need |
 //! | [`face`] | the [`Face`] trait: notation, drawings and JSON, for people and programs |
 //! | [`registry`] | the list of all games |
-//! | [`value`] | values that carry the point of view they are in |
+//! | [`value`] | players, and values that carry the point of view they are in |
 //! | [`codec`] | the [`codec::Codec`] trait: one representation of positions as rows |
+//! | [`form`] | the list of all representations |
 //! | [`layout`] | [`RowLayout`]: the meaning of a row, as data |
 //! | [`planes`] | rows that stand for a stack of planes, and their expansion |
 //! | [`symmetries`] | symmetries as maps of rows and policies |
@@ -56,6 +57,7 @@ pub mod chess;
 pub mod codec;
 pub mod connect_four;
 pub mod face;
+pub mod form;
 pub mod game;
 pub mod generator;
 pub mod gomoku;
@@ -70,8 +72,11 @@ pub mod symmetries;
 pub mod terminal;
 pub mod value;
 
+pub use codec::{PolicyHead, RowError};
 pub use face::Face;
-pub use game::{Action, Drawn, Game, IllegalAction, Outcome, Player, StartError, Symmetry};
-pub use layout::{ClanRows, ConstantPlane, PlaneStack, PolicyHead, RowError, RowForm, RowLayout};
-pub use symmetries::{OtherSide, RowSymmetries};
-pub use value::{FirstValue, MoverValue};
+pub use form::RowForm;
+pub use game::{Action, Drawn, Game, IllegalAction, Outcome, StartError};
+pub use layout::RowLayout;
+pub use planes::{ConstantPlane, PlaneStack};
+pub use symmetries::{OtherSide, RowSymmetries, Symmetry};
+pub use value::{FirstValue, MoverValue, Player};

@@ -3,9 +3,28 @@
 //! [`Game::write_row`](crate::Game::write_row) writes the image of a state. [`RowSymmetries`] maps the row of the state
 //! itself. Both rows expand to the same tensor.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
-use crate::{Symmetry, codec::RowMaps};
+/// Number of one of a game's symmetries. 0 is the identity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Symmetry(pub u8);
+
+impl Symmetry {
+    /// Symmetry that changes nothing.
+    pub const IDENTITY: Self = Self(0);
+}
+
+/// Symmetries of the rows of one layout, and of the policies that belong to them.
+pub trait RowMaps: fmt::Debug + Send + Sync {
+    /// Number of symmetries that apply to this row, the identity included. They are numbered from 0, the identity.
+    fn count(&self, row: &[u32]) -> u8;
+
+    /// Maps a valid row in place. Unknown symmetries change nothing.
+    fn turn_row(&self, symmetry: Symmetry, row: &mut [u32]);
+
+    /// Image of a policy entry. A number that is no entry is returned unchanged.
+    fn turn_action(&self, symmetry: Symmetry, entry: u32) -> u32;
+}
 
 /// The symmetries of the rows of one layout, and of the policies that belong to them.
 ///

@@ -12,7 +12,41 @@
 //! assert_eq!(value.seen_by(Player::Second).get(), 0.5);
 //! ```
 
-use crate::game::Player;
+use serde::{Deserialize, Serialize};
+
+/// One of the two players.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Player {
+    /// Player who begins: White in chess, Black in Othello, the only one of a one-player game.
+    First,
+    /// Opponent of the first player.
+    Second,
+}
+
+impl Player {
+    /// Opponent of this player.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::First => Self::Second,
+            Self::Second => Self::First,
+        }
+    }
+
+    /// `1.0` for the first player, `-1.0` for the second.
+    pub const fn sign(self) -> f32 {
+        match self {
+            Self::First => 1.0,
+            Self::Second => -1.0,
+        }
+    }
+
+    /// `0` for the first player, `1` for the second.
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
 
 /// Value in `[-1, 1]` from the first player's point of view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]

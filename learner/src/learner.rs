@@ -15,9 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     data::{
-        batches::Packer,
         game::TrainingGame,
         ledger::DrawCounts,
+        packer::Packer,
         source::{PREFETCHED, Source},
         store_view::StoreView,
     },

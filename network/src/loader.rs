@@ -17,7 +17,7 @@ use crate::{
     model::{Model, ModelInfo},
     provider::{Bound, Provider, ProviderError, Settings, Shapes},
     session::binding::Memory,
-    session::clans::ClanRunner,
+    session::expanded::ExpandedRunner,
     session::{Contract, ModelError, SessionRunner},
 };
 
@@ -308,7 +308,7 @@ impl Loader {
         }
         if varies(file.layout) {
             let session = provider.load_for_varying_shapes(&self.environment, settings, &bytes)?;
-            return Ok(Box::new(ClanRunner::new(session, file.layout)?));
+            return Ok(Box::new(ExpandedRunner::new(session, file.layout)?));
         }
         let is_bound = provider.is_gpu() || settings.bind_always;
         if is_bound {

@@ -4,7 +4,7 @@
 //! long). The result equals [`PlaneStack::expand`] exactly: constants are selected (Gather) and divided in the same way,
 //! and nothing is summed.
 
-use games::{PlaneStack, layout::SQUARES};
+use games::{PlaneStack, planes::SQUARES};
 
 use crate::graph::{Attribute, Graph, Value};
 use crate::proto::tensor_proto::DataType;

@@ -41,6 +41,7 @@
 //! | [`model`] | whole files: inputs, outputs, metadata |
 //! | [`reference`](mod@reference) | a plain evaluation of a tower, with which runtimes and exports are compared |
 
+mod draw;
 pub mod expansion;
 pub mod fish_eye;
 pub mod graph;

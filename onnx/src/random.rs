@@ -1,24 +1,15 @@
 //! Networks with random weights. They are as fast as trained ones, and serve to compare implementations.
 
-use games::{
-    Game as _, RowForm, RowLayout, Symmetry,
-    generator::{GeneratorGame, Problem, Rules, expansion::EMBEDDING_ROWS},
-    layout::SQUARES,
-};
+use games::{RowLayout, planes::SQUARES};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 use crate::{
+    draw::Draw,
     fish_eye::{self, FishEyeShape, FishEyeWeights},
     model::{self, Input, Metadata},
-    weights::{
-        Block, Conv, GlobalPooling, Linear, PolicyHead, SqueezeExcitation, TowerError, TowerWeights,
-        ValueHead, pooled_blocks,
-    },
+    weights::{Block, PolicyHead, SqueezeExcitation, TowerError, TowerWeights, ValueHead, pooled_blocks},
 };
-
-/// Greatest depth, in moves, of the problems from which rows of clans are drawn.
-const DEEPEST: u32 = 24;
 
 /// Sizes of a tower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,16 +56,15 @@ impl TowerShape {
 /// [`TowerError`] if the layout and the sizes do not make a network.
 pub fn model(metadata: &Metadata, blocks: usize, filters: usize, seed: u64) -> Result<Vec<u8>, TowerError> {
     let layout = &metadata.layout;
-    match &layout.form {
-        RowForm::Planes(_) => {
+    match FishEyeShape::of(layout) {
+        None => {
             let shape = TowerShape::new(layout, blocks, filters);
             let weights = TowerWeights::random(layout, &shape, seed);
             model::build(&weights, metadata, Input::Rows)
         }
-        RowForm::Clan(rows) => {
-            let [roles, depth, moves] = [rows.roles, rows.depth, rows.moves].map(|number| number as usize);
-            let shape = FishEyeShape::new(EMBEDDING_ROWS, roles, depth, moves).sized(blocks, filters);
-            fish_eye::build(&FishEyeWeights::random(&shape, seed), metadata)
+        Some(shape) => {
+            let weights = FishEyeWeights::random(&shape.sized(blocks, filters), seed);
+            fish_eye::build(&weights, metadata)
         }
     }
 }
@@ -128,57 +118,13 @@ impl TowerWeights {
     }
 }
 
-pub(crate) struct Draw(pub(crate) ChaCha8Rng);
-
-impl Draw {
-    pub(crate) fn conv(&mut self, outputs: usize, inputs: usize, kernel: usize, gain: f32) -> Conv {
-        let taps = inputs * kernel * kernel;
-        Conv {
-            outputs,
-            inputs,
-            kernel,
-            weights: self.weights(outputs * taps, taps, gain),
-            bias: self.uniform(outputs, 0.1),
-        }
-    }
-
-    /// Draws the global pooling beside a 3×3 convolution, both of `filters` channels together.
-    fn pooling(&mut self, filters: usize, channels: usize) -> Option<GlobalPooling> {
-        (channels > 0).then(|| GlobalPooling {
-            conv: self.conv(channels, filters, 3, 1.0),
-            linear: self.linear(filters.saturating_sub(channels), 2 * channels, 0.5),
-        })
-    }
-
-    pub(crate) fn linear(&mut self, outputs: usize, inputs: usize, gain: f32) -> Linear {
-        Linear {
-            outputs,
-            inputs,
-            weights: self.weights(outputs * inputs, inputs, gain),
-            bias: self.uniform(outputs, 0.1),
-        }
-    }
-
-    /// Draws uniform weights with He's standard deviation √(2 / fan-in), times `gain`.
-    fn weights(&mut self, count: usize, fan_in: usize, gain: f32) -> Vec<f32> {
-        let bound = gain * (6.0 / fan_in.max(1) as f32).sqrt();
-        self.uniform(count, bound)
-    }
-
-    pub(crate) fn uniform(&mut self, count: usize, bound: f32) -> Vec<f32> {
-        (0..count)
-            .map(|_| self.0.random_range(-1.0_f32..1.0) * bound)
-            .collect()
-    }
-}
-
-/// Draws rows of a layout: indices into the sparse planes, constants within their bounds. Rows of clans are positions on
-/// the way to solutions of drawn problems.
+/// Draws rows of a layout. Rows of planes have random indices into the sparse planes, and constants within their bounds. Other
+/// rows are positions on the way to solutions of random problems.
 ///
 /// `filled` in (0, 1] is the share of entries that do not repeat the first one.
 pub fn rows(layout: &RowLayout, count: usize, filled: f32, seed: u64) -> Vec<u32> {
     let Ok(stack) = layout.stack() else {
-        return clans(count, seed);
+        return fish_eye::random::rows(count, seed);
     };
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut rows = Vec::with_capacity(count * stack.row_len());
@@ -204,30 +150,6 @@ pub fn rows(layout: &RowLayout, count: usize, filled: f32, seed: u64) -> Vec<u32
                 .iter()
                 .map(|constant| random.random_range(0..=constant.max)),
         );
-    }
-    rows
-}
-
-/// Draws rows of the generator game: positions on the way to the solutions of problems of all depths.
-fn clans(count: usize, seed: u64) -> Vec<u32> {
-    let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let mut rows = Vec::new();
-    for number in 0..count {
-        let depth = 1 + 7 * number as u32 % DEEPEST;
-        let mut draw = |below: usize| random.random_range(0..below.max(1));
-        let drawn = GeneratorGame::draw_start(&Rules::default(), depth, &mut draw);
-        let (mut state, solution) = match drawn {
-            Some(drawn) => (drawn.start, drawn.solution),
-            // If no problem of this depth was found, the start position without a problem is used.
-            None => (GeneratorGame::posed(&Rules::default(), Problem::Free), Vec::new()),
-        };
-        let steps = random.random_range(solution.len() / 2..=solution.len());
-        // The last action would end the game.
-        let steps = steps.min(solution.len().saturating_sub(1));
-        for &action in solution.iter().take(steps) {
-            state.play_legal(action);
-        }
-        state.write_row((), Symmetry::IDENTITY, &mut rows);
     }
     rows
 }

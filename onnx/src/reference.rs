@@ -1,7 +1,7 @@
 //! A second implementation of a tower, which follows the formulas. Tests compare runtimes and exports with it. Sums are computed
 //! in f64, so that its rounding error is negligible.
 
-use games::layout::SQUARES;
+use games::planes::SQUARES;
 
 use crate::weights::{Block, Conv, GlobalPooling, Linear, PolicyHead, TowerWeights};
 

@@ -1,6 +1,6 @@
 //! Nodes of the tower: input convolution, residual blocks, both heads.
 
-use games::layout::SQUARES;
+use games::planes::SQUARES;
 
 use crate::{
     graph::{Attribute, Graph, Value},

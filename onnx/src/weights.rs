@@ -1,6 +1,6 @@
 //! Weights of a residual tower as plain vectors, with batch normalisation folded into the convolutions.
 
-use games::{RowLayout, layout::SQUARES};
+use games::{RowLayout, planes::SQUARES};
 
 /// A convolution over the 8×8 board, stride 1, padded so that the board keeps its size.
 #[derive(Clone, Debug, PartialEq)]

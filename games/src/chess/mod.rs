@@ -31,9 +31,10 @@ use self::{
     moves::{Step, View},
 };
 use crate::{
-    game::{Action, Game, IllegalAction, Outcome, Player, StartError, Symmetry},
+    game::{Action, Game, IllegalAction, Outcome, StartError},
     layout::RowLayout,
-    symmetries::{OtherSide, RowSymmetries},
+    symmetries::{OtherSide, RowSymmetries, Symmetry},
+    value::Player,
 };
 
 pub use san::SanError;

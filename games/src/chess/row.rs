@@ -13,9 +13,10 @@ use super::{
 };
 use crate::{
     bits,
+    form::RowForm,
     game::Game,
-    layout::{ConstantPlane, PlaneStack, RowForm, RowLayout},
-    planes,
+    layout::RowLayout,
+    planes::{self, ConstantPlane, PlaneStack},
     symmetries::{OtherSide, RowSymmetries},
 };
 

@@ -20,9 +20,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     bits,
-    game::{Action, Game, IllegalAction, Outcome, Player, StartError, Symmetry},
+    game::{Action, Game, IllegalAction, Outcome, StartError},
     layout::RowLayout,
-    symmetries::RowSymmetries,
+    symmetries::{RowSymmetries, Symmetry},
+    value::Player,
 };
 
 /// Number of columns.

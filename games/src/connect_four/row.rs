@@ -5,10 +5,12 @@
 
 use super::{COLUMNS, ConnectFour, ROWS, board};
 use crate::{
-    game::{Game, Player, Symmetry},
-    layout::{ConstantPlane, PlaneStack, RowForm, RowLayout},
-    planes,
-    symmetries::RowSymmetries,
+    form::RowForm,
+    game::Game,
+    layout::RowLayout,
+    planes::{self, ConstantPlane, PlaneStack},
+    symmetries::{RowSymmetries, Symmetry},
+    value::Player,
 };
 
 const OWN: u32 = 0;

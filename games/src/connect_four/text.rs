@@ -2,7 +2,10 @@
 //! digits for runs of empty cells; then the player to move. The empty board is `7/7/7/7/7/7 x`.
 
 use super::{COLUMNS, ConnectFour, ROWS, board};
-use crate::game::{Game, Player, StartError};
+use crate::{
+    game::{Game, StartError},
+    value::Player,
+};
 
 pub(super) fn write(state: &ConnectFour) -> String {
     let (first, second) = match state.to_move {

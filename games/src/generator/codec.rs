@@ -15,10 +15,7 @@ use super::{
     moves::MOVES,
     row::{self, Position},
 };
-use crate::{
-    codec::{Candidates, Codec, Expander, Input},
-    layout::{PolicyHead, RowError},
-};
+use crate::codec::{Candidates, Codec, Expander, Input, PolicyHead, RowError};
 
 /// Limits of rows that hold clans. There is one such representation; its numbers stand in a model's metadata.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -16,9 +16,11 @@ use super::{
     row, sample,
 };
 use crate::{
-    game::{Action, Drawn, Game, IllegalAction, Outcome, Player, StartError, Symmetry},
-    layout::{RowForm, RowLayout},
-    symmetries::RowSymmetries,
+    form::RowForm,
+    game::{Action, Drawn, Game, IllegalAction, Outcome, StartError},
+    layout::RowLayout,
+    symmetries::{RowSymmetries, Symmetry},
+    value::Player,
 };
 
 /// Treatment of moves that fail.

@@ -8,7 +8,7 @@ use super::{
     row,
     symmetry::Change,
 };
-use crate::{Symmetry, codec::RowMaps};
+use crate::{Symmetry, symmetries::RowMaps};
 
 /// Number of permutations: as many as a [`Symmetry`] can number, without the identity.
 const MOST: usize = 254;

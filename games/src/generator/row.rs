@@ -11,7 +11,7 @@ use super::{
     packed::ClanError,
     problem::Problem,
 };
-use crate::layout::RowError;
+use crate::codec::RowError;
 
 /// Number of values before the imps.
 const HEAD: usize = 2;
@@ -54,6 +54,12 @@ pub enum PositionError {
         /// Reason.
         reason: &'static str,
     },
+}
+
+impl From<PositionError> for RowError {
+    fn from(error: PositionError) -> Self {
+        Self::Position(error.to_string())
+    }
 }
 
 /// Least and greatest number of values of a row.

@@ -5,10 +5,13 @@
 use super::Gomoku;
 use crate::{
     bits,
-    game::{Game, Player, Symmetry},
-    layout::{ConstantPlane, PlaneStack, PolicyHead, RowForm, RowLayout, SQUARES},
-    planes,
-    symmetries::RowSymmetries,
+    codec::PolicyHead,
+    form::RowForm,
+    game::Game,
+    layout::RowLayout,
+    planes::{self, ConstantPlane, PlaneStack, SQUARES},
+    symmetries::{RowSymmetries, Symmetry},
+    value::Player,
 };
 
 const OWN: u32 = 0;

@@ -2,7 +2,10 @@
 //! the player to move.
 
 use super::{Gomoku, has_five};
-use crate::game::{Game, Player, StartError};
+use crate::{
+    game::{Game, StartError},
+    value::Player,
+};
 
 pub(super) fn write(state: &Gomoku) -> String {
     let [black, white] = state.stones_by_player();

@@ -21,9 +21,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     bits,
-    game::{Action, Game, IllegalAction, Outcome, Player, StartError, Symmetry},
+    game::{Action, Game, IllegalAction, Outcome, StartError},
     layout::RowLayout,
-    symmetries::RowSymmetries,
+    symmetries::{RowSymmetries, Symmetry},
+    value::Player,
 };
 
 /// Action that passes.

@@ -6,10 +6,12 @@
 use super::{Othello, PASS};
 use crate::{
     bits,
-    game::{Game, Player, Symmetry},
-    layout::{ConstantPlane, PlaneStack, RowForm, RowLayout, SQUARES},
-    planes,
-    symmetries::RowSymmetries,
+    form::RowForm,
+    game::Game,
+    layout::RowLayout,
+    planes::{self, ConstantPlane, PlaneStack, SQUARES},
+    symmetries::{RowSymmetries, Symmetry},
+    value::Player,
 };
 
 const OWN: u32 = 0;

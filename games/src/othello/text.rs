@@ -2,7 +2,10 @@
 //! begins, `O` White, `-` empty), a space, and the player to move.
 
 use super::Othello;
-use crate::game::{Game, Player, StartError};
+use crate::{
+    game::{Game, StartError},
+    value::Player,
+};
 
 pub(super) fn write(state: &Othello) -> String {
     let (black, white, mover) = match state.to_move {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use games::{
-    Action, Face, PolicyHead, RowForm, RowLayout, Symmetry,
+    Action, Face, PolicyHead, RowLayout, Symmetry,
     perft::perft,
     registry::{self, Visitor},
 };
@@ -125,7 +125,7 @@ fn check_rows<G: Face>() {
             let row = &rows[start..];
             layout.validate(row).unwrap();
             assert!(layout.row_lengths().contains(&row.len()));
-            if let RowForm::Planes(stack) = &layout.form {
+            if let Ok(stack) = layout.stack() {
                 stack.expand(row, &mut vec![0.0; stack.tensor_len()]).unwrap();
             }
             expander.push(row).unwrap();
@@ -196,13 +196,13 @@ fn check_symmetries<G: Face>() {
 }
 
 fn expanded(layout: &RowLayout, row: &[u32]) -> Vec<f32> {
-    match &layout.form {
-        RowForm::Planes(stack) => {
+    match layout.stack() {
+        Ok(stack) => {
             let mut tensor = vec![0.0; stack.tensor_len()];
             stack.expand(row, &mut tensor).unwrap();
             tensor
         }
-        RowForm::Clan(_) => row.iter().map(|&value| value as f32).collect(),
+        Err(_) => row.iter().map(|&value| value as f32).collect(),
     }
 }
 
@@ -221,13 +221,13 @@ fn check_layouts<G: Face>() {
                 policy_head: head,
                 ..layout.clone()
             };
-            let fits = match &layout.form {
-                RowForm::Planes(_) => match head {
+            let fits = match layout.stack() {
+                Ok(_) => match head {
                     PolicyHead::Dense => true,
                     PolicyHead::Planes => G::ACTIONS % 64 == 0,
                     PolicyHead::PerPart => false,
                 },
-                RowForm::Clan(_) => head == PolicyHead::PerPart,
+                Err(_) => head == PolicyHead::PerPart,
             };
             assert_eq!(other.check().is_ok(), fits, "{head:?} of {}", G::NAME);
         }

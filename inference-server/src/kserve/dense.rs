@@ -3,7 +3,7 @@
 //! Only what a row can say is taken. So a number that is not finite or denormal (which slows a CPU's convolutions down
 //! by a factor of seventy) cannot reach a model, dense and compact requests share batches, and the device gets few bytes.
 
-use games::layout::{PlaneStack, SQUARES};
+use games::{PlaneStack, planes::SQUARES};
 
 /// Tolerance for a constant plane's value, because clients divide in different precisions.
 const TOLERANCE: f32 = 1e-6;

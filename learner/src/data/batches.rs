@@ -1,15 +1,11 @@
-//! Training batches, checked and packed on the host. Clans are expanded while packing.
-//!
-//! Packing is plain Rust, so that it can run in other threads during training. It also applies a random symmetry of the game
-//! (Silver et al., 2018) to each sample's row and policy indices. The symmetry is drawn from the run's seed, the batch's number
-//! and the sample's index, so that a batch drawn again gets equal symmetries.
+//! Training batches in host memory, checked and packed.
 
-use games::{OtherSide, RowLayout, RowSymmetries};
-use proto::{columns::ColumnError, targets::Target, v1};
-use rand::{Rng as _, SeedableRng as _};
-use rand_chacha::ChaCha8Rng;
+use proto::{columns::ColumnError, targets::Target};
 
-use crate::data::{clans::ClanSamples, packing::Packing, policies::Policies};
+use crate::data::{
+    expanded::{HostCandidates, HostInput},
+    policies::Policies,
+};
 
 /// A checked batch in host memory.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,12 +18,14 @@ pub struct HostBatch {
     pub rows: Vec<u32>,
     /// End of each row in `rows`.
     pub row_ends: Vec<usize>,
-    /// The rows in the form of the network's input, if rows contain clans.
-    pub clans: Option<ClanSamples>,
+    /// Rows as inputs of the network.
+    pub inputs: Vec<HostInput>,
+    /// Policy entries over which the softmax of each sample is taken; `None` if these are all entries.
+    pub candidates: Option<HostCandidates>,
     /// Policy targets. Samples without a policy target train the value only.
     pub policy: Policies,
-    /// Value targets, results mixed with root values: in [-1, 1], from the view of the player to act; over
-    /// clans discounted, in [0, 1].
+    /// Value targets, results mixed with root values: in [-1, 1], or in [0, 1] in games that cannot be lost, from the view
+    /// of the player to act.
     pub results: Vec<f32>,
     /// Value targets as probabilities of win, draw and loss, for networks with such a head: `[positions, 3]`.
     pub outcomes: Option<Vec<f32>>,
@@ -35,7 +33,7 @@ pub struct HostBatch {
     pub auxiliary: Vec<(Target, HostTarget)>,
     /// Positions ever inserted into the store when this was drawn, by the store's own count.
     pub positions_inserted: u64,
-    /// Positions ever inserted, also into earlier stores of the run: what samples are counted against.
+    /// Positions ever inserted, also into earlier stores of the run. Samples are counted against this number.
     pub inserted: u64,
     /// Samples that were allowed and will not be drawn ([`crate::data::ledger`]).
     pub forgone: u64,
@@ -98,102 +96,4 @@ pub enum BatchError {
         /// Reason of the error.
         reason: String,
     },
-}
-
-/// Added to the seed, so that symmetries are independent of other draws from it.
-const SYMMETRY_DRAWS: u64 = 0x7379_6d6d_6574_7279;
-
-/// Checks batches from the wire against the layout and packs them.
-#[derive(Clone, Debug)]
-pub struct Packer {
-    pub(crate) layout: RowLayout,
-    pub(crate) symmetries: RowSymmetries,
-    seed: u64,
-    pub(crate) root_value_share: f32,
-    pub(crate) has_outcomes: bool,
-    pub(crate) other_side: OtherSide,
-    pub(crate) auxiliary: Vec<Target>,
-}
-
-impl Packer {
-    /// Makes a packer of batches of `layout`. It applies one of `symmetries`, drawn by `seed`, to each sample.
-    pub fn new(layout: RowLayout, symmetries: RowSymmetries, seed: u64) -> Self {
-        Self {
-            layout,
-            symmetries,
-            seed: seed ^ SYMMETRY_DRAWS,
-            root_value_share: 0.0,
-            has_outcomes: false,
-            other_side: OtherSide::default(),
-            auxiliary: Vec::new(),
-        }
-    }
-
-    /// Sets the share (0 to 1) of the search's root value in the value targets; the rest is the final result. A
-    /// position that was not searched has its result alone.
-    #[must_use]
-    pub fn with_root_values(self, share: f32) -> Self {
-        Self {
-            root_value_share: share,
-            ..self
-        }
-    }
-
-    /// Adds the targets of a network's heads. `other_side` is that of the rows' representation.
-    #[must_use]
-    pub fn with_targets(self, targets: HeadTargets, other_side: &OtherSide) -> Self {
-        Self {
-            has_outcomes: targets.outcomes,
-            auxiliary: targets.auxiliary,
-            other_side: other_side.clone(),
-            ..self
-        }
-    }
-
-    /// True if the fields of earlier releases (`SampleRequest.auxiliary`) contain a target that is needed. A store of an earlier release
-    /// sends these; a newer one sends named columns.
-    pub fn wants_auxiliary(&self) -> bool {
-        !self.auxiliary.is_empty()
-    }
-
-    /// Names of the targets that a store is asked for.
-    pub fn target_names(&self) -> Vec<String> {
-        self.auxiliary
-            .iter()
-            .map(|target| target.name().to_owned())
-            .collect()
-    }
-
-    /// Checks and packs a batch.
-    ///
-    /// # Errors
-    /// [`BatchError`] naming the first thing wrong.
-    pub fn pack(&self, batch: &v1::Batch) -> Result<HostBatch, BatchError> {
-        check_game(batch, &self.layout)?;
-        let mut draw = ChaCha8Rng::seed_from_u64(self.seed);
-        draw.set_stream(batch.number);
-        let positions = batch.positions as usize;
-        let mut packing = Packing::new(self, batch)?;
-        for sample in 0..positions {
-            packing
-                .push(sample, |count| draw.random_range(0..count))
-                .map_err(|reason| BatchError::Sample {
-                    sample,
-                    game: batch.game_sequences.get(sample).copied().unwrap_or_default(),
-                    ply: batch.plies.get(sample).copied().unwrap_or_default(),
-                    reason,
-                })?;
-        }
-        Ok(packing.finish())
-    }
-}
-
-fn check_game(batch: &v1::Batch, layout: &RowLayout) -> Result<(), BatchError> {
-    if batch.game == layout.game && batch.options == layout.options {
-        return Ok(());
-    }
-    Err(BatchError::Game {
-        found: format!("{} with options {}", batch.game, batch.options),
-        expected: format!("{} with options {}", layout.game, layout.options),
-    })
 }

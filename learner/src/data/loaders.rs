@@ -5,7 +5,10 @@ use std::{collections::VecDeque, sync::Arc};
 use proto::v1::Batch;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use crate::data::batches::{BatchError, HostBatch, Packer};
+use crate::data::{
+    batches::{BatchError, HostBatch},
+    packer::Packer,
+};
 
 /// The ledger's counts at the time that a batch came.
 #[derive(Clone, Copy, Debug)]

@@ -7,20 +7,19 @@
 //! | [`store_view`] | the store's last counts and validation batches |
 //! | [`ledger`] | the number of samples that may be drawn |
 //! | [`loaders`] | packing on several threads |
-//! | [`batches`] | a checked batch on the host, and the packer; `packing`, [`policies`] and [`outcomes`] are parts of it |
-//! | [`clans`] | rows of the generator game as arrays, and arrays as tensors |
-//! | [`expansion`] | rows of the board games as planes |
-//! | [`inputs`] | the network's input, in either form |
+//! | [`batches`] | a checked batch on the host |
+//! | [`packer`], `packing` | checks a batch from the wire and packs it |
+//! | [`expanded`] | rows as inputs of the network |
+//! | [`policies`], [`outcomes`] | policy and value targets |
 //! | [`targets`] | training targets on the device |
 
 pub mod batches;
-pub mod clans;
-pub mod expansion;
+pub mod expanded;
 pub mod game;
-pub mod inputs;
 pub mod ledger;
 pub mod loaders;
 pub mod outcomes;
+pub mod packer;
 mod packing;
 pub mod policies;
 pub mod source;

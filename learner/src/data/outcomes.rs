@@ -1,17 +1,16 @@
-//! Targets for heads that tell wins, draws and losses apart.
+//! Targets of value heads that predict the probabilities of a win, a draw and a loss.
 
 /// Probabilities of a win, a draw and a loss for the player to act.
 pub type Outcomes = [f32; 3];
 
-/// What a value in [-1, 1] says of the outcomes when nothing else is known: the distribution of this mean that has the least
-/// variance on its own side of the draw. A value of 0.3 is a win in 3 of 10 cases and a draw in the others; -0.3 is a loss
-/// instead.
+/// Converts a value in [-1, 1] to the outcome distribution with this mean that has only draws and outcomes of the value's
+/// sign. A value of 0.3 is a win in 3 of 10 cases and a draw in the others; -0.3 is a loss in 3 of 10 cases.
 pub fn of_value(value: f32) -> Outcomes {
     [value.max(0.0), 1.0 - value.abs(), (-value).max(0.0)]
 }
 
-/// The target of a position: its game's result, of which a share (0 to 1) is given to what the search's root value says
-/// ([`of_value`]). Its win - loss is `result + share · (root value - result)`. `None` for a result that is no win, draw or loss.
+/// Target of a position: `1 - share` of its game's result plus `share` (0 to 1) of the search's root value ([`of_value`]). Its
+/// win - loss is `result + share · (root value - result)`. `None` if the result is no win, draw or loss.
 pub fn mixed(result: f32, root_value: f32, share: f32) -> Option<Outcomes> {
     if ![1.0, 0.0, -1.0].contains(&result) {
         return None;

@@ -1,11 +1,12 @@
-//! Packing one batch: each sample checked, turned and put beside the others.
+//! Packs one batch: checks each sample, applies its symmetry and appends it to the arrays.
 //!
-//! The other player's reply comes as that player saw it. It is put onto the board as the sample's row shows it
-//! ([`games::OtherSide`]), and turned as that is: so convolutions over this board find it where it happens.
+//! The other player's reply comes from the wire in that player's view. Packing converts it to the view of the sample's row
+//! ([`games::OtherSide`]) and applies the row's symmetry, so that convolutions over the row's board see the reply at its
+//! squares.
 
 use std::borrow::Cow;
 
-use games::{RowForm, RowLayout, RowSymmetries, Symmetry};
+use games::{OtherSide, RowLayout, RowSymmetries, Symmetry, codec::Candidates};
 use proto::{
     columns::{ColumnError, Ragged, SparsePolicies, check_length},
     targets::{Shape, Target},
@@ -13,29 +14,44 @@ use proto::{
 };
 
 use crate::data::{
-    batches::{BatchError, HostBatch, HostTarget, Packer},
-    clans::{Choices, ClanPacker},
+    batches::{BatchError, HeadTargets, HostBatch, HostTarget},
+    expanded::BatchExpander,
     outcomes,
     policies::Policies,
 };
 
+/// Settings of packing that are common to all batches of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct PackingRules {
+    /// Layout of the rows.
+    pub(crate) layout: RowLayout,
+    /// Symmetries of the rows, one of which is applied to each sample.
+    pub(crate) symmetries: RowSymmetries,
+    /// Share (0 to 1) of the search's root value in the value targets.
+    pub(crate) root_value_share: f32,
+    /// Targets of the network's heads.
+    pub(crate) targets: HeadTargets,
+    /// Conversion of the other player's policies to the view of the player to act.
+    pub(crate) other_side: OtherSide,
+}
+
 /// A batch that is being packed, sample by sample.
 pub(crate) struct Packing<'a> {
-    by: &'a Packer,
+    rules: &'a PackingRules,
     batch: &'a v1::Batch,
     packed: HostBatch,
     rows: Ragged<'a>,
     policy: SparsePolicies<'a>,
     /// Parallel to the batch's auxiliary targets.
     auxiliary: Vec<WireTarget<'a>>,
-    clans: Option<ClanPacker>,
-    /// For each policy target the sample that it belongs to.
+    expander: BatchExpander,
+    /// Sample of each entry of the policy targets.
     samples: Vec<usize>,
-    /// The least value that a position can have.
+    /// Least value that a position can have.
     least: f32,
 }
 
-/// A target of a batch as it came over the wire.
+/// A target of a batch, as received.
 enum WireTarget<'a> {
     Numbers(Cow<'a, [f32]>),
     Policies(SparsePolicies<'a>),
@@ -59,13 +75,14 @@ impl<'a> WireTarget<'a> {
 }
 
 impl<'a> Packing<'a> {
-    /// Begins with checking all lengths.
+    /// Checks the lengths of all columns and begins to pack.
     ///
     /// # Errors
-    /// [`BatchError::Length`].
-    pub(crate) fn new(by: &'a Packer, batch: &'a v1::Batch) -> Result<Self, BatchError> {
+    /// [`BatchError::Length`] if the lengths do not fit each other.
+    pub(crate) fn new(rules: &'a PackingRules, batch: &'a v1::Batch) -> Result<Self, BatchError> {
+        let (layout, wanted) = (&rules.layout, &rules.targets);
         let positions = batch.positions as usize;
-        let rows = batch.row_columns(by.layout.row_len())?;
+        let rows = batch.row_columns(layout.row_len())?;
         let row_ends = rows.clone().scan(0, |end, row| {
             *end += row.len();
             Some(*end)
@@ -73,26 +90,26 @@ impl<'a> Packing<'a> {
         let policy = batch.policy_columns()?;
         check_length("results", batch.results.len(), positions)?;
         check_length("root_values", batch.root_values.len(), positions)?;
-        let auxiliary = by
+        let auxiliary = wanted
             .auxiliary
             .iter()
             .map(|&target| WireTarget::new(batch, target))
             .collect::<Result<Vec<_>, ColumnError>>()?;
-        let has_clans = matches!(by.layout.form, RowForm::Clan(_));
         let targets = policy.entries();
         Ok(Self {
-            by,
+            rules,
             batch,
             packed: HostBatch {
                 number: batch.number,
                 positions,
                 rows: Vec::with_capacity(batch.rows.len()),
                 row_ends: row_ends.collect(),
-                clans: None,
+                inputs: Vec::new(),
+                candidates: None,
                 policy: Policies::with_capacity(targets),
                 results: Vec::with_capacity(positions),
-                outcomes: by.has_outcomes.then(|| Vec::with_capacity(3 * positions)),
-                auxiliary: by
+                outcomes: wanted.outcomes.then(|| Vec::with_capacity(3 * positions)),
+                auxiliary: wanted
                     .auxiliary
                     .iter()
                     .copied()
@@ -106,38 +123,38 @@ impl<'a> Packing<'a> {
             rows,
             policy,
             auxiliary,
-            clans: has_clans.then(ClanPacker::default),
+            expander: BatchExpander::new(layout),
             samples: Vec::with_capacity(targets),
-            least: if has_clans { 0.0 } else { -1.0 },
+            least: layout.codec().lowest_value(),
         })
     }
 
-    /// Adds a sample. `draw` gives a number below its argument; it is asked once.
+    /// Adds a sample. `draw` returns a random number below its argument.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Reason why the sample is invalid.
     pub(crate) fn push(&mut self, sample: usize, draw: impl FnOnce(u8) -> u8) -> Result<(), String> {
-        let Packer {
-            layout, symmetries, ..
-        } = self.by;
+        let PackingRules {
+            layout,
+            symmetries,
+            other_side,
+            ..
+        } = self.rules;
         let packed = &mut self.packed;
         let row = self.rows.next().unwrap_or_default();
         layout.validate(row).map_err(|error| error.to_string())?;
         let symmetry = Symmetry(draw(symmetries.count(row)));
         let row = push_row(&mut packed.rows, row, symmetries, symmetry)?;
-        let choices = match &mut self.clans {
-            Some(clans) => Some(clans.push(row).map_err(|error| error.to_string())?),
-            None => None,
-        };
+        let candidates = self.expander.push(row).map_err(|error| error.to_string())?;
         let visited = self.policy.next().unwrap_or_default();
         packed.policy.push(visited, |action| {
             let turned = symmetries.turn_action(symmetry, action);
-            place(layout, choices.as_ref(), turned)
+            place(layout, candidates.as_ref(), turned)
         })?;
         self.samples.resize(packed.policy.at.len(), sample);
         let first = sample * layout.actions as usize;
         let place = |action| {
-            let turned = symmetries.turn_action(symmetry, self.by.other_side.entry(action));
+            let turned = symmetries.turn_action(symmetry, other_side.entry(action));
             place(layout, None, turned).map(|place| first + place)
         };
         for ((target, packed), column) in packed.auxiliary.iter_mut().zip(&mut self.auxiliary) {
@@ -165,7 +182,7 @@ impl<'a> Packing<'a> {
             }
         }
         let share = if was_searched {
-            self.by.root_value_share
+            self.rules.root_value_share
         } else {
             0.0
         };
@@ -181,7 +198,7 @@ impl<'a> Packing<'a> {
         Ok(())
     }
 
-    /// All samples are in.
+    /// Returns the batch, after the last sample was added.
     pub(crate) fn finish(self) -> HostBatch {
         let mut packed = self.packed;
         packed.policy.finish();
@@ -190,11 +207,12 @@ impl<'a> Packing<'a> {
                 policies.finish();
             }
         }
-        packed.clans = self.clans.map(ClanPacker::finish);
+        (packed.inputs, packed.candidates) = self.expander.finish();
+        let actions = self.rules.layout.actions as usize;
         let width = packed
-            .clans
+            .candidates
             .as_ref()
-            .map_or(self.by.layout.actions as usize, |clans| clans.width);
+            .map_or(actions, |candidates| candidates.width);
         for (at, sample) in packed.policy.at.iter_mut().zip(self.samples) {
             *at += (sample * width) as i64;
         }
@@ -202,7 +220,7 @@ impl<'a> Packing<'a> {
     }
 }
 
-/// Adds a row, turned, and gives it.
+/// Appends the image of a row under a symmetry, and returns it.
 fn push_row<'a>(
     rows: &'a mut Vec<u32>,
     row: &[u32],
@@ -210,7 +228,7 @@ fn push_row<'a>(
     symmetry: Symmetry,
 ) -> Result<&'a [u32], String> {
     if let Some(value) = row.iter().find(|&&value| value > i32::MAX as u32) {
-        return Err(format!("the row holds {value}"));
+        return Err(format!("the row contains {value}, which is above {}", i32::MAX));
     }
     let start = rows.len();
     rows.extend_from_slice(row);
@@ -219,13 +237,13 @@ fn push_row<'a>(
     Ok(added)
 }
 
-/// The place of an action among those that a sample's softmax is taken over.
-fn place(layout: &RowLayout, choices: Option<&Choices>, action: u32) -> Result<usize, String> {
-    match choices {
-        None if action < layout.actions => Ok(action as usize),
-        None => Err(format!("action {action} of {}", layout.actions)),
-        Some(choices) => choices
-            .place(action)
-            .ok_or_else(|| format!("action {action} is no move of any of its imps")),
+/// Place of a policy entry among the entries that the sample's softmax is taken over.
+fn place(layout: &RowLayout, candidates: Option<&Candidates>, entry: u32) -> Result<usize, String> {
+    match candidates {
+        None if entry < layout.actions => Ok(entry as usize),
+        None => Err(format!("action {entry} of {}", layout.actions)),
+        Some(candidates) => candidates
+            .place(entry)
+            .ok_or_else(|| format!("action {entry} is impossible in this position")),
     }
 }

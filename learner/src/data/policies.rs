@@ -1,21 +1,21 @@
-//! Sparse policies: visits of the searched actions, as they come from the wire and as shares to be trained towards.
+//! Sparse policies: the visits of searched actions, converted to shares that a network is trained towards.
 
-/// The policies of a batch on the host.
+/// Policies of a batch on the host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Policies {
-    /// For each searched action of each sample its place: `sample · actions + policy index`, over clans
-    /// `sample · width + place` ([`crate::data::clans::ClanSamples`]).
+    /// Place of each searched action of each sample: `sample · actions + entry`. With candidates
+    /// ([`crate::data::expanded::HostCandidates`]) it is `sample · width + place among the sample's candidates`.
     pub at: Vec<i64>,
-    /// For each of these its share of the sample's visits.
+    /// Share of each searched action in its sample's visits.
     pub share: Vec<f32>,
-    /// Samples that have a policy.
+    /// Number of samples that have a policy.
     pub samples: usize,
-    /// Mean entropy of these, in nats: a cross-entropy cannot fall below it. Their sum, while they are being collected.
+    /// Mean entropy of the policies, in nats. A cross-entropy cannot fall below it. Until [`Policies::finish`] it is the sum.
     pub entropy: f64,
 }
 
 impl Policies {
-    /// Room for so many targets.
+    /// Returns an empty list with room for `targets` entries.
     pub(crate) fn with_capacity(targets: usize) -> Self {
         Self {
             at: Vec::with_capacity(targets),
@@ -24,10 +24,10 @@ impl Policies {
         }
     }
 
-    /// Adds a sample's, which may have none. `place` says where an action stands.
+    /// Adds the visits of a sample, which may be empty. `place` returns the place of an action.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Reason why the visits are invalid.
     pub(crate) fn push(
         &mut self,
         (actions, visits): (&[u32], &[u32]),
@@ -38,7 +38,7 @@ impl Policies {
             return Ok(());
         }
         if total == 0 {
-            return Err("none of its actions was visited".into());
+            return Err("no action was visited".into());
         }
         self.samples += 1;
         for (&action, &visits) in actions.iter().zip(visits) {
@@ -54,7 +54,7 @@ impl Policies {
         Ok(())
     }
 
-    /// All samples are in.
+    /// Converts the sum of entropies to their mean, after the last sample was added.
     pub(crate) fn finish(&mut self) {
         self.entropy /= self.samples.max(1) as f64;
     }

@@ -1,7 +1,7 @@
 //! Batches from the replay store, fetched ahead of training.
 //!
-//! Requests as many batches as the ledger allows and the queue can hold, checks and packs what comes, and survives restarts of
-//! the store.
+//! The source requests as many batches as the ledger allows and the queue can hold, packs them, and survives restarts of the
+//! store.
 
 use std::{
     sync::Arc,
@@ -19,9 +19,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     data::{
-        batches::{BatchError, HostBatch, Packer},
+        batches::{BatchError, HostBatch},
         ledger::{DrawCounts, Ledger, Waiting},
         loaders::{LedgerCounts, Loaders, Packed},
+        packer::Packer,
         store_view::{StoreView, ValidationBatches},
     },
     metrics::Metrics,
@@ -59,7 +60,7 @@ pub enum SourceError {
     Unusable {
         /// Number of batches.
         count: u32,
-        /// What was wrong with the last one.
+        /// Error of the last batch.
         last: BatchError,
     },
 }

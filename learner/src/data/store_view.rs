@@ -1,4 +1,4 @@
-//! What the replay store reported last, for readers that do not talk to the store themselves.
+//! Latest counts and validation batches of the replay store, for readers without a connection to it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! What the outputs for a batch are compared with, on the training device.
+//! Training targets of a batch on the training device.
 
 use proto::targets::Target;
 use tch::{Device, Tensor};
@@ -11,16 +11,16 @@ use crate::{
     torch::{TorchError, from_host},
 };
 
-/// A batch's targets.
+/// Targets of a batch.
 #[derive(Debug)]
 pub struct Targets {
-    /// Of the policy.
+    /// Policy targets.
     pub policy: PolicyTargets,
-    /// What the softmaxes are taken over where a position's logits are no row of a matrix.
-    pub choices: Option<ChoiceTensors>,
-    /// f32 `[batch]`: values, see [`HostBatch::results`].
+    /// Logits over which the softmax of each sample is taken; `None` if the logits are a `[batch, actions]` matrix.
+    pub candidates: Option<CandidateTensors>,
+    /// Value targets ([`HostBatch::results`]), f32 `[batch]`.
     pub results: Tensor,
-    /// f32 `[batch, 3]`: the same as probabilities of a win, a draw and a loss, for heads that give these.
+    /// Value targets as probabilities of a win, a draw and a loss, f32 `[batch, 3]`, for networks with such a head.
     pub outcomes: Option<Tensor>,
     /// Targets of the auxiliary heads.
     pub auxiliary: Vec<(Target, AuxiliaryTarget)>,
@@ -29,7 +29,7 @@ pub struct Targets {
 /// A target of an auxiliary head on the training device.
 #[derive(Debug)]
 pub enum AuxiliaryTarget {
-    /// f32 `[batch]`
+    /// One number for each sample, f32 `[batch]`.
     Numbers(Tensor),
     /// Sparse policies over the head's logits.
     Policies(PolicyTargets),
@@ -38,45 +38,41 @@ pub enum AuxiliaryTarget {
 /// Sparse distributions over the entries of a matrix of logits.
 #[derive(Debug)]
 pub struct PolicyTargets {
-    /// i64 `[targets]`: where they stand in the flattened `[batch · actions]` logits, or among the choices.
+    /// Places of the entries in the flattened `[batch, actions]` or `[batch, width]` matrix of logits, i64 `[targets]`.
     pub at: Tensor,
-    /// f32 `[targets]`
+    /// Shares of the visits, f32 `[targets]`.
     pub share: Tensor,
-    /// Samples that have one.
+    /// Number of samples that have a policy.
     pub samples: usize,
 }
 
-/// The choices of [`crate::data::clans::ClanSamples`] on the training device.
+/// Candidates of a batch ([`crate::data::expanded::HostCandidates`]) on the training device.
 #[derive(Debug)]
-pub struct ChoiceTensors {
-    /// i64 `[choices]`: places in the flattened logits.
+pub struct CandidateTensors {
+    /// Places in the flattened logits, i64 `[candidates]`.
     pub logits: Tensor,
-    /// i64 `[choices]`: places in `[batch · width]`.
+    /// Places in the flattened `[batch, width]` matrix, i64 `[candidates]`.
     pub places: Tensor,
-    /// Samples, and most choices of one.
-    pub sides: [i64; 2],
+    /// Sizes of the matrix: samples, and largest number of candidates of a sample.
+    pub shape: [i64; 2],
 }
 
 impl Targets {
     /// Copies a batch's targets to the device.
     ///
     /// # Errors
-    /// [`TorchError`], e.g. where the device has no memory.
+    /// [`TorchError`] if the device has no memory.
     pub fn new(batch: &HostBatch, device: Device) -> Result<Self, TorchError> {
         let count = batch.positions as i64;
-        let numbers = |numbers: Option<&Vec<f32>>, sides: &[i64]| {
-            numbers
-                .map(|numbers| from_host(numbers, sides, device))
-                .transpose()
-        };
-        let choices = match &batch.clans {
-            None => None,
-            Some(clans) => Some(ChoiceTensors {
-                logits: list(&clans.logits, device)?,
-                places: list(&clans.places, device)?,
-                sides: [count, clans.width as i64],
-            }),
-        };
+        let candidates = batch.candidates.as_ref().map(|candidates| {
+            Ok::<_, TorchError>(CandidateTensors {
+                logits: list(&candidates.logits, device)?,
+                places: list(&candidates.places, device)?,
+                shape: [count, candidates.width as i64],
+            })
+        });
+        let outcomes = batch.outcomes.as_ref();
+        let outcomes = outcomes.map(|numbers| from_host(numbers, &[count, 3], device));
         let auxiliary = batch.auxiliary.iter().map(|(target, column)| {
             let column = match column {
                 HostTarget::Numbers(numbers) => AuxiliaryTarget::Numbers(list(numbers, device)?),
@@ -88,9 +84,9 @@ impl Targets {
         });
         Ok(Self {
             policy: PolicyTargets::new(&batch.policy, device)?,
-            choices,
+            candidates: candidates.transpose()?,
             results: list(&batch.results, device)?,
-            outcomes: numbers(batch.outcomes.as_ref(), &[count, 3])?,
+            outcomes: outcomes.transpose()?,
             auxiliary: auxiliary.collect::<Result<_, TorchError>>()?,
         })
     }

@@ -6,7 +6,7 @@
 //! uniform and the first value in the middle. In layers over one-hot planes only as many inputs count as can be 1.
 
 use config::ValueHead;
-use games::layout::SQUARES;
+use games::planes::SQUARES;
 use onnx::FishEyeShape;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha20Rng;

@@ -1,4 +1,4 @@
-//! The fish-eye network over clans: its forward pass, level by level for a whole batch as in the exported graph
+//! The fish-eye network: its forward pass, level by level for a whole batch as in the exported graph
 //! ([`onnx::fish_eye`] has the definition), and its weights for export.
 
 use onnx::{FishEyeShape, FishEyeWeights};
@@ -6,12 +6,10 @@ use tch::{Kind, Tensor};
 
 use super::{
     Outputs, Pass, ValueLogits,
+    inputs::FishEyeInputs,
     layers::{Conv, Linear, Source, gather},
 };
-use crate::{
-    data::clans::ClanTensors,
-    torch::{TorchError, to_host},
-};
+use crate::torch::{TorchError, to_host};
 
 /// The layers of a fish-eye network.
 #[derive(Debug)]
@@ -61,28 +59,28 @@ impl FishEye {
 
     /// Matrices and convolutions are computed in the pass's precision; the table, all sums over an imp's uses and the last
     /// layers in f32.
-    pub(super) fn forward(&self, clans: &ClanTensors, pass: Pass) -> Result<Outputs, TorchError> {
+    pub(super) fn forward(&self, inputs: &FishEyeInputs, pass: Pass) -> Result<Outputs, TorchError> {
         let kind = pass.kind;
-        let table = self.table(clans, kind)?;
-        let sept = gather(&table, &clans.sept)?;
-        let context = self.context(&table, clans, kind)?;
-        let path = self.path.forward(&clans.path, kind)?.f_relu_()?;
-        let position = self.position(clans, pass)?;
-        let views = self.views(clans, pass)?;
-        let view = gather(&views, &clans.view)?;
+        let table = self.table(inputs, kind)?;
+        let sept = gather(&table, &inputs.sept)?;
+        let context = self.context(&table, inputs, kind)?;
+        let path = self.path.forward(&inputs.path, kind)?.f_relu_()?;
+        let position = self.position(inputs, pass)?;
+        let views = self.views(inputs, pass)?;
+        let view = gather(&views, &inputs.view)?;
 
         let own = [&sept, &context, &path.f_to_kind(Kind::Float)?, &view];
         let own = Tensor::f_cat(&own, 1)?;
         let hidden = self
             .policy_hidden
-            .forward_beside(&own, &position, &clans.position, kind)?
+            .forward_beside(&own, &position, &inputs.position, kind)?
             .f_relu_()?;
         let logits = self.policy_output.forward(&hidden, Kind::Float)?;
 
         let root = [
-            &gather(&sept, &clans.root)?,
+            &gather(&sept, &inputs.root)?,
             &position,
-            &gather(&view, &clans.root)?,
+            &gather(&view, &inputs.root)?,
         ];
         let root = Tensor::f_cat(&root, 1)?;
         let hidden = self.value_hidden.forward(&root, Kind::Float)?.f_relu_()?;
@@ -100,15 +98,15 @@ impl FishEye {
 
     /// f32 `[values + interior imps, width]`: the embedding, then the septs of the interior imps, each level out of those
     /// below it.
-    fn table(&self, clans: &ClanTensors, kind: Kind) -> Result<Tensor, TorchError> {
+    fn table(&self, inputs: &FishEyeInputs, kind: Kind) -> Result<Tensor, TorchError> {
         let sides = [-1, (self.shape.roles * self.shape.width) as i64];
         let mut table = self.embedding.shallow_clone();
-        for level in clans.levels.windows(2) {
+        for level in inputs.levels.windows(2) {
             let &[from, to] = level else { continue };
             if to <= from {
                 continue;
             }
-            let roles = clans.roles.f_narrow(0, from, to - from)?;
+            let roles = inputs.roles.f_narrow(0, from, to - from)?;
             let matrices = gather(&table, &roles)?.f_view(sides)?;
             let hidden = self.rollup_hidden.forward(&matrices, kind)?.f_relu_()?;
             let septs = self.rollup_output.forward(&hidden, kind)?;
@@ -118,16 +116,16 @@ impl FishEye {
     }
 
     /// f32 `[imps, context]`, computed once for each parent.
-    fn context(&self, table: &Tensor, clans: &ClanTensors, kind: Kind) -> Result<Tensor, TorchError> {
+    fn context(&self, table: &Tensor, inputs: &FishEyeInputs, kind: Kind) -> Result<Tensor, TorchError> {
         let sides = [-1, (self.shape.depth * self.shape.width) as i64];
-        let matrices = gather(table, &clans.ancestors)?.f_view(sides)?;
+        let matrices = gather(table, &inputs.ancestors)?.f_view(sides)?;
         let contexts = self.context.forward(&matrices, kind)?.f_relu_()?;
-        gather(&contexts.f_to_kind(Kind::Float)?, &clans.parent)
+        gather(&contexts.f_to_kind(Kind::Float)?, &inputs.parent)
     }
 
     /// f32 `[batch, position]`
-    fn position(&self, clans: &ClanTensors, pass: Pass) -> Result<Tensor, TorchError> {
-        let mut board = clans.grids.f_to_kind(pass.kind)?;
+    fn position(&self, inputs: &FishEyeInputs, pass: Pass) -> Result<Tensor, TorchError> {
+        let mut board = inputs.grids.f_to_kind(pass.kind)?;
         for conv in &self.grids {
             board = conv.forward(&board, pass)?.f_relu_()?;
         }
@@ -135,8 +133,8 @@ impl FishEye {
     }
 
     /// f32 `[views, view]`
-    fn views(&self, clans: &ClanTensors, pass: Pass) -> Result<Tensor, TorchError> {
-        let board = clans.views.f_to_kind(pass.kind)?;
+    fn views(&self, inputs: &FishEyeInputs, pass: Pass) -> Result<Tensor, TorchError> {
+        let board = inputs.views.f_to_kind(pass.kind)?;
         let board = self.view.forward(&board, pass)?.f_relu_()?;
         read(&board, &self.view_reduce, &self.view_output, pass)
     }

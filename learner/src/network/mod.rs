@@ -1,5 +1,5 @@
-//! The networks: a residual tower over planes, after AlphaZero (Silver et al., 2018), and the fish-eye network over
-//! clans, whose definition stands in [`onnx::fish_eye`].
+//! The networks: a residual tower over planes, after AlphaZero (Silver et al., 2018), and the fish-eye network, which
+//! [`onnx::fish_eye`] defines.
 //!
 //! ```text
 //! planes ─ conv3×3 ─ BN ─ ReLU ─ B × [ conv3×3 ─ BN ─ (GP) ─ ReLU ─ conv3×3 ─ BN ─ (SE) ─ + skip ─ ReLU ]
@@ -10,20 +10,21 @@
 //!   └ value:          conv1×1 to 4 ─ BN ─ ReLU ─ linear ─ ReLU ┬ linear to 1 ─ tanh, or linear to 3 ─ softmax
 //!                                                              └ (linear to 1 ─ softplus: moves left)
 //!
-//! clans  ─ septs rolled up level by level ─ context, path and view of each imp, grids of each position
-//!   ├ policy: linear ─ ReLU ─ linear to the moves, for every imp
-//!   └ value:  linear ─ ReLU ─ linear to 1 ─ sigmoid, from what the root sees
+//! fish-eye ─ subtrees rolled up level by level ─ context, path and view of each part, grids of each position
+//!   ├ policy: linear ─ ReLU ─ linear to the moves, for every part
+//!   └ value:  linear ─ ReLU ─ linear to 1 ─ sigmoid, from the root
 //! ```
 //!
-//! What stands in brackets is there by choice: squeeze-excitation, global pooling (in two blocks,
+//! Elements in brackets are optional: squeeze-excitation, global pooling (in two blocks,
 //! [`onnx::weights::pooled_blocks`]), and heads that train the tower and are not exported.
 //!
 //! Which of them is trained follows from the rows' layout ([`NetworkShape::new`]).
 //!
-//! | module | what it is for |
+//! | module | content |
 //! |---|---|
 //! | [`auxiliary`] | the list of auxiliary heads |
 //! | [`shape`] | sizes: [`NetworkShape`] |
+//! | [`inputs`] | inputs on the training device |
 //! | [`declarations`] | every variable: name, sides, first values |
 //! | [`variables`] | the variables as tensors, trainable ones in two flat runs |
 //! | [`layers`] | convolution, normalisation, linear |
@@ -35,6 +36,7 @@ pub mod auxiliary;
 pub mod declarations;
 mod fish_eye;
 pub mod heads;
+pub mod inputs;
 pub mod layers;
 pub mod model;
 mod pooling;

@@ -5,9 +5,9 @@ use tch::{Device, Tensor};
 
 use super::{
     NetworkShape, Pass, Variables, auxiliary::AuxiliaryHead, declarations::declarations, fish_eye::FishEye,
-    layers::Source, tower::Tower,
+    inputs::Inputs, layers::Source, tower::Tower,
 };
-use crate::{data::inputs::Inputs, torch::TorchError};
+use crate::torch::TorchError;
 
 /// A network with its variables.
 #[derive(Debug)]
@@ -23,25 +23,26 @@ enum Layers {
     FishEye(Box<FishEye>),
 }
 
-/// What a forward pass gives.
+/// Outputs of a forward pass.
 #[derive(Debug)]
 pub struct Outputs {
-    /// f32 `[batch, actions]`; over clans `[imps, moves]`, the imps of all positions one after another.
+    /// Policy logits, f32 `[batch, actions]`. The fish-eye network gives `[parts, moves]`, the parts of all positions back to
+    /// back.
     pub logits: Tensor,
-    /// f32 `[batch]`: in [-1, 1], the view of the player to act; over clans in [0, 1].
+    /// Values from the view of the player to act, f32 `[batch]`: in [-1, 1], or in [0, 1] in the fish-eye network.
     pub values: Tensor,
-    /// What the values are made of, where their loss is taken there.
+    /// Logits from which the values are computed, if the loss of the value is a function of them.
     pub value_logits: Option<ValueLogits>,
     /// Outputs of the auxiliary heads: logits f32 `[batch, actions]` from the side of the player to act, or numbers f32 `[batch]` above 0.
     pub auxiliary: Vec<(&'static AuxiliaryHead, Tensor)>,
 }
 
-/// What values are made of.
+/// Logits from which values are computed.
 #[derive(Debug)]
 pub enum ValueLogits {
-    /// f32 `[batch]`: they are the sigmoid of it.
+    /// The value is the sigmoid of f32 `[batch]`.
     Sigmoid(Tensor),
-    /// f32 `[batch, 3]`: win - loss of its softmax, win, draw and loss.
+    /// The value is win - loss of the softmax of f32 `[batch, 3]`: win, draw and loss.
     Outcomes(Tensor),
 }
 
@@ -96,10 +97,9 @@ impl Network {
     pub fn forward(&self, inputs: &Inputs, pass: Pass) -> Result<Outputs, TorchError> {
         match (&self.layers, inputs) {
             (Layers::Tower(tower), Inputs::Planes(planes)) => tower.forward(planes, pass),
-            (Layers::FishEye(fish_eye), Inputs::Clans(clans)) => fish_eye.forward(clans, pass),
-            (Layers::Tower(_), Inputs::Clans(_)) => Err(TorchError::new("a tower takes planes, not clans")),
-            (Layers::FishEye(_), Inputs::Planes(_)) => {
-                Err(TorchError::new("a fish-eye network takes clans, not planes"))
+            (Layers::FishEye(fish_eye), Inputs::FishEye(inputs)) => fish_eye.forward(inputs, pass),
+            (Layers::Tower(_), Inputs::FishEye(_)) | (Layers::FishEye(_), Inputs::Planes(_)) => {
+                Err(TorchError::new("these are inputs of another network"))
             }
         }
     }

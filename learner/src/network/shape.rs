@@ -3,10 +3,7 @@
 use std::fmt;
 
 use config::{LearnerConfig, ModelConfig, ValueHead};
-use games::{
-    ClanRows, PlaneStack, PolicyHead, RowForm, RowLayout, generator::expansion::EMBEDDING_ROWS,
-    layout::SQUARES,
-};
+use games::{PlaneStack, PolicyHead, RowLayout, planes::SQUARES};
 use onnx::FishEyeShape;
 use serde::{Deserialize, Serialize};
 
@@ -25,21 +22,21 @@ const VALUE_CHANNELS: u32 = 4;
 pub enum NetworkShape {
     /// A residual tower over planes.
     Tower(TowerShape),
-    /// The fish-eye network over clans.
+    /// The fish-eye network, for rows that are no planes.
     FishEye(FishEyeShape),
 }
 
-/// A `[model]` that there is not for the game.
+/// Error: `[model]` or `[learner]` does not fit the game.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{key}` must be {wanted} for {game}: {reason}")]
 pub struct ShapeError {
-    /// The key of the configuration.
+    /// Key of the configuration.
     pub key: &'static str,
-    /// What it must be.
+    /// Values that the key can have.
     pub wanted: &'static str,
-    /// The game.
+    /// Name of the game.
     pub game: String,
-    /// Why.
+    /// Reason of the error.
     pub reason: &'static str,
 }
 
@@ -65,7 +62,7 @@ pub struct TowerShape {
     pub value_channels: u32,
     /// Width of the value head's hidden layer.
     pub value_hidden: u32,
-    /// What the value head gives.
+    /// Output of the value head.
     #[serde(default)]
     pub value_head: ValueHead,
     /// Auxiliary heads. An unknown part of a shape is an error of this field, because it takes all further keys.
@@ -131,36 +128,27 @@ impl TowerShape {
     }
 }
 
-/// `[model]` as it is meant over clans: blocks are convolutions over the grids, all widths go with the filters.
-fn fish_eye(model: &ModelConfig, rows: &ClanRows) -> FishEyeShape {
-    let size = |number: u32| number as usize;
-    let usual = FishEyeShape::new(
-        EMBEDDING_ROWS,
-        size(rows.roles),
-        size(rows.depth),
-        size(rows.moves),
-    );
-    FishEyeShape {
-        value_hidden: size(model.value_hidden),
-        ..usual.sized(size(model.blocks), size(model.filters))
-    }
-}
-
 impl NetworkShape {
     /// The network that `[model]` describes, for rows of this layout, with the auxiliary heads that `[learner]` gives a weight.
     ///
     /// # Errors
-    /// [`ShapeError`] where `[model]` or `[learner]` asks for what the network over such rows does not have.
+    /// [`ShapeError`] if `[model]` or `[learner]` asks for a part that the network over such rows does not have.
     pub fn new(model: &ModelConfig, learner: &LearnerConfig, layout: &RowLayout) -> Result<Self, ShapeError> {
-        let rows = match &layout.form {
-            RowForm::Planes(stack) => {
-                return Ok(Self::Tower(TowerShape::new(model, learner, stack, layout)));
+        let shape = match (layout.stack(), FishEyeShape::of(layout)) {
+            (Ok(stack), _) => return Ok(Self::Tower(TowerShape::new(model, learner, stack, layout))),
+            (Err(_), Some(shape)) => shape,
+            (Err(_), None) => {
+                return Err(ShapeError {
+                    key: "game.name",
+                    wanted: "another game",
+                    game: layout.game.clone(),
+                    reason: "no network takes its rows",
+                });
             }
-            RowForm::Clan(rows) => rows,
         };
-        let no_blocks = "the network over clans has no residual blocks";
+        let no_blocks = "the fish-eye network has no residual blocks";
         let one_player = "it has one player, whose results are scores";
-        let no_head = "the network over clans has no auxiliary heads";
+        let no_head = "the fish-eye network has no auxiliary heads";
         let has_outcomes = model.value_head != ValueHead::Scalar;
         for (is_asked, key, wanted, reason) in [
             (
@@ -187,7 +175,11 @@ impl NetworkShape {
                 });
             }
         }
-        Ok(Self::FishEye(fish_eye(model, rows)))
+        let size = |number: u32| number as usize;
+        Ok(Self::FishEye(FishEyeShape {
+            value_hidden: size(model.value_hidden),
+            ..shape.sized(size(model.blocks), size(model.filters))
+        }))
     }
 
     /// Targets that the heads are trained towards, beside policy and value.
@@ -201,7 +193,7 @@ impl NetworkShape {
         }
     }
 
-    /// What differs from another shape, as `filters is 64, was 128`. Empty where nothing does.
+    /// Differences from another shape, as `filters is 64, was 128`.
     pub fn differences(&self, was: &Self) -> Vec<String> {
         let (Ok(serde_json::Value::Object(now)), Ok(serde_json::Value::Object(was))) =
             (serde_json::to_value(self), serde_json::to_value(was))
@@ -232,7 +224,7 @@ impl fmt::Display for NetworkShape {
 
 #[cfg(test)]
 mod tests {
-    use games::{Game as _, generator::GeneratorGame};
+    use games::{Game as _, RowForm, generator::GeneratorGame};
 
     use super::*;
 
@@ -309,19 +301,19 @@ mod tests {
     }
 
     #[test]
-    fn clans_have_a_network_of_their_own() {
-        let clans = GeneratorGame::layout(());
+    fn rows_of_the_generator_game_have_the_fish_eye_network() {
+        let trees = GeneratorGame::layout(());
         let model = ModelConfig {
             blocks: 3,
             value_hidden: 128,
             ..ModelConfig::default()
         };
         let learner = LearnerConfig::default();
-        let shape = NetworkShape::new(&model, &learner, &clans).unwrap();
+        let shape = NetworkShape::new(&model, &learner, &trees).unwrap();
         let NetworkShape::FishEye(found) = &shape else {
             panic!("{shape:?}");
         };
-        assert_eq!(*found, FishEyeShape::new(EMBEDDING_ROWS, 20, 6, 38));
+        assert_eq!(*found, FishEyeShape::new(64, 20, 6, 38));
         let tower = NetworkShape::new(&model, &learner, &layout(7)).unwrap();
         for shape in [shape.clone(), tower] {
             let json = serde_json::to_value(&shape).unwrap();
@@ -348,7 +340,7 @@ mod tests {
         for (beginning, change) in changes {
             let (mut model, mut learner) = (model.clone(), learner.clone());
             change(&mut model, &mut learner);
-            let error = NetworkShape::new(&model, &learner, &clans)
+            let error = NetworkShape::new(&model, &learner, &trees)
                 .unwrap_err()
                 .to_string();
             assert!(error.starts_with(beginning), "{error}");

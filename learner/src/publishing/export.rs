@@ -20,14 +20,14 @@ pub enum ExportError {
 }
 
 impl ExportError {
-    /// Whether the weights themselves are spoilt.
+    /// True if a weight is infinite or not a number.
     pub fn is_not_finite(&self) -> bool {
         matches!(self, Self::Tower(TowerError::NotFinite { .. }))
     }
 }
 
-/// Writes the network: a tower with its normalisations folded in and the expansion of `layout` before it, a fish-eye network
-/// as it is (whoever runs it expands the clans).
+/// Writes a network as an ONNX file. A tower has its normalisations folded in and begins with the expansion of `layout`. A
+/// fish-eye network takes rows that the codec has expanded.
 ///
 /// # Errors
 /// [`ExportError`], e.g. where a weight is not finite.

@@ -7,7 +7,6 @@
 use std::path::Path;
 
 use games::RowLayout;
-use onnx::fish_eye;
 use ort::{
     environment::Environment,
     session::{Session, SessionInputs, SessionOutputs},
@@ -16,8 +15,8 @@ use ort::{
 use tch::{Device, Kind};
 
 use crate::{
-    data::{clans, inputs::Feeder},
-    network::{Network, Pass, ValueLogits},
+    data::expanded::expand,
+    network::{Network, Pass, ValueLogits, inputs::Feeder},
     torch::{TorchError, to_host},
 };
 
@@ -130,23 +129,13 @@ impl Prover {
             .map_err(refused)?
             .commit_from_memory(model)
             .map_err(refused)?;
-        let inputs: SessionInputs<'_, '_> = match layout.row_len() {
-            Some(row_len) => {
-                let sides = [rows.len() / row_len.max(1), row_len];
-                let numbers: Vec<i32> = rows.iter().map(|&number| number as i32).collect();
-                let input = OrtTensor::from_array((sides, numbers)).map_err(refused)?;
-                ort::inputs![onnx::model::ROWS => input].into()
-            }
-            None => {
-                let arrays = clans::expand(rows).map_err(|error| ProofError::Run(error.to_string()))?;
-                let named = fish_eye::inputs(&arrays).map(|input| {
-                    let tensor = OrtTensor::from_array((input.sides(), input.numbers.to_vec()));
-                    Ok((input.name, tensor.map_err(refused)?))
-                });
-                let named: Vec<_> = named.into_iter().collect::<Result<_, ProofError>>()?;
-                named.into()
-            }
-        };
+        let inputs = expand(layout, rows).map_err(|error| ProofError::Run(error.to_string()))?;
+        let named = inputs.into_iter().map(|input| {
+            let tensor = OrtTensor::from_array((input.shape, input.numbers));
+            Ok((input.name, tensor.map_err(refused)?))
+        });
+        let named: Vec<_> = named.collect::<Result<_, ProofError>>()?;
+        let inputs: SessionInputs<'_, '_> = named.into();
         let outputs = session.run(inputs).map_err(refused)?;
         Ok(Answers {
             logits: numbers(&outputs, onnx::model::POLICY)?,

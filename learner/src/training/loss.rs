@@ -5,17 +5,17 @@
 //! Auxiliary heads add cross-entropy with the visits of the other player's reply (KataGo, Wu 2019) and the Huber loss of the
 //! actions left (Leela Chess Zero), each by its weight.
 //!
-//! Over clans the softmax is over the moves of all imps of the position, and the value, a sigmoid, is trained by binary
-//! cross-entropy. Both have the mean as their best answer, but most positions of problems that are not solved are worth
-//! 0, where a sigmoid is flat: by squared error a network that has learned to say 0 would learn next to nothing from the few
-//! positions that are worth something.
+//! In the fish-eye network the softmax is over the candidates of each position, and the value, a sigmoid, is trained by binary
+//! cross-entropy. Cross-entropy and squared error have the same minimum, the mean. But most positions of unsolved problems
+//! have the value 0, where the sigmoid is flat: with squared error, a network that always predicts 0 would get almost no
+//! gradient from the few positions with another value.
 
 use config::LearnerConfig;
 use proto::targets::Target;
 use tch::{Kind, Reduction, Tensor};
 
 use crate::{
-    data::targets::{AuxiliaryTarget, ChoiceTensors, PolicyTargets, Targets},
+    data::targets::{AuxiliaryTarget, CandidateTensors, PolicyTargets, Targets},
     network::{Outputs, ValueLogits},
     torch::TorchError,
 };
@@ -41,9 +41,9 @@ pub struct Losses {
 /// # Errors
 /// [`TorchError`], or that the batch lacks what a head of the network is trained towards.
 pub fn losses(outputs: &Outputs, targets: &Targets, weights: &LearnerConfig) -> Result<Losses, TorchError> {
-    let log_probabilities = match &targets.choices {
+    let log_probabilities = match &targets.candidates {
         None => outputs.logits.f_log_softmax(-1, Kind::Float)?,
-        Some(choices) => among(&outputs.logits, choices)?,
+        Some(candidates) => among(&outputs.logits, candidates)?,
     };
     let policy = cross_entropy(&log_probabilities, &targets.policy)?;
     let (value, squared_error) = value_loss(outputs, targets)?;
@@ -121,13 +121,13 @@ fn cross_entropy(log_probabilities: &Tensor, targets: &PolicyTargets) -> Result<
         .f_mul_scalar(-1.0 / targets.samples.max(1) as f64)?)
 }
 
-/// Log-probabilities `[batch, width]` of each sample's choices; behind the last one of a sample there is nothing.
-fn among(logits: &Tensor, choices: &ChoiceTensors) -> Result<Tensor, TorchError> {
-    let own = logits.f_flatten(0, -1)?.f_gather(0, &choices.logits, false)?;
-    let [batch, width] = choices.sides;
-    let nothing = Tensor::f_full([batch * width], f64::NEG_INFINITY, (Kind::Float, logits.device()))?;
-    Ok(nothing
-        .f_scatter(0, &choices.places, &own)?
+/// Log-probabilities `[batch, width]` of each sample's candidates; places behind a sample's last candidate hold -∞.
+fn among(logits: &Tensor, candidates: &CandidateTensors) -> Result<Tensor, TorchError> {
+    let own = logits.f_flatten(0, -1)?.f_gather(0, &candidates.logits, false)?;
+    let [batch, width] = candidates.shape;
+    let empty = Tensor::f_full([batch * width], f64::NEG_INFINITY, (Kind::Float, logits.device()))?;
+    Ok(empty
+        .f_scatter(0, &candidates.places, &own)?
         .f_view([batch, width])?
         .f_log_softmax(-1, Kind::Float)?)
 }

@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::Context as _;
 use config::{self, Override, RunConfig};
-use games::{RowForm, RowLayout, RowSymmetries};
+use games::{RowLayout, RowSymmetries};
 use proto::{
     targets::Target,
     v1::{self, TargetColumn},
@@ -21,10 +21,7 @@ use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
 
 use crate::{
-    data::{
-        batches::{HostBatch, Packer},
-        game::TrainingGame,
-    },
+    data::{batches::HostBatch, game::TrainingGame, packer::Packer},
     network::NetworkShape,
     torch::device,
     training::{precision::Precision, train::Trainer},
@@ -105,12 +102,10 @@ fn work(arguments: impl Iterator<Item = String>) -> anyhow::Result<()> {
 /// Batches of the game's own positions, with targets drawn by the run's seed.
 fn batches(config: &RunConfig, game: &TrainingGame, shape: &NetworkShape) -> anyhow::Result<Vec<HostBatch>> {
     let size = config.learner.batch_size;
-    let RowForm::Planes(stack) = &game.layout.form else {
-        anyhow::bail!(
-            "{} has no planes; only towers over planes are measured",
-            game.layout.game
-        );
-    };
+    let stack = game
+        .layout
+        .stack()
+        .context("only towers over planes are measured")?;
     let row_len = stack.row_len();
     let mut draw = ChaCha20Rng::seed_from_u64(config.run.seed);
     let packer = Packer::new(game.layout.clone(), RowSymmetries::none(), config.run.seed)

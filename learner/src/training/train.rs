@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use crate::{
-    data::{batches::HostBatch, inputs::Feeder, ledger::DrawCounts, targets::Targets},
-    network::{Mode, Network, NetworkShape, Pass},
+    data::{batches::HostBatch, ledger::DrawCounts, targets::Targets},
+    network::{Mode, Network, NetworkShape, Pass, inputs::Feeder},
     torch::{TorchError, to_host},
     training::{
         average::Average,
@@ -182,7 +182,7 @@ impl Trainer {
     pub fn step(&mut self, batch: &HostBatch) -> Result<StepReport, TrainError> {
         let losses = {
             let targets = Targets::new(batch, self.device)?;
-            let inputs = self.feeder.batch(batch)?;
+            let inputs = self.feeder.batch(&batch.inputs)?;
             let outputs = self.network.forward(&inputs, self.pass())?;
             losses(&outputs, &targets, &self.config)?
         };
@@ -247,7 +247,7 @@ impl Trainer {
     pub fn fit(&self, batch: &HostBatch) -> Result<Fit, TrainError> {
         let _guard = tch::no_grad_guard();
         let targets = Targets::new(batch, self.device)?;
-        let inputs = self.feeder.batch(batch)?;
+        let inputs = self.feeder.batch(&batch.inputs)?;
         let outputs = self.published().forward(&inputs, Pass::EVALUATE)?;
         let losses = losses(&outputs, &targets, &self.config)?;
         let both = Tensor::f_stack(&[losses.policy, losses.value], 0).map_err(TorchError::from)?;

@@ -1,14 +1,11 @@
-//! The vectorised expansion equals the reference, and packing refuses what makes no sense.
+//! The vectorised expansion equals the reference, and packing refuses invalid samples.
 
 use crate::common::{layout, packer, row, stack, wire_batch};
 use config::GameConfig;
 use games::{PlaneStack, RowForm, RowLayout};
 use learner::{
-    data::{
-        batches::{BatchError, Packer},
-        expansion::Expansion,
-        game::TrainingGame,
-    },
+    data::{batches::BatchError, game::TrainingGame, packer::Packer},
+    network::inputs::Expansion,
     torch::{from_host, to_host},
 };
 use rand::SeedableRng as _;
@@ -74,7 +71,7 @@ fn packing_keeps_every_number() {
     );
     assert_eq!(packed.rows, wire.rows);
     assert_eq!(packed.row_ends.last(), Some(&wire.rows.len()));
-    assert_eq!(packed.clans, None);
+    assert_eq!(packed.candidates, None);
     assert_eq!(packed.results, wire.results);
     for (entry, (&at, &share)) in packed.policy.at.iter().zip(&packed.policy.share).enumerate() {
         assert_eq!(at as usize, entry / 2 * 9 + wire.visit_actions[entry] as usize);

@@ -10,7 +10,8 @@ use games::{
 };
 use learner::{
     data::{
-        batches::{BatchError, HostTarget, Packer},
+        batches::{BatchError, HostTarget},
+        packer::Packer,
         policies::Policies,
     },
     network::{Folded, NetworkShape},

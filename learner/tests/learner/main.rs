@@ -2,12 +2,12 @@
 //! store over real gRPC.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod clans;
 mod common;
 
 mod event_file;
 mod expansion;
 mod export;
+mod generator;
 mod heads;
 mod killed;
 mod lease;

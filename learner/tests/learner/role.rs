@@ -31,7 +31,7 @@ async fn a_restart_changes_no_bit_with_every_head() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_restart_changes_no_bit_over_clans() {
+async fn a_restart_changes_no_bit_in_the_generator_game() {
     let generator = GameConfig {
         name: "generator".into(),
         options: 0,

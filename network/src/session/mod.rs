@@ -3,10 +3,10 @@
 //! | module | contents |
 //! |---|---|
 //! | [`binding`] | batches in memory that the device reads and writes itself |
-//! | [`clans`] | models of the generator game, whose rows differ in length |
+//! | [`expanded`] | models whose rows differ in length |
 
 pub mod binding;
-pub mod clans;
+pub mod expanded;
 
 use games::{PlaneStack, RowLayout};
 use onnx::legal::LEGAL;

@@ -1,4 +1,5 @@
-//! The fish-eye network over clans, as one graph without loops over imps.
+//! The fish-eye network over clans, as one graph without loops over imps. The codec of the generator game expands rows into
+//! the graph's inputs.
 //!
 //! A clan is a tree of *imps*; a *sept* is the subtree below one. Every imp has a one-hot value and fills a role of its
 //! parent. The network (after the "fish-eye imp view" of wisdom-parts' ARC-raider notes, 2020):
@@ -41,13 +42,11 @@
 //! The *table* holds the embedding's rows first (a leaf's value is its row, 0 is "not present") and after them the
 //! interior imps, so that row `values + i` is interior imp `i`. Opset 17.
 
-mod inputs;
 mod nodes;
-mod random;
+pub(crate) mod random;
 pub mod recursive;
 mod weights;
 
-pub use inputs::{Input, inputs};
 pub use nodes::build;
 pub use weights::{FishEyeShape, FishEyeWeights};
 
@@ -75,3 +74,67 @@ pub const GRIDS: &str = "grids";
 pub const FLAGS: &str = "flags";
 /// Name of the input with the views.
 pub const VIEWS: &str = "views";
+
+#[cfg(test)]
+mod tests {
+    use games::{Game as _, generator::GeneratorGame};
+    use prost::Message as _;
+
+    use crate::{
+        FishEyeShape, FishEyeWeights, Metadata,
+        proto::{ModelProto, tensor_shape_proto::dimension::Value, type_proto},
+    };
+
+    /// Name and inner sizes of each input of a graph.
+    fn inputs(file: &[u8]) -> Vec<(String, Vec<usize>)> {
+        let graph = ModelProto::decode(file).unwrap().graph.unwrap();
+        graph
+            .input
+            .iter()
+            .map(|input| {
+                let Some(type_proto::Value::TensorType(tensor)) = input.r#type.clone().unwrap().value else {
+                    panic!("{} is no tensor", input.name());
+                };
+                let sizes = tensor.shape.unwrap().dim.into_iter().skip(1);
+                let sizes = sizes.map(|size| match size.value.unwrap() {
+                    Value::DimValue(size) => size as usize,
+                    Value::DimParam(name) => panic!("{name} is free"),
+                });
+                (input.name().to_owned(), sizes.collect())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_codec_gives_the_inputs_of_the_graph() {
+        let layout = GeneratorGame::layout(());
+        let shape = FishEyeShape::of(&layout).unwrap().sized(1, 8);
+        let metadata = Metadata {
+            layout: layout.clone(),
+            step: 1,
+        };
+        let file = super::build(&FishEyeWeights::random(&shape, 1), &metadata).unwrap();
+        let mut expander = layout.codec().expander();
+        let expected: Vec<_> = expander
+            .inputs()
+            .iter()
+            .map(|input| (input.name.to_owned(), input.inner.to_vec()))
+            .collect();
+        assert_eq!(inputs(&file), expected);
+        let names = [
+            super::ROLES,
+            super::LEVELS,
+            super::ANCESTORS,
+            super::SEPT,
+            super::PARENT,
+            super::PATH,
+            super::POSITION,
+            super::VIEW,
+            super::ROOT,
+            super::GRIDS,
+            super::FLAGS,
+            super::VIEWS,
+        ];
+        assert!(expected.iter().map(|(name, _)| name.as_str()).eq(names));
+    }
+}

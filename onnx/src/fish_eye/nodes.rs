@@ -1,6 +1,6 @@
 //! Nodes of the graph.
 
-use games::layout::SQUARES;
+use games::planes::SQUARES;
 
 use super::{FishEyeShape, FishEyeWeights};
 use crate::{

@@ -1,16 +1,23 @@
-//! Fish-eye networks with random weights.
+//! Fish-eye networks with random weights, and random rows for them.
 
-use rand::SeedableRng as _;
+use games::{
+    Game as _, Symmetry,
+    generator::{GeneratorGame, Problem, Rules},
+};
+use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 use super::{FishEyeShape, FishEyeWeights};
-use crate::random::Draw;
+use crate::draw::Draw;
+
+/// Depth of the deepest problems that rows are drawn from, in moves.
+const DEEPEST: u32 = 24;
 
 impl FishEyeWeights {
     /// Draws random weights; the same seed gives the same weights. Activations neither vanish nor explode.
     pub fn random(shape: &FishEyeShape, seed: u64) -> Self {
         let mut draw = Draw(ChaCha8Rng::seed_from_u64(seed));
-        let squares = games::layout::SQUARES;
+        let squares = games::planes::SQUARES;
         Self {
             shape: shape.clone(),
             embedding: draw.uniform(shape.values * shape.width, 1.0),
@@ -36,4 +43,28 @@ impl FishEyeWeights {
             value_output: draw.linear(1, shape.value_hidden, 0.5),
         }
     }
+}
+
+/// Draws rows of the generator game: problems of all depths, each some way towards its solution.
+pub(crate) fn rows(count: usize, seed: u64) -> Vec<u32> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut rows = Vec::new();
+    for number in 0..count {
+        let depth = 1 + 7 * number as u32 % DEEPEST;
+        let mut draw = |below: usize| random.random_range(0..below.max(1));
+        let drawn = GeneratorGame::draw_start(&Rules::default(), depth, &mut draw);
+        let (mut state, solution) = match drawn {
+            Some(drawn) => (drawn.start, drawn.solution),
+            // No problem of this depth was found.
+            None => (GeneratorGame::posed(&Rules::default(), Problem::Free), Vec::new()),
+        };
+        let steps = random.random_range(solution.len() / 2..=solution.len());
+        // The last action would end the game.
+        let steps = steps.min(solution.len().saturating_sub(1));
+        for &action in solution.iter().take(steps) {
+            state.play_legal(action);
+        }
+        state.write_row((), Symmetry::IDENTITY, &mut rows);
+    }
+    rows
 }

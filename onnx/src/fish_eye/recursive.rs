@@ -3,7 +3,7 @@
 
 use games::{
     generator::{self, Clan, Grid},
-    layout::SQUARES,
+    planes::SQUARES,
 };
 
 use super::FishEyeWeights;

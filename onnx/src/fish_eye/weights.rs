@@ -1,6 +1,6 @@
 //! Sizes and weights of a fish-eye network, as plain vectors.
 
-use games::layout::SQUARES;
+use games::{RowForm, RowLayout, generator::expansion::EMBEDDING_ROWS, planes::SQUARES};
 use serde::{Deserialize, Serialize};
 
 use crate::weights::{Conv, Linear, TowerError, check_layer};
@@ -113,6 +113,19 @@ impl FishEyeShape {
             policy_hidden: 256,
             value_hidden: 128,
         }
+    }
+
+    /// Returns the default for rows of `layout`; `None` if a fish-eye network cannot take such rows.
+    pub fn of(layout: &RowLayout) -> Option<Self> {
+        let RowForm::Clan(rows) = &layout.form else {
+            return None;
+        };
+        let [roles, depth, moves, symbols] =
+            [rows.roles, rows.depth, rows.moves, rows.symbols].map(|number| number as usize);
+        Some(Self {
+            symbols,
+            ..Self::new(EMBEDDING_ROWS, roles, depth, moves)
+        })
     }
 
     /// Changes the number of convolutions over the grids, and scales all sizes in proportion to `filters`. 64 keeps the

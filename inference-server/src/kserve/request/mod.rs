@@ -15,7 +15,7 @@
 use std::time::Duration;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
-use games::{RowLayout, layout::PlaneStack};
+use games::{PlaneStack, RowLayout};
 use onnx::model::{PLANES, POLICY, ROWS, VALUE};
 use proto::inference::{
     InferParameter, InferTensorContents, ModelInferRequest, ModelInferResponse,

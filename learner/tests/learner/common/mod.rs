@@ -1,14 +1,14 @@
 //! A small layout, and batches made up of it that a network can learn.
 #![allow(dead_code, missing_docs)]
 
-pub mod clans;
+pub mod generator;
 pub mod run;
 pub mod store;
 
 use config::{LearnerConfig, ModelConfig, ValueHead};
-use games::{OtherSide, PlaneStack, RowForm, RowLayout, RowSymmetries, layout::ConstantPlane};
+use games::{ConstantPlane, OtherSide, PlaneStack, RowForm, RowLayout, RowSymmetries};
 use learner::{
-    data::batches::{HostBatch, Packer},
+    data::{batches::HostBatch, packer::Packer},
     network::NetworkShape,
     training::train::Trainer,
 };

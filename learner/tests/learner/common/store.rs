@@ -90,15 +90,15 @@ impl Store {
             options: self.layout.options,
             ..v1::Batch::default()
         };
-        let has_clans = self.layout.row_len().is_none();
+        let is_generator = self.layout.row_len().is_none();
         for _ in 0..positions {
             let at = draw.random_range(0..self.rows.len());
             let row = &self.rows[at];
             batch.rows.extend(row);
             batch.visit_counts.push(2);
-            if has_clans {
+            if is_generator {
                 batch.row_lengths.push(row.len() as u32);
-                // The root's mark and a fresh dot: every clan has these moves.
+                // The root's mark and a fresh dot: every position has these moves.
                 batch.visit_actions.extend([1, 2]);
                 batch.results.push([0.0, 0.9][at % 2]);
             } else {

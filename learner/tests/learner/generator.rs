@@ -1,19 +1,16 @@
-//! The network over clans: equal to its definition, trained in all its parts, gone on with bit for bit.
+//! The network of the generator game: forward pass, gradients, resumption bit for bit, packed batches.
 
 use std::path::Path;
 
-use crate::common::{clans, model, settings, trainer};
+use crate::common::{generator, model, settings, trainer};
 use config::{LearnerConfig, Optimizer};
 use games::{
     Game as _,
     generator::{GeneratorGame, Position, moves::MOVES},
 };
 use learner::{
-    data::{
-        batches::{BatchError, Packer},
-        inputs::Feeder,
-    },
-    network::{Folded, Pass},
+    data::{batches::BatchError, packer::Packer},
+    network::{Folded, Pass, inputs::Feeder},
     publishing::{
         export::export,
         proof::{ProofError, Prover},
@@ -36,7 +33,7 @@ fn fresh(settings: &LearnerConfig, seed: u64) -> Trainer {
 fn trained() -> Trainer {
     let mut trainer = fresh(&settings(), 3);
     for number in 0..8 {
-        trainer.step(&clans::batch(32, 9, number)).unwrap();
+        trainer.step(&generator::batch(32, 9, number)).unwrap();
     }
     trainer
 }
@@ -53,7 +50,7 @@ fn largest_difference(left: &[f32], right: &[f32]) -> f32 {
 fn libtorch_onnx_runtime_and_the_definition_agree() {
     let layout = GeneratorGame::layout(());
     let trainer = trained();
-    let rows = clans::batch(48, 1, 0).rows;
+    let rows = generator::batch(48, 1, 0).rows;
     let inputs = Feeder::new(&layout, Device::Cpu).unwrap().rows(&rows).unwrap();
     let outputs = tch::no_grad(|| trainer.network().forward(&inputs, Pass::EVALUATE).unwrap());
     let (logits, values) = (
@@ -117,7 +114,7 @@ fn gradients_reach_every_variable() {
     };
     let mut trainer = fresh(&plain, 1);
     let before = Snapshot::take(&trainer, 1).unwrap();
-    trainer.step(&clans::batch(64, 5, 0)).unwrap();
+    trainer.step(&generator::batch(64, 5, 0)).unwrap();
     let after = Snapshot::take(&trainer, 1).unwrap();
     let (before, after) = (
         tensor_files::read(&before.weights).unwrap(),
@@ -131,19 +128,19 @@ fn gradients_reach_every_variable() {
 }
 
 #[test]
-fn one_batch_of_clans_is_learned_by_heart() {
+fn one_batch_is_learned_by_heart() {
     let settings = LearnerConfig {
         learning_rate: 1e-2,
         ..settings()
     };
     let mut trainer = fresh(&settings, 1);
-    let batch = clans::batch(32, 5, 0);
+    let batch = generator::batch(32, 5, 0);
     let first = trainer.step(&batch).unwrap();
-    let choices = batch.clans.as_ref().unwrap().logits.len() as f64 / 32.0;
-    // Nearly uniform over a position's own choices, and nearly one half, at first.
+    let candidates = batch.candidates.as_ref().unwrap().logits.len() as f64 / 32.0;
+    // At first the policy is nearly uniform over a position's candidates, and the value nearly one half.
     assert!(
-        (first.policy_loss - choices.ln()).abs() < 0.5,
-        "{first:?}, {choices}"
+        (first.policy_loss - candidates.ln()).abs() < 0.5,
+        "{first:?}, {candidates}"
     );
     assert!((first.value_loss - 2f64.ln()).abs() < 0.1, "{first:?}");
     let mut last = first;
@@ -165,10 +162,10 @@ fn one_batch_of_clans_is_learned_by_heart() {
 }
 
 #[test]
-fn training_goes_on_bit_for_bit_over_clans() {
+fn training_resumes_bit_for_bit() {
     let run = |trainer: &mut Trainer, numbers: std::ops::Range<u64>| {
         for number in numbers {
-            trainer.step(&clans::batch(24, 5, number)).unwrap();
+            trainer.step(&generator::batch(24, 5, number)).unwrap();
         }
     };
     let mut through = fresh(&settings(), 1);
@@ -187,15 +184,15 @@ fn training_goes_on_bit_for_bit_over_clans() {
     assert_ne!(half.weights, after.weights);
 }
 
-/// Every policy target stands at the logit of its own imp and move, in whichever colours.
+/// Each policy target has the place of its own imp and move, under any permutation of the colours.
 #[test]
-fn choices_are_the_moves_that_the_imps_have() {
+fn candidates_are_the_moves_that_the_imps_have() {
     let layout = GeneratorGame::layout(());
-    let wire = clans::wire_batch(60, 2, 3);
+    let wire = generator::wire_batch(60, 2, 3);
     let symmetries = GeneratorGame::row_symmetries(());
     let packed = Packer::new(layout.clone(), symmetries, 7).pack(&wire).unwrap();
     assert_ne!(packed.rows, wire.rows, "no sample has other colours");
-    let clans = packed.clans.as_ref().unwrap();
+    let candidates = packed.candidates.as_ref().unwrap();
     let (mut imps, mut seen) = (0, 0);
     for (sample, row) in layout.split(&packed.rows).enumerate() {
         let clan = Position::read(row).unwrap().clan;
@@ -205,12 +202,12 @@ fn choices_are_the_moves_that_the_imps_have() {
             .map(|(imp, made)| ((imps + imp) * MOVES + made) as i64)
             .collect();
         let own = seen..seen + expected.len();
-        assert_eq!(clans.logits[own.clone()], expected);
+        assert_eq!(candidates.logits[own.clone()], expected);
         let places: Vec<i64> = (0..expected.len())
-            .map(|place| (sample * clans.width + place) as i64)
+            .map(|place| (sample * candidates.width + place) as i64)
             .collect();
-        assert_eq!(clans.places[own], places);
-        let at = packed.policy.at[sample] as usize - sample * clans.width;
+        assert_eq!(candidates.places[own], places);
+        let at = packed.policy.at[sample] as usize - sample * candidates.width;
         let action = expected[at] as usize - imps * MOVES;
         let wanted = wire.visit_actions[sample] as usize;
         let colors = 25..35;
@@ -222,16 +219,17 @@ fn choices_are_the_moves_that_the_imps_have() {
         imps += clan.len();
         seen += expected.len();
     }
-    assert_eq!(clans.logits.len(), seen);
-    assert_eq!(clans.arrays.sept.len(), imps);
+    assert_eq!(candidates.logits.len(), seen);
+    let sept = packed.inputs.iter().find(|input| input.name == fish_eye::SEPT);
+    assert_eq!(sept.unwrap().numbers.len(), imps);
 }
 
 #[test]
-fn batches_of_clans_that_make_no_sense_are_named() {
+fn invalid_samples_are_named() {
     let fault = |change: &dyn Fn(&mut v1::Batch)| {
-        let mut wire = clans::wire_batch(4, 1, 0);
+        let mut wire = generator::wire_batch(4, 1, 0);
         change(&mut wire);
-        clans::packer().pack(&wire).unwrap_err()
+        generator::packer().pack(&wire).unwrap_err()
     };
     type Change<'a> = &'a dyn Fn(&mut v1::Batch);
     let lengths: [(&str, Change<'_>); 3] = [
@@ -247,8 +245,8 @@ fn batches_of_clans_that_make_no_sense_are_named() {
         );
     }
     let samples: [(usize, Change<'_>); 5] = [
-        // A clan that is none, lengths that are another row's, a move that no colour has, an imp that is not there, a
-        // result below anything that a problem can be worth.
+        // An invalid tree, lengths of other rows, a move that the imp does not have, an imp that does not exist, a result below
+        // the lowest value.
         (0, &|batch| batch.rows[2] = 0),
         (0, &|batch| {
             batch.row_lengths[0] -= 1;

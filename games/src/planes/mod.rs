@@ -4,15 +4,20 @@
 //! which are set to 1.0. One value for each constant plane follows. The row repeats the first index for an absent piece, so
 //! that expansion needs no branch. The form is Paco Ŝako's index representation, generalised to other board games.
 
-use std::{borrow::Cow, ops::RangeInclusive};
+//!
+//! | module | content |
+//! |---|---|
+//! | `codec` | the representation as a [`Codec`](crate::codec::Codec) |
+//! | `symmetries` | symmetries as tables of squares and policy entries |
+
+mod codec;
+mod symmetries;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    RowLayout, RowSymmetries, Symmetry,
-    codec::{Candidates, Codec, Expander, Input, RowMaps},
-    layout::{PolicyHead, RowError},
-};
+use crate::codec::RowError;
+
+pub(crate) use symmetries::symmetries;
 
 /// Name of the input of an exported network that takes rows of planes. The graph itself expands them.
 pub const INDICES: &str = "indices";
@@ -165,184 +170,6 @@ impl PlaneStack {
             .iter()
             .filter(|&&plane| plane < 64)
             .fold(0, |mask, &plane| mask | 1 << plane)
-    }
-}
-
-impl Codec for PlaneStack {
-    fn row_len(&self) -> Option<usize> {
-        Some(self.row_len())
-    }
-
-    fn row_lengths(&self) -> RangeInclusive<usize> {
-        self.row_len()..=self.row_len()
-    }
-
-    fn first_row_len(&self, rows: &[u32]) -> usize {
-        self.row_len().min(rows.len())
-    }
-
-    fn actions_in(&self, _row: &[u32], actions: u32) -> u32 {
-        actions
-    }
-
-    /// Convolutions if the actions are several whole planes, as in chess.
-    fn usual_head(&self, actions: u32) -> PolicyHead {
-        if actions > SQUARES as u32 && actions.is_multiple_of(SQUARES as u32) {
-            PolicyHead::Planes
-        } else {
-            PolicyHead::Dense
-        }
-    }
-
-    fn lowest_value(&self) -> f32 {
-        -1.0
-    }
-
-    fn check(&self, actions: u32, head: PolicyHead) -> Result<(), RowError> {
-        match head {
-            PolicyHead::Planes if !actions.is_multiple_of(SQUARES as u32) => Err(RowError::Layout(format!(
-                "a policy head of planes for {actions} actions"
-            ))),
-            PolicyHead::PerPart => Err(RowError::Layout(
-                "a policy head for each part, but planes have no parts".into(),
-            )),
-            PolicyHead::Planes | PolicyHead::Dense => self.check(),
-        }
-    }
-
-    fn validate(&self, row: &[u32]) -> Result<(), RowError> {
-        self.validate(row)
-    }
-
-    fn expander(&self) -> Box<dyn Expander> {
-        Box::new(PlaneBatch {
-            row_len: [self.row_len()],
-            stack: self.clone(),
-            rows: Vec::new(),
-        })
-    }
-}
-
-/// A batch of rows of planes: one input, which holds the rows themselves.
-#[derive(Debug)]
-struct PlaneBatch {
-    stack: PlaneStack,
-    row_len: [usize; 1],
-    rows: Vec<i32>,
-}
-
-impl Expander for PlaneBatch {
-    fn clear(&mut self) {
-        self.rows.clear();
-    }
-
-    fn positions(&self) -> usize {
-        self.rows.len() / self.row_len[0]
-    }
-
-    fn push(&mut self, row: &[u32]) -> Result<(), RowError> {
-        self.stack.validate(row)?;
-        self.rows.extend(row.iter().map(|&value| value as i32));
-        Ok(())
-    }
-
-    fn inputs(&mut self) -> Vec<Input<'_>> {
-        vec![Input {
-            name: INDICES,
-            inner: &self.row_len,
-            numbers: &self.rows,
-        }]
-    }
-
-    fn candidates(&self) -> Option<Candidates> {
-        None
-    }
-
-    fn logit_count(&self, actions: usize) -> usize {
-        self.positions() * actions
-    }
-
-    fn dense_logits<'a>(&self, logits: &'a [f32], _actions: usize) -> Cow<'a, [f32]> {
-        Cow::Borrowed(logits)
-    }
-}
-
-/// Symmetries of rows of planes, as tables of squares and policy entries.
-#[derive(Clone, Debug)]
-struct PlaneMaps {
-    /// Tables of the symmetries from 1 on.
-    tables: Vec<Tables>,
-    /// Number of leading values of a row that are indices.
-    entries: usize,
-    /// Places of the values that must all be 0 for a symmetry to apply.
-    barriers: Vec<usize>,
-}
-
-#[derive(Clone, Debug)]
-struct Tables {
-    squares: [u32; SQUARES],
-    actions: Vec<u32>,
-}
-
-/// The symmetries 1 to `count - 1` of rows of `layout`. `square` and `action` give the image of a square and of a policy
-/// entry. No symmetry applies to a row with a value other than 0 in a constant plane of `barriers`, e.g. a castling right.
-/// Rows that are not planes have no symmetries.
-pub(crate) fn symmetries(
-    layout: &RowLayout,
-    count: u8,
-    barriers: &[u32],
-    square: impl Fn(Symmetry, u32) -> u32,
-    action: impl Fn(Symmetry, u32) -> u32,
-) -> RowSymmetries {
-    let Ok(stack) = layout.stack() else {
-        return RowSymmetries::none();
-    };
-    let tables = |symmetry| Tables {
-        squares: std::array::from_fn(|from| square(symmetry, from as u32)),
-        actions: (0..layout.actions).map(|from| action(symmetry, from)).collect(),
-    };
-    let entries = stack.entries as usize;
-    RowSymmetries::new(PlaneMaps {
-        tables: (1..count).map(Symmetry).map(tables).collect(),
-        entries,
-        barriers: (entries..)
-            .zip(&stack.constants)
-            .filter(|(_, constant)| barriers.contains(&constant.plane))
-            .map(|(place, _)| place)
-            .collect(),
-    })
-}
-
-impl PlaneMaps {
-    fn tables(&self, symmetry: Symmetry) -> Option<&Tables> {
-        self.tables.get(usize::from(symmetry.0).checked_sub(1)?)
-    }
-}
-
-impl RowMaps for PlaneMaps {
-    fn count(&self, row: &[u32]) -> u8 {
-        let is_barred = |&place: &usize| row.get(place).is_some_and(|&value| value != 0);
-        if self.barriers.iter().any(is_barred) {
-            return 1;
-        }
-        self.tables.len() as u8 + 1
-    }
-
-    fn turn_row(&self, symmetry: Symmetry, row: &mut [u32]) {
-        let Some(tables) = self.tables(symmetry) else {
-            return;
-        };
-        for index in row.iter_mut().take(self.entries) {
-            let square = *index as usize % SQUARES;
-            *index = *index - square as u32 + tables.squares[square];
-        }
-    }
-
-    fn turn_action(&self, symmetry: Symmetry, entry: u32) -> u32 {
-        self.tables(symmetry)
-            .and_then(|tables| tables.actions.get(entry as usize))
-            .copied()
-            .unwrap_or(entry)
     }
 }
 

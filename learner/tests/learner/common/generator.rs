@@ -4,7 +4,7 @@ use games::{
     Game as _, RowSymmetries, Symmetry,
     generator::{GeneratorGame, Rules},
 };
-use learner::data::batches::{HostBatch, Packer};
+use learner::data::{batches::HostBatch, packer::Packer};
 use proto::v1;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;
@@ -53,7 +53,7 @@ pub fn wire_batch(positions: usize, seed: u64, number: u64) -> v1::Batch {
     batch
 }
 
-/// The same, packed without any symmetry.
+/// Packs the batch without symmetries.
 pub fn batch(positions: usize, seed: u64, number: u64) -> HostBatch {
     packer().pack(&wire_batch(positions, seed, number)).unwrap()
 }

@@ -1,0 +1,105 @@
+//! Planes as a representation: a batch has one input, which holds the rows themselves.
+
+use std::{borrow::Cow, ops::RangeInclusive};
+
+use super::{INDICES, PlaneStack, SQUARES};
+use crate::codec::{Candidates, Codec, Expander, Input, PolicyHead, RowError};
+
+impl Codec for PlaneStack {
+    fn row_len(&self) -> Option<usize> {
+        Some(self.row_len())
+    }
+
+    fn row_lengths(&self) -> RangeInclusive<usize> {
+        self.row_len()..=self.row_len()
+    }
+
+    fn first_row_len(&self, rows: &[u32]) -> usize {
+        self.row_len().min(rows.len())
+    }
+
+    fn actions_in(&self, _row: &[u32], actions: u32) -> u32 {
+        actions
+    }
+
+    /// Convolutions if the actions are several whole planes, as in chess.
+    fn usual_head(&self, actions: u32) -> PolicyHead {
+        if actions > SQUARES as u32 && actions.is_multiple_of(SQUARES as u32) {
+            PolicyHead::Planes
+        } else {
+            PolicyHead::Dense
+        }
+    }
+
+    fn lowest_value(&self) -> f32 {
+        -1.0
+    }
+
+    fn check(&self, actions: u32, head: PolicyHead) -> Result<(), RowError> {
+        match head {
+            PolicyHead::Planes if !actions.is_multiple_of(SQUARES as u32) => Err(RowError::Layout(format!(
+                "a policy head of planes for {actions} actions"
+            ))),
+            PolicyHead::PerPart => Err(RowError::Layout(
+                "a policy head for each part, but planes have no parts".into(),
+            )),
+            PolicyHead::Planes | PolicyHead::Dense => self.check(),
+        }
+    }
+
+    fn validate(&self, row: &[u32]) -> Result<(), RowError> {
+        self.validate(row)
+    }
+
+    fn expander(&self) -> Box<dyn Expander> {
+        Box::new(PlaneBatch {
+            row_len: [self.row_len()],
+            stack: self.clone(),
+            rows: Vec::new(),
+        })
+    }
+}
+
+/// A batch of rows of planes: one input, which holds the rows themselves.
+#[derive(Debug)]
+struct PlaneBatch {
+    stack: PlaneStack,
+    row_len: [usize; 1],
+    rows: Vec<i32>,
+}
+
+impl Expander for PlaneBatch {
+    fn clear(&mut self) {
+        self.rows.clear();
+    }
+
+    fn positions(&self) -> usize {
+        self.rows.len() / self.row_len[0]
+    }
+
+    fn push(&mut self, row: &[u32]) -> Result<(), RowError> {
+        self.stack.validate(row)?;
+        self.rows.extend(row.iter().map(|&value| value as i32));
+        Ok(())
+    }
+
+    fn inputs(&mut self) -> Vec<Input<'_>> {
+        vec![Input {
+            name: INDICES,
+            inner: &self.row_len,
+            numbers: &self.rows,
+        }]
+    }
+
+    fn candidates(&self) -> Option<Candidates> {
+        None
+    }
+
+    fn logit_count(&self, actions: usize) -> usize {
+        self.positions() * actions
+    }
+
+    fn dense_logits<'a>(&self, logits: &'a [f32], _actions: usize) -> Cow<'a, [f32]> {
+        Cow::Borrowed(logits)
+    }
+}

@@ -1,0 +1,101 @@
+//! [`Packer`]: checks batches from the wire and packs them on the host.
+//!
+//! Packing is plain Rust, so that it can run in other threads during training. It also applies a random symmetry of the game
+//! (Silver et al., 2018) to each sample's row and policy indices. The symmetry is drawn from the run's seed, the batch's number
+//! and the sample's index, so that a batch drawn again gets equal symmetries.
+
+use games::{OtherSide, RowLayout, RowSymmetries};
+use proto::v1;
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+use crate::data::{
+    batches::{BatchError, HeadTargets, HostBatch},
+    packing::{Packing, PackingRules},
+};
+
+/// Added to the seed, so that symmetries are independent of other draws from it.
+const SYMMETRY_DRAWS: u64 = 0x7379_6d6d_6574_7279;
+
+/// Checks batches from the wire against the layout and packs them.
+#[derive(Clone, Debug)]
+pub struct Packer {
+    rules: PackingRules,
+    seed: u64,
+}
+
+impl Packer {
+    /// Makes a packer of batches of `layout`. It applies one of `symmetries`, drawn by `seed`, to each sample.
+    pub fn new(layout: RowLayout, symmetries: RowSymmetries, seed: u64) -> Self {
+        Self {
+            rules: PackingRules {
+                layout,
+                symmetries,
+                root_value_share: 0.0,
+                targets: HeadTargets::default(),
+                other_side: OtherSide::default(),
+            },
+            seed: seed ^ SYMMETRY_DRAWS,
+        }
+    }
+
+    /// Sets the share (0 to 1) of the search's root value in the value targets; the rest is the final result. A
+    /// position that was not searched has its result alone.
+    #[must_use]
+    pub fn with_root_values(mut self, share: f32) -> Self {
+        self.rules.root_value_share = share;
+        self
+    }
+
+    /// Adds the targets of a network's heads. `other_side` is that of the rows' representation.
+    #[must_use]
+    pub fn with_targets(mut self, targets: HeadTargets, other_side: &OtherSide) -> Self {
+        self.rules.targets = targets;
+        self.rules.other_side = other_side.clone();
+        self
+    }
+
+    /// True if the fields of earlier releases (`SampleRequest.auxiliary`) contain a target that is needed. A store of an
+    /// earlier release sends these; a newer one sends named columns.
+    pub fn wants_auxiliary(&self) -> bool {
+        !self.rules.targets.auxiliary.is_empty()
+    }
+
+    /// Names of the targets that a store is asked for.
+    pub fn target_names(&self) -> Vec<String> {
+        let targets = self.rules.targets.auxiliary.iter();
+        targets.map(|target| target.name().to_owned()).collect()
+    }
+
+    /// Checks and packs a batch.
+    ///
+    /// # Errors
+    /// [`BatchError`] with the first error found.
+    pub fn pack(&self, batch: &v1::Batch) -> Result<HostBatch, BatchError> {
+        check_game(batch, &self.rules.layout)?;
+        let mut draw = ChaCha8Rng::seed_from_u64(self.seed);
+        draw.set_stream(batch.number);
+        let mut packing = Packing::new(&self.rules, batch)?;
+        for sample in 0..batch.positions as usize {
+            packing
+                .push(sample, |count| draw.random_range(0..count))
+                .map_err(|reason| BatchError::Sample {
+                    sample,
+                    game: batch.game_sequences.get(sample).copied().unwrap_or_default(),
+                    ply: batch.plies.get(sample).copied().unwrap_or_default(),
+                    reason,
+                })?;
+        }
+        Ok(packing.finish())
+    }
+}
+
+fn check_game(batch: &v1::Batch, layout: &RowLayout) -> Result<(), BatchError> {
+    if batch.game == layout.game && batch.options == layout.options {
+        return Ok(());
+    }
+    Err(BatchError::Game {
+        found: format!("{} with options {}", batch.game, batch.options),
+        expected: format!("{} with options {}", layout.game, layout.options),
+    })
+}

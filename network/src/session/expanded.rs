@@ -1,0 +1,155 @@
+//! Models whose rows differ in length. The codec expands the rows of a batch into the inputs of the graph, in microseconds,
+//! and converts the logits of the graph to logits of actions.
+//!
+//! Nothing is padded, and all batch sizes run equally well.
+
+use games::{
+    RowLayout,
+    codec::{Expander, Input},
+};
+use onnx::model::{POLICY, VALUE};
+use ort::{
+    session::{Session, SessionInputs},
+    value::{DynValue, TensorElementType, TensorRef, ValueType},
+};
+
+use crate::{
+    batch::{Batch, Outputs, RunError, Runner},
+    provider::first_line,
+    session::{ModelError, check_metadata, contract_error, names},
+};
+
+/// A loaded model, and the expander of its rows.
+pub struct ExpandedRunner {
+    session: Session,
+    layout: RowLayout,
+    expander: Box<dyn Expander>,
+}
+
+impl ExpandedRunner {
+    /// Makes a runner of a session that is a model over `layout`.
+    ///
+    /// # Errors
+    /// [`ModelError`] that names the first difference.
+    pub fn new(session: Session, layout: &RowLayout) -> Result<Self, ModelError> {
+        check_metadata(&session, layout)?;
+        let mut expander = layout.codec().expander();
+        check_inputs(&session, &expander.inputs())?;
+        for name in [POLICY, VALUE] {
+            if !session.outputs().iter().any(|output| output.name() == name) {
+                return Err(contract_error("outputs", &names(session.outputs()), name));
+            }
+        }
+        Ok(Self {
+            session,
+            layout: layout.clone(),
+            expander,
+        })
+    }
+
+    fn expand(&mut self, batch: &Batch) -> Result<(), RunError> {
+        self.expander.clear();
+        let rows: Vec<u32> = batch.rows().iter().map(|&number| number as u32).collect();
+        for row in self.layout.split(&rows) {
+            self.expander
+                .push(row)
+                .map_err(|error| RunError(error.to_string()))?;
+        }
+        if self.expander.positions() == batch.size() {
+            return Ok(());
+        }
+        Err(RunError(format!(
+            "{} rows in a batch of {}",
+            self.expander.positions(),
+            batch.size()
+        )))
+    }
+}
+
+/// Checks that a session has the inputs `wanted`, with their inner sizes.
+fn check_inputs(session: &Session, wanted: &[Input<'_>]) -> Result<(), ModelError> {
+    if session.inputs().len() != wanted.len() {
+        let expected = format!("{} of them", wanted.len());
+        return Err(contract_error("inputs", &names(session.inputs()), &expected));
+    }
+    for expected in wanted {
+        let input = session
+            .inputs()
+            .iter()
+            .find(|input| input.name() == expected.name)
+            .ok_or_else(|| contract_error("inputs", &names(session.inputs()), expected.name))?;
+        let is_right = match input.dtype() {
+            ValueType::Tensor {
+                ty: TensorElementType::Int32,
+                shape,
+                ..
+            } => {
+                let inner = shape.iter().skip(1).map(|&size| size as usize);
+                shape.len() == 1 + expected.inner.len() && inner.eq(expected.inner.iter().copied())
+            }
+            _ => false,
+        };
+        if !is_right {
+            let wanted = format!("int32 [-1, {:?}]", expected.inner);
+            return Err(contract_error(expected.name, &input.dtype().to_string(), &wanted));
+        }
+    }
+    Ok(())
+}
+
+impl Runner for ExpandedRunner {
+    fn run(&mut self, batch: Batch) -> Result<Box<dyn Outputs>, RunError> {
+        let failed = |error: ort::Error| RunError(first_line(&error.to_string()));
+        self.expand(&batch)?;
+        let inputs = session_inputs(&self.expander.inputs()).map_err(failed)?;
+        let mut outputs = self.session.run(inputs).map_err(failed)?;
+        let mut take = |name: &str| {
+            outputs
+                .remove(name)
+                .ok_or_else(|| RunError(format!("the model gave no {name}")))
+        };
+        let (logits, values) = (take(POLICY)?, take(VALUE)?);
+        let (_, found) = logits.try_extract_tensor::<f32>().map_err(failed)?;
+        let (_, found_values) = values.try_extract_tensor::<f32>().map_err(failed)?;
+        let actions = self.layout.actions as usize;
+        let expected = self.expander.logit_count(actions);
+        if found.len() != expected || found_values.len() != batch.size() {
+            return Err(RunError(format!(
+                "{} logits and {} values, {expected} and {} expected",
+                found.len(),
+                found_values.len(),
+                batch.size()
+            )));
+        }
+        let logits = self.expander.dense_logits(found, actions).into_owned();
+        Ok(Box::new(ExpandedOutputs { logits, values }))
+    }
+}
+
+fn session_inputs<'a>(inputs: &[Input<'a>]) -> ort::Result<SessionInputs<'a, 'a>> {
+    let named = inputs.iter().map(|input| {
+        Ok((
+            input.name,
+            TensorRef::from_array_view((input.shape(), input.numbers))?,
+        ))
+    });
+    let named: Vec<_> = named.collect::<ort::Result<_>>()?;
+    Ok(named.into())
+}
+
+struct ExpandedOutputs {
+    logits: Vec<f32>,
+    values: DynValue,
+}
+
+impl Outputs for ExpandedOutputs {
+    fn logits(&self) -> &[f32] {
+        &self.logits
+    }
+
+    fn values(&self) -> &[f32] {
+        self.values
+            .try_extract_tensor::<f32>()
+            .map_or(&[], |(_, numbers)| numbers)
+    }
+}
