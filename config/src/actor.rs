@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, load::require};
+use super::{ConfigError, check::require};
 
 /// Settings of one actor process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, load::require};
+use super::{ConfigError, check::require};
 
 /// Settings of one inference server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
@@ -110,7 +110,7 @@ impl Default for InferenceConfig {
 impl InferenceConfig {
     /// Returns the address to listen on.
     pub fn listen_address(&self) -> &str {
-        super::load::first_given(&self.listen, &self.address)
+        super::check::first_given(&self.listen, &self.address)
     }
 
     /// Iterates over the names and locations of [`InferenceConfig::sources`].

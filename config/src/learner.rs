@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, load::require};
+use super::{ConfigError, check::require};
 
 /// Settings of the learner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
@@ -30,8 +30,6 @@ pub struct LearnerConfig {
     /// Decay per step of the exponential moving average of the weights, which checkpoints contain: it averages over about
     /// 1 / (1 - average_decay) steps. At least 0 (no averaging), below 1.
     pub average_decay: f64,
-    /// Momentum of SGD, or Adam's first decay rate: at least 0, below 1.
-    pub momentum: f64,
     /// Weight decay, on convolution and linear weights only. 0 or more.
     pub weight_decay: f64,
     /// Greatest L2 norm of the gradient; a larger gradient is scaled down to it. 0: no limit.
@@ -41,10 +39,10 @@ pub struct LearnerConfig {
     /// Share of the search's root value in the value target, 0 to 1; the rest is the game's final result.
     pub root_value_share: f32,
     /// Weight of the loss of a second policy head, which predicts the search policy of the opponent's reply (KataGo: 0.15).
-    /// 0: no such head. The head only helps to train the tower and is not exported. Must be 0 for a network over clans.
+    /// 0: no such head. The head only helps to train the tower and is not exported. Must be 0 for the fish-eye network.
     pub opponent_policy_weight: f64,
     /// Weight of the loss of a head that predicts the number of remaining actions (as in Leela Chess Zero). 0: no such head.
-    /// The head only helps to train the tower and is not exported. Must be 0 for a network over clans.
+    /// The head only helps to train the tower and is not exported. Must be 0 for the fish-eye network.
     pub moves_left_weight: f64,
     /// Apply a random symmetry of the game to each sample, if its position has symmetries (true or false).
     pub symmetries: bool,
@@ -101,7 +99,7 @@ pub enum Optimizer {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ValueHead {
-    /// One number, trained with squared error (with cross-entropy in a network over clans).
+    /// One number, trained with squared error (with cross-entropy in the fish-eye network).
     #[default]
     Scalar,
     /// Probabilities of win, draw and loss, trained with cross-entropy; the value is win - loss.
@@ -109,23 +107,23 @@ pub enum ValueHead {
 }
 
 /// `[model]`: size of the trained network, which is a residual tower over planes or, for the generator game, the fish-eye
-/// network over clans. The original design of the latter has 3 blocks of 64 filters and a hidden layer of 128: 568 thousand
+/// network. The original design of the latter has 3 blocks of 64 filters and a hidden layer of 128: 568 thousand
 /// parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelConfig {
-    /// Number of residual blocks, 1 to 100; in a network over clans: number of convolutions over the grids.
+    /// Number of residual blocks, 1 to 100; in the fish-eye network: number of convolutions over the grids.
     pub blocks: u32,
-    /// Filters of each convolution, 1 to 1024; in a network over clans all other widths are proportional to it.
+    /// Filters of each convolution, 1 to 1024; in the fish-eye network all other widths are proportional to it.
     pub filters: u32,
-    /// Squeeze-excitation in each block: channels of the squeeze layer, at most `filters`; 0: none. Must be 0 for a network
-    /// over clans.
+    /// Squeeze-excitation in each block: channels of the squeeze layer, at most `filters`; 0: none. Must be 0 for the fish-eye
+    /// network.
     pub squeeze_excitation: u32,
     /// Global pooling (KataGo) in two of the blocks and in a policy head of planes: number of channels whose mean and
-    /// maximum over the board are added to the other channels, below `filters`; 0: none. Must be 0 for a network over clans.
+    /// maximum over the board are added to the other channels, below `filters`; 0: none. Must be 0 for the fish-eye network.
     pub global_pooling: u32,
     /// Form of the value head: `scalar`, or `wdl` for the probabilities of win, draw and loss. With `wdl` a model has an
-    /// additional output `wdl`, and its `value` is win - loss. Must be `scalar` for a network over clans.
+    /// additional output `wdl`, and its `value` is win - loss. Must be `scalar` for the fish-eye network.
     pub value_head: ValueHead,
     /// Width of the value head's hidden layer, 1 to 4096.
     pub value_hidden: u32,
@@ -142,7 +140,6 @@ impl Default for LearnerConfig {
             learning_rate: 1e-3,
             warmup_steps: 100,
             average_decay: 0.95,
-            momentum: 0.9,
             weight_decay: 1e-4,
             max_gradient_norm: 5.0,
             value_weight: 1.0,
@@ -185,11 +182,6 @@ impl LearnerConfig {
             self.learning_rate > 0.0 && self.learning_rate.is_finite(),
             "learner.learning_rate",
             "must be positive",
-        )?;
-        require(
-            (0.0..1.0).contains(&self.momentum),
-            "learner.momentum",
-            "must be at least 0 and below 1",
         )?;
         require(
             self.weight_decay >= 0.0,

@@ -5,7 +5,10 @@
 //! [`template`] writes a whole file with a comment on each key; the comments are the fields' own documentation.
 
 mod actor;
+mod check;
+mod error;
 mod inference;
+mod keys;
 mod learner;
 mod load;
 mod overrides;
@@ -18,9 +21,10 @@ mod store_address;
 mod template;
 
 pub use actor::ActorConfig;
+pub use error::ConfigError;
 pub use inference::{InferenceConfig, Provider};
 pub use learner::{Device, LearnerConfig, ModelConfig, Optimizer, Precision, ValueHead};
-pub use load::{ConfigError, load, load_with, parse, parse_with, security_from_environment};
+pub use load::{load, load_with, parse, parse_with, security_from_environment};
 pub use overrides::{Override, override_search};
 pub use problems::ProblemsConfig;
 pub use rating::RatingConfig;

@@ -1,73 +1,15 @@
 //! Reading `run.toml`: unknown keys are errors that name the key and the nearest valid one.
 
-use std::{
-    fmt::Display,
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::Path};
 
 use serde::Deserialize;
 
 use super::{
-    Override, RunConfig, SecurityConfig,
+    ConfigError, Override, RunConfig, SecurityConfig,
+    error::syntax,
+    keys::refuse_unknown_keys,
     removed::{removed_key_warning, take_removed_keys},
 };
-use crate::store_address::StoreAddressError;
-
-/// Error: a configuration cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// The file could not be read.
-    #[error("cannot read {path}: {reason}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Error of the operating system.
-        reason: io::Error,
-    },
-    /// The text is not TOML, or a value has the wrong type.
-    #[error("{0}")]
-    Syntax(String),
-    /// A key that does not exist.
-    #[error("unknown key `{key}`{}", nearest.as_ref().map(|key| format!("; did you mean `{key}`?")).unwrap_or_default())]
-    UnknownKey {
-        /// Full path of the key.
-        key: String,
-        /// The valid key that is spelt most like it, if any is.
-        nearest: Option<String>,
-    },
-    /// A value given by `--set` cannot be used.
-    #[error("--set {text}: {reason}")]
-    Override {
-        /// The argument, `section.key=value`.
-        text: String,
-        /// Reason why it cannot be used.
-        reason: String,
-    },
-    /// `[game]` does not fit the game.
-    #[error("{0}")]
-    Game(String),
-    /// `replay.address` is not the address of one store.
-    #[error("`replay.address`: {0}")]
-    StoreAddress(#[from] StoreAddressError),
-    /// A value of `[search]` is out of its range.
-    #[error("`search.{}` {}", .0.setting, .0.must)]
-    Search(search::SettingsError),
-    /// A value is out of its range.
-    #[error("`{key}` {reason}")]
-    Value {
-        /// Full path of the key.
-        key: &'static str,
-        /// Requirement that the value does not meet.
-        reason: &'static str,
-    },
-}
-
-impl From<search::SettingsError> for ConfigError {
-    fn from(error: search::SettingsError) -> Self {
-        Self::Search(error)
-    }
-}
 
 /// Reads and checks a configuration; relative paths in it become relative to the file's folder.
 ///
@@ -146,75 +88,6 @@ pub fn parse_with(text: &str, overrides: &[Override]) -> Result<RunConfig, Confi
     }
     config.check()?;
     Ok(config)
-}
-
-pub(super) fn syntax(error: impl Display) -> ConfigError {
-    ConfigError::Syntax(error.to_string())
-}
-
-/// Tables with unknown keys: each game checks its own rules.
-const FREE_TABLES: [&str; 1] = ["game.rules"];
-
-pub(super) fn refuse_unknown_keys(
-    table: &toml::Table,
-    valid: &toml::Table,
-    path: &str,
-) -> Result<(), ConfigError> {
-    for (key, value) in table {
-        let whole = if path.is_empty() {
-            key.clone()
-        } else {
-            format!("{path}.{key}")
-        };
-        match (valid.get(key), value) {
-            (None, _) => {
-                return Err(ConfigError::UnknownKey {
-                    nearest: nearest_key(key, valid, path),
-                    key: whole,
-                });
-            }
-            (Some(toml::Value::Table(inner_valid)), toml::Value::Table(inner))
-                if !FREE_TABLES.contains(&whole.as_str()) =>
-            {
-                refuse_unknown_keys(inner, inner_valid, &whole)?;
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-fn nearest_key(key: &str, valid: &toml::Table, path: &str) -> Option<String> {
-    let (likeness, name) = valid
-        .keys()
-        .map(|name| (strsim::jaro_winkler(key, name), name))
-        .max_by(|left, right| left.0.total_cmp(&right.0))?;
-    (likeness > 0.7).then(|| {
-        if path.is_empty() {
-            name.clone()
-        } else {
-            format!("{path}.{name}")
-        }
-    })
-}
-
-pub(super) fn require(holds: bool, key: &'static str, reason: &'static str) -> Result<(), ConfigError> {
-    if holds {
-        Ok(())
-    } else {
-        Err(ConfigError::Value { key, reason })
-    }
-}
-
-pub(super) fn require_positive(values: &[(&'static str, u64)]) -> Result<(), ConfigError> {
-    values
-        .iter()
-        .try_for_each(|&(key, value)| require(value >= 1, key, "must be at least 1"))
-}
-
-/// Returns `chosen`, or `otherwise` if `chosen` is empty.
-pub(super) fn first_given<'a>(chosen: &'a str, otherwise: &'a str) -> &'a str {
-    if chosen.is_empty() { otherwise } else { chosen }
 }
 
 #[cfg(test)]

@@ -4,10 +4,7 @@ use std::{fmt, fmt::Display, str::FromStr};
 
 use serde::Deserialize as _;
 
-use super::{
-    ConfigError, RunConfig,
-    load::{refuse_unknown_keys, syntax},
-};
+use super::{ConfigError, RunConfig, error::syntax, keys::refuse_unknown_keys};
 
 /// One value for one key, as `section.key=value`. The value is TOML (`4`, `true`, `"text"`, `[1, 2]`);
 /// quotes around a text are optional.

@@ -3,7 +3,7 @@
 use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, load::require};
+use super::{ConfigError, check::require};
 
 /// Settings of the curriculum. Only the generator game uses them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]

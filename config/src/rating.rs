@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, Provider, load::require};
+use super::{ConfigError, Provider, check::require};
 
 /// Settings of the rating role.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]

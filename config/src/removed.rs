@@ -33,7 +33,7 @@ const fn removed(section: &'static str, name: &'static str, replacement: &'stati
 const NO_COOLDOWN: &str = "the learning rate stays constant after the warm-up, and learner.average_decay smooths the published weights";
 
 /// All removed keys.
-const REMOVED: [RemovedKey; 13] = [
+const REMOVED: [RemovedKey; 14] = [
     removed(
         "inference",
         "batch_sizes",
@@ -54,6 +54,11 @@ const REMOVED: [RemovedKey; 13] = [
     removed("learner", "cooldown_steps", NO_COOLDOWN),
     removed("learner", "last_learning_rate", NO_COOLDOWN),
     removed("learner", "loaders", "two threads pack batches ahead of training"),
+    removed(
+        "learner",
+        "momentum",
+        "SGD's momentum and Adam's first decay rate have their usual value, 9/10",
+    ),
     removed(
         "rating",
         "cache_mib",

@@ -205,7 +205,7 @@ impl Default for CheckpointConfig {
 
 impl ReplayConfig {
     fn check(&self, learner: &LearnerConfig) -> Result<(), ConfigError> {
-        use super::load::require;
+        use super::check::require;
 
         require(
             (0.0..=1.0).contains(&self.window_growth),
@@ -276,11 +276,11 @@ impl RunConfig {
             ("replay.max_disk_mib", self.replay.max_disk_mib),
             ("checkpoints.poll_ms", self.checkpoints.poll_ms),
         ];
-        super::load::require_positive(&positive)?;
+        super::check::require_positive(&positive)?;
         self.replay.store_address()?;
         self.replay.check(&self.learner)?;
         // Games are removed as a whole, so the window is seldom full to the last position.
-        super::load::require(
+        super::check::require(
             self.learner.min_positions <= self.replay.window_positions.div_ceil(2),
             "learner.min_positions",
             "must be at most half of replay.window_positions, or training would never begin",

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, load::require};
+use super::{ConfigError, check::require};
 
 /// Settings of every server and every client of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]

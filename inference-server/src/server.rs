@@ -77,7 +77,6 @@ pub fn serve(listener: TcpListener, config: RunConfig, shutdown: CancellationTok
         let library = library(&config, &metrics).await?;
         let policy = Policy {
             max_batch: inference.max_batch,
-            preferred: Vec::new(),
             max_wait: Duration::from_micros(inference.max_wait_us),
             max_queue: inference.max_queue,
         };
@@ -177,7 +176,7 @@ async fn library(config: &RunConfig, metrics: &Arc<Metrics>) -> anyhow::Result<A
     let inference = config.inference.clone();
     let loading = tokio::task::spawn_blocking(move || -> anyhow::Result<Loader> {
         let environment = network::runtime::load(&inference.runtime)?;
-        let buckets = Buckets::new(&[], inference.max_batch);
+        let buckets = Buckets::new(inference.max_batch);
         let asked_for = Provider::asked_for(inference.provider);
         Ok(Loader::new(
             environment,

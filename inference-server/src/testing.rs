@@ -107,11 +107,7 @@ pub(crate) fn model(version: &str, max_batch: usize) -> Arc<Model> {
         provider: "fake",
         bytes: 1000,
     };
-    Arc::new(Model::new(
-        info,
-        Buckets::new(&[], max_batch),
-        Box::new(FakeRunner),
-    ))
+    Arc::new(Model::new(info, Buckets::new(max_batch), Box::new(FakeRunner)))
 }
 
 /// The usual default.
@@ -129,11 +125,10 @@ pub(crate) fn slot(model: Arc<Model>) -> Arc<Slot> {
     Arc::new(slot)
 }
 
-/// No waiting, no preferred sizes.
+/// A policy without waiting.
 pub(crate) fn policy(max_batch: usize, max_queue: usize) -> Policy {
     Policy {
         max_batch,
-        preferred: Vec::new(),
         max_wait: Duration::ZERO,
         max_queue,
     }

@@ -31,7 +31,7 @@ fn environment() -> ort::environment::Environment {
 }
 
 fn load(backend: Provider, file: &[u8], layout: &RowLayout) -> Result<Model, LoadError> {
-    let loader = Loader::new(environment(), 1, Buckets::new(&[], 64), Some(backend))?;
+    let loader = Loader::new(environment(), 1, Buckets::new(64), Some(backend))?;
     loader.load(File {
         bytes: file,
         version: "test",
@@ -196,7 +196,7 @@ fn every_provider_here_agrees_with_f32_within_its_bound() {
 #[test]
 fn auto_takes_a_provider_and_sticks_to_it() {
     let layout = small();
-    let loader = Loader::new(environment(), 1, Buckets::new(&[], 8), None).unwrap();
+    let loader = Loader::new(environment(), 1, Buckets::new(8), None).unwrap();
     let provider = |seed| {
         let bytes = file(&tower(&layout, seed), &layout, Input::Rows);
         let file = File {

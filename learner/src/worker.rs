@@ -17,7 +17,8 @@ use crate::{
     },
     torch::TorchError,
     training::{
-        precision::{self, Precision},
+        precision::Precision,
+        precision_choice,
         report::Reporter,
         train::{Progress, TrainError, Trainer},
         validation::Validation,
@@ -170,7 +171,7 @@ impl Worker {
             return Ok(());
         }
         let new_trainer = || (self.scratch)().map_err(TrainError::from);
-        let precision = precision::measure(new_trainer, batch)
+        let precision = precision_choice::measure(new_trainer, batch)
             .context("cannot measure which precision is faster; set learner.precision")?;
         self.trainer.set_precision(precision);
         self.trainer.progress.precision = Some(precision);

@@ -4,8 +4,6 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buckets {
     sizes: Vec<usize>,
-    /// True if the configuration names the sizes.
-    are_configured: bool,
 }
 
 /// [`Buckets::fine`] pads a batch by at most its size divided by this.
@@ -17,15 +15,9 @@ const MOST_PADDING: usize = 8;
 const LEAST_CUT: usize = 16;
 
 impl Buckets {
-    /// The sizes `configured` (ascending, ending with `max_batch`). If that is empty: powers of two and, from 16 on, the
-    /// sizes half-way between them, so that at most a third of a batch is padding.
-    pub fn new(configured: &[usize], max_batch: usize) -> Self {
-        if !configured.is_empty() {
-            return Self {
-                sizes: configured.to_vec(),
-                are_configured: true,
-            };
-        }
+    /// Sizes up to `max_batch`: powers of two and, from 16 on, the sizes half-way between them, so that at most a third of a
+    /// batch is padding.
+    pub fn new(max_batch: usize) -> Self {
         let powers = (0..usize::BITS - 1).map(|power| 1_usize << power);
         let mut sizes: Vec<usize> = powers
             .flat_map(|size| [Some(size), (size >= 16).then_some(size + size / 2)])
@@ -33,18 +25,12 @@ impl Buckets {
             .take_while(|&size| size < max_batch)
             .collect();
         sizes.push(max_batch.max(1));
-        Self {
-            sizes,
-            are_configured: false,
-        }
+        Self { sizes }
     }
 
     /// Sizes for providers that gain nothing by padding: hardly any padding, and a number of sizes that grows with the
-    /// logarithm of the largest, since a provider may keep data for each size. Configured sizes stay.
+    /// logarithm of the largest, since a provider may keep data for each size.
     pub fn fine(&self) -> Self {
-        if self.are_configured {
-            return self.clone();
-        }
         let mut sizes = Vec::new();
         let mut size = 1;
         while size < self.largest() {
@@ -52,14 +38,13 @@ impl Buckets {
             size += (size.next_power_of_two() / 2 / FINEST).max(1);
         }
         sizes.push(self.largest());
-        Self { sizes, ..*self }
+        Self { sizes }
     }
 
     /// Every size up to the largest, so that nothing is padded.
     pub fn every_size(&self) -> Self {
         Self {
             sizes: (1..=self.largest()).collect(),
-            ..*self
         }
     }
 
@@ -101,35 +86,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn default_and_configured_sizes() {
+    fn sizes_are_powers_of_two_and_half_way_between() {
         assert_eq!(
-            Buckets::new(&[], 128).sizes(),
+            Buckets::new(128).sizes(),
             [1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128]
         );
         assert_eq!(
-            Buckets::new(&[], 100).sizes(),
+            Buckets::new(100).sizes(),
             [1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 100]
         );
-        assert_eq!(Buckets::new(&[], 1).sizes(), [1]);
-        assert_eq!(Buckets::new(&[5, 128], 128).sizes(), [5, 128]);
-        assert_eq!(Buckets::new(&[5, 128], 128).fine().sizes(), [5, 128]);
-        assert!(Buckets::new(&[], 64).fine().sizes().iter().copied().eq(1..=64));
+        assert_eq!(Buckets::new(1).sizes(), [1]);
+        assert!(Buckets::new(64).fine().sizes().iter().copied().eq(1..=64));
     }
 
     #[test]
     fn a_batch_is_cut_if_much_of_it_would_be_padding() {
-        let buckets = Buckets::new(&[], 64);
+        let buckets = Buckets::new(64);
         let cuts = [1, 11, 17, 21, 23, 24, 33, 42, 47, 57, 63, 64, 70].map(|waiting| buckets.cut(waiting));
         assert_eq!(cuts, [1, 16, 16, 24, 24, 24, 32, 48, 48, 64, 64, 64, 64]);
         // Without padding nothing is cut.
         assert!((1..=64).all(|waiting| buckets.fine().cut(waiting) == waiting));
-        assert!((1..=64).all(|waiting| Buckets::new(&[64], 64).cut(waiting) == 64));
     }
 
     proptest! {
         #[test]
         fn a_batch_fits_and_little_is_padding(max in 1usize..5000, share in 0.0f64..=1.0) {
-            let buckets = Buckets::new(&[], max);
+            let buckets = Buckets::new(max);
             prop_assert!(buckets.sizes().is_sorted());
             let positions = 1 + ((max - 1) as f64 * share) as usize;
             let size = buckets.fit(positions);

@@ -164,8 +164,11 @@ impl Distance {
 
 #[cfg(test)]
 mod tests {
+    use games::{Game as _, connect_four::ConnectFour};
+
     use super::*;
-    use crate::testing::layout;
+
+    const ACTIONS: usize = ConnectFour::ACTIONS as usize;
 
     /// A made-up model that picks legal logits itself, and is wrong in batches of one size, or about one place of what it picks.
     #[derive(Default)]
@@ -218,7 +221,7 @@ mod tests {
             Ok(Box::new(FakeOutputs {
                 logits: batch
                     .each()
-                    .flat_map(|row| (0..5).map(move |action| logit(row, action)))
+                    .flat_map(|row| (0..ACTIONS).map(move |action| logit(row, action)))
                     .collect(),
                 picked,
                 values: batch.each().map(value).collect(),
@@ -227,9 +230,10 @@ mod tests {
     }
 
     fn distance(size: usize, picks: bool, mut fake: Fake) -> Distance {
-        let truth = run(&mut Fake::default(), &layout(), ROWS, false).unwrap();
-        assert_eq!((truth.values.len(), truth.priors.len()), (ROWS, 5 * ROWS));
-        truth.distance(&run(&mut fake, &layout(), size, picks).unwrap())
+        let layout = ConnectFour::layout(());
+        let truth = run(&mut Fake::default(), &layout, ROWS, false).unwrap();
+        assert_eq!((truth.values.len(), truth.priors.len()), (ROWS, ACTIONS * ROWS));
+        truth.distance(&run(&mut fake, &layout, size, picks).unwrap())
     }
 
     #[test]

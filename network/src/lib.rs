@@ -46,8 +46,6 @@ pub mod session;
 #[cfg(feature = "local")]
 pub mod sidecar;
 pub mod softmax;
-#[cfg(all(test, feature = "local"))]
-mod testing;
 
 #[cfg(feature = "local")]
 pub use client::LocalNetwork;

@@ -129,6 +129,49 @@ impl<'a> Iterator for Ragged<'a> {
 
 impl ExactSizeIterator for Ragged<'_> {}
 
+/// Offsets of the parts of one column, for access in any order. The lengths must have been checked by [`Ragged::new`].
+#[derive(Clone, Debug)]
+pub enum Offsets {
+    /// All parts have this length.
+    Fixed(usize),
+    /// Offset of each part, and the end of the last one.
+    Varying(Vec<u32>),
+}
+
+impl Offsets {
+    /// Computes the offsets of all parts.
+    pub fn new(lengths: Lengths<'_>) -> Self {
+        match lengths {
+            Lengths::Fixed(length) => Self::Fixed(length),
+            Lengths::Varying(lengths) => {
+                let mut offsets = Vec::with_capacity(lengths.len() + 1);
+                let mut end = 0;
+                offsets.push(0);
+                offsets.extend(lengths.iter().map(|&length| {
+                    end += length;
+                    end
+                }));
+                Self::Varying(offsets)
+            }
+        }
+    }
+
+    /// Offset of a part.
+    pub fn start(&self, part: usize) -> usize {
+        match self {
+            Self::Fixed(length) => part * length,
+            Self::Varying(offsets) => offsets.get(part).copied().unwrap_or_default() as usize,
+        }
+    }
+
+    /// Returns a part of `values`; an empty slice if there is no such part.
+    pub fn part<'a>(&self, values: &'a [u32], part: usize) -> &'a [u32] {
+        values
+            .get(self.start(part)..self.start(part + 1))
+            .unwrap_or_default()
+    }
+}
+
 /// An iterator over sparse policies: for each position its policy indices and their visits.
 #[derive(Clone, Debug)]
 pub struct SparsePolicies<'a> {
@@ -265,6 +308,11 @@ mod tests {
             let lengths: Vec<u32> = parts.iter().map(|part| part.len() as u32).collect();
             let view = Ragged::new("values", &values, Lengths::Varying(&lengths), parts.len()).unwrap();
             prop_assert_eq!(view.len(), parts.len());
+            let offsets = Offsets::new(Lengths::Varying(&lengths));
+            for (number, part) in parts.iter().enumerate() {
+                prop_assert_eq!(offsets.part(&values, number), part);
+            }
+            prop_assert!(offsets.part(&values, parts.len()).is_empty());
             prop_assert_eq!(view.map(<[u32]>::to_vec).collect::<Vec<_>>(), parts);
         }
 
@@ -288,6 +336,7 @@ mod tests {
         let values = [1, 2, 3, 4, 5, 6];
         let view = Ragged::new("rows", &values, Lengths::Fixed(2), 3).unwrap();
         assert_eq!(view.collect::<Vec<_>>(), [[1, 2], [3, 4], [5, 6]]);
+        assert_eq!(Offsets::new(Lengths::Fixed(2)).part(&values, 1), [3, 4]);
         assert!(Ragged::new("rows", &values, Lengths::Fixed(4), 2).is_err());
         assert!(Ragged::new("rows", &values, Lengths::Fixed(usize::MAX / 2), 1).is_err());
     }

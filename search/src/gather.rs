@@ -1,28 +1,13 @@
 //! Gathering: visits descend the tree, and each new leaf requests its evaluation. Gray and terminal leaves need none and
 //! are backed up at once.
 
-use games::{Action, FirstValue, Game, Player, Symmetry};
+use games::{Action, Game, Symmetry};
 
 use crate::{
-    leaf::{Gathered, LeafId, LeafRequest},
+    leaf::{Gathered, LeafId, LeafRequest, PendingLeaf},
     search::{Search, outcome_or_legal_actions},
     tree::{Kind, MAX_VIRTUAL_LOSSES, NodeId, Step},
 };
-
-/// A leaf whose evaluation was requested.
-#[derive(Clone, Debug)]
-pub(crate) struct PendingLeaf {
-    /// Node of the leaf; `None` if the tree had no room for it.
-    pub node: Option<NodeId>,
-    /// End of the leaf's path in [`Search::pending_paths`]. The path begins where the previous one ends. Only the decision
-    /// node has an empty path.
-    pub path_end: usize,
-    /// Number of legal actions.
-    pub legal: u32,
-    pub mover: Player,
-    /// Value of the leaf, once it is evaluated.
-    pub value: Option<FirstValue>,
-}
 
 impl<G: Game> Search<G> {
     /// Visits leaves until [`Settings::leaves`](crate::Settings::leaves) of them are pending or the decision's visits are

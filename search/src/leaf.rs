@@ -1,6 +1,8 @@
 //! Requests of a search for evaluations, and their answers: [`LeafRequest`], [`Evaluation`].
 
-use games::{Action, MoverValue, Symmetry};
+use games::{Action, FirstValue, MoverValue, Player, Symmetry};
+
+use crate::tree::NodeId;
 
 /// Identifier of one leaf of one gather of one search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,6 +29,21 @@ pub struct LeafRequest<'a, G> {
     pub legal: &'a [Action],
     /// Symmetry in which to evaluate the state. It applies to the row and to the policy index of each legal action.
     pub symmetry: Symmetry,
+}
+
+/// A leaf whose evaluation was requested.
+#[derive(Clone, Debug)]
+pub(crate) struct PendingLeaf {
+    /// Node of the leaf; `None` if the tree had no room for it.
+    pub node: Option<NodeId>,
+    /// End of the leaf's path in the paths of all pending leaves. The path begins where the previous one ends. Only the decision
+    /// node has an empty path.
+    pub path_end: usize,
+    /// Number of legal actions.
+    pub legal: u32,
+    pub mover: Player,
+    /// Value of the leaf, once it is evaluated.
+    pub value: Option<FirstValue>,
 }
 
 /// Evaluation of a leaf.

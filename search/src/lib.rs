@@ -42,7 +42,7 @@
 //! | [`noise`] | Dirichlet noise for the decision node |
 //! | [`leaf`] | [`LeafRequest`], [`Evaluation`] |
 //! | [`decision`] | the result, and the choice of an action by temperature |
-//! | [`solution`] | one-player games: the shortest solution known, and its proof |
+//! | [`solve`] | one-player games: the shortest solution known, and its proof |
 //! | [`principal_variation`] | the most visited line |
 //! | [`drive`](mod@drive) | a decision in one call, for evaluators that answer at once |
 //! | [`draws`] | the seeded generator |
@@ -67,7 +67,8 @@ pub mod noise;
 pub mod principal_variation;
 pub mod search;
 pub mod settings;
-pub mod solution;
+mod solution;
+pub mod solve;
 
 pub use apply::ApplyError;
 pub use counters::{Counters, Depths};

@@ -5,7 +5,7 @@ use games::{Action, Game, IllegalAction, Outcome};
 use crate::{
     counters::{Counters, Depths},
     draws::{Draws, GameKey, Purpose},
-    gather::PendingLeaf,
+    leaf::PendingLeaf,
     noise,
     puct::Selector,
     settings::{Reuse, Settings},

@@ -5,31 +5,14 @@
 //! tell which version made which evaluation.
 
 use games::{Game, MoverValue, Symmetry};
+use network::{PositionBatch, Predictions};
 use proto::v1;
-use search::{Evaluation, LeafId, LeafRequest, Search};
+use search::{LeafId, Search};
 
 use super::{Position, Premises, Problem, Unplayable, positions};
 
 /// Tolerance for root values, which are sums of network values in single precision.
 const VALUE_TOLERANCE: f32 = 1e-5;
-
-/// The input of the network for a leaf.
-#[derive(Clone, Debug, Default)]
-pub struct LeafInput {
-    /// Row in the symmetry of the leaf.
-    pub row: Vec<u32>,
-    /// Policy indices of the legal actions in that symmetry.
-    pub legal: Vec<u32>,
-}
-
-/// The output of the network for a leaf.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LeafOutput {
-    /// Prior of each legal action, rounded to half precision as on the wire.
-    pub priors: Vec<f32>,
-    /// Value for the player to act.
-    pub value: f32,
-}
 
 /// Result of repeating the searches of a record.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -58,13 +41,14 @@ pub enum FollowError<E> {
     Search(String),
 }
 
-/// Repeats the searches of a record. `evaluate` computes the outputs for several leaves at once, in their order.
+/// Repeats the searches of a record. `evaluate` appends the predictions for a batch of leaves. Their priors must be rounded to
+/// half precision, as on the wire.
 ///
 /// # Errors
 /// [`FollowError`] if the searches cannot be repeated.
 pub fn follow<G: Game, E>(
     record: &v1::Game,
-    mut evaluate: impl FnMut(&[LeafInput]) -> Result<Vec<LeafOutput>, E>,
+    mut evaluate: impl FnMut(&PositionBatch, &mut Predictions) -> Result<(), E>,
 ) -> Result<Followed, FollowError<E>> {
     let premises = Premises::<G>::of(record)?;
     let first = record.model_of_position.first().copied();
@@ -165,49 +149,35 @@ fn compare(
 fn decide<G: Game, E>(
     search: &mut Search<G>,
     encoding: G::Encoding,
-    evaluate: &mut impl FnMut(&[LeafInput]) -> Result<Vec<LeafOutput>, E>,
+    evaluate: &mut impl FnMut(&PositionBatch, &mut Predictions) -> Result<(), E>,
 ) -> Result<(), FollowError<E>> {
     let mut leaves: Vec<LeafId> = Vec::new();
-    let mut inputs: Vec<LeafInput> = Vec::new();
+    let (mut batch, mut predictions) = (PositionBatch::default(), Predictions::default());
     while !search.is_decided() {
         leaves.clear();
-        inputs.clear();
+        batch.clear();
+        predictions.clear();
         search.gather(|leaf| {
             leaves.push(leaf.id);
-            inputs.push(input_of(&leaf, encoding));
+            batch.push(&leaf, encoding);
         });
         if leaves.is_empty() {
             continue;
         }
-        let outputs = evaluate(&inputs).map_err(FollowError::Network)?;
-        if outputs.len() != leaves.len() {
+        evaluate(&batch, &mut predictions).map_err(FollowError::Network)?;
+        let (priors, values) = (predictions.priors.len(), predictions.values.len());
+        if priors != batch.legal().len() || values != batch.len() {
             return Err(FollowError::Search(format!(
-                "{} outputs for {} leaves",
-                outputs.len(),
-                leaves.len()
+                "{priors} priors and {values} values for {} leaves with {} legal actions",
+                batch.len(),
+                batch.legal().len()
             )));
         }
-        for (&id, output) in leaves.iter().zip(&outputs) {
-            let evaluation = Evaluation {
-                priors: &output.priors,
-                value: MoverValue::new(output.value.clamp(-1.0, 1.0)),
-            };
+        for (position, &id) in leaves.iter().enumerate() {
             search
-                .apply(id, evaluation)
+                .apply(id, predictions.get(&batch, position))
                 .map_err(|error| FollowError::Search(error.to_string()))?;
         }
     }
     Ok(())
-}
-
-fn input_of<G: Game>(leaf: &LeafRequest<'_, G>, encoding: G::Encoding) -> LeafInput {
-    let mut row = Vec::new();
-    leaf.state.write_row(encoding, leaf.symmetry, &mut row);
-    let legal = leaf.legal.iter();
-    LeafInput {
-        row,
-        legal: legal
-            .map(|&action| leaf.state.policy_index(encoding, leaf.symmetry, action))
-            .collect(),
-    }
 }

@@ -5,10 +5,12 @@
 //! | [`worker`] | a thread that plays many games at once |
 //! | [`slot`] | one game in progress, a state machine |
 //! | [`setup`] | what all games of an actor have in common, taken from the configuration |
+//! | `build` | identifies the running program in records |
 //! | [`record`] | the record of a game, built while the game is played |
 //! | [`curriculum`] | the difficulty of the next problem, for games that are about problems |
 //! | [`naming`] | unique game numbers and ids, reserved durably |
 
+mod build;
 pub mod curriculum;
 pub mod naming;
 pub mod record;

@@ -1,16 +1,12 @@
 //! Builds the record of a game while it is played: everything needed to replay it, to check it and to train on it.
 
-use std::{
-    sync::OnceLock,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use games::{Action, Drawn, Game, IllegalAction, MoverValue, Outcome, Symmetry};
 use proto::v1::{self, GameResult, VisitTotals};
 use search::{Decision, Search};
-use sha2::{Digest as _, Sha256};
 
-use super::setup::Setup;
+use super::{build::build, setup::Setup};
 use crate::{
     GameId,
     evaluator::{VersionId, Versions},
@@ -258,23 +254,6 @@ fn now_ms() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_millis() as u64)
-}
-
-/// Identifies this program: its version and the first six bytes of the SHA-256 of its file.
-pub fn build() -> &'static str {
-    static BUILD: OnceLock<String> = OnceLock::new();
-    BUILD.get_or_init(|| {
-        let version = env!("CARGO_PKG_VERSION");
-        // The link of the process leads to the running program even if its file was replaced since.
-        match std::fs::read("/proc/self/exe") {
-            Ok(program) => {
-                let digest = Sha256::digest(&program);
-                let digits: String = digest[..6].iter().map(|byte| format!("{byte:02x}")).collect();
-                format!("{version}+{digits}")
-            }
-            Err(_) => version.to_owned(),
-        }
-    })
 }
 
 /// KataGo's policy surprise: the Kullback-Leibler divergence of the visits from the network's priors, in nats, rounded to eight

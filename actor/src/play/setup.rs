@@ -77,7 +77,7 @@ impl<G: Game> Setup<G> {
         let encoding = G::encoding(config.game.options)?;
         let start = G::start(&rules, None)?;
         // Computed once, before the first game.
-        super::record::build();
+        super::build::build();
         let mut actions = Vec::new();
         start.legal_actions(&mut actions);
         if start.outcome().is_some() || actions.is_empty() {

@@ -2,11 +2,12 @@
 
 use actor::check::{
     rules,
-    search::{Followed, LeafInput, LeafOutput, follow},
+    search::{Followed, follow},
 };
 use games::Game as _;
+use network::{PositionBatch, Predictions};
 use prost::bytes::Bytes;
-use proto::v1::{EvaluateRequest, Game};
+use proto::v1::Game;
 use search::Reuse;
 
 use crate::{
@@ -16,25 +17,13 @@ use crate::{
 };
 
 /// The evaluations of the test's inference server, without the server.
-fn network(inputs: &[LeafInput]) -> Result<Vec<LeafOutput>, String> {
-    let request = EvaluateRequest {
-        indices: inputs.iter().flat_map(|input| input.row.clone()).collect(),
-        legal_actions: inputs.iter().flat_map(|input| input.legal.clone()).collect(),
-        legal_counts: inputs.iter().map(|input| input.legal.len() as u32).collect(),
-        ..EvaluateRequest::default()
-    };
-    let reply = answer(&request, &TicTacToe::layout(()), "first".into());
-    let mut priors = Vec::new();
-    proto::priors::decode(&reply.priors, request.legal_actions.len(), &mut priors).unwrap();
-    let mut priors = priors.into_iter();
-    Ok(inputs
-        .iter()
-        .zip(reply.values)
-        .map(|(input, value)| LeafOutput {
-            priors: priors.by_ref().take(input.legal.len()).collect(),
-            value,
-        })
-        .collect())
+fn network(batch: &PositionBatch, predictions: &mut Predictions) -> Result<(), String> {
+    let layout = TicTacToe::layout(());
+    let request = batch.to_request(0..batch.len(), layout.row_len());
+    let reply = answer(&request, &layout, "first".into());
+    predictions.values.extend(reply.values);
+    proto::priors::decode(&reply.priors, batch.legal().len(), &mut predictions.priors).unwrap();
+    Ok(())
 }
 
 fn followed(game: &Game) -> Followed {

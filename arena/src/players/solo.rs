@@ -111,12 +111,4 @@ impl<G: Game> Solo<G> {
             Choice::Chooses(_) => None,
         }
     }
-
-    /// The search, if the player searches.
-    pub fn thinker_mut(&mut self) -> Option<&mut Thinker<G>> {
-        match &mut self.choice {
-            Choice::Thinks { thinker, .. } => Some(thinker),
-            Choice::Chooses(_) => None,
-        }
-    }
 }

@@ -171,11 +171,6 @@ impl<G: Game> Thinker<G> {
     pub fn counts(&self) -> EvaluationCounts {
         self.evaluator.counts()
     }
-
-    /// Ends the search and returns its evaluator.
-    pub fn into_evaluator(self) -> BatchedEvaluator<G> {
-        self.evaluator
-    }
 }
 
 impl Limits {

@@ -3,7 +3,7 @@
 use checkpoints::Version;
 use metrics::{Counter, Gauge, counter, describe_counter, describe_gauge, gauge};
 
-use super::results::Outcome;
+use super::line::Outcome;
 use crate::statistics::Rating;
 
 /// Metrics of the rating role. Every metric is on the page from the start, so that an alert sees the first event as a rise.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `rater` | chooses the next match and acts on its result |
 //! | [`duel`] | one match between two checkpoints, ended by a sequential test |
+//! | [`line`](mod@line) | one finished match |
 //! | [`results`] | all finished matches on disk; promotions in two steps |
 //! | [`ratings`] | the ratings that follow from the matches (the formula is in [`bradley_terry`](crate::statistics::bradley_terry)) |
 //! | [`pruning`] | removes the games of old matches |
@@ -33,6 +34,7 @@
 
 pub mod duel;
 pub mod error;
+pub mod line;
 pub mod metrics;
 pub mod pruning;
 mod rater;

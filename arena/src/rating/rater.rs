@@ -19,11 +19,12 @@ use tokio_util::sync::CancellationToken;
 use super::{
     MATCHES, RatingError,
     duel::{self, Contender, Duel, Finished, Live},
+    line::{Line, Outcome},
     metrics::Metrics,
     pruning,
     ratings::{self, Ratings},
     report::Reporter,
-    results::{Line, Outcome, Results},
+    results::Results,
     wait,
 };
 use network::ModelName;

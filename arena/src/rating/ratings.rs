@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use checkpoints::Version;
 
-use super::results::Line;
+use super::line::Line;
 use crate::statistics::{BradleyTerry, Encounter, Pentanomial, Rating};
 
 /// A match: candidate, opponent, and pairs of games counted by the candidate's points.
@@ -83,7 +83,10 @@ fn present<'a>(lines: &'a [Line], live: Option<Played<'a>>) -> Vec<Played<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rating::results::{Outcome, tests::live, tests::version};
+    use crate::rating::{
+        line::Outcome,
+        results::tests::{live, version},
+    };
 
     fn line(candidate: u64, opponent: u64, pairs: [u64; 5]) -> Line {
         let (candidate, opponent) = (version(candidate), version(opponent));

@@ -7,7 +7,7 @@ use std::{
 
 use service::figures::EventFile;
 
-use super::results::Line;
+use super::line::Line;
 
 /// Folder of TensorBoard's files in the rating folder.
 const EVENTS: &str = "tensorboard";

@@ -33,8 +33,8 @@ impl Pentanomial {
     }
 
     /// Returns the pairs counted by the points of the other player.
-    #[must_use]
-    pub fn reversed(mut self) -> Self {
+    #[cfg(test)]
+    pub(crate) fn reversed(mut self) -> Self {
         self.0.reverse();
         self
     }

@@ -1,4 +1,5 @@
-//! The baseline: a process that only runs batches.
+//! The baseline: a process that only runs batches. It batches rows once before the measurement and computes no priors, so it
+//! does not use the evaluator that it is compared with.
 
 use std::{
     path::{Path, PathBuf},
@@ -49,7 +50,7 @@ pub fn work(model: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     let loader = Loader::new(
         environment,
         Settings::from(&settings),
-        Buckets::new(&[], size),
+        Buckets::new(size),
         Provider::asked_for(settings.provider),
     )?;
     let bytes = std::fs::read(model)?;

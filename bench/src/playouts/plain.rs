@@ -1,4 +1,5 @@
-//! The network alone, one position at a time: [`Plain`].
+//! The baseline: the network alone, one position at a time ([`Plain`]). It makes its batches before the measurement and
+//! computes no priors, so it does not use the evaluator that it is compared with.
 
 use std::{
     path::Path,
@@ -16,22 +17,17 @@ use network::{
 
 use crate::harness::positions::Positions;
 
-/// The network alone, one position at a time.
+/// A network and positions, which it evaluates one at a time.
 pub struct Plain {
     model: Model,
-    rows: Vec<Vec<i32>>,
+    batches: Vec<Batch>,
     next: usize,
 }
 
 impl Plain {
     pub fn load(game: &str, file: &ModelFile, provider: config::Provider) -> anyhow::Result<Self> {
         let environment = network::runtime::load(Path::new(""))?;
-        let loader = Loader::new(
-            environment,
-            1,
-            Buckets::new(&[1], 1),
-            Provider::asked_for(provider),
-        )?;
+        let loader = Loader::new(environment, 1, Buckets::new(1), Provider::asked_for(provider))?;
         let model = loader.load(File {
             bytes: &file.bytes,
             version: &file.version,
@@ -39,13 +35,13 @@ impl Plain {
             layout: &file.layout,
         })?;
         let positions = Positions::play(game)?;
-        let rows = (0..1024).map(|number| {
+        let batches = (0..1024).map(|number| {
             let row = positions.request(number, 1).indices;
-            row.into_iter().map(|number| number as i32).collect()
+            model.batch([row.as_slice()].into_iter())
         });
         Ok(Self {
+            batches: batches.collect(),
             model,
-            rows: rows.collect(),
             next: 0,
         })
     }
@@ -54,8 +50,8 @@ impl Plain {
     pub fn run_for(&mut self, time: Duration) -> anyhow::Result<u64> {
         let (began, mut done) = (Instant::now(), 0);
         while began.elapsed() < time {
-            let row = self.rows[self.next % self.rows.len()].clone();
-            self.model.run(Batch::new(row, 1))?;
+            let batch = self.batches[self.next % self.batches.len()].clone();
+            self.model.run(batch)?;
             self.next += 1;
             done += 1;
         }

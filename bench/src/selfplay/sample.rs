@@ -13,10 +13,8 @@ use service::{
 
 use launcher::page::Page;
 
-use super::system::System;
+use super::system::{System, VISITS};
 use crate::harness::page;
-
-pub const VISITS: &str = "minuet_actor_visits_total";
 
 const ROLES: [Role; 3] = [Role::Actor, Role::InferenceServer, Role::ReplayStore];
 const PATIENCE: Duration = Duration::from_secs(5);

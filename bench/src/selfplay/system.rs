@@ -8,11 +8,14 @@ use proto::v1::{DescribeModelRequest, ModelDescription, evaluator_client::Evalua
 use service::role::Role;
 use tempfile::TempDir;
 
-use super::{Arguments, network, sample};
+use super::{Arguments, network};
 use crate::harness::{
     page,
     role::{RoleProcess, free_addresses},
 };
+
+/// Metric of the actor: number of visits.
+pub const VISITS: &str = "minuet_actor_visits_total";
 
 /// Longest time until the first answer: the provider may be chosen by measurement before it.
 const READY_WITHIN: Duration = Duration::from_secs(180);
@@ -49,7 +52,7 @@ impl System {
         let mut actor = start(Role::Actor)?;
         let metrics = config.actor.metrics.parse()?;
         actor.wait_until(READY_WITHIN, || {
-            let visits = page::fetch(metrics)?.sum(sample::VISITS);
+            let visits = page::fetch(metrics)?.sum(VISITS);
             ensure!(visits > Some(0.0), "the actor has searched nothing");
             Ok(())
         })?;

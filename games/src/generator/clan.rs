@@ -1,7 +1,5 @@
 //! [`Clan`]: the tree of imps that is the state of play.
 
-use std::fmt;
-
 use super::grammar::{self, MAX_IMPS};
 
 /// Tree of 4 to 96 imps with a Generator as its root. The tree always follows the grammar, so that it can be rendered.
@@ -155,12 +153,6 @@ impl Clan {
             usize::from(self.parents[child]) == imp && self.roles[child] >= grammar::R_SHAPES
         };
         (imp + 1..self.end(imp)).filter(list).count()
-    }
-}
-
-impl fmt::Debug for Clan {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&super::text::write(self))
     }
 }
 

@@ -104,11 +104,6 @@ impl Expander {
         self.imps.len()
     }
 
-    /// Number of imps of all positions but the last.
-    pub fn imps_before_last(&self) -> usize {
-        self.batch.root.last().copied().unwrap_or_default() as usize
-    }
-
     /// Adds a position.
     pub fn push(&mut self, position: &Position) {
         let first = self.imps.len();

@@ -10,7 +10,7 @@ use super::{
     grammar::MAX_IMPS,
     grid::Grid,
     legal::Visited,
-    moves::{MOVES, Move},
+    moves::{self, MOVES, Move},
     problem::{MarkResult, Problem, StartText},
     recoloring::Recolorings,
     row, sample,
@@ -184,12 +184,12 @@ impl GeneratorGame {
 
     /// Action of a move of an imp.
     pub const fn action(imp: usize, action: Move) -> Action {
-        imp as Action * MOVES as Action + action.0 as Action
+        moves::action(imp, action)
     }
 
     /// Imp and move of an action below [`Game::ACTIONS`].
     pub const fn imp_and_move(action: Action) -> (usize, Move) {
-        (action as usize / MOVES, Move((action as usize % MOVES) as u8))
+        moves::imp_and_move(action)
     }
 
     /// Present clan. After an Oops, the clan before it.

@@ -22,13 +22,11 @@ pub const MAX_IMPS: usize = 96;
 pub const MAX_DEPTH: usize = 6;
 /// Most shapes of a list.
 pub const MAX_SHAPES: usize = 6;
-/// Number of one-hot values, `NOT_PRESENT` included.
+/// Number of one-hot values, 0 ("not present") included.
 pub const VALUES: usize = 38;
 /// Number of rows of a role matrix: `THIS`, the roles, and `PATH_ENDED`.
 pub const ROLES: usize = 20;
 
-/// One-hot value of an imp that is not there.
-pub const NOT_PRESENT: u8 = 0;
 pub(crate) const GENERATOR: u8 = 1;
 pub(crate) const COORDS: u8 = 2;
 pub(crate) const DOT: u8 = 3;

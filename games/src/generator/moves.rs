@@ -24,6 +24,16 @@ const NAMES: [&str; MOVES] = [
     "DIR_CW", "DIR_CCW", "TURN_NEXT",
 ];
 
+/// Action of a move of an imp.
+pub(super) const fn action(imp: usize, made: Move) -> u32 {
+    imp as u32 * MOVES as u32 + made.0 as u32
+}
+
+/// Imp and move of an action.
+pub(super) const fn imp_and_move(action: u32) -> (usize, Move) {
+    (action as usize / MOVES, Move((action as usize % MOVES) as u8))
+}
+
 impl Move {
     /// Marks the render as the first grid of a pair.
     pub const MARK_STEP: Self = Self(0);

@@ -1,6 +1,11 @@
 //! Problems with a known solution: random walks from the start clan, and hindsight.
 
-use super::{clan::Clan, game::GeneratorGame, grid::Grid, moves::Move, problem::Problem};
+use super::{
+    clan::Clan,
+    grid::Grid,
+    moves::{self, Move, imp_and_move},
+    problem::Problem,
+};
 use crate::game::Action;
 
 /// Most moves of a random walk that makes a problem.
@@ -45,7 +50,7 @@ pub(super) fn problem(
         }
         if !is_pair {
             shorten(&mut solution, &clans);
-            solution.push(GeneratorGame::action(0, Move::MARK_COMPLETE));
+            solution.push(moves::action(0, Move::MARK_COMPLETE));
             return Some(SolvedProblem {
                 problem: Problem::Draw(first),
                 solution,
@@ -56,9 +61,9 @@ pub(super) fn problem(
         if second == first {
             continue;
         }
-        solution.push(GeneratorGame::action(0, Move::MARK_STEP));
+        solution.push(moves::action(0, Move::MARK_STEP));
         solution.extend(more);
-        solution.push(GeneratorGame::action(0, Move::MARK_COMPLETE));
+        solution.push(moves::action(0, Move::MARK_COMPLETE));
         return Some(SolvedProblem {
             problem: Problem::Pair(first, second),
             solution,
@@ -77,7 +82,7 @@ fn random_walk(from: Clan, moves: usize, draw: &mut dyn FnMut(usize) -> usize) -
         legal.clear();
         clan.strict_moves(0, 0, 0, None, &mut legal);
         legal.retain(|&action| {
-            let (imp, action) = GeneratorGame::imp_and_move(action);
+            let (imp, action) = imp_and_move(action);
             clan.after(imp, action)
                 .is_some_and(|after| !clans.contains(&after))
         });
@@ -85,7 +90,7 @@ fn random_walk(from: Clan, moves: usize, draw: &mut dyn FnMut(usize) -> usize) -
             break;
         }
         let action = legal[draw(legal.len()).min(legal.len() - 1)];
-        let (imp, made_move) = GeneratorGame::imp_and_move(action);
+        let (imp, made_move) = imp_and_move(action);
         match clan.after(imp, made_move) {
             Some(after) => clan = after,
             None => break,
@@ -112,7 +117,7 @@ pub(super) fn in_hindsight(clan: &Clan, actions: &[Action], limit: u32) -> Optio
     let mut clans = vec![*clan];
     let mut made = Vec::new();
     for &action in actions {
-        let (imp, action_made) = GeneratorGame::imp_and_move(action);
+        let (imp, action_made) = imp_and_move(action);
         if action_made == Move::MARK_STEP || action_made == Move::MARK_COMPLETE {
             continue;
         }
@@ -130,6 +135,6 @@ pub(super) fn in_hindsight(clan: &Clan, actions: &[Action], limit: u32) -> Optio
     if made.is_empty() {
         return None;
     }
-    made.push(GeneratorGame::action(0, Move::MARK_COMPLETE));
+    made.push(moves::action(0, Move::MARK_COMPLETE));
     Some((grid, made))
 }

@@ -1,6 +1,6 @@
 //! Clans as text for people: one line for the Generator and for each shape, with its leaves.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use super::{
     clan::Clan,
@@ -55,5 +55,11 @@ impl Clan {
     /// x of a Coords has the number after it, the y the number after that.
     pub fn to_text(&self) -> String {
         write(self)
+    }
+}
+
+impl fmt::Debug for Clan {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&write(self))
     }
 }

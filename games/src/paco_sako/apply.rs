@@ -6,7 +6,8 @@ use super::{
     action::Act,
     board::Board,
     piece::Kind,
-    position::{Hand, Position, RequiredAction, Victory, home_row, pawn_row},
+    position::{Hand, Position, RequiredAction, Victory},
+    sides::{home_row, pawn_row},
 };
 use crate::Player;
 

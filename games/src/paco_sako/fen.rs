@@ -12,9 +12,9 @@ use cozy_chess::{File, Rank, Square};
 
 use super::{
     board::Board,
-    castling::{Castling, RIGHTS},
     piece::Kind,
     position::{Hand, Position, RequiredAction, Victory},
+    rights::{Castling, RIGHTS},
 };
 use crate::Player;
 

@@ -6,7 +6,8 @@ use super::{
     action::{ACTIONS, Act},
     fen,
     history::History,
-    legal::{self, Offer},
+    legal,
+    offer::Offer,
     piece::Kind,
     position::{Position, RequiredAction, Victory},
     row::{self, Encoding},
@@ -169,10 +170,10 @@ impl Game for PacoSako {
     type Rules = Rules;
     type Encoding = Encoding;
 
-    const NAME: &'static str = "paco-sako";
+    const NAME: &'static str = row::NAME;
     const PLAYERS: u8 = 2;
     const ACTIONS: u32 = ACTIONS;
-    const SYMMETRIES: u8 = 2;
+    const SYMMETRIES: u8 = row::SYMMETRIES;
 
     fn start(rules: &Rules, position: Option<&str>) -> Result<Self, StartError> {
         let fault = |reason: String| StartError {

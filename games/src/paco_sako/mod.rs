@@ -12,9 +12,10 @@
 //! |---|---|
 //! | `piece`, `board`, `position` | state without history |
 //! | `action` | action numbers |
-//! | `movement`, `castling`, `threats`, `reach` | movement of pieces, and the squares they threaten |
+//! | `sides` | rows, directions and colours of the players |
+//! | `movement`, `rights`, `castling`, `threats`, `reach` | movement of pieces, and the squares they threaten |
 //! | `apply` | effects of actions |
-//! | `legal`, `completion`, `rules` | legal actions under the switchable rules |
+//! | `legal`, `offer`, `completion`, `rules` | legal actions under the switchable rules |
 //! | `history`, `digest`, `seen` | repetitions, cycles within a turn, hashes of states |
 //! | `fen`, `row` | a position as text, and as the row of a network |
 //! | `game` | [`PacoSako`], the [`crate::Game`] |
@@ -31,13 +32,16 @@ mod game;
 mod history;
 mod legal;
 mod movement;
+mod offer;
 mod people;
 mod piece;
 mod position;
 mod reach;
+mod rights;
 mod row;
 mod rules;
 mod seen;
+mod sides;
 mod threats;
 
 pub use game::PacoSako;

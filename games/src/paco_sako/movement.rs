@@ -8,7 +8,8 @@ use cozy_chess::{
 use super::{
     board::Board,
     piece::Kind,
-    position::{Hand, ahead, color},
+    position::Hand,
+    sides::{ahead, color},
 };
 use crate::Player;
 

@@ -1,8 +1,8 @@
 //! [`Position`]: a state of the game without its history.
 
-use cozy_chess::{BitBoard, Color, Rank, Square};
+use cozy_chess::Square;
 
-use super::{board::Board, castling::Castling, piece::Kind};
+use super::{board::Board, piece::Kind, rights::Castling};
 use crate::Player;
 
 /// Kind of action that the player to act must take next. All legal actions of a state are of one kind.
@@ -123,36 +123,5 @@ impl Position {
         if self.to_move == Player::First {
             self.moves = self.moves.saturating_add(1);
         }
-    }
-}
-
-/// Row on which this player's king starts.
-pub(super) fn home_row(player: Player) -> Rank {
-    match player {
-        Player::First => Rank::First,
-        Player::Second => Rank::Eighth,
-    }
-}
-
-/// Row on which this player's pawns start.
-pub(super) fn pawn_row(player: Player) -> Rank {
-    match player {
-        Player::First => Rank::Second,
-        Player::Second => Rank::Seventh,
-    }
-}
-
-/// Squares moved one row forward, as this player's pawns move.
-pub(super) fn ahead(player: Player, squares: BitBoard) -> BitBoard {
-    match player {
-        Player::First => BitBoard(squares.0 << 8),
-        Player::Second => BitBoard(squares.0 >> 8),
-    }
-}
-
-pub(super) fn color(player: Player) -> Color {
-    match player {
-        Player::First => Color::White,
-        Player::Second => Color::Black,
     }
 }

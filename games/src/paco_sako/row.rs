@@ -7,16 +7,20 @@
 use cozy_chess::Square;
 
 use super::{
-    PacoSako,
     action::{ACTIONS, Act},
-    castling::Wing,
     piece::Kind,
     position::{Position, RequiredAction},
+    rights::Wing,
 };
 use crate::{
-    Action, ConstantPlane, Game, OtherSide, PlaneStack, Player, RowForm, RowLayout, RowSymmetries,
-    StartError, Symmetry, planes,
+    Action, ConstantPlane, OtherSide, PlaneStack, Player, RowForm, RowLayout, RowSymmetries, StartError,
+    Symmetry, planes,
 };
+
+/// Name of the game.
+pub(super) const NAME: &str = "paco-sako";
+/// Number of symmetries, the identity included.
+pub(super) const SYMMETRIES: u8 = 2;
 
 /// Number of piece entries of a row.
 const PIECES: usize = 32;
@@ -31,9 +35,6 @@ const COUNTER_MAX: u32 = 100;
 pub struct Encoding(u8);
 
 impl Encoding {
-    /// Representation of the original project's networks: relative perspective, no further planes.
-    pub const PERSPECTIVE: Self = Self(1);
-
     /// Representation with these option bits: 1 relative perspective, 2 must lift, 4 must promote.
     ///
     /// # Errors
@@ -42,7 +43,7 @@ impl Encoding {
         match u8::try_from(options) {
             Ok(bits @ 0..=7) => Ok(Self(bits)),
             _ => Err(StartError {
-                game: PacoSako::NAME,
+                game: NAME,
                 reason: format!(
                     "representation options {options} (0 to 7: 1 relative perspective, 2 must lift, 4 must promote)"
                 ),
@@ -97,7 +98,7 @@ pub(super) fn layout(encoding: Encoding) -> RowLayout {
         })
         .collect();
     RowLayout {
-        game: PacoSako::NAME.into(),
+        game: NAME.into(),
         options: encoding.options(),
         form: RowForm::Planes(PlaneStack {
             entries: PIECES as u32 + 1,
@@ -132,7 +133,7 @@ pub(super) fn symmetries(encoding: Encoding) -> RowSymmetries {
             act.map_square(|square| turn_square(symmetry, square)).number()
         })
     };
-    planes::symmetries(&layout(encoding), PacoSako::SYMMETRIES, &rights, square, entry)
+    planes::symmetries(&layout(encoding), SYMMETRIES, &rights, square, entry)
 }
 
 /// Map between the players' views: in the relative perspective ranks are counted from the player to act.

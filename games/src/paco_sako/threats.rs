@@ -20,9 +20,10 @@ use super::{
     digest::{Digest, digest},
     movement::{attacks, targets},
     piece::Kind,
-    position::{Hand, color},
+    position::Hand,
     reach,
     seen::Seen,
+    sides::color,
 };
 use crate::Player;
 

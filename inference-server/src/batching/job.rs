@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use network::model::Model;
 use parking_lot::Mutex;
+use proto::columns::{Lengths, Offsets};
 use service::telemetry::steps::Cause;
 use tokio::time::Instant;
 
 use crate::{
     models::{slot::Slot, table::ResolvedModel},
     requests::{
-        offsets::PositionOffsets,
         refusal::Refusal,
         request::{Caller, ClientId, EvaluationRequest, Priority, Wants},
         response::{ReplyTo, ResponseBuilder},
@@ -39,7 +39,10 @@ pub struct Job {
     pub queued: Instant,
     model: ResolvedModel,
     request: EvaluationRequest,
-    offsets: PositionOffsets,
+    /// Offsets of the rows.
+    rows: Offsets,
+    /// Offsets of the legal actions.
+    legal: Offsets,
     /// Positions to compute, if the cache knew others. Empty: all positions.
     unknown: Vec<u32>,
     /// Cache hash of every position. Empty without a cache.
@@ -79,7 +82,11 @@ impl Job {
             client,
             cause,
             queued: Instant::now(),
-            offsets: PositionOffsets::of(&request, layout.row_len()),
+            rows: Offsets::new(match layout.row_len() {
+                Some(row_len) => Lengths::Fixed(row_len),
+                None => Lengths::Varying(&request.row_lengths),
+            }),
+            legal: Offsets::new(Lengths::Varying(&request.legal_counts)),
             model,
             request,
             unknown: Vec::new(),
@@ -93,7 +100,7 @@ impl Job {
     pub fn fill(&mut self, position: usize, value: f32, priors: &[f32]) {
         let response = self.response.get_mut();
         response.left = response.left.saturating_sub(1);
-        response.put(self.request.wants, &self.offsets.legal, position, value, priors);
+        response.put(self.request.wants, &self.legal, position, value, priors);
     }
 
     /// Records the result of the cache look-up: the hash of every position and, if some were filled in, the positions
@@ -131,8 +138,8 @@ impl Job {
     /// Row and legal actions of a position of the request.
     pub fn position(&self, position: usize) -> (&[u32], &[u32]) {
         (
-            self.offsets.row(&self.request, position),
-            self.offsets.legal(&self.request, position),
+            self.rows.part(&self.request.indices, position),
+            self.legal.part(&self.request.legal_actions, position),
         )
     }
 
@@ -206,12 +213,12 @@ impl JobSlice {
 
     /// Row of a position of the request.
     pub fn row(&self, position: usize) -> &[u32] {
-        self.job.offsets.row(&self.job.request, position)
+        self.job.rows.part(&self.job.request.indices, position)
     }
 
     /// Legal actions of a position of the request.
     pub fn legal(&self, position: usize) -> &[u32] {
-        self.job.offsets.legal(&self.job.request, position)
+        self.job.legal.part(&self.job.request.legal_actions, position)
     }
 
     /// True if the positions have cache hashes.
@@ -240,7 +247,7 @@ impl JobSlice {
             };
             let (own, others) = policy.split_at(policy.len().min(count));
             policy = others;
-            response.put(job.request.wants, &job.offsets.legal, position, value, own);
+            response.put(job.request.wants, &job.legal, position, value, own);
         }
         response.left = response.left.saturating_sub(self.count);
         if response.left > 0 {

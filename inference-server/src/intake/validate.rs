@@ -1,6 +1,7 @@
-//! Every number of a request is checked against the model's own layout before anything else sees it.
+//! Checks every number of a request against the model's own layout, before any other code reads it.
 
 use games::RowLayout;
+use proto::columns::{Lengths, Ragged};
 
 use crate::requests::{
     refusal::Refusal,
@@ -46,19 +47,7 @@ fn check_rows(request: &EvaluationRequest, layout: &RowLayout, positions: usize)
             },
         });
     }
-    let length_of = |position: usize| {
-        let given = lengths.get(position).map(|&length| length as usize);
-        given.or(layout.row_len()).unwrap_or_default()
-    };
-    let expected = (0..positions).map(length_of).sum();
-    if request.indices.len() != expected {
-        return Err(Refusal::Indices {
-            found: request.indices.len(),
-            expected,
-            positions,
-        });
-    }
-    for (position, row) in rows(request, layout).enumerate() {
+    for (position, row) in rows(request, layout)?.enumerate() {
         layout
             .validate(row)
             .map_err(|error| Refusal::Row { position, error })?;
@@ -66,36 +55,33 @@ fn check_rows(request: &EvaluationRequest, layout: &RowLayout, positions: usize)
     Ok(())
 }
 
-/// The rows, one by one; their lengths add up.
-fn rows<'a>(request: &'a EvaluationRequest, layout: &RowLayout) -> impl Iterator<Item = &'a [u32]> {
-    let mut rest = request.indices.as_slice();
-    let row_len = layout.row_len().unwrap_or_default();
-    (0..request.legal_counts.len()).map(move |position| {
-        let given = request.row_lengths.get(position);
-        let length = given.map_or(row_len, |&length| length as usize);
-        let (row, others) = rest.split_at(rest.len().min(length));
-        rest = others;
-        row
+/// Rows of the positions.
+fn rows<'a>(request: &'a EvaluationRequest, layout: &RowLayout) -> Result<Ragged<'a>, Refusal> {
+    let positions = request.legal_counts.len();
+    let lengths = match layout.row_len() {
+        Some(row_len) if request.row_lengths.is_empty() => Lengths::Fixed(row_len),
+        _ => Lengths::Varying(&request.row_lengths),
+    };
+    Ragged::new("indices", &request.indices, lengths, positions).map_err(|error| Refusal::Indices {
+        found: request.indices.len(),
+        expected: error.expected,
+        positions,
     })
 }
 
 fn check_actions(request: &EvaluationRequest, layout: &RowLayout) -> Result<(), Refusal> {
-    let expected: u64 = request.legal_counts.iter().map(|&count| u64::from(count)).sum();
-    if request.legal_actions.len() as u64 != expected {
-        return Err(Refusal::LegalCounts {
-            found: request.legal_actions.len(),
-            expected,
-        });
-    }
+    let (counts, actions) = (&request.legal_counts, &request.legal_actions);
+    let legal = Ragged::new("legal_actions", actions, Lengths::Varying(counts), counts.len());
+    let legal = legal.map_err(|error| Refusal::LegalCounts {
+        found: actions.len(),
+        expected: error.expected,
+    })?;
     let mut seen = vec![0_u64; (layout.actions as usize).div_ceil(64)];
-    let mut rest = request.legal_actions.as_slice();
-    for ((position, &count), row) in request.legal_counts.iter().enumerate().zip(rows(request, layout)) {
+    for (position, (legal, row)) in legal.zip(rows(request, layout)?).enumerate() {
         let actions = layout.actions_in(row);
-        if count == 0 && request.wants != Wants::Logits {
+        if legal.is_empty() && request.wants != Wants::Logits {
             return Err(Refusal::NoLegalActions { position });
         }
-        let (legal, others) = rest.split_at(rest.len().min(count as usize));
-        rest = others;
         seen.fill(0);
         for &action in legal {
             if action >= actions {

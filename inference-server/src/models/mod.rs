@@ -5,11 +5,9 @@
 //! | [`names`] | how requests name models |
 //! | [`table`] | the served names and the model each points at |
 //! | [`slot`] | one served name |
-//! | [`library`] | loads and unloads models within a memory budget |
+//! | [`library`] | loads and unloads models within a memory budget, and follows labels |
 //! | [`source`] | the stores and files that models are read from |
-//! | [`follow`] | follows a label: loads each new checkpoint beside the old one |
 
-pub mod follow;
 pub mod library;
 pub mod names;
 pub mod slot;

@@ -8,7 +8,6 @@
 //! | [`memory`] | limits on the memory of answers that clients have not read yet |
 
 pub mod memory;
-pub(crate) mod offsets;
 pub mod refusal;
 pub mod request;
 pub mod response;

@@ -64,7 +64,7 @@ pub enum Refusal {
         /// Indices in the request.
         found: usize,
         /// Indices that the rows take.
-        expected: usize,
+        expected: u64,
         /// Positions, the length of `legal_counts`.
         positions: usize,
     },

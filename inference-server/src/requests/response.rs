@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use half::f16;
 use parking_lot::Mutex;
-use proto::v1::EvaluateReply;
+use proto::{columns::Offsets, v1::EvaluateReply};
 use tokio::sync::{mpsc, oneshot};
 
 use super::request::Wants;
@@ -145,17 +145,10 @@ impl ResponseBuilder {
         }
     }
 
-    /// Writes the value and the policy of one position. `policy` holds priors of the legal actions, or logits of all
-    /// actions if the client wants those.
-    pub(crate) fn put(
-        &mut self,
-        wants: Wants,
-        legal_starts: &[u32],
-        position: usize,
-        value: f32,
-        policy: &[f32],
-    ) {
-        let start = legal_starts.get(position).copied().unwrap_or_default() as usize;
+    /// Writes the value and the policy of one position. `legal` holds the offsets of the legal actions. `policy` holds priors
+    /// of the legal actions, or logits of all actions if the client wants those.
+    pub(crate) fn put(&mut self, wants: Wants, legal: &Offsets, position: usize, value: f32, policy: &[f32]) {
+        let start = legal.start(position);
         if let Some(place) = self.values.get_mut(position) {
             // Rounding in the model must not move a value out of its range.
             *place = value.clamp(-1.0, 1.0);

@@ -154,7 +154,7 @@ impl Held {
             gate: gate.clone(),
             layout: layout.clone(),
         };
-        let buckets = Buckets::new(&[], BATCH);
+        let buckets = Buckets::new(BATCH);
         models.serve(Arc::new(Model::new(info, buckets.clone(), Box::new(runner))));
         let metrics = Arc::new(Metrics::new());
         let environment = network::runtime::load(Path::new("")).unwrap();
@@ -170,7 +170,6 @@ impl Held {
         });
         let policy = Policy {
             max_batch: BATCH,
-            preferred: Vec::new(),
             max_wait: Duration::ZERO,
             max_queue: QUEUE,
         };

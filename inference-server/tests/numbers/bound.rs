@@ -33,12 +33,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 fn load_with(settings: Settings, file: &[u8], layout: &RowLayout) -> Result<Model, LoadError> {
-    let loader = Loader::new(
-        environment(),
-        settings,
-        Buckets::new(&[], 64),
-        Some(Provider::Cpu),
-    )?;
+    let loader = Loader::new(environment(), settings, Buckets::new(64), Some(Provider::Cpu))?;
     loader.load(File {
         bytes: file,
         version: "test",
@@ -111,7 +106,6 @@ async fn answers(model: Model, asked: &[EvaluationRequest]) -> Vec<EvaluationRes
     let metrics = Arc::new(Metrics::new());
     let policy = Policy {
         max_batch: 64,
-        preferred: Vec::new(),
         max_wait: Duration::ZERO,
         max_queue: 1000,
     };

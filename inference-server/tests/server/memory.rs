@@ -34,7 +34,7 @@ async fn library_with(store: &Store, budget: u64, change: impl FnOnce(&mut Libra
 
 fn without_model(store: &Store, budget: u64, change: impl FnOnce(&mut LibraryParts)) -> Arc<Library> {
     let environment = network::runtime::load(Path::new("")).unwrap();
-    let loader = Loader::new(environment, 1, Buckets::new(&[], 8), Some(Provider::Cpu)).unwrap();
+    let loader = Loader::new(environment, 1, Buckets::new(8), Some(Provider::Cpu)).unwrap();
     let default = ServedName {
         source: String::new(),
         pointer: Pointer::Label("latest".into()),

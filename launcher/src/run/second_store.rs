@@ -41,17 +41,6 @@ pub fn check(first: &Path) -> Result<(), SecondStore> {
     Ok(())
 }
 
-/// Parses the argument `--replay-stores`, which earlier releases had: only 1 is accepted.
-///
-/// # Errors
-/// A message that says that a run has one store.
-pub fn parse_count(count: &str) -> Result<u16, String> {
-    match count.trim() {
-        "1" => Ok(1),
-        _ => Err("a run has one replay store, which takes hundreds of thousands of positions a second; leave the argument out".into()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,11 +55,5 @@ mod tests {
         for part in ["games-2", "old/games", "games export", "games import"] {
             assert!(text.contains(part), "{part} is missing in: {text}");
         }
-    }
-
-    #[test]
-    fn only_one_replay_store_can_be_asked_for() {
-        assert_eq!(parse_count("1"), Ok(1));
-        assert!(parse_count("2").unwrap_err().contains("one replay store"));
     }
 }

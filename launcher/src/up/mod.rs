@@ -37,9 +37,6 @@ pub struct Arguments {
     /// Number of actor processes. Together they use every core but one, unless actor.threads is set.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     actors: u16,
-    /// Number of replay stores; only 1 is accepted.
-    #[arg(long, value_name = "N", hide = true, value_parser = crate::run::second_store::parse_count)]
-    replay_stores: Option<u16>,
     /// Rate new checkpoints by matches and move the label `best` to the strongest; actors can follow it (--set actor.model=best).
     /// Short for --set rating.enabled=true.
     #[arg(long)]

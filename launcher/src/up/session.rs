@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::{
     event::{Event, Kept},
-    watch::{self, Beginning, Checkpoint, History, Observation, Summary},
+    watch::{self, Beginning, Checkpoint, History, Observation, Summary, limit},
 };
 
 /// State of the run.
@@ -95,7 +95,7 @@ impl Session {
             step: manifest.step,
             age_seconds: unix_ms().saturating_sub(manifest.created_at_ms) as f64 / 1e3,
         });
-        let summary = Summary::new(
+        let mut summary = Summary::new(
             self.seconds(),
             observation,
             &self.history,
@@ -103,6 +103,7 @@ impl Session {
             checkpoint,
             &self.config,
         );
+        summary.limit = limit::sentence(&summary, &self.config);
         let version = summary.inference.version.clone();
         if let Some(version) = version.filter(|version| self.serving.as_ref() != Some(version)) {
             self.serving = Some(version.clone());

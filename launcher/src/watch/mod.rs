@@ -1,7 +1,7 @@
 //! Observes the processes of a run: observations ([`observe`]) form a [`history`], from which a [`Summary`] is computed.
 
 mod history;
-mod limit;
+pub mod limit;
 mod names;
 mod observe;
 mod rating;

@@ -6,7 +6,7 @@ use service::role::Role;
 
 use super::{
     history::History,
-    limit, names,
+    names,
     observe::Observation,
     rating::{self, Rating},
 };
@@ -155,7 +155,7 @@ pub struct Beginning {
 }
 
 impl Summary {
-    /// The figures at the last look of `history`, which is `observation`.
+    /// Returns the figures at `observation`, the last one of `history`. The field `limit` is empty; see [`super::limit`].
     pub fn new(
         after_seconds: f64,
         observation: &Observation,
@@ -181,7 +181,6 @@ impl Summary {
             .iter()
             .filter_map(|process| process.memory_bytes);
         summary.memory_bytes = roles.sum::<u64>() + observation.own_usage.map_or(0, |own| own.resident_bytes);
-        summary.limit = limit::sentence(&summary, config);
         summary
     }
 }

@@ -28,6 +28,7 @@
 //! | [`declarations`] | every variable: name, sides, first values |
 //! | [`variables`] | the variables as tensors, trainable ones in two flat runs |
 //! | [`layers`] | convolution, normalisation, linear |
+//! | [`outputs`] | outputs: logits and values |
 //! | [`model`] | [`Network`]: any of them |
 //! | `tower`, `fish_eye` | the forward pass of each, and its form for export |
 //! | `pooling`, [`heads`] | parts of the tower |
@@ -39,12 +40,14 @@ pub mod heads;
 pub mod inputs;
 pub mod layers;
 pub mod model;
+pub mod outputs;
 mod pooling;
 pub mod shape;
 mod tower;
 pub mod variables;
 
 pub use layers::{Mode, Pass};
-pub use model::{Folded, Network, Outputs, ValueLogits};
+pub use model::{Folded, Network};
+pub use outputs::{Outputs, ValueLogits};
 pub use shape::{NetworkShape, PolicyShape, ShapeError, TowerShape};
 pub use variables::Variables;

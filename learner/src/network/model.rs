@@ -1,11 +1,11 @@
 //! A network of any shape with its variables.
 
 use onnx::{FishEyeWeights, TowerWeights};
-use tch::{Device, Tensor};
+use tch::Device;
 
 use super::{
-    NetworkShape, Pass, Variables, auxiliary::AuxiliaryHead, declarations::declarations, fish_eye::FishEye,
-    inputs::Inputs, layers::Source, tower::Tower,
+    NetworkShape, Outputs, Pass, Variables, declarations::declarations, fish_eye::FishEye, inputs::Inputs,
+    layers::Source, tower::Tower,
 };
 use crate::torch::TorchError;
 
@@ -21,29 +21,6 @@ pub struct Network {
 enum Layers {
     Tower(Box<Tower>),
     FishEye(Box<FishEye>),
-}
-
-/// Outputs of a forward pass.
-#[derive(Debug)]
-pub struct Outputs {
-    /// Policy logits, f32 `[batch, actions]`. The fish-eye network gives `[parts, moves]`, the parts of all positions back to
-    /// back.
-    pub logits: Tensor,
-    /// Values from the view of the player to act, f32 `[batch]`: in [-1, 1], or in [0, 1] in the fish-eye network.
-    pub values: Tensor,
-    /// Logits from which the values are computed, if the loss of the value is a function of them.
-    pub value_logits: Option<ValueLogits>,
-    /// Outputs of the auxiliary heads: logits f32 `[batch, actions]` from the side of the player to act, or numbers f32 `[batch]` above 0.
-    pub auxiliary: Vec<(&'static AuxiliaryHead, Tensor)>,
-}
-
-/// Logits from which values are computed.
-#[derive(Debug)]
-pub enum ValueLogits {
-    /// The value is the sigmoid of f32 `[batch]`.
-    Sigmoid(Tensor),
-    /// The value is win - loss of the softmax of f32 `[batch, 3]`: win, draw and loss.
-    Outcomes(Tensor),
 }
 
 /// A network as the ONNX writer takes it.

@@ -15,7 +15,6 @@ use crate::{
         loss::losses,
         optimizer::{self, Optimizer, Rule, schedule::learning_rate},
         precision::Precision,
-        validation::Fit,
     },
 };
 
@@ -91,6 +90,15 @@ impl AuxiliaryLosses {
     }
 }
 
+/// Losses of the published network on a batch, in evaluation mode, in f32.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Fit {
+    /// Cross-entropy of the policy less the entropy of its targets (their Kullback-Leibler divergence), in nats.
+    pub policy: f64,
+    /// The loss that the value is trained with: squared error, or cross-entropy in nats.
+    pub value: f64,
+}
+
 /// Error: a training step was not made.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
@@ -136,7 +144,11 @@ impl Trainer {
         device: Device,
     ) -> Result<Self, TorchError> {
         let network = Network::new(shape, seed, device)?;
-        let optimizer = Optimizer::new(Rule::from(config), config.weight_decay, network.variables())?;
+        let optimizer = Optimizer::new(
+            Rule::from(config.optimizer),
+            config.weight_decay,
+            network.variables(),
+        )?;
         let mut average = (config.average_decay > 0.0)
             .then(|| Average::new(shape, config.average_decay, device))
             .transpose()?;

@@ -7,17 +7,8 @@ use serde::Serialize;
 
 use crate::{
     data::store_view::ValidationBatches,
-    training::train::{TrainError, Trainer},
+    training::train::{Fit, TrainError, Trainer},
 };
-
-/// Losses of the published network on a batch, in evaluation mode, in f32.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Fit {
-    /// Cross-entropy of the policy less the entropy of its targets (their Kullback-Leibler divergence), in nats.
-    pub policy: f64,
-    /// The loss that the value is trained with: squared error, or cross-entropy in nats.
-    pub value: f64,
-}
 
 /// Losses on held-out games and on games that training draws from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

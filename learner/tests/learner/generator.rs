@@ -107,7 +107,6 @@ fn libtorch_onnx_runtime_and_the_definition_agree() {
 fn gradients_reach_every_variable() {
     let plain = LearnerConfig {
         optimizer: Optimizer::Sgd,
-        momentum: 0.0,
         weight_decay: 0.0,
         warmup_steps: 0,
         ..settings()

@@ -6,17 +6,17 @@ use actor::check::{
     Problem, Unplayable, rules,
     search::{FollowError, Followed, follow},
 };
+use config::Provider;
 use games::{Game, registry};
-use network::{model::Model, provider::Provider};
+use network::{LocalNetwork, Network as _, file::encoding_of, provider};
 use proto::v1::{self, GameFilter};
 use serde_json::json;
 
 use super::{
     hex,
-    list::NEWEST,
     network::{Networks, evaluate},
     parse_id,
-    source::StoreLocation,
+    source::{NEWEST, StoreLocation},
 };
 
 /// Arguments of `minuet games check`.
@@ -166,9 +166,13 @@ fn print(game: &v1::Game, problems: &[Problem], search: &SearchResult, is_sound:
 
 /// Returns the provider with this name.
 fn parse_provider(name: &str) -> anyhow::Result<Provider> {
-    let provider: Option<config::Provider> = serde_json::from_value(name.into()).ok();
-    provider.and_then(Provider::asked_for).ok_or_else(|| {
-        let known: Vec<&str> = Provider::ALL.into_iter().map(Provider::name).collect();
+    let provider: Option<Provider> = serde_json::from_value(name.into()).ok();
+    let named = provider.filter(|&provider| provider != Provider::Auto);
+    named.ok_or_else(|| {
+        let known: Vec<&str> = provider::Provider::ALL
+            .into_iter()
+            .map(provider::Provider::name)
+            .collect();
         anyhow::anyhow!(
             "--provider {name}: unknown provider; the providers are {}",
             known.join(", ")
@@ -232,15 +236,19 @@ impl SearchChecker {
                 &mut self.networks[last].1
             }
         };
-        let model = match networks.get(version).await {
-            Ok(model) => model,
+        let network = match networks.get(version) {
+            Ok(network) => network,
             Err(reason) => {
                 return Ok(SearchResult::Unavailable(format!(
                     "checkpoint {version}: {reason}"
                 )));
             }
         };
-        match registry::visit(&game.game, Following { game, model: &model })? {
+        let following = Following {
+            game,
+            network: &network,
+        };
+        match registry::visit(&game.game, following)? {
             Ok(followed) => Ok(SearchResult::Followed(followed)),
             Err(FollowError::Unplayable(error)) => Ok(SearchResult::Unavailable(error.to_string())),
             Err(error) => Err(error.into()),
@@ -274,13 +282,24 @@ impl registry::Visitor for Rules<'_> {
 
 struct Following<'a> {
     game: &'a v1::Game,
-    model: &'a Model,
+    network: &'a LocalNetwork,
 }
 
 impl registry::Visitor for Following<'_> {
     type Output = Result<Followed, FollowError<String>>;
 
     fn visit<G: Game>(self) -> Self::Output {
-        follow::<G, String>(self.game, |inputs| evaluate(self.model, inputs))
+        let description = self.network.description();
+        let (version, layout) = (&description.version, &description.layout);
+        encoding_of::<G>(layout, version).map_err(|error| FollowError::Network(error.to_string()))?;
+        if layout.options != self.game.options {
+            return Err(FollowError::Network(format!(
+                "{version} takes rows with options {}, the game has options {}",
+                layout.options, self.game.options
+            )));
+        }
+        follow::<G, String>(self.game, |batch, predictions| {
+            evaluate(self.network, batch, predictions)
+        })
     }
 }

@@ -4,7 +4,13 @@ use anyhow::Context as _;
 use proto::v1::{GameFilter, GameResult, GameSort, GameSummary};
 use serde_json::json;
 
-use super::{damage::Damage, hex, selection::Selection, source::StoreLocation, time};
+use super::{
+    damage::Damage,
+    hex,
+    selection::Selection,
+    source::{Order, StoreLocation},
+    time,
+};
 
 /// Arguments of `minuet games list`.
 #[derive(clap::Args)]
@@ -47,21 +53,6 @@ enum Sort {
     /// By the mean policy surprise of the positions.
     Surprise,
 }
-
-/// Order and direction of a list, in the terms of the store's protocol.
-#[derive(Clone, Copy, Debug)]
-pub struct Order {
-    /// The order.
-    pub sort: GameSort,
-    /// True for the newest, longest or most surprising game first.
-    pub descending: bool,
-}
-
-/// The newest games first.
-pub const NEWEST: Order = Order {
-    sort: GameSort::Time,
-    descending: true,
-};
 
 /// Bytes of a cursor.
 #[derive(Clone, Debug)]

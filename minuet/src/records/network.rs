@@ -2,95 +2,61 @@
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
-use actor::check::search::{LeafInput, LeafOutput};
-use anyhow::Context as _;
-use checkpoints::{MODEL, Repository};
-use games::RowLayout;
 use network::{
-    buckets::Buckets,
-    loader::{File, Loader},
-    model::Model,
-    provider::Provider,
-    softmax::softmax,
+    LocalNetwork, ModelFile, ModelName, Network, PositionBatch, Predictions, client::local::Opener,
 };
 
-/// Maximum number of rows of a batch. Searches request a few leaves at a time.
+/// Largest number of positions of a batch. Searches request a few leaves at a time.
 const BATCH: usize = 16;
 
 /// Loads checkpoints by version, each once.
 pub struct Networks {
-    repository: Repository,
-    loader: Loader,
-    loaded: HashMap<String, Result<Arc<Model>, String>>,
+    location: String,
+    opener: Opener,
+    loaded: HashMap<String, Result<Arc<LocalNetwork>, String>>,
 }
 
 impl Networks {
-    /// Opens the repository at `location`, whose networks `provider` runs.
-    pub fn open(location: &str, provider: Provider, runtime: &Path) -> anyhow::Result<Self> {
-        let environment = network::runtime::load(runtime)?;
+    /// Prepares to load networks from the repository at `location` and to run them with `provider`.
+    pub fn open(location: &str, provider: config::Provider, runtime: &Path) -> anyhow::Result<Self> {
         Ok(Self {
-            repository: Repository::open(location)?,
-            loader: Loader::new(environment, 1, Buckets::new(&[], BATCH), Some(provider))?,
+            location: location.into(),
+            opener: Opener::new(runtime, provider, 1, BATCH)?,
             loaded: HashMap::new(),
         })
     }
 
     /// Returns the network of a version, or a message if it cannot be loaded.
-    pub async fn get(&mut self, version: &str) -> Result<Arc<Model>, String> {
+    pub fn get(&mut self, version: &str) -> Result<Arc<LocalNetwork>, String> {
         if let Some(known) = self.loaded.get(version) {
             return known.clone();
         }
-        let model = self.load(version).await.map_err(|error| format!("{error:#}"));
-        self.loaded.insert(version.into(), model.clone());
-        model
+        let network = self.load(version).map_err(|error| format!("{error:#}"));
+        self.loaded.insert(version.into(), network.clone());
+        network
     }
 
-    async fn load(&self, version: &str) -> anyhow::Result<Arc<Model>> {
-        let manifest = self.repository.resolve(version).await?;
-        let layout: RowLayout = serde_json::from_value(manifest.layout.clone()).context("row layout")?;
-        let bytes = self.repository.fetch(&manifest, MODEL).await?;
-        let model = self.loader.load(File {
-            bytes: &bytes,
-            version,
-            step: manifest.step,
-            layout: &layout,
+    fn load(&self, version: &str) -> anyhow::Result<Arc<LocalNetwork>> {
+        let file = ModelFile::find(&ModelName::Store {
+            url: self.location.clone(),
+            version: Some(version.into()),
         })?;
-        Ok(Arc::new(model))
+        Ok(Arc::new(self.opener.open(&file)?))
     }
 }
 
-/// Returns priors and values of the inputs. Priors are rounded as in the network protocol, so that they equal those of the game.
-pub fn evaluate(model: &Model, inputs: &[LeafInput]) -> Result<Vec<LeafOutput>, String> {
-    let mut outputs = Vec::with_capacity(inputs.len());
-    for chunk in inputs.chunks(model.buckets.largest()) {
-        outputs.extend(batch(model, chunk)?);
-    }
-    Ok(outputs)
-}
-
-fn batch(model: &Model, inputs: &[LeafInput]) -> Result<Vec<LeafOutput>, String> {
-    let layout = &model.info.layout;
-    for input in inputs {
-        layout.validate(&input.row).map_err(|error| error.to_string())?;
-        if input.legal.iter().any(|&action| action >= layout.actions) {
-            return Err("a legal action is outside the network's policy".into());
-        }
-    }
-    let rows = inputs.iter().map(|input| input.row.as_slice());
-    let outputs = model.run(model.batch(rows)).map_err(|error| error.to_string())?;
-    let logits = outputs.logits().chunks(layout.actions as usize);
-    inputs
-        .iter()
-        .zip(logits.zip(outputs.values()))
-        .map(|(input, (logits, &value))| {
-            let mut exact = Vec::with_capacity(input.legal.len());
-            if !softmax(logits, &input.legal, &mut exact) || !value.is_finite() {
-                return Err("the network's output is not finite".into());
-            }
-            let mut priors = Vec::with_capacity(exact.len());
-            proto::priors::decode(&proto::priors::encode(&exact), exact.len(), &mut priors)
-                .map_err(|error| error.to_string())?;
-            Ok(LeafOutput { priors, value })
-        })
-        .collect()
+/// Appends the predictions for a batch. Priors are rounded to half precision as on the wire, so that they equal those of the
+/// game.
+pub fn evaluate(
+    network: &LocalNetwork,
+    batch: &PositionBatch,
+    predictions: &mut Predictions,
+) -> Result<(), String> {
+    network
+        .evaluate(batch, predictions)
+        .map_err(|error| error.to_string())?;
+    let packed = proto::priors::encode(&predictions.priors);
+    let count = predictions.priors.len();
+    predictions.priors.clear();
+    proto::priors::decode(&packed, count, &mut predictions.priors).map_err(|error| error.to_string())
 }

@@ -8,16 +8,14 @@ use std::{
 use anyhow::Context as _;
 use config::{self, RunConfig, SecurityConfig};
 use proto::v1::{
-    ExportRequest, Game, GameFilter, GameSummary, GetGameRequest, ListGamesRequest, StatsRequest, StoredGame,
-    replay_store_client::ReplayStoreClient,
+    ExportRequest, Game, GameFilter, GameSort, GameSummary, GetGameRequest, ListGamesRequest, StatsRequest,
+    StoredGame, replay_store_client::ReplayStoreClient,
 };
 use replay_store::settings::{MAX_LISTED, Settings};
 use service::connect::{self, Link, MAX_MESSAGE_BYTES};
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tonic::Code;
-
-use super::list::Order;
 
 /// Options that locate a store.
 #[derive(Clone, Debug, clap::Args)]
@@ -29,6 +27,21 @@ pub struct StoreLocation {
     #[arg(long, value_name = "ADDRESS")]
     store: Option<String>,
 }
+
+/// Order and direction of a list, in the terms of the store's protocol.
+#[derive(Clone, Copy, Debug)]
+pub struct Order {
+    /// The order.
+    pub sort: GameSort,
+    /// True for the newest, longest or most surprising game first.
+    pub descending: bool,
+}
+
+/// The newest games first.
+pub const NEWEST: Order = Order {
+    sort: GameSort::Time,
+    descending: true,
+};
 
 /// Client of a store.
 pub type Client = ReplayStoreClient<Link>;

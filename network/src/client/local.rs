@@ -82,7 +82,7 @@ impl Opener {
         largest: usize,
     ) -> Result<Self, OpenError> {
         let environment = crate::runtime::load(runtime)?;
-        let buckets = Buckets::new(&[], largest.max(1));
+        let buckets = Buckets::new(largest.max(1));
         let loader = Loader::new(
             environment,
             threads.max(1),

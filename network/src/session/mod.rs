@@ -453,11 +453,13 @@ pub(crate) fn contract_error(what: &str, found: &str, expected: &str) -> ModelEr
 
 #[cfg(test)]
 mod tests {
+    use games::{Game as _, connect_four::ConnectFour};
+
     use super::*;
 
     #[test]
     fn identity_depends_on_file_layout_and_contract() {
-        let (plain, layout) = (Contract::default(), crate::testing::layout());
+        let (plain, layout) = (Contract::default(), ConnectFour::layout(()));
         let mut others = vec![plain.identity("a", &layout), plain.identity("b", &layout)];
         assert_eq!(others[0], Contract::default().identity("a", &layout));
         for contract in [

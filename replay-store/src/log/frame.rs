@@ -51,7 +51,8 @@ pub struct Part<'a> {
 }
 
 /// Splits a record into part frames. Returns `None` if the record needs more than [`MAX_PARTS`] parts.
-pub fn encode_parts(sequence: u64, record: &[u8]) -> Option<Vec<Vec<u8>>> {
+#[cfg(test)]
+pub(super) fn encode_parts(sequence: u64, record: &[u8]) -> Option<Vec<Vec<u8>>> {
     let payloads = payloads(record)?;
     let parts = payloads.len();
     let framed = payloads.into_iter().enumerate().map(|(part, payload)| {

@@ -9,8 +9,8 @@
 //! the device gets a batch as soon as half of the recent requests are back, and the other half gathers meanwhile. Requests
 //! are counted whole for this and never split.
 //!
-//! While the device is idle, a request may wait for others up to `max_wait` (0 by default), unless the waiting positions
-//! make up a preferred size. The runtime's timers tick in milliseconds, so such a wait may end up to one millisecond late.
+//! While the device is idle, a request may wait for others up to `max_wait` (0 by default). The runtime's timers tick in
+//! milliseconds, so such a wait may end up to one millisecond late.
 
 use std::{
     sync::{
@@ -50,8 +50,6 @@ const MOST_YIELDS_FOR_HALF: usize = 256;
 pub struct Policy {
     /// Largest batch, in positions.
     pub max_batch: usize,
-    /// Sizes, ascending, to which a batch is cut if fewer positions than the largest batch wait. Empty: a batch takes all.
-    pub preferred: Vec<usize>,
     /// Longest time for which a request waits for others while the device is idle.
     pub max_wait: Duration,
     /// Largest number of waiting positions.
@@ -213,13 +211,10 @@ impl Batcher {
         let mut queue = self.queue.lock();
         let (waiting, policy) = (queue.waiting().positions, &self.policy);
         let is_idle = self.at_device.load(Ordering::Acquire) == 0;
-        let most = if waiting >= policy.max_batch {
-            policy.max_batch
-        } else if waiting == 0 || !is_idle {
-            return Next::Wait;
-        } else if let Some(&size) = policy.preferred.iter().rfind(|&&size| size <= waiting) {
-            size
-        } else {
+        if waiting < policy.max_batch {
+            if waiting == 0 || !is_idle {
+                return Next::Wait;
+            }
             let now = Instant::now();
             // The oldest request is looked up only if a wait is configured.
             let until = match policy.max_wait {
@@ -229,9 +224,8 @@ impl Batcher {
             if now < until {
                 return Next::WaitUntil(until);
             }
-            policy.max_batch
-        };
-        let formed = queue.take(most, Instant::now());
+        }
+        let formed = queue.take(policy.max_batch, Instant::now());
         self.metrics.waiting(queue.waiting().positions);
         self.metrics.cancelled(queue.take_dropped().cancelled);
         formed.map_or(Next::Wait, Next::Take)

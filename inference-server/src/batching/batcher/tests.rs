@@ -162,32 +162,6 @@ async fn a_lone_request_waits_for_company_as_long_as_it_is_told_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_preferred_size_does_not_wait_and_is_not_exceeded() {
-    let mut rig = Rig::of(Policy {
-        max_wait: Duration::from_millis(5),
-        preferred: vec![2, 4],
-        ..policy(8, 32)
-    });
-    rig.push(1, 1);
-    assert_eq!(rig.take().await, None);
-    for client in 2..=7 {
-        rig.batcher.at_device.fetch_add(1, Ordering::AcqRel);
-        rig.push(client, 1);
-    }
-    rig.settle().await;
-    rig.batcher.at_device.store(0, Ordering::Release);
-    rig.batcher.changed.notify_one();
-    assert_eq!(rig.take().await, Some(4));
-    rig.batcher.finished(4, 4);
-    assert_eq!(rig.take().await, Some(2));
-    rig.batcher.finished(2, 2);
-    // The last one waits as a lone request does.
-    assert_eq!(rig.take().await, None);
-    tokio::time::advance(Duration::from_millis(5)).await;
-    assert_eq!(rig.take().await, Some(1));
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_full_queue_refuses_and_recovers() {
     let mut rig = Rig::new(Duration::ZERO);
     rig.push(1, 8);

@@ -7,8 +7,10 @@
 //! |---|---|
 //! | [`room`] | the memory budget |
 //! | [`error`] | reasons for not serving a model |
+//! | `follow` | follows a label: loads each new checkpoint beside the old one |
 
 mod error;
+mod follow;
 mod room;
 
 use std::{
@@ -26,7 +28,6 @@ use tokio::{
 use crate::{
     metrics::Metrics,
     models::{
-        follow,
         names::{Pointer, ServedName},
         slot::Slot,
         source::{Found, Source},

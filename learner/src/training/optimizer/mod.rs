@@ -164,16 +164,11 @@ impl Optimizer {
     }
 }
 
-impl From<&config::LearnerConfig> for Rule {
-    fn from(config: &config::LearnerConfig) -> Self {
-        match config.optimizer {
-            config::Optimizer::Sgd => Self::Sgd {
-                momentum: config.momentum,
-            },
-            config::Optimizer::Adamw => Self::AdamW {
-                first_decay: config.momentum,
-                second_decay: rules::SECOND_DECAY,
-            },
+impl From<config::Optimizer> for Rule {
+    fn from(optimizer: config::Optimizer) -> Self {
+        match optimizer {
+            config::Optimizer::Sgd => Self::Sgd,
+            config::Optimizer::Adamw => Self::AdamW,
         }
     }
 }

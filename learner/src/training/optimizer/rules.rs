@@ -1,32 +1,26 @@
-//! One step of each rule, over flat tensors. Both do what torch's own optimisers do, which the tests check.
+//! One step of each rule over flat tensors. Tests compare both rules with torch's own optimisers.
 
 use tch::Tensor;
 
 use crate::torch::TorchError;
 
-/// Adam's decay of the squared gradient.
-pub const SECOND_DECAY: f64 = 0.999;
-/// Added to the root of Adam's second moment.
+/// Share of the old velocity that SGD keeps, and Adam's decay of the mean gradient.
+const MOMENTUM: f64 = 0.9;
+/// Adam's decay of the mean squared gradient.
+const SECOND_DECAY: f64 = 0.999;
+/// Number that is added to the root of Adam's second moment.
 const EPSILON: f64 = 1e-8;
 
-/// How gradients change variables.
+/// Rule by which gradients change variables.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
     /// Stochastic gradient descent with Nesterov momentum (Sutskever et al., 2013); weight decay is added to the gradient.
-    Sgd {
-        /// Share of the old velocity that is kept.
-        momentum: f64,
-    },
+    Sgd,
     /// Adam with decoupled weight decay (Loshchilov and Hutter, 2019).
-    AdamW {
-        /// Decay of the mean gradient.
-        first_decay: f64,
-        /// Decay of the mean squared gradient.
-        second_decay: f64,
-    },
+    AdamW,
 }
 
-/// What a step depends on besides gradients and state.
+/// Numbers that a step depends on, besides gradients and state.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
     /// Learning rate.
@@ -38,26 +32,26 @@ pub struct Step {
 }
 
 impl Rule {
-    /// Its name in checkpoints.
+    /// Name of the rule in checkpoints.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Sgd { .. } => "sgd",
-            Self::AdamW { .. } => "adamw",
+            Self::Sgd => "sgd",
+            Self::AdamW => "adamw",
         }
     }
 
-    /// Names of the moments it keeps for each variable.
+    /// Names of the moments that the rule keeps for each variable.
     pub fn moments(self) -> &'static [&'static str] {
         match self {
-            Self::Sgd { .. } => &["velocity"],
-            Self::AdamW { .. } => &["mean", "square"],
+            Self::Sgd => &["velocity"],
+            Self::AdamW => &["mean", "square"],
         }
     }
 
     /// Changes `flat` and its moments by one step. The gradient is used up.
     ///
     /// # Errors
-    /// [`TorchError`].
+    /// [`TorchError`] if the device fails.
     pub fn apply(
         self,
         flat: &mut Tensor,
@@ -66,29 +60,23 @@ impl Rule {
         step: Step,
     ) -> Result<(), TorchError> {
         match (self, moments) {
-            (Self::Sgd { momentum }, [velocity]) => {
+            (Self::Sgd, [velocity]) => {
                 if step.decay != 0.0 {
                     let _ = gradient.f_add_(&flat.f_mul_scalar(step.decay)?)?;
                 }
-                let _ = velocity.f_mul_scalar_(momentum)?.f_add_(&gradient)?;
-                let _ = gradient.f_add_(&velocity.f_mul_scalar(momentum)?)?;
+                let _ = velocity.f_mul_scalar_(MOMENTUM)?.f_add_(&gradient)?;
+                let _ = gradient.f_add_(&velocity.f_mul_scalar(MOMENTUM)?)?;
                 let _ = flat.f_sub_(&gradient.f_mul_scalar_(step.learning_rate)?)?;
             }
-            (
-                Self::AdamW {
-                    first_decay,
-                    second_decay,
-                },
-                [mean, square],
-            ) => {
+            (Self::AdamW, [mean, square]) => {
                 let exponent = i32::try_from(step.updates).unwrap_or(i32::MAX);
-                let first_bias = 1.0 - first_decay.powi(exponent);
-                let second_bias = 1.0 - second_decay.powi(exponent);
+                let first_bias = 1.0 - MOMENTUM.powi(exponent);
+                let second_bias = 1.0 - SECOND_DECAY.powi(exponent);
                 if step.decay != 0.0 {
                     let _ = flat.f_mul_scalar_(1.0 - step.learning_rate * step.decay)?;
                 }
-                let _ = mean.f_lerp_(&gradient, 1.0 - first_decay)?;
-                let _ = square.f_lerp_(&gradient.f_mul(&gradient)?, 1.0 - second_decay)?;
+                let _ = mean.f_lerp_(&gradient, 1.0 - MOMENTUM)?;
+                let _ = square.f_lerp_(&gradient.f_mul(&gradient)?, 1.0 - SECOND_DECAY)?;
                 let mut divisor = square.f_sqrt()?;
                 let _ = divisor
                     .f_mul_scalar_(1.0 / second_bias.sqrt())?

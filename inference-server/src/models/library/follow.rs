@@ -10,8 +10,8 @@ use checkpoints::{Manifest, Repository};
 use futures::StreamExt as _;
 use tokio::task::AbortHandle;
 
+use super::Library;
 use crate::models::{
-    library::Library,
     slot::Slot,
     source::{Found, Source},
 };

@@ -1,0 +1,65 @@
+//! [`ConfigError`]: reasons for which a configuration cannot be used.
+
+use std::{fmt::Display, io, path::PathBuf};
+
+use crate::store_address::StoreAddressError;
+
+/// Error: a configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file could not be read.
+    #[error("cannot read {path}: {reason}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Error of the operating system.
+        reason: io::Error,
+    },
+    /// The text is not TOML, or a value has the wrong type.
+    #[error("{0}")]
+    Syntax(String),
+    /// A key that does not exist.
+    #[error("unknown key `{key}`{}", nearest.as_ref().map(|key| format!("; did you mean `{key}`?")).unwrap_or_default())]
+    UnknownKey {
+        /// Full path of the key.
+        key: String,
+        /// The valid key that is spelt most like it, if any is.
+        nearest: Option<String>,
+    },
+    /// A value given by `--set` cannot be used.
+    #[error("--set {text}: {reason}")]
+    Override {
+        /// The argument, `section.key=value`.
+        text: String,
+        /// Reason why it cannot be used.
+        reason: String,
+    },
+    /// `[game]` does not fit the game.
+    #[error("{0}")]
+    Game(String),
+    /// `replay.address` is not the address of one store.
+    #[error("`replay.address`: {0}")]
+    StoreAddress(#[from] StoreAddressError),
+    /// A value of `[search]` is out of its range.
+    #[error("`search.{}` {}", .0.setting, .0.must)]
+    Search(search::SettingsError),
+    /// A value is out of its range.
+    #[error("`{key}` {reason}")]
+    Value {
+        /// Full path of the key.
+        key: &'static str,
+        /// Requirement that the value does not meet.
+        reason: &'static str,
+    },
+}
+
+impl From<search::SettingsError> for ConfigError {
+    fn from(error: search::SettingsError) -> Self {
+        Self::Search(error)
+    }
+}
+
+/// Converts an error of the TOML parser.
+pub(super) fn syntax(error: impl Display) -> ConfigError {
+    ConfigError::Syntax(error.to_string())
+}
