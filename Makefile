@@ -40,7 +40,7 @@ bench: build ## run the benchmarks, one JSON object per line
 	@for what in games search inference playouts replay selfplay training; do $(MINUET) bench $$what --json $(ARGS) || exit 1; done
 
 soak: setup ## run 200 misbehaving clients for SECONDS against the inference server
-	MINUET_SOAK_SECONDS=$(SECONDS) $(CARGO_TEST) --test doors two_hundred -- --nocapture
+	MINUET_SOAK_SECONDS=$(SECONDS) $(CARGO_TEST) --test requests two_hundred -- --nocapture
 
 chaos: setup ## inject random faults into a small run for SECONDS; no acknowledged game may be lost
 	MINUET_CHAOS_SECONDS=$(SECONDS) $(CARGO_TEST) --test chaos -- --nocapture
@@ -53,9 +53,10 @@ picture: build ## draw the picture of the README from a minute of the real progr
 pages: build ## write the generated pages of docs/reference anew
 	MINUET_WRITE_PAGES=1 $(CARGO_TEST) --test pages -- reference
 
-lint: setup ## check formatting, doc comments, and clippy with warnings denied
+lint: setup ## check formatting, doc comments, error messages, and clippy with warnings denied
 	cargo fmt --all --check
 	@python3 scripts/check_comments.py
+	@python3 scripts/check_errors.py
 	cargo clippy --release --locked --workspace --all-targets --features $(ALL_FEATURES) -- -D warnings
 
 format: ## format the code

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # True: a hit is an error. False: hits are counted, and the exit code is 0.
-ENFORCED = False
+ENFORCED = True
 
 ROOT = Path(__file__).resolve().parent.parent
 EXCEPTIONS = Path(__file__).resolve().parent / "comment_exceptions.txt"

@@ -75,7 +75,7 @@ impl registry::Visitor for Play {
 #[derive(Debug, thiserror::Error)]
 pub enum ActorError {
     /// An address in the configuration is invalid.
-    #[error("{key}: {source}")]
+    #[error("`{key}` cannot be used")]
     Address {
         /// Key of the address in the configuration.
         key: &'static str,
@@ -98,7 +98,7 @@ pub enum ActorError {
     #[error(transparent)]
     Curriculum(#[from] CurriculumError),
     /// The operating system starts no thread.
-    #[error("cannot start a thread: {0}")]
+    #[error("cannot start a thread")]
     Thread(#[from] std::io::Error),
     /// The inference server refuses the actor's requests.
     #[error(transparent)]
@@ -107,7 +107,7 @@ pub enum ActorError {
     #[error(transparent)]
     Sender(#[from] SenderError),
     /// The search and the rules of the game contradict each other.
-    #[error("self-play contradicts itself: {0}")]
+    #[error("self-play contradicts itself")]
     Play(#[from] SlotError),
     /// Finished games could not be written to the spool.
     #[error(transparent)]
@@ -124,9 +124,9 @@ pub struct Actor {
     /// Counters and levels.
     pub metrics: Arc<Metrics>,
     /// Waiting times for the inference server.
-    pub evaluator_patience: evaluator::Patience,
+    pub evaluator_limits: evaluator::EvaluatorLimits,
     /// Waiting times for the replay store.
-    pub sender_patience: sender::Patience,
+    pub sender_limits: sender::SenderLimits,
 }
 
 impl Actor {
@@ -135,8 +135,8 @@ impl Actor {
         Self {
             config,
             metrics: Arc::new(Metrics::new()),
-            evaluator_patience: evaluator::Patience::default(),
-            sender_patience: sender::Patience::default(),
+            evaluator_limits: evaluator::EvaluatorLimits::default(),
+            sender_limits: sender::SenderLimits::default(),
         }
     }
 
@@ -155,8 +155,8 @@ impl Actor {
         let Self {
             config,
             metrics,
-            evaluator_patience,
-            sender_patience,
+            evaluator_limits,
+            sender_limits,
         } = self;
         let threads = match config.actor.threads {
             0 => thread::available_parallelism()
@@ -231,7 +231,7 @@ impl Actor {
                 expected: Arc::clone(&expected),
                 versions: Arc::clone(&versions),
                 metrics: Arc::clone(&metrics),
-                patience: evaluator_patience.clone(),
+                limits: evaluator_limits.clone(),
                 requests,
                 evaluations: evaluation_sender,
                 shutdown: shutdown.clone(),
@@ -253,7 +253,7 @@ impl Actor {
             store,
             Arc::clone(&spool),
             Arc::clone(&metrics),
-            sender_patience,
+            sender_limits,
             drain.clone(),
         );
         let sender = tokio::spawn(send_all(sender, Arc::clone(&spool)));
@@ -307,7 +307,7 @@ impl FirstError {
             let mut first = self.0.lock();
             match *first {
                 None => *first = Some(error),
-                Some(_) => tracing::error!("{error}"),
+                Some(_) => tracing::error!("{}", service::chain(&error)),
             }
         }
     }

@@ -22,7 +22,7 @@ pub struct Arguments {
     /// Only this game.
     #[arg(long, value_parser = PossibleValuesParser::new(registry::NAMES))]
     game: Option<String>,
-    /// Rounds, of which the median is given.
+    /// Number of rounds; results are medians.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
     rounds: u8,
     /// Print one JSON object.
@@ -36,21 +36,21 @@ struct Report {
     games: Vec<Rates>,
 }
 
-/// One game's figures.
+/// Figures of one game.
 #[derive(Serialize)]
 struct Rates {
     game: &'static str,
     positions: usize,
-    /// Nodes of one round: action sequences of every length up to each position's depth.
+    /// Nodes of one round: action sequences of all lengths up to each position's depth.
     nodes: u64,
     rounds: u8,
-    /// The last action of each sequence counted by the size of the legal set.
+    /// Rate if last actions are counted without being played.
     nodes_per_second: f64,
-    /// The last action of each sequence played as well.
+    /// Rate if last actions are played as well.
     played_nodes_per_second: f64,
 }
 
-/// Measures and prints.
+/// Runs the benchmark and prints the result.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut games = Vec::new();
     for name in registry::NAMES {
@@ -77,7 +77,7 @@ fn as_text(report: &Report) -> String {
     text
 }
 
-/// Measures one game in so many rounds. Gives `None` for a game without known perft counts.
+/// Measures one game in this number of rounds. Returns `None` for a game without known perft counts.
 struct Measuring(u8);
 
 impl Visitor for Measuring {
@@ -106,7 +106,7 @@ impl Visitor for Measuring {
     }
 }
 
-/// Median nodes per second of a perft function over all positions.
+/// Returns the median rate of a perft function over all positions, in nodes per second.
 fn rate<G: Game>(
     starts: &[G],
     known: &[KnownPerft],
@@ -127,7 +127,7 @@ fn rate<G: Game>(
     for ((start, known), counts) in starts.iter().zip(known).zip(&found) {
         ensure!(
             counts == known.counts,
-            "perft of {} gave {counts:?}, known are {:?}",
+            "perft of {} counts {counts:?}, the known counts are {:?}",
             start.position(),
             known.counts
         );

@@ -1,8 +1,8 @@
-"""The same network, loss and optimiser in PyTorch, as its tutorials and documentation advise: modules, channels-last
-memory, autocast for bf16, AdamW over parameter groups, clipping by norm. Batches are dense tensors made before.
+"""The learner's network, loss and optimiser in PyTorch, written as its documentation advises: modules, channels-last
+memory, autocast for bf16, AdamW over parameter groups, clipping by norm. Batches are dense tensors made in advance.
 
-Argument: the description that `minuet-learner bench-steps` prints. Prints a line, then for every line with a number of
-seconds trains that long and prints the samples.
+Arguments: the description that `minuet-learner bench-steps` prints, and the precision. The program prints a line when it is
+ready. Then, for every line with a number of seconds, it trains that long and prints the number of samples.
 """
 
 import json
@@ -99,7 +99,7 @@ def step(planes, actions, shares, results):
     loss.backward()
     norm = nn.utils.clip_grad_norm_(network.parameters(), about["max_gradient_norm"])
     optimizer.step()
-    # As the learner does, to report them and to notice when training diverges.
+    # The learner reads these numbers too, to report them and to detect that training diverges.
     return loss.item(), policy.item(), value.item(), norm.item()
 
 

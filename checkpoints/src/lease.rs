@@ -60,13 +60,13 @@ impl Default for LeaseTimes {
 /// does not release it: other processes then wait until it expires. [`Lease::release`] releases it.
 #[derive(Debug)]
 pub struct Lease {
-    held: Arc<Held>,
+    held: Arc<HeldLease>,
     lost: watch::Receiver<Option<u64>>,
     keeper: JoinHandle<()>,
 }
 
 #[derive(Debug)]
-struct Held {
+struct HeldLease {
     repository: Repository,
     label: String,
     path: StorePath,
@@ -151,7 +151,7 @@ impl Repository {
             .max(self.label_token(label).await?)
             + 1;
         let (lost, lost_receiver) = watch::channel(None);
-        let held = Arc::new(Held {
+        let held = Arc::new(HeldLease {
             repository: self.clone(),
             label: label.to_owned(),
             path: self.lease_path(label)?,
@@ -292,7 +292,7 @@ impl Drop for Lease {
     }
 }
 
-impl Held {
+impl HeldLease {
     fn record(&self, beat: u64, is_released: bool) -> Result<Vec<u8>, Error> {
         let record = Record {
             schema: SCHEMA,
@@ -351,7 +351,7 @@ impl Held {
 }
 
 /// Rewrites the lease at every beat until it is lost.
-async fn keep(held: Arc<Held>, beat: Duration) {
+async fn keep(held: Arc<HeldLease>, beat: Duration) {
     let mut failures = 0_u32;
     loop {
         tokio::time::sleep(beat).await;

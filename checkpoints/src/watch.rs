@@ -9,7 +9,7 @@ use crate::{Error, Manifest, Repository, Version};
 /// Longest interval between two attempts after failures.
 const SLOWEST_POLL: Duration = Duration::from_secs(30);
 
-struct Watch {
+struct LabelWatch {
     repository: Repository,
     label: String,
     poll: Duration,
@@ -47,7 +47,7 @@ impl Repository {
     /// # }
     /// ```
     pub fn watch(&self, label: &str, poll: Duration) -> BoxStream<'static, Manifest> {
-        let watch = Watch {
+        let watch = LabelWatch {
             repository: self.clone(),
             label: label.to_owned(),
             poll: poll.max(Duration::from_millis(1)),
@@ -62,7 +62,7 @@ impl Repository {
     }
 }
 
-impl Watch {
+impl LabelWatch {
     async fn next(&mut self) -> Manifest {
         loop {
             match self.look().await {

@@ -39,7 +39,7 @@ pub enum ConfigError {
     Game(String),
     /// `replay.address` is not the address of one store.
     #[error("`replay.address`: {0}")]
-    StoreAddress(#[from] StoreAddressError),
+    StoreAddress(StoreAddressError),
     /// A value of `[search]` is out of its range.
     #[error("`search.{}` {}", .0.setting, .0.must)]
     Search(search::SettingsError),
@@ -51,6 +51,12 @@ pub enum ConfigError {
         /// Requirement that the value does not meet.
         reason: &'static str,
     },
+}
+
+impl From<StoreAddressError> for ConfigError {
+    fn from(error: StoreAddressError) -> Self {
+        Self::StoreAddress(error)
+    }
 }
 
 impl From<search::SettingsError> for ConfigError {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, check::require};
+use super::{ConfigError, ProviderChoice, check::require};
 
 /// Settings of one inference server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
@@ -24,7 +24,7 @@ pub struct InferenceConfig {
     /// Execution provider: `cpu`, `openvino-f32`, `openvino-bf16`, `cuda`, `tensorrt`, or `auto`, which measures the
     /// providers of the machine (except TensorRT, which takes minutes to build engines) and uses the fastest one whose
     /// results agree with f32.
-    pub provider: Provider,
+    pub provider: ProviderChoice,
     /// Index of the GPU, from 0. A process uses one GPU: start one process for each.
     pub device: u32,
     /// Convert models to half precision when they are loaded (true or false). Not possible with the providers `auto`,
@@ -61,24 +61,6 @@ pub struct InferenceConfig {
     pub runtime: PathBuf,
 }
 
-/// Execution provider of ONNX Runtime, which runs a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Provider {
-    /// The fastest provider, measured at start.
-    Auto,
-    /// ONNX Runtime's default CPU provider, f32.
-    Cpu,
-    /// OpenVINO on the CPU, f32.
-    OpenvinoF32,
-    /// OpenVINO on the CPU, bf16 (fast with AMX units).
-    OpenvinoBf16,
-    /// CUDA on an NVIDIA GPU; an error if there is none.
-    Cuda,
-    /// TensorRT on an NVIDIA GPU; an error if the GPU or TensorRT is missing.
-    Tensorrt,
-}
-
 impl Default for InferenceConfig {
     fn default() -> Self {
         Self {
@@ -87,7 +69,7 @@ impl Default for InferenceConfig {
             metrics: String::new(),
             health: String::new(),
             max_message_mib: 16,
-            provider: Provider::Auto,
+            provider: ProviderChoice::Auto,
             device: 0,
             fp16: false,
             engine_cache: PathBuf::new(),
@@ -142,7 +124,11 @@ impl InferenceConfig {
             "must be between 1 and 256",
         )?;
         require(
-            !self.fp16 || matches!(self.provider, Provider::Cpu | Provider::Cuda | Provider::Tensorrt),
+            !self.fp16
+                || matches!(
+                    self.provider,
+                    ProviderChoice::Cpu | ProviderChoice::Cuda | ProviderChoice::Tensorrt
+                ),
             "inference.fp16",
             "needs inference.provider to be cuda, tensorrt or cpu",
         )?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, Provider, check::require};
+use super::{ConfigError, ProviderChoice, check::require};
 
 /// Settings of the rating role.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
@@ -35,7 +35,7 @@ pub struct RatingConfig {
     /// Games in progress on each thread, evaluated together: 1 to 4096.
     pub games_per_thread: usize,
     /// Execution provider for networks loaded in the role's own process; the values are those of inference.provider.
-    pub provider: Provider,
+    pub provider: ProviderChoice,
     /// Evaluate both networks on the inference server instead of loading them (true or false).
     pub remote: bool,
     /// Number of latest matches whose games are kept; 0 keeps all. Ratings do not need the games.
@@ -61,7 +61,7 @@ impl Default for RatingConfig {
             opening_plies: 0,
             threads: 1,
             games_per_thread: 32,
-            provider: Provider::Auto,
+            provider: ProviderChoice::Auto,
             remote: false,
             keep_matches: 100,
             folder: "rating".into(),

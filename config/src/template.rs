@@ -92,7 +92,7 @@ fn shortest(value: toml::Value) -> toml::Value {
 mod tests {
     use search::TemperatureStep;
 
-    use super::super::{Provider, parse};
+    use super::super::{ProviderChoice, parse};
     use super::*;
 
     #[test]
@@ -111,7 +111,7 @@ mod tests {
             until_action: 3,
             temperature: 0.7,
         }];
-        other.inference.provider = Provider::OpenvinoBf16;
+        other.inference.provider = ProviderChoice::OpenvinoBf16;
         other.inference.sources = vec!["chess=../chess".into()];
         other.learner.learning_rate = 3.3e-4;
         other.actor.name = "a \"quoted\" name\nwith a second line".into();

@@ -1,8 +1,8 @@
 """The compose stack as an operator runs it: images, two actors, a checkpoint, scaling, kills, a cut network, a backup.
 
-Needs Docker Engine with docker-compose, the right to use it, and debootstrap (as root) for a base image made on this
-machine; says what is missing and skips otherwise. The role images are made from the binaries in target/release by
-the very Dockerfile that is shipped. Run it alone with
+The test needs Docker Engine with docker-compose, the right to use it, and debootstrap (as root) for a base image made on this
+machine. If one of them is missing, the test prints it and is skipped. The role images are made by the shipped Dockerfile from the
+binaries in target/release. Run the test alone with
 
     python3 -m unittest -v deploy/tests/test_compose.py
 """
@@ -26,10 +26,10 @@ RELEASE = ROOT / "target" / "release"
 BASE_IMAGE = "minuet-test-base:bookworm-1"
 DIST_IMAGE = "minuet-test-dist:local"
 ROLES = ("replay-store", "inference-server", "learner", "actor")
-# Far beyond what any machine needs: a test that waits this long hangs.
-PATIENCE_S = 600
+# Longest wait in seconds; a test that waits this long is assumed to hang.
+TIMEOUT_S = 600
 
-# A run that trains something within seconds, with the shipped file's addresses and folders.
+# A run that publishes a trained checkpoint within seconds, with the shipped file's addresses and folders.
 TINY = """
 [model]
 blocks = 1
@@ -42,7 +42,7 @@ max_actions = 120
 """
 TINY_KEYS = {
     "actor": {"games_per_thread": 16, "threads": 1},
-    # No game may leave the window while the test goes on: it counts them all.
+    # No game may leave the window during the test, which counts all games.
     "replay": {"window_positions": 100_000_000},
     "inference": {"provider": '"cpu"', "max_batch": 64},
     "learner": {
@@ -66,7 +66,7 @@ def run(*command: str, check: bool = True, **options) -> str:
 
 
 def missing() -> str | None:
-    """What this machine lacks, in a sentence."""
+    """Return what is missing on this machine, as a sentence."""
     for tool in ("docker", "docker-compose"):
         if shutil.which(tool) is None:
             return f"there is no {tool}"
@@ -89,7 +89,7 @@ def debootstrap() -> Path | None:
 
 
 def dangling() -> set[str]:
-    """Images without a name: what build stages leave."""
+    """Return images without a name, which build stages leave behind."""
     return set(run("docker", "images", "--quiet", "--no-trunc", "--filter", "dangling=true").split())
 
 
@@ -98,7 +98,7 @@ def has_image(name: str) -> bool:
 
 
 def make_base_image() -> str | None:
-    """A Debian tree, imported. Says why where Debian's archive cannot be reached."""
+    """Import a Debian tree as the base image. Return the reason if debootstrap fails."""
     if has_image(BASE_IMAGE):
         return None
     say("making a Debian base image (once)")
@@ -107,7 +107,7 @@ def make_base_image() -> str | None:
         tree = Path(folder) / "tree"
         program = debootstrap()
         command = [str(program), "--variant=minbase", "--include=libstdc++6", "bookworm", str(tree)]
-        # dpkg's fsync after each file is the longest part of it; nobody minds a lost temporary tree.
+        # dpkg calls fsync after each file, which takes most of the time and is not needed for a temporary tree.
         if shutil.which("eatmydata"):
             command.insert(0, "eatmydata")
         # A debootstrap that is not installed finds its own files by this variable.
@@ -125,7 +125,7 @@ def make_base_image() -> str | None:
 
 
 def make_dist_image() -> None:
-    """The base image with /dist: what the Dockerfile's compile stage would have made."""
+    """Build the base image with /dist, in place of the Dockerfile's compile stage."""
     with tempfile.TemporaryDirectory() as folder:
         run("sh", str(DEPLOY / "docker" / "dist.sh"), f"{folder}/dist")
         (Path(folder) / "Dockerfile").write_text(f"FROM {BASE_IMAGE}\nCOPY dist /dist\n")
@@ -140,15 +140,15 @@ def tiny_configuration() -> str:
     return text.replace("[checkpoints]\n", "[checkpoints]\npoll_ms = 200\n") + TINY
 
 
-class Tally:
-    """Games that actors count as acknowledged, over their restarts. Those that the store had already are not among them, so each
-    is another game, and the store has at least so many."""
+class AcknowledgedGames:
+    """Counts of the games that actors report as acknowledged, over their restarts. Duplicates are subtracted, so the store must have
+    at least this many games."""
 
     def __init__(self):
         self.counts: dict[tuple[str, str], int] = {}
 
-    def note(self, container: str, started: str, acknowledged: float, duplicates: float) -> None:
-        """What a process says now; nothing where its page did not answer."""
+    def record(self, container: str, started: str, acknowledged: float, duplicates: float) -> None:
+        """Record the present counters of a process; -1 means that its metrics page did not answer."""
         if min(acknowledged, duplicates) >= 0:
             self.counts[container, started] = int(acknowledged - duplicates)
 
@@ -167,7 +167,7 @@ class Stack:
         folder.chmod(0o755)
         volume = f"{configuration}:/etc/minuet/run.toml:ro"
         override = {"version": "3.9", "services": {role: {"volumes": [volume]} for role in ROLES}}
-        # No fixed port on the host: another stack may run there.
+        # No fixed port on the host, because another stack may use it.
         (folder / "test.yml").write_text(json.dumps(override))
         self.files = ["-f", str(DEPLOY / "docker-compose.yml"), "-f", str(folder / "test.yml")]
         self.environment = {
@@ -176,7 +176,7 @@ class Stack:
             "MINUET_RUNTIME_IMAGE": BASE_IMAGE,
             "MINUET_TAG": self.project,
             "MINUET_INFERENCE_PORT": "0",
-            # Compose 2 passes the limits on, and the engine refuses more cores than there are.
+            # Compose 2 applies the limits, and the engine refuses more cores than the machine has.
             **{f"MINUET_{role}_CPUS": str(min(4, os.cpu_count() or 1)) for role in ("INFERENCE", "LEARNER", "ACTOR")},
             "DOCKER_BUILDKIT": "0",
             "COMPOSE_DOCKER_CLI_BUILD": "0",
@@ -186,9 +186,9 @@ class Stack:
         return run("docker-compose", "-p", self.project, *self.files, *words, env=self.environment)
 
     def command(self, *words: str) -> dict:
-        """What a one-off `minuet … --json` says."""
-        said = self.compose("--profile", "command", "run", "--rm", "-T", "command", *words, "--json")
-        return json.loads(said.splitlines()[-1])
+        """Run `minuet … --json` in a container and return its output."""
+        output = self.compose("--profile", "command", "run", "--rm", "-T", "command", *words, "--json")
+        return json.loads(output.splitlines()[-1])
 
     def up(self, actors: int) -> None:
         self.compose("up", "--detach", "--no-build", "--scale", f"actor={actors}")
@@ -202,7 +202,7 @@ class Stack:
         return next(iter(networks.values()))["IPAddress"]
 
     def metric(self, containers: list[str], name: str) -> float:
-        """A metric's sum over containers; -1 while one of them does not answer."""
+        """Return a metric's sum over containers; -1 while one of them does not answer."""
         total = 0.0
         for container in containers:
             try:
@@ -214,9 +214,9 @@ class Stack:
         return total
 
     def games(self) -> list[dict]:
-        """All stored games, read through the store's own service."""
+        """Return all stored games, read through the store's service."""
         address = f"{self.address(self.containers('replay-store')[0])}:50052"
-        # Its [security] allows plaintext on the stack's own network.
+        # The [security] section of this file allows plaintext on the stack's network.
         environment = {**os.environ, "MINUET_CONFIG": str(DEPLOY / "compose" / "run.toml")}
         listed = run(str(RELEASE / "minuet"), "games", "list", "--store", address, "--limit", "1000000", "--json", env=environment)
         return [json.loads(line) for line in listed.splitlines()]
@@ -224,13 +224,13 @@ class Stack:
     def game_ids(self) -> list[str]:
         return [game["id"] for game in self.games()]
 
-    def count(self, tally: Tally) -> None:
-        """Asks every actor what was acknowledged."""
+    def count(self, acknowledged_games: AcknowledgedGames) -> None:
+        """Record the acknowledged games of every actor."""
         for actor in self.containers("actor"):
             started = json.loads(run("docker", "inspect", actor))[0]["State"]["StartedAt"]
             acknowledged = self.metric([actor], "minuet_actor_games_acknowledged_total")
-            # Read last: of a game that is acknowledged a second time between the two, both must be known or the later one alone.
-            tally.note(actor, started, acknowledged, self.metric([actor], "minuet_actor_games_duplicate_total"))
+            # Read last: a game that is acknowledged again between the two reads must not be counted twice.
+            acknowledged_games.record(actor, started, acknowledged, self.metric([actor], "minuet_actor_games_duplicate_total"))
 
     def signal(self, signal: str, containers: list[str]) -> None:
         for container in containers:
@@ -238,7 +238,7 @@ class Stack:
 
     def wait(self, what: str, holds) -> None:
         say(f"waiting: {what}")
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         failure: Exception | None = None
         while time.monotonic() < deadline:
             try:
@@ -246,10 +246,10 @@ class Stack:
                     return
                 failure = None
             except (AssertionError, OSError, IndexError, KeyError, json.JSONDecodeError) as error:
-                failure = error  # a container that was just killed, unless it stays so
+                failure = error  # expected for a short time after a kill
             time.sleep(1)
         logs = self.compose("logs", "--tail", "15", "--no-color")
-        raise AssertionError(f"in vain: {what}\n{failure or ''}\n{logs}")
+        raise AssertionError(f"timed out: {what}\n{failure or ''}\n{logs}")
 
     def healthy(self, role: str, count: int) -> bool:
         found = self.containers(role)
@@ -260,41 +260,41 @@ class Stack:
         self.compose("--profile", "command", "down", "--volumes", "--rmi", "all", "--timeout", "20")
 
 
-class Counting(unittest.TestCase):
+class AcknowledgedGamesTest(unittest.TestCase):
     def test_restarts_and_games_sent_twice_are_not_counted_twice(self) -> None:
-        tally = Tally()
-        tally.note("a", "morning", 10, 0)
-        tally.note("a", "morning", 12, 1)
-        tally.note("b", "morning", 5, 0)
-        # Killed: a new process counts from zero, and sends again what it had not heard of.
-        tally.note("a", "noon", 3, 2)
-        tally.note("a", "noon", -1, -1)
-        self.assertEqual(tally.total(), 11 + 5 + 1)
+        acknowledged_games = AcknowledgedGames()
+        acknowledged_games.record("a", "morning", 10, 0)
+        acknowledged_games.record("a", "morning", 12, 1)
+        acknowledged_games.record("b", "morning", 5, 0)
+        # After a kill, a new process counts from zero and sends unacknowledged games again.
+        acknowledged_games.record("a", "noon", 3, 2)
+        acknowledged_games.record("a", "noon", -1, -1)
+        self.assertEqual(acknowledged_games.total(), 11 + 5 + 1)
 
 
 class ComposeStack(unittest.TestCase):
     def setUp(self) -> None:
-        if lack := missing():
-            self.skip(lack)
-        if lack := make_base_image():
-            self.skip(lack)
+        if reason := missing():
+            self.skip(reason)
+        if reason := make_base_image():
+            self.skip(reason)
         for role in ROLES:
             if not (RELEASE / f"minuet-{role}").exists():
                 self.fail(f"minuet-{role} is not built: run make build first")
 
-    def skip(self, lack: str) -> None:
-        line = f"the compose stack: {lack}"
+    def skip(self, reason: str) -> None:
+        line = f"the compose stack: {reason}"
         print(f"\nSKIPPED: {line}", file=sys.stderr, flush=True)
         if file := os.environ.get("MINUET_SKIPS"):
             with open(file, "a") as skips:
                 skips.write(line + "\n")
         if os.environ.get("MINUET_FORBID_SKIPS") == "1":
-            self.fail(f"skips are forbidden here (MINUET_FORBID_SKIPS=1): {lack}")
-        self.skipTest(lack)
+            self.fail(f"skips are forbidden here (MINUET_FORBID_SKIPS=1): {reason}")
+        self.skipTest(reason)
 
     def test_a_stack_trains_scales_and_survives(self) -> None:
         before = dangling()
-        say("gathering the binaries in an image")
+        say("copying the binaries into an image")
         make_dist_image()
         with tempfile.TemporaryDirectory() as folder:
             stack = Stack(Path(folder))
@@ -302,7 +302,7 @@ class ComposeStack(unittest.TestCase):
                 self.exercise(stack)
             finally:
                 stack.down()
-                # The base image stays for the next time.
+                # The base image stays for the next test.
                 run("docker", "rmi", DIST_IMAGE, *(dangling() - before), check=False)
 
     def exercise(self, stack: Stack) -> None:
@@ -315,71 +315,71 @@ class ComposeStack(unittest.TestCase):
         base = json.loads(run("docker", "image", "inspect", BASE_IMAGE))[0]["Size"]
         sizes = {r: json.loads(run("docker", "image", "inspect", f"minuet-{r}:{stack.project}"))[0]["Size"] - base for r in ROLES}
         self.assertLess(max(sizes["actor"], sizes["replay-store"]), 40e6, "an image without native libraries grew")
-        self.assertGreater(sizes["learner"], sizes["inference-server"], "only the learner's image holds libtorch")
+        self.assertGreater(sizes["learner"], sizes["inference-server"], "only the learner's image contains libtorch")
 
         say("starting the stack")
         stack.up(actors=2)
         stack.wait("every container is healthy", lambda: all(stack.healthy(role, 2 if role == "actor" else 1) for role in ROLES))
         stack.wait("a trained checkpoint is served", lambda: stack.metric(stack.containers("inference-server"), "minuet_inference_model_step") >= 1)
-        stack.wait("games are played with it", lambda: any(int(version[:12]) for game in stack.games() for version in game["model_versions"]))
+        stack.wait("games are played with the trained checkpoint", lambda: any(int(version[:12]) for game in stack.games() for version in game["model_versions"]))
         known = set(stack.game_ids())
         self.assertTrue(known, "no game was stored")
 
         stack.up(actors=4)
         stack.wait("four actors play", lambda: stack.healthy("actor", 4))
 
-        tally = Tally()
+        acknowledged_games = AcknowledgedGames()
         for role in ROLES:
-            known = self.kill_all(stack, role, known, tally)
+            known = self.kill_all(stack, role, known, acknowledged_games)
 
         actor = stack.containers("actor")[0]
         own = lambda: stack.metric([actor], "minuet_actor_games_acknowledged_total")  # noqa: E731
         network = f"{stack.project}_minuet"
-        say("cutting an actor's network for a minute")
+        say("disconnecting an actor from the network for a minute")
         run("docker", "network", "disconnect", network, actor)
         time.sleep(60)
         run("docker", "network", "connect", "--alias", "actor", network, actor)
         stack.wait("the actor is healthy again", lambda: stack.healthy("actor", 4))
         before = own()
         self.assertGreaterEqual(before, 0)
-        stack.wait("its games are acknowledged again", lambda: own() > before)
-        known = self.grown(stack, known, tally)
+        stack.wait("games of the actor are acknowledged again", lambda: own() > before)
+        known = self.wait_for_more_games(stack, known, acknowledged_games)
         self.back_up(stack, known)
-        known = self.grown(stack, known, tally)
-        say(f"{len(known)} games, {tally.total()} of them counted as acknowledged by actors; none lost, none there twice")
+        known = self.wait_for_more_games(stack, known, acknowledged_games)
+        say(f"{len(known)} games, {acknowledged_games.total()} of them reported as acknowledged by actors; none lost, none stored twice")
 
-    def kill_all(self, stack: Stack, role: str, known: set[str], tally: Tally) -> set[str]:
-        """Kills every container of a role and starts it again."""
+    def kill_all(self, stack: Stack, role: str, known: set[str], acknowledged_games: AcknowledgedGames) -> set[str]:
+        """Kill and restart every container of a role."""
         for container in stack.containers(role):
             say(f"killing {role} {container}")
             known |= set(stack.game_ids())
-            stack.count(tally)
+            stack.count(acknowledged_games)
             run("docker", "kill", "--signal", "KILL", container)
             if role == "replay-store":
-                self.restarted_alone(stack, container, known, tally)
+                self.check_restarted_store(stack, container, known, acknowledged_games)
             else:
-                # Docker takes a kill by hand for a person's wish: it does not restart by itself.
+                # Docker does not restart a container that was killed by hand.
                 run("docker", "start", container)
         stack.wait(f"{role} is healthy again", lambda: stack.healthy(role, 4 if role == "actor" else 1))
         if role == "learner":
-            stack.wait("it trains on", lambda: stack.metric(stack.containers("learner"), "minuet_learner_steps_total") > 0)
-        return self.grown(stack, known, tally)
+            stack.wait("the learner trains again", lambda: stack.metric(stack.containers("learner"), "minuet_learner_steps_total") > 0)
+        return self.wait_for_more_games(stack, known, acknowledged_games)
 
-    def restarted_alone(self, stack: Stack, store: str, known: set[str], tally: Tally) -> None:
-        """Counts what a killed store has kept before anybody can send it anything again."""
-        # Acknowledgements that had left it may still be on their way; then the counters stand still.
+    def check_restarted_store(self, stack: Stack, store: str, known: set[str], acknowledged_games: AcknowledgedGames) -> None:
+        """Check the games of a killed store before actors can send games again."""
+        # Acknowledgements of the killed store may still be in transit; after two seconds the counters no longer change.
         time.sleep(2)
-        stack.count(tally)
-        acknowledged = tally.total()
+        stack.count(acknowledged_games)
+        acknowledged = acknowledged_games.total()
         actors = stack.containers("actor")
         stack.signal("STOP", actors)
         try:
             run("docker", "start", store)
             stack.wait("the store answers", lambda: stack.game_ids())
-            self.whole(stack.game_ids(), known, acknowledged)
+            self.check_games(stack.game_ids(), known, acknowledged)
         finally:
             stack.signal("CONT", actors)
-        stack.wait("the actors go on", lambda: stack.healthy("actor", len(actors)))
+        stack.wait("the actors continue", lambda: stack.healthy("actor", len(actors)))
 
     def back_up(self, stack: Stack, known: set[str]) -> None:
         say("exporting and importing all games")
@@ -390,18 +390,18 @@ class ComposeStack(unittest.TestCase):
             stack.command("games", "import", *place), {"stored": 0, "duplicates": written["games"], "refused": 0}
         )
 
-    def whole(self, ids: list[str], known: set[str], acknowledged: int) -> None:
-        """No game is there twice, none that was listed is missing, and as many are there as were acknowledged."""
+    def check_games(self, ids: list[str], known: set[str], acknowledged: int) -> None:
+        """Check that no game is stored twice, no listed game is missing, and no acknowledged game is missing."""
         self.assertEqual(len(ids) - len(set(ids)), 0, "games are stored twice")
-        self.assertEqual(len(known - set(ids)), 0, f"of {len(known)} games that were listed some are missing")
-        self.assertGreaterEqual(len(ids), acknowledged, "games that actors count as acknowledged are missing")
+        self.assertEqual(len(known - set(ids)), 0, f"some of {len(known)} listed games are missing")
+        self.assertGreaterEqual(len(ids), acknowledged, "games that actors report as acknowledged are missing")
 
-    def grown(self, stack: Stack, known: set[str], tally: Tally) -> set[str]:
+    def wait_for_more_games(self, stack: Stack, known: set[str], acknowledged_games: AcknowledgedGames) -> set[str]:
         stack.wait("more games are stored", lambda: len(set(stack.game_ids()) - known) >= 5)
-        # Counted first: what is acknowledged later is not asked for.
-        stack.count(tally)
+        # Counted first, because later acknowledgements may not be in the list.
+        stack.count(acknowledged_games)
         ids = stack.game_ids()
-        self.whole(ids, known, tally.total())
+        self.check_games(ids, known, acknowledged_games.total())
         return set(ids)
 
 

@@ -1,4 +1,4 @@
-//! The whole server, put together.
+//! [`run`], the role: connects all parts of the server.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,7 +25,7 @@ use tonic::server::NamedService;
 
 use crate::{
     batching::{
-        batcher::{Batcher, Policy},
+        batcher::{Batcher, BatchingPolicy},
         cache::EvaluationCache,
         executor::Executor,
         reply,
@@ -51,12 +51,12 @@ use network::{
 };
 
 /// Interval at which the cache's size is reported.
-const TELL_CACHE: Duration = Duration::from_secs(2);
+const CACHE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Runs the role: listens on `inference.address` until `shutdown`.
 ///
 /// # Errors
-/// Where the address is taken, the runtime or the provider asked for is missing, or the checkpoint store cannot be opened.
+/// The address is in use, ONNX Runtime or the configured provider is missing, or the checkpoint store cannot be opened.
 pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
         let listener = serve::listen(config.inference.listen_address()).await?;
@@ -75,7 +75,7 @@ pub fn serve(listener: TcpListener, config: RunConfig, shutdown: CancellationTok
         connection_policy.check(listener.local_addr()?)?;
         let metrics = Arc::new(Metrics::new());
         let library = library(&config, &metrics).await?;
-        let policy = Policy {
+        let policy = BatchingPolicy {
             max_batch: inference.max_batch,
             max_wait: Duration::from_micros(inference.max_wait_us),
             max_queue: inference.max_queue,
@@ -123,7 +123,7 @@ pub fn serve(listener: TcpListener, config: RunConfig, shutdown: CancellationTok
         if let Some(cache) = cache.clone() {
             let metrics = metrics.clone();
             tokio::spawn(drained.clone().run_until_cancelled_owned(async move {
-                let mut ticks = tokio::time::interval(TELL_CACHE);
+                let mut ticks = tokio::time::interval(CACHE_INTERVAL);
                 loop {
                     ticks.tick().await;
                     metrics.cache(cache.contents());
@@ -141,7 +141,7 @@ pub fn serve(listener: TcpListener, config: RunConfig, shutdown: CancellationTok
             let (batcher, drained) = (batcher.clone(), drained.clone());
             async move { batcher.run(executor.batches, drained).await }
         });
-        // On one of the runtime's workers, where the connections are served that the answers go to.
+        // On one of the runtime's workers, which also serve the connections that the answers go to.
         let mut answering = tokio::spawn(async move { reply::run(executor.finished, cache, &metrics).await });
         let serving = async {
             let ended = serve::serve_with(
@@ -165,19 +165,19 @@ pub fn serve(listener: TcpListener, config: RunConfig, shutdown: CancellationTok
         answering.abort();
         following.abort();
         drained.cancel();
-        // It ends at once: nothing but the refusal of what is left is to be done.
+        // Ends at once, because only the remaining requests must be refused.
         let _ = batching.await;
         ended
     })
 }
 
-/// Loads the runtime, and finds the sources.
+/// Loads ONNX Runtime, and opens the sources of models.
 async fn library(config: &RunConfig, metrics: &Arc<Metrics>) -> anyhow::Result<Arc<Library>> {
     let inference = config.inference.clone();
     let loading = tokio::task::spawn_blocking(move || -> anyhow::Result<Loader> {
         let environment = network::runtime::load(&inference.runtime)?;
         let buckets = Buckets::new(inference.max_batch);
-        let asked_for = Provider::asked_for(inference.provider);
+        let asked_for = Provider::configured(inference.provider);
         Ok(Loader::new(
             environment,
             Settings::from(&inference),
@@ -209,14 +209,14 @@ async fn library(config: &RunConfig, metrics: &Arc<Metrics>) -> anyhow::Result<A
     }))
 }
 
-/// The run's own store, other stores, and models made elsewhere.
+/// Opens the run's own store, other stores, and files of other programs.
 fn sources(config: &RunConfig) -> anyhow::Result<BTreeMap<String, Source>> {
     let own = Source::Store(Repository::open(&config.checkpoints.store)?);
     let mut sources = BTreeMap::from([(String::new(), own)]);
     let mut add = |name: &str, source: Source| {
         anyhow::ensure!(
             is_label(name),
-            "inference.sources: `{name}` is no name for a source"
+            "inference.sources: `{name}` is not a valid name of a source"
         );
         let before = sources.insert(name.to_owned(), source);
         anyhow::ensure!(before.is_none(), "two sources are called `{name}`");

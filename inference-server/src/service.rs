@@ -1,4 +1,4 @@
-//! `minuet.v1.Evaluator`.
+//! [`EvaluatorService`]: the gRPC service `minuet.v1.Evaluator`.
 
 use std::{pin::Pin, sync::Arc};
 
@@ -14,14 +14,14 @@ use crate::{
     requests::{refusal::Refusal, request::EvaluationRequest},
 };
 
-/// The service.
+/// The gRPC service `minuet.v1.Evaluator`.
 #[derive(Clone, Debug)]
 pub struct EvaluatorService {
     intake: Arc<Intake>,
 }
 
 impl EvaluatorService {
-    /// A service that hands its requests to `intake`.
+    /// Creates a service that sends its requests to `intake`.
     pub fn new(intake: Arc<Intake>) -> Self {
         Self { intake }
     }
@@ -50,7 +50,7 @@ impl Evaluator for EvaluatorService {
         let (id, model) = (request.id, std::mem::take(&mut request.model));
         let mut asked = EvaluationRequest::from(request);
         asked.end_by(deadline);
-        // Its answer has no logits, so the number of actions does not matter.
+        // The answer has no logits, so the number of actions does not matter.
         let _charge = self.intake.charge(&caller, asked.bytes(0)).await;
         let answered = self.intake.evaluate(caller, &model, asked).await;
         let evaluation = answered.inspect_err(|refusal| self.intake.metrics.refused(refusal.code()))?;

@@ -7,10 +7,10 @@ use games::{ConstantPlane, PlaneStack, RowForm, RowLayout};
 use tokio::sync::mpsc;
 
 use crate::{
-    batching::{batcher::Policy, job::Job},
+    batching::{batcher::BatchingPolicy, job::Job},
     models::{
         names::{Pointer, ServedName},
-        slot::Slot,
+        slot::ModelSlot,
         table::ResolvedModel,
     },
     requests::{
@@ -24,7 +24,7 @@ use network::{
     model::{Model, ModelInfo},
 };
 
-/// Rows of three values: two indices into planes 0 and 2, one constant up to 100.
+/// Returns a layout of rows of three values: two indices into planes 0 and 2, one constant up to 100.
 pub(crate) fn layout() -> RowLayout {
     RowLayout {
         game: "small".into(),
@@ -47,9 +47,9 @@ pub(crate) fn layout() -> RowLayout {
     }
 }
 
-/// A row whose first index is this has no finite value.
+/// First index of a row whose value is not finite.
 pub(crate) const NOT_FINITE: u32 = 62;
-/// A batch with a row whose first index is this fails.
+/// First index of a row that makes its batch fail.
 pub(crate) const FAILS: u32 = 63;
 
 /// A model without a runtime: the value of a row is its first index / 1000, the logits of its actions are
@@ -95,7 +95,7 @@ impl Runner for FakeRunner {
     }
 }
 
-/// A fake model of some version, with batches of at most `max_batch`.
+/// Returns a fake model of this version, with batches of at most `max_batch`.
 pub(crate) fn model(version: &str, max_batch: usize) -> Arc<Model> {
     let info = ModelInfo {
         source: String::new(),
@@ -110,7 +110,7 @@ pub(crate) fn model(version: &str, max_batch: usize) -> Arc<Model> {
     Arc::new(Model::new(info, Buckets::new(max_batch), Box::new(FakeRunner)))
 }
 
-/// The usual default.
+/// Returns the name of the usual default model.
 pub(crate) fn latest() -> ServedName {
     ServedName {
         source: String::new(),
@@ -118,16 +118,16 @@ pub(crate) fn latest() -> ServedName {
     }
 }
 
-/// A slot that points at `model`.
-pub(crate) fn slot(model: Arc<Model>) -> Arc<Slot> {
-    let slot = Slot::new(latest(), true);
+/// Returns a slot that points at `model`.
+pub(crate) fn slot(model: Arc<Model>) -> Arc<ModelSlot> {
+    let slot = ModelSlot::new(latest(), true);
     slot.replace(Some(model));
     Arc::new(slot)
 }
 
 /// A policy without waiting.
-pub(crate) fn policy(max_batch: usize, max_queue: usize) -> Policy {
-    Policy {
+pub(crate) fn policy(max_batch: usize, max_queue: usize) -> BatchingPolicy {
+    BatchingPolicy {
         max_batch,
         max_wait: Duration::ZERO,
         max_queue,
@@ -146,16 +146,16 @@ pub(crate) fn request(positions: usize, mark: u32) -> EvaluationRequest {
 
 type Answers = mpsc::UnboundedReceiver<StreamReply>;
 
-/// A job of a client, to be answered by what `slot` points at, and its answers.
-pub(crate) fn job_of(slot: &Arc<Slot>, client: u64, id: u64, positions: usize) -> (Arc<Job>, Answers) {
+/// Returns a job of a client for the model of `slot`, and the receiver of its answers.
+pub(crate) fn job_of(slot: &Arc<ModelSlot>, client: u64, id: u64, positions: usize) -> (Arc<Job>, Answers) {
     let (sender, answers) = mpsc::unbounded_channel();
     let request = request(positions, id as u32);
     (job_with(slot, client, id, request, &sender), answers)
 }
 
-/// A job whose answer goes to `sender`.
+/// Returns a job whose answer goes to `sender`.
 pub(crate) fn job_with(
-    slot: &Arc<Slot>,
+    slot: &Arc<ModelSlot>,
     client: u64,
     id: u64,
     request: EvaluationRequest,

@@ -7,8 +7,8 @@ use hyper::{Request, body::Bytes};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-/// A page that takes longer is not read.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+/// Longest time for a request.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(2);
 /// Largest page that is read, in bytes.
 const LARGEST: usize = 1024 * 1024;
 
@@ -28,10 +28,10 @@ struct Sample {
 impl Page {
     /// Fetches the page at `address`; `None` if no page answers there.
     pub async fn fetch(address: SocketAddr) -> Option<Self> {
-        tokio::time::timeout(PATIENCE, get(address)).await.ok()?
+        tokio::time::timeout(TIMEOUT, get(address)).await.ok()?
     }
 
-    /// Reads a page. A line that is no sample is left out, so that one bad line does not hide the others.
+    /// Parses a page. Skips lines that are not samples, so that one bad line does not hide the others.
     pub fn parse(text: &str) -> Self {
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         Self {
@@ -84,7 +84,7 @@ async fn get(address: SocketAddr) -> Option<Page> {
     tokio::pin!(reading);
     tokio::select! {
         page = &mut reading => page,
-        // The connection may end before the answer that it brought is read.
+        // The connection's task may end before the reply is read.
         _ = connection => reading.await,
     }
 }
@@ -105,7 +105,7 @@ fn parse_line(line: &str) -> Option<Sample> {
     })
 }
 
-/// Reads labels up to the closing brace; returns them and the text behind the brace.
+/// Parses labels up to the closing brace; returns them and the text behind the brace.
 fn parse_labels(mut text: &str) -> Option<(Vec<(String, String)>, &str)> {
     let mut labels = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! The role: connects the parts and shuts them down together.
+//! [`run`], the role: connects its parts and shuts them down together.
 
 use std::sync::Arc;
 
@@ -33,12 +33,11 @@ use crate::{
     worker::{PROOF_POSITIONS, Parts, Worker},
 };
 
-/// Trains until `shutdown`, then publishes a last checkpoint. While another learner publishes to the same store this one waits.
+/// Trains until `shutdown`, then publishes a last checkpoint. Waits first while another learner publishes to the same store.
 ///
 /// # Errors
 /// The configuration names a game, a device or an ONNX Runtime that does not exist; the newest checkpoint does not fit; training
-/// diverged twice in a row; or another learner has taken over. A replay store or a model store that does not answer is no error:
-/// the learner waits for it.
+/// diverged twice in a row; or another learner has taken over. If a store does not answer, the learner waits for it.
 pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
         let metrics = Arc::new(Metrics::new());
@@ -125,7 +124,7 @@ async fn train(
         .spawn(move || done.send(training.run()))
         .context("cannot start the training thread")?;
     let fetching = tokio::spawn(source.run(shutdown));
-    // On shutdown the source ends first, on a failure the training thread does. Either ends the other by closing the queue.
+    // On shutdown the source ends first; after an error the training thread does. Either closes the queue, which ends the other.
     let trained = ended.await.context("the training thread ended without a result");
     let fetched = fetching.await.context("the source of batches failed")?;
     trained??;

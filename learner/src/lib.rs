@@ -13,8 +13,8 @@
 //!
 //! Folders depend on one another in one direction: `torch` ← `data` ← `network` ← `training` ← `publishing`.
 //!
-//! One thread makes all torch calls, because torch keeps a pool of helper threads for each thread that calls it. Everything that
-//! waits is async. The first trained checkpoint is published early, see [`worker`].
+//! One thread makes all torch calls, because torch keeps a pool of helper threads for each thread that calls it. Other threads
+//! do the network requests, which are async.
 
 pub mod data;
 pub mod learner;

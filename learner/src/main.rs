@@ -1,11 +1,11 @@
-//! `minuet-learner --config run.toml`, and what `minuet bench training` starts ([`learner::training::steps`])
+//! The program `minuet-learner`: the role, or the command of [`learner::training::steps`].
 
 use std::process::ExitCode;
 
 use service::role::{self, Role};
 
 fn main() -> ExitCode {
-    learner::torch::device::restart_with_a_fit_environment();
+    learner::torch::device::restart_with_torch_environment();
     let mut arguments = std::env::args().skip(1);
     if arguments
         .next()

@@ -1,4 +1,4 @@
-//! The training thread: takes batches, makes steps, publishes. All torch calls of the process happen here.
+//! The training thread: takes batches, makes steps, publishes checkpoints. It makes all torch calls of the process.
 
 use std::{sync::Arc, time::Instant};
 
@@ -25,10 +25,10 @@ use crate::{
     },
 };
 
-/// So many refused exports in a row mean that nothing trained would ever be played.
+/// Number of refused exports in a row after which the learner ends: the actors would never get a trained network.
 const MAX_REFUSED: u32 = 3;
 
-/// Positions of a batch that its export is proven on.
+/// Number of positions on which an export is compared with libtorch.
 pub const PROOF_POSITIONS: usize = 64;
 
 /// The training thread's state.
@@ -40,46 +40,46 @@ pub struct Worker {
     metrics: Arc<Metrics>,
     batches: mpsc::Receiver<HostBatch>,
     checkpoint_steps: u64,
-    /// What the next export is proven on.
+    /// Rows on which the next export is proven, back to back.
     proof_rows: Vec<u32>,
-    /// The last checkpoint, to go back to.
+    /// The last checkpoint; restored if training diverges.
     safe: Snapshot,
     published_step: u64,
     rolled_back: bool,
     refused: u32,
-    /// Makes another trainer like this one, to measure with.
-    scratch: Scratch,
+    /// Makes another trainer like this one, for measurements.
+    new_trainer: TrainerFactory,
     wanted_precision: config::Precision,
 }
 
-/// Makes trainers to be thrown away.
-pub type Scratch = Box<dyn Fn() -> Result<Trainer, TorchError>>;
+/// Makes trainers with the run's settings and first weights.
+pub type TrainerFactory = Box<dyn Fn() -> Result<Trainer, TorchError>>;
 
-/// What a worker is made of.
+/// Parts of a worker.
 pub struct Parts {
-    /// Makes new trainers, all alike.
-    pub new_trainer: Scratch,
-    /// Where checkpoints go.
+    /// Makes the trainer, and others for measurements.
+    pub new_trainer: TrainerFactory,
+    /// Publishes checkpoints.
     pub publisher: Publisher,
-    /// Where figures go.
+    /// Records the figures of training.
     pub reporter: Reporter,
-    /// What the replay store said last.
+    /// The last statistics of the replay store.
     pub view: Arc<StoreView>,
     /// The learner's metrics.
     pub metrics: Arc<Metrics>,
-    /// Where batches come from.
+    /// Queue of packed batches.
     pub batches: mpsc::Receiver<HostBatch>,
     /// Some rows of the game, back to back, to prove the first export on.
     pub rows: Vec<u32>,
-    /// The checkpoint to go on from.
+    /// Checkpoint from which training resumes.
     pub resumed: Option<Resumed>,
 }
 
 impl Worker {
-    /// Goes on from a checkpoint; or publishes the random network at once, so that actors can begin.
+    /// Resumes from a checkpoint. Without one, publishes the random network at once, so that actors can begin.
     ///
     /// # Errors
-    /// Where the checkpoint does not fit, or the random network cannot be published.
+    /// The checkpoint does not fit, or the random network cannot be published.
     pub fn begin(config: &RunConfig, parts: Parts) -> anyhow::Result<Self> {
         let Parts {
             new_trainer,
@@ -135,16 +135,16 @@ impl Worker {
             safe,
             rolled_back: false,
             refused: 0,
-            scratch: new_trainer,
+            new_trainer,
             wanted_precision,
         })
     }
 
-    /// Trains until `shutdown`, or until no more batches come; then publishes what is not published yet. Batches that are
-    /// ready are not trained on any more after `shutdown`: they are drawn again when training goes on.
+    /// Trains until `shutdown` or until the queue of batches is closed, then publishes the last steps. Batches that are still in
+    /// the queue are dropped; the next process draws them again.
     ///
     /// # Errors
-    /// Where training cannot go on.
+    /// A step or a checkpoint failed, or training diverged twice in a row.
     pub fn work(mut self, shutdown: &CancellationToken) -> anyhow::Result<()> {
         while !shutdown.is_cancelled() {
             let asked = Instant::now();
@@ -165,12 +165,13 @@ impl Worker {
         Ok(())
     }
 
-    /// With the first batch there is something to measure with, and the machine is as busy as it will be.
+    /// Measures which precision is faster, if the configuration leaves that open and no checkpoint has the answer. Done with the
+    /// first batch, when the machine is as busy as it will be.
     fn decide_precision(&mut self, batch: &HostBatch) -> anyhow::Result<()> {
         if self.wanted_precision != config::Precision::Auto || self.trainer.progress.precision.is_some() {
             return Ok(());
         }
-        let new_trainer = || (self.scratch)().map_err(TrainError::from);
+        let new_trainer = || (self.new_trainer)().map_err(TrainError::from);
         let precision = precision_choice::measure(new_trainer, batch)
             .context("cannot measure which precision is faster; set learner.precision")?;
         self.trainer.set_precision(precision);
@@ -198,11 +199,11 @@ impl Worker {
         }
     }
 
-    /// Where games are held out, and some have come by now.
+    /// Measures losses on held-out games, if there are any.
     fn validate(&mut self) -> anyhow::Result<()> {
         if let Some(batches) = self.view.take_validation() {
             let validation = Validation::measure(&self.trainer, &batches)
-                .context("cannot measure what was learned on held-out games")?;
+                .context("cannot measure the losses on held-out games")?;
             self.reporter.validated(self.trainer.progress.step, &validation);
         }
         Ok(())
@@ -220,7 +221,7 @@ impl Worker {
                 self.refused = 0;
                 Ok(())
             }
-            Err(PublishError::Spoilt(reason)) => self.roll_back(&reason),
+            Err(PublishError::NotFinite(reason)) => self.roll_back(&reason),
             Err(PublishError::Refused(reason)) => {
                 self.refused += 1;
                 self.metrics.refused_checkpoint();
@@ -241,20 +242,20 @@ impl Worker {
         }
     }
 
-    /// Goes back to the last checkpoint and on with other batches; the second time in a row it gives up.
+    /// Restores the last checkpoint and continues with other batches. Fails the second time in a row.
     fn roll_back(&mut self, reason: &str) -> anyhow::Result<()> {
         let divergences = self.reporter.divergences.add();
         if self.rolled_back {
             bail!(
-                "training diverged again after going back to step {}: {reason}; a lower learner.learning_rate may help",
+                "training diverged again after it was restored to step {}: {reason}; a lower learner.learning_rate may help",
                 self.published_step
             );
         }
         let now = self.trainer.progress.clone();
         self.safe
             .restore(&mut self.trainer)
-            .context("cannot go back to the last checkpoint")?;
-        // The batches since then are used up: the same ones would do the same again.
+            .context("cannot restore the last checkpoint")?;
+        // The batches since then are not drawn again: training on them would diverge again.
         self.trainer.progress = Progress {
             step: self.trainer.progress.step,
             rollbacks: divergences,
@@ -264,14 +265,14 @@ impl Worker {
         tracing::error!(
             reason,
             step = self.trainer.progress.step,
-            "training diverged; going back to the last checkpoint"
+            "training diverged; the last checkpoint is restored"
         );
         Ok(())
     }
 }
 
-/// Whether a checkpoint is published at this step: every so many steps, and once early, so that actors need not
-/// wait long for the first trained network.
+/// True if a checkpoint is published after this step: every `checkpoint_steps` steps, and once after a fifth of them, so that
+/// actors get a trained network early.
 fn is_due(step: u64, checkpoint_steps: u64) -> bool {
     step.is_multiple_of(checkpoint_steps) || step == (checkpoint_steps / 5).max(1)
 }

@@ -1,4 +1,5 @@
-//! The ratio is kept by waiting, and nothing trained is lost at the end. A process of its own, for its metrics.
+//! Test of the samples for each position: the learner waits for positions, and publishes its last steps when it ends.
+//! A test binary of its own, because metrics are global to a process.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -9,13 +10,13 @@ use std::{sync::Arc, time::Duration};
 
 use checkpoints::{LATEST, MODEL};
 use common::{
-    run::{Learner, PATIENCE, config, start_store},
+    run::{Learner, TIMEOUT, config, start_store},
     store::State,
 };
 use metrics_exporter_prometheus::PrometheusBuilder;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_publishes_at_once_trains_as_far_as_it_may_and_publishes_the_rest_at_the_end() {
+async fn the_learner_trains_as_far_as_the_ratio_allows_and_publishes_at_both_ends() {
     let page = PrometheusBuilder::new().install_recorder().unwrap();
     let home = tempfile::tempdir().unwrap();
     let state = Arc::new(State::default());
@@ -34,12 +35,16 @@ async fn it_publishes_at_once_trains_as_far_as_it_may_and_publishes_the_rest_at_
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, settled).await.unwrap();
-    // It looks for more twice a second; three looks change nothing.
+    tokio::time::timeout(TIMEOUT, settled).await.unwrap();
+    // The learner asks for more positions twice a second; three requests change nothing.
     tokio::time::sleep(Duration::from_millis(1600)).await;
     assert_eq!(*state.handed_out.lock(), (0..8).collect::<Vec<_>>());
 
-    assert_eq!(learner.reaches(6).await.step, 6, "the rest is not published yet");
+    assert_eq!(
+        learner.reaches(6).await.step,
+        6,
+        "later steps are not published yet"
+    );
     let page = page.render();
     for line in [
         "minuet_learner_steps_total 8",
@@ -83,7 +88,7 @@ async fn it_publishes_at_once_trains_as_far_as_it_may_and_publishes_the_rest_at_
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     assert_eq!(lines.len(), 4);
-    // The random network is not validated: nothing was trained on yet.
+    // The random network is not validated, because it was not trained.
     assert!(lines[0].get("validation").is_none());
     let validation = &lines[1]["validation"];
     for side in ["held_out", "trained"] {

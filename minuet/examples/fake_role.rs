@@ -1,7 +1,7 @@
-//! Stands in for every role in the tests of `minuet up`: it keeps to the roles' conventions (arguments, metrics page,
-//! health, stopping) and does what the file `behaviour/<process>` in the run's folder says: `crash` ends at once,
-//! `crash-once` does so the first time, `unusable` refuses its configuration, `stubborn` never stops.
-//! When it stops as asked it adds its name to the file `order`.
+//! A fake of every role for the tests of `minuet up`. It follows the roles' conventions (arguments, metrics page, health, stopping),
+//! and the file `behaviour/<process>` in the run's folder changes its behaviour: `crash` ends at once, `crash-once` does so the
+//! first time, `unusable` refuses its configuration, `stubborn` never stops. A fake that stops on request adds its name to the
+//! file `order`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -15,13 +15,13 @@ use service::{
 use tokio_util::sync::CancellationToken;
 
 fn main() -> ExitCode {
-    role::main(played(), |config, shutdown| {
-        Box::pin(run(played(), config, shutdown))
+    role::main(played_role(), |config, shutdown| {
+        Box::pin(run(played_role(), config, shutdown))
     })
 }
 
-/// The role whose name this program was started by.
-fn played() -> Role {
+/// Returns the role of the name under which this program was started.
+fn played_role() -> Role {
     let binary = std::env::args().next().unwrap();
     let name = Path::new(&binary).file_name().unwrap().to_owned();
     let roles = [
@@ -75,7 +75,7 @@ async fn run(role: Role, config: RunConfig, shutdown: CancellationToken) -> anyh
         .create(true)
         .append(true)
         .open(folder.join("order"))?;
-    // One write: two that stop at the same moment must not mix their lines.
+    // One write, so that processes which stop at the same moment do not mix their lines.
     order.write_all(format!("{name}\n").as_bytes())?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `minuet`: the command line. Each command is a module of its own; this file only names them.
+//! `minuet`: the command line. Each command is a module; this file lists them.
 
 mod arena;
 mod bench;
@@ -6,7 +6,6 @@ mod config;
 mod network;
 mod perft;
 mod play;
-mod provider;
 mod query;
 mod records;
 mod rules;
@@ -30,9 +29,9 @@ struct CommandLine {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Train on this machine: start every role, watch it learn, stop with Ctrl-C, start again to go on.
+    /// Train on this machine: start every role and show the progress. Ctrl-C stops the run, the same command continues it.
     Up(up::Arguments),
-    /// Train a larger network beside a run, on its games; once it is as good, the run goes on with it.
+    /// Train a larger network beside a run, on its games; once it is as good, the run continues with it.
     Grow(grow::Arguments),
     /// Print or check a run's configuration, for roles that are started one by one.
     Config(config::Arguments),
@@ -46,9 +45,9 @@ enum Command {
     Uci(uci::Arguments),
     /// Count action sequences, to check a rules engine.
     Perft(perft::Arguments),
-    /// Play matches between checkpoints, engines and other players, and say how strong each is.
+    /// Play matches between checkpoints, engines and other players, and estimate their strength.
     Arena(arena::Arguments),
-    /// Solve an ARC task, or a problem that is given, with a network of the generator game.
+    /// Solve an ARC task or another problem with a network of the generator game.
     Solve(solve::Arguments),
     /// A role: play new checkpoints against the best one, and move the label `best` to a better one.
     #[command(after_help = "Example:\n  minuet rating --config runs/chess/run.toml")]
@@ -90,7 +89,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The rating role is a command of this program, because all that it needs is linked here already.
+/// Runs the rating role. The role is a command of this program because the program contains all of its parts anyway.
 fn rating(arguments: service::role::Arguments) -> ExitCode {
     role::main_with(Role::Rating, arguments, ::arena::rating::run)
 }

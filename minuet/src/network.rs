@@ -1,4 +1,4 @@
-//! The network of a command that thinks itself: by name, in this process or behind an inference server.
+//! Opens the network of a command that searches: by name, in this process or on an inference server.
 
 use anyhow::Context as _;
 use arena::players::{NetworkOptions, Networks};
@@ -6,13 +6,13 @@ use games::Game;
 use network::batched::EvaluationSource;
 use network::{ModelName, file::encoding_of};
 
-/// The name of a search without a network. Only who asks for it by name gets it.
+/// Name of a search without a network. No other name leads to it.
 const UNIFORM: &str = "uniform";
 
-/// Opens the network that `name` stands for, to be asked about `G`.
+/// Opens the network `name` for the game `G`.
 ///
 /// # Errors
-/// What is wrong with the name, the file or the server.
+/// The name, the file or the server cannot be used.
 pub fn open<G: Game>(name: &str, options: NetworkOptions) -> anyhow::Result<EvaluationSource> {
     if name == UNIFORM {
         return Ok(EvaluationSource::Uniform);
@@ -25,10 +25,10 @@ pub fn open<G: Game>(name: &str, options: NetworkOptions) -> anyhow::Result<Eval
     Ok(network.source(0))
 }
 
-/// A network in a few words.
+/// Describes a network in one line.
 pub fn describe(source: &EvaluationSource) -> String {
     match source {
-        EvaluationSource::Uniform => "none: every move is as likely as the next".into(),
+        EvaluationSource::Uniform => "none: all moves are equally likely".into(),
         EvaluationSource::Network { network, .. } => {
             let description = network.description();
             format!(

@@ -25,7 +25,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tonic::Code;
 
-use crate::{provider, usage::BadUsage};
+use crate::usage::BadUsage;
 
 /// Arguments of `minuet query`.
 #[derive(clap::Args)]
@@ -47,14 +47,14 @@ pub struct Arguments {
     #[arg(long, default_value_t = 0)]
     visits: u32,
     /// Execution provider for a network in this process: auto, cpu, openvino-f32, openvino-bf16, cuda.
-    #[arg(long, default_value = "auto", value_parser = provider::read)]
-    provider: config::Provider,
+    #[arg(long, default_value = "auto")]
+    provider: config::ProviderChoice,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
 }
 
-/// A run's server takes over a new version every so often.
+/// Number of attempts: each can fail because the run's server replaces its model.
 const ATTEMPTS: u32 = 5;
 
 const HELP: &str = "Examples:

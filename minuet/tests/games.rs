@@ -1,4 +1,4 @@
-//! `minuet games` on a real run, at work and stopped: what is listed, checked, carried to another run, read by NumPy, deleted.
+//! `minuet games` on a real run, running and stopped: games are listed, checked, copied to another run, read by NumPy, deleted.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
@@ -15,14 +15,14 @@ use std::{
 use run::{Run, tiny_run};
 use serde_json::Value;
 
-/// `minuet games … --run folder`.
+/// Runs `minuet games … --run folder`.
 fn games(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_minuet"));
     command.arg("games").args(arguments).arg("--run").arg(folder);
     command.output().unwrap()
 }
 
-/// The JSON lines that it prints.
+/// Returns the JSON lines that `minuet games` prints.
 fn lines(folder: &Path, arguments: &[&str]) -> Vec<Value> {
     let done = games(folder, &[arguments, &["--json"]].concat());
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -44,20 +44,20 @@ fn ids(folder: &Path, arguments: &[&str]) -> BTreeSet<String> {
 }
 
 #[test]
-fn stored_games_can_be_listed_checked_carried_and_deleted() {
+fn stored_games_can_be_listed_checked_copied_and_deleted() {
     let folder = tempfile::tempdir().unwrap();
     let here = folder.path().join("here");
     // A search can be repeated only while its checkpoint is kept.
     let mut run = Run::start(&here, &[&tiny_run()[..], &["checkpoints.keep=1000"]].concat());
     run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
-    // A game that the untrained network, step 0, had no part in.
+    // A game in which the untrained network, step 0, was not used.
     run.wait_for_game(|game| {
         game.model_versions
             .iter()
             .all(|version| !version.starts_with("000000000000"))
     });
 
-    // At work: every record holds, and what one checkpoint answered is searched again, visit for visit.
+    // The run is running: every record agrees with the rules, and searches by one checkpoint are reproduced visit for visit.
     let stored = run.game_ids().len();
     assert!(ids(&here, &[]).len() >= stored);
     let checked = lines(&here, &["check", "--newest", "5"]);
@@ -78,7 +78,7 @@ fn stored_games_can_be_listed_checked_carried_and_deleted() {
     );
     run.stop();
 
-    // Stopped: the folder is opened in the run's stead.
+    // The run is stopped: the command opens the folder itself.
     let all = ids(&here, &[]);
     let first = lines(&here, &["list", "--limit", "100000"]).pop().unwrap();
     let one = first["id"].as_str().unwrap();
@@ -90,13 +90,13 @@ fn stored_games_can_be_listed_checked_carried_and_deleted() {
     let by_untrained = ids(&here, &["--model", untrained]);
     assert!(by_untrained.contains(one) && by_untrained.len() < all.len());
 
-    // An archive puts the same games into another run, once.
+    // An archive is imported into another run; a second import adds no game.
     let archive = folder.path().join("games.minuet");
     let archive = archive.to_str().unwrap();
     let exported = lines(&here, &["export", archive]).pop().unwrap();
     assert_eq!(exported["games"], all.len());
     let there = folder.path().join("there");
-    // Where positions must be used before more games come in, an import is not held up by a learner that does not run.
+    // With `replay.min_uses`, an import is not blocked by the lack of a learner.
     let held = ["run.seed=2", "replay.min_uses=1", "replay.uses_slack=0"];
     let mut other = Run::start(&there, &[&tiny_run()[..], &held].concat());
     let own = {
@@ -120,7 +120,7 @@ fn stored_games_can_be_listed_checked_carried_and_deleted() {
     let carried = lines(&there, &["check", one, "--rules-only"]);
     assert_eq!(carried[0]["holds"], true);
 
-    // A damaged archive is refused, and says where.
+    // A damaged archive is refused with the place of the damage.
     let mut bytes = fs::read(archive).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0x40;
@@ -135,7 +135,7 @@ fn stored_games_can_be_listed_checked_carried_and_deleted() {
 
     read_by_numpy(&here, &folder.path().join("arrays"), &all);
 
-    // Deleted by where they came from: gone, and not taken again.
+    // Games deleted by model are gone, and an import does not bring them back.
     let dry = lines(&here, &["delete", "--model", untrained, "--dry-run"])
         .pop()
         .unwrap();
@@ -149,7 +149,7 @@ fn stored_games_can_be_listed_checked_carried_and_deleted() {
     assert_eq!(ids(&here, &[]), kept);
 }
 
-/// The arrays agree with each other, by the description that lies beside them and NumPy's own reader.
+/// Checks with NumPy that the exported arrays agree with each other and with their description.
 fn read_by_numpy(run: &Path, arrays: &Path, all: &BTreeSet<String>) {
     lines(run, &["export", "--numpy", arrays.to_str().unwrap()]);
     let Some(python) = test_support::python("kserve") else {

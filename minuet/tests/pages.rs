@@ -1,4 +1,4 @@
-//! The pages against the program: generated references are current, links lead somewhere, paths exist.
+//! Checks the pages of the book: generated references are current, links and paths exist.
 //!
 //! `make pages` writes the generated pages anew.
 

@@ -1,4 +1,4 @@
-//! `minuet rules` and `minuet perft` as processes: what a script on the other side of a pipe sees.
+//! `minuet rules` and `minuet perft` as processes, through pipes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -20,7 +20,7 @@ fn minuet(arguments: &[&str]) -> Command {
     command
 }
 
-/// Writes lines to `minuet rules`, and gives its output.
+/// Writes lines to `minuet rules`, and returns its output.
 fn answers(input: &[u8]) -> Vec<Value> {
     let mut child = minuet(&["rules"])
         .stdin(Stdio::piped())
@@ -115,7 +115,7 @@ fn a_trace_holds_every_legal_set() {
 
 /// Every kind of bad line is answered, and the lines after it still are.
 #[test]
-fn it_never_dies_on_a_bad_line() {
+fn a_bad_line_never_ends_the_process() {
     let bad: [&[u8]; 15] = [
         b"",
         b"not json",
@@ -176,7 +176,7 @@ fn rules_can_be_switched() {
         "loss-of-mover"
     );
 
-    // Knights out and back: recorded for the third time after the ninth half move, unless it is switched off.
+    // Knights out and back: the position occurs for the third time after the ninth half move, a draw unless switched off.
     let round = [7, 65 + 21, 63, 65 + 45, 22, 65 + 6, 46, 65 + 62];
     let knights: Vec<u32> = round.iter().copied().cycle().take(18).collect();
     assert_eq!(outcome(json!({"game": "paco-sako", "actions": knights})), "draw");
@@ -193,7 +193,7 @@ fn a_united_king_is_a_victory() {
     assert_eq!(answer["legal"], json!([]));
 }
 
-/// A client that waits for each answer before it asks again.
+/// A client that waits for each answer before it sends the next request.
 #[test]
 fn answers_come_line_by_line() {
     let mut child = minuet(&["rules"])
@@ -273,7 +273,7 @@ fn chess_speaks_uci_and_names_policy_entries() {
     let policy = answer["policy"].as_object().unwrap();
     assert_eq!((legal.len(), policy.len()), (29, 29));
     assert!(legal.iter().all(|uci| policy.contains_key(uci.as_str().unwrap())));
-    // Turned by 180°: a knight from b8 to c6 moves from rank 0, file 6 by two ranks and one file to the left.
+    // The board is rotated by 180°: a knight from b8 to c6 moves from rank 0, file 6 by two ranks and one file to the left.
     assert_eq!(policy["b8c6"], 63 * 64 + 6);
 
     let answer =
@@ -307,7 +307,7 @@ fn othello_and_connect_four_count_their_actions() {
 }
 
 #[test]
-fn what_the_board_games_refuse_is_said() {
+fn board_games_refuse_invalid_requests_with_a_reason() {
     for (request, error) in [
         (
             json!({"game": "chess", "actions": ["e2e4", "e2e4"]}),

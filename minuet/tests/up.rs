@@ -1,4 +1,4 @@
-//! `minuet up` as a process, with roles that crash on demand: supervision, stopping, and what it tells programs.
+//! `minuet up` as a process, with fake roles that crash on demand: supervision, stopping, events and exit codes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use disk::Small;
+use disk::SmallDisk;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use service::{process, role::Role};
@@ -27,7 +27,7 @@ const ROLES: [Role; 4] = [
     Role::Actor,
 ];
 
-/// A folder with the roles' binaries (all the fake one), and a run's folder.
+/// A folder with the roles' binaries, all of which are the fake role, and a run's folder.
 struct Place {
     folder: tempfile::TempDir,
     run: PathBuf,
@@ -52,8 +52,8 @@ impl Place {
         }
     }
 
-    /// With the run's folder on a disk of its own.
-    fn on(disk: &Small) -> Self {
+    /// Creates the run's folder on `disk`.
+    fn on(disk: &SmallDisk) -> Self {
         Self {
             run: disk.path().join("run"),
             ..Self::new()
@@ -89,7 +89,7 @@ impl Place {
         Up { child, lines }
     }
 
-    /// The order in which processes stopped.
+    /// Returns the roles in the order in which their processes stopped.
     fn order(&self) -> Vec<String> {
         let text = fs::read_to_string(self.run().join("order")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
@@ -103,7 +103,7 @@ struct Up {
 }
 
 impl Up {
-    /// The next event of this kind; `None` at the end of them all.
+    /// Waits for the next event of this kind; `None` if there are no more events.
     fn next(&mut self, kind: &str) -> Option<Value> {
         self.lines
             .by_ref()
@@ -122,7 +122,7 @@ impl Up {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// All events to the end, the exit code, and what was said on standard error.
+    /// Returns all events to the end, the exit code, and the text on standard error.
     fn end(mut self) -> (Vec<Value>, Option<i32>, String) {
         let events = self.lines.map(|line| event(&line.unwrap())).collect();
         let mut said = String::new();
@@ -146,7 +146,7 @@ fn of_kind<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
     events.iter().filter(|event| event["event"] == kind).collect()
 }
 
-/// The processes that the run's folder knows, with the moments they started at.
+/// Returns the number and the start time of each process in the run's `processes.json`.
 fn known_processes(run: &Path) -> Vec<(u32, u64)> {
     let census: Value = serde_json::from_slice(&fs::read(run.join("processes.json")).unwrap()).unwrap();
     let processes = census["processes"].as_array().unwrap().clone();
@@ -167,7 +167,7 @@ fn wait_until_gone(processes: &[(u32, u64)]) {
 }
 
 #[test]
-fn ctrl_c_stops_every_process_in_order_and_a_second_start_goes_on() {
+fn ctrl_c_stops_every_process_in_order_and_a_second_start_continues() {
     let place = Place::new();
     let mut up = place.up(&["--actors", "2", "--set", "search.visits=17"]);
     let started = up.next("started").unwrap();
@@ -204,7 +204,7 @@ fn ctrl_c_stops_every_process_in_order_and_a_second_start_goes_on() {
 }
 
 #[test]
-fn a_process_that_dies_is_started_again_and_quoted() {
+fn a_process_that_dies_is_restarted_and_its_log_quoted() {
     let place = Place::new();
     place.behave("learner", "crash-once");
     let mut up = place.up(&[]);
@@ -218,9 +218,9 @@ fn a_process_that_dies_is_started_again_and_quoted() {
     let started = up.next("role-started").unwrap();
     assert_eq!(started["name"], "learner");
 
-    // Killed from outside, whichever it is, and as often as one likes.
+    // Any process can be killed any number of times.
     for _ in 0..2 {
-        let pid = started_again(&mut up, &place, "inference-server");
+        let pid = kill_and_wait(&mut up, &place, "inference-server");
         assert!(pid > 0);
     }
     up.send(Signal::TERM);
@@ -230,12 +230,12 @@ fn a_process_that_dies_is_started_again_and_quoted() {
 }
 
 #[test]
-fn processes_that_cannot_be_written_down_run_all_the_same() {
+fn processes_run_although_their_list_cannot_be_written() {
     let place = Place::new();
     let mut up = place.up(&[]);
     up.until_ready(4);
     let processes = known_processes(&place.run());
-    // In the way of the file, as no room for it would be.
+    // A folder in place of the file makes the write fail, as a full disk would.
     let file = place.run().join("processes.json");
     fs::remove_file(&file).unwrap();
     fs::create_dir_all(file.join("in the way")).unwrap();
@@ -254,15 +254,15 @@ fn processes_that_cannot_be_written_down_run_all_the_same() {
 }
 
 #[test]
-fn a_full_disk_ends_no_run_however_often_a_role_fails_on_it() {
-    let Some(disk) = Small::mount(8) else {
-        println!("no file system may be mounted here: the disk is not filled");
+fn a_role_that_fails_on_a_full_disk_is_restarted_without_limit() {
+    let Some(disk) = SmallDisk::mount(8) else {
+        println!("skipped: mounting a file system is not permitted");
         return;
     };
     let place = Place::on(&disk);
     let mut up = place.up(&[]);
     up.until_ready(4);
-    // It fails for as long as the disk is full, and says so before its log cannot take any more.
+    // The learner fails while the disk is full.
     place.behave("learner", "crash");
     disk.fill();
     let known = known_processes(&place.run());
@@ -271,9 +271,9 @@ fn a_full_disk_ends_no_run_however_often_a_role_fails_on_it() {
     }
     let mut learners = 0;
     let mut others = 0;
-    // More often than one that fails at once is started again where there is room.
+    // More restarts than a role gets that fails at once on a disk with free space.
     while learners < 7 {
-        let line = up.lines.next().expect("the run goes on").unwrap();
+        let line = up.lines.next().expect("the run continues").unwrap();
         let event = event(&line);
         assert_ne!(event["event"], "role-failed", "{event}");
         if event["event"] == "role-exited" {
@@ -281,7 +281,7 @@ fn a_full_disk_ends_no_run_however_often_a_role_fails_on_it() {
             others += u32::from(event["name"] != "learner");
         }
     }
-    assert_eq!(others, 3, "they were killed once, and run");
+    assert_eq!(others, 3, "each of the others was killed once and restarted");
     fs::remove_file(place.run().join("behaviour/learner")).unwrap();
     disk.make_room();
     up.next("role-started").unwrap();
@@ -291,8 +291,8 @@ fn a_full_disk_ends_no_run_however_often_a_role_fails_on_it() {
     assert_eq!(code, Some(0), "{said}");
 }
 
-/// Kills a process and waits until it runs again.
-fn started_again(up: &mut Up, place: &Place, name: &str) -> u64 {
+/// Kills a process and waits until it is restarted.
+fn kill_and_wait(up: &mut Up, place: &Place, name: &str) -> u64 {
     let census: Value =
         serde_json::from_slice(&fs::read(place.run().join("processes.json")).unwrap()).unwrap();
     let processes = census["processes"].as_array().unwrap();
@@ -313,7 +313,7 @@ fn started_again(up: &mut Up, place: &Place, name: &str) -> u64 {
 }
 
 #[test]
-fn a_process_that_cannot_run_stops_everything_and_its_log_is_named() {
+fn a_process_that_cannot_run_stops_the_run_and_its_log_is_named() {
     for (behaviour, reason) in [
         ("crash", "failed at once 5 times in a row"),
         ("unusable", "exit status: 2"),
@@ -337,13 +337,13 @@ fn a_process_that_cannot_run_stops_everything_and_its_log_is_named() {
         assert_eq!(events.last().unwrap()["event"], "stopped");
         let exits = of_kind(&events, "role-exited").len();
         assert_eq!(exits, if behaviour == "crash" { 4 } else { 0 });
-        // The others were stopped as usual.
+        // The other processes stop as usual.
         assert!(place.order().contains(&"learner".to_owned()));
     }
 }
 
 #[test]
-fn nothing_outlives_a_killed_up_and_the_next_one_takes_over() {
+fn no_process_outlives_a_killed_up_and_the_next_start_continues() {
     let place = Place::new();
     let mut up = place.up(&[]);
     up.until_ready(4);
@@ -352,17 +352,17 @@ fn nothing_outlives_a_killed_up_and_the_next_one_takes_over() {
     up.send(Signal::KILL);
     up.child.wait().unwrap();
 
-    // At once, while the roles may still be stopping.
+    // Started at once, while the roles may still be stopping.
     let mut next = place.up(&[]);
     next.until_ready(4);
     wait_until_gone(&processes);
     next.send(Signal::TERM);
     assert_eq!(next.end().1, Some(0));
-    assert_eq!(place.order().len(), 8, "all of them stopped as asked");
+    assert_eq!(place.order().len(), 8, "all processes stopped on request");
 }
 
 #[test]
-fn a_second_signal_ends_even_what_does_not_stop() {
+fn a_second_signal_kills_a_process_that_does_not_stop() {
     let place = Place::new();
     place.behave("actor-1", "stubborn");
     let mut up = place.up(&[]);
@@ -378,7 +378,7 @@ fn a_second_signal_ends_even_what_does_not_stop() {
 }
 
 #[test]
-fn a_folder_belongs_to_one_and_bad_usage_is_exit_code_2() {
+fn a_folder_admits_one_process_and_bad_usage_is_exit_code_2() {
     let place = Place::new();
     let mut up = place.up(&[]);
     up.next("started").unwrap();
@@ -422,7 +422,7 @@ fn missing_binaries_are_named_before_anything_is_started() {
 }
 
 #[test]
-fn without_a_terminal_people_get_lines() {
+fn output_without_a_terminal_is_lines() {
     let place = Place::new();
     let mut child = place.command(&[]).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap())

@@ -1,6 +1,6 @@
 //! The whole loop as a user runs it: `minuet up` with real processes and a tiny network.
 //!
-//! Needs the roles' binaries beside `minuet`: `make test` builds them first.
+//! The tests need the roles' binaries beside `minuet`, which `make test` builds first.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
@@ -19,7 +19,7 @@ use std::{collections::BTreeSet, path::Path, process::Command};
 use run::{Run, tiny_run};
 
 #[test]
-fn actors_play_the_learner_publishes_and_actors_are_answered_by_it() {
+fn actors_play_and_the_server_serves_what_the_learner_publishes() {
     let folder = tempfile::tempdir().unwrap();
     let mut settings = tiny_run();
     settings.extend([
@@ -32,18 +32,18 @@ fn actors_play_the_learner_publishes_and_actors_are_answered_by_it() {
     let started = first.wait_for("started", |event| event["new"] == true);
     assert_eq!(started["game"], "paco-sako");
     let pages = metrics::pages(&started);
-    metrics::counters_are_there_from_the_start(&pages);
+    metrics::check_counters_at_the_start(&pages);
 
     let untrained = first.wait_for("serving", |_| true)["version"].clone();
     let checkpoint = first.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
     let trained = checkpoint["step"].as_u64().unwrap();
-    ask_the_run(folder.path());
+    query_the_run(folder.path());
     assert!(checkpoint["positions_seen"].as_u64().unwrap() > 0);
-    // Checkpoints come fast here, and the server takes the newest: it is this one or a later one.
+    // Checkpoints come fast in this run, so the server may serve a later one than this.
     let serving = first.wait_for("serving", |event| step_of(&event["version"]) >= trained);
     assert_ne!(untrained, serving["version"]);
-    metrics::all_named_are_exported(&pages);
-    // A stored game says which models answered during it.
+    metrics::wait_until_all_named_are_exported(&pages);
+    // A stored game lists the models that evaluated its positions.
     let game = first.wait_for_game(|game| {
         let steps = game
             .model_versions
@@ -58,7 +58,7 @@ fn actors_play_the_learner_publishes_and_actors_are_answered_by_it() {
     assert_eq!(kept["killed"].as_array().unwrap().len(), 0);
     let step_kept = step_of(&kept["checkpoint"]);
 
-    // Started again, it goes on where it left off: same games, later steps.
+    // A second start continues the run: the same games, later steps.
     let mut second = Run::start(folder.path(), &tiny_run());
     second.wait_for("started", |event| event["new"] == false);
     let next = second.wait_for("checkpoint", |event| event["step"].as_u64() > Some(step_kept));
@@ -72,7 +72,7 @@ fn actors_play_the_learner_publishes_and_actors_are_answered_by_it() {
 }
 
 #[test]
-fn killing_each_role_loses_no_game_and_doubles_none() {
+fn killing_each_role_neither_loses_nor_duplicates_a_game() {
     let folder = tempfile::tempdir().unwrap();
     let mut run = Run::start(folder.path(), &tiny_run());
     run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
@@ -83,7 +83,7 @@ fn killing_each_role_loses_no_game_and_doubles_none() {
         run.kill(role);
         run.wait_for("role-exited", |event| event["name"] == role);
         run.wait_for("role-ready", |event| event["name"] == role);
-        // The run goes on: games that nobody had seen, and a later checkpoint than any before.
+        // The run continues: new games are stored, and a later checkpoint is published.
         run.wait_for_game(|game| !seen.contains(&game.id.to_vec()));
         let next = run.wait_for("checkpoint", |event| event["step"].as_u64() > Some(step));
         step = next["step"].as_u64().unwrap();
@@ -97,7 +97,7 @@ fn killing_each_role_loses_no_game_and_doubles_none() {
     assert!(kept["games"].as_u64().unwrap() >= seen.len() as u64);
 }
 
-/// A stopped store is opened by `minuet games` itself.
+/// `minuet games` opens the store of a stopped run itself.
 #[test]
 fn games_of_a_stopped_run_are_listed_shown_exported_and_imported() {
     let folder = tempfile::tempdir().unwrap();
@@ -150,17 +150,17 @@ fn checkpoints_in_an_object_store_are_trained_and_served() {
         .replace("/run?", "/games?");
     let folder = tempfile::tempdir().unwrap();
     let mut settings = tiny_run();
-    // Volumes are sealed every few games.
+    // Volumes are sealed after a few games.
     settings.extend([url.as_str(), games.as_str(), "replay.window_positions=1600"]);
     let mut run = Run::start_with(folder.path(), &settings, &server::credentials());
     let checkpoint = run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
     let trained = checkpoint["step"].as_u64().unwrap();
     run.wait_for("serving", |event| step_of(&event["version"]) >= trained);
-    // Started again after a kill it goes on from there, without waiting for its own lease.
+    // A killed learner resumes from the checkpoint without waiting for its own lease to expire.
     run.kill("learner");
     run.wait_for("role-exited", |event| event["name"] == "learner");
     run.wait_for("checkpoint", |event| event["step"].as_u64() > Some(trained));
-    // Sealed volumes of games come to the same server, and can be read back from there.
+    // Sealed volumes of games are archived on the same server, and can be imported from there.
     let location = games.split_once('=').unwrap().1.trim_matches('"');
     let archive_store =
         replay_store::exchange::archive_store::ArchiveStore::open_with(location, server::credentials())
@@ -190,7 +190,7 @@ fn checkpoints_in_an_object_store_are_trained_and_served() {
     assert_eq!(
         (&imported["stored"], &imported["refused"]),
         (&0.into(), &0.into()),
-        "it has or had them all"
+        "every archived game was in the store"
     );
     assert!(imported["duplicates"].as_u64() > Some(3), "{imported}");
 }
@@ -205,18 +205,14 @@ fn actors_follow_the_best_checkpoint() {
         "rating.visits=4",
         "rating.max_games=40",
         "rating.provider=\"cpu\"",
-        // What is not far worse is good enough.
+        // With this margin almost any checkpoint is promoted.
         "rating.elo0=-900",
         "rating.elo1=-700",
     ]);
     let mut run = Run::of_game("connect-four", folder.path(), &settings);
-    // The actors waited until there was one.
+    // The actors wait until there is a best checkpoint.
     let first = run.wait_for("serving", |_| true)["version"].clone();
-    assert_eq!(
-        step_of(&first),
-        0,
-        "the first checkpoint is the best one at first"
-    );
+    assert_eq!(step_of(&first), 0, "the first checkpoint is the first best one");
     let promoted = run.wait_for("promoted", |event| event["step"].as_u64() > Some(0));
     let step = step_of(&promoted["version"]);
     run.wait_for("serving", |event| step_of(&event["version"]) >= step);
@@ -258,7 +254,7 @@ fn the_generator_game_is_trained_by_the_same_roles() {
         String::from_utf8(done.stdout).unwrap()
     };
     let place = folder.path().to_str().unwrap();
-    // Records of all kinds hold, and say what they are.
+    // Records of searched games and of known solutions agree with the rules.
     let checked = minuet(&["games", "check", "--newest", "30", "--run", place]);
     assert!(checked.contains("30 of 30 games agree"), "{checked}");
     assert!(
@@ -281,9 +277,9 @@ fn the_generator_game_is_trained_by_the_same_roles() {
     assert!(solved["solved"].is_boolean() && !solved["moves"].as_array().unwrap().is_empty());
 }
 
-/// Everything of the network that is there by choice, over the store's own targets, in the game whose policy is planes.
+/// A network with all optional heads and parts, trained on the store's targets, in a game whose policy is planes.
 #[test]
-fn every_head_is_trained_and_what_comes_of_it_is_served() {
+fn a_network_with_every_head_is_trained_and_served() {
     let folder = tempfile::tempdir().unwrap();
     let mut settings = tiny_run();
     settings.extend([
@@ -316,7 +312,7 @@ fn every_head_is_trained_and_what_comes_of_it_is_served() {
     for part in ["value_squared_error", "opponent_policy_loss", "moves_left_loss"] {
         assert!(line[part].as_f64() > Some(0.0), "{part}: {line}");
     }
-    // Searches are played again by the checkpoints, loaded as the arena loads them.
+    // Searches are repeated with the checkpoints, loaded as the arena loads them.
     let done = Command::new(env!("CARGO_BIN_EXE_minuet"))
         .args(["games", "check", "--newest", "2", "--run"])
         .arg(folder.path())
@@ -327,8 +323,8 @@ fn every_head_is_trained_and_what_comes_of_it_is_served() {
     assert!(checked.contains("2 of 2 games agree"), "{checked}");
 }
 
-/// `minuet query` finds the run's server by its folder.
-fn ask_the_run(folder: &Path) {
+/// Checks that `minuet query` finds the run's server by the run's folder.
+fn query_the_run(folder: &Path) {
     let done = Command::new(env!("CARGO_BIN_EXE_minuet"))
         .arg("query")
         .arg(folder)
@@ -352,7 +348,7 @@ fn ask_the_run(folder: &Path) {
     assert_eq!(answer["moves"].as_array().unwrap().len(), 3);
 }
 
-/// The training step in a version's name.
+/// Returns the training step in a version's name.
 fn step_of(version: &serde_json::Value) -> u64 {
     let (step, _) = version.as_str().unwrap().split_once('-').unwrap();
     step.parse().unwrap()

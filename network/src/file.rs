@@ -39,7 +39,7 @@ pub struct ModelFile {
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
     /// A file cannot be read.
-    #[error("cannot read {path}: {source}")]
+    #[error("cannot read {path}")]
     Read {
         /// The file.
         path: PathBuf,
@@ -62,7 +62,7 @@ pub enum ModelError {
         asked: String,
     },
     /// The store has no such label or version, or is damaged.
-    #[error("{place}: {source}")]
+    #[error("cannot use {place}")]
     Store {
         /// The run or store.
         place: String,
@@ -70,7 +70,7 @@ pub enum ModelError {
         source: checkpoints::Error,
     },
     /// The run's configuration cannot be read.
-    #[error("{path}: {source}")]
+    #[error("cannot use {path}")]
     Run {
         /// The file.
         path: PathBuf,
@@ -86,7 +86,7 @@ pub enum ModelError {
         reason: String,
     },
     /// The ONNX file has no metadata of Minuet.
-    #[error("{place} cannot be used: {source}")]
+    #[error("cannot use {place}")]
     Metadata {
         /// The file.
         place: String,

@@ -36,10 +36,10 @@ pub enum LoadError {
     #[error(transparent)]
     Model(#[from] ModelError),
     /// The model cannot be run.
-    #[error("a first batch failed: {0}")]
+    #[error("a first batch failed")]
     Run(#[from] RunError),
     /// The model cannot be converted to half precision.
-    #[error("inference.fp16: {0}")]
+    #[error("inference.fp16: the model cannot be converted to half precision")]
     Half(#[from] onnx::half::HalfError),
     /// The model cannot be extended to pick legal logits itself.
     #[error(transparent)]
@@ -354,7 +354,7 @@ impl Loader {
             {
                 Ok(candidate) => return Ok((provider, candidate.runner)),
                 Err(error) => {
-                    tracing::warn!(version = task.file.version, %provider, "trying the next provider: {error}")
+                    tracing::warn!(version = task.file.version, %provider, error = %service::chain(&error), "trying the next provider")
                 }
             }
         }
@@ -374,7 +374,9 @@ impl Loader {
         {
             match self.candidate(provider, task, truth) {
                 Ok(candidate) => candidates.push(candidate),
-                Err(error) => tracing::info!(%provider, "provider not measured: {error}"),
+                Err(error) => {
+                    tracing::info!(%provider, error = %service::chain(&error), "provider not measured")
+                }
             }
         }
         if candidates.len() > 1 {
@@ -393,7 +395,7 @@ impl Loader {
                     return Ok((chosen.provider, chosen.runner));
                 }
                 Err(error) => {
-                    tracing::warn!(version = task.file.version, "trying the next provider: {error}");
+                    tracing::warn!(version = task.file.version, error = %service::chain(&error), "trying the next provider");
                     refused = Some(error);
                 }
             }

@@ -110,15 +110,15 @@ impl Provider {
         Self::Tensorrt,
     ];
 
-    /// Provider that a configuration names. `None` for `auto`.
-    pub fn asked_for(provider: config::Provider) -> Option<Self> {
-        match provider {
-            config::Provider::Auto => None,
-            config::Provider::Cpu => Some(Self::Cpu),
-            config::Provider::OpenvinoF32 => Some(Self::OpenvinoF32),
-            config::Provider::OpenvinoBf16 => Some(Self::OpenvinoBf16),
-            config::Provider::Cuda => Some(Self::Cuda),
-            config::Provider::Tensorrt => Some(Self::Tensorrt),
+    /// Returns the provider of a configuration; `None` for `auto`.
+    pub fn configured(choice: config::ProviderChoice) -> Option<Self> {
+        match choice {
+            config::ProviderChoice::Auto => None,
+            config::ProviderChoice::Cpu => Some(Self::Cpu),
+            config::ProviderChoice::OpenvinoF32 => Some(Self::OpenvinoF32),
+            config::ProviderChoice::OpenvinoBf16 => Some(Self::OpenvinoBf16),
+            config::ProviderChoice::Cuda => Some(Self::Cuda),
+            config::ProviderChoice::Tensorrt => Some(Self::Tensorrt),
         }
     }
 

@@ -55,7 +55,7 @@ pub enum OpenError {
         asked: String,
     },
     /// The archive's location is not valid.
-    #[error("replay.archive: {0}")]
+    #[error("replay.archive cannot be used")]
     Archive(#[from] objects::LocationError),
     /// The file system reported an error.
     #[error("cannot use {path}")]

@@ -10,11 +10,13 @@
 //! | [`backoff`] | delays between attempts |
 //! | [`metrics_page`] | the Prometheus page: build, process, histogram buckets |
 //! | [`contain`](mod@contain) | converts panics of third-party code into errors |
+//! | [`chain`](mod@chain) | displays an error with all its sources |
 //! | [`telemetry`] | spans for an OpenTelemetry collector |
 //! | [`process`] | memory and processor time of a process |
 //! | [`figures`] | files of figures over time: JSON lines, TensorBoard |
 
 pub mod backoff;
+pub mod chain;
 pub mod connect;
 pub mod contain;
 pub mod figures;
@@ -30,3 +32,5 @@ pub mod telemetry;
 #[cfg(not(feature = "otlp"))]
 #[path = "telemetry/absent.rs"]
 pub mod telemetry;
+
+pub use chain::chain;

@@ -1,4 +1,4 @@
-//! What tests of several crates need: programs of others, a small disk, random inputs, and skips that are counted.
+//! Helpers for the tests of several crates: third-party programs, a small disk, random inputs, and counted skips.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "only tests call this crate")]
 

@@ -68,7 +68,7 @@ pub enum Unplayable {
     Search(serde_json::Error),
     /// A search setting is out of range.
     #[error("search_json: {0}")]
-    Settings(#[from] SettingsError),
+    Settings(SettingsError),
 }
 
 /// Everything in a record that determines its game: start, search and key of the random draws.
@@ -100,7 +100,7 @@ impl<G: Game> Premises<G> {
         let rules: G::Rules = serde_json::from_str(&record.rules_json).map_err(Unplayable::Rules)?;
         let recorded: Settings = serde_json::from_str(&record.search_json).map_err(Unplayable::Search)?;
         let position = (!record.start.is_empty()).then_some(record.start.as_str());
-        let mut settings = search_settings(&recorded, 1)?;
+        let mut settings = search_settings(&recorded, 1).map_err(Unplayable::Settings)?;
         if record.tree_bytes > 0 {
             settings.tree_bytes = usize::try_from(record.tree_bytes).unwrap_or(usize::MAX);
         }

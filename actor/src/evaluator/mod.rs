@@ -64,9 +64,9 @@ pub struct EvaluatedRequest {
     pub predictions: Predictions,
 }
 
-/// Waiting times and attempts of an evaluator.
+/// Time limits and attempts of an evaluator.
 #[derive(Clone, Debug)]
-pub struct Patience {
+pub struct EvaluatorLimits {
     /// Longest time until a request is answered. After that the stream is closed and opened again.
     pub answer: Duration,
     /// Delay before the first retry.
@@ -81,7 +81,7 @@ pub struct Patience {
     pub malformed: u32,
 }
 
-impl Default for Patience {
+impl Default for EvaluatorLimits {
     fn default() -> Self {
         Self {
             answer: Duration::from_secs(30),
@@ -131,7 +131,7 @@ pub struct Evaluator {
     /// Metrics, shared by all workers.
     pub metrics: Arc<Metrics>,
     /// Waiting times.
-    pub patience: Patience,
+    pub limits: EvaluatorLimits,
     /// Requests of the worker. The evaluator ends when this is closed.
     pub requests: mpsc::Receiver<StampedRequest>,
     /// Evaluations for the worker. The channel has room for every request that the worker may have in flight.
@@ -168,8 +168,8 @@ impl Evaluator {
     /// # Errors
     /// [`EvaluatorError`] if another attempt cannot help.
     pub async fn run(self) -> Result<(), EvaluatorError> {
-        let patience = &self.patience;
-        let backoff = || Backoff::new(patience.first_retry, patience.longest_retry, rand::random());
+        let limits = &self.limits;
+        let backoff = || Backoff::new(limits.first_retry, limits.longest_retry, rand::random());
         let (between_streams, between_requests) = (backoff(), backoff());
         let client = EvaluatorClient::new(self.channel.clone())
             .max_decoding_message_size(service::connect::MAX_MESSAGE_BYTES);
@@ -258,7 +258,7 @@ impl Connection {
         let expected = Arc::clone(&self.evaluator.expected);
         let label = expected.model.clone();
         match expected
-            .check(&mut self.client, label, self.evaluator.patience.answer)
+            .check(&mut self.client, label, self.evaluator.limits.answer)
             .await
         {
             Ok(checked) => self.evaluator.versions.describe(checked?),
@@ -267,14 +267,14 @@ impl Connection {
         let (requests, outbound) = mpsc::channel(self.evaluator.evaluations.max_capacity() + 1);
         let again = self
             .pending
-            .restart(Instant::now() + self.evaluator.patience.answer);
+            .restart(Instant::now() + self.evaluator.limits.answer);
         for pending in again {
             self.evaluator.metrics.request_retries.add(1);
             // The channel has room for all requests that a worker may have in flight.
             let _ = requests.try_send(EvaluateRequest::clone(&pending.request));
         }
         let opening = self.client.evaluate_stream(ReceiverStream::new(outbound));
-        let replies = match tokio::time::timeout(self.evaluator.patience.answer, opening).await {
+        let replies = match tokio::time::timeout(self.evaluator.limits.answer, opening).await {
             Ok(Ok(response)) => response.into_inner(),
             Ok(Err(status)) => return Ok(Err(status)),
             Err(_) => {
@@ -293,7 +293,7 @@ impl Connection {
         backoff: &mut Backoff,
     ) -> Result<End, EvaluatorError> {
         let shutdown = self.evaluator.shutdown.clone();
-        let most = self.evaluator.patience.stream;
+        let most = self.evaluator.limits.stream;
         // Random, so that the workers do not replace their streams at the same time.
         let age = most.mul_f64(rand::random_range(0.5..=1.0));
         let mut is_old = std::pin::pin!(tokio::time::sleep(age));
@@ -324,7 +324,7 @@ impl Connection {
                         return Ok(End::Done);
                     };
                     let message = EvaluateRequest::clone(&request.request);
-                    self.pending.add(request, Instant::now() + self.evaluator.patience.answer);
+                    self.pending.add(request, Instant::now() + self.evaluator.limits.answer);
                     if !sent(&requests, message).await {
                         return Ok(End::Broken(Status::unavailable("the stream was closed")));
                     }
@@ -337,7 +337,7 @@ impl Connection {
                     // The next stream, which is opened soon, takes the request.
                     Due::SendAgain(id) if requests.is_none() => self.pending.delay(id, Instant::now() + SOON),
                     Due::SendAgain(id) => {
-                        let deadline = Instant::now() + self.evaluator.patience.answer;
+                        let deadline = Instant::now() + self.evaluator.limits.answer;
                         let Some(pending) = self.pending.send_again(id, deadline) else {
                             continue;
                         };
@@ -379,7 +379,7 @@ impl Connection {
             metrics.malformed_replies.add(1);
             tracing::error!(%malformed, version = reply.version, "a reply is malformed, the request is sent again");
             let attempts = self.pending.count_malformed(reply.id);
-            if attempts >= self.evaluator.patience.malformed {
+            if attempts >= self.evaluator.limits.malformed {
                 return Err(EvaluatorError::Malformed(malformed.to_string()));
             }
             self.pending
@@ -418,10 +418,10 @@ impl Connection {
         let expected = Arc::clone(&self.evaluator.expected);
         let versions = Arc::clone(&self.evaluator.versions);
         let mut client = self.client.clone();
-        let patience = self.evaluator.patience.answer;
+        let timeout = self.evaluator.limits.answer;
         self.check = Some(tokio::spawn(async move {
             // If the server does not describe the version now, the check when the next stream is opened repeats the request.
-            match expected.check(&mut client, version, patience).await {
+            match expected.check(&mut client, version, timeout).await {
                 Ok(checked) => checked.map(|model| versions.describe(model)),
                 Err(_) => Ok(()),
             }
@@ -436,7 +436,7 @@ impl Connection {
     ) {
         drop(requests);
         let rest = async { while let Ok(Some(_)) = replies.message().await {} };
-        let _ = tokio::time::timeout(self.evaluator.patience.drain, rest).await;
+        let _ = tokio::time::timeout(self.evaluator.limits.drain, rest).await;
     }
 }
 

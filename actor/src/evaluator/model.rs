@@ -45,10 +45,10 @@ impl Expected {
         &self,
         client: &mut EvaluatorClient<Link>,
         model: String,
-        patience: Duration,
+        limit: Duration,
     ) -> Result<Result<ModelDescription, WrongModel>, Status> {
         let asked = client.describe_model(DescribeModelRequest { model });
-        let description = tokio::time::timeout(patience, asked)
+        let description = tokio::time::timeout(limit, asked)
             .await
             .map_err(|_| Status::deadline_exceeded("the model was not described in time"))??
             .into_inner();

@@ -51,7 +51,7 @@ pub enum Next<G> {
 
 /// Error: the file of the curriculum cannot be read or written.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot use the curriculum in {path}: {source}")]
+#[error("cannot use the curriculum in {path}")]
 pub struct CurriculumError {
     path: PathBuf,
     source: io::Error,

@@ -39,7 +39,7 @@ struct Identity {
 #[derive(Debug, thiserror::Error)]
 pub enum NamingError {
     /// The identity file cannot be read or written.
-    #[error("cannot keep the actor's identity in {path}: {source}")]
+    #[error("cannot keep the actor's identity in {path}")]
     Io {
         /// Path of the identity file.
         path: PathBuf,

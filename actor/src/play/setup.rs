@@ -54,7 +54,7 @@ pub enum SetupError {
     #[error(transparent)]
     Search(#[from] SettingsError),
     /// A setting cannot be written as JSON for the record.
-    #[error("cannot be recorded: {0}")]
+    #[error("the settings cannot be written as JSON")]
     Json(#[from] serde_json::Error),
 }
 

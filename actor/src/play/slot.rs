@@ -19,10 +19,10 @@ use crate::{
 #[derive(Debug, thiserror::Error)]
 pub enum SlotError {
     /// The search refuses an evaluation that was checked.
-    #[error("a checked evaluation does not fit its leaf: {0}")]
+    #[error("a checked evaluation does not fit its leaf")]
     Apply(#[from] ApplyError),
     /// The search chose an action that the rules forbid.
-    #[error("the search chose an illegal action: {0}")]
+    #[error("the search chose an illegal action")]
     Illegal(#[from] IllegalAction),
     /// The search has no action to choose although the game is not over.
     #[error("the search has no action to choose from after {0} actions")]
@@ -37,18 +37,18 @@ pub enum SlotError {
 
 /// A game in progress.
 #[derive(Debug)]
-pub(super) struct Slot<G: Game> {
+pub(super) struct GameSlot<G: Game> {
     search: Search<G>,
     start: G,
     /// Level of the problem. `None` for a game from its usual start.
     level: Option<u32>,
     record: Record,
     evaluations: EvaluationTotals,
-    /// Sum of the results of [`Slot::uncounted`] so far.
+    /// Sum of the results of [`GameSlot::uncounted`] so far.
     counted: Snapshot,
 }
 
-impl<G: Game> Slot<G> {
+impl<G: Game> GameSlot<G> {
     /// Begins a game from its usual start, or from `problem` (its start and its level).
     pub(super) fn new(setup: &Setup<G>, number: u64, id: GameId, problem: Option<(G, u32)>) -> Self {
         let position = problem.as_ref().map(|(start, _)| start.position());

@@ -23,7 +23,7 @@ use super::{
     naming::Naming,
     record::{self, End},
     setup::Setup,
-    slot::{Slot, SlotError},
+    slot::{GameSlot, SlotError},
 };
 use crate::{
     GameId,
@@ -70,7 +70,7 @@ pub struct Shared<G: Game> {
 /// The games of one thread.
 pub struct Worker<G: Game> {
     shared: Arc<Shared<G>>,
-    slots: Vec<Option<Slot<G>>>,
+    slots: Vec<Option<GameSlot<G>>>,
     /// Slots whose game can continue.
     ready: VecDeque<usize>,
     batcher: Batcher,
@@ -271,7 +271,7 @@ impl<G: Game> Worker<G> {
     }
 
     /// Counts the result of a problem. For an unsolved problem, returns the record of the problem that the play did solve.
-    fn note_problem(&self, playing: &Slot<G>) -> Result<Option<Finished>, SlotError> {
+    fn note_problem(&self, playing: &GameSlot<G>) -> Result<Option<Finished>, SlotError> {
         let Shared {
             curriculum, metrics, ..
         } = &*self.shared;
@@ -283,7 +283,9 @@ impl<G: Game> Worker<G> {
         match curriculum.note(level, is_solved) {
             Ok(None) => {}
             Ok(Some(level)) => tracing::info!(level, "the level of problems is raised"),
-            Err(error) => tracing::error!(%error, "the new level of problems cannot be saved"),
+            Err(error) => {
+                tracing::error!(error = %service::chain(&error), "the new level of problems cannot be saved")
+            }
         }
         metrics.problem_level.set(curriculum.level().into());
         if is_solved || !curriculum.hindsight() {
@@ -313,7 +315,7 @@ impl<G: Game> Worker<G> {
 /// The next game.
 enum Begun<G: Game> {
     /// A game that is played.
-    Game(Box<Slot<G>>),
+    Game(Box<GameSlot<G>>),
     /// A problem with a known solution, recorded without being played.
     Recorded(Finished),
 }
@@ -324,7 +326,7 @@ fn begin<G: Game>(shared: &Shared<G>) -> Result<Option<Begun<G>>, SlotError> {
         match shared.naming.next_game() {
             Ok((number, id)) => {
                 let setup = &shared.setup;
-                let new = |problem| Begun::Game(Box::new(Slot::new(setup, number, id, problem)));
+                let new = |problem| Begun::Game(Box::new(GameSlot::new(setup, number, id, problem)));
                 let key = id.key(setup.run_seed);
                 return Ok(Some(match shared.curriculum.next(&setup.rules, key) {
                     curriculum::Next::Usual => new(None),
@@ -335,7 +337,7 @@ fn begin<G: Game>(shared: &Shared<G>) -> Result<Option<Begun<G>>, SlotError> {
                 }));
             }
             Err(error) if shared.naming_errors.allows() => {
-                tracing::error!(%error, "no game number can be reserved, trying again");
+                tracing::error!(error = %service::chain(&error), "no game number can be reserved, trying again");
             }
             Err(_) => {}
         }

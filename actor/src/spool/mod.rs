@@ -43,7 +43,7 @@ pub use writer::{Finished, FinishedGames, Lost, start as start_writer};
 #[derive(Debug, thiserror::Error)]
 pub enum SpoolError {
     /// A file operation failed, for example because the disk is full.
-    #[error("{action} {path}: {source}")]
+    #[error("{action} {path}")]
     Io {
         /// The operation, as the beginning of the message.
         action: &'static str,
@@ -225,7 +225,7 @@ impl Spool {
     fn set_aside(&self, position: Position) {
         let settled = self.index.lock().settle_damaged(position);
         if let Err(error) = self.clear(settled) {
-            tracing::error!(%error, "cannot set a damaged file of the spool aside");
+            tracing::error!(error = %service::chain(&error), "cannot set a damaged file of the spool aside");
         }
     }
 

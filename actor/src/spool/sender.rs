@@ -31,7 +31,7 @@ const WINDOW: usize = 64;
 
 /// Time limits of the sender.
 #[derive(Clone, Debug)]
-pub struct Patience {
+pub struct SenderLimits {
     /// Limit for the acknowledgement of a game; afterwards a new stream is opened.
     pub acknowledgement: Duration,
     /// Delay before the first new attempt.
@@ -42,7 +42,7 @@ pub struct Patience {
     pub drain: Duration,
 }
 
-impl Default for Patience {
+impl Default for SenderLimits {
     fn default() -> Self {
         Self {
             acknowledgement: Duration::from_secs(30),
@@ -76,7 +76,7 @@ pub struct Sender {
     /// Counters.
     pub metrics: Arc<Metrics>,
     /// Time limits.
-    pub patience: Patience,
+    pub limits: SenderLimits,
     /// Cancelled when no more games will be added: the sender then sends the remaining games within a time limit and ends.
     pub drain: CancellationToken,
     trouble: LogThrottle,
@@ -96,7 +96,7 @@ impl Sender {
         store: String,
         spool: Arc<Spool>,
         metrics: Arc<Metrics>,
-        patience: Patience,
+        limits: SenderLimits,
         drain: CancellationToken,
     ) -> Self {
         Self {
@@ -104,7 +104,7 @@ impl Sender {
             store,
             spool,
             metrics,
-            patience,
+            limits,
             drain,
             trouble: LogThrottle::new(Duration::from_secs(10)),
         }
@@ -117,7 +117,7 @@ impl Sender {
     pub async fn run(self) -> Result<(), SenderError> {
         let drain_is_over = async {
             self.drain.cancelled().await;
-            tokio::time::sleep(self.patience.drain).await;
+            tokio::time::sleep(self.limits.drain).await;
         };
         tokio::select! {
             sent = self.keep_sending() => sent,
@@ -126,11 +126,11 @@ impl Sender {
     }
 
     async fn keep_sending(&self) -> Result<(), SenderError> {
-        let Patience {
+        let SenderLimits {
             first_retry,
             longest_retry,
             ..
-        } = self.patience;
+        } = self.limits;
         let mut backoff = Backoff::new(first_retry, longest_retry, rand::random());
         while self.wait_for_a_game().await {
             let status = match self.stream(&mut backoff).await {
@@ -180,7 +180,7 @@ impl Sender {
             ReplayStoreClient::new(self.channel.clone()).max_encoding_message_size(MAX_MESSAGE_BYTES);
         let (games, outbound) = mpsc::channel(WINDOW);
         let opening = client.append(ReceiverStream::new(outbound));
-        match timeout(self.patience.acknowledgement, opening).await {
+        match timeout(self.limits.acknowledgement, opening).await {
             Ok(Ok(acks)) => self.exchange(games, acks.into_inner(), backoff).await,
             Ok(Err(status)) => End::Broken(status),
             Err(_) => End::Broken(Status::deadline_exceeded("the stream was not opened in time")),
@@ -214,7 +214,7 @@ impl Sender {
                         .await;
                     continue;
                 }
-                unacknowledged.insert(id, Instant::now() + self.patience.acknowledgement);
+                unacknowledged.insert(id, Instant::now() + self.limits.acknowledgement);
                 // The channel has room, because it is at least as large as the window.
                 if games.send(game).await.is_err() {
                     break;
@@ -281,7 +281,7 @@ impl Sender {
                 true
             }
             Err(error) => {
-                tracing::error!(game = %id, reason, %error, "a game is refused, and cannot be set aside");
+                tracing::error!(game = %id, reason, error = %service::chain(&error), "a game is refused, and cannot be set aside");
                 false
             }
         }
@@ -303,7 +303,7 @@ impl Sender {
         let spool = Arc::clone(&self.spool);
         on_disk(move || spool.read(position))
             .await
-            .inspect_err(|error| tracing::error!(%error, "a finished game is lost"))
+            .inspect_err(|error| tracing::error!(error = %service::chain(error), "a finished game is lost"))
             .ok()
     }
 }
@@ -314,7 +314,9 @@ async fn settle(spool: &Arc<Spool>, metrics: &Metrics, id: GameId, is_duplicate:
     match on_disk(move || spool.acknowledge(id)).await {
         Ok(false) => return false,
         Ok(true) => {}
-        Err(error) => tracing::warn!(%error, "an acknowledged game cannot be removed"),
+        Err(error) => {
+            tracing::warn!(error = %service::chain(&error), "an acknowledged game cannot be removed")
+        }
     }
     metrics.games_acknowledged.add(1);
     if is_duplicate {

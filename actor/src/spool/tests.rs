@@ -274,7 +274,7 @@ fn games_lost_at_shutdown_are_counted() {
     drop(games);
     let lost = writer.join().unwrap().unwrap_err();
     assert_eq!(lost.count, 3);
-    assert!(lost.to_string().contains("cannot write"), "{lost}");
+    assert!(lost.source.to_string().contains("cannot write"), "{lost}");
 }
 
 #[test]

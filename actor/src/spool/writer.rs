@@ -37,7 +37,7 @@ pub type FinishedGames = SyncSender<Finished>;
 
 /// Error: finished games could not be written before the shutdown.
 #[derive(Debug, thiserror::Error)]
-#[error("{count} finished games are lost, the spool cannot be written: {source}")]
+#[error("{count} finished games are lost, because the spool cannot be written")]
 pub struct Lost {
     /// Number of lost games.
     pub count: usize,
@@ -103,7 +103,7 @@ impl Writer {
                     return Err(error);
                 }
                 Err(error) => pause.extend(&self.metrics, || {
-                    tracing::error!(%error, "finished games cannot be written, self-play pauses until they can");
+                    tracing::error!(error = %service::chain(&error), "finished games cannot be written, self-play pauses until they can");
                 }),
             }
             self.spool.wait_for_room(RETRY);

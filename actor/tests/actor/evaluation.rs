@@ -7,7 +7,9 @@ use std::{
 
 use actor::{
     ActorError,
-    evaluator::{EvaluatedRequest, Evaluator, EvaluatorError, Expected, Patience, StampedRequest, Versions},
+    evaluator::{
+        EvaluatedRequest, Evaluator, EvaluatorError, EvaluatorLimits, Expected, StampedRequest, Versions,
+    },
     metrics::Metrics,
 };
 use games::{Game as _, Symmetry};
@@ -54,7 +56,7 @@ impl Client {
             expected: Arc::new(Expected::of::<TicTacToe>((), "latest")),
             versions: Arc::clone(&versions),
             metrics: Arc::clone(&metrics),
-            patience: Patience {
+            limits: EvaluatorLimits {
                 answer: answer_within,
                 first_retry: Duration::from_millis(2),
                 longest_retry: Duration::from_millis(20),

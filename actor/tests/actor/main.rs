@@ -78,7 +78,7 @@ fn start(config: RunConfig) -> Running {
 
 fn start_playing<G: games::Game>(config: RunConfig) -> Running {
     let mut actor = Actor::new(config);
-    actor.evaluator_patience = evaluator::Patience {
+    actor.evaluator_limits = evaluator::EvaluatorLimits {
         answer: Duration::from_secs(5),
         first_retry: Duration::from_millis(2),
         longest_retry: Duration::from_millis(50),
@@ -86,7 +86,7 @@ fn start_playing<G: games::Game>(config: RunConfig) -> Running {
         stream: Duration::from_millis(60),
         ..Default::default()
     };
-    actor.sender_patience = sender::Patience {
+    actor.sender_limits = sender::SenderLimits {
         acknowledgement: Duration::from_secs(5),
         first_retry: Duration::from_millis(2),
         longest_retry: Duration::from_millis(50),

@@ -216,8 +216,8 @@ async fn a_silent_store_gets_a_new_stream() {
     );
     let config = config(folder.path(), &server_process.address(), &store_process.address());
     let mut actor = actor::Actor::new(config);
-    actor.sender_patience.acknowledgement = Duration::from_millis(300);
-    actor.sender_patience.drain = Duration::from_secs(30);
+    actor.sender_limits.acknowledgement = Duration::from_millis(300);
+    actor.sender_limits.drain = Duration::from_secs(30);
     let metrics = Arc::clone(&actor.metrics);
     let shutdown = tokio_util::sync::CancellationToken::new();
     let running = tokio::spawn(actor.run::<crate::tictactoe::TicTacToe>(shutdown.clone()));

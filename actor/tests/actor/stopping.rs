@@ -93,7 +93,7 @@ async fn a_configuration_that_cannot_be_played_is_an_error_at_once() {
         "{error}"
     );
     let error = wrong(|config| config.inference.address = "no address".into()).await;
-    assert!(error.to_string().starts_with("inference.address"), "{error}");
+    assert!(error.to_string().starts_with("`inference.address`"), "{error}");
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ const LOCK: &str = "lock";
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// A file cannot be read or written.
-    #[error("cannot use {path}: {source}")]
+    #[error("cannot use {path}")]
     Io {
         /// Path of the file or folder.
         path: PathBuf,

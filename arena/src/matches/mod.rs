@@ -23,7 +23,7 @@ mod table;
 pub use conduct::{Conduct, Progress, play};
 pub use folder::{FolderError, MatchFolder};
 pub use openings::{Opening, OpeningError};
-pub use plan::{Plan, PlanError, Slot};
+pub use plan::{Plan, PlanError, PlannedGame};
 pub use record::{GameRecord, Result};
 pub use standing::Standing;
 
@@ -36,7 +36,7 @@ pub enum MatchError {
     #[error(transparent)]
     Folder(#[from] FolderError),
     /// A player cannot continue.
-    #[error("{player}: {source}")]
+    #[error("the player {player} cannot continue")]
     Player {
         /// Name of the player.
         player: String,

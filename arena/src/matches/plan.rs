@@ -84,7 +84,7 @@ pub enum PlanError {
 
 /// A game of the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot {
+pub struct PlannedGame {
     /// Number of the game.
     pub game: u64,
     /// Number of its pair among the pairs of these two players.
@@ -135,11 +135,11 @@ impl Plan {
     }
 
     /// The game with this number. The two games of a pair have successive numbers; the same pair of the next two players follows.
-    pub fn slot(&self, game: u64) -> Slot {
+    pub fn slot(&self, game: u64) -> PlannedGame {
         let pairings = self.pairings();
         let pairing = pairings[((game / 2) % pairings.len() as u64) as usize];
         let [first, second] = pairing;
-        Slot {
+        PlannedGame {
             game,
             pair: game / 2 / pairings.len() as u64,
             pairing,

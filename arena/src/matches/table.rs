@@ -11,14 +11,14 @@ use search::{Evaluation, LeafId};
 
 use super::{
     MatchError,
-    plan::{Plan, Slot, seat_key},
+    plan::{Plan, PlannedGame, seat_key},
     record::{GameRecord, Result as GameResult},
 };
 use crate::players::{Player, PlayerError, Progress, Seat, uci::UciError};
 
 /// A game in progress.
 struct Playing<G: Game> {
-    slot: Slot,
+    slot: PlannedGame,
     start: G,
     start_text: Option<String>,
     opening: usize,
@@ -98,7 +98,7 @@ impl<'a, G: Game> Table<'a, G> {
     }
 
     /// Begins a game.
-    pub(super) fn begin(&mut self, slot: Slot) -> Result<(), MatchError> {
+    pub(super) fn begin(&mut self, slot: PlannedGame) -> Result<(), MatchError> {
         let opening = self.plan.opening(slot.pair);
         let fault = |reason: String| MatchError::Thread(format!("opening {}: {reason}", slot.pair));
         let start =
@@ -114,7 +114,8 @@ impl<'a, G: Game> Table<'a, G> {
                 .seat(&start, key)
                 .map_err(|source| self.player_error(slot, side, source))?;
             for &action in &opening.actions {
-                seat.played(action).map_err(|error| fault(error.to_string()))?;
+                seat.played(action)
+                    .map_err(|error| fault(service::chain(&error).to_string()))?;
             }
             Ok::<Seat<G>, MatchError>(seat)
         };
@@ -202,7 +203,7 @@ impl<'a, G: Game> Table<'a, G> {
         Ok(())
     }
 
-    fn player_error(&self, slot: Slot, side: usize, source: PlayerError) -> MatchError {
+    fn player_error(&self, slot: PlannedGame, side: usize, source: PlayerError) -> MatchError {
         MatchError::Player {
             player: self.players[slot.players[side]].name().into(),
             source: Box::new(source),

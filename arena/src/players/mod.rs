@@ -61,7 +61,7 @@ pub enum PlayerError {
     #[error(transparent)]
     Think(#[from] ThinkError),
     /// The search refused an evaluation.
-    #[error("an evaluation does not fit its leaf: {0}")]
+    #[error("an evaluation does not fit its leaf")]
     Apply(#[from] search::ApplyError),
     /// A UCI engine failed.
     #[error(transparent)]

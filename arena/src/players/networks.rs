@@ -2,10 +2,10 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use config::{Provider, SecurityConfig};
+use config::{ProviderChoice, SecurityConfig};
 use network::batched::EvaluationSource;
 use network::{
-    Description, ModelFile, ModelName, Network, RemoteNetwork, cache::Cache, client::local::Opener,
+    Description, ModelFile, ModelName, Network, RemoteNetwork, cache::Cache, client::local::NetworkLoader,
 };
 
 use super::PlayerError;
@@ -14,7 +14,7 @@ use super::PlayerError;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NetworkOptions {
     /// Execution provider for networks in this process.
-    pub provider: Provider,
+    pub provider: ProviderChoice,
     /// Number of copies of each network in this process: one for each thread that evaluates, so that no thread waits.
     pub copies: usize,
     /// Number of threads that compute one batch.
@@ -28,7 +28,7 @@ pub struct NetworkOptions {
 impl Default for NetworkOptions {
     fn default() -> Self {
         Self {
-            provider: Provider::Auto,
+            provider: ProviderChoice::Auto,
             copies: 1,
             threads: 1,
             batch: 64,
@@ -45,18 +45,18 @@ pub struct Networks {
     runtime: PathBuf,
     /// `None`: the `[security]` of the run that the environment names.
     security: Option<SecurityConfig>,
-    opener: Option<Opener>,
+    loader: Option<NetworkLoader>,
     opened: Vec<(ModelName, Arc<OpenedNetwork>)>,
 }
 
 impl Networks {
-    /// Returns an opener without open networks.
+    /// Returns an empty set of networks.
     pub fn new(options: NetworkOptions) -> Self {
         Self {
             options,
             runtime: PathBuf::new(),
             security: None,
-            opener: None,
+            loader: None,
             opened: Vec::new(),
         }
     }
@@ -111,8 +111,8 @@ impl Networks {
         {
             return Ok(Arc::clone(network));
         }
-        let opener = match &self.opener {
-            Some(opener) => opener.clone(),
+        let loader = match &self.loader {
+            Some(loader) => loader.clone(),
             None => {
                 let NetworkOptions {
                     provider,
@@ -120,13 +120,13 @@ impl Networks {
                     batch,
                     ..
                 } = self.options;
-                let opener = Opener::new(&self.runtime, provider, threads, batch)?;
-                self.opener.insert(opener).clone()
+                let loader = NetworkLoader::new(&self.runtime, provider, threads, batch)?;
+                self.loader.insert(loader).clone()
             }
         };
         let mut copies: Vec<Arc<dyn Network>> = Vec::new();
         for _ in 0..self.options.copies.max(1) {
-            copies.push(Arc::new(opener.open(&file)?));
+            copies.push(Arc::new(loader.open(&file)?));
         }
         Ok(Arc::new(OpenedNetwork {
             cache: self.cache(),

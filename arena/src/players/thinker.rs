@@ -38,7 +38,7 @@ pub enum ThinkError {
     #[error(transparent)]
     Network(#[from] NetworkError),
     /// The search refused an evaluation.
-    #[error("an evaluation does not fit its leaf: {0}")]
+    #[error("an evaluation does not fit its leaf")]
     Apply(#[from] ApplyError),
 }
 

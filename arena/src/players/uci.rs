@@ -33,7 +33,7 @@ const QUIT: Duration = Duration::from_millis(500);
 #[derive(Debug, thiserror::Error)]
 pub enum UciError {
     /// The program does not start.
-    #[error("cannot start the engine {program}: {source}")]
+    #[error("cannot start the engine {program}")]
     Start {
         /// Path of the program.
         program: String,
@@ -151,8 +151,8 @@ impl Engine {
     }
 
     /// Waits for a line that begins with `word` and returns the rest of it. Other lines are skipped.
-    fn wait(&mut self, word: &'static str, patience: Duration) -> Result<String, UciError> {
-        let until = Instant::now() + patience;
+    fn wait(&mut self, word: &'static str, timeout: Duration) -> Result<String, UciError> {
+        let until = Instant::now() + timeout;
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left) {
@@ -166,7 +166,7 @@ impl Engine {
                     return Err(UciError::Silent {
                         program: self.program.clone(),
                         expected: word,
-                        seconds: patience.as_secs(),
+                        seconds: timeout.as_secs(),
                     });
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(UciError::Ended(self.program.clone())),

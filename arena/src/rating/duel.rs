@@ -103,7 +103,7 @@ pub fn sprt(config: &RatingConfig) -> Result<Sprt, RatingError> {
 /// Evaluation cache of each network, in MiB.
 const CACHE_MIB: usize = 32;
 
-/// Returns the opener of networks for the duels of a run.
+/// Returns the loader of networks for the duels of a run.
 pub fn networks(config: &RunConfig) -> Networks {
     let rating = &config.rating;
     let options = NetworkOptions {

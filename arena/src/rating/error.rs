@@ -20,19 +20,19 @@ pub enum RatingError {
     #[error("checkpoints of this run cannot be rated")]
     Config(#[source] ConfigError),
     /// The sequential test in `[rating]` is invalid.
-    #[error("[rating]: {0}")]
+    #[error("the sequential test in `[rating]` is invalid")]
     Test(#[from] SprtError),
     /// The rules of the run are invalid.
     #[error("`game.rules`: {0}")]
     Rules(serde_json::Error),
     /// The openings cannot be drawn.
-    #[error("`rating.opening_plies`: {0}")]
+    #[error("`rating.opening_plies` cannot be used")]
     Openings(#[from] OpeningError),
     /// The match cannot be planned.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// The network of a checkpoint cannot be opened.
-    #[error("checkpoint {version}: {source}")]
+    #[error("cannot open the network of checkpoint {version}")]
     Player {
         /// Version of the checkpoint.
         version: String,
@@ -49,7 +49,7 @@ pub enum RatingError {
     #[error("another process rates in {0}; give each its own `rating.folder`, or stop the other one")]
     Locked(PathBuf),
     /// A file of the rating folder cannot be read or written.
-    #[error("cannot use {path}: {source}")]
+    #[error("cannot use {path}")]
     Io {
         /// Path of the file or folder.
         path: PathBuf,

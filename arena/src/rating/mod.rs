@@ -100,7 +100,7 @@ pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
 /// Waits before the next attempt. Returns false at shutdown.
 async fn wait(error: &RatingError, backoff: &mut Backoff, shutdown: &CancellationToken) -> bool {
     if (backoff.attempts() + 1).is_power_of_two() {
-        tracing::warn!(%error, "cannot rate; trying again");
+        tracing::warn!(error = %service::chain(error), "cannot rate; trying again");
     }
     backoff.wait(shutdown).await
 }

@@ -10,7 +10,7 @@ use super::common;
 
 fn find(name: &str) -> Result<ModelFile, String> {
     let name: ModelName = name.parse().unwrap();
-    ModelFile::find(&name).map_err(|error| error.to_string())
+    ModelFile::find(&name).map_err(|error| service::chain(&error).to_string())
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! best one. A move is optimal if it keeps the position's value (win, draw, loss), however long the win takes. The entry
 //! `random` is the expected share of a player with random moves.
 //!
-//! | module | what it is for |
+//! | module | content |
 //! |---|---|
 //! | [`positions`] | positions and the solver's values of their moves |
 
@@ -20,7 +20,7 @@ use arena::{
     players::{NetworkOptions, Networks},
 };
 use clap::builder::PossibleValuesParser;
-use config::Provider;
+use config::ProviderChoice;
 use games::{Game, connect_four::ConnectFour};
 use search::{Decision, Settings};
 use serde::Serialize;
@@ -51,8 +51,8 @@ pub struct Arguments {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Execution provider: auto, cpu, openvino-f32, openvino-bf16, cuda.
-    #[arg(long, default_value = "auto", value_parser = crate::harness::provider::read)]
-    provider: Provider,
+    #[arg(long, default_value = "auto")]
+    provider: ProviderChoice,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,

@@ -1,4 +1,4 @@
-//! A child process that works for as long as it is told, and reports how much it did: [`DrivenChild`].
+//! [`DrivenChild`]: a child process that works for a given time and prints the number of positions that it has processed.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -9,13 +9,13 @@ use anyhow::Context as _;
 
 use super::measure::{self, Measured};
 
-/// The process. It reads a number of seconds from each line of standard input, works that long, and prints the number of positions
-/// that it has processed. Dropping this kills it.
+/// A child process that reads a number of seconds from each line of standard input, works that long, and prints the number of
+/// positions that it has processed. Killed when dropped.
 pub struct DrivenChild {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    /// The line that the process printed when it was ready.
+    /// First line of the output, which the process prints when it is ready.
     pub first_line: String,
 }
 
@@ -38,7 +38,7 @@ impl DrivenChild {
         };
         driven.first_line = driven
             .line()
-            .with_context(|| format!("cannot measure {program}"))?;
+            .with_context(|| format!("{program} did not start to work"))?;
         Ok(driven)
     }
 
@@ -58,14 +58,14 @@ impl DrivenChild {
     fn line(&mut self) -> anyhow::Result<String> {
         let mut line = String::new();
         self.output.read_line(&mut line)?;
-        anyhow::ensure!(!line.is_empty(), "the process ended; its messages stand above");
+        anyhow::ensure!(!line.is_empty(), "the process ended; its messages are above");
         Ok(line.trim().to_owned())
     }
 }
 
 impl Drop for DrivenChild {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // An error means that the process has ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

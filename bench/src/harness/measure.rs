@@ -105,7 +105,7 @@ fn used(Subject { pid, page: address }: Subject) -> anyhow::Result<Used> {
     let threads =
         std::fs::read_dir(format!("/proc/{pid}/task")).with_context(|| format!("process {pid} is gone"))?;
     for thread in threads.flatten() {
-        // A thread may end between the two.
+        // A thread may end between the listing and the read.
         let read = |file: &str| std::fs::read_to_string(thread.path().join(file)).unwrap_or_default();
         let nanoseconds: f64 = read("schedstat")
             .split(' ')

@@ -1,4 +1,4 @@
-//! Parts that all benchmarks share: how something is repeated, measured and printed.
+//! Parts that all benchmarks share: repetition, measurement, output.
 //!
 //! | module | contents |
 //! |---|---|
@@ -9,13 +9,11 @@
 //! | [`child`] | a child process that works for as long as it is told |
 //! | [`page`] | metrics pages |
 //! | [`positions`] | positions of played games, as requests |
-//! | [`provider`] | names of execution providers |
 
 pub mod child;
 pub mod measure;
 pub mod page;
 pub mod positions;
-pub mod provider;
 pub mod report;
 pub mod role;
 

@@ -9,7 +9,7 @@ use std::{
 use anyhow::Context as _;
 use launcher::page::Page;
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Fetches the metrics page at `address`.
 ///
@@ -17,8 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// No page answers within five seconds.
 pub fn fetch(address: SocketAddr) -> anyhow::Result<Page> {
     let read = || {
-        let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
         stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n")?;
         let mut text = String::new();
         stream.read_to_string(&mut text)?;

@@ -15,15 +15,15 @@ use service::role::Role;
 const POLL: Duration = Duration::from_millis(20);
 const STOPS_WITHIN: Duration = Duration::from_secs(15);
 
-/// The process, on the core that the starting thread runs on. Dropping this kills it.
+/// A process of a role, on the core of the starting thread. Killed when dropped.
 pub struct RoleProcess {
     role: Role,
     child: Child,
 }
 
 impl RoleProcess {
-    /// Starts the binary of `role` that lies beside this program. The process logs warnings, or what `MINUET_LOG` says; without `logs`
-    /// nothing is shown.
+    /// Starts the binary of `role` in the folder of this program. The process logs warnings, or the level of `MINUET_LOG`; without
+    /// `logs` its log is discarded.
     ///
     /// # Errors
     /// The binary cannot be started.
@@ -64,10 +64,10 @@ impl RoleProcess {
     /// Calls `ask` until it returns a value.
     ///
     /// # Errors
-    /// The process ends, or `patience` passes: then the last error of `ask`.
+    /// The process ends, or `timeout` passes; then the last error of `ask`.
     pub fn wait_until<T>(
         &mut self,
-        patience: Duration,
+        timeout: Duration,
         mut ask: impl FnMut() -> anyhow::Result<T>,
     ) -> anyhow::Result<T> {
         let began = Instant::now();
@@ -79,8 +79,8 @@ impl RoleProcess {
             if let Some(status) = self.child.try_wait()? {
                 bail!("{} ended with {status}; its log shows why", self.role.binary());
             }
-            if began.elapsed() > patience {
-                return Err(error.context(format!("{} is not ready after {patience:?}", self.role.binary())));
+            if began.elapsed() > timeout {
+                return Err(error.context(format!("{} is not ready after {timeout:?}", self.role.binary())));
             }
             thread::sleep(POLL);
         }
@@ -98,18 +98,18 @@ impl RoleProcess {
 
 impl Drop for RoleProcess {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // An error means that the process has ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Returns different loopback addresses on which nothing listens now.
+/// Returns `count` different loopback addresses on which nothing listens now.
 ///
 /// # Errors
-/// There are not so many free ports.
+/// There are fewer free ports.
 pub fn free_addresses(count: usize) -> io::Result<Vec<SocketAddr>> {
-    // All are held until the last one is found, so they differ.
+    // All listeners are held until the last one is open, so the addresses differ.
     let listeners = (0..count)
         .map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
         .collect::<Result<Vec<_>, _>>()?;

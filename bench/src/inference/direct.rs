@@ -19,7 +19,7 @@ use network::{
 use super::Arguments;
 use crate::harness::{child::DrivenChild, positions::Positions};
 
-/// Starts the process on the core that this thread runs on.
+/// Starts the child process on the core of this thread.
 pub fn start(
     arguments: &Arguments,
     provider: &str,
@@ -37,13 +37,14 @@ pub fn start(
     DrivenChild::start(command)
 }
 
-/// Work of the process: for each number of seconds on standard input it runs batches that long and prints the positions done.
+/// Work of the child process: for each number of seconds on standard input, it runs batches that long and prints the number of
+/// positions.
 pub fn work(model: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     let size = usize::from(arguments.batch);
     let positions = Positions::play(&arguments.game)?;
     let provider = arguments.providers.first().map_or("auto", String::as_str);
     let environment = network::runtime::load(Path::new(""))?;
-    // The server reads the same file.
+    // The server reads this file too.
     let file = std::env::var_os("MINUET_CONFIG").map(PathBuf::from);
     let named: Override = format!("inference.provider={provider}").parse()?;
     let settings = config::load_with(file.as_deref(), &[named])?.inference;
@@ -51,7 +52,7 @@ pub fn work(model: &Path, arguments: &Arguments) -> anyhow::Result<()> {
         environment,
         Settings::from(&settings),
         Buckets::new(size),
-        Provider::asked_for(settings.provider),
+        Provider::configured(settings.provider),
     )?;
     let bytes = std::fs::read(model)?;
     let model = loader.load(File {

@@ -33,7 +33,7 @@ const REQUESTS: usize = 16;
 /// Greatest number of requests in flight on one stream of an open load; above the server's limit per stream.
 const OPEN_IN_FLIGHT: usize = 1024;
 /// Time limit for the requests in flight to be answered after a load.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Shape of a load: number of streams and positions per request, written `streams`x`rows`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -54,7 +54,7 @@ impl FromStr for Load {
         });
         load.filter(|load| (1..=1024).contains(&load.streams) && (1..=4096).contains(&load.rows))
             .ok_or_else(|| {
-                format!("`{text}` is no load; write streams x rows, e.g. 4x64 (at most 1024x4096)")
+                format!("`{text}` is not a load; write streams x rows, e.g. 4x64 (at most 1024x4096)")
             })
     }
 }
@@ -177,7 +177,7 @@ impl Clients {
             if let Some(failure) = self.count.failure.lock().take() {
                 anyhow::bail!("a stream failed: {failure}");
             }
-            anyhow::ensure!(began.elapsed() < PATIENCE, "requests are not answered");
+            anyhow::ensure!(began.elapsed() < TIMEOUT, "requests are not answered");
             std::thread::sleep(Duration::from_millis(1));
         }
         measured
@@ -245,7 +245,7 @@ impl Stream {
             tokio::select! {
                 reply = receive(replies) => {
                     let reply = reply?;
-                    let since = asked.remove(&reply.id).context("an answer to nothing that was asked")?;
+                    let since = asked.remove(&reply.id).context("a reply without a request")?;
                     self.take(&reply, since)?;
                 }
                 _ = ticks.tick(), if asked.len() < OPEN_IN_FLIGHT => {
@@ -261,9 +261,7 @@ impl Stream {
         }
         while !asked.is_empty() {
             let reply = receive(replies).await?;
-            let since = asked
-                .remove(&reply.id)
-                .context("an answer to nothing that was asked")?;
+            let since = asked.remove(&reply.id).context("a reply without a request")?;
             self.take(&reply, since)?;
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! `minuet bench inference`: the inference server through gRPC, against the same model, provider and batch size called
 //! directly in one process.
 //!
-//! The server is the real process, pinned to one core; the clients are this process, pinned to another. A second child process
+//! The server is the role's process, pinned to one core; the clients are this process, pinned to another. A second child process
 //! runs batches directly on the server's core. They are measured in turn for several rounds, while the others are idle. The
 //! result is the median of the ratios, by wall clock and by the server's processor time, which other work on the machine
 //! disturbs less. The server's cache is off, so every position is evaluated.
@@ -135,7 +135,7 @@ fn measure(
         clients.measure(served.subject(), 0.3)?;
         clients.forget_latencies();
         let (mut directs, mut serveds) = (Vec::new(), Vec::new());
-        // Both are warm: see above.
+        // Both processes have run their first batches above.
         for _ in 0..arguments.rounds {
             directs.push(direct.measure(arguments.seconds)?);
             serveds.push(clients.measure(served.subject(), arguments.seconds)?);

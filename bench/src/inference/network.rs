@@ -1,13 +1,13 @@
-//! Which network is measured, as blocks x filters.
+//! [`Network`]: the size of the measured network, written `blocks`x`filters`.
 
 use std::{fmt, str::FromStr};
 
-/// A residual tower; over clans a fish-eye network of so many convolutions and filters.
+/// Size of a residual tower; over clans, `blocks` is the number of a fish-eye network's convolutions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     /// Residual blocks.
     pub blocks: usize,
-    /// Filters of each.
+    /// Filters of each block.
     pub filters: usize,
 }
 
@@ -21,7 +21,7 @@ impl FromStr for Network {
         });
         network
             .filter(|network| network.blocks <= 100 && (1..=4096).contains(&network.filters))
-            .ok_or_else(|| format!("`{text}` is no network; write blocks x filters, e.g. 6x64"))
+            .ok_or_else(|| format!("`{text}` is not a network; write blocks x filters, e.g. 6x64"))
     }
 }
 

@@ -82,7 +82,7 @@ pub fn text(report: &Report) -> String {
     // Writing to a string cannot fail.
     let _ = writeln!(
         text,
-        "on the wire, for each position: {:.1} bytes there, {:.1} back; a chess position alone {} both ways",
+        "bytes on the wire for each position: {:.1} of the request, {:.1} of the reply; a single chess position takes {} in all",
         report.request_bytes_per_position, report.reply_bytes_per_position, report.chess_evaluation_bytes
     );
     let _ = writeln!(

@@ -15,9 +15,9 @@ use crate::harness::{
 };
 
 /// Longest time to load the model.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The server.
+/// A server process with its model.
 pub struct Served {
     process: RoleProcess,
     address: SocketAddr,
@@ -48,7 +48,7 @@ impl Served {
             format!("inference.provider={provider}"),
             format!("inference.max_batch={}", arguments.batch),
             format!("inference.max_queue={}", arguments.queue),
-            // Evaluations are measured, so the server must not remember any.
+            // Without a cache, because evaluations are measured.
             "inference.cache_mib=0".into(),
         ];
         settings.extend(page.map(|page| format!("inference.metrics={page}")));
@@ -67,7 +67,7 @@ impl Served {
     pub fn wait(&mut self, runtime: &Runtime) -> anyhow::Result<String> {
         let _inside = runtime.enter();
         let mut client = EvaluatorClient::new(service::connect::channel(&self.address.to_string())?);
-        self.process.wait_until(PATIENCE, || {
+        self.process.wait_until(TIMEOUT, || {
             let reply = runtime.block_on(client.describe_model(DescribeModelRequest::default()))?;
             Ok(reply.into_inner().provider)
         })

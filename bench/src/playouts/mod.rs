@@ -18,7 +18,8 @@ use std::{path::Path, sync::Arc, time::Duration};
 use anyhow::ensure;
 use games::{Game, registry};
 use network::{
-    ModelFile, ModelName, batched::EvaluationSource, cache::Cache, client::local::Opener, provider::Provider,
+    ModelFile, ModelName, batched::EvaluationSource, cache::Cache, client::local::NetworkLoader,
+    provider::Provider,
 };
 use onnx::Metadata;
 use serde::Serialize;
@@ -29,7 +30,7 @@ use self::{
 };
 use crate::harness::{
     measure::{Cores, Stopwatch},
-    provider, report, rounds,
+    report, rounds,
 };
 
 /// Arguments of `minuet bench playouts`.
@@ -61,8 +62,8 @@ pub struct Arguments {
     #[arg(long, default_value_t = 256)]
     cache: usize,
     /// Execution provider; auto uses the fastest one whose results agree with f32, as `minuet up` does.
-    #[arg(long, default_value = "auto", value_parser = provider::read)]
-    provider: config::Provider,
+    #[arg(long, default_value = "auto")]
+    provider: config::ProviderChoice,
     /// Seconds of each measurement.
     #[arg(long, default_value_t = 5.0)]
     seconds: f64,
@@ -139,7 +140,7 @@ impl registry::Visitor for Arguments {
         let (file, network) = self.network::<G>()?;
         let mut measured = vec![self.measure::<G>(&file, self.provider)?];
         if measured[0].provider != Provider::Cpu.name() {
-            measured.push(self.measure::<G>(&file, config::Provider::Cpu)?);
+            measured.push(self.measure::<G>(&file, config::ProviderChoice::Cpu)?);
         }
         let default = measured.last().map_or(1.0, |cpu| cpu.plain_per_cpu_second);
         for one in &mut measured {
@@ -188,20 +189,20 @@ impl Arguments {
         Ok((file, format!("random {}x{}", self.blocks, self.filters)))
     }
 
-    fn measure<G: Game>(&self, file: &ModelFile, asked_for: config::Provider) -> anyhow::Result<Measured> {
+    fn measure<G: Game>(
+        &self,
+        file: &ModelFile,
+        asked_for: config::ProviderChoice,
+    ) -> anyhow::Result<Measured> {
         let largest = self.games * self.leaves as usize;
-        let network = Opener::new(Path::new(""), asked_for, 1, largest)?.open(file)?;
+        let network = NetworkLoader::new(Path::new(""), asked_for, 1, largest)?.open(file)?;
         let name = network::Network::description(&network).provider.clone();
         let source = EvaluationSource::Network {
             network: Arc::new(network),
             cache: Cache::new(self.cache << 20).map(Arc::new),
         };
         let mut player = Player::<G>::new(self, source)?;
-        let mut plain = Plain::load(
-            &self.game,
-            file,
-            provider::read(&name).map_err(anyhow::Error::msg)?,
-        )?;
+        let mut plain = Plain::load(&self.game, file, name.parse()?)?;
         let time = Duration::from_secs_f64(self.seconds);
         let rounds = rounds(self.rounds, || {
             let before = player.totals();
@@ -321,7 +322,7 @@ mod tests {
             games: 3,
             leaves: 2,
             cache: 1,
-            provider: config::Provider::Cpu,
+            provider: config::ProviderChoice::Cpu,
             seconds: 0.05,
             rounds: 1,
             json: false,

@@ -25,9 +25,9 @@ pub struct Plain {
 }
 
 impl Plain {
-    pub fn load(game: &str, file: &ModelFile, provider: config::Provider) -> anyhow::Result<Self> {
+    pub fn load(game: &str, file: &ModelFile, provider: config::ProviderChoice) -> anyhow::Result<Self> {
         let environment = network::runtime::load(Path::new(""))?;
-        let loader = Loader::new(environment, 1, Buckets::new(1), Provider::asked_for(provider))?;
+        let loader = Loader::new(environment, 1, Buckets::new(1), Provider::configured(provider))?;
         let model = loader.load(File {
             bytes: &file.bytes,
             version: &file.version,

@@ -11,12 +11,12 @@ use search::{ApplyError, Counters, GameKey, Search, Settings};
 
 use super::Arguments;
 
-/// The games are measured at different moves: the last one begins after so many that were played quickly…
+/// Number of quick moves at the beginning of the last game. Earlier games have fewer, so that games are measured at different moves.
 const QUICK_MOVES: usize = 80;
-/// … with so many visits.
+/// Visits of a quick move.
 const QUICK_VISITS: u32 = 16;
 
-/// Counters up to some moment.
+/// Counters since the start.
 #[derive(Clone, Copy, Default)]
 pub struct Totals {
     pub search: Counters,
@@ -52,8 +52,8 @@ impl Totals {
     }
 }
 
-/// A game, and how many of its moves are still to be played quickly.
-struct Slot<G: Game> {
+/// A game in progress, and the number of its moves that are still to be played quickly.
+struct GameInProgress<G: Game> {
     search: Search<G>,
     quick: u32,
 }
@@ -61,7 +61,7 @@ struct Slot<G: Game> {
 /// Many games on one thread.
 pub struct Player<G: Game> {
     settings: Settings,
-    slots: Vec<Slot<G>>,
+    slots: Vec<GameInProgress<G>>,
     evaluator: BatchedEvaluator<G>,
     /// Counters of games that are over.
     past: Totals,
@@ -69,7 +69,7 @@ pub struct Player<G: Game> {
     pub moves: u64,
 }
 
-/// A game of the measurement that goes wrong.
+/// Error: a game of the measurement failed.
 #[derive(Debug, thiserror::Error)]
 enum PlayError {
     #[error(transparent)]
@@ -83,7 +83,7 @@ impl<G: Game> Player<G> {
         let settings = Settings {
             visits: arguments.visits,
             leaves: arguments.leaves,
-            // A position seen in another symmetry is another question to the cache.
+            // A random symmetry would reduce the hits of the cache.
             random_symmetry: false,
             ..Settings::default()
         };
@@ -99,7 +99,7 @@ impl<G: Game> Player<G> {
         for number in 0..arguments.games {
             let quick = (number * QUICK_MOVES / arguments.games) as u32;
             let search = player.search(G::start(&G::Rules::default(), None)?, quick);
-            player.slots.push(Slot { search, quick });
+            player.slots.push(GameInProgress { search, quick });
         }
         while player.slots.iter().any(|slot| slot.quick > 0) {
             player.step(|slot| slot.quick > 0)?;
@@ -107,7 +107,7 @@ impl<G: Game> Player<G> {
         Ok(player)
     }
 
-    /// A search, for a game `quick` of whose next moves are played quickly.
+    /// Returns a search for a game of which the next `quick` moves are played quickly.
     fn search(&mut self, state: G, quick: u32) -> Search<G> {
         self.games += 1;
         let key = GameKey {
@@ -129,8 +129,8 @@ impl<G: Game> Player<G> {
         Ok(())
     }
 
-    /// The games that `which` names go on until they wait for the network, which then answers them.
-    fn step(&mut self, which: impl Fn(&Slot<G>) -> bool) -> anyhow::Result<()> {
+    /// Advances the games that `which` selects until they wait for the network, then evaluates their positions.
+    fn step(&mut self, which: impl Fn(&GameInProgress<G>) -> bool) -> anyhow::Result<()> {
         for number in 0..self.slots.len() {
             if which(&self.slots[number]) {
                 self.advance(number)?;
@@ -149,7 +149,7 @@ impl<G: Game> Player<G> {
     fn advance(&mut self, number: usize) -> anyhow::Result<()> {
         loop {
             let Self { slots, evaluator, .. } = self;
-            let Slot { search, quick } = &mut slots[number];
+            let GameInProgress { search, quick } = &mut slots[number];
             if search.is_decided() {
                 match search.choose(1.0) {
                     Some(action) => {
@@ -177,7 +177,7 @@ impl<G: Game> Player<G> {
         }
     }
 
-    /// Another search takes the place of one that is over.
+    /// Replaces a game that is over by a new one.
     fn replace(&mut self, number: usize, state: G, quick: u32) {
         let counters = self.slots[number].search.counters();
         let over = Totals {
@@ -186,7 +186,7 @@ impl<G: Game> Player<G> {
         };
         self.past = over.plus(self.past);
         let search = self.search(state, quick);
-        self.slots[number] = Slot { search, quick };
+        self.slots[number] = GameInProgress { search, quick };
     }
 
     pub fn totals(&self) -> Totals {

@@ -72,7 +72,7 @@ impl Load {
         Ok(games.into_iter().sum::<u64>() * pool.positions())
     }
 
-    /// Draws batches for so many seconds; gives the number of positions that came.
+    /// Draws batches for `seconds`; returns the number of positions received.
     pub async fn sample(&self, batch_size: u32, seconds: f64) -> anyhow::Result<u64> {
         let is_over = Arc::new(AtomicBool::new(false));
         let streams = (0..).zip(&self.clients).map(|(seed, client)| {
@@ -91,7 +91,10 @@ impl Load {
                 let mut batches = client.sample(request).await?.into_inner();
                 let mut positions = 0;
                 while let Some(batch) = batches.message().await? {
-                    ensure!(batch.plies.len() == batch_size as usize, "a batch is short");
+                    ensure!(
+                        batch.plies.len() == batch_size as usize,
+                        "a batch has too few positions"
+                    );
                     positions += u64::from(batch.positions);
                     if is_over.load(Ordering::Relaxed) {
                         break;

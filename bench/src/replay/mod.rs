@@ -1,10 +1,10 @@
-//! `minuet bench replay`: positions a second that a replay store makes durable, and that it hands out in batches.
+//! `minuet bench replay`: positions per second that a replay store makes durable, and that it sends in batches.
 //!
-//! The store is the real process, pinned to one core; the client is this process, pinned to another; between them is
-//! gRPC on loopback. Games have 64 positions of the real rules, with a hundred visits over the legal actions. A position
-//! counts as appended when its game is acknowledged, which is when it is durable; as sampled when its batch has been
-//! decoded here. Figures are medians of the rounds, by wall clock and per second of the store's processor time, which
-//! other work on the machine disturbs less.
+//! The store is the role's process, pinned to one core; the client is this process, pinned to another. They are connected by gRPC
+//! on loopback. Games have 64 positions of real games, with a hundred visits over the legal actions. A position is counted as
+//! appended when its game is acknowledged, so it is durable then, and as sampled when its batch has been decoded. Figures are
+//! medians of the rounds, by wall clock and per second of the store's processor time, which other work on the machine disturbs
+//! less.
 
 mod load;
 mod pool;
@@ -25,7 +25,7 @@ use crate::harness::{
 };
 
 /// Longest time in which the store opens an empty folder.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Arguments of `minuet bench replay`.
 #[derive(clap::Args)]
@@ -43,7 +43,7 @@ pub struct Arguments {
     /// Positions in the store's window.
     #[arg(long, default_value_t = 500_000, value_parser = clap::value_parser!(u64).range(10_000..))]
     window: u64,
-    /// Rounds, of which the median is given.
+    /// Number of rounds; results are medians.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
     rounds: u8,
     /// Seconds of each measurement.
@@ -91,7 +91,7 @@ impl Rates {
     }
 }
 
-/// Measures and prints.
+/// Runs the benchmark and prints the result.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let pool = Pool::play(usize::from(arguments.positions))?;
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
@@ -99,12 +99,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     cores.use_first()?;
     let (mut store, address) = start_store(folder.path(), arguments.window)?;
     cores.use_second()?;
-    // Made here, after this thread was pinned: the runtime's threads inherit its core.
+    // Made after this thread was pinned, because the runtime's threads inherit its core.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()?;
-    store.wait_until(PATIENCE, || runtime.block_on(stats(&address)))?;
+    store.wait_until(TIMEOUT, || runtime.block_on(stats(&address)))?;
     let load = {
         // A channel belongs to the runtime in which it is made.
         let _inside = runtime.enter();

@@ -1,4 +1,4 @@
-//! Games to send: random games by the real rules, all of one length, with visit counts like those of a search of 100 visits.
+//! [`Pool`]: random games of equal length, with visit counts like those of a search of 100 visits.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,7 +25,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Plays games of `positions` positions; random games that end earlier are played on from the start position.
+    /// Plays games of `positions` positions; a random game that ends earlier continues from the start position.
     pub fn play(positions: usize) -> anyhow::Result<Self> {
         let games = (0..GAMES)
             .map(|seed| play(seed, positions))

@@ -4,7 +4,7 @@
 //! started as `minuet up` starts them, each as a process, over real gRPC. The figures are the growth of the processes' counters
 //! after a warm-up. Visits are also reported by their source: fresh evaluation, cache, gray or terminal.
 //!
-//! | module | what it is for |
+//! | module | content |
 //! |---|---|
 //! | [`network`] | publishes the network |
 //! | [`system`] | starts and stops the processes |

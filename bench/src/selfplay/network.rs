@@ -7,7 +7,7 @@ use config::RunConfig;
 use games::{Game, RowLayout, registry};
 use onnx::Metadata;
 
-/// The weights' seed: every benchmark runs the same network.
+/// Seed of the weights, so that every benchmark runs the same network.
 const SEED: u64 = 1;
 
 struct Layout {
@@ -22,7 +22,7 @@ impl registry::Visitor for Layout {
     }
 }
 
-/// Publishes a tower of `blocks` × `filters` for the configuration's game, under the label that its actors ask for.
+/// Publishes a tower of `blocks` × `filters` for the configuration's game, under the label that its actors use.
 pub async fn publish(config: &RunConfig, blocks: usize, filters: usize) -> anyhow::Result<()> {
     let layout = registry::visit(
         &config.game.name,

@@ -1,4 +1,4 @@
-//! The counters of the processes at one moment, from their metrics pages.
+//! [`Sample`]: the counters of the processes at one moment, from their metrics pages.
 
 use std::{
     thread,
@@ -17,7 +17,7 @@ use super::system::{System, VISITS};
 use crate::harness::page;
 
 const ROLES: [Role; 3] = [Role::Actor, Role::InferenceServer, Role::ReplayStore];
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(5);
 
 /// All counters at one moment.
@@ -34,7 +34,7 @@ impl Sample {
         let began = Instant::now();
         while page::fetch(actor)?.sum(VISITS) <= old {
             ensure!(
-                began.elapsed() < PATIENCE,
+                began.elapsed() < TIMEOUT,
                 "the actor has stopped playing; --logs shows why"
             );
             thread::sleep(POLL);

@@ -85,7 +85,7 @@ impl System {
 
 impl Drop for System {
     fn drop(&mut self) {
-        // The actor first: it sends what it has to the others.
+        // The actor first, because it sends its results to the others.
         self.processes.drain(..).for_each(RoleProcess::stop);
     }
 }
@@ -108,7 +108,7 @@ fn write_config(arguments: &Arguments, folder: &Path) -> anyhow::Result<RunConfi
     for (address, free) in addresses.into_iter().zip(free) {
         *address = free.to_string();
     }
-    // Settings of the command line come last, so they hold.
+    // Settings of the command line come last, so they override the others.
     let path = folder.join("run.toml");
     fs::write(&path, template(&config))?;
     let config = load_with(Some(&path), &arguments.overrides)?;
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_of_the_command_line_hold_and_addresses_differ() {
+    fn settings_of_the_command_line_have_priority_and_addresses_differ() {
         let config = config(&[
             "--visits",
             "50",

@@ -93,7 +93,7 @@ mod tests {
         models::table::ResolvedModel,
         requests::{
             request::{ClientId, EvaluationRequest},
-            response::{Policy, ReplyTo, StreamReply},
+            response::{ReplyTo, ResponsePolicy, StreamReply},
         },
         testing::{model, request},
     };
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(slice.answer("1", &[0.1, 0.2], &[1.0, 0.0, 0.0, 1.0], 5), Some(3));
         let answer = replies.try_recv().unwrap().answer.unwrap();
         assert_eq!(answer.values, [0.1, 0.5, 0.2]);
-        let Policy::HalfPriors(bytes) = &answer.policy else {
+        let ResponsePolicy::HalfPriors(bytes) = &answer.policy else {
             panic!("{answer:?}")
         };
         let mut priors = Vec::new();

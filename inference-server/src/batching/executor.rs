@@ -214,7 +214,7 @@ mod tests {
         requests::{
             refusal::Refusal,
             request::ClientId,
-            response::{EvaluationResult, Policy, ReplyTo},
+            response::{EvaluationResult, ReplyTo, ResponsePolicy},
         },
         testing::{FAILS, NOT_FINITE, job_of, model, policy, request, slot},
     };
@@ -257,7 +257,7 @@ mod tests {
             assert_eq!(values(answer), vec![id as f32 / 1000.0; positions]);
             // The legal actions are 3 and 0, so the quotient of the priors identifies the row.
             let mut priors = Vec::new();
-            let Policy::HalfPriors(bytes) = &answer.1.as_ref().unwrap().policy else {
+            let ResponsePolicy::HalfPriors(bytes) = &answer.1.as_ref().unwrap().policy else {
                 panic!("{answer:?}")
             };
             proto::priors::decode(bytes, 2 * positions, &mut priors).unwrap();

@@ -9,7 +9,7 @@ use service::telemetry::steps::Cause;
 use tokio::time::Instant;
 
 use crate::{
-    models::{slot::Slot, table::ResolvedModel},
+    models::{slot::ModelSlot, table::ResolvedModel},
     requests::{
         refusal::Refusal,
         request::{Caller, ClientId, EvaluationRequest, Priority, Wants},
@@ -154,7 +154,7 @@ impl Job {
     }
 
     /// The served name that the request used, unless it named a version.
-    pub fn slot(&self) -> Option<&Slot> {
+    pub fn slot(&self) -> Option<&ModelSlot> {
         self.model.slot.as_deref()
     }
 
@@ -168,7 +168,7 @@ impl Job {
     /// the answer.
     pub fn model(&self) -> Arc<Model> {
         let validated_by = &self.model.model;
-        let Some(current) = self.slot().and_then(Slot::current) else {
+        let Some(current) = self.slot().and_then(ModelSlot::current) else {
             return validated_by.clone();
         };
         let is_partly_known = !self.unknown.is_empty();

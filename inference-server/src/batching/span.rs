@@ -59,7 +59,7 @@ impl BatchSpan {
             ("device", assembled, computed),
             ("reply", computed, Instant::now()),
         ];
-        steps::tell("batch", &steps, self.causes, self.attributes);
+        steps::record_spans("batch", &steps, self.causes, self.attributes);
     }
 }
 

@@ -7,11 +7,11 @@ use tonic::Request;
 
 const HEADER: &str = "grpc-timeout";
 const MOST_DIGITS: usize = 8;
-/// So much earlier the call is answered, since the transport, which watches the same header, would say CANCELLED. The
-/// runtime's timers tick in milliseconds.
+/// Time by which a call is answered before its deadline. At the deadline the transport, which watches the same header, ends the
+/// call with CANCELLED, and the runtime's timers tick in milliseconds.
 const AHEAD: Duration = Duration::from_millis(2);
 
-/// When a call that came just now must have been answered; `None` where its client says nothing.
+/// Returns the time by which a call that has just arrived must be answered; `None` if the client sets no deadline.
 pub(crate) fn of<T>(request: &Request<T>) -> Option<Instant> {
     let text = request.metadata().get(HEADER)?.to_str().ok()?;
     let time = read(text)?;

@@ -8,10 +8,10 @@ use crate::requests::{
     request::{EvaluationRequest, Wants},
 };
 
-/// Checks a request and gives its number of positions.
+/// Checks a request and returns its number of positions.
 ///
 /// # Errors
-/// [`Refusal`] naming the first offending position.
+/// [`Refusal`] with the first offending position.
 pub fn check(request: &EvaluationRequest, layout: &RowLayout, max_request: usize) -> Result<usize, Refusal> {
     let positions = request.legal_counts.len();
     if positions == 0 {
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_what_is_right() {
+    fn valid_requests_are_accepted() {
         assert_eq!(check(&good(), &layout(), 8), Ok(2));
         let mut with_lengths = good();
         with_lengths.row_lengths = vec![3, 3];
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn names_the_offending_position() {
+    fn refusals_name_the_offending_position() {
         let refusal = refused(|request| request.indices[4] = 64);
         assert_eq!(
             refusal,
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_sums_that_do_not_fit() {
+    fn sums_that_do_not_fit_are_refused() {
         assert_eq!(refused(|request| request.legal_counts.clear()), Refusal::Empty);
         assert!(matches!(
             refused(|request| request.indices.truncate(5)),
@@ -233,9 +233,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes in, what is accepted cannot point outside of anything.
+        /// All numbers of an accepted request are in range, for any input.
         #[test]
-        fn what_is_accepted_is_in_range(
+        fn accepted_requests_are_in_range(
             indices in prop::collection::vec(0u32..260, 0..12),
             row_lengths in prop::collection::vec(2u32..5, 0..3),
             legal_actions in prop::collection::vec(0u32..7, 0..8),

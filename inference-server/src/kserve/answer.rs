@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use tonic::Status;
 
 use super::{
-    describe::{DENSE, Face},
+    describe::{DENSE, DescribedModel},
     error::InferError,
     request::InferRequest,
 };
@@ -22,7 +22,7 @@ use crate::{
 };
 use network::model::Model;
 
-/// Bytes of logits that one answer may hold; who wants more positions at once asks for priors.
+/// Largest size of the logits in one answer, in bytes. Requests for priors have no such limit.
 const MAX_LOGITS_BYTES: usize = 32 << 20;
 
 /// A model that a request named.
@@ -34,8 +34,8 @@ pub(super) struct FoundModel {
 }
 
 impl FoundModel {
-    pub(super) fn face<'a>(&'a self, name: &'a str) -> Face<'a> {
-        Face {
+    pub(super) fn description<'a>(&'a self, name: &'a str) -> DescribedModel<'a> {
+        DescribedModel {
             name,
             is_dense: self.is_dense,
             version: &self.model.info.version,
@@ -44,7 +44,7 @@ impl FoundModel {
     }
 }
 
-/// A model's name as the server knows it, and whether it was asked for with planes.
+/// Returns the canonical name of a model, and true if the client asked for the description with planes.
 pub(super) fn plain_name(name: &str, version: &str) -> Result<(String, bool), InferError> {
     let plain = name.strip_suffix(DENSE);
     let is_dense = plain.is_some();
@@ -80,33 +80,33 @@ pub(super) async fn find(intake: &Arc<Intake>, name: &str, version: &str) -> Res
     })
 }
 
-/// A request that was read, and is charged with what it takes until its answer is sent.
+/// A parsed request, whose memory is charged until its answer is sent.
 pub(super) struct Prepared {
-    question: InferRequest,
-    /// The model's name as the server knows it.
+    parsed: InferRequest,
+    /// Canonical name of the model.
     name: String,
     charge: Option<MemoryCharge>,
 }
 
-/// Reads a request, and waits until its answer may be held.
+/// Parses a request, and waits until the memory for its answer may be charged.
 pub(super) async fn prepare(
     intake: &Arc<Intake>,
     caller: &Caller,
     request: ModelInferRequest,
 ) -> Result<Prepared, InferError> {
     let found = find(intake, &request.model_name, &request.model_version).await?;
-    let question = read(&found.model, request, intake.max_request)?;
-    let bytes = question.asked.bytes(found.model.info.layout.actions as usize);
+    let parsed = read(&found.model, request, intake.max_request)?;
+    let bytes = parsed.request.bytes(found.model.info.layout.actions as usize);
     let charging = intake.charge(caller, bytes);
     let charge = intake.shutdown.run_until_cancelled(charging).await;
     Ok(Prepared {
-        question,
+        parsed,
         name: found.name,
         charge: charge.ok_or(Refusal::Stopping)?,
     })
 }
 
-/// Answers one request, by `deadline`. Where this is dropped, its place in the queue is freed.
+/// Answers one request by `deadline`. Dropping the future removes the request from the queue.
 pub(super) async fn infer(
     intake: &Arc<Intake>,
     caller: Caller,
@@ -115,39 +115,39 @@ pub(super) async fn infer(
 ) -> Result<(ModelInferResponse, Option<MemoryCharge>), InferError> {
     let answering = async {
         let Prepared {
-            mut question,
+            mut parsed,
             name,
             charge,
         } = prepared?;
-        let own = question.asked.deadline;
-        question.asked.end_by(deadline);
-        // The name may point at another version by now, but never at another layout.
-        let evaluated = intake.evaluate(caller, &name, question.asked).await;
+        let own = parsed.request.deadline;
+        parsed.request.end_by(deadline);
+        // The name may point at another version now, but never at another layout.
+        let evaluated = intake.evaluate(caller, &name, parsed.request).await;
         let evaluation = evaluated.map_err(|refusal| match refusal {
             Refusal::Late if deadline.is_some_and(|deadline| own.is_none_or(|own| deadline < own)) => {
                 InferError::Expired
             }
             other => InferError::Refused(other),
         })?;
-        Ok((question.form.fill(evaluation), charge))
+        Ok((parsed.form.fill(evaluation), charge))
     };
     let answered = answering.await;
-    answered.inspect_err(|fault: &InferError| intake.metrics.refused(fault.code()))
+    answered.inspect_err(|error: &InferError| intake.metrics.refused(error.code()))
 }
 
 fn read(model: &Model, request: ModelInferRequest, max_request: usize) -> Result<InferRequest, InferError> {
     let layout = &model.info.layout;
-    let question = InferRequest::read(request, layout, max_request)?;
-    let positions = question.asked.legal_counts.len();
+    let parsed = InferRequest::read(request, layout, max_request)?;
+    let positions = parsed.request.legal_counts.len();
     let bytes = positions * layout.actions as usize * size_of::<f32>();
-    if question.asked.wants == Wants::Logits && bytes > MAX_LOGITS_BYTES {
+    if parsed.request.wants == Wants::Logits && bytes > MAX_LOGITS_BYTES {
         return Err(InferError::Raw(format!(
-            "{positions} positions of {} logits are more than one answer may hold ({} MiB); send fewer, or legal_actions",
+            "the logits of {positions} positions, {} each, exceed the limit of one answer ({} MiB); send fewer positions, or legal_actions",
             layout.actions,
             MAX_LOGITS_BYTES >> 20
         )));
     }
-    Ok(question)
+    Ok(parsed)
 }
 
 /// Answers one request of a stream like [`infer`]; the answer to the request `id` contains the error, if any.
@@ -165,9 +165,9 @@ pub(super) async fn infer_in_band(
             };
             (response, charge)
         }
-        Err(fault) => {
+        Err(error) => {
             let response = ModelStreamInferResponse {
-                error_message: Status::from(fault).message().to_owned(),
+                error_message: Status::from(error).message().to_owned(),
                 infer_response: Some(ModelInferResponse {
                     id,
                     model_name,
@@ -179,17 +179,17 @@ pub(super) async fn infer_in_band(
     }
 }
 
-/// Counts a stream for as long as it is open.
-pub(super) struct Open(Arc<Metrics>);
+/// Counts a stream as open until dropped.
+pub(super) struct OpenStream(Arc<Metrics>);
 
-impl Open {
+impl OpenStream {
     pub(super) fn new(metrics: Arc<Metrics>) -> Self {
         metrics.streams(1.0);
         Self(metrics)
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenStream {
     fn drop(&mut self) {
         self.0.streams(-1.0);
     }

@@ -1,6 +1,6 @@
-//! The dense door: planes that a client has expanded become the row they came from.
+//! Dense input: converts planes, which a client has expanded, to the row that expands to them.
 //!
-//! Only what a row can say is taken. So a number that is not finite or denormal (which slows a CPU's convolutions down
+//! Planes that no row expands to are refused. So a number that is not finite or denormal (which slows a CPU's convolutions down
 //! by a factor of seventy) cannot reach a model, dense and compact requests share batches, and the device gets few bytes.
 
 use games::{PlaneStack, planes::SQUARES};
@@ -8,14 +8,14 @@ use games::{PlaneStack, planes::SQUARES};
 /// Tolerance for a constant plane's value, because clients divide in different precisions.
 const TOLERANCE: f32 = 1e-6;
 
-/// The row of one position's `planes` (`[planes][8][8]`), appended to `rows`.
+/// Appends the row of one position's `planes` (`[planes][8][8]`) to `rows`.
 ///
 /// # Errors
-/// What no row of `stack` expands to, naming plane and square.
+/// A message with plane and square, if no row of `stack` expands to the planes.
 pub fn collapse(stack: &PlaneStack, planes: &[f32], rows: &mut Vec<u32>) -> Result<(), String> {
     let place = |at: usize| format!("plane {}, square {}", at / SQUARES, at % SQUARES);
-    let strange = |value: &f32| !value.is_finite() || value.is_subnormal();
-    if let Some(at) = planes.iter().position(strange) {
+    let is_invalid = |value: &f32| !value.is_finite() || value.is_subnormal();
+    if let Some(at) = planes.iter().position(is_invalid) {
         let kind = if planes[at].is_finite() {
             "denormal"
         } else {
@@ -36,7 +36,7 @@ pub fn collapse(stack: &PlaneStack, planes: &[f32], rows: &mut Vec<u32>) -> Resu
                 rows.push(at as u32);
             } else if value != 0.0 {
                 return Err(format!(
-                    "{}: {value}, where a piece is 1 and none is 0",
+                    "{}: {value}, expected 1 (a piece) or 0 (no piece)",
                     place(at)
                 ));
             }
@@ -44,21 +44,21 @@ pub fn collapse(stack: &PlaneStack, planes: &[f32], rows: &mut Vec<u32>) -> Resu
     }
     let found = rows.len() - start;
     if found > entries {
-        return Err(format!("{found} pieces, at most {entries} can be said in a row"));
+        return Err(format!("{found} pieces, a row has at most {entries}"));
     }
     let Some(&first) = rows.get(start) else {
-        return Err("no piece at all".into());
+        return Err("there is no piece".into());
     };
     rows.resize(start + entries, first);
     for constant in &stack.constants {
         let squares = plane(constant.plane);
         let value = squares.first().copied().unwrap_or_default();
         let number = (value * constant.divisor as f32).round();
-        let is_said = number >= 0.0
+        let is_valid = number >= 0.0
             && number <= constant.max as f32
             && (number / constant.divisor as f32 - value).abs() <= TOLERANCE
             && squares.iter().all(|&other| other == value);
-        if !is_said {
+        if !is_valid {
             return Err(format!(
                 "plane {} ({}) must be filled with one number k/{}, k from 0 to {}",
                 constant.plane, constant.name, constant.divisor, constant.max
@@ -103,7 +103,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_taken_expands_to_what_came(changes in prop::collection::vec((0usize..256, prop::sample::select(vec![0.0f32, 1.0, 0.5, -0.0, 2.0, 1e-40, f32::NAN, f32::INFINITY])), 0..4)) {
+        fn accepted_planes_are_the_expansion_of_their_row(changes in prop::collection::vec((0usize..256, prop::sample::select(vec![0.0f32, 1.0, 0.5, -0.0, 2.0, 1e-40, f32::NAN, f32::INFINITY])), 0..4)) {
             let mut planes = expanded(&[5, 130, 50]);
             for (at, value) in changes {
                 planes[at] = value;
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn says_which_plane_and_square_is_wrong() {
+    fn errors_name_plane_and_square() {
         let refused = |at: usize, value: f32| {
             let mut planes = expanded(&[5, 130, 50]);
             planes[at] = value;
@@ -126,16 +126,16 @@ mod tests {
         assert_eq!(refused(255, f32::NAN), "plane 3, square 63: NaN is not finite");
         assert_eq!(
             refused(7, 0.25),
-            "plane 0, square 7: 0.25, where a piece is 1 and none is 0"
+            "plane 0, square 7: 0.25, expected 1 (a piece) or 0 (no piece)"
         );
-        assert_eq!(refused(7, 1.0), "3 pieces, at most 2 can be said in a row");
+        assert_eq!(refused(7, 1.0), "3 pieces, a row has at most 2");
         assert!(refused(64, 0.25).starts_with("plane 1 (counter) must be filled with one number k/100"));
         assert_eq!(refused(200, 0.0), "plane 3 must be filled with 1");
         let mut none = expanded(&[5, 5, 50]);
         none[5] = 0.0;
         assert_eq!(
             collapse(&stack(), &none, &mut Vec::new()).unwrap_err(),
-            "no piece at all"
+            "there is no piece"
         );
     }
 }

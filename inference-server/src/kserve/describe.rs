@@ -15,24 +15,24 @@ const BACKEND: &str = "onnxruntime";
 
 /// A model and the form in which a client asked for it.
 #[derive(Clone, Copy, Debug)]
-pub struct Face<'a> {
+pub struct DescribedModel<'a> {
     /// Name in the request.
     pub name: &'a str,
     /// True if the input is described as planes.
     pub is_dense: bool,
-    /// The version that answers.
+    /// Version of the model.
     pub version: &'a str,
     /// Layout of its rows.
     pub layout: &'a RowLayout,
 }
 
-impl Face<'_> {
+impl DescribedModel<'_> {
     /// Returns name, type and shape of the input, without the batch dimension.
     fn input(&self) -> (&'static str, &'static str, DataType, Vec<i64>) {
         match self.layout.stack() {
             Ok(stack) if self.is_dense => {
-                let sides = vec![i64::from(stack.planes), 8, 8];
-                (PLANES, "FP32", DataType::TypeFp32, sides)
+                let dims = vec![i64::from(stack.planes), 8, 8];
+                (PLANES, "FP32", DataType::TypeFp32, dims)
             }
             Ok(stack) => (ROWS, "UINT32", DataType::TypeUint32, vec![stack.row_len() as i64]),
             // Rows of different lengths are padded with -1.
@@ -46,18 +46,18 @@ impl Face<'_> {
 
     /// Returns the model's metadata.
     pub fn metadata(&self) -> ModelMetadataResponse {
-        let tensor = |name: &str, datatype: &str, sides: &[i64]| TensorMetadata {
+        let tensor = |name: &str, datatype: &str, dims: &[i64]| TensorMetadata {
             name: name.into(),
             datatype: datatype.into(),
-            shape: std::iter::once(-1).chain(sides.iter().copied()).collect(),
+            shape: std::iter::once(-1).chain(dims.iter().copied()).collect(),
         };
-        let (name, datatype, _, sides) = self.input();
-        let says = [
+        let (name, datatype, _, dims) = self.input();
+        let parameters = [
             ("game", self.layout.game.clone()),
             (
                 "also",
-                "input legal_actions INT32 [-1,k], filled up with -1: output priors FP32 [-1,k] in place of policy_logits; \
-                 indices may be INT32; planes FP32 [-1,planes,8,8] may stand in place of indices"
+                "input legal_actions INT32 [-1,k], padded with -1: output priors FP32 [-1,k] in place of policy_logits; \
+                 indices may be INT32; planes FP32 [-1,planes,8,8] may replace indices"
                     .into(),
             ),
         ];
@@ -65,12 +65,12 @@ impl Face<'_> {
             name: self.name.into(),
             versions: vec![self.version.into()],
             platform: PLATFORM.into(),
-            inputs: vec![tensor(name, datatype, &sides)],
+            inputs: vec![tensor(name, datatype, &dims)],
             outputs: self
                 .outputs()
                 .map(|(name, width)| tensor(name, "FP32", &[width]))
                 .to_vec(),
-            properties: says.map(|(key, value)| (key.to_owned(), value)).into(),
+            properties: parameters.map(|(key, value)| (key.to_owned(), value)).into(),
         }
     }
 

@@ -1,11 +1,11 @@
-//! Why a request of the Open Inference Protocol is not answered, and the status that says so: the codes are those that
-//! Triton gives, since that is what public clients were written against.
+//! Errors of requests of the Open Inference Protocol, and their gRPC status. The codes are those of Triton, which public
+//! clients expect.
 
 use tonic::{Code, Status};
 
 use crate::requests::refusal::{self, Refusal};
 
-/// Why a request is not answered.
+/// Error: a request is not answered.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum InferError {
     /// There is no model of this name, or not in this version.
@@ -73,7 +73,7 @@ pub enum InferError {
         found: Vec<i64>,
     },
     /// The length of a tensor's contents does not match its shape.
-    #[error("input '{input}' holds {found} {unit}, its shape {shape:?} needs {expected}")]
+    #[error("input '{input}' has {found} {unit}, its shape {shape:?} needs {expected}")]
     Contents {
         /// The tensor.
         input: String,
@@ -100,13 +100,13 @@ pub enum InferError {
         reason: String,
     },
     /// The output `priors` was requested without legal actions.
-    #[error("output 'priors' needs an input 'legal_actions' [n, k]; without one, ask for 'policy_logits'")]
+    #[error("output 'priors' needs an input 'legal_actions' [n, k]; without one, request 'policy_logits'")]
     PriorsOfNothing,
     /// Logits were requested together with legal actions.
-    #[error("with an input 'legal_actions' the policy is given as 'priors', not as 'policy_logits'")]
+    #[error("with an input 'legal_actions' the policy output is 'priors', not 'policy_logits'")]
     LogitsOfSome,
     /// The call's deadline passed. (The deadline in a request's parameter gives [`Refusal::Late`].)
-    #[error("the call's deadline passed before it was this request's turn")]
+    #[error("the call's deadline passed before the request was computed")]
     Expired,
     /// A refusal common to both protocols.
     #[error(transparent)]
@@ -134,7 +134,7 @@ impl InferError {
     pub fn code(&self) -> Code {
         match self {
             Self::UnknownModel { .. } => Code::NotFound,
-            // UNAVAILABLE is what such clients try again.
+            // Clients of this protocol retry UNAVAILABLE.
             Self::Refused(Refusal::QueueFull { .. } | Refusal::Late) => Code::Unavailable,
             Self::Refused(refusal) => refusal.code(),
             Self::Expired => Code::DeadlineExceeded,
@@ -144,7 +144,7 @@ impl InferError {
 }
 
 impl From<InferError> for Status {
-    /// The status, with a `google.rpc.RetryInfo` where it is known when to ask again.
+    /// Returns the status, with a `google.rpc.RetryInfo` if the retry delay is known.
     fn from(fault: InferError) -> Self {
         let message = match &fault {
             InferError::Refused(Refusal::QueueFull { .. }) => format!("Exceeds maximum queue size: {fault}"),

@@ -1,9 +1,9 @@
 //! `inference.GRPCInferenceService`: the Open Inference Protocol (KServe v2), for clients that were not written for Minuet.
 //!
-//! It is another door to the same queue: a request of this protocol is read into one of the other ([`request`]), shares
-//! batches with those, and its answer is written as tensors. Models are named as everywhere ([`crate::models::names`]), a version
-//! beside the name or in it; a name with `_dense` at its end is the same model, described with planes as its input
-//! ([`describe`]).
+//! A request of this protocol is parsed to an [`EvaluationRequest`](crate::requests::request::EvaluationRequest) ([`request`]), so it
+//! shares queue and batches with requests of `minuet.v1.Evaluator`, and its answer is written as tensors. Models have the names of
+//! [`crate::models::names`], with the version in the name or in a field of its own. The suffix `_dense` selects a description of
+//! the model with planes as its input ([`describe`]).
 
 mod answer;
 pub mod dense;
@@ -34,7 +34,7 @@ use crate::{
     },
     requests::{memory::ChargedStream, refusal::Refusal},
 };
-use answer::{FoundModel, Open, find, infer, infer_in_band, plain_name, prepare};
+use answer::{FoundModel, OpenStream, find, infer, infer_in_band, plain_name, prepare};
 use error::InferError;
 
 /// Extensions of the protocol that are served.
@@ -53,7 +53,7 @@ pub struct KserveService {
 }
 
 impl KserveService {
-    /// A service that hands its requests to `intake`; `max_wait_us` is said in the models' configuration.
+    /// Creates a service that sends its requests to `intake`. `max_wait_us` is part of the models' configuration.
     pub fn new(intake: Arc<Intake>, max_wait_us: u64) -> Self {
         Self { intake, max_wait_us }
     }
@@ -100,7 +100,7 @@ impl GrpcInferenceService for KserveService {
         request: Request<ModelReadyRequest>,
     ) -> Result<Response<ModelReadyResponse>, Status> {
         let ModelReadyRequest { name, version } = request.into_inner();
-        // Asking loads nothing.
+        // The question loads no model.
         let ready = plain_name(&name, &version)
             .is_ok_and(|(whole, _)| self.intake.library.models().find(&whole).is_ok());
         Ok(Response::new(ModelReadyResponse { ready }))
@@ -112,7 +112,7 @@ impl GrpcInferenceService for KserveService {
     ) -> Result<Response<ModelMetadataResponse>, Status> {
         let ModelMetadataRequest { name, version } = request.into_inner();
         let found = self.find(&name, &version).await?;
-        Ok(Response::new(found.face(&name).metadata()))
+        Ok(Response::new(found.description(&name).metadata()))
     }
 
     async fn model_config(
@@ -122,7 +122,7 @@ impl GrpcInferenceService for KserveService {
         let ModelConfigRequest { name, version } = request.into_inner();
         let found = self.find(&name, &version).await?;
         let config = found
-            .face(&name)
+            .description(&name)
             .config(self.intake.max_request, self.max_wait_us);
         Ok(Response::new(ModelConfigResponse { config: Some(config) }))
     }
@@ -147,29 +147,29 @@ impl GrpcInferenceService for KserveService {
             return Err(Refusal::Stopping.into());
         }
         let caller = intake.caller(Peer::of(&request));
-        let open = Open::new(intake.metrics.clone());
+        let open = OpenStream::new(intake.metrics.clone());
         let end = End::default();
         let requests = request
             .into_inner()
             .take_until(intake.shutdown.clone().cancelled_owned())
             .scan(end.clone(), |end, request: Result<ModelInferRequest, Status>| {
-                // What cannot be read ends the stream; a request that is refused does not.
+                // A message that cannot be read ends the stream; a refused request does not.
                 ready(request.map_err(|status| *end.lock() = Some(status)).ok())
             });
-        // One after the other: the next is read when this one's answer may be held.
+        // In order: the next request is read after the memory for this answer is charged.
         let prepared = requests.then({
             let (intake, caller) = (intake.clone(), caller.clone());
             move |request| {
                 let (intake, caller) = (intake.clone(), caller.clone());
-                let said = (request.id.clone(), request.model_name.clone());
-                async move { (said, prepare(&intake, &caller, request).await) }
+                let names = (request.id.clone(), request.model_name.clone());
+                async move { (names, prepare(&intake, &caller, request).await) }
             }
         });
-        // No more are read while as many as may be are on their way.
+        // Reading stops while the largest number of requests is in flight.
         let answers = prepared
             .map({
                 let intake = intake.clone();
-                move |(said, prepared)| infer_in_band(intake.clone(), caller.clone(), said, prepared)
+                move |(names, prepared)| infer_in_band(intake.clone(), caller.clone(), names, prepared)
             })
             .buffer_unordered(MAX_IN_FLIGHT)
             .map(|(response, charge)| (Ok(response), charge));
@@ -208,7 +208,7 @@ impl GrpcInferenceService for KserveService {
         let request = request.into_inner();
         no_parameters(
             request.parameters.keys(),
-            "a model is configured where it is published",
+            "a model is configured by its publisher",
         )?;
         self.intake.library.load(&request.model_name).await?;
         Ok(Response::new(RepositoryModelLoadResponse {}))
@@ -225,13 +225,12 @@ impl GrpcInferenceService for KserveService {
     }
 }
 
-/// Refuses parameters, except for Triton's `unload_dependents`, which its client always sends and which is met by doing
-/// nothing.
+/// Refuses parameters, except for Triton's `unload_dependents`, which Triton's client always sends and which has no effect here.
 fn no_parameters<'a>(mut names: impl Iterator<Item = &'a String>, why: &str) -> Result<(), Status> {
     match names.find(|name| *name != "unload_dependents") {
         None => Ok(()),
         Some(name) => Err(Status::invalid_argument(format!(
-            "the parameter '{name}' is not served: {why}"
+            "the parameter '{name}' is not supported: {why}"
         ))),
     }
 }

@@ -1,4 +1,4 @@
-//! The tensors of a request: raw or typed contents, checked against data type and shape before a number is read.
+//! The tensors of a request, with raw or typed contents. Data type and shape are checked before a number is read.
 
 use bytes::Bytes;
 use proto::inference::{ModelInferRequest, model_infer_request::InferInputTensor};
@@ -8,7 +8,7 @@ use super::error::InferError;
 /// Greatest number of inputs of a request.
 pub const MOST_INPUTS: usize = 3;
 
-/// An input's name, shape and contents, not yet read.
+/// An input's name, shape and contents, which are not parsed yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
     tensor: &'a InferInputTensor,
@@ -18,11 +18,10 @@ pub struct Input<'a> {
 /// Returns the inputs of a request, at most [`MOST_INPUTS`] with distinct names, each with its contents.
 ///
 /// # Errors
-/// [`InferError::TooMany`], [`InferError::Raw`] where typed and raw contents are mixed or do not pair up,
-/// [`InferError::Twice`].
+/// [`InferError::TooMany`], [`InferError::Twice`], [`InferError::Raw`] if typed and raw contents are mixed or their numbers differ.
 pub fn inputs(request: &ModelInferRequest) -> Result<Vec<Input<'_>>, InferError> {
     let (tensors, raw) = (&request.inputs, &request.raw_input_contents);
-    // First: a message has room for millions.
+    // Checked first, because a message may contain millions.
     InferError::check_number("inputs", tensors.len(), MOST_INPUTS)?;
     if !raw.is_empty() {
         if raw.len() != tensors.len() {
@@ -46,7 +45,7 @@ pub fn inputs(request: &ModelInferRequest) -> Result<Vec<Input<'_>>, InferError>
         }
         if let Some(parameter) = tensor.parameters.keys().next() {
             return Err(InferError::Raw(format!(
-                "input '{}': the parameter '{parameter}' is not served here",
+                "input '{}': the parameter '{parameter}' is not supported",
                 tensor.name
             )));
         }
@@ -104,30 +103,30 @@ impl<'a> Input<'a> {
         &self.tensor.datatype
     }
 
-    /// Returns the first side, the number of positions, if the shape is `[n, sides…]`; a 0 in `sides` allows any length from 1.
+    /// Returns the first dimension, the number of positions, if the shape is `[n, dims…]`; a 0 in `dims` allows any length from 1.
     ///
     /// # Errors
     /// [`InferError::Shape`].
-    pub fn positions(&self, sides: &[usize]) -> Result<usize, InferError> {
+    pub fn positions(&self, dims: &[usize]) -> Result<usize, InferError> {
         let shape = &self.tensor.shape;
         let fits = |(&found, &expected): (&i64, &usize)| {
             usize::try_from(found).is_ok_and(|found| found >= 1 && (expected == 0 || found == expected))
         };
         let is_right =
-            shape.len() == sides.len() + 1 && shape[0] >= 1 && shape.iter().skip(1).zip(sides).all(fits);
+            shape.len() == dims.len() + 1 && shape[0] >= 1 && shape.iter().skip(1).zip(dims).all(fits);
         let first = shape.first().and_then(|&first| usize::try_from(first).ok());
-        first.filter(|_| is_right).ok_or_else(|| self.misshapen(sides))
+        first.filter(|_| is_right).ok_or_else(|| self.shape_error(dims))
     }
 
-    /// Returns the last side of the shape; 0 if the shape is empty.
+    /// Returns the last dimension; 0 if the shape is empty.
     pub fn width(&self) -> usize {
         let last = self.tensor.shape.last().copied().unwrap_or_default();
         usize::try_from(last).unwrap_or_default()
     }
 
-    fn misshapen(&self, sides: &[usize]) -> InferError {
-        let sides = sides.iter().map(|&side| if side == 0 { -1 } else { side as i64 });
-        let expected: Vec<i64> = std::iter::once(-1).chain(sides).collect();
+    fn shape_error(&self, dims: &[usize]) -> InferError {
+        let dims = dims.iter().map(|&dim| if dim == 0 { -1 } else { dim as i64 });
+        let expected: Vec<i64> = std::iter::once(-1).chain(dims).collect();
         InferError::Shape {
             input: self.tensor.name.clone(),
             expected: format!("{expected:?}"),
@@ -136,7 +135,7 @@ impl<'a> Input<'a> {
     }
 
     /// Returns the error for an unsuitable data type.
-    pub fn mistyped(&self, expected: &'static str) -> InferError {
+    pub fn datatype_error(&self, expected: &'static str) -> InferError {
         InferError::Datatype {
             input: self.tensor.name.clone(),
             expected,
@@ -150,12 +149,10 @@ impl<'a> Input<'a> {
     /// [`InferError::Datatype`], [`InferError::Contents`].
     pub fn read<T: Element>(&self) -> Result<Vec<T>, InferError> {
         if self.tensor.datatype != T::DATATYPE {
-            return Err(self.mistyped(T::DATATYPE));
+            return Err(self.datatype_error(T::DATATYPE));
         }
-        let sides = self.tensor.shape.iter().map(|&side| u64::try_from(side).ok());
-        let count = sides
-            .reduce(|product, side| product?.checked_mul(side?))
-            .flatten();
+        let dims = self.tensor.shape.iter().map(|&dim| u64::try_from(dim).ok());
+        let count = dims.reduce(|product, side| product?.checked_mul(side?)).flatten();
         let wrong = |expected: u64, found: usize, unit| InferError::Contents {
             input: self.tensor.name.clone(),
             shape: self.tensor.shape.clone(),
@@ -163,7 +160,7 @@ impl<'a> Input<'a> {
             found: found as u64,
             unit,
         };
-        let count = count.ok_or_else(|| self.misshapen(&[]))?;
+        let count = count.ok_or_else(|| self.shape_error(&[]))?;
         match self.raw {
             Some(raw) => {
                 let (elements, rest) = raw.as_chunks::<4>();
@@ -250,7 +247,7 @@ mod tests {
         );
         let short = request(tensor("FP32", &[2, 3]), &[&[0; 23]]);
         let message = inputs(&short).unwrap()[0].read::<f32>().unwrap_err().to_string();
-        assert_eq!(message, "input 'x' holds 23 bytes, its shape [2, 3] needs 24");
+        assert_eq!(message, "input 'x' has 23 bytes, its shape [2, 3] needs 24");
         let huge = request(tensor("FP32", &[i64::MAX, i64::MAX]), &[&[0; 23]]);
         assert!(inputs(&huge).unwrap()[0].read::<f32>().is_err());
     }

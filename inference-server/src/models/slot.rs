@@ -17,7 +17,7 @@ use network::model::Model;
 /// A served name. Its model changes between batches: waiting requests are computed by the model that the name points at
 /// when their batch is formed.
 #[derive(Debug)]
-pub struct Slot {
+pub struct ModelSlot {
     /// Parsed name.
     pub name: ServedName,
     /// Canonical text of the name.
@@ -32,7 +32,7 @@ pub struct Slot {
     follower: Mutex<Option<AbortHandle>>,
 }
 
-impl Slot {
+impl ModelSlot {
     /// Makes a slot without a model.
     pub fn new(name: ServedName, is_pinned: bool) -> Self {
         let text = name.to_string();
@@ -80,7 +80,7 @@ impl Slot {
     }
 }
 
-impl Drop for Slot {
+impl Drop for ModelSlot {
     fn drop(&mut self) {
         self.set_follower(None);
     }

@@ -191,7 +191,7 @@ impl Source {
         for _ in 1..TRIES {
             match store.fetch(manifest, MODEL).await {
                 Err(error) if error.is_transient() => {
-                    tracing::warn!(version = %manifest.version, %error, "cannot read the checkpoint; trying again");
+                    tracing::warn!(version = %manifest.version, error = %service::chain(&error), "cannot read the checkpoint; trying again");
                     tokio::time::sleep(pause).await;
                     pause *= 2;
                 }

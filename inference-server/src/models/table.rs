@@ -15,7 +15,7 @@ use parking_lot::RwLock;
 use crate::{
     models::{
         names::{Pointer, ServedName},
-        slot::Slot,
+        slot::ModelSlot,
     },
     requests::refusal::Refusal,
 };
@@ -27,9 +27,9 @@ pub const MAX_SLOTS: usize = 256;
 /// Table of served names.
 #[derive(Debug)]
 pub struct Models {
-    default: Arc<Slot>,
+    default: Arc<ModelSlot>,
     sources: BTreeSet<String>,
-    slots: RwLock<HashMap<String, Arc<Slot>>>,
+    slots: RwLock<HashMap<String, Arc<ModelSlot>>>,
     uses: AtomicU64,
 }
 
@@ -38,14 +38,14 @@ pub struct Models {
 pub struct ResolvedModel {
     /// Model at the time of the look-up.
     pub model: Arc<Model>,
-    /// Slot of the name. `None` if the request named a version, so that no other model may answer.
-    pub slot: Option<Arc<Slot>>,
+    /// ModelSlot of the name. `None` if the request named a version, so that no other model may answer.
+    pub slot: Option<Arc<ModelSlot>>,
 }
 
 impl Models {
     /// Makes a table that serves `default`, which has no model yet. `sources` are the sources beside the run's own.
     pub fn new(default: ServedName, sources: impl IntoIterator<Item = String>) -> Self {
-        let default = Arc::new(Slot::new(default, true));
+        let default = Arc::new(ModelSlot::new(default, true));
         Self {
             slots: RwLock::new(HashMap::from([(default.text.clone(), default.clone())])),
             default,
@@ -54,8 +54,8 @@ impl Models {
         }
     }
 
-    /// Slot for requests without a name.
-    pub fn default_slot(&self) -> &Arc<Slot> {
+    /// ModelSlot for requests without a name.
+    pub fn default_slot(&self) -> &Arc<ModelSlot> {
         &self.default
     }
 
@@ -121,7 +121,7 @@ impl Models {
     }
 
     /// Adds a slot. Returns false if [`MAX_SLOTS`] names are served already.
-    pub fn add(&self, slot: Arc<Slot>) -> bool {
+    pub fn add(&self, slot: Arc<ModelSlot>) -> bool {
         let mut slots = self.slots.write();
         if slots.len() >= MAX_SLOTS {
             return false;
@@ -132,7 +132,7 @@ impl Models {
     }
 
     /// Removes a slot, unless it is the default. Returns its model.
-    pub fn remove(&self, slot: &Arc<Slot>) -> Option<Arc<Model>> {
+    pub fn remove(&self, slot: &Arc<ModelSlot>) -> Option<Arc<Model>> {
         if slot.is_pinned {
             return None;
         }
@@ -148,21 +148,21 @@ impl Models {
         slot.replace(None)
     }
 
-    /// Slot of a name.
-    pub fn slot(&self, name: &ServedName) -> Option<Arc<Slot>> {
+    /// ModelSlot of a name.
+    pub fn slot(&self, name: &ServedName) -> Option<Arc<ModelSlot>> {
         self.slots.read().get(&name.to_string()).cloned()
     }
 
     /// All slots, ordered by name.
-    pub fn slots(&self) -> Vec<Arc<Slot>> {
+    pub fn slots(&self) -> Vec<Arc<ModelSlot>> {
         let mut slots = self.each(Arc::clone);
         slots.sort_by(|left, right| left.name.cmp(&right.name));
         slots
     }
 
     /// The least recently used slot that may be unloaded, other than `spared`.
-    pub fn least_recently_used(&self, spared: Option<&Slot>) -> Option<Arc<Slot>> {
-        let is_spared = |slot: &Slot| spared.is_some_and(|spared| std::ptr::eq(spared, slot));
+    pub fn least_recently_used(&self, spared: Option<&ModelSlot>) -> Option<Arc<ModelSlot>> {
+        let is_spared = |slot: &ModelSlot| spared.is_some_and(|spared| std::ptr::eq(spared, slot));
         self.each(Arc::clone)
             .into_iter()
             .filter(|slot| !slot.is_pinned && !is_spared(slot))
@@ -175,15 +175,15 @@ impl Models {
     }
 
     /// Memory of the models of those slots for which `counts` holds, in bytes.
-    pub fn bytes_of(&self, counts: impl Fn(&Slot) -> bool) -> u64 {
-        let of = |slot: &Arc<Slot>| counts(slot).then(|| slot.current()).flatten();
+    pub fn bytes_of(&self, counts: impl Fn(&ModelSlot) -> bool) -> u64 {
+        let of = |slot: &Arc<ModelSlot>| counts(slot).then(|| slot.current()).flatten();
         let mut models: Vec<Arc<Model>> = self.each(of).into_iter().flatten().collect();
         models.sort_by_key(Arc::as_ptr);
         models.dedup_by_key(|model| Arc::as_ptr(model));
         models.iter().map(|model| model.info.bytes).sum()
     }
 
-    fn each<T>(&self, what: impl Fn(&Arc<Slot>) -> T) -> Vec<T> {
+    fn each<T>(&self, what: impl Fn(&Arc<ModelSlot>) -> T) -> Vec<T> {
         self.slots.read().values().map(what).collect()
     }
 
@@ -192,7 +192,7 @@ impl Models {
         self.take(slots.get(text)?)
     }
 
-    fn take(&self, slot: &Arc<Slot>) -> Option<ResolvedModel> {
+    fn take(&self, slot: &Arc<ModelSlot>) -> Option<ResolvedModel> {
         let model = slot.current()?;
         if !slot.is_pinned {
             slot.touch(self.uses.fetch_add(1, Ordering::Relaxed) + 1);
@@ -209,9 +209,9 @@ mod tests {
 
     const VERSION: &str = "000000000007-0123abcd";
 
-    fn slot(text: &str, version: &str) -> Arc<Slot> {
+    fn slot(text: &str, version: &str) -> Arc<ModelSlot> {
         let name = ServedName::parse(text, |source| source == "other").unwrap();
-        let slot = Slot::new(name, false);
+        let slot = ModelSlot::new(name, false);
         slot.replace(Some(model(version, 8)));
         Arc::new(slot)
     }

@@ -1,8 +1,8 @@
-//! A request and its answer, whatever protocol they travel in.
+//! A request and its answer in the form that all protocols share.
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`request`] | what a client asks, and who the client is |
+//! | [`request`] | a request, and the client that sent it |
 //! | [`response`] | the answer: its forms, how it is put together, where it is sent |
 //! | [`refusal`] | the reasons for which a request is rejected |
 //! | [`memory`] | limits on the memory of answers that clients have not read yet |

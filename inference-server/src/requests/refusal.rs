@@ -1,4 +1,4 @@
-//! Why one request is not answered. Its neighbours are.
+//! [`Refusal`]: the reason why one request is not answered. Other requests of its batch are.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ pub enum Refusal {
     #[error("the request has no positions (legal_counts is empty)")]
     Empty,
     /// The request has more positions than are allowed.
-    #[error("{positions} positions in one request, at most {most} are taken")]
+    #[error("{positions} positions in one request, at most {most} are allowed")]
     TooLarge {
         /// Positions in the request.
         positions: usize,
@@ -119,7 +119,9 @@ pub enum Refusal {
         action: u32,
     },
     /// The queue is full.
-    #[error("the queue is full: {waiting} positions wait, {most} may; try again in {retry_after_ms} ms")]
+    #[error(
+        "the queue is full: {waiting} positions wait, at most {most} may; try again in {retry_after_ms} ms"
+    )]
     QueueFull {
         /// Waiting positions.
         waiting: usize,
@@ -129,7 +131,7 @@ pub enum Refusal {
         retry_after_ms: u64,
     },
     /// The deadline passed before the request was computed.
-    #[error("the deadline passed before it was this request's turn")]
+    #[error("the deadline passed before the request was computed")]
     Late,
     /// The model gave infinities or NaN.
     #[error("position {position}: the model's answer is not finite")]

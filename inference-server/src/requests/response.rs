@@ -11,7 +11,7 @@ use crate::requests::{memory::MemoryCharge, refusal::Refusal};
 
 /// Policies of all positions of a request, in the form that the client wants.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Policy {
+pub enum ResponsePolicy {
     /// Priors of the legal actions in half precision, see [`Wants::HalfPriors`].
     HalfPriors(Bytes),
     /// Priors of the legal actions of all positions, back to back.
@@ -28,7 +28,7 @@ pub struct EvaluationResponse {
     /// Value of each position in [-1, 1], from the point of view of the player to act.
     pub values: Vec<f32>,
     /// Policies of all positions.
-    pub policy: Policy,
+    pub policy: ResponsePolicy,
 }
 
 impl EvaluationResponse {
@@ -39,9 +39,11 @@ impl EvaluationResponse {
             version: self.version,
             values: self.values,
             priors: match self.policy {
-                Policy::HalfPriors(priors) => priors,
+                ResponsePolicy::HalfPriors(priors) => priors,
                 // This service always wants half precision. The other forms are encoded for completeness.
-                Policy::Priors(priors) | Policy::Logits(priors) => proto::priors::encode(&priors),
+                ResponsePolicy::Priors(priors) | ResponsePolicy::Logits(priors) => {
+                    proto::priors::encode(&priors)
+                }
             },
             error: None,
         }
@@ -178,9 +180,9 @@ impl ResponseBuilder {
             version: version.to_owned(),
             values: std::mem::take(&mut self.values),
             policy: match wants {
-                Wants::HalfPriors => Policy::HalfPriors(std::mem::take(&mut self.half_priors).into()),
-                Wants::Priors => Policy::Priors(std::mem::take(&mut self.numbers)),
-                Wants::Logits => Policy::Logits(std::mem::take(&mut self.numbers)),
+                Wants::HalfPriors => ResponsePolicy::HalfPriors(std::mem::take(&mut self.half_priors).into()),
+                Wants::Priors => ResponsePolicy::Priors(std::mem::take(&mut self.numbers)),
+                Wants::Logits => ResponsePolicy::Logits(std::mem::take(&mut self.numbers)),
             },
         }
     }

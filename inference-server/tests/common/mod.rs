@@ -1,14 +1,14 @@
 //! A server in this process on port 0, a model repository in a temporary folder, small networks.
 #![allow(dead_code, missing_docs, unused_imports)]
 
-pub mod held;
+pub mod blocked_server;
 pub mod served;
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use checkpoints::{Draft, LATEST, MODEL, Repository, Version};
-use config::{Provider, RunConfig};
+use config::{ProviderChoice, RunConfig};
 use games::{ConstantPlane, PlaneStack, RowForm, RowLayout};
 use onnx::{Input, Metadata, TowerShape, TowerWeights};
 use proto::{
@@ -26,8 +26,8 @@ use tonic::{Code, Status, Streaming, transport::Channel};
 
 pub use served::Served;
 
-/// Patience with a loaded machine; nothing is measured against it.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// Longest wait in a test; no test depends on its length.
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub fn constant(plane: u32, divisor: u32, max: u32) -> ConstantPlane {
     ConstantPlane {
@@ -38,8 +38,8 @@ pub fn constant(plane: u32, divisor: u32, max: u32) -> ConstantPlane {
     }
 }
 
-/// Small, with constant planes and a plane of ones between the sparse ones. It calls itself Paco Ŝako, which is the game
-/// a server is for by default.
+/// Returns a small layout with constant planes and a plane of ones between the sparse ones. Its game is `paco-sako`, the server's
+/// default.
 pub fn small() -> RowLayout {
     RowLayout {
         game: "paco-sako".into(),
@@ -57,7 +57,7 @@ pub fn small() -> RowLayout {
     }
 }
 
-/// As chess rows are: 32 pieces and an en-passant square, repetitions, colour, castling, counter; a plane of ones.
+/// Returns a layout like that of chess: 32 pieces and an en-passant square, repetitions, colour, castling, counter; a plane of ones.
 pub fn chess_like() -> RowLayout {
     RowLayout {
         game: "chess".into(),
@@ -79,7 +79,7 @@ pub fn chess_like() -> RowLayout {
     }
 }
 
-/// No constant planes at all, as Othello.
+/// Returns a layout without constant planes, like that of Othello.
 pub fn othello_like() -> RowLayout {
     RowLayout {
         game: "othello".into(),
@@ -97,7 +97,7 @@ pub fn othello_like() -> RowLayout {
     }
 }
 
-/// A network of random weights.
+/// Returns a network of random weights.
 pub fn tower(layout: &RowLayout, seed: u64) -> TowerWeights {
     let shape = TowerShape {
         squeeze: 4,
@@ -114,7 +114,7 @@ pub fn file(weights: &TowerWeights, layout: &RowLayout, input: Input) -> Vec<u8>
     onnx::build(weights, &metadata, input).unwrap()
 }
 
-/// A valid request over random rows of `layout`; the legal actions are the first ones, in descending order.
+/// Returns a valid request with random rows of `layout`; the legal actions are the first ones, in descending order.
 pub fn request(layout: &RowLayout, id: u64, positions: usize, legal: u32) -> EvaluateRequest {
     EvaluateRequest {
         id,
@@ -127,7 +127,7 @@ pub fn request(layout: &RowLayout, id: u64, positions: usize, legal: u32) -> Eva
 
 /// Returns the rows of [`request`] as a request of the Open Inference Protocol with raw contents, which is answered with
 /// logits.
-pub fn question(layout: &RowLayout, model: &str, id: u64, positions: usize) -> ModelInferRequest {
+pub fn infer_request(layout: &RowLayout, model: &str, id: u64, positions: usize) -> ModelInferRequest {
     let rows = onnx::random::rows(layout, positions, 0.8, id);
     ModelInferRequest {
         model_name: model.into(),
@@ -229,14 +229,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// On port 0, with the plain CPU provider, changed by `change`.
+    /// Starts a server on port 0 with the plain CPU provider and a configuration changed by `change`.
     pub async fn start(store: &Store, change: impl FnOnce(&mut RunConfig)) -> Self {
         let mut config = RunConfig::default();
         config.checkpoints.store = store.folder.path().to_str().unwrap().to_owned();
         config.checkpoints.poll_ms = 5;
         config.game.name = "paco-sako".into();
         config.game.options = 0;
-        config.inference.provider = Provider::Cpu;
+        config.inference.provider = ProviderChoice::Cpu;
         config.inference.max_batch = 16;
         config.inference.max_queue = 256;
         config.inference.max_request = 64;
@@ -252,7 +252,7 @@ impl Server {
         }
     }
 
-    /// A client on a connection of its own.
+    /// Returns a client on a connection of its own.
     pub fn client(&self) -> EvaluatorClient<Channel> {
         EvaluatorClient::new(service::connect::channel(&self.address).unwrap())
     }
@@ -271,7 +271,7 @@ impl Server {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        tokio::time::timeout(PATIENCE, waiting).await.unwrap()
+        tokio::time::timeout(TIMEOUT, waiting).await.unwrap()
     }
 
     /// Opens a stream.
@@ -279,7 +279,7 @@ impl Server {
         Stream::open(&self.address).await
     }
 
-    /// One call.
+    /// Sends one unary call.
     pub async fn evaluate(&self, request: EvaluateRequest) -> Result<EvaluateReply, Status> {
         self.client()
             .evaluate(request)
@@ -287,10 +287,10 @@ impl Server {
             .map(tonic::Response::into_inner)
     }
 
-    /// Asks it to stop, and waits until it has.
+    /// Stops the server and waits for its end.
     pub async fn stop(self) {
         self.shutdown.cancel();
-        tokio::time::timeout(PATIENCE, self.task)
+        tokio::time::timeout(TIMEOUT, self.task)
             .await
             .unwrap()
             .unwrap()
@@ -305,7 +305,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// On a connection of its own.
+    /// Opens a stream on a connection of its own.
     pub async fn open(address: &str) -> Self {
         let (requests, receiver) = mpsc::channel(256);
         let mut client = EvaluatorClient::new(service::connect::channel(address).unwrap());
@@ -319,7 +319,7 @@ impl Stream {
     }
 
     pub async fn reply(&mut self) -> EvaluateReply {
-        tokio::time::timeout(PATIENCE, self.replies.message())
+        tokio::time::timeout(TIMEOUT, self.replies.message())
             .await
             .unwrap()
             .unwrap()
@@ -327,7 +327,7 @@ impl Stream {
     }
 }
 
-/// The code of an answer that must be an error.
+/// Returns the status code of an answer. Panics if the answer is not an error.
 pub fn code(answer: Result<EvaluateReply, Status>) -> Code {
     answer.unwrap_err().code()
 }

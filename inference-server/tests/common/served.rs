@@ -1,4 +1,4 @@
-//! The usual beginning of a test: a small network, published, and a server that answers with it.
+//! [`Served`]: a small network that is published and served, the usual setup of a test.
 
 use checkpoints::Version;
 use config::RunConfig;
@@ -7,7 +7,7 @@ use onnx::{Input, TowerWeights};
 
 use super::{Server, Store, file, small, tower};
 
-/// The layout of [`small`] and the weights of [`tower`] with seed 1, published as `latest` and served.
+/// A server for the layout of [`small`] and the weights of [`tower`] with seed 1, published as `latest`.
 pub struct Served {
     pub store: Store,
     pub layout: RowLayout,
@@ -17,7 +17,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// With the settings of [`Server::start`].
+    /// Starts the server with the settings of [`Server::start`].
     pub async fn start() -> Self {
         Self::start_with(|_| {}).await
     }
@@ -37,7 +37,7 @@ impl Served {
     }
 }
 
-/// The network alone, for tests that start the server themselves.
+/// Publishes the network without a server.
 pub async fn published() -> (Store, RowLayout, TowerWeights, Version) {
     let (store, layout) = (Store::new(), small());
     let weights = tower(&layout, 1);

@@ -9,7 +9,7 @@ use crate::{
 use games::RowLayout;
 use inference_server::{
     batching::{
-        batcher::{Batcher, Policy},
+        batcher::{Batcher, BatchingPolicy},
         executor::Executor,
         job::Job,
         reply,
@@ -104,7 +104,7 @@ fn what_is_bound_gives_the_same_numbers_and_legal_ones_alone_where_they_are_want
 /// The way of requests from the queue to their answers.
 async fn answers(model: Model, asked: &[EvaluationRequest]) -> Vec<EvaluationResponse> {
     let metrics = Arc::new(Metrics::new());
-    let policy = Policy {
+    let policy = BatchingPolicy {
         max_batch: 64,
         max_wait: Duration::ZERO,
         max_queue: 1000,
@@ -211,9 +211,10 @@ fn a_weight_that_half_precision_cannot_hold_is_refused_by_name() {
         fp16: true,
         ..Settings::from(1)
     };
-    let refused = load_with(settings, &file, &layout).unwrap_err().to_string();
+    let error = load_with(settings, &file, &layout).unwrap_err();
+    let refused = service::chain(&error).to_string();
     assert!(
-        refused.starts_with("inference.fp16: `value.hidden.bias` holds 100000"),
+        refused.starts_with("inference.fp16: ") && refused.contains(": `value.hidden.bias` holds 100000"),
         "{refused}"
     );
 }

@@ -1,4 +1,4 @@
-//! The whole server over loopback: real gRPC, real ONNX Runtime, a real model repository.
+//! Tests of the whole server over gRPC on loopback, with ONNX Runtime and a model repository.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "../common/mod.rs"]
@@ -8,7 +8,7 @@ mod memory;
 mod messages;
 mod waiting;
 
-use common::{PATIENCE, Served, Server, Store, agrees, code, file, request, small, tower};
+use common::{Served, Server, Store, TIMEOUT, agrees, code, file, request, small, tower};
 use games::RowLayout;
 use onnx::Input;
 use proto::{
@@ -30,7 +30,7 @@ async fn health(server: &Server, name: &str) -> ServingStatus {
 }
 
 #[tokio::test]
-async fn unavailable_until_the_first_model_then_right() {
+async fn the_server_is_unavailable_until_the_first_model() {
     let (store, layout) = (Store::new(), small());
     let server = Server::start(&store, |_| {}).await;
     let asked = request(&layout, 1, 3, 5);
@@ -75,7 +75,7 @@ async fn unavailable_until_the_first_model_then_right() {
         ServingStatus::Serving
     );
 
-    // The same stream goes on.
+    // The stream continues.
     stream.send(asked.clone()).await;
     let reply = stream.reply().await;
     assert_eq!(
@@ -89,7 +89,7 @@ async fn unavailable_until_the_first_model_then_right() {
 }
 
 #[tokio::test]
-async fn one_bad_request_harms_no_neighbour() {
+async fn an_invalid_request_does_not_affect_others_in_its_batch() {
     let Served {
         layout,
         weights,
@@ -160,7 +160,7 @@ async fn one_bad_request_harms_no_neighbour() {
 }
 
 #[tokio::test]
-async fn a_request_larger_than_a_batch_is_answered_whole() {
+async fn a_request_larger_than_a_batch_is_answered_completely() {
     let Served {
         layout,
         weights,
@@ -175,7 +175,7 @@ async fn a_request_larger_than_a_batch_is_answered_whole() {
 }
 
 #[tokio::test]
-async fn models_are_named_by_label_and_by_version() {
+async fn requests_name_models_by_label_or_version() {
     let Served {
         layout,
         version,
@@ -195,8 +195,8 @@ async fn models_are_named_by_label_and_by_version() {
     server.stop().await;
 }
 
-/// Several streams, many requests in flight each, while one checkpoint after the other is published: no request fails,
-/// every answer is that of the version it names, and on no stream does an older version follow a newer one.
+/// Several streams with many requests in flight while checkpoints are published: no request fails, every answer is correct for the
+/// version that it names, and versions on a stream never go back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn swaps_under_load_fail_no_request_and_mix_no_versions() {
     const VERSIONS: u64 = 4;
@@ -231,7 +231,7 @@ async fn swaps_under_load_fail_no_request_and_mix_no_versions() {
                 answered += 1;
                 assert_eq!(reply.error, None);
                 assert!(reply.version >= newest, "{} after {newest}", reply.version);
-                // Every tenth answer is recomputed, and every first one of a version.
+                // Every tenth answer and the first one of each version are recomputed.
                 if reply.version != newest || answered % 10 == 0 {
                     let step: usize = reply.version[..12].parse().unwrap();
                     assert!(
@@ -251,10 +251,10 @@ async fn swaps_under_load_fail_no_request_and_mix_no_versions() {
             let file = file(&towers[step as usize], &layout, Input::Rows);
             version = store.publish_latest(file, &layout, step).await;
         }
-        // The next comes when every client was answered by this one.
+        // The next checkpoint is published after every client has an answer of this one.
         for sees in &mut seen {
             let seeing = sees.wait_for(|newest| newest == version.as_str());
-            tokio::time::timeout(PATIENCE, seeing).await.unwrap().unwrap();
+            tokio::time::timeout(TIMEOUT, seeing).await.unwrap().unwrap();
         }
     }
     last.cancel();
@@ -265,7 +265,7 @@ async fn swaps_under_load_fail_no_request_and_mix_no_versions() {
 }
 
 #[tokio::test]
-async fn a_bad_checkpoint_keeps_the_old_model() {
+async fn a_bad_checkpoint_does_not_replace_the_served_model() {
     let (store, layout) = (Store::new(), small());
     let weights = tower(&layout, 1);
     let good = store
@@ -276,7 +276,7 @@ async fn a_bad_checkpoint_keeps_the_old_model() {
     let mut administrator = GrpcInferenceServiceClient::new(connect::channel(&server.address).unwrap());
     let mut still_good = async |what: &str| {
         let asked = request(&layout, 1, 2, 3);
-        // By order, so that it is known to have been looked at; whoever follows the label comes to the same.
+        // Loaded by request, so that the test knows that the server has tried; the follower of the label gets the same result.
         let order = RepositoryModelLoadRequest {
             model_name: "latest".into(),
             ..RepositoryModelLoadRequest::default()
@@ -291,7 +291,7 @@ async fn a_bad_checkpoint_keeps_the_old_model() {
     store
         .publish_latest(b"no model at all".to_vec(), &layout, 2)
         .await;
-    still_good("a file that is no model").await;
+    still_good("a file that is not a model").await;
 
     let version = store
         .publish(file(&tower(&layout, 3), &layout, Input::Rows), &layout, 3)
@@ -339,7 +339,7 @@ async fn a_bad_checkpoint_keeps_the_old_model() {
 }
 
 #[tokio::test]
-async fn a_client_that_vanishes_leaves_the_server_healthy() {
+async fn a_client_that_disconnects_leaves_the_server_healthy() {
     let Served {
         layout,
         version,
@@ -353,8 +353,8 @@ async fn a_client_that_vanishes_leaves_the_server_healthy() {
         }
         drop(stream);
     }
-    let answered = tokio::time::timeout(PATIENCE, async {
-        // The queue may be full of the vanished ones' requests for a moment.
+    let answered = tokio::time::timeout(TIMEOUT, async {
+        // Requests of disconnected clients may fill the queue for a moment.
         loop {
             match server.evaluate(request(&layout, 1, 8, 2)).await {
                 Ok(reply) => return reply,
@@ -366,7 +366,7 @@ async fn a_client_that_vanishes_leaves_the_server_healthy() {
     server.stop().await;
 }
 
-/// More requests than a stream may have in flight, from a client that reads nothing until it has sent them all.
+/// A client sends more requests than a stream may have in flight before it reads any answer.
 #[tokio::test]
 async fn a_client_that_reads_late_gets_every_answer_once() {
     const REQUESTS: u64 = 5 * inference_server::intake::stream::MAX_IN_FLIGHT as u64;
@@ -383,14 +383,14 @@ async fn a_client_that_reads_late_gets_every_answer_once() {
     }
     ids.sort_unstable();
     assert!(ids.into_iter().eq(0..REQUESTS));
-    // The client's end of the stream ends the server's.
+    // The server ends the stream after the client has.
     let common::Stream {
         requests,
         mut replies,
     } = stream;
     drop(requests);
     assert!(
-        tokio::time::timeout(PATIENCE, replies.message())
+        tokio::time::timeout(TIMEOUT, replies.message())
             .await
             .unwrap()
             .unwrap()
@@ -400,20 +400,17 @@ async fn a_client_that_reads_late_gets_every_answer_once() {
 }
 
 #[tokio::test]
-async fn a_provider_that_is_not_there_is_an_error_at_start() {
+async fn a_provider_that_is_not_available_is_an_error_at_start() {
     network::runtime::load(std::path::Path::new("")).unwrap();
     if network::provider::Provider::Cuda.check().is_ok() {
         return;
     }
     let store = Store::new();
     let server = Server::start(&store, |config| {
-        config.inference.provider = config::Provider::Cuda;
+        config.inference.provider = config::ProviderChoice::Cuda;
     })
     .await;
-    let ended = tokio::time::timeout(PATIENCE, server.task)
-        .await
-        .unwrap()
-        .unwrap();
+    let ended = tokio::time::timeout(TIMEOUT, server.task).await.unwrap().unwrap();
     let error = ended.unwrap_err().to_string();
     assert!(error.contains("the provider cuda cannot be used here"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Many models at once: labels, versions, other stores, files made elsewhere.
+//! Tests of many models at once: labels, versions, other stores, files of other programs.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use proto::{
 };
 use tonic::Code;
 
-use crate::common::{PATIENCE, Server, Store, agrees, code, file, othello_like, request, small, tower};
+use crate::common::{Server, Store, TIMEOUT, agrees, code, file, othello_like, request, small, tower};
 
 fn named(layout: &RowLayout, model: &str) -> EvaluateRequest {
     EvaluateRequest {
@@ -31,7 +31,7 @@ fn named(layout: &RowLayout, model: &str) -> EvaluateRequest {
 }
 
 #[tokio::test]
-async fn labels_versions_and_other_stores_are_loaded_when_they_are_asked_for() {
+async fn labels_versions_and_other_stores_are_loaded_on_demand() {
     let (store, other) = (Store::new(), Store::new());
     let (layout, other_layout) = (small(), othello_like());
     let towers: Vec<_> = (0..4).map(|seed| tower(&layout, seed)).collect();
@@ -65,7 +65,7 @@ async fn labels_versions_and_other_stores_are_loaded_when_they_are_asked_for() {
         let description = client.describe_model(DescribeModelRequest { model: name.into() });
         assert_eq!(description.await.unwrap().into_inner().game, "othello");
     }
-    // On a stream too, while others are answered.
+    // On a stream too, while other requests are answered.
     let mut stream = server.stream().await;
     store.repository.set_label("third", &old).await.unwrap();
     stream
@@ -94,7 +94,7 @@ async fn labels_versions_and_other_stores_are_loaded_when_they_are_asked_for() {
         );
     }
 
-    // A label that was asked for is followed.
+    // A label that was loaded on demand is followed.
     let better = store.publish(bytes(3), &layout, 5).await;
     store.repository.set_label("best", &better).await.unwrap();
     let followed = async {
@@ -102,13 +102,13 @@ async fn labels_versions_and_other_stores_are_loaded_when_they_are_asked_for() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, followed).await.unwrap();
+    tokio::time::timeout(TIMEOUT, followed).await.unwrap();
     drop(stream);
     server.stop().await;
 }
 
 #[tokio::test]
-async fn what_was_said_once_is_said_again_and_never_by_a_new_model() {
+async fn repeated_requests_get_equal_answers_and_never_those_of_another_model() {
     let (store, layout) = (Store::new(), small());
     let towers: Vec<_> = (0..2).map(|seed| tower(&layout, seed)).collect();
     let publish = async |number: usize| {
@@ -121,7 +121,7 @@ async fn what_was_said_once_is_said_again_and_never_by_a_new_model() {
     let asked = named(&layout, "");
     let reply = server.evaluate(asked.clone()).await.unwrap();
     assert_eq!(server.evaluate(asked.clone()).await.unwrap(), reply);
-    // Some known, some not, one of them twice.
+    // Some positions are in the cache, some are not, one occurs twice.
     let mut mixed = request(&layout, 8, 3, 5);
     for part in [&asked.indices[..18], &mixed.indices.clone()[..9]] {
         mixed.indices.extend_from_slice(part);
@@ -138,7 +138,7 @@ async fn what_was_said_once_is_said_again_and_never_by_a_new_model() {
     server.stop().await;
 }
 
-/// A network as others write them: dense input, their own names, an old opset, probabilities of a win, a draw and a loss.
+/// Returns a network like those of other programs: dense input, other names, an old opset, probabilities of win, draw and loss.
 fn made_elsewhere(layout: &RowLayout, opset: i64) -> Vec<u8> {
     let stack = layout.stack().unwrap();
     let width = stack.tensor_len();
@@ -224,7 +224,7 @@ fn made_elsewhere(layout: &RowLayout, opset: i64) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn models_made_elsewhere_are_served_by_their_descriptions() {
+async fn models_of_other_programs_are_served_by_their_descriptions() {
     let (store, layout) = (Store::new(), Othello::encoding(0).map(Othello::layout).unwrap());
     let folder = tempfile::tempdir().unwrap();
     let description = |file: &str| {
@@ -261,7 +261,7 @@ async fn models_made_elsewhere_are_served_by_their_descriptions() {
             }
         }
     };
-    let reply = tokio::time::timeout(PATIENCE, answered).await.unwrap();
+    let reply = tokio::time::timeout(TIMEOUT, answered).await.unwrap();
     let stack = layout.stack().unwrap();
     for (position, row) in asked.indices.chunks(stack.row_len()).enumerate() {
         let mut planes = vec![0.0; stack.tensor_len()];
@@ -313,7 +313,7 @@ async fn models_made_elsewhere_are_served_by_their_descriptions() {
 
 /// A model's results, and its cache entries, depend on its description as well as on its file.
 #[tokio::test]
-async fn two_descriptions_of_one_file_are_two_models_and_a_corrected_one_is_another() {
+async fn each_description_of_a_file_and_each_change_of_it_is_another_model() {
     let (store, layout) = (Store::new(), Othello::encoding(0).map(Othello::layout).unwrap());
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("net.onnx"), made_elsewhere(&layout, 13)).unwrap();
@@ -342,7 +342,7 @@ async fn two_descriptions_of_one_file_are_two_models_and_a_corrected_one_is_anot
     };
     let (one, other) = (ask("one").await, ask("other").await);
     assert!(one.0 != other.0 && one.1 != other.1, "{one:?} and {other:?}");
-    // Once more, from the cache.
+    // The second time from the cache.
     assert_eq!(
         (ask("one").await, ask("other").await),
         (one.clone(), other.clone())

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
-use crate::common::{PATIENCE, Store, file, small, tower};
+use crate::common::{Store, TIMEOUT, file, small, tower};
 use checkpoints::{LATEST, MODEL, Version};
 use games::RowLayout;
 use inference_server::{
@@ -19,15 +19,15 @@ use network::{buckets::Buckets, loader::Loader, provider::Provider};
 use onnx::{Input, TowerShape, TowerWeights};
 use tonic::Code;
 
-/// A library over a store, with so many bytes for models.
+/// Makes a library over a store, with a memory budget in bytes, and waits for its first model.
 async fn library(store: &Store, budget: u64) -> Arc<Library> {
     library_with(store, budget, |_| {}).await
 }
 
-/// Makes a library with a configuration changed by `change`, and with a model.
+/// Makes a library with a configuration changed by `change`, and waits for its first model.
 async fn library_with(store: &Store, budget: u64, change: impl FnOnce(&mut LibraryParts)) -> Arc<Library> {
     let library = without_model(store, budget, change);
-    let patience = tokio::time::timeout(PATIENCE, library.first_model());
+    let patience = tokio::time::timeout(TIMEOUT, library.first_model());
     patience.await.unwrap();
     library
 }
@@ -56,7 +56,7 @@ fn without_model(store: &Store, budget: u64, change: impl FnOnce(&mut LibraryPar
 }
 
 #[tokio::test]
-async fn what_was_used_longest_ago_makes_room_and_what_is_in_flight_ends_first() {
+async fn the_least_recently_used_model_is_unloaded_after_its_requests_in_flight() {
     let (store, layout) = (Store::new(), small());
     let mut versions: Vec<Version> = Vec::new();
     let mut bytes = 0;
@@ -69,13 +69,13 @@ async fn what_was_used_longest_ago_makes_room_and_what_is_in_flight_ends_first()
     let library = library(&store, 3 * bytes).await;
     let name = |number: usize| versions[number].as_str();
     let loaded = || {
-        // Finding one by its name would be a use of it.
+        // Finding a model by its name would count as a use.
         let is_loaded = |number: &usize| library.models().loaded("", name(*number)).is_some();
         (0..4).filter(is_loaded).collect::<Vec<_>>()
     };
     library.get(name(1)).await.unwrap();
     let in_flight = library.get(name(2)).await.unwrap();
-    // It was found to be loaded, which is a use.
+    // The request found the model loaded, which counts as a use.
     library.get(name(1)).await.unwrap();
     let waits = tokio::spawn({
         let (library, name) = (library.clone(), name(3).to_owned());
@@ -86,12 +86,12 @@ async fn what_was_used_longest_ago_makes_room_and_what_is_in_flight_ends_first()
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, unloaded).await.unwrap();
-    // It takes memory until what it was given is answered, and nothing else is unloaded in its place.
+    tokio::time::timeout(TIMEOUT, unloaded).await.unwrap();
+    // The model keeps its memory until its requests are answered, and no other model is unloaded for it.
     tokio::time::sleep(Duration::from_millis(60)).await;
     assert_eq!(loaded(), [0, 1]);
     drop(in_flight);
-    let third = tokio::time::timeout(PATIENCE, waits)
+    let third = tokio::time::timeout(TIMEOUT, waits)
         .await
         .unwrap()
         .unwrap()
@@ -100,7 +100,7 @@ async fn what_was_used_longest_ago_makes_room_and_what_is_in_flight_ends_first()
     assert_eq!(loaded(), [0, 1, 3]);
     drop(third);
 
-    // Asked for by name, whatever was used when; the default stays.
+    // Unloaded by name, whatever its last use; the default stays.
     library.unload(name(3)).await.unwrap();
     assert_eq!(loaded(), [0, 1]);
     assert!(matches!(library.unload("latest").await, Err(Refusal::Pinned(_))));
@@ -145,25 +145,25 @@ fn version_of(library: &Library, name: &str) -> Option<String> {
     Some(named.model.info.version.clone())
 }
 
-/// Waits, by the clock that is paused where it is, until `name` means `version`.
+/// Waits until `name` points at `version`.
 async fn until(library: &Library, name: &str, version: &Version) {
     let reached = async {
         while version_of(library, name).as_deref() != Some(version.as_str()) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, reached).await.unwrap();
+    tokio::time::timeout(TIMEOUT, reached).await.unwrap();
 }
 
 #[tokio::test]
-async fn what_never_fits_unloads_nobody() {
+async fn a_model_that_never_fits_unloads_no_other() {
     let (store, layout) = (Store::new(), small());
     let bytes = bytes_of(&layout, 1).len() as u64;
     store.publish_latest(bytes_of(&layout, 1), &layout, 1).await;
     let best = store.publish(bytes_of(&layout, 2), &layout, 2).await;
     let shape = TowerShape::new(&layout, 4, 32);
     let large = file(&TowerWeights::random(&layout, &shape, 3), &layout, Input::Rows);
-    // It would fit alone, but the default stays.
+    // The model would fit alone, but the default stays.
     let budget = large.len() as u64 + bytes / 2;
     assert!(budget > 2 * bytes);
     let large = store.publish(large, &layout, 3).await;
@@ -190,7 +190,7 @@ async fn a_label_is_not_unloaded_for_its_own_next_version() {
     };
     let first = publish_best(2).await;
     for on_demand in [false, true] {
-        // Two models fit: a third cannot be loaded beside the one that `best` has.
+        // Two models fit: a third cannot be loaded beside that of `best`.
         let library = library_with(&store, 2 * bytes, |parts| parts.on_demand = on_demand).await;
         let first = match on_demand {
             false => first.clone(),
@@ -202,7 +202,7 @@ async fn a_label_is_not_unloaded_for_its_own_next_version() {
             .slot(&library.models().name("best").unwrap())
             .unwrap();
         publish_best(3 + u64::from(on_demand)).await;
-        // The follower may have tried before, or try later: it comes to the same.
+        // The follower may try before or after; the result is the same.
         let refused = library.load("best").await.unwrap_err();
         assert!(matches!(refused, Refusal::NoMemory { .. }), "{refused}");
         assert_eq!(version_of(&library, "best").as_deref(), Some(first.as_str()));
@@ -210,7 +210,7 @@ async fn a_label_is_not_unloaded_for_its_own_next_version() {
         assert!(Arc::ptr_eq(&still, &slot));
     }
 
-    // With room for one more it takes over, by order and by itself, under the same slot.
+    // With memory for one more, the new version takes over, by request and by itself, in the same slot.
     let library = library_with(&store, 3 * bytes, |parts| parts.on_demand = false).await;
     library.load("best").await.unwrap();
     let fifth = publish_best(5).await;
@@ -222,13 +222,13 @@ async fn a_label_is_not_unloaded_for_its_own_next_version() {
 }
 
 #[tokio::test]
-async fn of_too_many_names_the_one_used_longest_ago_makes_room() {
+async fn beyond_the_limit_of_names_the_least_recently_used_is_removed() {
     const MORE: usize = 3;
     let (store, layout) = (Store::new(), small());
     let version = store.publish_latest(bytes_of(&layout, 1), &layout, 1).await;
     let library = library_with(&store, 1 << 30, |parts| parts.poll = Duration::from_secs(3600)).await;
     let name = |number: usize| format!("label-{number}");
-    // The default is a name too.
+    // The default counts as a name.
     for number in 0..MAX_SLOTS - 1 + MORE {
         store.repository.set_label(&name(number), &version).await.unwrap();
         library.get(&name(number)).await.unwrap();
@@ -239,7 +239,7 @@ async fn of_too_many_names_the_one_used_longest_ago_makes_room() {
     assert_eq!(version_of(&library, LATEST).as_deref(), Some(version.as_str()));
 }
 
-/// A checkpoint's file, which cannot be read for now: a link to itself, which no store takes for a missing file.
+/// A checkpoint's file that cannot be read: a link to itself, which is not a missing file.
 struct Unreadable {
     file: std::path::PathBuf,
     aside: std::path::PathBuf,
@@ -260,7 +260,7 @@ impl Unreadable {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_checkpoint_that_cannot_be_read_for_a_while_is_served_when_it_can() {
+async fn a_checkpoint_that_cannot_be_read_is_served_once_it_can() {
     let (store, layout) = (Store::new(), small());
     let first = store.publish_latest(bytes_of(&layout, 1), &layout, 1).await;
     let unreadable = Unreadable::new(&store, &first);
@@ -270,7 +270,7 @@ async fn a_checkpoint_that_cannot_be_read_for_a_while_is_served_when_it_can() {
     unreadable.repair();
     until(&library, "", &first).await;
 
-    // Meanwhile a newer one takes over, and the one that failed is not waited for.
+    // A newer checkpoint takes over without a wait for the one that failed.
     let second = store.publish(bytes_of(&layout, 2), &layout, 2).await;
     let unreadable = Unreadable::new(&store, &second);
     store.repository.set_label(LATEST, &second).await.unwrap();

@@ -1,4 +1,4 @@
-//! Messages that are too large, or none at all: who sends them is told, and what came before is answered.
+//! Messages that are too large or malformed: the stream ends with the reason, after answers to the earlier requests.
 
 use bytes::{Buf as _, BufMut as _, Bytes};
 use proto::{
@@ -18,11 +18,11 @@ use tonic::{
     codegen::http::uri::PathAndQuery,
 };
 
-use crate::common::{PATIENCE, Served, request};
+use crate::common::{Served, TIMEOUT, request};
 
 const LIMIT_MIB: usize = 1;
 
-/// Bytes as they are, in place of messages.
+/// A codec that sends raw bytes.
 #[derive(Clone, Copy, Default)]
 struct Raw;
 
@@ -64,7 +64,7 @@ async fn served() -> Served {
     Served::start_with(|config| config.inference.max_message_mib = LIMIT_MIB).await
 }
 
-/// Longer than the limit, and otherwise nothing.
+/// Returns a text longer than the limit.
 fn too_long() -> String {
     "x".repeat(LIMIT_MIB << 20)
 }
@@ -81,7 +81,7 @@ async fn a_message_above_the_limit_ends_a_stream_with_the_reason() {
     stream.send(large.clone()).await;
     let reply = stream.reply().await;
     assert_eq!((reply.id, reply.error), (7, None));
-    let ended = timeout(PATIENCE, stream.replies.message()).await.unwrap();
+    let ended = timeout(TIMEOUT, stream.replies.message()).await.unwrap();
     assert_eq!(ended.unwrap_err().code(), Code::OutOfRange);
     let refused = server.evaluate(large).await.unwrap_err();
     assert_eq!(refused.code(), Code::OutOfRange, "{refused:?}");
@@ -97,7 +97,7 @@ async fn a_message_above_the_limit_ends_a_stream_with_the_reason() {
     };
     let asked = tokio_stream::iter([unknown, large.clone()]);
     let mut replies = standard.model_stream_infer(asked).await.unwrap().into_inner();
-    let reply = timeout(PATIENCE, replies.message())
+    let reply = timeout(TIMEOUT, replies.message())
         .await
         .unwrap()
         .unwrap()
@@ -107,11 +107,11 @@ async fn a_message_above_the_limit_ends_a_stream_with_the_reason() {
         "{}",
         reply.error_message
     );
-    let ended = timeout(PATIENCE, replies.message()).await.unwrap();
+    let ended = timeout(TIMEOUT, replies.message()).await.unwrap();
     assert_eq!(ended.unwrap_err().code(), Code::OutOfRange);
     let refused = standard.model_infer(large).await.unwrap_err();
     assert_eq!(refused.code(), Code::OutOfRange, "{refused:?}");
-    // Two bytes each on the wire, and hundreds in memory.
+    // Fields of two bytes each on the wire, and hundreds in memory.
     let many = ModelInferRequest {
         inputs: vec![InferInputTensor::default(); MOST_FIELDS + 1],
         ..ModelInferRequest::default()
@@ -124,18 +124,18 @@ async fn a_message_above_the_limit_ends_a_stream_with_the_reason() {
         Err(status) => status,
         Ok(replies) => {
             let mut replies = replies.into_inner();
-            timeout(PATIENCE, replies.message()).await.unwrap().unwrap_err()
+            timeout(TIMEOUT, replies.message()).await.unwrap().unwrap_err()
         }
     };
     assert_eq!(ended.code(), Code::InvalidArgument, "{ended:?}");
-    // Others are served.
+    // Other clients are served.
     assert!(server.evaluate(request(&layout, 8, 2, 3)).await.is_ok());
     drop((stream, replies, standard));
     server.stop().await;
 }
 
 #[tokio::test]
-async fn what_is_no_message_ends_a_stream_with_the_reason() {
+async fn a_malformed_message_ends_a_stream_with_the_reason() {
     let Served { server, .. } = served().await;
     for path in [
         "/minuet.v1.Evaluator/EvaluateStream",
@@ -152,7 +152,7 @@ async fn what_is_no_message_ends_a_stream_with_the_reason() {
             Err(status) => status,
             Ok(replies) => {
                 let mut replies = replies.into_inner();
-                timeout(PATIENCE, replies.message()).await.unwrap().unwrap_err()
+                timeout(TIMEOUT, replies.message()).await.unwrap().unwrap_err()
             }
         };
         assert_eq!(ended.code(), Code::Internal, "{path}: {ended:?}");

@@ -1,7 +1,7 @@
 //! The processes of a run on this machine, and the arguments of each: [`Plan`].
 //!
 //! Every process gets the run's `run.toml`, and as `--set` the values that only `minuet up` knows: addresses, metrics pages,
-//! names. Settings that a person gives to `minuet up` with `--set` come last, so they hold.
+//! names. Settings that a person gives to `minuet up` with `--set` come last, so they override the others.
 //!
 //! **Processor time.** Self-play must not wait for training. Evaluation and play run at the normal priority and the learner at a
 //! lower one ([`LEARNER_NICE`]): it gets the time that self-play leaves, and at least its share by weight. The rating runs at a
@@ -30,7 +30,7 @@ const LEARNER_NICE: &str = "5";
 /// Niceness of the rating role, which is the least urgent.
 const RATING_NICE: &str = "10";
 
-/// A learner that is asked to stop publishes a checkpoint first.
+/// Time for the learner to stop, in which it publishes a checkpoint.
 const LEARNER_STOPS_WITHIN: Duration = Duration::from_secs(60);
 
 /// A process of the run, before it is started.
@@ -69,7 +69,7 @@ pub enum PlanError {
     #[error(transparent)]
     SecondStore(#[from] SecondStore),
     /// There are no ports left.
-    #[error("cannot find free ports: {0}")]
+    #[error("cannot find free ports")]
     Ports(#[from] io::Error),
     /// The address of a metrics page is invalid.
     #[error("{role}: `{address}` is not an address for a metrics page; write ip:port")]
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_of_a_person_hold_over_planned_ones() {
+    fn settings_of_a_person_override_planned_ones() {
         let (parent, plan) = plan(
             1,
             &["replay.address=127.0.0.1:4", "actor.threads=7", "search.visits=5"],

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use service::process;
 
 /// Time in which left-over processes may end by themselves before they are killed.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(100);
 
 /// A process that was started for the run.
@@ -75,7 +75,7 @@ impl ProcessList {
     pub async fn wait_for_left_overs(&mut self, mut waiting: impl FnMut(&ListedProcess)) {
         self.processes.retain(ListedProcess::is_running);
         self.processes.iter().for_each(&mut waiting);
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while !self.processes.is_empty() {
             if Instant::now() >= deadline {
                 self.processes.iter().for_each(kill);

@@ -1,8 +1,8 @@
-//! The roles' log files: opened for a process to append to, kept small, and quoted when a process dies.
+//! The roles' log files: opened for a process to append to, rotated, and quoted when a process dies.
 //!
-//! A role writes to its file itself, so nothing it says is lost when `minuet up` is killed, and no full pipe
-//! ever holds it up. A file that has grown too large is copied to `.log.1` and cut to nothing; lines written between
-//! the two are lost (microseconds, once in many megabytes).
+//! A role writes to its file directly, so its log is complete if `minuet up` is killed, and a full pipe cannot block the role. A file
+//! that has grown too large is copied to `.log.1` and truncated. Lines written between the copy and the truncation are lost; that
+//! time is some microseconds, once in many megabytes.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -10,21 +10,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A log larger than this is moved away; so each process has at most twice this, in bytes.
+/// Size in bytes from which a log is rotated. The logs of a process have at most twice this size.
 pub const LARGEST: u64 = 16 * 1024 * 1024;
 
 /// Opens a log for a process to append to.
 ///
 /// # Errors
-/// If it cannot be opened.
+/// The file cannot be opened.
 pub fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).open(path)
 }
 
-/// Moves the content away if there is more than `largest` bytes of it.
+/// Moves a log of more than `largest` bytes to `.log.1`.
 ///
 /// # Errors
-/// If the file cannot be copied or cut.
+/// The file cannot be copied or truncated.
 pub fn rotate(path: &Path, largest: u64) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|file| file.len() > largest) {
         fs::copy(path, previous(path))?;
@@ -39,14 +39,14 @@ fn previous(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// The last `lines` lines written after the first `from` bytes, in order. Empty where there is nothing to read.
+/// Returns the last `lines` lines written after the first `from` bytes, in order; none if the file cannot be read.
 pub fn tail(path: &Path, from: u64, lines: usize) -> Vec<String> {
-    /// More than this is not read, in bytes.
+    /// Number of bytes that are read from the end of the file.
     const REACH: u64 = 16 * 1024;
     let read = || -> io::Result<Vec<u8>> {
         let mut file = File::open(path)?;
         let length = file.metadata()?.len();
-        // A file that was cut meanwhile holds only what is new.
+        // A file that was truncated since then contains only newer lines.
         let from = if from > length { 0 } else { from };
         file.seek(SeekFrom::Start(from.max(length.saturating_sub(REACH))))?;
         let mut bytes = Vec::new();
@@ -60,7 +60,7 @@ pub fn tail(path: &Path, from: u64, lines: usize) -> Vec<String> {
     all[skipped..].iter().map(|line| (*line).to_owned()).collect()
 }
 
-/// The length of a log, where the next process's lines begin. 0 where there is none.
+/// Returns the length of a log, the offset of the next process's lines; 0 if there is no log.
 pub fn length(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |file| file.len())
 }
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_large_log_is_moved_away_and_its_writer_goes_on() {
+    fn a_large_log_is_moved_away_and_its_writer_continues() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("actor-1.log");
         let mut writer = open(&path).unwrap();
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tail_is_what_the_last_process_wrote() {
+    fn the_tail_contains_only_lines_of_the_last_process() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("learner.log");
         assert!(tail(&path, 0, 3).is_empty());
@@ -103,7 +103,7 @@ mod tests {
         writeln!(writer, "first\n\nsecond\n\x1bthird\u{fffd}").unwrap();
         assert_eq!(tail(&path, from, 9), ["first", "second", "\x1bthird\u{fffd}"]);
         assert_eq!(tail(&path, from, 1), ["\x1bthird\u{fffd}"]);
-        assert_eq!(tail(&path, 100_000, 9).len(), 4, "the log was cut meanwhile");
+        assert_eq!(tail(&path, 100_000, 9).len(), 4, "the log was truncated");
         writeln!(writer, "{}", "x".repeat(100_000)).unwrap();
         assert_eq!(tail(&path, 0, 1)[0].len(), 16 * 1024 - 1);
     }

@@ -12,7 +12,7 @@ use anyhow::Context as _;
 /// Returns the folder of the roles' binaries: the named one, or that of this program.
 ///
 /// # Errors
-/// No folder is named, and the operating system does not tell where this program lies.
+/// No folder is named, and the operating system does not tell the path of this program.
 pub fn binaries(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     match named {
         Some(folder) => Ok(folder.into()),

@@ -44,7 +44,7 @@ pub struct ProcessContext {
     pub log: PathBuf,
     /// List of the run's processes.
     pub list: Arc<Mutex<ProcessList>>,
-    /// Receiver of the events.
+    /// Channel for the events.
     pub events: mpsc::Sender<Event>,
 }
 
@@ -86,7 +86,7 @@ pub async fn supervise(
             Ok(mut running) => {
                 let pid = running.child.id().unwrap_or_default();
                 let name = planned.name.clone();
-                tell(&context, Event::RoleStarted { name, pid }).await;
+                send_event(&context, Event::RoleStarted { name, pid }).await;
                 match watch(&mut running.child, &shutdown).await {
                     Ended::OnRequest => return end(running, &planned, &context).await,
                     unexpectedly => unexpectedly,
@@ -138,7 +138,7 @@ pub async fn supervise(
             again_in_seconds: delay.as_secs_f64(),
             last_lines,
         };
-        tell(&context, event).await;
+        send_event(&context, event).await;
         tokio::select! {
             () = shutdown.cancelled() => return false,
             () = tokio::time::sleep(delay) => {}
@@ -190,7 +190,7 @@ async fn start(planned: &PlannedProcess, context: &ProcessContext) -> Result<Run
                 "cannot add {}, process {pid}, to the list of processes: {error}",
                 planned.name
             );
-            tell(context, Event::Warning { text }).await;
+            send_event(context, Event::Warning { text }).await;
         }
     }
     let stdin = child.stdin.take();
@@ -219,11 +219,11 @@ async fn end(running: Running, planned: &PlannedProcess, context: &ProcessContex
         let _ = child.kill().await;
     }
     let name = planned.name.clone();
-    tell(context, Event::RoleStopped { name, killed }).await;
+    send_event(context, Event::RoleStopped { name, killed }).await;
     killed
 }
 
-/// Sends an event. A closed channel means that nobody receives events any more.
-async fn tell(context: &ProcessContext, event: Event) {
+/// Sends an event. Does nothing if the channel is closed.
+async fn send_event(context: &ProcessContext, event: Event) {
     let _ = context.events.send(event).await;
 }

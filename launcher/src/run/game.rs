@@ -1,5 +1,5 @@
-//! The games of the registry as a `run.toml` names them: defaults for a new run, and a check of what is written,
-//! so that a slip is found here and not by four roles.
+//! Games of the registry in a `run.toml`: defaults for a new run, and a check of the values, so that an error is reported
+//! once and not by each of four roles.
 
 use arena::rating::RatingError;
 use config::{ConfigError, GameConfig, Override, RunConfig};
@@ -8,7 +8,7 @@ use games::{
     registry::{self, Visitor},
 };
 
-/// `[game]` of a new run of the game called `name`: every rule is written out with its default.
+/// Returns the section `[game]` of a new run of the game `name`, with the default of every rule.
 ///
 /// # Errors
 /// [`ConfigError::Game`] if there is no such game.
@@ -35,7 +35,7 @@ pub fn check(game: &GameConfig) -> Result<(), ConfigError> {
     checked.map_err(|error| ConfigError::Game(format!("`game.name`: {error}")))?
 }
 
-/// Checks that checkpoints of the game can play each other, where they are to be rated.
+/// Checks that checkpoints of the game can play each other, if the run has a rating role.
 ///
 /// # Errors
 /// [`ConfigError::Game`] naming the key.
@@ -55,7 +55,7 @@ impl Visitor for Defaults {
         let usual = GameConfig::default().options;
         GameConfig {
             name: G::NAME.into(),
-            // A game with one representation calls it 0.
+            // A game with one representation has the option 0.
             options: if G::encoding(usual).is_ok() { usual } else { 0 },
             // Rules that have no TOML form keep their defaults unwritten.
             rules: toml::Table::try_from(G::Rules::default()).unwrap_or_default(),
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_named() {
+    fn invalid_values_are_errors_that_name_the_key() {
         let said = |game: &GameConfig| check(game).unwrap_err().to_string();
         let mut game = defaults("paco-sako").unwrap();
         game.options = 99;

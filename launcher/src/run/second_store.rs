@@ -1,7 +1,7 @@
 //! Detects the games of a second replay store.
 //!
 //! Earlier releases could divide a run's games among several stores on one machine, in the folders `replay`, `replay-2`,
-//! `replay-3` and so on. A run has one store now, so games in the further folders would be left out without a word.
+//! `replay-3` and so on. A run has one store now, so games in the other folders would be ignored silently.
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
-//! Numbers as people read them.
+//! Formats numbers for people.
 
-/// A count with its thousands set apart: 21,340.
+/// Formats a count with separators: 21,340.
 pub fn count(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut text = String::new();
@@ -17,12 +17,12 @@ pub fn count(value: f64) -> String {
     }
 }
 
-/// A share: 93 %.
+/// Formats a ratio: 93 %.
 pub fn percent(ratio: f64) -> String {
     format!("{:.0} %", 100.0 * ratio)
 }
 
-/// A rate: small ones with a digit behind the point.
+/// Formats a rate; small ones have one decimal: 3.2.
 pub fn rate(value: f64) -> String {
     if value.abs() < 10.0 {
         format!("{value:.1}")
@@ -31,7 +31,7 @@ pub fn rate(value: f64) -> String {
     }
 }
 
-/// Memory or disk: 1.4 GiB.
+/// Formats a size in bytes: 1.4 GiB.
 pub fn bytes(value: u64) -> String {
     let value = value as f64;
     let units = [
@@ -46,7 +46,7 @@ pub fn bytes(value: u64) -> String {
     }
 }
 
-/// A short time: 1.2 ms.
+/// Formats a short time: 1.2 ms.
 pub fn short_time(seconds: f64) -> String {
     match seconds {
         s if s < 1e-3 => format!("{:.0} µs", s * 1e6),
@@ -55,7 +55,7 @@ pub fn short_time(seconds: f64) -> String {
     }
 }
 
-/// An age: 12 s, 3 min, 2 h.
+/// Formats an age: 12 s, 3 min, 2.0 h.
 pub fn age(seconds: f64) -> String {
     match seconds {
         s if s < 120.0 => format!("{s:.0} s"),
@@ -64,7 +64,7 @@ pub fn age(seconds: f64) -> String {
     }
 }
 
-/// Time since the start: 01:02:03.
+/// Formats a time since the start: 01:02:03.
 pub fn clock(seconds: f64) -> String {
     let seconds = seconds as u64;
     format!(
@@ -75,13 +75,13 @@ pub fn clock(seconds: f64) -> String {
     )
 }
 
-/// A bar of ten letters, filled to the share.
+/// Draws a ratio (0 to 1) as a bar of ten characters.
 pub fn bar(ratio: f64) -> String {
     let filled = (ratio.clamp(0.0, 1.0) * 10.0).round() as usize;
     format!("{}{}", "█".repeat(filled), "░".repeat(10 - filled))
 }
 
-/// Something known, or a dash.
+/// Formats a value, or returns a dash if there is none.
 pub fn or_dash<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "–".into(), show)
 }
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_well() {
+    fn numbers_have_separators_and_units() {
         let counts = [
             (0.0, "0"),
             (999.4, "999"),

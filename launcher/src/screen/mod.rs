@@ -1,4 +1,4 @@
-//! How the run is shown: a table that is kept up to date on a terminal, lines where there is none, JSON for programs.
+//! [`Screen`]: shows the run as a table on a terminal, as lines of text, or as lines of JSON.
 
 mod figures;
 mod rows;
@@ -18,14 +18,14 @@ use crate::{
 };
 use table::Table;
 
-/// How often the figures are printed where they cannot be kept up to date in place.
-const EVERY: Duration = Duration::from_secs(10);
+/// Time between two lines of figures.
+const INTERVAL: Duration = Duration::from_secs(10);
 
-/// Where the run is shown.
+/// Shows a run on standard output.
 pub struct Screen {
     form: Form,
     began: Instant,
-    /// When the figures were printed last.
+    /// Time at which figures were printed last.
     printed: Instant,
 }
 
@@ -36,7 +36,7 @@ enum Form {
 }
 
 impl Screen {
-    /// JSON lines if asked for, else a table on a terminal, else lines.
+    /// Chooses the form: lines of JSON if `json`, else a table if the output is a terminal, else lines of text.
     pub fn new(json: bool) -> Self {
         let form = match json {
             true => Form::Json,
@@ -54,7 +54,7 @@ impl Screen {
     /// Shows an event.
     ///
     /// # Errors
-    /// If nobody reads any more.
+    /// The output is closed.
     pub fn event(&mut self, event: &Event) -> io::Result<()> {
         match &self.form {
             Form::Json => print(&event::line(event)?),
@@ -67,16 +67,16 @@ impl Screen {
         }
     }
 
-    /// Shows the figures, where it is time for them.
+    /// Shows the figures. Lines are printed every ten seconds, a table is always updated.
     ///
     /// # Errors
-    /// If nobody reads any more.
+    /// The output is closed.
     pub fn summary(&mut self, summary: Summary) -> io::Result<()> {
         if let Form::Table(table) = &mut self.form {
             table.show(&rows::rows(&summary));
             return Ok(());
         }
-        if self.printed.elapsed() < EVERY {
+        if self.printed.elapsed() < INTERVAL {
             return Ok(());
         }
         self.printed = Instant::now();
@@ -86,7 +86,7 @@ impl Screen {
         }
     }
 
-    /// Nothing more is kept up to date.
+    /// Stops updating the table; its last rows stay on the terminal.
     pub fn close(&mut self) {
         if let Form::Table(table) = &mut self.form {
             table.close();

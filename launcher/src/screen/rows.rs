@@ -1,9 +1,9 @@
-//! The figures as rows, one for each stage in the order that a position travels, and as one line.
+//! Formats the figures as rows, one for each stage in the order of a position's journey, and as one line.
 
 use super::figures::{age, bar, bytes, clock, count, or_dash, percent, rate, short_time};
 use crate::watch::{Elo, Rating, Summary};
 
-/// The rows of the table: a stage, how full it is, and its figures.
+/// Returns the rows of the table: a stage, its load, and its figures.
 pub fn rows(summary: &Summary) -> Vec<String> {
     let row = |stage: &str, busy: Option<f64>, figures: String| {
         let fill = or_dash(busy, |busy| format!("{} {:>5}", bar(busy), percent(busy)));
@@ -96,7 +96,7 @@ pub fn rows(summary: &Summary) -> Vec<String> {
     all
 }
 
-/// The figures as one line.
+/// Returns the figures as one line.
 pub fn line(summary: &Summary) -> String {
     let known = |value: Option<f64>| or_dash(value, rate);
     let whole = |value: Option<u64>| or_dash(value, |value| count(value as f64));
@@ -125,7 +125,7 @@ pub fn line(summary: &Summary) -> String {
     )
 }
 
-/// Both ratings, with half their intervals.
+/// Formats the ratings of the best and the newest checkpoint, each with half its interval.
 fn elo(rating: &Rating) -> String {
     let one = |elo: Option<Elo>| {
         or_dash(elo, |elo| {
@@ -170,7 +170,7 @@ mod tests {
     use crate::watch::{Checkpoint, Elo, Rating};
 
     #[test]
-    fn what_is_not_known_is_a_dash_and_what_is_known_is_there() {
+    fn unknown_figures_are_dashes_and_known_ones_are_shown() {
         let mut summary = Summary::default();
         assert!(line(&summary).starts_with("– games, – positions | – visits/s"));
         assert!(rows(&summary).iter().any(|row| row.contains("none yet")));
@@ -208,13 +208,13 @@ mod tests {
             games: Some(34),
             ..Rating::default()
         });
-        let said = "best +212 ± 35 (step 1,100), latest –";
+        let rated = "best +212 ± 35 (step 1,100), latest –";
         assert!(
-            line(&summary).contains(&format!("| Elo {said} |")),
+            line(&summary).contains(&format!("| Elo {rated} |")),
             "{}",
             line(&summary)
         );
         let all = rows(&summary).join("\n");
-        assert!(all.contains(&format!("{said}   34 games")), "{all}");
+        assert!(all.contains(&format!("{rated}   34 games")), "{all}");
     }
 }

@@ -1,17 +1,17 @@
-//! The table on a terminal, kept up to date in place below the lines that events leave.
+//! [`Table`]: rows on a terminal that are updated in place, below the lines of events.
 
 use std::io;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// The table.
+/// A table at the lower end of a terminal.
 pub struct Table {
     all: MultiProgress,
     rows: Vec<ProgressBar>,
 }
 
 impl Table {
-    /// An empty table on standard output.
+    /// Creates an empty table on standard output.
     pub fn new() -> Self {
         Self {
             all: MultiProgress::with_draw_target(ProgressDrawTarget::stdout()),
@@ -22,12 +22,12 @@ impl Table {
     /// Prints a line above the table.
     ///
     /// # Errors
-    /// If nobody reads any more.
+    /// The output is closed.
     pub fn print(&self, line: &str) -> io::Result<()> {
         self.all.println(line)
     }
 
-    /// Shows these rows.
+    /// Replaces the rows.
     pub fn show(&mut self, rows: &[String]) {
         while self.rows.len() > rows.len() {
             if let Some(row) = self.rows.pop() {
@@ -47,7 +47,7 @@ impl Table {
         }
     }
 
-    /// Leaves the rows as they are; nothing is kept up to date any more.
+    /// Stops updating; the rows stay on the terminal.
     pub fn close(&mut self) {
         self.rows.drain(..).for_each(|row| row.abandon());
     }

@@ -1,16 +1,16 @@
-//! Events as people read them.
+//! Formats events as lines of text.
 
 use super::figures::{age, count, or_dash};
 use crate::event::{Event, Kept};
 
-/// What is said about an event: nothing, a line, or several.
+/// Returns the lines for an event; some events have none.
 pub fn lines(event: &Event) -> Vec<String> {
     match event {
         Event::Started { run, game, new, .. } => {
-            let begins = if *new { "a new run" } else { "the run goes on" };
+            let begins = if *new { "a new run" } else { "the run continues" };
             vec![
                 format!("{game}: {begins} in {run}"),
-                format!("settings: {run}/run.toml   logs: {run}/logs/   Ctrl-C stops, nothing is lost"),
+                format!("settings: {run}/run.toml   logs: {run}/logs/   Ctrl-C stops without loss"),
             ]
         }
         Event::LeftOver { name, pid } => {
@@ -30,7 +30,7 @@ pub fn lines(event: &Event) -> Vec<String> {
             last_lines,
         } => {
             let first = format!(
-                "{name} ended after {} ({status}); starting it again in {again_in_seconds:.1} s",
+                "{name} ended after {} ({status}); restarting in {again_in_seconds:.1} s",
                 age(*after_seconds)
             );
             quoted(first, last_lines)
@@ -41,7 +41,7 @@ pub fn lines(event: &Event) -> Vec<String> {
             log,
             last_lines,
         } => quoted(
-            format!("{name} is given up: {reason}; its log is {log}"),
+            format!("{name} failed for good: {reason}; its log is {log}"),
             last_lines,
         ),
         Event::Warning { text } => vec![format!("warning: {text}")],
@@ -54,7 +54,7 @@ pub fn lines(event: &Event) -> Vec<String> {
             positions_seen,
             ..
         } => vec![match step {
-            0 => format!("checkpoint {version}: an untrained network to begin with"),
+            0 => format!("checkpoint {version}: the untrained first network"),
             _ => format!(
                 "checkpoint {version}: {} steps, {} samples",
                 count(*step as f64),
@@ -62,13 +62,13 @@ pub fn lines(event: &Event) -> Vec<String> {
             ),
         }],
         Event::Promoted { version, step, .. } => vec![format!(
-            "the best checkpoint is {version} ({} steps) now",
+            "{version} ({} steps) is the best checkpoint now",
             count(*step as f64)
         )],
-        Event::Serving { version, .. } => vec![format!("actors are answered by {version}")],
-        Event::Stopping { reason } => vec![format!("{reason}: stopping (once more stops at once)")],
+        Event::Serving { version, .. } => vec![format!("the inference server serves {version}")],
+        Event::Stopping { reason } => vec![format!("{reason}: stopping (a second signal stops at once)")],
         Event::RoleStopped { name, killed } => vec![if *killed {
-            format!("{name} did not stop in time and was killed; what it had acknowledged is kept")
+            format!("{name} did not stop in time and was killed; acknowledged games are kept")
         } else {
             format!("{name} stopped")
         }],
@@ -91,7 +91,7 @@ fn stopped(kept: &Kept) -> Vec<String> {
             number(kept.positions),
             kept.checkpoint.as_deref().unwrap_or("none")
         ),
-        "start it again to go on from here".into(),
+        "the same command continues the run".into(),
     ]
 }
 
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dead_role_is_quoted() {
+    fn the_log_of_an_ended_role_is_quoted() {
         let said = lines(&Event::RoleExited {
             name: "learner".into(),
             status: "exit status: 1".into(),
@@ -111,14 +111,14 @@ mod tests {
         assert_eq!(
             said,
             [
-                "learner ended after 2 s (exit status: 1); starting it again in 0.4 s",
+                "learner ended after 2 s (exit status: 1); restarting in 0.4 s",
                 "    | ERROR the store is gone"
             ]
         );
     }
 
     #[test]
-    fn the_end_says_what_is_kept() {
+    fn the_end_shows_the_counts_that_are_kept() {
         let said = lines(&Event::Stopped(Kept {
             run: "runs/paco-sako".into(),
             games: Some(1_204),

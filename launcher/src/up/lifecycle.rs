@@ -24,8 +24,8 @@ use crate::{
 };
 
 /// Interval at which the processes are observed.
-const LOOK: Duration = Duration::from_secs(1);
-/// Events that may wait to be shown; then supervisors wait.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// Largest number of events that wait to be shown; supervisors wait while there are so many.
 const EVENTS: usize = 256;
 
 /// Reason why the run stops.
@@ -87,7 +87,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let text = match &reason {
         Reason::Requested(text) | Reason::Failed(text) => text.clone(),
     };
-    // Even if nobody reads the output any more, the run stops in order.
+    // The run stops in order even if the output is closed.
     let _ = show.screen.event(&Event::Stopping { reason: text });
     let kept = tokio::select! {
         kept = show.until_all_stopped(&mut groups, &folder, &observer, &repository) => kept,
@@ -190,7 +190,7 @@ impl Show<'_> {
                 },
                 Some(observation) = observations.recv() => {
                     for member in &plan.processes {
-                        // A log that cannot be rotated now can be a second later.
+                        // A failed rotation is tried again a second later.
                         let _ = logs::rotate(&folder.log(&member.name), logs::LARGEST);
                     }
                     let (events, summary) = self.session.observe(&observation);
@@ -252,12 +252,12 @@ fn observe_regularly(
 ) -> mpsc::Receiver<Observation> {
     let (send, observations) = mpsc::channel(1);
     tokio::spawn(async move {
-        let mut ticks = tokio::time::interval_at(Instant::now() + LOOK, LOOK);
+        let mut ticks = tokio::time::interval_at(Instant::now() + INTERVAL, INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
             let now = pids.borrow().clone();
-            if send.send(observer.look(&now).await).await.is_err() {
+            if send.send(observer.observe(&now).await).await.is_err() {
                 return;
             }
         }

@@ -1,4 +1,4 @@
-//! From looks to rates: what grew, over the last seconds.
+//! [`History`]: the observations of the last seconds, and rates computed from them.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -10,35 +10,37 @@ use tokio::time::Instant;
 
 use super::observe::Observation;
 
-/// Rates are taken over at most this long.
+/// Longest time over which a rate is taken.
 const WINDOW: Duration = Duration::from_secs(15);
 
-/// Counters that only grow, though the processes behind them come and go: a counter that is smaller than before began
-/// again at nothing with its process.
+/// Growth of counters over restarts of processes. If a counter is smaller than before, its process was restarted and the counter
+/// began at 0.
 #[derive(Clone, Debug, Default)]
-struct Grown {
+struct Growth {
     last: BTreeMap<(String, &'static str), f64>,
     total: BTreeMap<(Role, &'static str), f64>,
 }
 
-/// The looks of the last seconds.
+/// Counters and processor times of the last seconds.
 #[derive(Debug, Default)]
 pub struct History {
     counters: Vec<(Role, &'static str)>,
-    grown: Grown,
-    kept: VecDeque<Kept>,
+    growth: Growth,
+    samples: VecDeque<Sample>,
 }
 
+/// Figures of one observation.
 #[derive(Debug)]
-struct Kept {
+struct Sample {
     at: Instant,
-    grown: BTreeMap<(Role, &'static str), f64>,
-    /// Processor time by process and its number.
-    used: BTreeMap<(String, u32), f64>,
+    /// Growth of each counter since the first observation.
+    growth: BTreeMap<(Role, &'static str), f64>,
+    /// Processor time in seconds, by name and number of the process.
+    cpu_seconds: BTreeMap<(String, u32), f64>,
 }
 
 impl History {
-    /// A history of these counters.
+    /// Creates an empty history of these counters.
     pub fn new(counters: &[(Role, &'static str)]) -> Self {
         Self {
             counters: counters.to_vec(),
@@ -46,15 +48,14 @@ impl History {
         }
     }
 
-    /// Takes a look into account.
+    /// Adds an observation.
     pub fn push(&mut self, observation: &Observation) {
         for (name, process) in &observation.processes {
             let Some(page) = &process.page else { continue };
             for &(role, counter) in self.counters.iter().filter(|(role, _)| *role == process.role) {
                 let Some(value) = page.sum(counter) else { continue };
-                let before = self.grown.last.insert((name.clone(), counter), value);
-                let total = self.grown.total.entry((role, counter)).or_default();
-                // What a counter had when it was first seen happened before this start's first look.
+                let before = self.growth.last.insert((name.clone(), counter), value);
+                let total = self.growth.total.entry((role, counter)).or_default();
                 *total += match before {
                     Some(before) if value >= before => value - before,
                     _ => value,
@@ -62,52 +63,58 @@ impl History {
             }
         }
         let processes = observation.processes.iter();
-        self.kept.push_back(Kept {
+        self.samples.push_back(Sample {
             at: observation.at,
-            grown: self.grown.total.clone(),
-            used: processes
+            growth: self.growth.total.clone(),
+            cpu_seconds: processes
                 .filter_map(|(name, process)| {
                     Some(((name.clone(), process.pid?), process.usage?.cpu_seconds))
                 })
                 .collect(),
         });
         while self
-            .kept
+            .samples
             .get(1)
-            .is_some_and(|kept| observation.at - kept.at >= WINDOW)
+            .is_some_and(|sample| observation.at - sample.at >= WINDOW)
         {
-            self.kept.pop_front();
+            self.samples.pop_front();
         }
     }
 
-    /// How much a counter grew for each second of the last ones, over all processes of the role.
-    /// `None` while it was not seen at two moments.
+    /// Returns the growth of a counter per second, over all processes of the role; `None` before its second observation.
     pub fn rate(&self, role: Role, counter: &'static str) -> Option<f64> {
         let (seconds, grown) = self.growth(role, counter)?;
         (seconds > 0.0).then(|| grown / seconds)
     }
 
-    /// How much one counter grew for each one of another, over the last seconds. `None` while the other did not grow.
+    /// Returns the growth of `counter` divided by that of `other`; `None` while `other` does not grow.
     pub fn per(&self, role: Role, counter: &'static str, other: &'static str) -> Option<f64> {
         let (_, grown) = self.growth(role, counter)?;
         let (_, of) = self.growth(role, other)?;
         (of > 0.0).then(|| grown / of)
     }
 
-    /// Cores that a process kept busy over the last seconds. `None` while it was not seen at two moments.
+    /// Returns the average number of cores that a process used; `None` before its second observation.
     pub fn cores(&self, name: &str) -> Option<f64> {
-        let last = self.kept.back()?;
-        let (process, used) = last.used.iter().find(|((own, _), _)| own == name)?;
-        let first = self.kept.iter().find(|kept| kept.used.contains_key(process))?;
+        let last = self.samples.back()?;
+        let (process, used) = last.cpu_seconds.iter().find(|((own, _), _)| own == name)?;
+        let first = self
+            .samples
+            .iter()
+            .find(|sample| sample.cpu_seconds.contains_key(process))?;
         let seconds = (last.at - first.at).as_secs_f64();
-        (seconds > 0.0).then(|| (used - first.used.get(process).unwrap_or(used)) / seconds)
+        (seconds > 0.0).then(|| (used - first.cpu_seconds.get(process).unwrap_or(used)) / seconds)
     }
 
+    /// Returns a time in seconds and the growth of a counter in it.
     fn growth(&self, role: Role, counter: &'static str) -> Option<(f64, f64)> {
         let key = (role, counter);
-        let last = self.kept.back()?;
-        let first = self.kept.iter().find(|kept| kept.grown.contains_key(&key))?;
-        let grown = last.grown.get(&key)? - first.grown.get(&key)?;
+        let last = self.samples.back()?;
+        let first = self
+            .samples
+            .iter()
+            .find(|sample| sample.growth.contains_key(&key))?;
+        let grown = last.growth.get(&key)? - first.growth.get(&key)?;
         (first.at < last.at).then(|| ((last.at - first.at).as_secs_f64(), grown))
     }
 }
@@ -164,7 +171,7 @@ mod tests {
         assert_eq!(history.rate(Role::Actor, COUNTER), Some(120.0));
         assert_eq!(history.per(Role::Actor, OTHER, COUNTER), Some(0.25));
         assert_eq!(history.cores("actor-0"), Some(1.0));
-        // One gives no answer, the other was started again: nothing is lost and nothing counted twice.
+        // One process does not answer, the other was restarted: no growth is lost or counted twice.
         history.push(&look(at(4), &[(7, None, 5.0), (9, Some(&page(20)), 0.1)]));
         assert_eq!(history.rate(Role::Actor, COUNTER), Some(260.0 / 4.0));
         assert_eq!(history.cores("actor-1"), None);
@@ -185,6 +192,6 @@ mod tests {
             ));
         }
         assert_eq!(history.rate(Role::Actor, COUNTER), Some(1_000.0));
-        assert_eq!(history.kept.len(), 16);
+        assert_eq!(history.samples.len(), 16);
     }
 }

@@ -1,20 +1,22 @@
-//! Which stage limits the run, said in words with the number that shows it.
+//! The stage that limits the run, as a sentence with the number that shows it.
 
 use config::RunConfig;
 
 use super::Summary;
 
-/// A stage that is busier than this limits those before and after it.
+/// Busy ratio from which a stage limits the others.
 const FULL: f64 = 0.85;
 
-/// What limits the run now.
+/// Returns a sentence that names the stage that limits the run now.
 pub fn sentence(summary: &Summary, config: &RunConfig) -> String {
     let percent = |ratio: f64| format!("{:.0} %", 100.0 * ratio);
     let actor = &summary.actor;
     let inference = &summary.inference;
     if actor.paused {
         let games = actor.spooled_games.unwrap_or_default();
-        return format!("self-play pauses: {games} finished games wait for the replay store, which limits");
+        return format!(
+            "the replay store limits: self-play is paused, {games} finished games wait for the store"
+        );
     }
     if inference.version.is_none() {
         return "waiting for the first network".into();
@@ -23,7 +25,7 @@ pub fn sentence(summary: &Summary, config: &RunConfig) -> String {
         return "waiting for self-play to begin".into();
     };
     if visits == 0.0 {
-        return "self-play stands still: see the logs of actor and inference server".into();
+        return "self-play makes no progress: see the logs of actor and inference server".into();
     }
     let cores: f64 = summary.processes.iter().filter_map(|process| process.cores).sum();
     let available = std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
@@ -39,33 +41,36 @@ pub fn sentence(summary: &Summary, config: &RunConfig) -> String {
             .take(3)
             .map(|(cores, name)| format!("{name} {}", percent(cores / available)))
             .collect();
-        return format!("all {available} cores are busy and limit: {}", shares.join(", "));
+        return format!(
+            "processor time limits: all {available} cores are busy ({})",
+            shares.join(", ")
+        );
     }
     match (inference.busy_ratio, actor.busy_ratio) {
         (Some(device), _) if device >= FULL => {
             let filled = inference.batch_fill_ratio.unwrap_or_default();
             format!(
-                "inference is busy {} with batches {} full: it limits",
+                "inference limits: busy {}, batches {} full",
                 percent(device),
                 percent(filled)
             )
         }
         (_, Some(workers)) if workers >= FULL => {
             format!(
-                "actors are busy {}: they limit (more cores or --actors help)",
+                "actors limit: busy {} (more cores or --actors help)",
                 percent(workers)
             )
         }
         (Some(device), Some(workers)) => {
             let (games, flight) = (config.actor.games_per_thread, config.actor.requests_in_flight);
             format!(
-                "nothing is full (inference busy {}, actors {}): each waits for the other; \
+                "waiting times limit (inference busy {}, actors {}): actors and inference wait for each other; \
                  more than {games} games or {flight} requests in flight a thread would help",
                 percent(device),
                 percent(workers)
             )
         }
-        _ => "not known yet".into(),
+        _ => "unknown yet".into(),
     }
 }
 
@@ -96,34 +101,35 @@ mod tests {
         }
     }
 
-    fn said(summary: &Summary) -> String {
+    fn sentence_of(summary: &Summary) -> String {
         sentence(summary, &RunConfig::default())
     }
 
     #[test]
     fn the_full_stage_is_named_with_its_number() {
         assert_eq!(
-            said(&summary(0.93, 0.4, 0.1)),
-            "inference is busy 93 % with batches 50 % full: it limits"
+            sentence_of(&summary(0.93, 0.4, 0.1)),
+            "inference limits: busy 93 %, batches 50 % full"
         );
-        assert!(said(&summary(0.4, 0.97, 0.1)).starts_with("actors are busy 97 %: they limit"));
+        assert!(sentence_of(&summary(0.4, 0.97, 0.1)).starts_with("actors limit: busy 97 %"));
         assert!(
-            said(&summary(0.4, 0.5, 0.1)).starts_with("nothing is full (inference busy 40 %, actors 50 %)")
+            sentence_of(&summary(0.4, 0.5, 0.1))
+                .starts_with("waiting times limit (inference busy 40 %, actors 50 %)")
         );
-        assert!(said(&summary(0.4, 0.5, 4096.0)).contains("cores are busy and limit: learner"));
+        assert!(sentence_of(&summary(0.4, 0.5, 4096.0)).contains("cores are busy (learner"));
     }
 
     #[test]
-    fn what_is_missing_or_stands_still_comes_first() {
+    fn a_stage_that_is_missing_or_makes_no_progress_is_named_first() {
         let mut nothing = summary(0.93, 0.4, 0.1);
         nothing.actor.visits_per_second = Some(0.0);
-        assert!(said(&nothing).starts_with("self-play stands still"));
+        assert!(sentence_of(&nothing).starts_with("self-play makes no progress"));
         nothing.actor.visits_per_second = None;
-        assert_eq!(said(&nothing), "waiting for self-play to begin");
+        assert_eq!(sentence_of(&nothing), "waiting for self-play to begin");
         nothing.inference.version = None;
-        assert_eq!(said(&nothing), "waiting for the first network");
+        assert_eq!(sentence_of(&nothing), "waiting for the first network");
         nothing.actor.paused = true;
         nothing.actor.spooled_games = Some(17);
-        assert!(said(&nothing).contains("17 finished games wait for the replay store"));
+        assert!(sentence_of(&nothing).contains("17 finished games wait for the store"));
     }
 }

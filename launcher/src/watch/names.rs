@@ -1,4 +1,4 @@
-//! The metrics of the roles' pages that the summary is made of.
+//! Names of the metrics from which the summary is computed.
 
 use service::role::Role;
 

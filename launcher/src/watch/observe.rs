@@ -18,7 +18,7 @@ use tonic_health::pb::{
 };
 
 use crate::{
-    page::{PATIENCE, Page},
+    page::{Page, TIMEOUT},
     plan::Plan,
 };
 
@@ -70,7 +70,7 @@ impl Observation {
     }
 }
 
-/// Observes the processes of a run.
+/// Observes all processes of a run.
 #[derive(Clone, Debug)]
 pub struct Observer {
     members: Vec<(String, Role, SocketAddr)>,
@@ -99,7 +99,7 @@ impl Observer {
     }
 
     /// Observes all processes once. `pids` are the numbers of the running ones.
-    pub async fn look(&self, pids: &BTreeMap<String, u32>) -> Observation {
+    pub async fn observe(&self, pids: &BTreeMap<String, u32>) -> Observation {
         let processes: FuturesUnordered<_> = self
             .members
             .iter()
@@ -142,7 +142,7 @@ impl Observer {
     /// Requests the replay store's statistics; `None` if it does not answer.
     pub async fn stats(&self) -> Option<StatsReply> {
         let mut client = ReplayStoreClient::new(self.store.clone());
-        let reply = tokio::time::timeout(PATIENCE, client.stats(StatsRequest::default())).await;
+        let reply = tokio::time::timeout(TIMEOUT, client.stats(StatsRequest::default())).await;
         Some(reply.ok()?.ok()?.into_inner())
     }
 
@@ -151,7 +151,7 @@ impl Observer {
         let request = DescribeModelRequest {
             model: self.label.clone(),
         };
-        let reply = tokio::time::timeout(PATIENCE, client.describe_model(request)).await;
+        let reply = tokio::time::timeout(TIMEOUT, client.describe_model(request)).await;
         Some(reply.ok()?.ok()?.into_inner())
     }
 }
@@ -161,6 +161,6 @@ async fn serves(channel: Link) -> bool {
     let request = HealthCheckRequest {
         service: String::new(),
     };
-    let reply = tokio::time::timeout(PATIENCE, client.check(request)).await;
+    let reply = tokio::time::timeout(TIMEOUT, client.check(request)).await;
     matches!(reply, Ok(Ok(reply)) if reply.get_ref().status() == ServingStatus::Serving)
 }

@@ -1,4 +1,4 @@
-//! The rating's figures.
+//! [`Rating`]: figures of the rating role.
 
 use serde::Serialize;
 use service::role::Role;
@@ -6,25 +6,25 @@ use service::role::Role;
 use super::{names, observe::Observation};
 use crate::page::Page;
 
-/// How strong the checkpoints are, in Elo above the first one.
+/// Strength of the checkpoints, in Elo above the first one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Rating {
     /// The best checkpoint.
     pub best: Option<Elo>,
-    /// The newest one that was rated, or is being rated.
+    /// The newest checkpoint that was rated or is being rated.
     pub latest: Option<Elo>,
     /// Games played since the role was started.
     pub games: Option<u64>,
-    /// Times that the best checkpoint was replaced since the role was started.
+    /// Number of times that the best checkpoint was replaced since the role was started.
     pub promotions: Option<u64>,
 }
 
-/// A rating.
+/// Rating of one checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Elo {
-    /// Training steps behind the checkpoint.
+    /// Training steps of the checkpoint.
     pub step: u64,
-    /// Above the first checkpoint.
+    /// Elo above the first checkpoint.
     pub elo: f64,
     /// Lower end of the 95 % interval.
     pub low: f64,
@@ -32,7 +32,7 @@ pub struct Elo {
     pub high: f64,
 }
 
-/// The figures on the rating's page; `None` where it is not part of the run.
+/// Reads the figures from the rating's metrics page; `None` if the run has no rating role.
 pub fn rating(observation: &Observation) -> Option<Rating> {
     let mut processes = observation.processes.values();
     processes.find(|process| process.role == Role::Rating)?;
@@ -49,7 +49,7 @@ pub fn rating(observation: &Observation) -> Option<Rating> {
 fn elo(page: &Page, whose: &str) -> Option<Elo> {
     let of = |name| {
         page.sum_with(name, "checkpoint", whose)
-            // One that was never played has no rating.
+            // A checkpoint without games has no rating.
             .filter(|value| value.is_finite())
     };
     Some(Elo {

@@ -1,4 +1,4 @@
-//! The run's figures at one moment, stage by stage in the order that a position travels.
+//! [`Summary`]: the run's figures at one moment, by stage in the order of a position's journey.
 
 use config::RunConfig;
 use serde::Serialize;
@@ -11,10 +11,10 @@ use super::{
     rating::{self, Rating},
 };
 
-/// The run's figures. What is not known (yet) is absent.
+/// The run's figures. Unknown figures are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
-    /// Since `minuet up` was started.
+    /// Seconds since `minuet up` was started.
     pub after_seconds: f64,
     /// Self-play.
     pub actor: Actor,
@@ -26,40 +26,40 @@ pub struct Summary {
     pub learner: Learner,
     /// The newest checkpoint.
     pub checkpoint: Option<Checkpoint>,
-    /// How strong the checkpoints are; absent where nobody rates them.
+    /// Strength of the checkpoints; absent if the run has no rating role.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rating: Option<Rating>,
     /// The processes.
     pub processes: Vec<Process>,
     /// Resident memory of all processes together, in bytes.
     pub memory_bytes: u64,
-    /// What limits the run now, in words.
+    /// Sentence that names the stage that limits the run now.
     pub limit: String,
 }
 
 /// Self-play, over all actors.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Actor {
-    /// Visits of search trees, however they were answered.
+    /// Visits of search trees, in all.
     pub visits_per_second: Option<f64>,
-    /// Visits answered by the network.
+    /// Visits evaluated by the network.
     pub fresh_evaluations_per_second: Option<f64>,
-    /// Visits answered by the cache.
+    /// Visits evaluated from the cache.
     pub cache_hits_per_second: Option<f64>,
-    /// Share of the cache's answers among its own and the network's.
+    /// Share of the evaluations that came from the cache.
     pub cache_hit_ratio: Option<f64>,
     /// Share of the worker threads' time in which they had work.
     pub busy_ratio: Option<f64>,
     /// Finished games that the store has not acknowledged yet.
     pub spooled_games: Option<u64>,
-    /// Self-play pauses because finished games cannot be kept.
+    /// True if self-play is paused because there is no space for finished games.
     pub paused: bool,
 }
 
 /// The inference server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Inference {
-    /// Positions answered.
+    /// Positions evaluated.
     pub positions_per_second: Option<f64>,
     /// Positions in a batch, on average.
     pub batch_size: Option<f64>,
@@ -67,15 +67,15 @@ pub struct Inference {
     pub batch_fill_ratio: Option<f64>,
     /// Share of the computed slots that were padding.
     pub padding_ratio: Option<f64>,
-    /// How long a request waits for the device, on average.
+    /// Average time that a request waits for the device, in seconds.
     pub queue_seconds: Option<f64>,
-    /// Positions that wait now.
+    /// Positions waiting now.
     pub queued_positions: Option<u64>,
     /// Share of the time in which the device computes.
     pub busy_ratio: Option<f64>,
-    /// The version that answers.
+    /// Version of the model that serves the actors.
     pub version: Option<String>,
-    /// What runs it.
+    /// Execution provider of the model.
     pub provider: Option<String>,
 }
 
@@ -86,7 +86,7 @@ pub struct Replay {
     pub games: Option<u64>,
     /// Games ever stored.
     pub games_inserted: Option<u64>,
-    /// Positions that are sampled from.
+    /// Positions in the window, from which samples are drawn.
     pub window_positions: Option<u64>,
     /// Positions ever stored.
     pub positions_inserted: Option<u64>,
@@ -113,37 +113,37 @@ pub struct Learner {
     pub value_loss: Option<f64>,
     /// Samples trained on for each position inserted.
     pub samples_per_position: Option<f64>,
-    /// It waits for positions.
+    /// True while the learner waits for positions.
     pub waiting: bool,
 }
 
 /// The newest checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Checkpoint {
-    /// Its version.
+    /// Version.
     pub version: String,
-    /// Training steps behind it.
+    /// Training steps of the checkpoint.
     pub step: u64,
-    /// Since it was published.
+    /// Seconds since the checkpoint was published.
     pub age_seconds: f64,
 }
 
 /// A process of the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Process {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its number, while it runs.
+    /// Process number, while the process runs.
     pub pid: Option<u32>,
-    /// It answers; a server serves.
+    /// True if the process answers and, if it is a server, reports SERVING.
     pub ready: bool,
     /// Resident memory.
     pub memory_bytes: Option<u64>,
-    /// Cores it keeps busy.
+    /// Average number of cores in use.
     pub cores: Option<f64>,
 }
 
-/// What the store held when it first answered this `minuet up`.
+/// The store's counts at its first answer to this `minuet up`.
 #[derive(Clone, Copy, Debug)]
 pub struct Beginning {
     /// Seconds since `minuet up` was started.

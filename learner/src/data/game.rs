@@ -30,13 +30,13 @@ pub struct TrainingGame {
 #[derive(Debug, thiserror::Error)]
 pub enum GameError {
     /// The game does not exist.
-    #[error("`game.name`: {0}")]
+    #[error("`game.name` cannot be used")]
     Name(#[from] UnknownGame),
     /// The rules do not exist.
-    #[error("`game.rules`: {0}")]
+    #[error("`game.rules` cannot be used")]
     Rules(#[from] serde_json::Error),
     /// The representation does not exist, or there is no start position.
-    #[error("`game.options`: {0}")]
+    #[error("`game.options` cannot be used")]
     Start(#[from] StartError),
     /// The game's layout is invalid.
     #[error("the layout of {game}: {reason}")]

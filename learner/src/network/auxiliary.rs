@@ -1,7 +1,7 @@
 //! Auxiliary heads: they train the tower and are not exported.
 //!
-//! The list [`HEADS`] is all that the learner says of a head: the target that it is trained towards, the key of its weight in the
-//! loss, and the unit of a number. Its variables, output, loss, metrics and report follow from that.
+//! The list [`HEADS`] defines them: the target of a head, the key of its weight in the loss, and the unit of a number. Variables,
+//! output, loss, metrics and report of a head follow from these.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// An auxiliary head over a tower.
 #[derive(Clone, Copy, Debug)]
 pub struct AuxiliaryHead {
-    /// Target that the head is trained towards. The head has the target's name.
+    /// Target of the head, which also gives the head its name.
     pub target: Target,
     /// Key of the head's weight in the configuration.
     pub weight_key: &'static str,

@@ -1,9 +1,10 @@
-//! Every variable of a network: its name, its sides and what it begins with.
+//! Every variable of a network: name, dimensions and first values.
 //!
 //! First values are drawn here and not by torch, so that a seed gives the same network on every machine. Convolutions
 //! begin as He et al. (2015) derive for ReLU; the last normalisation of each block begins at 0, so that the block
 //! begins as the identity (Goyal et al., 2017); the heads' last layers begin small, so that the first policy is nearly
-//! uniform and the first value in the middle. In layers over one-hot planes only as many inputs count as can be 1.
+//! uniform and the first value in the middle. For a layer over one-hot planes, the number of inputs is that of the planes
+//! which can be 1 at a time.
 
 use config::ValueHead;
 use games::planes::SQUARES;
@@ -16,15 +17,15 @@ use proto::targets::Shape;
 
 use super::{NetworkShape, PolicyShape, TowerShape};
 
-/// How much smaller than He's the heads' last layers begin.
+/// Scale of the first weights of the heads' last layers, relative to He's.
 const LAST_LAYER: f32 = 0.1;
 
-/// What a variable is for.
+/// Use of a variable in training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Trained, with weight decay: weights of convolutions and linear layers.
     Weight,
-    /// Trained, without: biases, and the gain and shift of normalisations.
+    /// Trained, without weight decay: biases, and the gain and shift of normalisations.
     Plain,
     /// Not trained: running statistics.
     Statistic,
@@ -33,17 +34,17 @@ pub enum Purpose {
 /// One variable.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Declaration {
-    /// E.g. `block0.first.conv.weight`.
+    /// Name, e.g. `block0.first.conv.weight`.
     pub name: String,
-    /// Its sides.
-    pub sides: Vec<i64>,
-    /// What it is for.
+    /// Dimensions.
+    pub dims: Vec<i64>,
+    /// Use in training.
     pub purpose: Purpose,
-    /// Its first values.
+    /// First values, row-major.
     pub values: Vec<f32>,
 }
 
-/// The variables of a network, in a fixed order; the same seed gives the same values.
+/// Returns the variables of a network, in a fixed order. The same seed gives the same values.
 pub fn declarations(shape: &NetworkShape, seed: u64) -> Vec<Declaration> {
     let mut list = Declarations {
         list: Vec::new(),
@@ -92,7 +93,7 @@ fn tower(list: &mut Declarations, shape: &TowerShape) {
     }
 }
 
-/// The last layer of a policy head, over the policy's `channels` where these are convolved.
+/// Declares the last layer of a policy head; `channels` is the number of input channels of a convolutional one.
 fn policy_output(list: &mut Declarations, name: &str, shape: &TowerShape, channels: u32) {
     match shape.policy {
         PolicyShape::Dense { channels } => {
@@ -105,12 +106,12 @@ fn policy_output(list: &mut Declarations, name: &str, shape: &TowerShape, channe
     }
 }
 
-/// The layers by the names that the export's own check knows them by.
+/// Declares the layers of a fish-eye network. Their names are those of [`FishEyeShape::layers`].
 fn fish_eye(list: &mut Declarations, shape: &FishEyeShape) {
     let number = |size: usize| size as u32;
-    // What stands for a value is looked up and not multiplied, so it is not decayed either.
-    let sides = [number(shape.values), number(shape.width)];
-    list.normal("embedding", &sides, Purpose::Plain, 1.0);
+    // No weight decay, because an embedding is looked up and not multiplied.
+    let dims = [number(shape.values), number(shape.width)];
+    list.normal("embedding", &dims, Purpose::Plain, 1.0);
     for (name, outputs, inputs, kernel) in shape.layers() {
         let (outputs, inputs, kernel) = (number(outputs), number(inputs), number(kernel));
         let active = match name.as_str() {
@@ -121,15 +122,15 @@ fn fish_eye(list: &mut Declarations, shape: &FishEyeShape) {
         };
         let scale = match name.as_str() {
             "policy.output" | "value.output" => LAST_LAYER,
-            // No ReLU follows, and a sept is to be as large as a leaf's value.
+            // No ReLU follows, and a sept should be as large as a leaf's value.
             "rollup.output" => std::f32::consts::FRAC_1_SQRT_2,
             _ => 1.0,
         };
-        let sides: &[u32] = match kernel {
+        let dims: &[u32] = match kernel {
             0 => &[outputs, inputs],
             _ => &[outputs, inputs, kernel, kernel],
         };
-        list.he(&format!("{name}.weight"), sides, active, scale);
+        list.he(&format!("{name}.weight"), dims, active, scale);
         list.constant(&format!("{name}.bias"), outputs, Purpose::Plain, 0.0);
     }
 }
@@ -148,7 +149,8 @@ impl Declarations {
         self.constant(&format!("{name}.norm.variance"), outputs, Purpose::Statistic, 1.0);
     }
 
-    /// What is added to the channels that are not pooled begins small, as gates do. Gives the number of these.
+    /// Declares the linear layer from the pooled channels to the others, with small first weights. Returns the number of the
+    /// other channels.
     fn pooling(&mut self, name: &str, channels: u32, pooled: u32) -> u32 {
         let kept = channels.saturating_sub(pooled);
         if pooled > 0 {
@@ -158,8 +160,8 @@ impl Declarations {
     }
 
     fn conv(&mut self, name: &str, outputs: u32, inputs: u32, kernel: u32, scale: f32) {
-        let sides = [outputs, inputs, kernel, kernel];
-        self.he(&format!("{name}.weight"), &sides, inputs * kernel * kernel, scale);
+        let dims = [outputs, inputs, kernel, kernel];
+        self.he(&format!("{name}.weight"), &dims, inputs * kernel * kernel, scale);
     }
 
     fn linear(&mut self, name: &str, outputs: u32, inputs: u32, scale: f32) {
@@ -167,30 +169,30 @@ impl Declarations {
         self.constant(&format!("{name}.bias"), outputs, Purpose::Plain, 0.0);
     }
 
-    /// Normal with variance `2 / inputs`, times `scale`.
-    fn he(&mut self, name: &str, sides: &[u32], inputs: u32, scale: f32) {
+    /// Declares weights with a normal distribution of variance `2 / inputs`, times `scale`.
+    fn he(&mut self, name: &str, dims: &[u32], inputs: u32, scale: f32) {
         let deviation = scale * (2.0 / inputs.max(1) as f32).sqrt();
-        self.normal(name, sides, Purpose::Weight, deviation);
+        self.normal(name, dims, Purpose::Weight, deviation);
     }
 
-    fn normal(&mut self, name: &str, sides: &[u32], purpose: Purpose, deviation: f32) {
-        let count = sides.iter().map(|&side| side as usize).product();
+    fn normal(&mut self, name: &str, dims: &[u32], purpose: Purpose, deviation: f32) {
+        let count = dims.iter().map(|&dim| dim as usize).product();
         let values = match Normal::new(0.0, deviation) {
             Ok(normal) => normal.sample_iter(&mut self.draw).take(count).collect(),
             // Not reached: the deviation is finite.
             Err(_) => vec![0.0; count],
         };
-        self.push(name, sides, purpose, values);
+        self.push(name, dims, purpose, values);
     }
 
     fn constant(&mut self, name: &str, count: u32, purpose: Purpose, value: f32) {
         self.push(name, &[count], purpose, vec![value; count as usize]);
     }
 
-    fn push(&mut self, name: &str, sides: &[u32], purpose: Purpose, values: Vec<f32>) {
+    fn push(&mut self, name: &str, dims: &[u32], purpose: Purpose, values: Vec<f32>) {
         self.list.push(Declaration {
             name: name.to_owned(),
-            sides: sides.iter().copied().map(i64::from).collect(),
+            dims: dims.iter().copied().map(i64::from).collect(),
             purpose,
             values,
         });

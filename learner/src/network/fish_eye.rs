@@ -7,7 +7,7 @@ use tch::{Kind, Tensor};
 use super::{
     Outputs, Pass, ValueLogits,
     inputs::FishEyeInputs,
-    layers::{Conv, Linear, Source, gather},
+    layers::{Conv, Linear, NamedTensors, gather},
 };
 use crate::torch::{TorchError, to_host};
 
@@ -33,7 +33,7 @@ pub(super) struct FishEye {
 }
 
 impl FishEye {
-    pub(super) fn new(shape: &FishEyeShape, from: &mut Source<'_>) -> Result<Self, TorchError> {
+    pub(super) fn new(shape: &FishEyeShape, from: &mut NamedTensors<'_>) -> Result<Self, TorchError> {
         let grids = (0..shape.convolutions)
             .map(|number| Conv::new(from, &format!("grids.conv{number}")))
             .collect::<Result<_, _>>()?;
@@ -57,8 +57,8 @@ impl FishEye {
         })
     }
 
-    /// Matrices and convolutions are computed in the pass's precision; the table, all sums over an imp's uses and the last
-    /// layers in f32.
+    /// Computes all outputs. Matrices and convolutions use the pass's precision; the table, all sums over an imp's uses and the
+    /// last layers use f32.
     pub(super) fn forward(&self, inputs: &FishEyeInputs, pass: Pass) -> Result<Outputs, TorchError> {
         let kind = pass.kind;
         let table = self.table(inputs, kind)?;
@@ -96,10 +96,10 @@ impl FishEye {
         })
     }
 
-    /// f32 `[values + interior imps, width]`: the embedding, then the septs of the interior imps, each level out of those
-    /// below it.
+    /// Returns f32 `[values + interior imps, width]`: the embedding, then the septs of the interior imps, each level computed from
+    /// those below it.
     fn table(&self, inputs: &FishEyeInputs, kind: Kind) -> Result<Tensor, TorchError> {
-        let sides = [-1, (self.shape.roles * self.shape.width) as i64];
+        let dims = [-1, (self.shape.roles * self.shape.width) as i64];
         let mut table = self.embedding.shallow_clone();
         for level in inputs.levels.windows(2) {
             let &[from, to] = level else { continue };
@@ -107,7 +107,7 @@ impl FishEye {
                 continue;
             }
             let roles = inputs.roles.f_narrow(0, from, to - from)?;
-            let matrices = gather(&table, &roles)?.f_view(sides)?;
+            let matrices = gather(&table, &roles)?.f_view(dims)?;
             let hidden = self.rollup_hidden.forward(&matrices, kind)?.f_relu_()?;
             let septs = self.rollup_output.forward(&hidden, kind)?;
             table = Tensor::f_cat(&[&table, &septs.f_to_kind(Kind::Float)?], 0)?;
@@ -115,28 +115,28 @@ impl FishEye {
         Ok(table)
     }
 
-    /// f32 `[imps, context]`, computed once for each parent.
+    /// Returns the contexts, f32 `[imps, context]`, computed once for each parent.
     fn context(&self, table: &Tensor, inputs: &FishEyeInputs, kind: Kind) -> Result<Tensor, TorchError> {
-        let sides = [-1, (self.shape.depth * self.shape.width) as i64];
-        let matrices = gather(table, &inputs.ancestors)?.f_view(sides)?;
+        let dims = [-1, (self.shape.depth * self.shape.width) as i64];
+        let matrices = gather(table, &inputs.ancestors)?.f_view(dims)?;
         let contexts = self.context.forward(&matrices, kind)?.f_relu_()?;
         gather(&contexts.f_to_kind(Kind::Float)?, &inputs.parent)
     }
 
-    /// f32 `[batch, position]`
+    /// Returns the encoded grids of each position, f32 `[batch, position]`.
     fn position(&self, inputs: &FishEyeInputs, pass: Pass) -> Result<Tensor, TorchError> {
         let mut board = inputs.grids.f_to_kind(pass.kind)?;
         for conv in &self.grids {
             board = conv.forward(&board, pass)?.f_relu_()?;
         }
-        read(&board, &self.grids_reduce, &self.grids_output, pass)
+        encode(&board, &self.grids_reduce, &self.grids_output, pass)
     }
 
-    /// f32 `[views, view]`
+    /// Returns the encoded views, f32 `[views, view]`.
     fn views(&self, inputs: &FishEyeInputs, pass: Pass) -> Result<Tensor, TorchError> {
         let board = inputs.views.f_to_kind(pass.kind)?;
         let board = self.view.forward(&board, pass)?.f_relu_()?;
-        read(&board, &self.view_reduce, &self.view_output, pass)
+        encode(&board, &self.view_reduce, &self.view_output, pass)
     }
 
     pub(super) fn fold(&self) -> Result<FishEyeWeights, TorchError> {
@@ -161,8 +161,8 @@ impl FishEye {
     }
 }
 
-/// A board as a list of numbers: `relu(output(relu(reduce(board))))`, in f32.
-fn read(board: &Tensor, reduce: &Conv, output: &Linear, pass: Pass) -> Result<Tensor, TorchError> {
+/// Encodes a board as a list of numbers: `relu(output(relu(reduce(board))))`, in f32.
+fn encode(board: &Tensor, reduce: &Conv, output: &Linear, pass: Pass) -> Result<Tensor, TorchError> {
     let reduced = reduce.forward(board, pass)?.f_relu_()?.f_flatten(1, -1)?;
     let numbers = output.forward(&reduced, pass.kind)?.f_relu_()?;
     Ok(numbers.f_to_kind(Kind::Float)?)

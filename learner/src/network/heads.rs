@@ -1,8 +1,7 @@
-//! The heads over a tower: policy and value, and those that only train it (KataGo's reply of the other player, Leela Chess
-//! Zero's moves left), which share all but their last layer with these two and are not exported.
+//! The heads over a tower: policy, value, and auxiliary heads (KataGo's reply of the other player, Leela Chess Zero's moves
+//! left). An auxiliary head shares all but its last layer with the policy or the value head and is not exported.
 //!
-//! The fully connected layers always compute in f32: they cost next to nothing, and a value rounded to 8 bits would be a
-//! coarse one.
+//! The fully connected layers always compute in f32: they cost little, and bf16 would round a value to 8 bits.
 
 use config::ValueHead;
 use onnx::{PolicyHead as FoldedPolicy, ValueHead as FoldedValue};
@@ -12,12 +11,12 @@ use tch::{Kind, Tensor};
 use super::{
     Outputs, Pass, PolicyShape, TowerShape, ValueLogits,
     auxiliary::AuxiliaryHead,
-    layers::{Conv, ConvNorm, Linear, Source},
+    layers::{Conv, ConvNorm, Linear, NamedTensors},
     pooling::PooledConv,
 };
 use crate::torch::TorchError;
 
-/// All heads.
+/// All heads of a tower.
 #[derive(Debug)]
 pub(super) struct Heads {
     policy_conv: PooledConv,
@@ -38,7 +37,7 @@ enum PolicyOutput {
 }
 
 impl Heads {
-    pub(super) fn new(shape: &TowerShape, from: &mut Source<'_>) -> Result<Self, TorchError> {
+    pub(super) fn new(shape: &TowerShape, from: &mut NamedTensors<'_>) -> Result<Self, TorchError> {
         let (mut auxiliary_policies, mut auxiliary_numbers) = (Vec::new(), Vec::new());
         for head in shape.auxiliary.iter() {
             let name = head.output_name();
@@ -61,7 +60,7 @@ impl Heads {
         })
     }
 
-    /// What the tower's last board, `[batch, filters, 8, 8]`, says.
+    /// Computes all outputs from the tower's last board, `[batch, filters, 8, 8]`.
     pub(super) fn forward(&self, board: &Tensor, pass: Pass) -> Result<Outputs, TorchError> {
         let policy = self.policy_conv.forward(board, pass)?;
         let logits = self.policy_output.forward(&policy, pass)?;
@@ -115,14 +114,14 @@ impl Heads {
 }
 
 impl PolicyOutput {
-    fn new(shape: &TowerShape, from: &mut Source<'_>, name: &str) -> Result<Self, TorchError> {
+    fn new(shape: &TowerShape, from: &mut NamedTensors<'_>, name: &str) -> Result<Self, TorchError> {
         Ok(match shape.policy {
             PolicyShape::Dense { .. } => Self::Dense(Linear::new(from, name)?),
             PolicyShape::Planes { .. } => Self::Planes(Conv::new(from, name)?),
         })
     }
 
-    /// f32 `[batch, actions]`
+    /// Returns logits, f32 `[batch, actions]`.
     fn forward(&self, policy: &Tensor, pass: Pass) -> Result<Tensor, TorchError> {
         let logits = match self {
             Self::Dense(linear) => linear.forward(&flatten(policy)?, Kind::Float)?,
@@ -132,7 +131,7 @@ impl PolicyOutput {
     }
 }
 
-/// `[batch, channels, 8, 8]` to `[batch, channels·64]`, in the order `channel·64 + rank·8 + file` whatever the strides.
+/// Reshapes `[batch, channels, 8, 8]` to `[batch, channels·64]`, in the order `channel·64 + rank·8 + file` whatever the strides.
 fn flatten(board: &Tensor) -> Result<Tensor, TorchError> {
     Ok(board.f_flatten(1, -1)?)
 }

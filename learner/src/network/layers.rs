@@ -1,4 +1,4 @@
-//! The layers, each as the forward pass and as its folded form for export.
+//! Layers: the forward pass of each, and its folded form for export.
 
 use std::collections::HashMap;
 
@@ -10,29 +10,29 @@ use crate::torch::{TorchError, to_host};
 /// Added to the variance in a normalisation.
 const EPSILON: f64 = 1e-5;
 
-/// What a forward pass is for.
+/// Choice of the statistics for normalisation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Mode {
-    /// Normalise by the batch; running statistics move towards it by this share.
+    /// Normalise by the batch's statistics, and move the running statistics towards them.
     Train {
-        /// The share, in (0, 1].
+        /// Share by which the running statistics move, in (0, 1].
         momentum: f64,
     },
     /// Normalise by the running statistics.
     Evaluate,
 }
 
-/// How a forward pass is computed.
+/// Mode and precision of a forward pass.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pass {
     /// Training or evaluation.
     pub mode: Mode,
-    /// What the tower computes in; variables, statistics, the heads' fully connected layers and losses stay in f32.
+    /// Number type of the tower. Variables, statistics, the heads' fully connected layers and losses are always f32.
     pub kind: Kind,
 }
 
 impl Pass {
-    /// Evaluation in f32: what exports are proven against.
+    /// Evaluation in f32; exports are compared with it.
     pub const EVALUATE: Self = Self {
         mode: Mode::Evaluate,
         kind: Kind::Float,
@@ -40,9 +40,9 @@ impl Pass {
 }
 
 /// Variables by name, to build layers from.
-pub(super) struct Source<'a>(pub HashMap<&'a str, Tensor>);
+pub(super) struct NamedTensors<'a>(pub HashMap<&'a str, Tensor>);
 
-impl Source<'_> {
+impl NamedTensors<'_> {
     pub(super) fn take(&mut self, name: &str) -> Result<Tensor, TorchError> {
         self.0
             .remove(name)
@@ -81,7 +81,7 @@ pub(super) struct Linear {
 }
 
 impl ConvNorm {
-    pub(super) fn new(source: &mut Source<'_>, name: &str) -> Result<Self, TorchError> {
+    pub(super) fn new(source: &mut NamedTensors<'_>, name: &str) -> Result<Self, TorchError> {
         Ok(Self {
             weight: source.take(&format!("{name}.conv.weight"))?,
             norm: Norm {
@@ -112,14 +112,14 @@ impl ConvNorm {
         )?)
     }
 
-    /// The same as one convolution with bias: `w·g/√(v+ε)` and `s − m·g/√(v+ε)`.
+    /// Folds convolution and normalisation into one convolution with the weights `w·g/√(v+ε)` and the bias `s − m·g/√(v+ε)`.
     pub(super) fn fold(&self) -> Result<FoldedConv, TorchError> {
-        let sides = ConvSides::of(&self.weight)?;
+        let dims = ConvDims::of(&self.weight)?;
         let mut weights = to_host(&self.weight)?;
         let (gain, shift) = (to_host(&self.norm.gain)?, to_host(&self.norm.shift)?);
         let (mean, variance) = (to_host(&self.norm.mean)?, to_host(&self.norm.variance)?);
-        let mut bias = Vec::with_capacity(sides.outputs);
-        let per_output = weights.len() / sides.outputs.max(1);
+        let mut bias = Vec::with_capacity(dims.outputs);
+        let per_output = weights.len() / dims.outputs.max(1);
         for (kernels, (((gain, shift), mean), variance)) in weights
             .chunks_mut(per_output.max(1))
             .zip(gain.iter().zip(&shift).zip(&mean).zip(&variance))
@@ -130,12 +130,12 @@ impl ConvNorm {
             }
             bias.push((f64::from(*shift) - f64::from(*mean) * scale) as f32);
         }
-        Ok(sides.conv(weights, bias))
+        Ok(dims.conv(weights, bias))
     }
 }
 
 impl Conv {
-    pub(super) fn new(source: &mut Source<'_>, name: &str) -> Result<Self, TorchError> {
+    pub(super) fn new(source: &mut NamedTensors<'_>, name: &str) -> Result<Self, TorchError> {
         Ok(Self {
             weight: source.take(&format!("{name}.weight"))?,
             bias: source.take(&format!("{name}.bias"))?,
@@ -147,13 +147,13 @@ impl Conv {
     }
 
     pub(super) fn fold(&self) -> Result<FoldedConv, TorchError> {
-        let sides = ConvSides::of(&self.weight)?;
-        Ok(sides.conv(to_host(&self.weight)?, to_host(&self.bias)?))
+        let dims = ConvDims::of(&self.weight)?;
+        Ok(dims.conv(to_host(&self.weight)?, to_host(&self.bias)?))
     }
 }
 
 impl Linear {
-    pub(super) fn new(source: &mut Source<'_>, name: &str) -> Result<Self, TorchError> {
+    pub(super) fn new(source: &mut NamedTensors<'_>, name: &str) -> Result<Self, TorchError> {
         Ok(Self {
             weight: source.take(&format!("{name}.weight"))?,
             bias: source.take(&format!("{name}.bias"))?,
@@ -166,7 +166,8 @@ impl Linear {
         Ok(values.f_to_kind(kind)?.f_linear(&weight, Some(&bias))?)
     }
 
-    /// The layer over `own` beside the rows `of` of `shared`, whose part is computed once for each row of `shared`. In f32.
+    /// Computes the layer over each row of `own` joined with the row `of` of `shared`, in f32. The part over `shared` is computed
+    /// once for each of its rows.
     pub(super) fn forward_beside(
         &self,
         own: &Tensor,
@@ -197,7 +198,7 @@ impl Linear {
     }
 }
 
-/// The rows `at` of `table`, whole numbers of any sides. The gradient of a row is the sum over its uses, in a fixed order.
+/// Returns the rows `at` (integers, any dimensions) of `table`. The gradient of a row is the sum over its uses, in a fixed order.
 pub(super) fn gather(table: &Tensor, at: &Tensor) -> Result<Tensor, TorchError> {
     Ok(Tensor::f_embedding(table, at, -1, false, false)?)
 }
@@ -214,13 +215,13 @@ fn convolve(
     Ok(board.f_conv2d(&weight, bias.as_ref(), 1, kernel / 2, 1, 1)?)
 }
 
-struct ConvSides {
+struct ConvDims {
     outputs: usize,
     inputs: usize,
     kernel: usize,
 }
 
-impl ConvSides {
+impl ConvDims {
     fn of(weight: &Tensor) -> Result<Self, TorchError> {
         let (outputs, inputs, kernel, _) = weight.size4()?;
         Ok(Self {

@@ -18,15 +18,15 @@
 //! Elements in brackets are optional: squeeze-excitation, global pooling (in two blocks,
 //! [`onnx::weights::pooled_blocks`]), and heads that train the tower and are not exported.
 //!
-//! Which of them is trained follows from the rows' layout ([`NetworkShape::new`]).
+//! The layout of the rows decides which of the two networks is trained ([`NetworkShape::new`]).
 //!
 //! | module | content |
 //! |---|---|
 //! | [`auxiliary`] | the list of auxiliary heads |
 //! | [`shape`] | sizes: [`NetworkShape`] |
 //! | [`inputs`] | inputs on the training device |
-//! | [`declarations`] | every variable: name, sides, first values |
-//! | [`variables`] | the variables as tensors, trainable ones in two flat runs |
+//! | [`declarations`] | every variable: name, dimensions, first values |
+//! | [`variables`] | the variables as tensors, trainable ones in two flat groups |
 //! | [`layers`] | convolution, normalisation, linear |
 //! | [`outputs`] | outputs: logits and values |
 //! | [`model`] | [`Network`]: any of them |

@@ -1,11 +1,11 @@
-//! A network of any shape with its variables.
+//! [`Network`]: a network of any shape with its variables.
 
 use onnx::{FishEyeWeights, TowerWeights};
 use tch::Device;
 
 use super::{
     NetworkShape, Outputs, Pass, Variables, declarations::declarations, fish_eye::FishEye, inputs::Inputs,
-    layers::Source, tower::Tower,
+    layers::NamedTensors, tower::Tower,
 };
 use crate::torch::TorchError;
 
@@ -23,23 +23,23 @@ enum Layers {
     FishEye(Box<FishEye>),
 }
 
-/// A network as the ONNX writer takes it.
+/// Weights of a network in the form that the ONNX writer takes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Folded {
-    /// A tower, its normalisations folded into the convolutions.
+    /// A tower, with its normalisations folded into the convolutions.
     Tower(Box<TowerWeights>),
     /// A fish-eye network.
     FishEye(Box<FishEyeWeights>),
 }
 
 impl Network {
-    /// A new network on `device`; the same seed gives the same one.
+    /// Creates a network on `device` with weights drawn from `seed`.
     ///
     /// # Errors
     /// [`TorchError`], e.g. where the device has no memory.
     pub fn new(shape: &NetworkShape, seed: u64, device: Device) -> Result<Self, TorchError> {
         let variables = Variables::new(&declarations(shape, seed), device)?;
-        let mut source = Source(variables.by_name());
+        let mut source = NamedTensors(variables.by_name());
         let layers = match shape {
             NetworkShape::Tower(shape) => Layers::Tower(Box::new(Tower::new(shape, &mut source)?)),
             NetworkShape::FishEye(shape) => Layers::FishEye(Box::new(FishEye::new(shape, &mut source)?)),
@@ -52,17 +52,17 @@ impl Network {
         })
     }
 
-    /// Its sizes.
+    /// Returns the network's sizes.
     pub fn shape(&self) -> &NetworkShape {
         &self.shape
     }
 
-    /// Its variables.
+    /// Returns the network's variables.
     pub fn variables(&self) -> &Variables {
         &self.variables
     }
 
-    /// Its variables, to be trained or loaded.
+    /// Returns the network's variables, to be trained or loaded.
     pub fn variables_mut(&mut self) -> &mut Variables {
         &mut self.variables
     }
@@ -70,7 +70,7 @@ impl Network {
     /// Evaluates positions that are on the network's device.
     ///
     /// # Errors
-    /// [`TorchError`] where the inputs are another network's, the sides do not fit or the device has no memory.
+    /// [`TorchError`] if the inputs are of the other kind of network, dimensions do not fit, or the device has no memory.
     pub fn forward(&self, inputs: &Inputs, pass: Pass) -> Result<Outputs, TorchError> {
         match (&self.layers, inputs) {
             (Layers::Tower(tower), Inputs::Planes(planes)) => tower.forward(planes, pass),
@@ -81,7 +81,7 @@ impl Network {
         }
     }
 
-    /// The network as the ONNX writer takes it.
+    /// Copies the weights to the host, in the form that the ONNX writer takes.
     ///
     /// # Errors
     /// [`TorchError`].

@@ -1,18 +1,18 @@
-//! Global pooling (Wu, 2019): some channels of a convolution tell the others what they saw of the whole board.
+//! Global pooling (Wu, 2019): means and maxima of some channels over the board are a bias of the other channels.
 
 use onnx::{Conv as FoldedConv, GlobalPooling};
 use tch::Tensor;
 
 use super::{
     Pass,
-    layers::{ConvNorm, Linear, Source},
+    layers::{ConvNorm, Linear, NamedTensors},
 };
 use crate::torch::TorchError;
 
-/// A convolution, its normalisation and its ReLU; where channels are pooled, their means and maxima over the board go through
-/// a linear layer and are added to the other channels before these pass the ReLU. Only those others are handed on.
+/// A convolution, its normalisation and its ReLU. If channels are pooled, their means and maxima over the board go through a
+/// linear layer and are added to the other channels before the ReLU. The output contains only these other channels.
 ///
-/// KataGo normalises what is not pooled after the addition, here all channels are normalised before it: so the whole folds
+/// KataGo normalises the other channels after the addition. Here all channels are normalised before it, so that the whole folds
 /// into two convolutions.
 #[derive(Debug)]
 pub(super) struct PooledConv {
@@ -27,9 +27,9 @@ struct Pooling {
 }
 
 impl PooledConv {
-    /// The last `channels` of the convolution `conv` are pooled, by the linear layer `pooling`; none of them where it is 0.
+    /// Takes the variables of the convolution `conv`, whose last `channels` (0: none) are pooled, and of the linear layer `pooling`.
     pub(super) fn new(
-        source: &mut Source<'_>,
+        source: &mut NamedTensors<'_>,
         conv: &str,
         pooling: &str,
         channels: u32,
@@ -72,10 +72,10 @@ impl PooledConv {
 
 impl Pooling {
     fn forward(&self, board: &Tensor, pass: Pass) -> Result<Tensor, TorchError> {
-        let sides = [board.size4()?.1 - self.channels, self.channels];
-        // Gradients of parts are put side by side; those of two narrowed views would be filled up with zeros, each, and added,
-        // which takes a fifth of a step.
-        let parts = board.f_split_with_sizes(sides.as_slice(), 1)?;
+        let dims = [board.size4()?.1 - self.channels, self.channels];
+        // The gradient of a split is a concatenation. Two narrowed views would each have a gradient padded with zeros, and adding
+        // them takes a fifth of a step.
+        let parts = board.f_split_with_sizes(dims.as_slice(), 1)?;
         let [own, pooled] = parts.as_slice() else {
             return Err(TorchError::new("a split into two gave another number"));
         };
@@ -90,7 +90,7 @@ impl Pooling {
     }
 }
 
-/// The first `kept` channels, and the others.
+/// Splits a convolution into its first `kept` output channels and the others.
 fn split(conv: FoldedConv, kept: usize) -> (FoldedConv, FoldedConv) {
     let FoldedConv {
         outputs,

@@ -1,4 +1,4 @@
-//! The sizes of a network. They are stored with each checkpoint.
+//! The sizes of a network, which are stored with each checkpoint.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::data::batches::HeadTargets;
 /// Channels between the tower and a dense policy's linear layer.
 const POLICY_CHANNELS: u32 = 32;
 /// Channels between the tower and the value head's linear layers. AlphaZero and dlchess have 1, which must carry the
-/// whole position in 64 numbers; more cost next to nothing (Leela Chess Zero takes 32).
+/// whole position in 64 numbers; more cost little (Leela Chess Zero has 32).
 const VALUE_CHANNELS: u32 = 4;
 
 /// Everything that determines which variables a network has.
@@ -43,9 +43,9 @@ pub struct ShapeError {
 /// A residual tower.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TowerShape {
-    /// Planes in.
+    /// Number of input planes.
     pub planes: u32,
-    /// Logits out.
+    /// Number of policy logits.
     pub actions: u32,
     /// Residual blocks.
     pub blocks: u32,
@@ -74,12 +74,12 @@ pub struct TowerShape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PolicyShape {
-    /// Any actions.
+    /// A fully connected layer, for any actions.
     Dense {
         /// Channels before the linear layer.
         channels: u32,
     },
-    /// Actions that are planes of squares, `plane·64 + rank·8 + file`: convolutions all the way.
+    /// Convolutions only, for actions numbered `plane·64 + rank·8 + file`.
     Planes {
         /// Number of planes.
         planes: u32,
@@ -87,7 +87,7 @@ pub enum PolicyShape {
 }
 
 impl TowerShape {
-    /// The layout names the kind of policy head. `[learner]` decides which auxiliary heads there are.
+    /// Returns the tower of `[model]`, with the layout's kind of policy head and the auxiliary heads of `[learner]`.
     fn new(model: &ModelConfig, learner: &LearnerConfig, stack: &PlaneStack, layout: &RowLayout) -> Self {
         Self {
             planes: stack.planes,
@@ -111,7 +111,7 @@ impl TowerShape {
         }
     }
 
-    /// Channels that are pooled in this block.
+    /// Returns the number of channels that are pooled in this block.
     pub fn pooled_in(&self, block: u32) -> u32 {
         match onnx::weights::pooled_blocks(self.blocks as usize).contains(&(block as usize)) {
             true => self.global_pooling,
@@ -119,7 +119,7 @@ impl TowerShape {
         }
     }
 
-    /// Channels that are pooled in the policy head.
+    /// Returns the number of channels that are pooled in the policy head.
     pub fn pooled_in_policy(&self) -> u32 {
         match self.policy {
             PolicyShape::Dense { .. } => 0,
@@ -129,7 +129,8 @@ impl TowerShape {
 }
 
 impl NetworkShape {
-    /// The network that `[model]` describes, for rows of this layout, with the auxiliary heads that `[learner]` gives a weight.
+    /// Returns the network that `[model]` describes, for rows of this layout, with the auxiliary heads that `[learner]` gives a
+    /// weight.
     ///
     /// # Errors
     /// [`ShapeError`] if `[model]` or `[learner]` asks for a part that the network over such rows does not have.
@@ -182,7 +183,7 @@ impl NetworkShape {
         }))
     }
 
-    /// Targets that the heads are trained towards, beside policy and value.
+    /// Returns the targets of the heads, beside policy and value.
     pub fn targets(&self) -> HeadTargets {
         match self {
             Self::Tower(tower) => HeadTargets {

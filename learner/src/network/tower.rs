@@ -1,4 +1,4 @@
-//! The residual tower: its forward pass, and the same network folded for export.
+//! The residual tower: its forward pass, and its folded form for export.
 
 use onnx::{Block as FoldedBlock, SqueezeExcitation, TowerWeights};
 use tch::Tensor;
@@ -6,7 +6,7 @@ use tch::Tensor;
 use super::{
     Outputs, Pass, TowerShape,
     heads::Heads,
-    layers::{ConvNorm, Linear, Source},
+    layers::{ConvNorm, Linear, NamedTensors},
     pooling::PooledConv,
 };
 use crate::torch::TorchError;
@@ -23,18 +23,18 @@ pub(super) struct Tower {
 struct Block {
     first: PooledConv,
     second: ConvNorm,
-    gate: Option<Gate>,
+    squeeze_excite: Option<SqueezeExcite>,
 }
 
 /// Squeeze-excitation (Hu et al., 2018).
 #[derive(Debug)]
-struct Gate {
+struct SqueezeExcite {
     squeeze: Linear,
     excite: Linear,
 }
 
 impl Tower {
-    pub(super) fn new(shape: &TowerShape, from: &mut Source<'_>) -> Result<Self, TorchError> {
+    pub(super) fn new(shape: &TowerShape, from: &mut NamedTensors<'_>) -> Result<Self, TorchError> {
         Ok(Self {
             input: ConvNorm::new(from, "input")?,
             blocks: (0..shape.blocks)
@@ -54,7 +54,7 @@ impl Tower {
         self.heads.forward(&board, pass)
     }
 
-    /// With the normalisations folded into the convolutions.
+    /// Returns the weights, with the normalisations folded into the convolutions.
     pub(super) fn fold(&self) -> Result<TowerWeights, TorchError> {
         let (policy, value) = self.heads.fold()?;
         Ok(TowerWeights {
@@ -67,11 +67,11 @@ impl Tower {
 }
 
 impl Block {
-    fn new(shape: &TowerShape, source: &mut Source<'_>, number: u32) -> Result<Self, TorchError> {
+    fn new(shape: &TowerShape, source: &mut NamedTensors<'_>, number: u32) -> Result<Self, TorchError> {
         let name = |part: &str| format!("block{number}.{part}");
-        let gate = match shape.squeeze_excitation {
+        let squeeze_excite = match shape.squeeze_excitation {
             0 => None,
-            _ => Some(Gate {
+            _ => Some(SqueezeExcite {
                 squeeze: Linear::new(source, &name("squeeze"))?,
                 excite: Linear::new(source, &name("excite"))?,
             }),
@@ -80,25 +80,25 @@ impl Block {
         Ok(Self {
             first: PooledConv::new(source, &name("first"), &name("pooling"), pooled)?,
             second: ConvNorm::new(source, &name("second"))?,
-            gate,
+            squeeze_excite,
         })
     }
 
     fn forward(&self, board: &Tensor, pass: Pass) -> Result<Tensor, TorchError> {
         let first = self.first.forward(board, pass)?;
         let mut second = self.second.forward(&first, pass)?;
-        if let Some(gate) = &self.gate {
-            second = gate.forward(&second, pass)?;
+        if let Some(squeeze_excite) = &self.squeeze_excite {
+            second = squeeze_excite.forward(&second, pass)?;
         }
         Ok(second.f_add(board)?.f_relu_()?)
     }
 
     fn fold(&self) -> Result<FoldedBlock, TorchError> {
-        let gate = match &self.gate {
+        let squeeze_excite = match &self.squeeze_excite {
             None => None,
-            Some(gate) => Some(SqueezeExcitation {
-                squeeze: gate.squeeze.fold()?,
-                excite: gate.excite.fold()?,
+            Some(squeeze_excite) => Some(SqueezeExcitation {
+                squeeze: squeeze_excite.squeeze.fold()?,
+                excite: squeeze_excite.excite.fold()?,
             }),
         };
         let (first, pooling) = self.first.fold()?;
@@ -106,12 +106,12 @@ impl Block {
             first,
             pooling,
             second: self.second.fold()?,
-            gate,
+            gate: squeeze_excite,
         })
     }
 }
 
-impl Gate {
+impl SqueezeExcite {
     fn forward(&self, board: &Tensor, pass: Pass) -> Result<Tensor, TorchError> {
         let means = board.f_mean_dim([2i64, 3].as_slice(), false, None)?;
         let squeezed = self.squeeze.forward(&means, pass.kind)?.f_relu_()?;

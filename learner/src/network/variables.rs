@@ -1,7 +1,7 @@
 //! A network's variables as tensors.
 //!
-//! The trainable ones are views into two flat tensors, one with and one without weight decay, so that an optimiser's
-//! step is a handful of operations however many layers there are.
+//! The trainable ones are views into two flat tensors, one with and one without weight decay, so that the optimiser's
+//! number of operations does not depend on the number of layers.
 
 use std::collections::HashMap;
 
@@ -14,36 +14,36 @@ use crate::torch::{
     to_host,
 };
 
-/// Trainable variables that the optimiser treats alike, one after another in one tensor.
+/// Trainable variables with the same weight decay, one after another in one tensor.
 #[derive(Debug)]
-pub struct Run {
-    /// All of them, `[numbers]`.
+pub struct ParameterGroup {
+    /// All variables, `[numbers]`.
     pub flat: Tensor,
-    /// Whether weight decay applies.
+    /// True if weight decay applies.
     pub decays: bool,
-    /// Name, sides and offset of each, in order.
+    /// Name, dimensions and offset of each variable, in order.
     pub parts: Vec<Part>,
-    /// The same memory, one tensor for each part; these are what gradients are taken by.
+    /// One tensor for each part, which shares the memory of `flat`. Gradients are computed for these.
     pub views: Vec<Tensor>,
 }
 
-/// One variable within a [`Run`].
+/// One variable within a [`ParameterGroup`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The variable's name.
     pub name: String,
-    /// Its sides.
-    pub sides: Vec<i64>,
-    /// Where it begins in the flat tensor.
+    /// Dimensions.
+    pub dims: Vec<i64>,
+    /// Offset in the flat tensor.
     pub offset: i64,
-    /// Numbers it has.
+    /// Number of elements.
     pub length: i64,
 }
 
 /// All variables of a network.
 #[derive(Debug)]
 pub struct Variables {
-    runs: [Run; 2],
+    groups: [ParameterGroup; 2],
     statistics: Vec<(String, Tensor)>,
     device: Device,
 }
@@ -52,7 +52,7 @@ impl Variables {
     /// Makes the variables on `device`, with the declared values.
     ///
     /// # Errors
-    /// [`TorchError`], e.g. where the device has no memory.
+    /// [`TorchError`], e.g. if the device has no memory.
     pub fn new(declarations: &[Declaration], device: Device) -> Result<Self, TorchError> {
         let statistics = declarations
             .iter()
@@ -60,41 +60,41 @@ impl Variables {
             .map(|declared| {
                 Ok((
                     declared.name.clone(),
-                    from_host(&declared.values, &declared.sides, device)?,
+                    from_host(&declared.values, &declared.dims, device)?,
                 ))
             })
             .collect::<Result<_, TorchError>>()?;
         Ok(Self {
-            runs: [
-                Run::new(declarations, Purpose::Weight, device)?,
-                Run::new(declarations, Purpose::Plain, device)?,
+            groups: [
+                ParameterGroup::new(declarations, Purpose::Weight, device)?,
+                ParameterGroup::new(declarations, Purpose::Plain, device)?,
             ],
             statistics,
             device,
         })
     }
 
-    /// Where the variables are.
+    /// Returns the device that holds the variables.
     pub fn device(&self) -> Device {
         self.device
     }
 
-    /// The trainable variables: those with weight decay, those without.
-    pub fn runs(&self) -> &[Run; 2] {
-        &self.runs
+    /// Returns the trainable variables: those with weight decay, then those without.
+    pub fn groups(&self) -> &[ParameterGroup; 2] {
+        &self.groups
     }
 
-    /// As [`Variables::runs`], to be changed.
-    pub fn runs_mut(&mut self) -> &mut [Run; 2] {
-        &mut self.runs
+    /// Returns [`Variables::groups`], to be changed.
+    pub fn groups_mut(&mut self) -> &mut [ParameterGroup; 2] {
+        &mut self.groups
     }
 
-    /// Number of trainable numbers.
+    /// Returns the number of trainable parameters.
     pub fn parameters(&self) -> usize {
-        self.runs.iter().map(|run| run.flat.numel()).sum()
+        self.groups.iter().map(|group| group.flat.numel()).sum()
     }
 
-    /// Every variable by name; the tensors share their memory with these.
+    /// Returns every variable by name. The tensors share their memory with the variables.
     pub fn by_name(&self) -> HashMap<&str, Tensor> {
         self.named()
             .map(|(name, tensor)| (name, tensor.shallow_clone()))
@@ -110,7 +110,7 @@ impl Variables {
             .map(|(name, tensor)| {
                 Ok(HostTensor {
                     name: name.to_owned(),
-                    sides: tensor.size(),
+                    dims: tensor.size(),
                     numbers: to_host(tensor)?,
                 })
             })
@@ -120,7 +120,7 @@ impl Variables {
     /// Overwrites every variable. All are checked before the first is changed.
     ///
     /// # Errors
-    /// [`TensorsError`] where one is missing, unknown or of another size.
+    /// [`TensorsError`] if a variable is missing, unknown or of another size.
     pub fn load(&mut self, tensors: &[HostTensor]) -> Result<(), TensorsError> {
         let given: HashMap<&str, &HostTensor> = tensors
             .iter()
@@ -131,7 +131,7 @@ impl Variables {
             let found = *given.get(name).ok_or_else(|| TensorsError::Missing {
                 name: name.to_owned(),
             })?;
-            found.check_sides(&tensor.size())?;
+            found.check_dims(&tensor.size())?;
             pairs.push((tensor.shallow_clone(), found));
         }
         if pairs.len() != given.len() {
@@ -143,7 +143,7 @@ impl Variables {
         }
         let _guard = tch::no_grad_guard();
         for (mut tensor, found) in pairs {
-            let numbers = from_host(&found.numbers, &found.sides, self.device)?;
+            let numbers = from_host(&found.numbers, &found.dims, self.device)?;
             tensor.f_copy_(&numbers).map_err(TorchError::from)?;
         }
         Ok(())
@@ -152,11 +152,11 @@ impl Variables {
     /// Moves every variable, running statistics included, by `share` (0 to 1) of the way to those of a network of the same shape.
     ///
     /// # Errors
-    /// [`TorchError`] where the shapes differ.
+    /// [`TorchError`] if the shapes differ.
     pub fn approach(&mut self, others: &Self, share: f64) -> Result<(), TorchError> {
         let _guard = tch::no_grad_guard();
-        for (run, other) in self.runs.iter_mut().zip(&others.runs) {
-            let _ = run.flat.f_lerp_(&other.flat, share)?;
+        for (group, other) in self.groups.iter_mut().zip(&others.groups) {
+            let _ = group.flat.f_lerp_(&other.flat, share)?;
         }
         for ((_, tensor), (_, other)) in self.statistics.iter_mut().zip(&others.statistics) {
             let _ = tensor.f_lerp_(other, share)?;
@@ -165,10 +165,11 @@ impl Variables {
     }
 
     fn named(&self) -> impl Iterator<Item = (&str, &Tensor)> {
-        let trained = self.runs.iter().flat_map(|run| {
-            run.parts
+        let trained = self.groups.iter().flat_map(|group| {
+            group
+                .parts
                 .iter()
-                .zip(&run.views)
+                .zip(&group.views)
                 .map(|(part, view)| (part.name.as_str(), view))
         });
         let statistics = self
@@ -179,14 +180,14 @@ impl Variables {
     }
 }
 
-impl Run {
+impl ParameterGroup {
     fn new(declarations: &[Declaration], purpose: Purpose, device: Device) -> Result<Self, TorchError> {
         let mut numbers = Vec::new();
         let mut parts = Vec::new();
         for declared in declarations.iter().filter(|declared| declared.purpose == purpose) {
             parts.push(Part {
                 name: declared.name.clone(),
-                sides: declared.sides.clone(),
+                dims: declared.dims.clone(),
                 offset: numbers.len() as i64,
                 length: declared.values.len() as i64,
             });
@@ -208,13 +209,13 @@ impl Run {
 }
 
 impl Part {
-    /// This variable's share of a flat tensor, in its own sides; the memory is shared.
+    /// Returns a view of this variable in a flat tensor.
     ///
     /// # Errors
-    /// [`TorchError`] where the flat tensor is too short.
+    /// [`TorchError`] if the flat tensor is too short.
     pub fn of(&self, flat: &Tensor) -> Result<Tensor, TorchError> {
         Ok(flat
             .f_narrow(0, self.offset, self.length)?
-            .f_view(self.sides.as_slice())?)
+            .f_view(self.dims.as_slice())?)
     }
 }

@@ -1,4 +1,4 @@
-//! The network as an ONNX file that takes rows.
+//! Export of a network as an ONNX file that takes rows.
 
 use games::RowLayout;
 use onnx::{Input, Metadata, TowerError, fish_eye};
@@ -8,13 +8,13 @@ use crate::{
     torch::TorchError,
 };
 
-/// A network that cannot be exported.
+/// Error: the network cannot be exported.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The weights are not finite, or do not fit the layout.
-    #[error("the network cannot be exported: {0}")]
+    #[error(transparent)]
     Tower(#[from] TowerError),
-    /// Torch refused.
+    /// A torch operation failed.
     #[error(transparent)]
     Torch(#[from] TorchError),
 }
@@ -30,7 +30,7 @@ impl ExportError {
 /// fish-eye network takes rows that the codec has expanded.
 ///
 /// # Errors
-/// [`ExportError`], e.g. where a weight is not finite.
+/// [`ExportError`], e.g. if a weight is not finite.
 pub fn export(network: &Network, layout: &RowLayout, step: u64) -> Result<Vec<u8>, ExportError> {
     let metadata = Metadata {
         layout: layout.clone(),

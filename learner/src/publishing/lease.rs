@@ -31,7 +31,7 @@ pub enum FolderError {
     #[error("another learner runs in {0}; give each its own `learner.folder`, or stop the other one")]
     Taken(PathBuf),
     /// The file system failed.
-    #[error("cannot use {folder}: {source}")]
+    #[error("cannot use {folder}")]
     Io {
         /// The folder.
         folder: PathBuf,
@@ -127,7 +127,7 @@ pub async fn acquire(
             }
             Err(error) if error.is_transient() => {
                 if (backoff.attempts() + 1).is_power_of_two() {
-                    tracing::warn!(%error, "cannot acquire the lease of the model store; trying again");
+                    tracing::warn!(error = %service::chain(&error), "cannot acquire the lease of the model store; trying again");
                 }
                 if !backoff.wait(shutdown).await {
                     return Ok(None);
@@ -142,7 +142,9 @@ pub async fn acquire(
 pub async fn release(lease: &Lease) {
     match tokio::time::timeout(RELEASE_TIMEOUT, lease.release()).await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::warn!(%error, "cannot release the lease; it will expire by itself"),
+        Ok(Err(error)) => {
+            tracing::warn!(error = %service::chain(&error), "cannot release the lease; it will expire by itself");
+        }
         Err(_) => tracing::warn!("the model store does not answer; the lease will expire by itself"),
     }
 }

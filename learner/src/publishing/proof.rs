@@ -1,8 +1,8 @@
-//! The proof of an export: ONNX Runtime, given the file that will be published, must answer as libtorch does.
+//! The proof of an export: ONNX Runtime with the exported file must give the outputs of libtorch.
 //!
-//! Both compute in f32 with sums in different orders, so they differ by rounding: 1e-6 of the logits' range was
-//! measured. The bounds are a hundred times that, and far below what a wrong weight, a wrong fold or a wrong
-//! expansion does.
+//! Both compute in f32 with sums in different orders, so the outputs differ by rounding: 1e-6 of the logits' range was
+//! measured. The bounds are a hundred times that, and far below the effect of a wrong weight, a wrong fold or a wrong
+//! expansion.
 
 use std::path::Path;
 
@@ -20,29 +20,29 @@ use crate::{
     torch::{TorchError, to_host},
 };
 
-/// Largest difference of a logit, as a share of the logits' range (or of 1, where that is more).
+/// Largest allowed difference of a logit, as a share of the logits' range (or of 1 if that is more).
 pub const POLICY_BOUND: f32 = 1e-4;
-/// Largest difference of a value.
+/// Largest allowed difference of a value.
 pub const VALUE_BOUND: f32 = 1e-4;
 
-/// How well an export agrees.
+/// Result of a proof: the differences between ONNX Runtime and libtorch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Agreement {
     /// Largest difference of a logit, as a share of the range.
     pub policy: f32,
-    /// Largest difference of a value, or of a probability that it is made of.
+    /// Largest difference of a value, or of a probability of win, draw or loss.
     pub value: f32,
     /// Positions compared.
     pub positions: usize,
 }
 
-/// Why an export is not to be published.
+/// Error: an export must not be published.
 #[derive(Debug, thiserror::Error)]
 pub enum ProofError {
-    /// The runtime's library cannot be loaded.
+    /// The library of ONNX Runtime cannot be loaded.
     #[error(transparent)]
     Runtime(#[from] network::runtime::RuntimeError),
-    /// The runtime refused the file, or failed to run it.
+    /// ONNX Runtime refused the file, or failed to run it.
     #[error("ONNX Runtime refused the export: {0}")]
     Run(String),
     /// An output is infinite or not a number.
@@ -53,7 +53,7 @@ pub enum ProofError {
         /// `libtorch` or `ONNX Runtime`.
         by: &'static str,
     },
-    /// The answers differ by more than rounding.
+    /// The outputs differ by more than rounding.
     #[error("ONNX Runtime and libtorch differ in {output} by {difference:e}, {bound:e} is allowed")]
     Differs {
         /// `policy`, `value` or `wdl`.
@@ -63,23 +63,23 @@ pub enum ProofError {
         /// The bound.
         bound: f32,
     },
-    /// Nothing to compare on.
+    /// No position to compare on.
     #[error("there is no position to prove the export on")]
     NoRows,
-    /// Torch refused.
+    /// A torch operation failed.
     #[error(transparent)]
     Torch(#[from] TorchError),
 }
 
-/// Logits and values of some positions.
+/// Outputs of a network for some positions.
 struct Answers {
     logits: Vec<f32>,
     values: Vec<f32>,
-    /// Probabilities of a win, a draw and a loss, of networks that tell them apart.
+    /// Probabilities of a win, a draw and a loss, if the network has this output.
     outcomes: Option<Vec<f32>>,
 }
 
-/// Proves exports. Holds the runtime.
+/// Proves exports with ONNX Runtime.
 #[derive(Debug)]
 pub struct Prover {
     environment: Environment,
@@ -96,10 +96,10 @@ impl Prover {
         })
     }
 
-    /// Compares `model`, the export of `network`, with the network itself on valid rows, back to back.
+    /// Compares `model`, the export of `network`, with the network on valid rows, back to back.
     ///
     /// # Errors
-    /// [`ProofError`] saying why the export is not to be published.
+    /// [`ProofError`] if the export must not be published.
     pub fn prove(
         &self,
         model: &[u8],
@@ -151,7 +151,7 @@ impl Prover {
 fn numbers(outputs: &SessionOutputs<'_>, name: &str) -> Result<Vec<f32>, ProofError> {
     let output = outputs
         .get(name)
-        .ok_or_else(|| ProofError::Run(format!("it has no output `{name}`")))?;
+        .ok_or_else(|| ProofError::Run(format!("there is no output `{name}`")))?;
     let (_, numbers) = output.try_extract_tensor::<f32>().map_err(refused)?;
     Ok(numbers.to_vec())
 }
@@ -160,7 +160,7 @@ fn refused<T>(error: ort::Error<T>) -> ProofError {
     ProofError::Run(TorchError::new(&error.to_string()).to_string())
 }
 
-/// The network's own answers, in f32 on the CPU: a GPU may take shortcuts of precision that are no fault of the export.
+/// Computes the outputs with libtorch in f32 on the CPU, because a GPU may compute with less precision.
 fn answers_of_torch(network: &Network, layout: &RowLayout, rows: &[u32]) -> Result<Answers, ProofError> {
     let _guard = tch::no_grad_guard();
     let on_cpu;

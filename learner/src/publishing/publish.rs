@@ -1,4 +1,4 @@
-//! From a trainer to a checkpoint: snapshot, export, proof, upload, label, pruning.
+//! Publishing a checkpoint: snapshot, export, proof, upload, label, and removal of old checkpoints.
 
 use std::{path::Path, sync::Arc};
 
@@ -18,19 +18,19 @@ use crate::{
     training::train::Trainer,
 };
 
-/// Why there is no checkpoint.
+/// Error: no checkpoint was published.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
-    /// The weights or the answers are infinite or not numbers.
-    #[error("the network is spoilt: {0}")]
-    Spoilt(String),
-    /// The export does not do what the network does.
+    /// Weights or outputs are infinite or not numbers.
+    #[error("the network is not finite: {0}")]
+    NotFinite(String),
+    /// The proof of the export failed.
     #[error("the export was refused: {0}")]
     Refused(String),
-    /// Taking the state failed.
+    /// The training state cannot be serialised.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
-    /// The model store refused (another learner may have taken over), or was away until the process was asked to stop.
+    /// The model store refused (another learner may have taken over), or did not answer until the process was stopped.
     #[error(transparent)]
     Store(#[from] checkpoints::Error),
 }
@@ -38,7 +38,7 @@ pub enum PublishError {
 impl From<ExportError> for PublishError {
     fn from(error: ExportError) -> Self {
         if error.is_not_finite() {
-            Self::Spoilt(error.to_string())
+            Self::NotFinite(error.to_string())
         } else {
             Self::Refused(error.to_string())
         }
@@ -48,7 +48,7 @@ impl From<ExportError> for PublishError {
 impl From<ProofError> for PublishError {
     fn from(error: ProofError) -> Self {
         match error {
-            ProofError::NotFinite { by: "libtorch", .. } => Self::Spoilt(error.to_string()),
+            ProofError::NotFinite { by: "libtorch", .. } => Self::NotFinite(error.to_string()),
             error => Self::Refused(error.to_string()),
         }
     }
@@ -68,10 +68,10 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    /// Publishes by the right of `lease`, keeping so many old checkpoints (0: all); `parent` is the checkpoint resumed from.
+    /// Creates a publisher that holds `lease` and keeps `keep` old checkpoints (0: all).
     ///
     /// # Errors
-    /// [`ProofError::Runtime`] where ONNX Runtime cannot be loaded: nothing could be proven, so nothing published.
+    /// [`ProofError::Runtime`] if ONNX Runtime cannot be loaded, because no export could be proven.
     pub fn new(
         lease: Arc<Lease>,
         layout: RowLayout,
@@ -93,16 +93,16 @@ impl Publisher {
         })
     }
 
-    /// The checkpoint that training goes on from.
+    /// Sets the checkpoint from which training resumed, the parent of the next one.
     pub fn set_parent(&mut self, parent: Version) {
         self.parent = Some(parent);
     }
 
-    /// Publishes the trainer's state, proven on `rows` (back to back, at least one), and moves `latest` to it. Must be
-    /// called from outside the async runtime. While the store is away it is tried again and again.
+    /// Publishes the trainer's state, proven on `rows` (back to back, at least one), and moves the label `latest` to it. Must be
+    /// called from outside the async runtime. Retries while the store does not answer.
     ///
     /// # Errors
-    /// [`PublishError`]; nothing is visible then, or the version is visible and the label will move with the next one.
+    /// [`PublishError`]. Either nothing is visible then, or the checkpoint is visible and the label moves with the next one.
     pub fn publish(
         &mut self,
         trainer: &Trainer,
@@ -155,7 +155,7 @@ impl Publisher {
                 Err(error) => return Err(error),
             };
             if (backoff.attempts() + 1).is_power_of_two() {
-                tracing::warn!(%error, "cannot publish; training waits and tries again");
+                tracing::warn!(error = %service::chain(&error), "cannot publish; training waits and retries");
             }
             if !backoff.wait(&self.shutdown).await {
                 return Err(error);
@@ -178,16 +178,16 @@ impl Publisher {
             Ok(pruned) if pruned.leftovers.is_empty() => {}
             Ok(pruned) => tracing::info!(
                 leftovers = pruned.leftovers.len(),
-                "removed what interrupted publishes left"
+                "removed files of interrupted publications"
             ),
             Err(error) => {
-                tracing::warn!(%error, "cannot remove old checkpoints; trying again after the next one")
+                tracing::warn!(error = %service::chain(&error), "cannot remove old checkpoints; retrying after the next one")
             }
         }
     }
 }
 
-/// JSON of plain data, which always has one.
+/// Serialises plain data, which cannot fail, as JSON.
 fn as_json<T: serde::Serialize>(value: &T) -> serde_json::Value {
     serde_json::to_value(value).unwrap_or(serde_json::Value::Null)
 }

@@ -1,4 +1,4 @@
-//! Finding the checkpoint to go on from.
+//! Finds the checkpoint from which training resumes.
 
 use checkpoints::{Lease, Manifest, OPTIMIZER, Version, WEIGHTS};
 use games::RowLayout;
@@ -10,21 +10,21 @@ use crate::{
     publishing::snapshot::{LearnerState, Snapshot, SnapshotError, check_network},
 };
 
-/// A checkpoint to go on from.
+/// A checkpoint from which training resumes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resumed {
-    /// Its name.
+    /// The checkpoint's version.
     pub version: Version,
-    /// Its state.
+    /// The training state in it.
     pub snapshot: Snapshot,
 }
 
-/// A checkpoint that training cannot go on from. There is no silent fall-back to an older one.
+/// Error: training cannot resume from the newest checkpoint. There is no silent fallback to an older one.
 #[derive(Debug, thiserror::Error)]
 pub enum ResumeError {
-    /// The store failed, or holds something damaged.
+    /// The store failed, or the checkpoint is damaged.
     #[error(
-        "cannot resume from the newest checkpoint: {0}; if it is damaged, remove its folder to resume from the one before"
+        "cannot resume from the newest checkpoint (if it is damaged, remove its folder to resume from the one before)"
     )]
     Store(#[from] checkpoints::Error),
     /// The store belongs to another run.
@@ -32,12 +32,12 @@ pub enum ResumeError {
     Game {
         /// The checkpoint.
         version: Version,
-        /// Its game.
+        /// The checkpoint's game.
         found: String,
         /// The run's game.
         wanted: String,
     },
-    /// Rows mean something else now.
+    /// The layout of the rows has changed.
     #[error("checkpoint {version} was trained on rows of another layout of {game}; begin a new run folder")]
     Layout {
         /// The checkpoint.
@@ -46,25 +46,25 @@ pub enum ResumeError {
         game: String,
     },
     /// The learner's state is not readable.
-    #[error("the learner's state in checkpoint {version} cannot be read: {source}")]
+    #[error("the learner's state in checkpoint {version} cannot be read")]
     State {
         /// The checkpoint.
         version: Version,
-        /// Why.
+        /// Cause.
         source: serde_json::Error,
     },
-    /// The network is another.
-    #[error("checkpoint {version}: {source}")]
+    /// The checkpoint has another network.
+    #[error("cannot resume from checkpoint {version}")]
     Network {
         /// The checkpoint.
         version: Version,
-        /// What differs.
+        /// The differences.
         source: SnapshotError,
     },
 }
 
-/// The newest checkpoint of the store, if there is any. Where a crash came between a checkpoint and its label, the
-/// label is moved now, by the right of `lease`. While the store is away it is tried again and again; `None` as well where `shutdown` ends that.
+/// Returns the newest checkpoint of the store; `None` if there is none, or if `shutdown` comes first. Retries while the store does
+/// not answer. If a crash has left the label of `lease` behind the newest checkpoint, the label is moved now.
 ///
 /// # Errors
 /// [`ResumeError`].
@@ -79,7 +79,7 @@ pub async fn newest(
         match try_newest(lease, layout, shape).await {
             Err(ResumeError::Store(error)) if error.is_transient() => {
                 if (backoff.attempts() + 1).is_power_of_two() {
-                    tracing::warn!(%error, "cannot look for a checkpoint to resume from; trying again");
+                    tracing::warn!(error = %service::chain(&error), "cannot look for a checkpoint to resume from; retrying");
                 }
                 if !backoff.wait(shutdown).await {
                     return Ok(None);

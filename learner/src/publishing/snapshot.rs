@@ -1,4 +1,4 @@
-//! A trainer's state as files and back, bit for bit.
+//! [`Snapshot`]: a trainer's state as files, restored bit for bit.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -13,14 +13,14 @@ use crate::{
     },
 };
 
-/// Everything that training needs to go on as if it had not stopped.
+/// The state of training. A trainer restored from it continues bit for bit as if it had not stopped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
     /// `weights.safetensors`: weights and running statistics.
     pub weights: Bytes,
     /// `optimizer.safetensors`: the optimiser's moments, and the averaged weights where there are any.
     pub optimizer: Bytes,
-    /// The rest.
+    /// Counters and seed.
     pub state: LearnerState,
 }
 
@@ -29,13 +29,13 @@ pub struct Snapshot {
 pub struct LearnerState {
     /// Counters.
     pub progress: Progress,
-    /// What of the optimiser is no tensor.
+    /// The optimiser's state beside its moments.
     pub optimizer: OptimizerState,
-    /// The run's seed: batches are drawn by it.
+    /// The run's seed, from which batches are drawn.
     pub seed: u64,
 }
 
-/// A state that this learner cannot go on from.
+/// Error: the training state cannot be saved or restored.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
     /// The network in the checkpoint is not the one that `[model]` describes.
@@ -45,11 +45,11 @@ pub enum SnapshotError {
     )]
     Network(Vec<String>),
     /// A file cannot be used.
-    #[error("{file}: {source}")]
+    #[error("cannot use the tensors of {file}")]
     File {
         /// The file's name.
         file: &'static str,
-        /// What is wrong with it.
+        /// Cause.
         source: TensorsError,
     },
 }
@@ -59,10 +59,10 @@ fn in_file(file: &'static str) -> impl Fn(TensorsError) -> SnapshotError {
 }
 
 impl Snapshot {
-    /// The state of a trainer. The same state gives the same bytes.
+    /// Copies the state of a trainer. The same state gives the same bytes.
     ///
     /// # Errors
-    /// [`SnapshotError::File`] where torch refuses.
+    /// [`SnapshotError::File`] if a torch operation fails.
     pub fn take(trainer: &Trainer, seed: u64) -> Result<Self, SnapshotError> {
         let variables = trainer.network.variables();
         let weights = || tensor_files::write(&variables.to_host()?);
@@ -84,10 +84,11 @@ impl Snapshot {
         })
     }
 
-    /// Puts a trainer into this state. With another optimiser than the checkpoint's, its state begins anew (and it is said).
+    /// Restores this state in a trainer. If the trainer has another optimiser than the checkpoint, the optimiser's state begins
+    /// anew, and a warning is logged.
     ///
     /// # Errors
-    /// [`SnapshotError::File`] naming the first tensor that does not fit.
+    /// [`SnapshotError::File`] with the first tensor that does not fit.
     pub fn restore(&self, trainer: &mut Trainer) -> Result<(), SnapshotError> {
         let weights = tensor_files::read(&self.weights).map_err(in_file(checkpoints::WEIGHTS))?;
         trainer
@@ -96,7 +97,7 @@ impl Snapshot {
             .load(&weights)
             .map_err(in_file(checkpoints::WEIGHTS))?;
         let state = tensor_files::read(&self.optimizer).map_err(in_file(checkpoints::OPTIMIZER))?;
-        let (moments, averages) = average::part(state);
+        let (moments, averages) = average::split(state);
         match &mut trainer.average {
             Some(average) if averages.is_empty() => {
                 tracing::warn!("the checkpoint has no averaged weights; the average begins anew");
@@ -126,10 +127,10 @@ impl Snapshot {
     }
 }
 
-/// Whether a checkpoint's network is the one that is wanted.
+/// Compares a checkpoint's network with the network that is configured.
 ///
 /// # Errors
-/// [`SnapshotError::Network`] naming what differs.
+/// [`SnapshotError::Network`] with the differences.
 pub fn check_network(wanted: &NetworkShape, found: &NetworkShape) -> Result<(), SnapshotError> {
     let differences = wanted.differences(found);
     if differences.is_empty() {

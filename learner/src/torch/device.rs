@@ -1,34 +1,34 @@
-//! Where training runs: the CPU with so many threads, or a GPU that is really there.
+//! The device of training: the CPU or a GPU, and the environment that suits torch.
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use tch::Device;
 
-/// The part of libtorch that knows GPUs. This program is linked without it, so that machines without a GPU need none of it.
+/// The GPU part of libtorch. This program is not linked with it, so that it runs on machines without a GPU.
 const CUDA_LIBRARY: &str = "libtorch_cuda.so";
 
-/// The variables that say how OpenMP's threads wait.
+/// Environment variables that set how OpenMP's threads wait.
 const WAITING: [&str; 2] = ["OMP_WAIT_POLICY", "GOMP_SPINCOUNT"];
-/// What glibc's allocator is told: a step's tensors are taken from the heap and given back to it, where by default each
-/// of several MB would be mapped, faulted in page by page and unmapped again.
+/// Settings of glibc's allocator that keep the tensors of a step on the heap. By default each tensor of several MB would be
+/// mapped, faulted in page by page and unmapped again.
 const ALLOCATOR: [(&str, &str); 2] = [
     ("MALLOC_MMAP_THRESHOLD_", "33554432"),
     ("MALLOC_TRIM_THRESHOLD_", "1073741824"),
 ];
 
-/// A device that was asked for and is not there.
+/// Error: the configured device is not available.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "learner.device is `cuda`, but {reason}; set learner.device = \"cpu\" (or \"auto\") to train on the CPU"
 )]
 pub struct DeviceError {
-    /// What is missing.
+    /// Reason.
     pub reason: String,
 }
 
 /// Chooses the device. Call it before any other use of torch in the process.
 ///
 /// # Errors
-/// [`DeviceError`] where a GPU is asked for and is not there; there is no silent fall-back.
+/// [`DeviceError`] if a GPU is configured and not available; there is no silent fallback.
 pub fn choose(wanted: config::Device) -> Result<Device, DeviceError> {
     if wanted == config::Device::Cpu {
         return Ok(Device::Cpu);
@@ -53,14 +53,13 @@ pub fn set_threads(threads: usize) {
     tch::set_num_threads(i32::try_from(threads).unwrap_or(i32::MAX));
 }
 
-/// Starts this program anew, in the same process, with an environment that suits torch, unless that says so already:
-/// threads sleep while they wait for each other, and memory is kept between steps. Both are read when libraries are loaded,
-/// so it is too late to set them now. Call it before anything else.
+/// Restarts this program, in the same process, with an environment that suits torch: threads sleep while they wait for each
+/// other, and memory is kept between steps. Variables that are set already stay as they are. A restart is needed because libraries
+/// read the variables when they are loaded. Call it before anything else.
 ///
-/// By default threads wait busily, which on cores that are shared with self-play costs far more than it gains: with two
-/// threads on two busy cores 31 to 48 samples/s were measured, and 170 to 280 with sleeping ones. Keeping memory gained
-/// some 5 % of whole steps in bf16.
-pub fn restart_with_a_fit_environment() {
+/// By default threads wait in a loop, which is slow on cores that are shared with self-play: two threads on two busy cores trained
+/// 31 to 48 samples/s, and 170 to 280 with sleeping threads. Keeping memory made whole steps in bf16 about 5 % faster.
+pub fn restart_with_torch_environment() {
     use std::os::unix::process::CommandExt as _;
 
     let is_set = |name: &str| std::env::var_os(name).is_some();
@@ -80,8 +79,8 @@ pub fn restart_with_a_fit_environment() {
         .args(arguments)
         .envs(missing)
         .exec();
-    // Only reached where it failed; training is slower then, but right.
-    eprintln!("minuet-learner: cannot start anew with an environment that suits torch: {error}");
+    // Only reached if the restart failed; training is slower then, but correct.
+    eprintln!("minuet-learner: cannot restart with an environment that suits torch: {error}");
 }
 
 fn find_gpu() -> Result<(), String> {
@@ -93,12 +92,12 @@ fn find_gpu() -> Result<(), String> {
     }
 }
 
-/// Loads torch's GPU half if the machine has it; loading it registers it with the CPU half.
+/// Loads the GPU part of torch, which registers itself with the CPU part.
 #[allow(unsafe_code)]
 fn load_cuda_library() -> Result<(), String> {
     // SAFETY: loading a library runs its initialisers. These are torch's own, of the version this program is linked
-    // against (the loader refuses others by their symbols), and they run before any other torch call, as they would
-    // if it were linked. It is never unloaded. Measured: without this, CUDA tensors cannot be made.
+    // against (the loader refuses others by their symbols), and they run before any other torch call, as if the library
+    // were linked. It is never unloaded. Without it, CUDA tensors cannot be made.
     let library = unsafe { Library::open(Some(CUDA_LIBRARY), RTLD_NOW | RTLD_GLOBAL) };
     match library {
         Ok(library) => {

@@ -1,4 +1,4 @@
-//! What is needed to use libtorch with care: errors of bounded length, numbers to and from the host.
+//! Helpers for libtorch: errors of bounded length, copies between tensors and the host.
 
 pub mod device;
 pub mod tensor_files;
@@ -8,7 +8,7 @@ use tch::{Device, Kind, TchError, Tensor};
 /// Longest message kept of a torch error: torch prints whole tensors and C++ stacks into its messages.
 const MAX_MESSAGE: usize = 400;
 
-/// Something torch refused to do.
+/// Error: a torch operation failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("torch: {0}")]
 pub struct TorchError(String);
@@ -30,10 +30,10 @@ impl TorchError {
     }
 }
 
-/// The tensor's numbers as f32 on the host, row-major whatever its strides.
+/// Copies a tensor's numbers to the host as f32, row-major whatever its strides.
 ///
 /// # Errors
-/// [`TorchError`], e.g. where the host has no memory.
+/// [`TorchError`], e.g. if the host has no memory.
 pub fn to_host(tensor: &Tensor) -> Result<Vec<f32>, TorchError> {
     let tensor = tensor
         .f_detach()?
@@ -46,18 +46,16 @@ pub fn to_host(tensor: &Tensor) -> Result<Vec<f32>, TorchError> {
     Ok(numbers)
 }
 
-/// A tensor of these numbers and sides on `device`.
+/// Makes a tensor of these numbers and dimensions on `device`.
 ///
 /// # Errors
-/// [`TorchError`], e.g. where the sides do not fit.
+/// [`TorchError`], e.g. if the dimensions do not fit.
 pub fn from_host<T: tch::kind::Element>(
     numbers: &[T],
-    sides: &[i64],
+    dims: &[i64],
     device: Device,
 ) -> Result<Tensor, TorchError> {
-    Ok(Tensor::f_from_slice(numbers)?
-        .f_view(sides)?
-        .f_to_device(device)?)
+    Ok(Tensor::f_from_slice(numbers)?.f_view(dims)?.f_to_device(device)?)
 }
 
 #[cfg(test)]

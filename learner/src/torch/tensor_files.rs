@@ -7,64 +7,64 @@ use crate::torch::TorchError;
 /// A tensor of f32 with a name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostTensor {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its sides.
-    pub sides: Vec<i64>,
-    /// Its numbers, row-major.
+    /// Dimensions.
+    pub dims: Vec<i64>,
+    /// Numbers, row-major.
     pub numbers: Vec<f32>,
 }
 
-/// A file of tensors that cannot be used.
+/// Error: a file of tensors cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TensorsError {
     /// Not a safetensors file.
-    #[error("not a safetensors file: {0}")]
+    #[error("not a safetensors file")]
     File(#[from] safetensors::SafeTensorError),
     /// A tensor of another type.
-    #[error("`{name}` holds {found}, F32 expected")]
+    #[error("`{name}` has the type {found}, F32 expected")]
     Kind {
         /// The tensor.
         name: String,
-        /// Its type.
+        /// Type in the file.
         found: String,
     },
-    /// A tensor that the network has and the file has not.
+    /// A tensor of the network that the file does not have.
     #[error("`{name}` is missing")]
     Missing {
         /// The tensor.
         name: String,
     },
-    /// A tensor that the file has and the network has not.
+    /// A tensor of the file that the network does not have.
     #[error("`{name}` is not part of this network")]
     Unknown {
         /// The tensor.
         name: String,
     },
     /// A tensor of another size.
-    #[error("`{name}` has the sides {found:?}, {expected:?} expected")]
-    Sides {
+    #[error("`{name}` has the dimensions {found:?}, {expected:?} expected")]
+    Dims {
         /// The tensor.
         name: String,
-        /// Sides in the file.
+        /// Dimensions in the file.
         found: Vec<i64>,
-        /// Sides in the network.
+        /// Dimensions in the network.
         expected: Vec<i64>,
     },
-    /// Torch refused.
+    /// A torch operation failed.
     #[error(transparent)]
     Torch(#[from] TorchError),
 }
 
 impl HostTensor {
-    pub(crate) fn check_sides(&self, expected: &[i64]) -> Result<(), TensorsError> {
-        let length: i64 = self.sides.iter().product();
-        if self.sides == expected && self.numbers.len() as i64 == length {
+    pub(crate) fn check_dims(&self, expected: &[i64]) -> Result<(), TensorsError> {
+        let length: i64 = self.dims.iter().product();
+        if self.dims == expected && self.numbers.len() as i64 == length {
             return Ok(());
         }
-        Err(TensorsError::Sides {
+        Err(TensorsError::Dims {
             name: self.name.clone(),
-            found: self.sides.clone(),
+            found: self.dims.clone(),
             expected: expected.to_vec(),
         })
     }
@@ -73,7 +73,7 @@ impl HostTensor {
 /// Writes a file. The same tensors give the same bytes.
 ///
 /// # Errors
-/// [`TensorsError::File`] where a tensor's sides are not those of its numbers.
+/// [`TensorsError::File`] if a tensor's dimensions do not fit its numbers.
 pub fn write(tensors: &[HostTensor]) -> Result<Vec<u8>, TensorsError> {
     let bytes: Vec<Vec<u8>> = tensors
         .iter()
@@ -89,18 +89,18 @@ pub fn write(tensors: &[HostTensor]) -> Result<Vec<u8>, TensorsError> {
         .iter()
         .zip(&bytes)
         .map(|(tensor, bytes)| {
-            let sides = tensor.sides.iter().map(|&side| side as usize).collect();
-            let view = TensorView::new(Dtype::F32, sides, bytes)?;
+            let dims = tensor.dims.iter().map(|&dim| dim as usize).collect();
+            let view = TensorView::new(Dtype::F32, dims, bytes)?;
             Ok((tensor.name.as_str(), view))
         })
         .collect::<Result<Vec<_>, TensorsError>>()?;
     Ok(safetensors::serialize(views, None)?)
 }
 
-/// Reads a file; the tensors come in the order of their names.
+/// Reads a file. The tensors are sorted by name.
 ///
 /// # Errors
-/// [`TensorsError`] where it is none, or holds anything but f32.
+/// [`TensorsError`] if it is not a safetensors file, or contains another type than f32.
 pub fn read(file: &[u8]) -> Result<Vec<HostTensor>, TensorsError> {
     let file = SafeTensors::deserialize(file)?;
     let mut views = file.tensors();
@@ -121,7 +121,7 @@ pub fn read(file: &[u8]) -> Result<Vec<HostTensor>, TensorsError> {
                 .collect();
             Ok(HostTensor {
                 name,
-                sides: view.shape().iter().map(|&side| side as i64).collect(),
+                dims: view.shape().iter().map(|&dim| dim as i64).collect(),
                 numbers,
             })
         })
@@ -139,7 +139,7 @@ mod tests {
             proptest::collection::vec(any::<u32>(), (rows * columns) as usize).prop_map(move |bits| {
                 HostTensor {
                     name: String::new(),
-                    sides: vec![rows, columns],
+                    dims: vec![rows, columns],
                     numbers: bits.into_iter().map(f32::from_bits).collect(),
                 }
             })
@@ -158,7 +158,7 @@ mod tests {
             let bits = |list: &[HostTensor]| -> Vec<(String, Vec<i64>, Vec<u32>)> {
                 list.iter().map(|tensor| (
                     tensor.name.clone(),
-                    tensor.sides.clone(),
+                    tensor.dims.clone(),
                     tensor.numbers.iter().map(|number| number.to_bits()).collect(),
                 )).collect()
             };

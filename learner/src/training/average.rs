@@ -1,9 +1,8 @@
-//! Averaged weights: an exponential moving average of the trained ones, which is what is published.
+//! Averaged weights: an exponential moving average of the trained weights. Checkpoints contain the average.
 //!
 //! Averaging over the last steps takes the noise of single batches out of the weights without a lower learning rate
 //! (Polyak and Juditsky, 1992; the trainers of KataGo and Leela publish such averages too). Running statistics are averaged
-//! alike. At the beginning it is the plain mean of what was seen, so that the first checkpoints are not held back by the random
-//! weights.
+//! alike. In the first steps the average is the plain mean, so that the random first weights have little influence.
 
 use tch::Device;
 
@@ -15,10 +14,10 @@ use crate::{
     },
 };
 
-/// What the averages are called beside the optimiser's moments: `average/<variable>`.
+/// Prefix of the averages' names beside the optimiser's moments: `average/<variable>`.
 const PREFIX: &str = "average/";
 
-/// The average, as a network that can be asked and exported.
+/// The average, as a network that can be evaluated and exported.
 #[derive(Debug)]
 pub struct Average {
     network: Network,
@@ -26,10 +25,11 @@ pub struct Average {
 }
 
 impl Average {
-    /// The average of networks of this shape where each step leaves a share of `decay` (at least 0, below 1) of what was.
+    /// Creates the average of networks of this shape. Each step multiplies the influence of earlier ones by `decay` (at least 0,
+    /// below 1).
     ///
     /// # Errors
-    /// [`TorchError`], e.g. where the device has no memory.
+    /// [`TorchError`], e.g. if the device has no memory.
     pub fn new(shape: &NetworkShape, decay: f64, device: Device) -> Result<Self, TorchError> {
         Ok(Self {
             network: Network::new(shape, 0, device)?,
@@ -42,7 +42,7 @@ impl Average {
         &self.network
     }
 
-    /// The weights after step `step` (counted from 1) come in; step 0 stands for the first weights.
+    /// Adds the weights after step `step` (counted from 1) to the average; step 0 stands for the first weights.
     ///
     /// # Errors
     /// [`TorchError`].
@@ -51,7 +51,7 @@ impl Average {
         self.network.variables_mut().approach(trained, share)
     }
 
-    /// The averages by variable, in a fixed order, to be kept beside the optimiser's state.
+    /// Copies the averages to the host, in a fixed order, with names for the optimiser's file.
     ///
     /// # Errors
     /// [`TorchError`].
@@ -63,10 +63,10 @@ impl Average {
         Ok(tensors)
     }
 
-    /// Restores what [`Average::to_host`] gave.
+    /// Restores the tensors of [`Average::to_host`].
     ///
     /// # Errors
-    /// [`TensorsError`] where a tensor is missing, unknown or of another size; nothing has changed then.
+    /// [`TensorsError`] if a tensor is missing, unknown or of another size; nothing has changed then.
     pub fn load(&mut self, mut tensors: Vec<HostTensor>) -> Result<(), TensorsError> {
         for tensor in &mut tensors {
             tensor.name.drain(..PREFIX.len());
@@ -75,8 +75,8 @@ impl Average {
     }
 }
 
-/// Parts a checkpoint's tensors into the optimiser's and the averages.
-pub fn part(tensors: Vec<HostTensor>) -> (Vec<HostTensor>, Vec<HostTensor>) {
+/// Splits the tensors of a checkpoint's optimiser file into the optimiser's moments and the averages.
+pub fn split(tensors: Vec<HostTensor>) -> (Vec<HostTensor>, Vec<HostTensor>) {
     tensors
         .into_iter()
         .partition(|tensor| !tensor.name.starts_with(PREFIX))

@@ -1,6 +1,6 @@
 //! The loss, as in AlphaZero and dlchess: cross-entropy with the visit distribution, over all logits, plus the mean
-//! squared error of the value, or its cross-entropy where the value is made of the probabilities of a win, a draw and a loss.
-//! Weight decay is the optimiser's.
+//! squared error of the value. A network that predicts the probabilities of win, draw and loss is trained by their cross-entropy
+//! instead. The optimiser applies the weight decay.
 //!
 //! Auxiliary heads add cross-entropy with the visits of the other player's reply (KataGo, Wu 2019) and the Huber loss of the
 //! actions left (Leela Chess Zero), each by its weight.
@@ -25,9 +25,9 @@ use crate::{
 pub struct Losses {
     /// Mean cross-entropy over the samples that have a policy target, in nats.
     pub policy: Tensor,
-    /// Mean over all samples: squared error; cross-entropy in nats where values are made of probabilities.
+    /// Value loss, mean over all samples: squared error, or cross-entropy in nats.
     pub value: Tensor,
-    /// Mean squared error of the value where `value` is a cross-entropy of wins, draws and losses. Not trained.
+    /// Mean squared error of the value, if `value` is a cross-entropy of win, draw and loss. Not trained.
     pub squared_error: Option<Tensor>,
     /// Losses of the auxiliary heads: mean cross-entropy in nats over the samples that have a policy, or mean Huber loss of a number in
     /// its head's unit.
@@ -36,14 +36,14 @@ pub struct Losses {
     pub total: Tensor,
 }
 
-/// The losses of a batch.
+/// Computes the losses of a batch.
 ///
 /// # Errors
-/// [`TorchError`], or that the batch lacks what a head of the network is trained towards.
+/// [`TorchError`], also if the batch has no target for a head of the network.
 pub fn losses(outputs: &Outputs, targets: &Targets, weights: &LearnerConfig) -> Result<Losses, TorchError> {
     let log_probabilities = match &targets.candidates {
         None => outputs.logits.f_log_softmax(-1, Kind::Float)?,
-        Some(candidates) => among(&outputs.logits, candidates)?,
+        Some(candidates) => choice_log_probabilities(&outputs.logits, candidates)?,
     };
     let policy = cross_entropy(&log_probabilities, &targets.policy)?;
     let (value, squared_error) = value_loss(outputs, targets)?;
@@ -64,7 +64,7 @@ pub fn losses(outputs: &Outputs, targets: &Targets, weights: &LearnerConfig) -> 
                 let truth = truth.f_mul_scalar(per_unit)?;
                 predicted.f_huber_loss(&truth, Reduction::Mean, head.bend / head.unit)?
             }
-            None => return Err(lacking(head.target.name())),
+            None => return Err(missing_target(head.target.name())),
         };
         total = total.f_add(&loss.f_mul_scalar((head.weight)(weights))?)?;
         auxiliary.push((head.target, loss));
@@ -78,7 +78,7 @@ pub fn losses(outputs: &Outputs, targets: &Targets, weights: &LearnerConfig) -> 
     })
 }
 
-/// What is trained, and the squared error where that is something else.
+/// Returns the value loss that is trained, and the squared error if that is another loss.
 fn value_loss(outputs: &Outputs, targets: &Targets) -> Result<(Tensor, Option<Tensor>), TorchError> {
     let squared_error = || outputs.values.f_mse_loss(&targets.results, Reduction::Mean);
     Ok(match &outputs.value_logits {
@@ -93,7 +93,10 @@ fn value_loss(outputs: &Outputs, targets: &Targets) -> Result<(Tensor, Option<Te
             (loss, None)
         }
         Some(ValueLogits::Outcomes(logits)) => {
-            let truth = targets.outcomes.as_ref().ok_or_else(|| lacking("outcomes"))?;
+            let truth = targets
+                .outcomes
+                .as_ref()
+                .ok_or_else(|| missing_target("outcomes"))?;
             let each = logits.f_log_softmax(1, Kind::Float)?.f_mul(truth)?;
             let loss = each
                 .f_sum_dim_intlist([1i64].as_slice(), false, Kind::Float)?
@@ -104,14 +107,14 @@ fn value_loss(outputs: &Outputs, targets: &Targets) -> Result<(Tensor, Option<Te
     })
 }
 
-fn lacking(what: &str) -> TorchError {
+fn missing_target(name: &str) -> TorchError {
     TorchError::new(&format!(
-        "the batch was packed without {what}, which the network is trained towards"
+        "the batch has no targets `{name}`, which a head of the network needs"
     ))
 }
 
-/// Mean over the samples that have a target. Gathering the few searched actions costs less than a dense target (chess has
-/// 4,672 logits).
+/// Returns the mean cross-entropy over the samples that have a target. Gathering the few searched actions costs less than a dense
+/// target (chess has 4,672 logits).
 fn cross_entropy(log_probabilities: &Tensor, targets: &PolicyTargets) -> Result<Tensor, TorchError> {
     Ok(log_probabilities
         .f_flatten(0, -1)?
@@ -122,7 +125,7 @@ fn cross_entropy(log_probabilities: &Tensor, targets: &PolicyTargets) -> Result<
 }
 
 /// Log-probabilities `[batch, width]` of each sample's candidates; places behind a sample's last candidate hold -∞.
-fn among(logits: &Tensor, candidates: &CandidateTensors) -> Result<Tensor, TorchError> {
+fn choice_log_probabilities(logits: &Tensor, candidates: &CandidateTensors) -> Result<Tensor, TorchError> {
     let own = logits.f_flatten(0, -1)?.f_gather(0, &candidates.logits, false)?;
     let [batch, width] = candidates.shape;
     let empty = Tensor::f_full([batch * width], f64::NEG_INFINITY, (Kind::Float, logits.device()))?;

@@ -1,4 +1,4 @@
-//! Training steps, and what is recorded of them.
+//! Training steps, and the records of them.
 //!
 //! | module | what it contains |
 //! |---|---|

@@ -17,7 +17,7 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// The precision that is configured, if it is not to be measured.
+    /// Returns the configured precision; `None` if it must be measured.
     pub fn configured(wanted: config::Precision) -> Option<Self> {
         match wanted {
             config::Precision::Auto => None,
@@ -26,7 +26,7 @@ impl Precision {
         }
     }
 
-    /// Torch's name for it.
+    /// Returns torch's type of this precision.
     pub fn kind(self) -> Kind {
         match self {
             Self::F32 => Kind::Float,

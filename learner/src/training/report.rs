@@ -18,7 +18,7 @@ use crate::{
 
 /// Time between two lines.
 const INTERVAL: Duration = Duration::from_secs(10);
-/// Name of the value's squared error, where the value is trained by a cross-entropy.
+/// Name of the value's squared error, if the value is trained by a cross-entropy.
 const SQUARED_ERROR: &str = "value_squared_error";
 /// Folder of the TensorBoard files beside `metrics.jsonl`.
 const EVENTS: &str = "tensorboard";

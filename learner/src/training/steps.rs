@@ -1,7 +1,7 @@
-//! `minuet-learner bench-steps KEY=VALUE…`: training steps by order, for `minuet bench training`.
+//! The command `minuet-learner bench-steps KEY=VALUE…`, which measures training steps for `minuet bench training`.
 //!
-//! It prints a line of JSON about the network, then reads lines with a number of seconds, trains that long each time, and prints how
-//! many samples it has trained on. The batches are positions of random play with random targets, packed before.
+//! The command prints a line of JSON about the network. Then, for each line of its input, a number of seconds, it trains that long
+//! and prints the number of samples. The batches are positions of random play with random targets, packed in advance.
 
 use std::{
     io::BufRead as _,
@@ -27,14 +27,14 @@ use crate::{
     training::{precision::Precision, train::Trainer},
 };
 
-/// The first argument that asks for this.
+/// Name of the command, the program's first argument.
 pub const COMMAND: &str = "bench-steps";
 /// Batches that are trained on in turn.
 const BATCHES: usize = 4;
 /// Policy targets of a sample.
 const TARGETS: u32 = 8;
 
-/// What another program must know to train the same network.
+/// Description of the network and its training, for a program that measures the same in another framework.
 #[derive(Serialize)]
 struct Description {
     shape: NetworkShape,
@@ -47,7 +47,7 @@ struct Description {
     threads: i32,
 }
 
-/// Does it.
+/// Runs the command until the input ends.
 pub fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
     match work(arguments) {
         Ok(()) => ExitCode::SUCCESS,
@@ -70,7 +70,7 @@ fn work(arguments: impl Iterator<Item = String>) -> anyhow::Result<()> {
     let batches = batches(&config, &game, &shape)?;
     let mut trainer = Trainer::new(&shape, &game.layout, &config.learner, config.run.seed, device)?;
     let precision = Precision::configured(config.learner.precision)
-        .context("learner.precision must be f32 or bf16 here: each is measured by itself")?;
+        .context("set learner.precision to f32 or bf16; the command measures one of them")?;
     trainer.set_precision(precision);
     for batch in &batches {
         trainer.step(batch)?;
@@ -99,7 +99,7 @@ fn work(arguments: impl Iterator<Item = String>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Batches of the game's own positions, with targets drawn by the run's seed.
+/// Packs batches of the game's positions, with targets drawn from the run's seed.
 fn batches(config: &RunConfig, game: &TrainingGame, shape: &NetworkShape) -> anyhow::Result<Vec<HostBatch>> {
     let size = config.learner.batch_size;
     let stack = game
@@ -142,7 +142,7 @@ fn targets(layout: &RowLayout, rows: Vec<u32>, positions: usize, draw: &mut ChaC
         batch.results.push(f32::from(draw.random_range(-1i8..=1)));
         numbers.push(draw.random_range(1..100) as f32);
     }
-    // Targets of all auxiliary heads that there are.
+    // Targets of all auxiliary heads.
     batch.targets = Target::ALL
         .map(|target| TargetColumn {
             name: target.name().into(),

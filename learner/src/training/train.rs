@@ -18,13 +18,13 @@ use crate::{
     },
 };
 
-/// Share of a batch's statistics in the running ones, once enough batches were seen.
+/// Share of a batch's statistics in the running statistics, after the first batches.
 const STATISTICS_MOMENTUM: f64 = 0.1;
 
-/// How far training has come. Stored with each checkpoint, so that training resumes exactly there.
+/// Counters of training. Stored with each checkpoint, so that training resumes exactly there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// Training steps of the present weights.
+    /// Number of steps that the present weights were trained for.
     pub step: u64,
     /// Counts of samples and positions.
     #[serde(flatten)]
@@ -36,20 +36,20 @@ pub struct Progress {
     pub precision: Option<Precision>,
 }
 
-/// One training step.
+/// Figures of one training step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepReport {
     /// The step's number, counted from 1.
     pub step: u64,
     /// Cross-entropy of the policy, in nats.
     pub policy_loss: f64,
-    /// Mean squared error of the value; its cross-entropy, in nats, where it is made of probabilities.
+    /// Mean squared error of the value, or cross-entropy in nats.
     pub value_loss: f64,
-    /// Mean squared error of a value that is made of the probabilities of a win, a draw and a loss.
+    /// Mean squared error of the value, if `value_loss` is a cross-entropy of win, draw and loss.
     pub value_squared_error: Option<f64>,
     /// Losses of the auxiliary heads that the network has; see [`crate::training::loss::Losses::auxiliary`].
     pub auxiliary: AuxiliaryLosses,
-    /// What was minimised.
+    /// Weighted sum of the losses, which the step minimises.
     pub loss: f64,
     /// The policy loss that a perfect network would have.
     pub target_entropy: f64,
@@ -57,7 +57,7 @@ pub struct StepReport {
     pub gradient_norm: f64,
     /// The step's learning rate.
     pub learning_rate: f64,
-    /// Samples in it.
+    /// Number of samples in the batch.
     pub samples: usize,
 }
 
@@ -107,23 +107,23 @@ pub enum TrainError {
     Diverged {
         /// The step that would have been made.
         step: u64,
-        /// Its loss.
+        /// Loss of the step.
         loss: f64,
-        /// Its gradient's norm.
+        /// Norm of the gradient.
         gradient_norm: f64,
     },
-    /// Torch refused.
+    /// A torch operation failed.
     #[error(transparent)]
     Torch(#[from] TorchError),
 }
 
-/// Everything that changes in training.
+/// Network, optimiser and counters: all that a training step changes.
 #[derive(Debug)]
 pub struct Trainer {
     pub(crate) network: Network,
     pub(crate) optimizer: Optimizer,
     pub(crate) average: Option<Average>,
-    /// How far training has come.
+    /// Counters of training.
     pub progress: Progress,
     feeder: Feeder,
     config: LearnerConfig,
@@ -132,10 +132,10 @@ pub struct Trainer {
 }
 
 impl Trainer {
-    /// A new network and optimiser on `device`; `seed` decides the first weights.
+    /// Creates a network and an optimiser on `device`; the first weights are drawn from `seed`.
     ///
     /// # Errors
-    /// [`TorchError`], e.g. where the device has no memory.
+    /// [`TorchError`], e.g. if the device has no memory.
     pub fn new(
         shape: &NetworkShape,
         layout: &RowLayout,
@@ -167,30 +167,30 @@ impl Trainer {
         })
     }
 
-    /// Computes the tower in this precision when training; see [`Pass::kind`].
+    /// Sets the precision of the tower in training; see [`Pass::kind`].
     pub fn set_precision(&mut self, precision: Precision) {
         self.kind = precision.kind();
     }
 
-    /// The network that is trained, as it is now.
+    /// Returns the network that is trained.
     pub fn network(&self) -> &Network {
         &self.network
     }
 
-    /// The network that is published: the averaged one, where weights are averaged.
+    /// Returns the network that is published: the average, if weights are averaged.
     pub fn published(&self) -> &Network {
         self.average.as_ref().map_or(&self.network, Average::network)
     }
 
-    /// The network, to be changed from outside.
+    /// Returns the network that is trained, to be changed.
     pub fn network_mut(&mut self) -> &mut Network {
         &mut self.network
     }
 
-    /// One step on a batch.
+    /// Trains one step on a batch.
     ///
     /// # Errors
-    /// [`TrainError::Diverged`] where loss or gradient is not finite; the weights have not changed then.
+    /// [`TrainError::Diverged`] if loss or gradient is not finite; the weights have not changed then.
     pub fn step(&mut self, batch: &HostBatch) -> Result<StepReport, TrainError> {
         let losses = {
             let targets = Targets::new(batch, self.device)?;
@@ -252,10 +252,10 @@ impl Trainer {
         })
     }
 
-    /// What the network that is published makes of a batch. Nothing changes.
+    /// Measures the losses of the published network on a batch. Changes nothing.
     ///
     /// # Errors
-    /// [`TrainError`] where torch fails, or an answer is not finite.
+    /// [`TrainError`] if torch fails, or a loss is not finite.
     pub fn fit(&self, batch: &HostBatch) -> Result<Fit, TrainError> {
         let _guard = tch::no_grad_guard();
         let targets = Targets::new(batch, self.device)?;
@@ -276,12 +276,12 @@ impl Trainer {
         Ok(fit)
     }
 
-    /// Samples trained on for each position inserted.
+    /// Returns the number of samples trained on for each position inserted.
     pub fn samples_per_position(&self) -> f64 {
         self.progress.draws.samples as f64 / self.progress.draws.inserted.max(1) as f64
     }
 
-    /// A batch is used up, whether the step was made or not.
+    /// Counts a batch as drawn without a step on it.
     pub(crate) fn skip(&mut self, batch: &HostBatch) {
         let draws = &mut self.progress.draws;
         draws.samples += batch.positions as u64;
@@ -297,8 +297,8 @@ impl Trainer {
     }
 
     fn pass(&self) -> Pass {
-        // At first the running statistics are the plain mean of what was seen, so that the first checkpoints
-        // are not normalised by what they began with.
+        // In the first steps the running statistics are the plain mean over the batches, so that their initial values have no
+        // influence.
         let seen = self.progress.step as f64;
         Pass {
             mode: Mode::Train {
@@ -308,9 +308,9 @@ impl Trainer {
         }
     }
 
-    /// Gradients by the variables, flat and parallel to the runs.
+    /// Computes the gradients of all variables, one flat tensor for each group.
     fn gradients(&self, loss: &Tensor) -> Result<[Tensor; 2], TorchError> {
-        let [weights, others] = self.network.variables().runs();
+        let [weights, others] = self.network.variables().groups();
         let inputs: Vec<&Tensor> = weights.views.iter().chain(&others.views).collect();
         let gradients = Tensor::f_run_backward(&[loss], &inputs, false, false)?;
         let (of_weights, of_others) = gradients.split_at(weights.views.len());
@@ -318,7 +318,7 @@ impl Trainer {
     }
 }
 
-/// The Euclidean norm over both runs, a scalar on the device.
+/// Returns the Euclidean norm over both groups, a scalar on the device.
 fn norm(gradients: &[Tensor; 2]) -> Result<Tensor, TorchError> {
     let norms = [gradients[0].f_norm()?, gradients[1].f_norm()?];
     Ok(Tensor::f_stack(&norms, 0)?.f_norm()?)

@@ -1,4 +1,4 @@
-//! TensorBoard itself reads what the learner writes.
+//! TensorBoard's own reader reads the learner's event files.
 
 use std::process::Command;
 

@@ -82,7 +82,7 @@ fn packing_keeps_every_number() {
 }
 
 #[test]
-fn batches_that_make_no_sense_are_named() {
+fn invalid_batches_are_refused_with_the_reason() {
     let layout = layout(9);
     let fault = |change: &dyn Fn(&mut proto::v1::Batch)| {
         let mut wire = wire_batch(&layout, 4, 1, 0);
@@ -128,10 +128,10 @@ fn batches_that_make_no_sense_are_named() {
     }
 }
 
-/// Rows of Othello whose first entry is the only action: both must be turned alike, by each symmetry about as often,
-/// and a batch that is packed again must come out the same.
+/// Rows of Othello whose first entry is the only action: row and action must be transformed by the same symmetry, each symmetry
+/// must be drawn about equally often, and packing the batch again must give the same.
 #[test]
-fn every_sample_is_turned_by_its_own_symmetry() {
+fn every_sample_is_transformed_by_a_symmetry_of_its_own() {
     let config = GameConfig {
         name: "othello".into(),
         options: 0,

@@ -1,4 +1,4 @@
-//! Exports are proven by ONNX Runtime, and the proof fails when anything was tampered with.
+//! Exports are proven by ONNX Runtime, and the proof fails if any part of the export is changed.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use onnx::{Input, Metadata, PolicyHead, TowerWeights, proto::ModelProto};
 use proptest::prelude::*;
 use prost::Message as _;
 
-/// Some steps, so that no normalisation is the identity and no block is empty.
+/// Trains some steps, so that no normalisation and no block is the identity.
 fn trained(layout: &RowLayout, model: &ModelConfig) -> Trainer {
     let mut trainer = trainer(layout, model, &settings(), 3);
     for number in 0..8 {
@@ -27,7 +27,7 @@ fn trained(layout: &RowLayout, model: &ModelConfig) -> Trainer {
 }
 
 #[test]
-fn every_form_of_network_is_exported_as_it_is() {
+fn exports_of_every_form_of_network_are_proven() {
     let prover = Prover::load(Path::new("")).unwrap();
     for (actions, squeeze_excitation, global_pooling) in [(9, 0, 0), (9, 3, 0), (73 * 64, 2, 5)] {
         let layout = layout(actions);
@@ -47,7 +47,7 @@ fn every_form_of_network_is_exported_as_it_is() {
     }
 }
 
-/// The names of what a file gives.
+/// Returns the names of a file's outputs.
 fn outputs(file: &[u8]) -> Vec<String> {
     let graph = ModelProto::decode(file).unwrap().graph.unwrap();
     let names = graph.output.iter().map(|output| output.name().to_owned());
@@ -57,9 +57,9 @@ fn outputs(file: &[u8]) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Heads that only train leave no trace in the file.
+    /// The export contains no auxiliary heads.
     #[test]
-    fn every_combination_of_parts_is_exported_as_it_is(
+    fn exports_of_every_combination_of_parts_are_proven(
         actions in prop::sample::select(vec![9_u32, 128]),
         blocks in 1_u32..5,
         filters in 2_u32..12,
@@ -134,7 +134,7 @@ fn a_wrong_number_anywhere_is_found() {
             }
         },
         &|weights| {
-            // Means for maxima.
+            // Means and maxima swapped.
             if let Some(pooling) = &mut weights.blocks[0].pooling {
                 pooling
                     .linear
@@ -168,7 +168,7 @@ fn a_wrong_number_anywhere_is_found() {
         let error = tamper(change, &layout).unwrap_err();
         assert!(matches!(error, ProofError::Differs { .. }), "{number}: {error}");
     }
-    // The right weights behind a wrong expansion.
+    // Correct weights, wrong expansion.
     let mut swapped = layout.clone();
     if let games::RowForm::Planes(stack) = &mut swapped.form {
         stack.constants[0].divisor = 50;
@@ -178,7 +178,7 @@ fn a_wrong_number_anywhere_is_found() {
 }
 
 #[test]
-fn what_is_not_finite_is_not_exported() {
+fn a_network_that_is_not_finite_is_not_exported() {
     let layout = layout(9);
     let mut trainer = trained(&layout, &model());
     let rows = batch(&layout, 5, 1, 0).rows;
@@ -198,7 +198,7 @@ fn what_is_not_finite_is_not_exported() {
 }
 
 #[test]
-fn what_is_no_model_and_no_runtime_says_so() {
+fn an_invalid_model_and_an_invalid_runtime_are_errors() {
     let prover = Prover::load(Path::new("")).unwrap();
     let layout = layout(9);
     let trainer = trainer(&layout, &model(), &settings(), 3);

@@ -23,8 +23,8 @@ use onnx::fish_eye::{self, recursive};
 use proto::v1;
 use tch::Device;
 
-/// Largest difference from the definition, as a share of the range or of 1.
-const EQUAL: f32 = 1e-5;
+/// Largest allowed difference from the definition, as a share of the range, or of 1 if that is more.
+const TOLERANCE: f32 = 1e-5;
 
 fn fresh(settings: &LearnerConfig, seed: u64) -> Trainer {
     trainer(&GeneratorGame::layout(()), &model(), settings, seed)
@@ -72,20 +72,20 @@ fn libtorch_onnx_runtime_and_the_definition_agree() {
         numbers.iter().copied().fold(f32::MIN, f32::max) - least
     };
     assert!(bounds(&true_values) > 0.01 && bounds(&true_logits) > 1.0);
-    assert!(largest_difference(&logits, &true_logits) < EQUAL * bounds(&true_logits).max(1.0));
-    assert!(largest_difference(&values, &true_values) < EQUAL);
+    assert!(largest_difference(&logits, &true_logits) < TOLERANCE * bounds(&true_logits).max(1.0));
+    assert!(largest_difference(&values, &true_values) < TOLERANCE);
 
     let prover = Prover::load(Path::new("")).unwrap();
     let file = export(trainer.network(), &layout, 8).unwrap();
     let agreement = prover.prove(&file, trainer.network(), &layout, &rows).unwrap();
     assert!(
-        agreement.policy < EQUAL && agreement.value < EQUAL && agreement.positions == 48,
+        agreement.policy < TOLERANCE && agreement.value < TOLERANCE && agreement.positions == 48,
         "{agreement:?}"
     );
     let metadata = onnx::metadata_of(&file).unwrap();
     assert_eq!((metadata.step, &metadata.layout), (8, &layout));
 
-    // And what is not the same network is found out.
+    // The proof finds every changed weight.
     let changes: [&dyn Fn(&mut onnx::FishEyeWeights); 4] = [
         &|weights| weights.embedding.reverse(),
         &|weights| weights.rollup_output.bias[0] += 0.5,

@@ -1,4 +1,4 @@
-//! Heads and parts that are there by choice: each learns, and what it is trained towards is what the game says.
+//! Optional heads and parts: each one learns, and its targets follow the rules of the game.
 
 use std::path::Path;
 
@@ -29,8 +29,8 @@ use proto::{targets::Target, v1};
 use rand::{Rng as _, SeedableRng as _, seq::IndexedRandom as _};
 use rand_chacha::ChaCha20Rng;
 
-/// The first and the last report of so many steps on one batch.
-fn by_heart(trainer: &mut Trainer, actions: u32, steps: usize) -> [StepReport; 2] {
+/// Trains `steps` steps on one batch; returns the first and the last report.
+fn train_on_one_batch(trainer: &mut Trainer, actions: u32, steps: usize) -> [StepReport; 2] {
     let batch = batch_for(trainer, &layout(actions), 32, 5, 0);
     let first = trainer.step(&batch).unwrap();
     let mut last = first;
@@ -41,7 +41,7 @@ fn by_heart(trainer: &mut Trainer, actions: u32, steps: usize) -> [StepReport; 2
 }
 
 #[test]
-fn every_part_learns_one_batch_by_heart() {
+fn every_part_can_memorise_one_batch() {
     let quick = LearnerConfig {
         learning_rate: 1e-2,
         ..settings()
@@ -72,17 +72,17 @@ fn every_part_learns_one_batch_by_heart() {
     ] {
         for actions in [9, 128] {
             let mut trainer = trainer(&layout(actions), model, settings, 1);
-            let [first, last] = by_heart(&mut trainer, actions, 200);
-            let said = format!("{name}, {actions} actions: {first:?} {last:?}");
-            // Nearly uniform at first.
+            let [first, last] = train_on_one_batch(&mut trainer, actions, 200);
+            let figures = format!("{name}, {actions} actions: {first:?} {last:?}");
+            // The policy is nearly uniform at first.
             assert!(
                 (first.policy_loss - f64::from(actions).ln()).abs() < 0.3,
-                "{said}"
+                "{figures}"
             );
             let above = |report: &StepReport| report.policy_loss - report.target_entropy;
-            assert!(above(&last) < 0.3 * above(&first), "{said}");
-            assert!(last.value_loss < 0.1 * first.value_loss, "{said}");
-            let has = |part: Option<f64>, is_there: bool| assert_eq!(part.is_some(), is_there, "{said}");
+            assert!(above(&last) < 0.3 * above(&first), "{figures}");
+            assert!(last.value_loss < 0.1 * first.value_loss, "{figures}");
+            let has = |part: Option<f64>, is_there: bool| assert_eq!(part.is_some(), is_there, "{figures}");
             let has_outcomes = model.value_head == ValueHead::Wdl;
             has(first.value_squared_error, has_outcomes);
             has(
@@ -94,7 +94,7 @@ fn every_part_learns_one_batch_by_heart() {
                 settings.moves_left_weight > 0.0,
             );
             if has_outcomes {
-                assert!((first.value_loss - 3f64.ln()).abs() < 0.2, "{said}");
+                assert!((first.value_loss - 3f64.ln()).abs() < 0.2, "{figures}");
             }
             for (first, last) in [
                 (first.value_squared_error, last.value_squared_error),
@@ -109,27 +109,27 @@ fn every_part_learns_one_batch_by_heart() {
                 ),
             ] {
                 if let (Some(first), Some(last)) = (first, last) {
-                    assert!(last < 0.2 * first, "{said}");
+                    assert!(last < 0.2 * first, "{figures}");
                 }
             }
             let weighted = settings.opponent_policy_weight
                 * last.auxiliary.get(Target::OpponentPolicy).unwrap_or(0.0)
                 + settings.moves_left_weight * last.auxiliary.get(Target::MovesLeft).unwrap_or(0.0);
             let sum = last.policy_loss + last.value_loss + weighted;
-            assert!((last.loss - sum).abs() < 1e-4, "{said}");
+            assert!((last.loss - sum).abs() < 1e-4, "{figures}");
         }
     }
 }
 
-/// Everything at once in half of the bits: near the same losses, and it goes down.
+/// All parts together in bf16: the losses are near those of f32, and they fall.
 #[test]
 fn every_part_is_trained_in_bf16_too() {
     let (model, settings) = all_heads(&model(), &settings());
     let mut exact = trainer(&layout(128), &model, &settings, 1);
     let mut rounded = trainer(&layout(128), &model, &settings, 1);
     rounded.set_precision(Precision::Bf16);
-    let [first, _] = by_heart(&mut exact, 128, 0);
-    let [first_rounded, last] = by_heart(&mut rounded, 128, 60);
+    let [first, _] = train_on_one_batch(&mut exact, 128, 0);
+    let [first_rounded, last] = train_on_one_batch(&mut rounded, 128, 60);
     assert!(
         (first.loss - first_rounded.loss).abs() < 0.05,
         "{first:?} {first_rounded:?}"
@@ -165,7 +165,7 @@ fn probabilities_are_exported_and_proven() {
             .prove(&file, trainer.network(), &layout, &rows)
             .unwrap_err()
     };
-    // A win and a loss made likelier alike: the value says little of it, the probabilities do.
+    // Win and loss both become likelier: the value hardly changes, the probabilities do.
     let error = tamper(&|weights| {
         weights.value.output.bias[0] += 0.01;
         weights.value.output.bias[2] += 0.01;
@@ -211,7 +211,7 @@ fn targets_of_outcomes_are_mixed_and_scores_are_refused() {
 }
 
 #[test]
-fn a_store_that_sends_no_auxiliary_targets_is_found_out() {
+fn a_batch_without_auxiliary_targets_is_refused() {
     let layout = layout(9);
     let (model, settings) = all_heads(&model(), &settings());
     let shape = NetworkShape::new(&model, &settings, &layout).unwrap();
@@ -239,10 +239,10 @@ fn a_store_that_sends_no_auxiliary_targets_is_found_out() {
     assert!(error.contains("opponent_policy: action 9 of 9"), "{error}");
 }
 
-/// A game of random actions with all its states, as a store would hold it.
+/// A game of random actions with all its states.
 struct Played<G> {
     states: Vec<G>,
-    /// For each state absolute actions and how often they were visited.
+    /// Absolute actions and visits of each state.
     visited: Vec<Vec<(u32, u32)>>,
 }
 
@@ -267,7 +267,7 @@ fn play<G: Game>(draw: &mut ChaCha20Rng, longest: usize) -> Played<G> {
     Played { states, visited }
 }
 
-/// Adds one sample's sparse policy to a wire batch's columns, as the player who acts in `state` numbers actions.
+/// Adds one sample's sparse policy to a wire batch's columns. Actions are numbered as the player to act in `state` numbers them.
 fn push<G: Game>(state: &G, encoding: G::Encoding, visited: &[(u32, u32)], columns: [&mut Vec<u32>; 3]) {
     let [counts, actions, visits] = columns;
     counts.push(visited.len() as u32);
@@ -279,7 +279,7 @@ fn push<G: Game>(state: &G, encoding: G::Encoding, visited: &[(u32, u32)], colum
     visits.extend(visited.iter().map(|&(_, count)| count));
 }
 
-/// Every searched position of a game, with the reply found by walking on from it.
+/// Makes a batch of every searched position of a game, with the reply found by following the game from it.
 fn wire_of<G: Game>(played: &Played<G>, encoding: G::Encoding) -> (v1::Batch, Vec<usize>) {
     let layout = G::layout(encoding);
     let mut batch = v1::Batch {
@@ -323,7 +323,7 @@ fn reply<G: Game>(played: &Played<G>, ply: usize) -> Option<usize> {
     (ply + 1..played.states.len()).find(|&later| played.states[later].to_move() != mover)
 }
 
-/// The targets of a sample as shares by policy index, ascending.
+/// Returns the targets of a sample as shares by policy index, ascending.
 fn shares(policies: &Policies, sample: usize, actions: u32) -> Vec<(u32, f32)> {
     let own = sample as i64 * i64::from(actions)..(sample as i64 + 1) * i64::from(actions);
     let both = policies.at.iter().zip(&policies.share);
@@ -358,7 +358,7 @@ fn check_replies<G: Game>(options: u32, seed: u64) -> usize {
         stack.expand(row, &mut planes).unwrap();
         planes
     };
-    // A policy of this position's own player, or of the other one, all seen by the player to act in `state`.
+    // A policy of the player to act, or of the other player, both as the player to act in `state` numbers actions.
     let seen = |state: &G, symmetry, visited: &[(u32, u32)]| {
         let total: u32 = visited.iter().map(|&(_, count)| count).sum();
         let mut seen: Vec<(u32, f32)> = visited
@@ -410,10 +410,10 @@ fn check_replies<G: Game>(options: u32, seed: u64) -> usize {
     replied
 }
 
-/// By the games' own rules, in every symmetry and both perspectives: the reply's absolute actions are numbered by the state of
-/// the player who awaits it.
+/// The actions of a reply are numbered as the player who awaits the reply numbers them, by the games' own rules, in every symmetry and
+/// both perspectives.
 #[test]
-fn replies_stand_where_the_player_to_act_would_see_them() {
+fn replies_are_numbered_as_the_player_to_act_numbers_actions() {
     let mut replied = 0;
     for seed in 0..6 {
         replied += check_replies::<PacoSako>(1, seed);

@@ -1,4 +1,4 @@
-//! The role's binary, killed without warning: what it publishes later is bit for bit what it would have published.
+//! The role's binary is killed: its later checkpoints are bit for bit those of a run without kills.
 
 use std::{
     path::Path,
@@ -12,11 +12,11 @@ use config::{RunConfig, template};
 
 use crate::common::{
     all_heads,
-    run::{PATIENCE, config, start_store},
+    run::{TIMEOUT, config, start_store},
     store::State,
 };
 
-/// A learner's process; killed when dropped.
+/// A learner process, killed when dropped.
 struct Process(Child);
 
 impl Process {
@@ -40,13 +40,13 @@ impl Drop for Process {
     }
 }
 
-async fn until(what: impl Fn() -> bool) {
+async fn wait_until(condition: impl Fn() -> bool) {
     let waiting = async {
-        while !what() {
+        while !condition() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, waiting).await.unwrap();
+    tokio::time::timeout(TIMEOUT, waiting).await.unwrap();
 }
 
 async fn reaches(repository: &Repository, step: u64) -> Manifest {
@@ -60,7 +60,7 @@ async fn reaches(repository: &Repository, step: u64) -> Manifest {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, reached).await.unwrap()
+    tokio::time::timeout(TIMEOUT, reached).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -79,10 +79,10 @@ async fn kills_change_no_bit() {
         let repository = Repository::open(&config.checkpoints.store).unwrap();
         for kill in 1..=kills {
             let _learner = Process::start(&config, home.path());
-            // Three batches more than the checkpoint has seen are drawn, and some of them trained on.
+            // The store has handed out three batches more than the checkpoint counts, and some of them were trained on.
             state.insert(if kill == 1 { 9 * 16 } else { 6 * 16 });
             reaches(&repository, kill * 6).await;
-            until(|| state.handed_out.lock().last() == Some(&(kill * 6 + 2))).await;
+            wait_until(|| state.handed_out.lock().last() == Some(&(kill * 6 + 2))).await;
         }
         let inserted = state.inserted.load(Ordering::SeqCst);
         state.insert(STEPS * 16 - inserted);

@@ -1,4 +1,4 @@
-//! Tests of the learner's folder: one process at a time, and a name of its own.
+//! The learner's folder admits one process at a time and keeps the holder's name.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! The learner from outside: rows to planes, steps, exports and their proof, and the whole role against a replay
-//! store over real gRPC.
+//! Tests of the learner's public interface: expansion, steps, exports and their proof, and the whole role against a replay
+//! store over gRPC.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;

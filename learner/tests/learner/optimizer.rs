@@ -1,4 +1,4 @@
-//! Our optimisers against torch's own, from the same weights along the same gradients.
+//! The learner's optimisers equal torch's, from the same weights with the same gradients.
 
 use learner::{
     torch::to_host,
@@ -10,7 +10,7 @@ const RATE: f64 = 0.03;
 const DECAY: f64 = 0.1;
 const STEPS: u64 = 20;
 
-/// A gradient that changes with the step and the weights, as real ones do.
+/// Returns a gradient that depends on the step and the weights.
 fn gradient(weights: &Tensor, step: u64) -> Tensor {
     (weights * 0.3 + 0.5).sin() * (1.0 + step as f64 * 0.1)
 }

@@ -1,4 +1,4 @@
-//! The whole role, against a replay store over real gRPC and a folder of checkpoints.
+//! The whole role, with a replay store over gRPC and a folder of checkpoints.
 
 use std::{
     path::Path,
@@ -8,7 +8,7 @@ use std::{
 
 use crate::common::{
     all_heads,
-    run::{Learner, PATIENCE, config, start_store},
+    run::{Learner, TIMEOUT, config, start_store},
     store::{self, State},
 };
 use checkpoints::{LATEST, LeaseTimes, Manifest, WEIGHTS};
@@ -84,7 +84,7 @@ async fn restart(game: GameConfig, with_all_heads: bool) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_store_that_is_away_breaks_off_and_sends_nonsense_is_survived() {
+async fn training_survives_a_store_that_is_unavailable_or_sends_invalid_batches() {
     let home = tempfile::tempdir().unwrap();
     let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = free.local_addr().unwrap();
@@ -103,21 +103,21 @@ async fn a_store_that_is_away_breaks_off_and_sends_nonsense_is_survived() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, some).await.unwrap();
+    tokio::time::timeout(TIMEOUT, some).await.unwrap();
     state.is_damaged.store(false, Ordering::SeqCst);
     learner.reaches(6).await;
     state.breaks.store(false, Ordering::SeqCst);
     learner.reaches(12).await;
     learner.stop().await;
-    // Every number once and in order, the damaged ones passed over.
+    // Every number is drawn once and in order; the damaged batches are skipped.
     let handed_out = state.handed_out.lock().clone();
     assert_eq!(handed_out, (0..handed_out.len() as u64).collect::<Vec<_>>());
     assert!(handed_out.len() >= 14);
 }
 
-/// A store with `replay.min_uses` holds games back while it is sampled too little: it must hear that the learner waits for more.
+/// A store with `replay.min_uses` holds games back while positions are sampled too rarely, so it must know that the learner waits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_store_hears_that_positions_are_waited_for() {
+async fn the_learner_tells_the_store_that_it_waits_for_positions() {
     let home = tempfile::tempdir().unwrap();
     let state = Arc::new(State::default());
     let (address, _stop) = start_store(&state).await;
@@ -129,7 +129,7 @@ async fn a_store_hears_that_positions_are_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_label_left_behind_catches_up_and_a_damaged_checkpoint_is_not_gone_on_from() {
+async fn a_label_left_behind_is_moved_and_a_damaged_checkpoint_is_refused() {
     let home = tempfile::tempdir().unwrap();
     let state = Arc::new(State::default());
     let (address, _stop) = start_store(&state).await;
@@ -164,13 +164,13 @@ async fn a_label_left_behind_catches_up_and_a_damaged_checkpoint_is_not_gone_on_
     assert_eq!(
         learner.reaches(6).await.version,
         newest.version,
-        "made again, bit for bit"
+        "the checkpoint is made again, bit for bit"
     );
     learner.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn training_that_diverges_goes_back_once_and_then_gives_up() {
+async fn training_that_diverges_is_restored_once_and_then_fails() {
     let home = tempfile::tempdir().unwrap();
     let state = Arc::new(State::default());
     let (address, _stop) = start_store(&state).await;
@@ -182,10 +182,10 @@ async fn training_that_diverges_goes_back_once_and_then_gives_up() {
     let repository = learner.repository.clone();
     let reason = learner.fails().await;
     assert!(
-        reason.contains("diverged again after going back to step 0"),
+        reason.contains("diverged again after it was restored to step 0"),
         "{reason}"
     );
-    // Nothing spoilt was published.
+    // No network with infinite weights was published.
     let steps: Vec<u64> = repository
         .list()
         .await
@@ -195,7 +195,7 @@ async fn training_that_diverges_goes_back_once_and_then_gives_up() {
         .collect();
     assert_eq!(steps, [0]);
 
-    // The second time ended the process, and is counted all the same.
+    // The second divergence, which ended the process, is counted too.
     config.learner.learning_rate = learning_rate;
     config.learner.checkpoint_steps = 6;
     let learner = Learner::start(config);
@@ -205,7 +205,7 @@ async fn training_that_diverges_goes_back_once_and_then_gives_up() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_does_not_belong_together_is_an_error_that_says_so() {
+async fn a_configuration_that_does_not_fit_is_an_error_with_the_reason() {
     let home = tempfile::tempdir().unwrap();
     let state = Arc::new(State::default());
     let (address, _stop) = start_store(&state).await;
@@ -270,7 +270,7 @@ async fn the_precision_is_measured_once_and_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_learner_that_was_replaced_ends_and_says_so() {
+async fn a_learner_that_lost_its_lease_ends_with_the_reason() {
     let home = tempfile::tempdir().unwrap();
     let state = Arc::new(State::default());
     let (address, _stop) = start_store(&state).await;
@@ -288,7 +288,7 @@ async fn a_learner_that_was_replaced_ends_and_says_so() {
     other.learner.folder = home.path().join("two");
     let second = Learner::start(other);
 
-    // As if the first one had been cut off for as long as a lease lasts: somebody else has it now.
+    // As if the first learner had been disconnected until its lease expired: another one holds it now.
     let name = std::fs::read_to_string(home.path().join("one/learner.lock")).unwrap();
     let times = LeaseTimes::default();
     let taken = repository.lease(LATEST, &name, times).await.unwrap();
@@ -299,9 +299,9 @@ async fn a_learner_that_was_replaced_ends_and_says_so() {
         "{reason}"
     );
     let before = repository.newest().await.unwrap().unwrap();
-    assert_eq!(before.token, 1, "nobody has published since");
+    assert_eq!(before.token, 1, "no other learner has published");
 
-    // Given back, the one that waits goes on from there.
+    // After the release, the waiting learner resumes from that checkpoint.
     assert!(!second.ended.is_finished());
     taken.release().await.unwrap();
     let after = second.reaches(before.step + 6).await;

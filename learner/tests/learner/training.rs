@@ -1,4 +1,4 @@
-//! Steps: they learn, they repeat, they go on exactly where they stopped, and they refuse what is not finite.
+//! Training steps: a batch can be memorised, training resumes bit for bit, and losses that are not finite are refused.
 
 use crate::common::{all_heads, batch, batch_for, layout, model, settings, trainer};
 use config::{LearnerConfig, ModelConfig, Optimizer};
@@ -20,7 +20,7 @@ fn train(trainer: &mut Trainer, numbers: std::ops::Range<u64>) {
 }
 
 #[test]
-fn one_batch_is_learned_by_heart() {
+fn one_batch_can_be_memorised() {
     for (optimizer, learning_rate) in [(Optimizer::Adamw, 1e-2), (Optimizer::Sgd, 5e-2)] {
         let settings = LearnerConfig {
             optimizer,
@@ -30,7 +30,7 @@ fn one_batch_is_learned_by_heart() {
         let mut trainer = trainer(&layout(9), &model(), &settings, 1);
         let batch = batch(&layout(9), 32, 5, 0);
         let first = trainer.step(&batch).unwrap();
-        // Nearly uniform over 9 actions and nearly 0 at first.
+        // At first the policy is nearly uniform over 9 actions, and the value nearly 0.
         assert!((first.policy_loss - 9f64.ln()).abs() < 0.1, "{first:?}");
         assert!(first.value_loss < 1.0);
         let mut last = first;
@@ -50,7 +50,7 @@ fn one_batch_is_learned_by_heart() {
 }
 
 #[test]
-fn what_is_learned_by_heart_shows_as_a_gap_to_held_out_games() {
+fn memorised_games_show_as_a_gap_to_held_out_games() {
     let mut trainer = trainer(&layout(9), &model(), &settings(), 1);
     let measured = ValidationBatches {
         trained: batch(&layout(9), 32, 5, 0),
@@ -64,12 +64,12 @@ fn what_is_learned_by_heart_shows_as_a_gap_to_held_out_games() {
     let after = Validation::measure(&trainer, &measured).unwrap();
     assert!(after.trained.policy < 0.3 * before.trained.policy, "{after:?}");
     assert!(after.gap().policy > 0.3 && after.gap().value > 0.1, "{after:?}");
-    // Measuring changes nothing.
+    // A measurement changes nothing.
     assert_eq!(Validation::measure(&trainer, &measured).unwrap(), after);
 }
 
 #[test]
-fn training_goes_on_bit_for_bit_where_it_stopped() {
+fn training_resumes_bit_for_bit() {
     let gated = ModelConfig {
         squeeze_excitation: 4,
         ..model()
@@ -91,7 +91,7 @@ fn training_goes_on_bit_for_bit_where_it_stopped() {
         train(&mut before, 0..5);
         let half = Snapshot::take(&before, 1).unwrap();
         drop(before);
-        // Other first weights: all must come from the snapshot.
+        // Other first weights, so that all weights must come from the snapshot.
         let mut after = trainer(&layout(9), &model, &settings, 2);
         half.restore(&mut after).unwrap();
         assert_eq!(after.progress.step, 5);
@@ -141,7 +141,7 @@ fn a_snapshot_that_does_not_fit_changes_nothing() {
 }
 
 #[test]
-fn another_optimiser_begins_anew_with_the_same_weights() {
+fn a_changed_optimiser_begins_anew_with_the_same_weights() {
     let mut adam = trainer(&layout(9), &model(), &settings(), 1);
     train(&mut adam, 0..3);
     let snapshot = Snapshot::take(&adam, 1).unwrap();
@@ -230,7 +230,7 @@ fn the_published_network_is_the_average_of_the_trained_ones() {
     assert_eq!(numbers(trainer.published()), expected);
     for step in 1..=8 {
         trainer.step(&batch(&layout(9), 32, 5, step)).unwrap();
-        // The plain mean at first, then the moving average; computed here from the whole weights.
+        // The expected average: the plain mean at first, then the moving average.
         let share = f64::max(0.25, 1.0 / step as f64);
         for (average, now) in expected.iter_mut().zip(numbers(trainer.network())) {
             *average += share * (now - *average);

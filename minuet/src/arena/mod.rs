@@ -19,7 +19,7 @@ use arena::{
     statistics::{EloModel, Sprt, SprtSettings},
 };
 use clap::builder::PossibleValuesParser;
-use config::Provider;
+use config::ProviderChoice;
 use games::{
     Face,
     registry::{self, Visitor},
@@ -82,8 +82,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     games_at_once: Option<u16>,
     /// Execution provider for networks: auto, cpu, openvino-f32, openvino-bf16, cuda.
-    #[arg(long, default_value = "auto", value_parser = provider)]
-    provider: Provider,
+    #[arg(long, default_value = "auto")]
+    provider: ProviderChoice,
     /// Size of the evaluation cache of each network in MiB.
     #[arg(long, default_value_t = 64, value_name = "MIB")]
     cache_mib: usize,
@@ -115,7 +115,7 @@ impl FromStr for SprtArgument {
                 value
                     .trim()
                     .parse::<f64>()
-                    .map_err(|_| format!("`{key}` is `{value}`, which is no number"))
+                    .map_err(|_| format!("`{key}` is `{value}`, which is not a number"))
             };
             match key.trim() {
                 "elo0" => settings.elo0 = number()?,
@@ -148,12 +148,6 @@ fn even(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Parses an execution provider by its name in configurations.
-pub fn provider(text: &str) -> Result<Provider, String> {
-    serde_json::from_value(text.into())
-        .map_err(|_| "there are auto, cpu, openvino-f32, openvino-bf16 and cuda".into())
-}
-
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let game = arguments.game.clone();
@@ -169,7 +163,7 @@ impl Visitor for Match {
         let arguments = self.0;
         anyhow::ensure!(
             G::PLAYERS == 2,
-            "{} has one player: there is nobody to play against",
+            "{} has one player: there is no opponent",
             G::NAME
         );
         let Setup {
@@ -200,7 +194,7 @@ impl Visitor for Match {
         let games = notation::write::<G>(&folder, &plan, &rules)?;
         report::print(&plan, &standing, ended, &path, &games, arguments.json)?;
         if ended == Ended::Stopped && !arguments.json {
-            println!("stopped; the same command goes on from here");
+            println!("stopped; the same command continues the match");
         }
         Ok(())
     }

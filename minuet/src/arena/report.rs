@@ -122,7 +122,7 @@ fn push_pairing(text: &mut String, pairing: &PairingStanding) {
     let _ = writeln!(text, "{first}  against  {second}");
     let _ = writeln!(
         text,
-        "  +{wins} ={draws} -{losses}, pairs {:?}; who began won {first_mover_wins}",
+        "  +{wins} ={draws} -{losses}, pairs {:?}; the first player won {first_mover_wins}",
         pentanomial.0
     );
     if let Some(estimate) = &pairing.estimate {

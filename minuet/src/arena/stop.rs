@@ -13,7 +13,7 @@ static STOP: AtomicBool = AtomicBool::new(false);
 /// Returns a flag that SIGINT and SIGTERM set. The second signal ends the process at once.
 ///
 /// # Errors
-/// If the operating system refuses a thread or a signal handler.
+/// The operating system refuses a thread or a signal handler.
 pub fn on_signals() -> io::Result<&'static AtomicBool> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -29,7 +29,7 @@ use games::{
 };
 
 use self::{game::Play, session::Session};
-use crate::{provider, usage::BadUsage};
+use crate::usage::BadUsage;
 
 /// Arguments of `minuet play`.
 #[derive(clap::Args)]
@@ -38,7 +38,7 @@ pub struct Arguments {
     /// Name of the game; `minuet perft --help` lists all games.
     #[arg(long, default_value = "paco-sako")]
     game: String,
-    /// Who plays against you: a run's folder (runs/chess, runs/chess@best), a checkpoint's folder, an .onnx file, an inference
+    /// Your opponent: a run's folder (runs/chess, runs/chess@best), a checkpoint's folder, an .onnx file, an inference
     /// server (http://host:port), `uct` (a search without a network) or `random`; with settings behind it, e.g.
     /// runs/chess,visits=400,temperature=0.5.
     #[arg(long, default_value = "uct,visits=1000")]
@@ -49,16 +49,16 @@ pub struct Arguments {
     /// Begin with this position.
     #[arg(long, conflicts_with = "load")]
     start: Option<String>,
-    /// Go on with a game that was saved.
+    /// Continue a saved game.
     #[arg(long, value_name = "FILE")]
     load: Option<PathBuf>,
     /// Draw with plain characters only.
     #[arg(long)]
     ascii: bool,
-    /// What runs a network in this process: auto, cpu, openvino-f32, openvino-bf16, cuda.
-    #[arg(long, default_value = "auto", value_parser = provider::read)]
-    provider: config::Provider,
-    /// The seed of the opponent's draws.
+    /// Execution provider for a network in this process: auto, cpu, openvino-f32, openvino-bf16, cuda.
+    #[arg(long, default_value = "auto")]
+    provider: config::ProviderChoice,
+    /// Seed of the opponent's random draws.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }

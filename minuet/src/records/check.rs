@@ -6,9 +6,9 @@ use actor::check::{
     Problem, Unplayable, rules,
     search::{FollowError, Followed, follow},
 };
-use config::Provider;
+use config::ProviderChoice;
 use games::{Game, registry};
-use network::{LocalNetwork, Network as _, file::encoding_of, provider};
+use network::{LocalNetwork, Network as _, file::encoding_of, provider::Provider};
 use proto::v1::{self, GameFilter};
 use serde_json::json;
 
@@ -165,14 +165,11 @@ fn print(game: &v1::Game, problems: &[Problem], search: &SearchResult, is_sound:
 }
 
 /// Returns the provider with this name.
-fn parse_provider(name: &str) -> anyhow::Result<Provider> {
-    let provider: Option<Provider> = serde_json::from_value(name.into()).ok();
-    let named = provider.filter(|&provider| provider != Provider::Auto);
+fn parse_provider(name: &str) -> anyhow::Result<ProviderChoice> {
+    let choice: Option<ProviderChoice> = name.parse().ok();
+    let named = choice.filter(|&choice| choice != ProviderChoice::Auto);
     named.ok_or_else(|| {
-        let known: Vec<&str> = provider::Provider::ALL
-            .into_iter()
-            .map(provider::Provider::name)
-            .collect();
+        let known: Vec<&str> = Provider::ALL.into_iter().map(Provider::name).collect();
         anyhow::anyhow!(
             "--provider {name}: unknown provider; the providers are {}",
             known.join(", ")
@@ -184,11 +181,15 @@ fn parse_provider(name: &str) -> anyhow::Result<Provider> {
 struct SearchChecker {
     location: Option<String>,
     runtime: std::path::PathBuf,
-    networks: Vec<(Provider, Networks)>,
+    networks: Vec<(ProviderChoice, Networks)>,
 }
 
 impl SearchChecker {
-    async fn search(&mut self, game: &v1::Game, chosen: Option<Provider>) -> anyhow::Result<SearchResult> {
+    async fn search(
+        &mut self,
+        game: &v1::Game,
+        chosen: Option<ProviderChoice>,
+    ) -> anyhow::Result<SearchResult> {
         if !game.provenance.is_empty() {
             let reason = format!("the game was not played by a search ({})", game.provenance);
             return Ok(SearchResult::Unavailable(reason));
@@ -213,7 +214,7 @@ impl SearchChecker {
         let named = game.model_providers.get(model_number).map_or("", String::as_str);
         let provider = match chosen {
             Some(provider) => provider,
-            None if named.is_empty() => Provider::Cpu,
+            None if named.is_empty() => ProviderChoice::Cpu,
             None => match parse_provider(named) {
                 Ok(provider) => provider,
                 Err(_) => {

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     hex,
-    send::{self, Tally, WINDOW},
+    send::{self, AppendCounts, WINDOW},
     source::{Source, StoreLocation},
 };
 use launcher::signals::Signals;
@@ -52,17 +52,17 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut signals = Signals::new()?;
     let archives = archives(&arguments.from).await?;
     let mut source = arguments.place.open().await?;
-    let tally = Arc::new(Tally::default());
+    let append_counts = Arc::new(AppendCounts::default());
     let shutdown = CancellationToken::new();
     let mut stopped_by = None;
     let ended = {
-        let mut importing = pin!(import_all(&mut source, archives, &tally, &shutdown));
+        let mut importing = pin!(import_all(&mut source, archives, &append_counts, &shutdown));
         let mut progress_timer =
             tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS_INTERVAL, PROGRESS_INTERVAL);
         loop {
             tokio::select! {
                 ended = &mut importing => break ended,
-                _ = progress_timer.tick() => eprintln!("{}", tally.summary()),
+                _ = progress_timer.tick() => eprintln!("{}", append_counts.summary()),
                 name = signals.next() => {
                     if stopped_by.replace(name).is_some() {
                         bail!("stopped by a second {name}; games in transit may or may not be stored");
@@ -74,7 +74,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         }
     };
     source.close().await?;
-    let counts = tally.counts();
+    let counts = append_counts.counts();
     if arguments.json {
         println!(
             "{}",
@@ -106,7 +106,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
 async fn import_all(
     source: &mut Source,
     archives: Vec<Archive>,
-    tally: &Arc<Tally>,
+    append_counts: &Arc<AppendCounts>,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
     let _awaited = send::await_positions(&source.client).await;
@@ -115,7 +115,7 @@ async fn import_all(
             break;
         }
         let name = archive.name();
-        import_archive(source, archive, tally, shutdown)
+        import_archive(source, archive, append_counts, shutdown)
             .await
             .with_context(|| name.clone())?;
     }
@@ -163,7 +163,7 @@ async fn archives(from: &str) -> anyhow::Result<Vec<Archive>> {
 async fn import_archive(
     source: &mut Source,
     archive: Archive,
-    tally: &Arc<Tally>,
+    append_counts: &Arc<AppendCounts>,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
     let reader = archive.open().await?;
@@ -177,6 +177,6 @@ async fn import_archive(
         }
         anyhow::Ok(())
     });
-    send::put(source, read_games, tally, shutdown).await?;
+    send::put(source, read_games, append_counts, shutdown).await?;
     reading.await?
 }

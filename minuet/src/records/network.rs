@@ -3,7 +3,7 @@
 use std::{collections::HashMap, path::Path, sync::Arc};
 
 use network::{
-    LocalNetwork, ModelFile, ModelName, Network, PositionBatch, Predictions, client::local::Opener,
+    LocalNetwork, ModelFile, ModelName, Network, PositionBatch, Predictions, client::local::NetworkLoader,
 };
 
 /// Largest number of positions of a batch. Searches request a few leaves at a time.
@@ -12,16 +12,16 @@ const BATCH: usize = 16;
 /// Loads checkpoints by version, each once.
 pub struct Networks {
     location: String,
-    opener: Opener,
+    loader: NetworkLoader,
     loaded: HashMap<String, Result<Arc<LocalNetwork>, String>>,
 }
 
 impl Networks {
     /// Prepares to load networks from the repository at `location` and to run them with `provider`.
-    pub fn open(location: &str, provider: config::Provider, runtime: &Path) -> anyhow::Result<Self> {
+    pub fn open(location: &str, provider: config::ProviderChoice, runtime: &Path) -> anyhow::Result<Self> {
         Ok(Self {
             location: location.into(),
-            opener: Opener::new(runtime, provider, 1, BATCH)?,
+            loader: NetworkLoader::new(runtime, provider, 1, BATCH)?,
             loaded: HashMap::new(),
         })
     }
@@ -41,7 +41,7 @@ impl Networks {
             url: self.location.clone(),
             version: Some(version.into()),
         })?;
-        Ok(Arc::new(self.opener.open(&file)?))
+        Ok(Arc::new(self.loader.open(&file)?))
     }
 }
 

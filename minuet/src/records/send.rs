@@ -29,7 +29,7 @@ const AWAIT_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Counts of the store's answers, shared.
 #[derive(Debug, Default)]
-pub struct Tally(Mutex<Counts>);
+pub struct AppendCounts(Mutex<Counts>);
 
 /// Counts of the store's answers.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +48,7 @@ pub struct Counts {
     reason: String,
 }
 
-impl Tally {
+impl AppendCounts {
     /// Returns the counts so far.
     pub fn counts(&self) -> Counts {
         self.0.lock().clone()
@@ -94,7 +94,7 @@ pub async fn await_positions(client: &Client) -> JoinSet<()> {
 pub async fn put(
     source: &mut Source,
     games: mpsc::Receiver<Game>,
-    tally: &Tally,
+    append_counts: &AppendCounts,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
     let (outbound, sent) = mpsc::channel(WINDOW);
@@ -103,7 +103,7 @@ pub async fn put(
         .append(ReceiverStream::new(sent))
         .await
         .map_err(status_error)?;
-    send_games(games, outbound, acks.into_inner(), tally, shutdown).await
+    send_games(games, outbound, acks.into_inner(), append_counts, shutdown).await
 }
 
 /// Sends games to a store. Games that it refuses temporarily are sent again after a pause, which grows with each refusal.
@@ -111,7 +111,7 @@ async fn send_games(
     mut games: mpsc::Receiver<Game>,
     outbound: mpsc::Sender<Game>,
     mut acks: impl Stream<Item = Result<AppendAck, Status>> + Unpin,
-    tally: &Tally,
+    append_counts: &AppendCounts,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
     let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE, rand::random());
@@ -128,7 +128,7 @@ async fn send_games(
             // If the stream has ended, `acks.next()` below reports it.
             let _ = outbound.send(game).await;
         }
-        tally.0.lock().waiting = resend.len();
+        append_counts.0.lock().waiting = resend.len();
         if !has_more && resend.is_empty() && in_transit.is_empty() {
             return Ok(());
         }
@@ -154,7 +154,7 @@ async fn send_games(
                 let ack = ack.map_err(status_error)?;
                 let place = in_transit.iter().position(|game| game.id == ack.id);
                 let game = place.map(|place| in_transit.swap_remove(place));
-                let mut counts = tally.0.lock();
+                let mut counts = append_counts.0.lock();
                 match (game, ack) {
                     (Some(game), ack) if !ack.refused.is_empty() && ack.retry => {
                         counts.reason = ack.refused;
@@ -254,11 +254,17 @@ mod tests {
                 ..AppendAck::default()
             },
         });
-        let tally = Tally::default();
-        send_games(many(1000), outbound, acks, &tally, &CancellationToken::new())
-            .await
-            .unwrap();
-        let counts = tally.counts();
+        let append_counts = AppendCounts::default();
+        send_games(
+            many(1000),
+            outbound,
+            acks,
+            &append_counts,
+            &CancellationToken::new(),
+        )
+        .await
+        .unwrap();
+        let counts = append_counts.counts();
         assert_eq!(
             (counts.refused, counts.duplicates, counts.stored, counts.waiting),
             (200, 114, 686, 0)
@@ -276,14 +282,14 @@ mod tests {
                 refusal(Bytes::new(), true)
             }
         });
-        let (tally, shutdown) = (Arc::new(Tally::default()), CancellationToken::new());
+        let (append_counts, shutdown) = (Arc::new(AppendCounts::default()), CancellationToken::new());
         let sending = tokio::spawn({
-            let (tally, shutdown) = (tally.clone(), shutdown.clone());
-            async move { send_games(many(10), outbound, acks, &tally, &shutdown).await }
+            let (append_counts, shutdown) = (append_counts.clone(), shutdown.clone());
+            async move { send_games(many(10), outbound, acks, &append_counts, &shutdown).await }
         });
         tokio::time::sleep(Duration::from_secs(600)).await;
         assert_eq!(
-            tally.summary(),
+            append_counts.summary(),
             "0 games stored, 0 already present; 10 wait to be sent again (the disk is full)"
         );
         let times = *sent.lock() / 10;
@@ -291,15 +297,15 @@ mod tests {
         assert!((60..=140).contains(&times), "{times} times in ten minutes");
         shutdown.cancel();
         sending.await.unwrap().unwrap();
-        assert_eq!(tally.counts().stored, 0);
+        assert_eq!(append_counts.counts().stored, 0);
     }
 
     #[tokio::test]
     async fn a_store_that_ends_the_stream_is_an_error() {
         let (outbound, _inbound) = mpsc::channel(WINDOW);
         let acks = futures::stream::iter([Err(Status::unavailable("shutting down"))]);
-        let (tally, shutdown) = (Tally::default(), CancellationToken::new());
-        let ended = send_games(many(10), outbound, acks, &tally, &shutdown);
+        let (append_counts, shutdown) = (AppendCounts::default(), CancellationToken::new());
+        let ended = send_games(many(10), outbound, acks, &append_counts, &shutdown);
         assert!(ended.await.unwrap_err().to_string().contains("shutting down"));
     }
 }

@@ -26,9 +26,9 @@ use super::{
 };
 
 /// Time that a search gets to end by itself after a stop or after its time limit.
-const STOP_PATIENCE: Duration = Duration::from_millis(1000);
+const STOP_TIMEOUT: Duration = Duration::from_millis(1000);
 /// Time limit for the worker to end when the engine quits.
-const QUIT_PATIENCE: Duration = Duration::from_secs(3);
+const QUIT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A search that is running, or has ended but may not be answered yet.
 struct Searching {
@@ -105,7 +105,7 @@ impl<W: Write> Engine<W> {
         let busy = self.searching.is_some() || self.abandoned.is_some() || self.is_loading;
         drop(self.jobs);
         // The runtime's threads must not be cut off in the middle of a batch.
-        let until = Instant::now() + QUIT_PATIENCE;
+        let until = Instant::now() + QUIT_TIMEOUT;
         let ends = |event| matches!(event, Ok(Event::Done(..) | Event::Loaded(_)) | Err(_));
         if busy {
             while !ends(events.recv_timeout(until.saturating_duration_since(Instant::now()))) {}
@@ -296,7 +296,7 @@ impl<W: Write> Engine<W> {
         };
         searching.is_held = false;
         searching.stop.store(true, Ordering::Relaxed);
-        searching.give_up = Some(Instant::now() + STOP_PATIENCE);
+        searching.give_up = Some(Instant::now() + STOP_TIMEOUT);
         self.answer_if_done()
     }
 
@@ -372,7 +372,9 @@ impl<W: Write> Engine<W> {
         let best = match (found, searching.fallback) {
             (Some(best), _) => Some(best),
             (None, Some(uci)) => {
-                self.remark("error: the network has not answered in time: this is just any move")?;
+                self.remark(
+                    "error: the network has not answered in time: the move is an arbitrary legal one",
+                )?;
                 Some(Best { uci, ponder: None })
             }
             (None, None) => None,
@@ -433,7 +435,7 @@ impl Searching {
             return;
         };
         *self.clock.lock() = Some((now, budget));
-        self.give_up = now.checked_add(patience(budget, self.overhead));
+        self.give_up = now.checked_add(search_timeout(budget, self.overhead));
     }
 
     fn is_endless(&self) -> bool {
@@ -452,12 +454,12 @@ impl Searching {
 }
 
 /// Returns the time that the engine waits for a search with this budget; it uses a part of the overhead.
-fn patience(budget: Budget, overhead: Duration) -> Duration {
+fn search_timeout(budget: Budget, overhead: Duration) -> Duration {
     let grace = (overhead / 2).max(Duration::from_millis(5));
     if budget.may_save {
         budget.hard + grace
     } else {
         // With `movetime` no clock can run out.
-        budget.hard + grace.max(STOP_PATIENCE)
+        budget.hard + grace.max(STOP_TIMEOUT)
     }
 }

@@ -2,10 +2,8 @@
 
 use std::{fmt::Write as _, time::Duration};
 
-use config::Provider;
+use config::{ProviderChoice, UnknownProvider};
 use search::{Reuse, Settings};
-
-use crate::provider;
 
 /// Values of all options.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,7 +11,7 @@ pub struct Options {
     /// The network, in the form of `--model`; `uniform`: no network. Empty: not set yet.
     pub model: String,
     /// Execution provider of the network.
-    pub provider: Provider,
+    pub provider: ProviderChoice,
     /// Threads that evaluate a batch.
     pub threads: u32,
     /// Settings of the search. The options Hash, Batch and CPuct are its `tree_bytes`, `leaves` and `exploration`.
@@ -38,7 +36,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             model: String::new(),
-            provider: Provider::Auto,
+            provider: ProviderChoice::Auto,
             threads: 1,
             search: Settings {
                 leaves: 8,
@@ -107,8 +105,8 @@ impl Options {
             )
         };
         say("Model", &text(&self.model));
-        let providers: Vec<String> = provider::NAMES.iter().map(|name| format!("var {name}")).collect();
-        let default = provider::name(self.provider);
+        let providers = ProviderChoice::ALL.map(|choice| format!("var {choice}"));
+        let default = self.provider;
         say(
             "Provider",
             &format!("combo default {default} {}", providers.join(" ")),
@@ -147,11 +145,13 @@ impl Options {
                 }
             }
             "provider" => {
-                self.provider = provider::read(value).map_err(|must| OptionError::Value {
-                    name: "Provider",
-                    value: value.into(),
-                    must,
-                })?;
+                self.provider = value
+                    .parse()
+                    .map_err(|must: UnknownProvider| OptionError::Value {
+                        name: "Provider",
+                        value: value.into(),
+                        must: must.to_string(),
+                    })?;
             }
             "threads" => self.threads = number("Threads", value, THREADS)?,
             "hash" => self.search.tree_bytes = (number("Hash", value, HASH)? as usize) << 20,

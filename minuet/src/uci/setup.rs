@@ -24,12 +24,12 @@ pub enum SetupError {
     #[error(transparent)]
     Start(#[from] StartError),
     /// A move is invalid.
-    #[error("move {number}: {source}")]
+    #[error("move {number}: {reason}")]
     Move {
         /// Number of the move, from 1.
         number: usize,
         /// Error of the move.
-        source: UciError,
+        reason: UciError,
     },
 }
 
@@ -45,9 +45,9 @@ impl Setup {
         let mut chess = Chess::start(&rules, fen)?;
         let mut played = Vec::with_capacity(moves.len());
         for (index, uci) in moves.iter().enumerate() {
-            let action = chess.action_of_uci(uci).map_err(|source| SetupError::Move {
+            let action = chess.action_of_uci(uci).map_err(|reason| SetupError::Move {
                 number: index + 1,
-                source,
+                reason,
             })?;
             chess.play_legal(action);
             played.push(action);

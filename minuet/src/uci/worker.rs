@@ -11,11 +11,7 @@ use std::{
 };
 
 use ::network::batched::{BatchedEvaluator, EvaluationSource};
-use arena::{
-    Thinker,
-    players::NetworkOptions,
-    players::thinker::{Limits as ThinkLimits, ThinkError},
-};
+use arena::{Thinker, players::NetworkOptions, players::thinker::Limits as ThinkLimits};
 use games::{Action, chess::Chess};
 use parking_lot::Mutex;
 use search::{GameKey, Settings};
@@ -232,7 +228,7 @@ fn network_options(options: &Options) -> NetworkOptions {
 }
 
 fn search(tree: &mut Tree, task: &Task, events: &SyncSender<Event>) -> Result<Best, String> {
-    let mut watch = Watch {
+    let mut monitor = SearchMonitor {
         task,
         events,
         shown: task.began,
@@ -252,17 +248,14 @@ fn search(tree: &mut Tree, task: &Task, events: &SyncSender<Event>) -> Result<Be
     };
     let halt = AtomicBool::new(false);
     let ended = tree.thinker.think(&limits, &halt, |thinker| {
-        if watch.look(thinker) {
+        if monitor.update(thinker) {
             halt.store(true, Ordering::Relaxed);
         }
     });
     if let Err(error) = ended {
-        return Err(match error {
-            ThinkError::Network(error) => error.to_string(),
-            ThinkError::Apply(error) => error.to_string(),
-        });
+        return Err(service::chain(&error).to_string());
     }
-    watch.show(&tree.thinker);
+    monitor.show(&tree.thinker);
     let chosen = if task.options.temperature > 0.0 {
         tree.thinker.draw(task.options.temperature)
     } else {
@@ -286,8 +279,8 @@ fn best(root: &Chess, line: &[Action]) -> Best {
     }
 }
 
-/// Watches a search after each batch: reports its results and decides when it ends.
-struct Watch<'a> {
+/// Called after each batch of a search: reports the results so far and decides when the search ends.
+struct SearchMonitor<'a> {
     task: &'a Task,
     events: &'a SyncSender<Event>,
     shown: Instant,
@@ -297,9 +290,9 @@ struct Watch<'a> {
     mates: HashMap<(Action, usize), Option<i32>>,
 }
 
-impl Watch<'_> {
-    /// Reports the results so far; true if the search should end.
-    fn look(&mut self, thinker: &Thinker<Chess>) -> bool {
+impl SearchMonitor<'_> {
+    /// Reports the results so far. Returns true if the search should end.
+    fn update(&mut self, thinker: &Thinker<Chess>) -> bool {
         if thinker.visits() == 0 {
             return false;
         }

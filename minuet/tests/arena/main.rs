@@ -1,4 +1,4 @@
-//! Matches and ratings as a person uses them: `minuet arena`, `minuet rating`.
+//! Tests of `minuet arena` and `minuet rating` as processes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 

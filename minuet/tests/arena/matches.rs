@@ -1,4 +1,4 @@
-//! `minuet arena` as a person uses it: a match that is killed and goes on, engines of other people, games that other programs read.
+//! `minuet arena` as a process: a killed match continues, other engines can play, and other programs can read the games.
 
 use std::{
     fs,
@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::Value;
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn minuet(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_minuet"));
@@ -36,7 +36,7 @@ fn lines(folder: &Path) -> usize {
 }
 
 #[test]
-fn a_match_that_is_killed_goes_on() {
+fn a_match_that_is_killed_continues() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("match");
     let players = ["--game", "othello", "uct,visits=400", "uct,visits=100"];
@@ -45,20 +45,20 @@ fn a_match_that_is_killed_goes_on() {
         let numbers = ["--games", &games, "--games-at-once", "2"];
         minuet(folder, &[&players[..], &numbers].concat())
     };
-    // As long as no machine is quick enough to see the end of before it is killed.
+    // So many games that no machine finishes them before the kill.
     for _ in 0..2 {
         let before = lines(&folder);
         let mut child = match_of(&folder, 100_000).stdout(Stdio::null()).spawn().unwrap();
         let began = Instant::now();
         while lines(&folder) < before + 4 {
-            assert!(began.elapsed() < PATIENCE, "no game ended");
+            assert!(began.elapsed() < TIMEOUT, "no game ended");
             assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
             std::thread::sleep(Duration::from_millis(2));
         }
         child.kill().unwrap();
         child.wait().unwrap();
     }
-    // It ends with a few games more than were begun.
+    // The continued match has a few games more than were begun.
     let text = fs::read_to_string(folder.join("games.jsonl")).unwrap();
     let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
     let numbers = whole.map(|line| {
@@ -69,20 +69,20 @@ fn a_match_that_is_killed_goes_on() {
     let report = object(&match_of(&folder, games).output().unwrap());
     assert_eq!(report["ended"], "complete");
     assert_eq!(report["games"], serde_json::json!([games, games]));
-    assert_eq!(lines(&folder) as u64, games, "no game twice");
+    assert_eq!(lines(&folder) as u64, games, "no game is played twice");
 
     // Uniform players depend on their seeds alone, so an uninterrupted match has the same games.
     let whole = home.path().join("whole");
     let truth = object(&match_of(&whole, games).output().unwrap());
     assert_eq!(report["pairings"], truth["pairings"]);
     let score = report["pairings"][0]["estimate"]["score"].as_f64().unwrap();
-    assert!(score > 0.6, "four times the visits: {score}");
+    assert!(score > 0.6, "score with four times the visits: {score}");
     let text = |folder: &Path| fs::read_to_string(folder.join("games.txt")).unwrap();
     assert_eq!(text(&folder), text(&whole));
 }
 
 #[test]
-fn bad_usage_is_told_from_failure() {
+fn bad_usage_and_failure_have_different_exit_codes() {
     let home = tempfile::tempdir().unwrap();
     let run = |arguments: &[&str]| {
         let output = minuet(home.path(), arguments).output().unwrap();
@@ -127,8 +127,8 @@ fn bad_usage_is_told_from_failure() {
     );
 }
 
-/// An engine by python-chess' rules that plays any legal move, under-promotions among them; with an argument it plays an illegal one
-/// after so many moves.
+/// An engine with python-chess' rules that plays random legal moves, underpromotions included; with an argument it plays an illegal move
+/// after that number of moves.
 const ENGINE: &str = "
 import chess, random, sys
 random.seed(7)
@@ -175,7 +175,7 @@ print(len(games), games.count('any'))
 ";
 
 #[test]
-fn a_foreign_engine_plays_and_python_chess_reads_the_games() {
+fn another_engine_plays_and_python_chess_reads_the_games() {
     let Some(python) = test_support::python("chess") else {
         return;
     };

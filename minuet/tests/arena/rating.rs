@@ -1,5 +1,5 @@
-//! `minuet rating` as a process, over a model store in which checkpoints appear: what becomes the best one, and what is left of a
-//! process that is killed.
+//! `minuet rating` as a process, with a model store in which checkpoints appear: promotion of the best checkpoint, restarts after
+//! kills, full disks.
 
 use std::{
     fs,
@@ -12,18 +12,18 @@ use std::{
 
 use bytes::Bytes;
 use checkpoints::{BEST, CANDIDATE, Draft, LATEST, MODEL, Repository, Version};
-use config::{Provider, RunConfig, template};
+use config::{ProviderChoice, RunConfig, template};
 use games::{Game, RowLayout, connect_four::ConnectFour};
 use onnx::{Input, Metadata, PolicyHead, TowerShape, TowerWeights};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::disk::Small;
+use crate::disk::SmallDisk;
 
-/// Far beyond what any machine needs.
-const PATIENCE: Duration = Duration::from_secs(240);
+/// Longest wait; a test that waits this long is assumed to hang.
+const TIMEOUT: Duration = Duration::from_secs(240);
 
-/// How many lines of four go through each cell, rank by rank from the bottom.
+/// Number of lines of four through each cell, rank by rank from the bottom.
 const LINES: [[f32; 7]; 6] = [
     [3.0, 4.0, 5.0, 7.0, 5.0, 4.0, 3.0],
     [4.0, 6.0, 8.0, 10.0, 8.0, 6.0, 4.0],
@@ -32,9 +32,9 @@ const LINES: [[f32; 7]; 6] = [
     [4.0, 6.0, 8.0, 10.0, 8.0, 6.0, 4.0],
     [3.0, 4.0, 5.0, 7.0, 5.0, 4.0, 3.0],
 ];
-/// Wants cells with many lines through them.
+/// Weight of a network that prefers cells with many lines through them.
 const STRONG: f32 = 0.02;
-/// Wants the opposite.
+/// Weight of a network that prefers cells with few lines through them.
 const WEAK: f32 = -0.02;
 
 /// A Connect Four run without roles.
@@ -57,7 +57,7 @@ impl Place {
         let rating = &mut config.rating;
         (rating.elo0, rating.elo1, rating.max_games) = (0.0, 100.0, 400);
         (rating.visits, rating.threads, rating.games_per_thread) = (12, 2, 8);
-        rating.provider = Provider::Cpu;
+        rating.provider = ProviderChoice::Cpu;
         rating.metrics = port.to_string();
         change(&mut config);
         fs::write(folder.path().join("run.toml"), template(&config)).unwrap();
@@ -70,10 +70,11 @@ impl Place {
         }
     }
 
-    /// Publishes a network that likes every action alike and values a position by the cells taken, and moves `latest` to it.
-    fn publish(&self, step: u64, taste: f32) -> Version {
+    /// Publishes a network with equal priors that values a position by the lines through the occupied cells, and moves `latest` to
+    /// it.
+    fn publish(&self, step: u64, weight: f32) -> Version {
         let layout = ConnectFour::layout(());
-        let weights = network(&layout, taste);
+        let weights = network(&layout, weight);
         let metadata = Metadata {
             layout: layout.clone(),
             step,
@@ -112,14 +113,14 @@ impl Place {
         Role(self.command().stderr(Stdio::inherit()).spawn().unwrap())
     }
 
-    /// With another setting.
+    /// Starts the role with another setting.
     fn start_with(&self, setting: &str) -> Role {
         let mut command = self.command();
         command.args(["--set", setting]).stderr(Stdio::inherit());
         Role(command.spawn().unwrap())
     }
 
-    /// The folder of ratings, wherever the run has it.
+    /// Returns the folder of ratings.
     fn rating(&self) -> PathBuf {
         self.folder.path().join(&self.config.rating.folder)
     }
@@ -146,7 +147,7 @@ impl Place {
         of().unwrap()
     }
 
-    /// A sample of the page, e.g. `minuet_rating_elo{checkpoint="best"}`.
+    /// Returns a sample of the metrics page, e.g. `minuet_rating_elo{checkpoint="best"}`.
     fn sample(&self, name: &str) -> Option<f64> {
         let page = self.page();
         let mut found = page
@@ -161,7 +162,7 @@ impl Place {
             .unwrap();
     }
 
-    /// The page of metrics; empty where nobody answers yet.
+    /// Returns the metrics page; empty while the role does not answer.
     fn page(&self) -> String {
         let read = || -> std::io::Result<String> {
             let mut stream = TcpStream::connect(&self.config.rating.metrics)?;
@@ -177,8 +178,8 @@ impl Place {
     }
 }
 
-/// `tanh(taste · (lines through the mover's cells - lines through the other's))`, with layers that do nothing else.
-fn network(layout: &RowLayout, taste: f32) -> TowerWeights {
+/// Returns a network with the value `tanh(weight · (lines through the mover's cells - lines through the other player's cells))`.
+fn network(layout: &RowLayout, weight: f32) -> TowerWeights {
     const FILTERS: usize = 4;
     let mut weights = TowerWeights::random(layout, &TowerShape::new(layout, 1, FILTERS), 1);
     let empty = |numbers: &mut Vec<f32>| numbers.fill(0.0);
@@ -198,7 +199,7 @@ fn network(layout: &RowLayout, taste: f32) -> TowerWeights {
     }
     empty(&mut value.conv.weights);
     empty(&mut value.conv.bias);
-    // Planes 0 and 1, the mover's discs and the other's, go through as they are: to filters, channels, hidden units.
+    // Planes 0 and 1, the mover's discs and the other player's, pass unchanged to filters, channels and hidden units.
     let planes = weights.input.inputs;
     for plane in 0..2 {
         weights.input.weights[(plane * planes + plane) * 9 + 4] = 1.0;
@@ -207,12 +208,12 @@ fn network(layout: &RowLayout, taste: f32) -> TowerWeights {
         for (rank, lines) in LINES.iter().enumerate() {
             own[8 * rank..8 * rank + 7].copy_from_slice(lines);
         }
-        value.output.weights[plane] = if plane == 0 { taste } else { -taste };
+        value.output.weights[plane] = if plane == 0 { weight } else { -weight };
     }
     weights
 }
 
-/// The role's process. Dropping it kills it.
+/// A process of the role, killed when dropped.
 struct Role(Child);
 
 impl Role {
@@ -237,7 +238,7 @@ impl Drop for Role {
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
-        assert!(began.elapsed() < PATIENCE, "waited for {what}");
+        assert!(began.elapsed() < TIMEOUT, "waited for {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -264,7 +265,7 @@ fn a_better_checkpoint_becomes_the_best_one_and_a_worse_one_does_not() {
     assert_eq!(
         place.lines(),
         Vec::<Value>::new(),
-        "there is nobody to play against"
+        "the first checkpoint has no opponent"
     );
 
     let strong = place.publish(10, STRONG);
@@ -287,11 +288,11 @@ fn a_better_checkpoint_becomes_the_best_one_and_a_worse_one_does_not() {
     assert_eq!(
         place.label(CANDIDATE),
         Some(weak),
-        "which keeps it from being pruned"
+        "a label keeps the checkpoint from being pruned"
     );
     assert!(kept["elo"].as_f64() < kept["best_elo"].as_f64(), "{kept}");
 
-    // What a page and a table say of it.
+    // The metrics page and the table agree.
     for (name, value) in [
         ("minuet_rating_promotions_total", 1.0),
         ("minuet_rating_matches_total", 2.0),
@@ -323,8 +324,8 @@ fn a_better_checkpoint_becomes_the_best_one_and_a_worse_one_does_not() {
 }
 
 #[test]
-fn a_match_that_is_killed_goes_on_before_anything_newer_is_rated() {
-    // Two that play alike, and a test that hardly ever decides: no machine is quick enough to see its end before it is killed.
+fn a_match_that_is_killed_continues_before_a_newer_checkpoint_is_rated() {
+    // Two equal players and a test that hardly ever decides: no machine finishes the match before the kill.
     let place = Place::new(|config| {
         config.rating.max_games = 100_000;
         config.rating.visits = 60;
@@ -346,7 +347,7 @@ fn a_match_that_is_killed_goes_on_before_anything_newer_is_rated() {
     let before = games(&folder);
     assert_eq!(place.lines(), Vec::<Value>::new());
 
-    // Meanwhile training has gone on; and a few games more than were begun are enough.
+    // A newer checkpoint has appeared; the match ends a few games after those that were begun.
     let newer = place.publish(2, 1.02 * STRONG);
     let numbers = before.iter().map(|line| {
         let game: Value = serde_json::from_str(line).unwrap();
@@ -359,10 +360,10 @@ fn a_match_that_is_killed_goes_on_before_anything_newer_is_rated() {
     assert_eq!(result["outcome"], "undecided", "{result}");
     assert_eq!(result["games"], most);
     let after = games(&folder);
-    assert_eq!(after[..before.len()], before, "what was played counts");
-    assert_eq!(after.len() as u64, most, "no game twice");
+    assert_eq!(after[..before.len()], before, "games from before the kill count");
+    assert_eq!(after.len() as u64, most, "no game is played twice");
     let result = place.result_of(&newer);
-    // What was played before the kill is not counted again.
+    // Games from before the kill are not counted twice.
     let played = (after.len() - before.len()) as u64 + result["games"].as_u64().unwrap();
     wait_until("all games to be counted", || {
         place.sample("minuet_rating_games_total") == Some(played as f64)
@@ -370,7 +371,7 @@ fn a_match_that_is_killed_goes_on_before_anything_newer_is_rated() {
     assert_eq!(result["opponent"], place.label(BEST).unwrap().as_str());
     assert_eq!(place.matches().len(), 2);
 
-    // Nothing is played again.
+    // A restart plays no further game.
     role.stop();
     let role = place.start_with(&enough);
     let third = place.publish(3, 1.03 * STRONG);
@@ -380,7 +381,7 @@ fn a_match_that_is_killed_goes_on_before_anything_newer_is_rated() {
 }
 
 #[test]
-fn a_match_ends_when_somebody_else_moves_best_and_a_folder_belongs_to_one() {
+fn a_match_ends_if_another_process_moves_best_and_a_folder_admits_one_process() {
     let place = Place::new(|config| {
         config.rating.max_games = 20_000;
         config.rating.alpha = 1e-6;
@@ -421,7 +422,7 @@ fn a_match_ends_when_somebody_else_moves_best_and_a_folder_belongs_to_one() {
 }
 
 #[test]
-fn a_promotion_that_was_interrupted_is_brought_to_its_end() {
+fn an_interrupted_promotion_is_completed() {
     let place = Place::new(|_| {});
     let first = place.publish(0, WEAK);
     let role = place.start();
@@ -432,7 +433,7 @@ fn a_promotion_that_was_interrupted_is_brought_to_its_end() {
     wait_until("its end", || !place.rating().join("promotion.json").exists());
     role.stop();
 
-    // As it was between the two steps, the label moved or not yet.
+    // The state between the two steps, before and after the label was moved.
     let line = |lines: &[Value]| {
         let mut line = lines[0].clone();
         for key in ["elo", "elo_interval", "best_elo", "best_elo_interval", "time_ms"] {
@@ -455,7 +456,7 @@ fn a_promotion_that_was_interrupted_is_brought_to_its_end() {
 }
 
 #[test]
-fn a_best_one_that_was_never_played_is_played() {
+fn a_best_checkpoint_without_games_is_rated() {
     let place = Place::new(|config| config.rating.keep_matches = 2);
     let first = place.publish(0, WEAK);
     let role = place.start();
@@ -464,7 +465,7 @@ fn a_best_one_that_was_never_played_is_played() {
     place.result_of(&strong);
     role.stop();
 
-    // Somebody calls another one the best.
+    // Another process moves the label `best`.
     let favourite = place.publish(20, 1.5 * STRONG);
     place.move_best(&favourite);
     let role = place.start();
@@ -478,7 +479,7 @@ fn a_best_one_that_was_never_played_is_played() {
     assert_eq!(place.label(BEST), Some(favourite.clone()));
     let elo = "minuet_rating_elo{checkpoint=\"best\"}";
     wait_until("its rating", || place.sample(elo) == placed["elo"].as_f64());
-    // What is rated after it is on the same scale.
+    // Later ratings are on the same scale.
     let weak = place.publish(30, WEAK);
     let kept = place.result_of(&weak);
     assert_eq!(
@@ -490,7 +491,7 @@ fn a_best_one_that_was_never_played_is_played() {
     wait_until("the oldest match to go", || place.matches().len() == 2);
     role.stop();
 
-    // Where nobody who was played is left, the ratings begin anew with it.
+    // If no rated checkpoint is left, the ratings begin anew with the best one.
     let stranger = place.publish(40, STRONG);
     place.move_best(&stranger);
     for version in [&first, &strong, &favourite, &weak] {
@@ -510,9 +511,9 @@ fn a_best_one_that_was_never_played_is_played() {
 }
 
 #[test]
-fn a_full_disk_is_waited_for() {
-    let Some(disk) = Small::mount(8) else {
-        println!("no file system may be mounted here: the disk is not filled");
+fn the_role_waits_while_the_disk_is_full() {
+    let Some(disk) = SmallDisk::mount(8) else {
+        println!("skipped: mounting a file system is not permitted");
         return;
     };
     let place = Place::new(|config| config.rating.folder = disk.path().join("rating"));
@@ -526,8 +527,8 @@ fn a_full_disk_is_waited_for() {
     let strong = place.publish(10, STRONG);
     let attempts = || fs::read_to_string(&log).unwrap().matches("cannot rate").count();
     wait_until("several attempts", || attempts() >= 3);
-    assert!(role.0.try_wait().unwrap().is_none(), "it works on");
-    // Started on a full disk it waits too.
+    assert!(role.0.try_wait().unwrap().is_none(), "the role is still running");
+    // A role that is started on a full disk waits too.
     role.kill();
     let mut command = place.command();
     command.stderr(fs::File::create(&log).unwrap());
@@ -540,17 +541,17 @@ fn a_full_disk_is_waited_for() {
 }
 
 #[test]
-fn networks_of_an_inference_server_are_rated_and_it_may_be_away() {
+fn networks_of_an_inference_server_are_rated_and_the_server_may_be_away() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let place = Place::new(|config| {
         config.rating.remote = true;
         config.inference.address = port.to_string();
-        // Nothing can be loaded in the role's own process.
+        // The role's own process cannot load a network.
         config.inference.runtime = "nowhere".into();
     });
     let mut config = place.config.clone();
     config.checkpoints.store = place.folder.path().join("checkpoints").to_str().unwrap().into();
-    config.inference.provider = Provider::Cpu;
+    config.inference.provider = ProviderChoice::Cpu;
     config.inference.runtime = RunConfig::default().inference.runtime;
     let serve = |shutdown: &CancellationToken| {
         let listener = place
@@ -589,7 +590,7 @@ fn networks_of_an_inference_server_are_rated_and_it_may_be_away() {
 }
 
 #[test]
-fn a_game_for_one_is_refused_by_the_key() {
+fn a_game_for_one_player_is_refused_with_the_key() {
     let place = Place::new(|config| config.game.name = "generator".into());
     let (code, said) = refused(&place.command().output().unwrap());
     assert_eq!(

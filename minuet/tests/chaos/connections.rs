@@ -1,5 +1,5 @@
-//! Cutting a process's connections from outside: its sockets are borrowed (`pidfd_getfd`, which whoever may debug the process may
-//! do) and shut down, so that both ends lose what was on its way.
+//! Cuts the connections of another process: its sockets are duplicated with `pidfd_getfd`, which needs the right to debug the
+//! process, and shut down, so that both ends lose data in transit.
 
 #[cfg(target_os = "linux")]
 pub use linux::{can_be_cut, cut};
@@ -24,13 +24,13 @@ mod linux {
 
     use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
-    /// Whether this process may borrow the sockets of another.
+    /// True if this process may duplicate the sockets of the process `pid`.
     pub fn can_be_cut(pid: i32) -> bool {
         let process = pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty());
         process.is_ok_and(|process| pidfd_getfd(process, 0, PidfdGetfdFlags::empty()).is_ok())
     }
 
-    /// Shuts every TCP connection of a process down, and gives how many there were. What it listens on stays.
+    /// Shuts down every TCP connection of a process and returns their number. Listening sockets stay open.
     pub fn cut(pid: i32) -> usize {
         let process = pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()).unwrap();
         let files = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
@@ -39,7 +39,7 @@ mod linux {
         });
         sockets
             .filter_map(|file| file.file_name().to_str()?.parse().ok())
-            // One that was closed meanwhile needs no cut.
+            // An error means that the connection was closed in between.
             .filter_map(|number| pidfd_getfd(&process, number, PidfdGetfdFlags::empty()).ok())
             .filter(is_cut)
             .count()
@@ -49,7 +49,7 @@ mod linux {
         let Ok(connection) = socket.try_clone().map(TcpStream::from) else {
             return false;
         };
-        // Neither what listens nor a local socket has a peer with an address.
+        // Listening sockets and local sockets have no peer with an address.
         connection.peer_addr().is_ok() && connection.shutdown(Shutdown::Both).is_ok()
     }
 }

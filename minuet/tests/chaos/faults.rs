@@ -1,4 +1,4 @@
-//! What is done to a run: processes killed and stalled, connections cut, the disk filled, files damaged.
+//! Faults that are injected into a run: processes killed and stalled, connections cut, the disk filled, files damaged.
 
 use std::{
     collections::BTreeMap,
@@ -12,34 +12,34 @@ use std::{
 
 use crate::{connections, run::Run};
 
-/// Size of the store's disk, where this process may mount one.
+/// Size of the store's disk, if this process may mount one.
 const DISK_MIB: u64 = 48;
-/// What a full disk has left, below `replay.min_free_mib`.
+/// Free space on a full disk, less than `replay.min_free_mib`.
 const LEFT_KIB: u64 = 512;
-/// How long a disk is full.
+/// Time for which a disk is full.
 const FULL: Duration = Duration::from_secs(2);
 
 const ROLES: [&str; 4] = ["actor-1", "inference-server", "learner", "replay-store"];
 const RATING: &str = "rating";
 
-/// Something that happens to the run.
+/// A fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
     /// `kill -9` of a role.
     Kill(&'static str),
-    /// All connections of a role are cut in the middle of whatever is on them.
+    /// All connections of a role are cut.
     Cut(&'static str),
-    /// A role answers nothing for a while, and its peers' calls hang.
+    /// A role is suspended for a while, so that calls of its peers hang.
     Stall(&'static str),
-    /// No room is left on the store's disk, for a while.
+    /// The store's disk is full for a while.
     FullDisk,
-    /// A byte of a stored game's file is another when the store starts again.
+    /// The store is killed, and a bit in a file of stored games is changed before its restart.
     DamagedGames,
-    /// A byte of an old checkpoint's model is another.
+    /// A bit of an old checkpoint's model is changed.
     DamagedCheckpoint,
 }
 
-/// The store's folder on a file system of its own, or not.
+/// A file system for the store's folder, if this process may mount one.
 pub struct Disk(Option<PathBuf>);
 
 impl Disk {
@@ -66,24 +66,27 @@ impl fmt::Display for Disk {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(_) => write!(to, "the store on a disk of {DISK_MIB} MiB"),
-            None => write!(to, "no file system may be mounted here: the disk is not filled"),
+            None => write!(
+                to,
+                "mounting a file system is not permitted: the disk is not filled"
+            ),
         }
     }
 }
 
-/// What was done, counted.
+/// Counts of injected faults.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct FaultCounts {
     injected: BTreeMap<Fault, u32>,
-    /// Connections that were cut.
+    /// Number of connections that were cut.
     pub cut: usize,
-    /// Checkpoints that were damaged on purpose.
+    /// Versions of damaged checkpoints.
     pub damaged_checkpoints: Vec<String>,
-    /// Volumes of games in which a byte was changed.
+    /// Number of volumes of games in which a bit was changed.
     pub damaged_volumes: u32,
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for FaultCounts {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(to, "{} faults injected:", self.injected.values().sum::<u32>())?;
         for (fault, count) in &self.injected {
@@ -94,7 +97,7 @@ impl fmt::Display for Tally {
 }
 
 impl Fault {
-    /// One of every kind that can be had.
+    /// Returns one fault of each kind that this machine permits, for each role.
     pub fn all(disk: &Disk, can_cut: bool, has_rating: bool) -> Vec<Self> {
         let roles = ROLES.into_iter().chain(has_rating.then_some(RATING));
         let mut all: Vec<Self> = roles.clone().map(Self::Kill).collect();
@@ -105,8 +108,8 @@ impl Fault {
         all
     }
 
-    /// Makes it happen, and waits until it is over; `number` decides what is left open, such as how many seconds (up to
-    /// `longest_stall`) a process stalls.
+    /// Injects the fault and waits until it is over. The random `number` determines its details, e.g. the seconds (up to
+    /// `longest_stall`) for which a process is suspended.
     pub fn inject(
         self,
         run: &mut Run,
@@ -114,15 +117,15 @@ impl Fault {
         disk: &Disk,
         longest_stall: u64,
         number: u64,
-        tally: &mut Tally,
+        counts: &mut FaultCounts,
     ) {
-        *tally.injected.entry(self).or_default() += 1;
+        *counts.injected.entry(self).or_default() += 1;
         match self {
             Self::Kill(role) => {
                 run.kill(role);
                 run.wait_for("role-ready", |event| event["name"] == role);
             }
-            Self::Cut(role) => tally.cut += connections::cut(run.pid(role)),
+            Self::Cut(role) => counts.cut += connections::cut(run.pid(role)),
             Self::Stall(role) => {
                 run.signal(role, "STOP");
                 thread::sleep(Duration::from_secs(1 + number % longest_stall));
@@ -136,11 +139,11 @@ impl Fault {
             }
             Self::DamagedGames => {
                 let (store, volumes) = ("replay-store", "replay/volumes");
-                // It must not write while the byte changes.
+                // The store must not write while the bit is changed.
                 run.signal(store, "STOP");
                 if let Some(file) = pick(files(&folder.join(volumes), ""), number >> 1) {
                     flip(&file, number >> 16);
-                    tally.damaged_volumes += 1;
+                    counts.damaged_volumes += 1;
                 }
                 run.kill(store);
                 run.wait_for("role-ready", |event| event["name"] == store);
@@ -148,12 +151,12 @@ impl Fault {
             Self::DamagedCheckpoint => {
                 let mut models = files(&folder.join("checkpoints/versions"), "model.onnx");
                 models.sort();
-                // The newest ones are in use, or about to be.
+                // The newest checkpoints are in use, or will be soon.
                 models.truncate(models.len().saturating_sub(3));
                 if let Some(model) = pick(models, number) {
                     flip(&model, number >> 16);
                     let version = model.parent().unwrap().file_name().unwrap();
-                    tally
+                    counts
                         .damaged_checkpoints
                         .push(version.to_str().unwrap().to_owned());
                 }
@@ -162,17 +165,17 @@ impl Fault {
     }
 }
 
-/// Takes all room but a little.
+/// Fills the disk except for [`LEFT_KIB`].
 fn fill(filler: &Path) {
     let mut file = fs::File::create(filler).unwrap();
     let block = vec![0; 64 << 10];
     while file.write_all(&block).is_ok() {}
-    // Nobody else's writes are to be blamed on the last block of this one.
+    // Frees a little space, so that other processes on the machine can still write.
     let length = file.metadata().unwrap().len();
     file.set_len(length.saturating_sub(LEFT_KIB << 10)).unwrap();
 }
 
-/// All files below a folder whose names end so, and that hold anything.
+/// Returns all files below a folder that are not empty and whose names have this ending.
 fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];

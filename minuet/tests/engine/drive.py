@@ -20,11 +20,11 @@ import chess.engine
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 # python-chess waits this long for an answer: far more than any machine needs.
-PATIENCE = 120.0
+TIMEOUT = 120.0
 
 
 def start(minuet: str, model: str, **options: object) -> chess.engine.SimpleEngine:
-    engine = chess.engine.SimpleEngine.popen_uci([minuet, "uci", "--model", model], timeout=PATIENCE)
+    engine = chess.engine.SimpleEngine.popen_uci([minuet, "uci", "--model", model], timeout=TIMEOUT)
     engine.configure({"Provider": "cpu", **options})
     # As every GUI does before a clock runs: the network is loaded now.
     engine.ping()
@@ -125,7 +125,7 @@ def check_lines(minuet: str, model: str) -> None:
     ]  # fmt: skip
     done = subprocess.run(
         [minuet, "uci", "--model", model],
-        input="\n".join(asked).encode("latin-1"), capture_output=True, timeout=PATIENCE,
+        input="\n".join(asked).encode("latin-1"), capture_output=True, timeout=TIMEOUT,
     )  # fmt: skip
     said = done.stdout.decode()
     assert done.returncode == 0, (done.returncode, said, done.stderr)
@@ -139,7 +139,7 @@ def check_without_model(minuet: str) -> None:
     for model in ("", "no/such/run"):
         done = subprocess.run(
             [minuet, "uci", "--model", model],
-            input=b"uci\nisready\nposition startpos\ngo nodes 10\n", capture_output=True, timeout=PATIENCE,
+            input=b"uci\nisready\nposition startpos\ngo nodes 10\n", capture_output=True, timeout=TIMEOUT,
         )  # fmt: skip
         said = done.stdout.decode()
         assert "readyok" in said and "info string error:" in said and "bestmove (none)" in said, said

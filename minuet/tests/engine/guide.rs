@@ -1,5 +1,5 @@
-//! docs/guide/programs.md's client of the Open Inference Protocol, run as it stands there against a served model. Only the address is
-//! another, since a test takes a free one.
+//! Runs the Python client of docs/guide/programs.md (Open Inference Protocol) against a served model. Only the address is
+//! replaced, because a test takes a free port.
 
 use std::{
     path::Path,
@@ -7,7 +7,7 @@ use std::{
 };
 
 use checkpoints::{Draft, LATEST, MODEL, Repository, Version};
-use config::{Provider, RunConfig};
+use config::{ProviderChoice, RunConfig};
 use games::{Game as _, RowLayout, Symmetry, connect_four::ConnectFour};
 use onnx::{Input, Metadata, TowerShape, TowerWeights};
 use tokio::net::TcpListener;
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 /// The address in docs/guide/programs.md.
 const ADDRESS: &str = "127.0.0.1:50051";
 
-/// The only block of Python in docs/guide/programs.md.
+/// Returns the only block of Python in docs/guide/programs.md.
 fn example(root: &Path) -> String {
     let page = std::fs::read_to_string(root.join("docs/guide/programs.md")).unwrap();
     let mut blocks = page.split("```python\n").skip(1);
@@ -25,7 +25,7 @@ fn example(root: &Path) -> String {
         .expect("docs/guide/programs.md has no block of Python");
     assert!(
         blocks.next().is_none(),
-        "docs/guide/programs.md has another block of Python; which one is meant?"
+        "docs/guide/programs.md has several blocks of Python, one is expected"
     );
     block.split("```").next().unwrap().to_owned()
 }
@@ -52,7 +52,7 @@ async fn publish(folder: &Path, layout: &RowLayout, weights: &TowerWeights) -> V
     version
 }
 
-/// The value and the priors of the position in the example, by the plain evaluation of the weights.
+/// Returns the value and the priors of the position in the example, computed directly from the weights.
 fn truth(layout: &RowLayout, weights: &TowerWeights) -> Vec<f32> {
     let mut state = ConnectFour::start(&Default::default(), None).unwrap();
     state.play_legal(3);
@@ -74,7 +74,7 @@ fn truth(layout: &RowLayout, weights: &TowerWeights) -> Vec<f32> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_readmes_client_runs_as_it_is_written() {
+async fn the_client_of_the_guide_runs_as_written() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let Some(python) = test_support::python("kserve") else {
         return;
@@ -87,12 +87,12 @@ async fn the_readmes_client_runs_as_it_is_written() {
     config.checkpoints.store = folder.path().to_str().unwrap().into();
     config.game.name = layout.game.clone();
     config.game.options = layout.options;
-    config.inference.provider = Provider::Cpu;
+    config.inference.provider = ProviderChoice::Cpu;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let shutdown = CancellationToken::new();
     let serving = tokio::spawn(inference_server::serve(listener, config, shutdown.clone()));
-    // A call before the model is there is answered UNAVAILABLE; a health probe would say so too.
+    // Until the model is loaded, calls are answered UNAVAILABLE.
     let mut client =
         proto::v1::evaluator_client::EvaluatorClient::new(service::connect::channel(&address).unwrap());
     while client
@@ -104,7 +104,7 @@ async fn the_readmes_client_runs_as_it_is_written() {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
 
-    // The program it calls is found from the repository's root, and is the one that this test was built with.
+    // The example calls a program by its path in the repository; the test replaces it by the program that it was built with.
     let mut script = example(root);
     for (written, here) in [
         (ADDRESS, address.as_str()),

@@ -1,4 +1,4 @@
-//! `minuet uci` driven by python-chess, `minuet play` and `minuet query` through a pipe, the Python client of the guide.
+//! `minuet uci` with python-chess, `minuet play` and `minuet query` through a pipe, and the Python client of the guide.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -13,7 +13,7 @@ use std::{
 use games::{Game, chess::Chess, connect_four::ConnectFour};
 use onnx::{Input, Metadata, TowerShape, TowerWeights};
 
-/// A network of random weights.
+/// Writes a network of random weights; returns its path.
 fn network<G: Game>(folder: &Path) -> PathBuf {
     let layout = G::layout(G::encoding(0).unwrap());
     let weights = TowerWeights::random(&layout, &TowerShape::new(&layout, 1, 8), 1);
@@ -50,7 +50,7 @@ fn python_chess_drives_the_engine() {
         .arg(network::<Chess>(folder.path()))
         .status()
         .unwrap();
-    assert!(done.success(), "what went wrong stands above");
+    assert!(done.success(), "the script failed; its output is above");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_person_plays_a_network_through_a_pipe() {
         first.1
     );
     assert!(first.1.contains("\"nonsense\" is not a column"), "{}", first.1);
-    // What was saved is a question that `minuet rules` answers, and a game that can be gone on with.
+    // A saved game is a request that `minuet rules` answers, and can be continued.
     let (_, answer, _) = minuet(&["rules"], &std::fs::read_to_string(&saved).unwrap());
     let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
     assert_eq!(
@@ -105,7 +105,7 @@ fn a_person_plays_a_network_through_a_pipe() {
 }
 
 #[test]
-fn what_cannot_be_played_is_bad_usage() {
+fn invalid_games_sides_and_opponents_are_bad_usage() {
     let cases: [(&[&str], &str); 4] = [
         (&["play", "--game", "ches"], "did you mean chess?"),
         (

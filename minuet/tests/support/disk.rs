@@ -1,4 +1,4 @@
-//! A small file system of its own, where this process may mount one.
+//! A small file system in memory, if this process may mount one.
 
 use std::{
     fs,
@@ -7,11 +7,11 @@ use std::{
     process::Command,
 };
 
-/// A disk in memory. Dropping it takes it away.
-pub struct Small(tempfile::TempDir);
+/// A file system in memory, unmounted when dropped.
+pub struct SmallDisk(tempfile::TempDir);
 
-impl Small {
-    /// With so much room; `None` where nothing may be mounted.
+impl SmallDisk {
+    /// Mounts a file system of `mib` MiB; `None` if mounting is not permitted.
     pub fn mount(mib: u32) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let mounted = Command::new("mount")
@@ -30,7 +30,7 @@ impl Small {
         self.path().join("filler")
     }
 
-    /// Takes all room.
+    /// Fills the file system.
     pub fn fill(&self) {
         let mut file = fs::File::create(self.filler()).unwrap();
         for size in [64 << 10, 4 << 10, 1] {
@@ -39,13 +39,13 @@ impl Small {
         }
     }
 
-    /// Gives it back.
+    /// Deletes the file of [`SmallDisk::fill`].
     pub fn make_room(&self) {
         fs::remove_file(self.filler()).unwrap();
     }
 }
 
-impl Drop for Small {
+impl Drop for SmallDisk {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("--lazy").arg(self.path()).output();
     }

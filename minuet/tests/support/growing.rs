@@ -1,4 +1,4 @@
-//! `minuet grow`: beside a run that is at work, killed and continued, and on the stored games alone.
+//! `minuet grow` beside a running run (killed and continued), and on the stored games of a stopped run.
 
 use std::{
     fs,

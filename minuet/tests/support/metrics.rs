@@ -1,4 +1,4 @@
-//! What dashboards, alerts and autoscalers ask for, and what running processes export.
+//! Compares the metrics that dashboards, alerts and autoscalers name with those that processes export.
 
 use std::{
     collections::BTreeSet,
@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::Value;
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 /// Files that name metrics, from the repository's root.
 const FILES: [&str; 5] = [
     "deploy/grafana/dashboards/minuet.json",
@@ -21,7 +21,7 @@ const FILES: [&str; 5] = [
     "deploy/kubernetes/components/keda/scaled-object.yaml",
 ];
 
-/// The processes of a `started` event and their metrics pages.
+/// Returns the addresses of the metrics pages in a `started` event.
 pub fn pages(started: &Value) -> Vec<String> {
     let processes = started["processes"].as_array().unwrap();
     let page = |process: &Value| process["metrics"].as_str().unwrap().to_owned();
@@ -29,21 +29,21 @@ pub fn pages(started: &Value) -> Vec<String> {
 }
 
 /// Waits until every metric that the deployment's files name is on one of the pages.
-pub fn all_named_are_exported(pages: &[String]) {
+pub fn wait_until_all_named_are_exported(pages: &[String]) {
     let named = named();
     assert!(named.len() > 40, "{named:?}");
     wait_for(pages, &named);
 }
 
-/// Waits until the processes answer, and checks that counters are there before anything is counted: an alert on a rise
-/// does not see a counter that begins with its first event.
-pub fn counters_are_there_from_the_start(pages: &[String]) {
+/// Waits until the processes answer, and checks that they export counters before the first event: an alert on a rise
+/// misses the first event if the counter appears with it.
+pub fn check_counters_at_the_start(pages: &[String]) {
     let counters = named().into_iter().filter(|name| name.ends_with("_total"));
     wait_for(pages, &counters.collect());
 }
 
 fn wait_for(pages: &[String], wanted: &BTreeSet<String>) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         let there: BTreeSet<String> = pages.iter().flat_map(|page| exported(page)).collect();
         let missing: Vec<&String> = wanted.difference(&there).collect();
@@ -55,7 +55,7 @@ fn wait_for(pages: &[String], wanted: &BTreeSet<String>) {
     }
 }
 
-/// Names in the files, as they are on a page; recorded ones are made by Prometheus itself.
+/// Returns the names of metrics in the files, except those of Prometheus' recording rules.
 fn named() -> BTreeSet<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut recorded = BTreeSet::new();
@@ -79,7 +79,7 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_' || letter == ':'))
 }
 
-/// Names on a page; none where nothing answers yet.
+/// Returns the names on a page; none while the process does not answer.
 fn exported(address: &str) -> Vec<String> {
     let page = || -> std::io::Result<String> {
         let mut stream = TcpStream::connect(address)?;

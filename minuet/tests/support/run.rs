@@ -1,4 +1,4 @@
-//! A `minuet up` process under test: its events, its store, its roles' processes.
+//! [`Run`]: a `minuet up` process under test, with its events, its store and its roles' processes.
 
 use std::{
     collections::BTreeSet,
@@ -12,11 +12,11 @@ use std::{
 use proto::v1::{GameSummary, ListGamesRequest, replay_store_client::ReplayStoreClient};
 use serde_json::Value;
 
-/// Far beyond what any machine needs: a test that waits this long hangs.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// Longest wait; a test that waits this long is assumed to hang.
+const TIMEOUT: Duration = Duration::from_secs(300);
 const PAGE: u32 = 500;
 
-/// Settings of a run that trains something within seconds.
+/// Returns settings of a run that publishes a trained checkpoint within seconds.
 pub fn tiny_run() -> Vec<&'static str> {
     vec![
         "model.blocks=1",
@@ -52,17 +52,17 @@ impl Run {
         Self::begin("paco-sako", folder, settings, &[])
     }
 
-    /// With variables in the environment of all its processes.
+    /// Starts a run with variables in the environment of all its processes.
     pub fn start_with(folder: &Path, settings: &[&str], variables: &[(String, String)]) -> Self {
         Self::begin("paco-sako", folder, settings, variables)
     }
 
-    /// A run of another game.
+    /// Starts a run of another game.
     pub fn of_game(game: &str, folder: &Path, settings: &[&str]) -> Self {
         Self::begin(game, folder, settings, &[])
     }
 
-    /// With these arguments of `minuet up`.
+    /// Starts a run with more arguments of `minuet up`.
     pub fn with_arguments(arguments: &[&str], folder: &Path, settings: &[&str]) -> Self {
         Self::begin_with("paco-sako", folder, settings, &[], arguments)
     }
@@ -125,13 +125,13 @@ impl Run {
         run
     }
 
-    /// The next event of this kind that fits; those before it are passed over, but for those of other kinds.
+    /// Waits for the next event of this kind that `fits`, and returns it. Events that do not fit are kept for later calls.
     pub fn wait_for(&mut self, kind: &str, fits: impl Fn(&Value) -> bool) -> Value {
         let is_it = |event: &Value| event["event"] == kind && fits(event);
         if let Some(at) = self.past.iter().position(is_it) {
             return self.past.remove(at);
         }
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             match self.events.recv_timeout(left) {
@@ -147,9 +147,9 @@ impl Run {
         }
     }
 
-    /// Waits for a stored game that fits.
+    /// Waits for a stored game that `fits`.
     pub fn wait_for_game(&mut self, fits: impl Fn(&GameSummary) -> bool) -> GameSummary {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             if let Some(game) = self.games().into_iter().find(&fits) {
                 return game;
@@ -159,7 +159,7 @@ impl Run {
         }
     }
 
-    /// The ids of all stored games; none may be there twice.
+    /// Returns the ids of all stored games. Panics if a game is stored twice.
     pub fn game_ids(&mut self) -> BTreeSet<Vec<u8>> {
         let games = self.games();
         let ids: BTreeSet<Vec<u8>> = games.iter().map(|game| game.id.to_vec()).collect();
@@ -167,11 +167,11 @@ impl Run {
         ids
     }
 
-    /// All stored games.
+    /// Returns all stored games.
     pub fn games(&mut self) -> Vec<GameSummary> {
         let address = format!("http://{}", self.replay);
         self.runtime.block_on(async {
-            let deadline = Instant::now() + PATIENCE;
+            let deadline = Instant::now() + TIMEOUT;
             loop {
                 match list_games(address.clone()).await {
                     Ok(games) => return games,
@@ -183,13 +183,13 @@ impl Run {
         })
     }
 
-    /// Sends a signal to a role's present process, which goes on being known.
+    /// Sends a signal to a role's present process. The process must survive it.
     pub fn signal(&mut self, role: &str, name: &str) {
         let pid = self.pid(role);
         signal(&pid.to_string(), name);
     }
 
-    /// The id of a role's present process.
+    /// Returns the number of a role's present process.
     pub fn pid(&mut self, role: &str) -> i32 {
         let started = self.wait_for("role-started", |event| event["name"] == role);
         let pid = started["pid"].as_i64().unwrap() as i32;
@@ -200,13 +200,13 @@ impl Run {
     /// `kill -9` of a role's present process.
     pub fn kill(&mut self, role: &str) {
         let started = self.wait_for("role-started", |event| event["name"] == role);
-        // What was said before its end belongs to the process that is gone.
+        // Earlier events are of the killed process.
         self.past
             .retain(|event| event["name"] != role && event["event"] != "checkpoint");
         signal(&started["pid"].to_string(), "KILL");
     }
 
-    /// Asks the run to stop, and gives what it says it has kept.
+    /// Stops the run and returns its `stopped` event.
     pub fn stop(mut self) -> Value {
         signal(&self.child.id().to_string(), "TERM");
         let kept = self.wait_for("stopped", |_| true);

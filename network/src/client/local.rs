@@ -21,7 +21,7 @@ pub enum OpenError {
     #[error(transparent)]
     Runtime(#[from] crate::runtime::RuntimeError),
     /// The provider is not available, or does not take the network.
-    #[error("{version} cannot be loaded: {source}")]
+    #[error("{version} cannot be loaded")]
     Load {
         /// Version of the network.
         version: String,
@@ -39,7 +39,7 @@ pub enum OpenError {
 /// use std::path::Path;
 ///
 /// use games::{Game, RowLayout, Symmetry, othello::Othello};
-/// use network::{ModelFile, Network, PositionBatch, Predictions, client::local::Opener};
+/// use network::{ModelFile, Network, PositionBatch, Predictions, client::local::NetworkLoader};
 /// use onnx::{Input, Metadata, TowerShape, TowerWeights};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -52,7 +52,7 @@ pub enum OpenError {
 /// std::fs::write(&path, onnx::build(&weights, &metadata, Input::Rows)?)?;
 ///
 /// let file = ModelFile::find(&path.to_string_lossy().parse()?)?;
-/// let network = Opener::new(Path::new(""), config::Provider::Cpu, 1, 16)?.open(&file)?;
+/// let network = NetworkLoader::new(Path::new(""), config::ProviderChoice::Cpu, 1, 16)?.open(&file)?;
 ///
 /// let start = Othello::initial();
 /// let (mut batch, mut predictions) = (PositionBatch::default(), Predictions::default());
@@ -65,19 +65,19 @@ pub enum OpenError {
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Opener {
+pub struct NetworkLoader {
     loader: Arc<Loader>,
 }
 
-impl Opener {
-    /// Makes an opener for batches of at most `largest` positions, each computed by `threads` threads. `runtime` is the path
+impl NetworkLoader {
+    /// Creates a loader for batches of at most `largest` positions, each computed by `threads` threads. `runtime` is the path
     /// of the ONNX Runtime library; if it is empty, see [`crate::runtime::load`].
     ///
     /// # Errors
     /// [`OpenError`] if ONNX Runtime or the requested provider is not available.
     pub fn new(
         runtime: &Path,
-        provider: config::Provider,
+        provider: config::ProviderChoice,
         threads: usize,
         largest: usize,
     ) -> Result<Self, OpenError> {
@@ -87,7 +87,7 @@ impl Opener {
             environment,
             threads.max(1),
             buckets,
-            Provider::asked_for(provider),
+            Provider::configured(provider),
         )
         .map_err(|source| OpenError::Load {
             version: "a network to try the provider".into(),

@@ -27,7 +27,7 @@ pub enum ConnectError {
     #[error(transparent)]
     Address(#[from] AddressError),
     /// The run that `MINUET_CONFIG` names cannot be read.
-    #[error("MINUET_CONFIG: {0}")]
+    #[error("the configuration that MINUET_CONFIG names cannot be read")]
     Security(#[from] ConfigError),
     /// The server did not describe its model.
     #[error("inference server {address}: {}", .status.message())]
@@ -46,7 +46,7 @@ pub enum ConnectError {
         reason: String,
     },
     /// The async runtime cannot be started.
-    #[error("cannot start a runtime: {0}")]
+    #[error("cannot start a runtime")]
     Runtime(#[from] io::Error),
 }
 

@@ -37,7 +37,7 @@ pub struct Header {
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// Error of the file system, or of zstd for damaged bytes.
-    #[error("{0}")]
+    #[error(transparent)]
     Io(#[from] io::Error),
     /// The file is not an archive.
     #[error("the file is not an archive of games")]

@@ -170,9 +170,9 @@ impl Index {
     /// Waits until all games below sequence number `next` are indexed.
     ///
     /// # Errors
-    /// [`IndexError::Behind`] if that takes longer than `patience`.
-    pub fn wait(&self, next: u64, patience: Duration) -> Result<(), IndexError> {
-        let deadline = Instant::now() + patience;
+    /// [`IndexError::Behind`] if that takes longer than `timeout`.
+    pub fn wait(&self, next: u64, timeout: Duration) -> Result<(), IndexError> {
+        let deadline = Instant::now() + timeout;
         let mut state = self.state.lock();
         while self.reached() < next {
             state.has_news = true;

@@ -41,8 +41,8 @@ const SEGMENT_BYTES: usize = 512 * 1024;
 /// sled's page cache for each open database.
 const PAGE_CACHE_BYTES: u64 = 4 * 1024 * 1024;
 
-/// How long a database that this process has just closed may take to release its lock.
-const LOCK_PATIENCE: Duration = Duration::from_secs(5);
+/// Longest time that a database which this process has just closed may take to release its lock.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Games that are looked up in the volume at a time.
 const BATCH_GAMES: usize = 512;
@@ -63,7 +63,7 @@ pub struct VolumeIndex {
     is_distrusted: AtomicBool,
 }
 
-/// How far the database has come.
+/// Progress of the database.
 #[derive(Debug, Default)]
 struct Written {
     /// The mark in the database.
@@ -125,7 +125,7 @@ impl VolumeIndex {
         let opened = loop {
             match contained(|| config.open()) {
                 Err(IndexError::Damaged(reason))
-                    if reason.contains("could not acquire lock") && began.elapsed() < LOCK_PATIENCE =>
+                    if reason.contains("could not acquire lock") && began.elapsed() < LOCK_TIMEOUT =>
                 {
                     thread::sleep(Duration::from_millis(20));
                 }

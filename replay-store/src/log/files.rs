@@ -12,9 +12,9 @@ use std::{
 use crate::error::VolumeError;
 
 /// A lock that is held until it is dropped.
-pub trait Held: Debug + Send + Sync {}
+pub trait LockGuard: Debug + Send + Sync {}
 
-impl<T: Debug + Send + Sync> Held for T {}
+impl<T: Debug + Send + Sync> LockGuard for T {}
 
 /// A file that is open for reading and writing.
 pub trait OpenFile: Debug + Send + Sync {
@@ -70,7 +70,7 @@ pub trait Files: Debug + Send + Sync {
     ///
     /// # Errors
     /// The error of the file system.
-    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Held>>>;
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn LockGuard>>>;
 
     /// Makes a folder and those above it.
     ///
@@ -194,7 +194,7 @@ impl Files for Real {
         Ok(Box::new(options.open(path)?))
     }
 
-    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Held>>> {
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn LockGuard>>> {
         let file = File::create(path)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Box::new(file))),

@@ -23,7 +23,7 @@ const MAX_INLINE_ACTIONS: usize = 1024;
 const MAX_HOLD: Duration = Duration::from_secs(5);
 
 type Acks = mpsc::Sender<Result<AppendAck, Status>>;
-type Slot = mpsc::OwnedPermit<Result<AppendAck, Status>>;
+type AckPermit = mpsc::OwnedPermit<Result<AppendAck, Status>>;
 
 /// Serves the stream in a new task.
 pub(super) fn start(
@@ -80,7 +80,7 @@ async fn run(
 struct HeldBack;
 
 /// Waits until `min_uses` permits another game. Refuses the game temporarily after [`MAX_HOLD`].
-async fn wait_for_uses(store: &Arc<Store>, slot: Slot, id: &[u8]) -> Result<Slot, HeldBack> {
+async fn wait_for_uses(store: &Arc<Store>, slot: AckPermit, id: &[u8]) -> Result<AckPermit, HeldBack> {
     if store.may_insert() {
         return Ok(slot);
     }
@@ -107,7 +107,7 @@ async fn wait_for_uses(store: &Arc<Store>, slot: Slot, id: &[u8]) -> Result<Slot
 }
 
 /// Checks and packs a game, and queues it for the writer.
-async fn queue(store: &Arc<Store>, game: Game, slot: Slot) -> Result<(), StoreFailed> {
+async fn queue(store: &Arc<Store>, game: Game, slot: AckPermit) -> Result<(), StoreFailed> {
     let settings = store.settings();
     let checked = match validate::check(&game, &settings.game, settings.options) {
         Ok(checked) => checked,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     error::OpenError,
-    log::files::{Files, Held},
+    log::files::{Files, LockGuard},
 };
 
 /// The folder's format.
@@ -61,7 +61,7 @@ const LOCK: &str = "lock";
 /// A folder that is this process's alone while this lives.
 #[derive(Debug)]
 pub struct Claim {
-    _lock: Box<dyn Held>,
+    _lock: Box<dyn LockGuard>,
 }
 
 /// Claims a store's folder, makes it where there is none, and reads what it is for.

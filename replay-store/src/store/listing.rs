@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Maximum time for which a request waits until the index has caught up with the log.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Most candidates of one page, so that a filter that few games fit cannot hold a request for long.
 const MAX_CANDIDATES: usize = 20_000;
@@ -53,7 +53,7 @@ impl Store {
     pub fn page(&self, listing: &Listing, filter: &Filter) -> Result<Page, IndexError> {
         let index = self.shared.index.as_ref().ok_or(IndexError::Off)?;
         let newest = self.shared.window.read().range().map(|(_, newest)| newest);
-        index.wait(newest.map_or(0, |newest| newest + 1), PATIENCE)?;
+        index.wait(newest.map_or(0, |newest| newest + 1), TIMEOUT)?;
         let order = order(listing.sort);
         let (low, high) = range(order, filter);
         // The page begins at the edge of the range, or after the page before.

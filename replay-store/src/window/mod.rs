@@ -18,7 +18,7 @@ use crate::window::held_out::PositionCounts;
 
 /// A game in the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot {
+pub struct WindowGame {
     /// Sequence number.
     pub sequence: u64,
     /// Number of trainable positions; 0 if the game cannot be read.
@@ -35,7 +35,7 @@ pub struct Slot {
 /// The games that batches are drawn from, oldest first.
 #[derive(Debug)]
 pub struct Window {
-    slots: VecDeque<Slot>,
+    slots: VecDeque<WindowGame>,
     limit: u64,
     begin: u64,
     positions: u64,
@@ -57,11 +57,11 @@ impl Window {
     }
 
     /// Adds the newest game, removes the games that are now too old, and returns the removed games.
-    pub fn push(&mut self, sequence: u64, uses: impl Into<PositionCounts>, bytes: u32) -> Vec<Slot> {
+    pub fn push(&mut self, sequence: u64, uses: impl Into<PositionCounts>, bytes: u32) -> Vec<WindowGame> {
         let PositionCounts { trainable, held_out } = uses.into();
         let span = trainable.max(1);
         let end = self.end() + u64::from(span);
-        self.slots.push_back(Slot {
+        self.slots.push_back(WindowGame {
             sequence,
             trainable,
             held_out,
@@ -102,8 +102,8 @@ impl Window {
     }
 
     /// Removes games and the offsets of their positions. Returns the games that were in the window.
-    pub fn delete(&mut self, sequences: &HashSet<u64>) -> Vec<Slot> {
-        let (gone, kept): (Vec<Slot>, Vec<Slot>) = std::mem::take(&mut self.slots)
+    pub fn delete(&mut self, sequences: &HashSet<u64>) -> Vec<WindowGame> {
+        let (gone, kept): (Vec<WindowGame>, Vec<WindowGame>) = std::mem::take(&mut self.slots)
             .into_iter()
             .partition(|slot| sequences.contains(&slot.sequence));
         self.begin = 0;
@@ -147,7 +147,7 @@ impl Window {
 
     /// Returns the game and the number of its trainable position at a draw below [`Window::span`]. Returns `None` if the game there has no
     /// trainable positions; the caller then draws again.
-    pub fn at(&self, draw: u64) -> Option<(Slot, u32)> {
+    pub fn at(&self, draw: u64) -> Option<(WindowGame, u32)> {
         let offset = self.begin + draw;
         let slot = self
             .slots
@@ -172,7 +172,7 @@ impl Window {
     }
 
     /// Returns the games with sequence numbers from `from` on, oldest first.
-    pub fn from(&self, from: u64) -> impl DoubleEndedIterator<Item = &Slot> {
+    pub fn from(&self, from: u64) -> impl DoubleEndedIterator<Item = &WindowGame> {
         let begin = self.slots.partition_point(|slot| slot.sequence < from);
         self.slots.range(begin..)
     }

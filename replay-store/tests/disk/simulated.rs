@@ -17,7 +17,7 @@ use std::{
 use parking_lot::Mutex;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use replay_store::log::files::{Entry, Files, Held, OpenFile};
+use replay_store::log::files::{Entry, Files, LockGuard, OpenFile};
 
 const SECTOR: usize = 512;
 
@@ -356,7 +356,7 @@ impl Files for Simulated {
         }))
     }
 
-    fn lock(&self, _: &Path) -> io::Result<Option<Box<dyn Held>>> {
+    fn lock(&self, _: &Path) -> io::Result<Option<Box<dyn LockGuard>>> {
         Ok(Some(Box::new(())))
     }
 

@@ -189,7 +189,7 @@ fn unusable(role: Role, file: Option<&Path>, error: &ConfigError) -> ExitCode {
     let file = file
         .map(|file| format!("{}: ", file.display()))
         .unwrap_or_default();
-    eprintln!("{}: {file}{error}", role.binary());
+    eprintln!("{}: {file}{}", role.binary(), crate::chain(error));
     ExitCode::from(2)
 }
 

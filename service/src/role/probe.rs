@@ -10,7 +10,7 @@ use tonic_health::pb::{
 use crate::connect;
 
 /// Time limit for the health service's answer.
-const PATIENCE: Duration = Duration::from_secs(4);
+const TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Succeeds if the health service at `address` reports SERVING.
 ///
@@ -26,9 +26,9 @@ pub(super) fn probe(address: &str) -> anyhow::Result<()> {
         let request = HealthCheckRequest {
             service: String::new(),
         };
-        let answer = tokio::time::timeout(PATIENCE, client.check(request))
+        let answer = tokio::time::timeout(TIMEOUT, client.check(request))
             .await
-            .with_context(|| format!("no answer from {address} within {} s", PATIENCE.as_secs()))??;
+            .with_context(|| format!("no answer from {address} within {} s", TIMEOUT.as_secs()))??;
         match answer.into_inner().status() {
             ServingStatus::Serving => Ok(()),
             other => bail!("{address} says {}", other.as_str_name()),

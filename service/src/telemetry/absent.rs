@@ -87,7 +87,7 @@ pub mod steps {
     pub type Step = (&'static str, Instant, Instant);
 
     /// Records finished work as spans: nothing in this build.
-    pub fn tell(
+    pub fn record_spans(
         _name: &'static str,
         _steps: &[Step],
         _causes: impl IntoIterator<Item = Cause>,

@@ -43,7 +43,7 @@ pub type Step = (&'static str, Instant, Instant);
 
 /// Records finished work called `name` as spans: one from the beginning of the first step to the end of the last, with a child
 /// span for each step and a link to each distinct call in `causes`.
-pub fn tell(
+pub fn record_spans(
     name: &'static str,
     steps: &[Step],
     causes: impl IntoIterator<Item = Cause>,

@@ -47,7 +47,7 @@ const MOST_YIELDS_FOR_HALF: usize = 256;
 
 /// Settings of the batcher.
 #[derive(Clone, Debug)]
-pub struct Policy {
+pub struct BatchingPolicy {
     /// Largest batch, in positions.
     pub max_batch: usize,
     /// Longest time for which a request waits for others while the device is idle.
@@ -68,13 +68,13 @@ pub struct Batcher {
     half: AtomicUsize,
     /// Speed of the device, for retry hints.
     speed: Mutex<DeviceSpeed>,
-    policy: Policy,
+    policy: BatchingPolicy,
     metrics: Arc<Metrics>,
 }
 
 impl Batcher {
     /// Makes a batcher with an empty queue.
-    pub fn new(policy: Policy, metrics: Arc<Metrics>) -> Arc<Self> {
+    pub fn new(policy: BatchingPolicy, metrics: Arc<Metrics>) -> Arc<Self> {
         Arc::new(Self {
             queue: Mutex::new(Queue::new(policy.max_queue)),
             changed: Notify::new(),

@@ -4,7 +4,7 @@ use tokio::sync::mpsc::{self, error::TryRecvError};
 
 use super::*;
 use crate::{
-    models::slot::Slot,
+    models::slot::ModelSlot,
     requests::response::StreamReply,
     testing::{job_of, model, policy, slot},
 };
@@ -12,7 +12,7 @@ use crate::{
 /// A batcher, and the device's end of it.
 struct Rig {
     batcher: Arc<Batcher>,
-    slot: Arc<Slot>,
+    slot: Arc<ModelSlot>,
     device: mpsc::Receiver<FormedBatch>,
     stop: CancellationToken,
     answers: Vec<mpsc::UnboundedReceiver<StreamReply>>,
@@ -20,13 +20,13 @@ struct Rig {
 
 impl Rig {
     fn new(max_wait: Duration) -> Self {
-        Self::of(Policy {
+        Self::of(BatchingPolicy {
             max_wait,
             ..policy(8, 32)
         })
     }
 
-    fn of(policy: Policy) -> Self {
+    fn of(policy: BatchingPolicy) -> Self {
         let batcher = Batcher::new(policy, Arc::new(Metrics::new()));
         // As the executor has it: one batch waits beside the one that is executed.
         let (batches, device) = mpsc::channel(1);
@@ -48,14 +48,14 @@ impl Rig {
         self.batcher.push(job).unwrap();
     }
 
-    /// Lets the batcher do what it can do without the clock.
+    /// Lets the batcher do its work without advancing the clock.
     async fn settle(&self) {
         for _ in 0..64 {
             tokio::task::yield_now().await;
         }
     }
 
-    /// The device takes a batch, if there is one: its positions.
+    /// Takes a batch for the device, if there is one. Returns its number of positions.
     async fn take(&mut self) -> Option<usize> {
         self.settle().await;
         match self.device.try_recv() {
@@ -70,7 +70,7 @@ impl Rig {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_idle_device_is_given_what_there_is_at_once() {
+async fn an_idle_device_gets_waiting_requests_at_once() {
     let mut rig = Rig::new(Duration::ZERO);
     let began = Instant::now();
     rig.push(1, 3);
@@ -79,11 +79,11 @@ async fn an_idle_device_is_given_what_there_is_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_gathers_while_the_device_works_is_one_batch() {
+async fn requests_that_gather_while_the_device_works_are_one_batch() {
     let mut rig = Rig::new(Duration::ZERO);
     rig.push(1, 3);
     assert_eq!(rig.take().await, Some(3));
-    // The device works: less than a largest batch waits, however long.
+    // While the device works, less than a largest batch waits for any time.
     rig.push(2, 2);
     rig.push(3, 1);
     assert_eq!(rig.take().await, None);
@@ -96,7 +96,7 @@ async fn what_gathers_while_the_device_works_is_one_batch() {
     assert_eq!(rig.take().await, None);
 }
 
-/// Four clients that ask again when they are answered: the device has two of them while the other two come back.
+/// Four clients that send a request after each answer: the device computes two of them while the other two send.
 #[tokio::test(start_paused = true)]
 async fn two_halves_of_the_clients_take_turns() {
     let mut rig = Rig::new(Duration::ZERO);
@@ -105,7 +105,7 @@ async fn two_halves_of_the_clients_take_turns() {
     }
     assert_eq!(rig.take().await, Some(8));
     rig.batcher.finished(8, 4);
-    // Each comes when the runtime has been round a few times.
+    // Each client sends after a few rounds of the runtime.
     for client in 1..=4 {
         for _ in 0..5 {
             tokio::task::yield_now().await;
@@ -116,7 +116,7 @@ async fn two_halves_of_the_clients_take_turns() {
     assert_eq!(rig.take().await, None);
     rig.batcher.finished(4, 2);
     assert_eq!(rig.take().await, Some(4), "the other two");
-    // Only one of them comes again; it is not kept waiting.
+    // Only one client sends again, and does not wait for others.
     rig.batcher.finished(4, 2);
     rig.push(1, 5);
     assert_eq!(rig.take().await, Some(5));
@@ -127,7 +127,7 @@ async fn one_whole_batch_is_formed_while_another_is_executed_and_no_more() {
     let mut rig = Rig::new(Duration::ZERO);
     rig.push(1, 8);
     assert_eq!(rig.take().await, Some(8));
-    // Three whole batches gather: one is formed and waits beside the device, two are not.
+    // Three largest batches gather: one is formed and waits beside the device, two are not formed.
     for client in 2..=7 {
         rig.push(client, 4);
     }
@@ -139,7 +139,7 @@ async fn one_whole_batch_is_formed_while_another_is_executed_and_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lone_request_waits_for_company_as_long_as_it_is_told_to() {
+async fn a_single_request_waits_for_others_for_the_configured_time() {
     let wait = Duration::from_millis(5);
     let mut rig = Rig::new(wait);
     rig.push(1, 1);
@@ -150,7 +150,7 @@ async fn a_lone_request_waits_for_company_as_long_as_it_is_told_to() {
     tokio::time::advance(Duration::from_millis(1)).await;
     assert_eq!(rig.take().await, Some(2));
 
-    // A whole batch does not wait, nor does who has waited while the device worked.
+    // A largest batch does not wait, nor does a request that has waited while the device worked.
     rig.push(1, 5);
     rig.push(2, 3);
     assert_eq!(rig.take().await, Some(8));
@@ -200,7 +200,7 @@ async fn requests_queued_before_a_swap_are_answered_by_the_new_model() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_waits_when_the_server_stops_is_refused() {
+async fn waiting_requests_are_refused_when_the_server_stops() {
     let mut rig = Rig::new(Duration::ZERO);
     rig.push(1, 8);
     assert_eq!(rig.take().await, Some(8));

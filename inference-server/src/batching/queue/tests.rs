@@ -5,7 +5,7 @@ use tokio::sync::mpsc;
 
 use super::*;
 use crate::{
-    models::slot::Slot,
+    models::slot::ModelSlot,
     requests::{request::EvaluationRequest, response::StreamReply},
     testing::{job_with, model, request, slot},
 };
@@ -15,7 +15,7 @@ type Answers = mpsc::UnboundedReceiver<StreamReply>;
 /// Jobs are answered by a model with batches of 8.
 struct Rig {
     queue: Queue,
-    slot: Arc<Slot>,
+    slot: Arc<ModelSlot>,
     answers: Vec<Answers>,
 }
 
@@ -71,7 +71,7 @@ fn slices(formed: &FormedBatch) -> Vec<(u64, usize, usize)> {
 
 #[test]
 fn clients_take_turns() {
-    // Client 1 has sent everything before client 2 came.
+    // Client 1 has sent all its requests before client 2 sends.
     let mut rig = Rig::with(&[(1, 4), (1, 4), (1, 4), (2, 4), (3, 4)]);
     let all = QueueLength {
         requests: 5,
@@ -96,7 +96,7 @@ fn a_second_round_fills_the_batch() {
 }
 
 #[test]
-fn who_sends_large_requests_gets_no_more_than_who_sends_small_ones() {
+fn clients_with_large_and_small_requests_get_equal_shares() {
     let mut jobs = vec![(1, 6); 20];
     jobs.extend([(2, 1); 60]);
     let mut rig = Rig::with(&jobs);
@@ -105,13 +105,13 @@ fn who_sends_large_requests_gets_no_more_than_who_sends_small_ones() {
         for (client, _, positions) in slices(&rig.take().unwrap()) {
             of[client as usize] += positions;
         }
-        // Never further apart than a batch.
+        // The shares never differ by more than a batch.
         assert!((of[1] as i64 - of[2] as i64).abs() <= 8, "{of:?}");
     }
 }
 
 #[test]
-fn whole_requests_are_not_cut_and_who_did_not_fit_comes_first() {
+fn requests_are_not_split_and_one_that_did_not_fit_comes_first() {
     let mut rig = Rig::with(&[(1, 5), (2, 6), (3, 3), (1, 2)]);
     assert_eq!(
         rig.batches(),
@@ -120,7 +120,7 @@ fn whole_requests_are_not_cut_and_who_did_not_fit_comes_first() {
 }
 
 #[test]
-fn a_request_larger_than_a_batch_is_cut_and_others_get_their_turns_between() {
+fn a_request_larger_than_a_batch_is_split_and_others_get_their_turns_in_between() {
     let mut rig = Rig::with(&[(1, 20), (2, 2), (2, 8)]);
     assert_eq!(
         rig.batches(),
@@ -172,7 +172,7 @@ fn requests_to_several_models_are_not_mixed() {
 }
 
 #[test]
-fn what_waits_for_a_name_that_is_unloaded_is_answered_by_what_it_meant() {
+fn requests_for_a_name_that_is_unloaded_are_answered_by_the_old_model() {
     let mut rig = Rig::with(&[(1, 2)]);
     rig.slot.replace(None);
     assert_eq!(rig.take().unwrap().model.info.version, "1");
@@ -188,9 +188,9 @@ fn play_comes_first_and_self_play_is_never_left_out() {
     rig.ask(2, play(3)).unwrap();
     rig.ask(2, play(3)).unwrap();
     rig.push(3, 2).unwrap();
-    // Play first, and self-play fills what is left.
+    // Play first; self-play fills the rest of the batch.
     assert_eq!(slices(&rig.take().unwrap()), [(2, 0, 3), (2, 0, 3), (3, 0, 2)]);
-    // As much play as the device can do, for ever.
+    // A permanent load of play that the device can just compute.
     for _ in 0..20 {
         rig.ask(2, play(8)).unwrap();
     }
@@ -227,7 +227,7 @@ fn self_play_that_fills_the_queue_leaves_room_for_play() {
         ..request(positions, 0)
     };
     let mut rig = Rig::new(80);
-    // So many clients that none of them is greedy.
+    // So many clients that none exceeds its fair share.
     let filled = (0..).take_while(|&client| rig.push(client, 1).is_ok()).count();
     assert_eq!(filled, 70);
     for client in 100..110 {
@@ -236,14 +236,14 @@ fn self_play_that_fills_the_queue_leaves_room_for_play() {
     let full = |refused, limit| matches!(refused, Err(Refusal::QueueFull { waiting: 80, most, .. }) if most == limit);
     assert!(full(rig.ask(110, play(1)), 80));
     assert!(full(rig.push(111, 1), 70));
-    // Play is computed first; what it leaves free is not for self-play.
+    // Play is computed first; its free part of the queue is not for self-play.
     assert_eq!(rig.take().unwrap().positions, 8);
     assert!(rig.push(111, 1).is_err());
     rig.ask(110, play(1)).unwrap();
 }
 
 #[test]
-fn nobody_fills_the_queue_alone() {
+fn no_client_fills_the_queue_alone() {
     let mut rig = Rig::new(100);
     for client in 2..=5 {
         rig.push(client, 1).unwrap();
@@ -252,18 +252,18 @@ fn nobody_fills_the_queue_alone() {
     while rig.push(1, 1).is_ok() {
         taken += 1;
     }
-    // Half of the queue may be taken by anybody; beyond that each of the five has a fifth.
+    // Any client may take half of the queue; beyond that each of the five may take a fifth.
     assert_eq!(taken, 50);
     for _ in 0..19 {
         rig.push(2, 1).unwrap();
     }
     assert!(rig.push(2, 1).is_err());
-    // Who comes new is let in until nothing fits.
+    // New clients are admitted until the queue is full.
     rig.push(6, 19).unwrap();
 }
 
 #[test]
-fn nobody_computes_for_who_is_gone() {
+fn requests_of_clients_that_are_gone_are_not_computed() {
     let mut rig = Rig::with(&[(1, 4), (2, 4), (1, 4), (3, 12)]);
     rig.answers.remove(2);
     rig.answers.remove(0);
@@ -276,7 +276,7 @@ fn nobody_computes_for_who_is_gone() {
         (QueueLength::default(), cancelled(2))
     );
 
-    // Gone in the middle of a large request: the rest is not computed.
+    // The client of a large request goes in the middle of it: the rest is not computed.
     rig.push(4, 12).unwrap();
     assert_eq!(rig.take().unwrap().positions, 8);
     rig.answers.clear();
@@ -286,7 +286,7 @@ fn nobody_computes_for_who_is_gone() {
         (QueueLength::default(), cancelled(1))
     );
 
-    // Room is made as soon as it is known.
+    // Their places in the queue are free at once.
     rig.push(1, 4).unwrap();
     rig.push(1, 3).unwrap();
     rig.push(2, 2).unwrap();
@@ -302,7 +302,7 @@ fn nobody_computes_for_who_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_computes_what_is_late() {
+async fn late_requests_are_not_computed() {
     let mut rig = Rig::with(&[(1, 3)]);
     let deadline = Instant::now() + std::time::Duration::from_millis(10);
     for client in [2, 1] {
@@ -329,10 +329,9 @@ async fn nobody_computes_what_is_late() {
 }
 
 proptest! {
-    /// Every position is computed once, in order, by one model; no batch is too large; only requests larger than a batch
-    /// are cut.
+    /// Every position is computed once, in order, by one model; no batch is too large; only requests larger than a batch are split.
     #[test]
-    fn nothing_is_lost_or_doubled(
+    fn no_position_is_lost_or_computed_twice(
         jobs in prop::collection::vec((0u64..6, 1usize..40), 1..40),
         max_batch in 1usize..24,
         swap_at in 0usize..20,
@@ -374,7 +373,7 @@ proptest! {
 
     /// A client is served within one round of the others' turns.
     #[test]
-    fn nobody_waits_for_ever(greedy in 1u64..8, requests in 1usize..20, positions in 1usize..30) {
+    fn no_client_waits_for_ever(greedy in 1u64..8, requests in 1usize..20, positions in 1usize..30) {
         let max_batch = 16;
         let (sender, _answers) = mpsc::unbounded_channel();
         let mut queue = Queue::new(100_000);
@@ -393,7 +392,7 @@ proptest! {
             }
             others += formed.positions as u64;
         }
-        // As many positions as its own for each of the others, and one request or batch more.
+        // For each other client as many positions as its own, and one request or batch more.
         let most = greedy * (16 + 2 + 16);
         prop_assert!(others <= most, "{others} positions of {greedy} clients before");
     }

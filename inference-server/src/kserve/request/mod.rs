@@ -2,15 +2,15 @@
 //!
 //! | input | type | shape | |
 //! |---|---|---|---|
-//! | `indices` | UINT32 or INT32 | `[n, row]` | index rows; where they differ in length, -1 fills them up |
+//! | `indices` | UINT32 or INT32 | `[n, row]` | index rows; rows of different lengths are padded with -1 |
 //! | `planes` | FP32 | `[n, planes, 8, 8]` | in place of `indices` |
-//! | `legal_actions` | INT32 or UINT32 | `[n, k]` | may be left out; negative numbers fill up |
+//! | `legal_actions` | INT32 or UINT32 | `[n, k]` | optional; padded with negative numbers |
 //!
 //! | output | type | shape | |
 //! |---|---|---|---|
 //! | `policy_logits` | FP32 | `[n, actions]` | without `legal_actions` |
-//! | `priors` | FP32 | `[n, k]` | of the legal actions, 0 where none stands |
-//! | `value` | FP32 | `[n, 1]` | in [-1, 1], the view of the player to act |
+//! | `priors` | FP32 | `[n, k]` | priors of the legal actions, 0 for padding |
+//! | `value` | FP32 | `[n, 1]` | value for the player to act, in [-1, 1] |
 
 use std::time::Duration;
 
@@ -43,16 +43,16 @@ pub const PRIORS: &str = "priors";
 /// Greatest number of outputs of a request.
 const MOST_OUTPUTS: usize = 2;
 
-/// Triton's parameter by which a client asks to be told which response to a request is the last; here each is.
-const ASKS_FINAL: &str = "triton_enable_empty_final_response";
-/// The parameter of a response that tells it.
+/// Triton's parameter for marking the last response to a request. Every request has one response here.
+const FINAL_REQUESTED: &str = "triton_enable_empty_final_response";
+/// Parameter of a response that is the last one.
 const IS_FINAL: &str = "triton_final_response";
 
 /// A parsed request.
 #[derive(Debug)]
 pub struct InferRequest {
     /// The request in the form shared by both protocols.
-    pub asked: EvaluationRequest,
+    pub request: EvaluationRequest,
     /// Form of the answer.
     pub form: Form,
 }
@@ -63,19 +63,23 @@ pub struct Form {
     name: String,
     id: String,
     positions: usize,
-    policy: Policy,
+    policy: PolicyOutput,
     outputs: Vec<Output>,
     is_raw: bool,
-    asks_final: bool,
+    final_requested: bool,
 }
 
 /// Form of the policy output.
 #[derive(Debug, PartialEq, Eq)]
-enum Policy {
+enum PolicyOutput {
     /// All logits; the number of actions per position.
     Logits(usize),
     /// Priors of the legal actions, `width` per position.
-    Priors { stands: Vec<bool>, width: usize },
+    Priors {
+        /// False for padding.
+        is_legal: Vec<bool>,
+        width: usize,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +89,7 @@ enum Output {
 }
 
 impl InferRequest {
-    /// Reads a request for a model of this layout. What it says is checked later, as at the other door; here it is only read.
+    /// Parses a request for a model of this layout. The numbers are validated later, by [`crate::intake::validate`].
     ///
     /// # Errors
     /// [`InferError`] naming the tensor.
@@ -115,7 +119,7 @@ impl InferRequest {
         };
         let (positions, (indices, row_lengths)) = match (named(ROWS), named(PLANES)) {
             (Some(rows), None) => {
-                // 0: rows of different lengths.
+                // 0 stands for rows of different lengths.
                 let positions = rows.positions(&[layout.row_len().unwrap_or_default()])?;
                 if positions > max_request {
                     return Err(too_large(positions).into());
@@ -142,7 +146,7 @@ impl InferRequest {
                 return Err(InferError::Raw("give 'indices' or 'planes', not both".into()));
             }
         };
-        let mut asked = EvaluationRequest {
+        let mut evaluation = EvaluationRequest {
             indices,
             row_lengths,
             legal_counts: vec![0; positions],
@@ -152,27 +156,27 @@ impl InferRequest {
             ..EvaluationRequest::default()
         };
         let policy = match named(LEGAL) {
-            None => Policy::Logits(layout.actions as usize),
-            Some(legal) => read_legal(legal, positions, layout, &mut asked)?,
+            None => PolicyOutput::Logits(layout.actions as usize),
+            Some(legal) => read_legal(legal, positions, layout, &mut evaluation)?,
         };
         let outputs = outputs(&request, &policy)?;
         Ok(Self {
             form: Form {
                 is_raw: !request.raw_input_contents.is_empty(),
-                asks_final: request.parameters.contains_key(ASKS_FINAL),
+                final_requested: request.parameters.contains_key(FINAL_REQUESTED),
                 name: request.model_name,
                 id: request.id,
                 positions,
                 policy,
                 outputs,
             },
-            asked,
+            request: evaluation,
         })
     }
 }
 
-/// Until when an answer is of use, and who is served first: 1 is the highest priority, that of play; it is the default too,
-/// since whoever asks by this protocol is not an actor.
+/// Parses deadline and priority. The protocol's priority 1, the highest, is that of play; it is the default, because clients of this
+/// protocol are not actors.
 fn parameters(request: &ModelInferRequest) -> Result<(Option<Instant>, Priority), InferError> {
     let (mut deadline, mut priority) = (None, Priority::Play);
     for (name, value) in &request.parameters {
@@ -182,7 +186,7 @@ fn parameters(request: &ModelInferRequest) -> Result<(Option<Instant>, Priority)
             _ => None,
         };
         match (name.as_str(), number) {
-            (ASKS_FINAL, _) => {}
+            (FINAL_REQUESTED, _) => {}
             ("timeout", Some(0)) | ("priority", Some(0 | 1)) => {}
             ("timeout", Some(number)) => deadline = Instant::now().checked_add(Duration::from_micros(number)),
             ("priority", Some(_)) => priority = Priority::SelfPlay,
@@ -204,7 +208,7 @@ fn parameters(request: &ModelInferRequest) -> Result<(Option<Instant>, Priority)
     Ok((deadline, priority))
 }
 
-/// Rows back to back and, where they differ in length, each one's length: they are filled up with negative numbers then.
+/// Returns the rows back to back, without padding, and the length of each row if the layout's rows differ in length.
 fn read_rows(rows: &Input<'_>, layout: &RowLayout) -> Result<(Vec<u32>, Vec<u32>), InferError> {
     let width = rows.width();
     let differ = layout.row_len().is_none();
@@ -237,7 +241,7 @@ fn read_rows(rows: &Input<'_>, layout: &RowLayout) -> Result<(Vec<u32>, Vec<u32>
             numbers.retain(|&number| number >= 0);
             Ok((numbers.into_iter().map(i32::cast_unsigned).collect(), lengths))
         }
-        _ => Err(rows.mistyped("UINT32 or INT32")),
+        _ => Err(rows.datatype_error("UINT32 or INT32")),
     }
 }
 
@@ -258,8 +262,8 @@ fn read_legal(
     legal: &Input<'_>,
     positions: usize,
     layout: &RowLayout,
-    asked: &mut EvaluationRequest,
-) -> Result<Policy, InferError> {
+    evaluation: &mut EvaluationRequest,
+) -> Result<PolicyOutput, InferError> {
     // No position has more legal actions than there are actions.
     let width = legal.width();
     let found = legal.positions(&[width.min(layout.actions as usize)])?;
@@ -272,40 +276,40 @@ fn read_legal(
             unit: "positions",
         });
     }
-    // What is above i32 is no action of any model; it is refused as such.
+    // Numbers above i32::MAX are kept: validation refuses them as unknown actions.
     let numbers: Vec<i64> = match legal.datatype() {
         "INT32" => legal.read::<i32>()?.into_iter().map(i64::from).collect(),
         "UINT32" => legal.read::<u32>()?.into_iter().map(i64::from).collect(),
-        _ => return Err(legal.mistyped("INT32 or UINT32")),
+        _ => return Err(legal.datatype_error("INT32 or UINT32")),
     };
-    let stands: Vec<bool> = numbers.iter().map(|&number| number >= 0).collect();
-    asked.wants = Wants::Priors;
-    asked.legal_actions = numbers
+    let is_legal: Vec<bool> = numbers.iter().map(|&number| number >= 0).collect();
+    evaluation.wants = Wants::Priors;
+    evaluation.legal_actions = numbers
         .into_iter()
         .filter_map(|number| u32::try_from(number).ok())
         .collect();
-    asked.legal_counts = stands
+    evaluation.legal_counts = is_legal
         .chunks(width)
-        .map(|stands| stands.iter().filter(|&&stands| stands).count() as u32)
+        .map(|is_legal| is_legal.iter().filter(|&&is_legal| is_legal).count() as u32)
         .collect();
-    Ok(Policy::Priors { stands, width })
+    Ok(PolicyOutput::Priors { is_legal, width })
 }
 
-fn outputs(request: &ModelInferRequest, policy: &Policy) -> Result<Vec<Output>, InferError> {
+fn outputs(request: &ModelInferRequest, policy: &PolicyOutput) -> Result<Vec<Output>, InferError> {
     if request.outputs.is_empty() {
         return Ok(vec![Output::Policy, Output::Value]);
     }
     InferError::check_number("outputs", request.outputs.len(), MOST_OUTPUTS)?;
-    let has_legal = matches!(policy, Policy::Priors { .. });
+    let has_legal = matches!(policy, PolicyOutput::Priors { .. });
     let mut outputs = Vec::with_capacity(request.outputs.len());
-    for asked in &request.outputs {
-        if let Some(parameter) = asked.parameters.keys().next() {
+    for output in &request.outputs {
+        if let Some(parameter) = output.parameters.keys().next() {
             return Err(InferError::Raw(format!(
-                "output '{}': the parameter '{parameter}' is not served here",
-                asked.name
+                "output '{}': the parameter '{parameter}' is not supported",
+                output.name
             )));
         }
-        let output = match asked.name.as_str() {
+        let kind = match output.name.as_str() {
             POLICY if has_legal => return Err(InferError::LogitsOfSome),
             PRIORS if !has_legal => return Err(InferError::PriorsOfNothing),
             POLICY | PRIORS => Output::Policy,
@@ -319,24 +323,24 @@ fn outputs(request: &ModelInferRequest, policy: &Policy) -> Result<Vec<Output>, 
                 });
             }
         };
-        if outputs.contains(&output) {
+        if outputs.contains(&kind) {
             return Err(InferError::Raw(format!(
-                "output '{}' is asked for twice",
-                asked.name
+                "output '{}' is requested twice",
+                output.name
             )));
         }
-        outputs.push(output);
+        outputs.push(kind);
     }
     Ok(outputs)
 }
 
 impl Form {
-    /// The request's own id.
+    /// Returns the id of the request.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The answer as tensors.
+    /// Writes the answer as tensors.
     pub fn fill(self, evaluation: EvaluationResponse) -> ModelInferResponse {
         let EvaluationResponse {
             version,
@@ -344,22 +348,22 @@ impl Form {
             policy,
         } = evaluation;
         let policy = match policy {
-            response::Policy::Priors(numbers) | response::Policy::Logits(numbers) => numbers,
-            // Half precision is not what was wanted.
-            response::Policy::HalfPriors(_) => Vec::new(),
+            response::ResponsePolicy::Priors(numbers) | response::ResponsePolicy::Logits(numbers) => numbers,
+            // Requests of this protocol never want half precision.
+            response::ResponsePolicy::HalfPriors(_) => Vec::new(),
         };
         let (name, width, policy) = match self.policy {
-            Policy::Logits(width) => (POLICY, width, policy),
-            Policy::Priors { stands, width } => {
+            PolicyOutput::Logits(width) => (POLICY, width, policy),
+            PolicyOutput::Priors { is_legal, width } => {
                 let mut priors = policy.into_iter();
-                let spread = |stands| {
-                    if stands {
+                let prior = |is_legal| {
+                    if is_legal {
                         priors.next().unwrap_or_default()
                     } else {
                         0.0
                     }
                 };
-                (PRIORS, width, stands.into_iter().map(spread).collect())
+                (PRIORS, width, is_legal.into_iter().map(prior).collect())
             }
         };
         let mut response = ModelInferResponse {
@@ -368,7 +372,7 @@ impl Form {
             id: self.id,
             ..ModelInferResponse::default()
         };
-        if self.asks_final {
+        if self.final_requested {
             let parameter = InferParameter {
                 parameter_choice: Some(ParameterChoice::BoolParam(true)),
             };

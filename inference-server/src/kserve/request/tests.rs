@@ -38,17 +38,17 @@ fn read(request: ModelInferRequest) -> Result<InferRequest, InferError> {
 }
 
 #[test]
-fn without_legal_actions_all_logits_are_wanted() {
+fn a_request_without_legal_actions_is_answered_with_logits() {
     let question = read(request(vec![rows()])).unwrap();
-    assert_eq!(question.asked.indices, [5, 130, 50, 3, 3, 0]);
-    assert_eq!(question.asked.legal_counts, [0, 0]);
-    assert_eq!(question.asked.wants, Wants::Logits);
-    assert_eq!(question.asked.priority, Priority::Play);
-    assert_eq!(question.asked.deadline, None);
+    assert_eq!(question.request.indices, [5, 130, 50, 3, 3, 0]);
+    assert_eq!(question.request.legal_counts, [0, 0]);
+    assert_eq!(question.request.wants, Wants::Logits);
+    assert_eq!(question.request.priority, Priority::Play);
+    assert_eq!(question.request.deadline, None);
     let response = question.form.fill(EvaluationResponse {
         version: "v".into(),
         values: vec![0.5, -0.5],
-        policy: response::Policy::Logits((0..10).map(|number| number as f32).collect()),
+        policy: response::ResponsePolicy::Logits((0..10).map(|number| number as f32).collect()),
     });
     assert_eq!(
         (response.id.as_str(), response.model_version.as_str()),
@@ -76,12 +76,12 @@ fn parameters_are_read_and_unknown_ones_refused() {
     let question = with("timeout", ParameterChoice::Int64Param(1_000_000)).unwrap();
     assert!(
         question
-            .asked
+            .request
             .deadline
             .is_some_and(|deadline| deadline > Instant::now())
     );
     let question = with("priority", ParameterChoice::Uint64Param(2)).unwrap();
-    assert_eq!(question.asked.priority, Priority::SelfPlay);
+    assert_eq!(question.request.priority, Priority::SelfPlay);
     assert!(with("priority", ParameterChoice::Uint64Param(1)).is_ok());
     assert!(with("timeout", ParameterChoice::Int64Param(-1)).is_err());
     assert!(with("priority", ParameterChoice::StringParam("high".into())).is_err());
@@ -93,7 +93,7 @@ fn parameters_are_read_and_unknown_ones_refused() {
 }
 
 #[test]
-fn an_output_is_asked_for_once_and_fits_the_inputs() {
+fn an_output_is_requested_once_and_fits_the_inputs() {
     let ask = |legal: bool, names: &[&str]| {
         let mut tensors = vec![rows()];
         if legal {
@@ -122,9 +122,9 @@ fn an_output_is_asked_for_once_and_fits_the_inputs() {
 }
 
 proptest! {
-    /// Legal actions stand anywhere in their rows, and each prior comes back to its place.
+    /// Padding may be anywhere among the legal actions; each prior is at the place of its action.
     #[test]
-    fn priors_come_back_to_where_their_actions_stood(legal in prop::collection::vec(prop::collection::vec(-3i32..5, 4), 1..6)) {
+    fn priors_are_at_the_places_of_their_actions(legal in prop::collection::vec(prop::collection::vec(-3i32..5, 4), 1..6)) {
         let positions = legal.len();
         let numbers: Vec<i32> = legal.concat();
         let indices = [5, 130, 50].repeat(positions);
@@ -133,31 +133,31 @@ proptest! {
             given("legal_actions", &[positions as i64, 4], &numbers),
         ])).unwrap();
         let standing: Vec<u32> = numbers.iter().filter(|&&number| number >= 0).map(|&number| number as u32).collect();
-        prop_assert_eq!(&question.asked.legal_actions, &standing);
-        prop_assert_eq!(question.asked.legal_counts.iter().sum::<u32>() as usize, standing.len());
-        prop_assert_eq!(question.asked.wants, Wants::Priors);
-        // Each prior is the action's own number and a half.
+        prop_assert_eq!(&question.request.legal_actions, &standing);
+        prop_assert_eq!(question.request.legal_counts.iter().sum::<u32>() as usize, standing.len());
+        prop_assert_eq!(question.request.wants, Wants::Priors);
+        // Each prior is the action's number plus a half.
         let response = question.form.fill(EvaluationResponse {
             version: String::new(),
             values: vec![0.0; positions],
-            policy: response::Policy::Priors(standing.iter().map(|&action| action as f32 + 0.5).collect()),
+            policy: response::ResponsePolicy::Priors(standing.iter().map(|&action| action as f32 + 0.5).collect()),
         });
         let expected: Vec<f32> = numbers.iter().map(|&number| if number < 0 { 0.0 } else { number as f32 + 0.5 }).collect();
         prop_assert_eq!(&response.raw_output_contents[0], &bytes_of(&expected));
         prop_assert_eq!(&response.outputs[0].shape, &vec![positions as i64, 4]);
     }
 
-    /// Whatever comes in, what is read has as many rows, counts and actions as it says.
+    /// The numbers of rows, counts and actions of a parsed request agree, for any input.
     #[test]
-    fn what_is_read_fits_together(
+    fn parsed_requests_are_consistent(
         shape in prop::collection::vec(-1i64..4, 0..4), length in 0usize..10,
         legal_shape in prop::collection::vec(-1i64..4, 0..4), legal_length in 0usize..10,
     ) {
         let tensors = vec![given("indices", &shape, &vec![1; length]), given("legal_actions", &legal_shape, &vec![1; legal_length])];
         if let Ok(question) = read(request(tensors)) {
-            let positions = question.asked.legal_counts.len();
-            prop_assert_eq!(question.asked.indices.len(), positions * 3);
-            prop_assert_eq!(question.asked.legal_counts.iter().sum::<u32>() as usize, question.asked.legal_actions.len());
+            let positions = question.request.legal_counts.len();
+            prop_assert_eq!(question.request.indices.len(), positions * 3);
+            prop_assert_eq!(question.request.legal_counts.iter().sum::<u32>() as usize, question.request.legal_actions.len());
         }
     }
 }

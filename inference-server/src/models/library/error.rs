@@ -2,6 +2,7 @@
 
 use crate::{models::source::SourceError, requests::refusal::Refusal};
 use network::loader::LoadError;
+use service::chain;
 
 /// Error: a model cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -11,7 +12,7 @@ pub enum LibraryError {
     Source(#[from] SourceError),
     /// The model is for another game than the run.
     #[error(
-        "it is for {found} (options {found_options}), this server serves {serves} (options {serves_options})"
+        "the model is for {found} (options {found_options}), this server serves {serves} (options {serves_options})"
     )]
     OtherGame {
         /// The model's game.
@@ -24,7 +25,7 @@ pub enum LibraryError {
         serves_options: u32,
     },
     /// The layout differs from that of the served model of the label.
-    #[error("its row layout is another than that of the model being served; start a new run for it")]
+    #[error("the model's row layout differs from that of the served model; start a new run for it")]
     OtherLayout,
     /// The provider cannot load it.
     #[error(transparent)]
@@ -33,7 +34,9 @@ pub enum LibraryError {
     #[error("loading was interrupted")]
     Interrupted,
     /// The model does not fit into the memory budget.
-    #[error("it takes {needed} bytes, of {budget} only {free} can be had; raise inference.memory_mib")]
+    #[error(
+        "the model needs {needed} bytes, {free} of {budget} can be made free; raise inference.memory_mib"
+    )]
     NoRoom {
         /// Memory of the model, in bytes.
         needed: u64,
@@ -42,7 +45,7 @@ pub enum LibraryError {
         /// Memory that can be made free, in bytes.
         free: u64,
     },
-    /// See [`crate::models::table::MAX_SLOTS`].
+    /// [`MAX_SLOTS`](crate::models::table::MAX_SLOTS) names are served.
     #[error("too many names are served")]
     TooManyNames,
 }
@@ -63,12 +66,12 @@ impl LibraryError {
             Self::Source(error) if error.is_not_found() => Refusal::UnknownModel(name.to_owned()),
             Self::NoRoom { .. } | Self::TooManyNames => Refusal::NoMemory {
                 name: name.to_owned(),
-                reason: self.to_string(),
+                reason: chain(self).to_string(),
             },
-            Self::Source(error) if error.is_transient() => Refusal::StoreFails(error.to_string()),
+            Self::Source(error) if error.is_transient() => Refusal::StoreFails(chain(error).to_string()),
             _ => Refusal::BadModel {
                 name: name.to_owned(),
-                reason: self.to_string(),
+                reason: chain(self).to_string(),
             },
         }
     }

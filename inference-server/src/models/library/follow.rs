@@ -12,7 +12,7 @@ use tokio::task::AbortHandle;
 
 use super::Library;
 use crate::models::{
-    slot::Slot,
+    slot::ModelSlot,
     source::{Found, Source},
 };
 
@@ -22,7 +22,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Follows `label` in `store` for a slot until the returned handle is aborted or the library is dropped.
-pub fn start(library: &Arc<Library>, slot: &Arc<Slot>, store: Repository, label: &str) -> AbortHandle {
+pub fn start(library: &Arc<Library>, slot: &Arc<ModelSlot>, store: Repository, label: &str) -> AbortHandle {
     let mut versions = store.watch(label, library.poll());
     // The task must not keep the library or the slot alive.
     let (library, slot) = (Arc::downgrade(library), Arc::downgrade(slot));
@@ -49,7 +49,7 @@ pub fn start(library: &Arc<Library>, slot: &Arc<Slot>, store: Repository, label:
 }
 
 /// Points a slot at a checkpoint. Returns false if that failed now but may succeed later.
-async fn renew(library: &Library, slot: &Arc<Slot>, manifest: &Manifest) -> bool {
+async fn renew(library: &Library, slot: &Arc<ModelSlot>, manifest: &Manifest) -> bool {
     let renewed = match Found::of(manifest.clone()) {
         Ok(found) => library.follow(slot, &found).await,
         Err(error) => Err(error.into()),
@@ -61,7 +61,7 @@ async fn renew(library: &Library, slot: &Arc<Slot>, manifest: &Manifest) -> bool
     tracing::error!(
         name = slot.text,
         version = %manifest.version,
-        %error,
+        error = %service::chain(&error),
         still_served = served.map_or_else(|| "none".into(), |model| model.info.version.clone()),
         "{}", if is_over { "checkpoint refused" } else { "checkpoint cannot be loaded; trying again" }
     );
@@ -69,7 +69,7 @@ async fn renew(library: &Library, slot: &Arc<Slot>, manifest: &Manifest) -> bool
 }
 
 /// Loads a version or a file, and retries until that succeeds.
-pub fn until_loaded(library: &Arc<Library>, slot: &Arc<Slot>, source: Source) -> AbortHandle {
+pub fn until_loaded(library: &Arc<Library>, slot: &Arc<ModelSlot>, source: Source) -> AbortHandle {
     let (library, slot) = (Arc::downgrade(library), Arc::downgrade(slot));
     let loading = tokio::spawn(async move {
         let mut pause = FIRST_PAUSE;
@@ -80,7 +80,7 @@ pub fn until_loaded(library: &Arc<Library>, slot: &Arc<Slot>, source: Source) ->
             };
             let Err(error) = loaded else { return };
             library.metrics().refused_model();
-            tracing::error!(name = slot.text, %error, "model cannot be served; trying again");
+            tracing::error!(name = slot.text, error = %service::chain(&error), "model cannot be served; trying again");
             drop((library, slot));
             tokio::time::sleep(pause).await;
             pause = LONGEST_PAUSE.min(2 * pause);
@@ -89,6 +89,6 @@ pub fn until_loaded(library: &Arc<Library>, slot: &Arc<Slot>, source: Source) ->
     loading.abort_handle()
 }
 
-fn both(library: &Weak<Library>, slot: &Weak<Slot>) -> Option<(Arc<Library>, Arc<Slot>)> {
+fn both(library: &Weak<Library>, slot: &Weak<ModelSlot>) -> Option<(Arc<Library>, Arc<ModelSlot>)> {
     Some((library.upgrade()?, slot.upgrade()?))
 }

@@ -29,7 +29,7 @@ use crate::{
     metrics::Metrics,
     models::{
         names::{Pointer, ServedName},
-        slot::Slot,
+        slot::ModelSlot,
         source::{Found, Source},
         table::{Models, ResolvedModel},
     },
@@ -244,14 +244,16 @@ impl Library {
                         listed.insert(entry.name.clone(), entry);
                     }
                 }
-                Err(error) if error.is_transient() => return Err(Refusal::StoreFails(error.to_string())),
+                Err(error) if error.is_transient() => {
+                    return Err(Refusal::StoreFails(service::chain(&error).to_string()));
+                }
                 Err(error) => {
                     let name = source_name.clone();
                     let entry = ModelListing {
                         name: name.clone(),
                         version: String::new(),
                         is_loaded: false,
-                        reason: error.to_string(),
+                        reason: service::chain(&error).to_string(),
                     };
                     listed.insert(name, entry);
                 }
@@ -276,7 +278,7 @@ impl Library {
         let source = self.source(&name)?;
         let opened = async {
             let found = source.find(&name.pointer).await?;
-            let slot = Arc::new(Slot::new(name.clone(), false));
+            let slot = Arc::new(ModelSlot::new(name.clone(), false));
             self.renew(&slot, source, &found).await?;
             while !self.models().add(slot.clone()) {
                 let oldest = self.models().least_recently_used(None);
@@ -291,14 +293,14 @@ impl Library {
             let refusal = error.refusal(text);
             if !matches!(refusal, Refusal::UnknownModel(_)) {
                 self.metrics().refused_model();
-                tracing::error!(name = text, %error, "model refused");
+                tracing::error!(name = text, error = %service::chain(&error), "model refused");
             }
             refusal
         })
     }
 
     /// Takes the lock `loading` and calls [`Library::renew`].
-    pub(crate) async fn follow(&self, slot: &Arc<Slot>, found: &Found) -> Result<(), LibraryError> {
+    pub(crate) async fn follow(&self, slot: &Arc<ModelSlot>, found: &Found) -> Result<(), LibraryError> {
         let Some(source) = self.parts.sources.get(&slot.name.source) else {
             return Ok(());
         };
@@ -307,7 +309,7 @@ impl Library {
     }
 
     /// Points the slot at the model that was found, and loads that model if necessary.
-    async fn renew(&self, slot: &Arc<Slot>, source: &Source, found: &Found) -> Result<(), LibraryError> {
+    async fn renew(&self, slot: &Arc<ModelSlot>, source: &Source, found: &Found) -> Result<(), LibraryError> {
         let before = slot.current();
         if before
             .as_ref()
@@ -354,7 +356,7 @@ impl Library {
 
     async fn run_loader(
         &self,
-        slot: &Slot,
+        slot: &ModelSlot,
         found: Found,
         bytes: bytes::Bytes,
     ) -> Result<Model, LibraryError> {
@@ -372,7 +374,12 @@ impl Library {
         Ok(loading.await.map_err(|_| LibraryError::Interrupted)??)
     }
 
-    fn check_layout(&self, slot: &Slot, found: &Found, before: Option<&Model>) -> Result<(), LibraryError> {
+    fn check_layout(
+        &self,
+        slot: &ModelSlot,
+        found: &Found,
+        before: Option<&Model>,
+    ) -> Result<(), LibraryError> {
         let layout = &found.layout;
         let (serves, serves_options) = &self.parts.game;
         if slot.name.source.is_empty() && (layout.game != *serves || layout.options != *serves_options) {

@@ -8,7 +8,7 @@ use std::{
 use tokio::time::Instant;
 
 use super::{Library, LibraryError};
-use crate::models::{slot::Slot, source::Found};
+use crate::models::{slot::ModelSlot, source::Found};
 use network::model::Model;
 
 /// Interval at which an unloaded model is checked for requests that still use it.
@@ -20,7 +20,7 @@ impl Library {
     /// Unloads the least recently used models until a new model for `slot` fits beside the slot's current one, which
     /// answers meanwhile. Unloads nothing if the new model would not fit anyway. Models of the default name are loaded
     /// even beyond the budget, because training must go on.
-    pub(super) async fn make_room(&self, slot: &Slot, found: &Found) -> Result<(), LibraryError> {
+    pub(super) async fn make_room(&self, slot: &ModelSlot, found: &Found) -> Result<(), LibraryError> {
         let (models, budget) = (self.models(), self.parts.budget);
         let needed = self.parts.loader.memory(found.bytes);
         let stays = models.bytes_of(|other| other.is_pinned || std::ptr::eq(other, slot));
@@ -64,7 +64,7 @@ impl Library {
     }
 
     /// Unloads a name.
-    pub(super) fn close(&self, slot: &Arc<Slot>, why: &'static str) {
+    pub(super) fn close(&self, slot: &Arc<ModelSlot>, why: &'static str) {
         if let Some(model) = self.models().remove(slot) {
             tracing::info!(name = slot.text, version = model.info.version, why, "unloaded");
             self.metrics().unloaded();

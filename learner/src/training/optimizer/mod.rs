@@ -1,12 +1,12 @@
-//! The optimiser: its own implementation, since torch's C++ optimisers cannot be saved through tch.
+//! The optimiser. It is implemented here because the state of torch's C++ optimisers cannot be saved through tch.
 //!
-//! | module | what it is for |
+//! | module | content |
 //! |---|---|
 //! | [`rules`] | one step of SGD with Nesterov momentum and of AdamW |
 //! | [`schedule`] | the learning rate by step |
 //!
-//! The state lies in flat tensors parallel to [`Run`]s; in `optimizer.safetensors` it
-//! stands by variable, as `<moment>/<variable>`.
+//! The state consists of flat tensors, one for each [`ParameterGroup`] and moment. In `optimizer.safetensors` there is one tensor
+//! for each variable and moment, `<moment>/<variable>`.
 
 pub mod rules;
 pub mod schedule;
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
 use crate::{
-    network::{Variables, variables::Run},
+    network::{Variables, variables::ParameterGroup},
     torch::{
         TorchError, from_host,
         tensor_files::{HostTensor, TensorsError},
@@ -32,11 +32,11 @@ pub struct Optimizer {
     rule: Rule,
     weight_decay: f64,
     updates: u64,
-    /// For each run of variables the rule's moments, flat.
+    /// The rule's moments for each group of variables, flat.
     moments: [Vec<Tensor>; 2],
 }
 
-/// What of the optimiser is no tensor; stored with each checkpoint.
+/// The optimiser's state beside its moments. Stored with each checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OptimizerState {
     /// The rule's name.
@@ -46,18 +46,18 @@ pub struct OptimizerState {
 }
 
 impl Optimizer {
-    /// An optimiser that has made no update yet.
+    /// Creates an optimiser that has made no update yet.
     ///
     /// # Errors
-    /// [`TorchError`], e.g. where the device has no memory.
+    /// [`TorchError`], e.g. if the device has no memory.
     pub fn new(rule: Rule, weight_decay: f64, variables: &Variables) -> Result<Self, TorchError> {
-        let zeros = |run: &Run| -> Result<Vec<Tensor>, TorchError> {
+        let zeros = |group: &ParameterGroup| -> Result<Vec<Tensor>, TorchError> {
             rule.moments()
                 .iter()
-                .map(|_| Ok(run.flat.f_zeros_like()?))
+                .map(|_| Ok(group.flat.f_zeros_like()?))
                 .collect()
         };
-        let [weights, others] = variables.runs();
+        let [weights, others] = variables.groups();
         Ok(Self {
             rule,
             weight_decay,
@@ -66,7 +66,7 @@ impl Optimizer {
         })
     }
 
-    /// What of the state is no tensor.
+    /// Returns the state beside the moments.
     pub fn state(&self) -> OptimizerState {
         OptimizerState {
             rule: self.rule.name().to_owned(),
@@ -74,10 +74,10 @@ impl Optimizer {
         }
     }
 
-    /// Changes the variables by one step along `gradients`, flat and parallel to the runs.
+    /// Changes the variables by one step along `gradients`, one flat tensor for each group.
     ///
     /// # Errors
-    /// [`TorchError`]; the variables are not to be used then.
+    /// [`TorchError`]; the variables must not be used then.
     pub fn step(
         &mut self,
         variables: &mut Variables,
@@ -86,35 +86,35 @@ impl Optimizer {
     ) -> Result<(), TorchError> {
         let _guard = tch::no_grad_guard();
         self.updates += 1;
-        for ((run, moments), gradient) in variables
-            .runs_mut()
+        for ((group, moments), gradient) in variables
+            .groups_mut()
             .iter_mut()
             .zip(&mut self.moments)
             .zip(gradients)
         {
-            let decay = if run.decays { self.weight_decay } else { 0.0 };
+            let decay = if group.decays { self.weight_decay } else { 0.0 };
             let step = rules::Step {
                 learning_rate,
                 decay,
                 updates: self.updates,
             };
-            self.rule.apply(&mut run.flat, moments, gradient, step)?;
+            self.rule.apply(&mut group.flat, moments, gradient, step)?;
         }
         Ok(())
     }
 
-    /// The state by variable, in a fixed order.
+    /// Copies the moments of each variable to the host, in a fixed order.
     ///
     /// # Errors
     /// [`TorchError`].
     pub fn to_host(&self, variables: &Variables) -> Result<Vec<HostTensor>, TorchError> {
         let mut tensors = Vec::new();
-        for (run, moments) in variables.runs().iter().zip(&self.moments) {
+        for (group, moments) in variables.groups().iter().zip(&self.moments) {
             for (moment, flat) in self.rule.moments().iter().zip(moments) {
-                for part in &run.parts {
+                for part in &group.parts {
                     tensors.push(HostTensor {
                         name: format!("{moment}/{}", part.name),
-                        sides: part.sides.clone(),
+                        dims: part.dims.clone(),
                         numbers: to_host(&part.of(flat)?)?,
                     });
                 }
@@ -123,10 +123,10 @@ impl Optimizer {
         Ok(tensors)
     }
 
-    /// Restores a state made by the same rule for the same variables. All is checked before anything changes.
+    /// Restores a state of the same rule and the same variables. Checks all tensors before it changes anything.
     ///
     /// # Errors
-    /// [`TensorsError`] where a tensor is missing, unknown or of another size.
+    /// [`TensorsError`] if a tensor is missing, unknown or of another size.
     pub fn load(
         &mut self,
         variables: &Variables,
@@ -138,19 +138,19 @@ impl Optimizer {
             .map(|tensor| (tensor.name.as_str(), tensor))
             .collect();
         let mut restored: [Vec<Tensor>; 2] = [Vec::new(), Vec::new()];
-        for (run, moments) in variables.runs().iter().zip(&mut restored) {
+        for (group, moments) in variables.groups().iter().zip(&mut restored) {
             for moment in self.rule.moments() {
-                let mut numbers = Vec::with_capacity(run.flat.numel());
-                for part in &run.parts {
+                let mut numbers = Vec::with_capacity(group.flat.numel());
+                for part in &group.parts {
                     let name = format!("{moment}/{}", part.name);
                     let found = given
                         .remove(name.as_str())
                         .ok_or(TensorsError::Missing { name })?;
-                    found.check_sides(&part.sides)?;
+                    found.check_dims(&part.dims)?;
                     numbers.extend_from_slice(&found.numbers);
                 }
-                let sides = [numbers.len() as i64];
-                moments.push(from_host(&numbers, &sides, variables.device())?);
+                let dims = [numbers.len() as i64];
+                moments.push(from_host(&numbers, &dims, variables.device())?);
             }
         }
         if let Some(name) = given.keys().next() {
@@ -173,7 +173,7 @@ impl From<config::Optimizer> for Rule {
     }
 }
 
-/// Puts the gradients of a run's variables one after another, as the run itself lies.
+/// Concatenates the gradients of a group's variables in the order of the group.
 ///
 /// # Errors
 /// [`TorchError`].

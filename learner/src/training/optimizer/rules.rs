@@ -48,7 +48,7 @@ impl Rule {
         }
     }
 
-    /// Changes `flat` and its moments by one step. The gradient is used up.
+    /// Changes `flat` and its moments by one step. Overwrites the gradient.
     ///
     /// # Errors
     /// [`TorchError`] if the device fails.

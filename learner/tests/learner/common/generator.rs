@@ -10,10 +10,10 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;
 
 const DISCOUNT: f32 = 0.97;
-/// Hardest problems.
+/// Level of the hardest problems.
 const LEVEL: u32 = 8;
 
-/// Batch `number` of the sequence that `seed` begins, as a replay store would send it.
+/// Returns batch `number` of the sequence of `seed`, as a replay store would send it.
 pub fn wire_batch(positions: usize, seed: u64, number: u64) -> v1::Batch {
     let mut draw = ChaCha20Rng::seed_from_u64(seed);
     draw.set_stream(number);
@@ -23,7 +23,7 @@ pub fn wire_batch(positions: usize, seed: u64, number: u64) -> v1::Batch {
         game: GeneratorGame::NAME.into(),
         ..v1::Batch::default()
     };
-    // Some of the problems are pairs, so that every flag and grid is there.
+    // Some of the problems are pairs, so that every flag and grid occurs.
     let rules = Rules {
         pairs: 30,
         ..Rules::default()

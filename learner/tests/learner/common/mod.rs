@@ -1,4 +1,4 @@
-//! A small layout, and batches made up of it that a network can learn.
+//! A small layout, and batches in it that a network can learn.
 #![allow(dead_code, missing_docs)]
 
 pub mod generator;
@@ -17,7 +17,7 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;
 use tch::Device;
 
-/// Sparse planes, constant planes and a plane of ones, not in the tensor's order.
+/// Returns a layout of sparse planes, constant planes and a plane of ones, not in the tensor's order.
 pub fn stack() -> PlaneStack {
     let constant = |name: &str, plane, divisor, max| ConstantPlane {
         name: name.into(),
@@ -38,7 +38,7 @@ pub fn stack() -> PlaneStack {
     }
 }
 
-/// Rows of [`stack`] for a game of so many actions.
+/// Returns the layout of [`stack`] for a game with this number of actions.
 pub fn layout(actions: u32) -> RowLayout {
     RowLayout {
         game: "small".into(),
@@ -67,9 +67,8 @@ pub fn row(layout: &RowLayout, draw: &mut ChaCha20Rng) -> Vec<u32> {
     row
 }
 
-/// Batch `number` of the sequence that `seed` begins, as a replay store would send it that is asked for auxiliary targets. The
-/// first entry of a row decides what its best action and its result are, the second what is replied (nothing by every fourth) and
-/// how much is left.
+/// Returns batch `number` of the sequence of `seed`, with auxiliary targets, as a replay store would send it. The first entry of a
+/// row determines its best action and its result, the second the reply (every fourth has none) and the moves left.
 pub fn wire_batch(layout: &RowLayout, positions: usize, seed: u64, number: u64) -> v1::Batch {
     let mut draw = ChaCha20Rng::seed_from_u64(seed);
     draw.set_stream(number);
@@ -105,7 +104,7 @@ pub fn wire_batch(layout: &RowLayout, positions: usize, seed: u64, number: u64) 
     batch
 }
 
-/// The same with the targets of a network's heads.
+/// Returns a packed batch with the targets of a network's heads.
 pub fn batch_for(
     trainer: &Trainer,
     layout: &RowLayout,
@@ -119,7 +118,7 @@ pub fn batch_for(
         .unwrap()
 }
 
-/// Everything that can be switched on.
+/// Switches all optional heads and parts on.
 pub fn all_heads(model: &ModelConfig, settings: &LearnerConfig) -> (ModelConfig, LearnerConfig) {
     let model = ModelConfig {
         blocks: 2,

@@ -1,4 +1,4 @@
-//! The role in this process, with a tiny network.
+//! The role, run in the test's process with a tiny network.
 #![allow(dead_code, missing_docs)]
 
 use std::{path::Path, sync::Arc, time::Duration};
@@ -13,9 +13,9 @@ use super::{
     store::{self, State},
 };
 
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A run in a folder: 32 samples a step, 2 samples for each position.
+/// Returns a configuration: 32 samples a step, 2 samples for each position.
 pub fn config(home: &Path, address: &str) -> RunConfig {
     let mut config = RunConfig {
         model: model(),
@@ -48,7 +48,7 @@ impl Learner {
         }
     }
 
-    /// Waits until `latest` is at this step or later.
+    /// Waits until the label `latest` is at this step or later.
     pub async fn reaches(&self, step: u64) -> Manifest {
         let reached = async {
             loop {
@@ -61,13 +61,13 @@ impl Learner {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        tokio::time::timeout(PATIENCE, reached).await.unwrap()
+        tokio::time::timeout(TIMEOUT, reached).await.unwrap()
     }
 
-    /// Stops it as SIGTERM would and gives its last checkpoint.
+    /// Stops the learner as SIGTERM does, and returns its last checkpoint.
     pub async fn stop(self) -> Manifest {
         self.stop.cancel();
-        tokio::time::timeout(PATIENCE, self.ended)
+        tokio::time::timeout(TIMEOUT, self.ended)
             .await
             .unwrap()
             .unwrap()
@@ -75,8 +75,9 @@ impl Learner {
         self.repository.newest().await.unwrap().unwrap()
     }
 
+    /// Waits until the learner ends with an error, and returns its message.
     pub async fn fails(self) -> String {
-        let ended = tokio::time::timeout(PATIENCE, self.ended).await.unwrap();
+        let ended = tokio::time::timeout(TIMEOUT, self.ended).await.unwrap();
         format!("{:#}", ended.unwrap().unwrap_err())
     }
 }

@@ -1,4 +1,4 @@
-//! A replay store over real gRPC that holds made-up positions of a real game and fails when a test says so.
+//! A replay store over gRPC that serves synthetic positions of a real game, and fails if a test says so.
 #![allow(dead_code, missing_docs)]
 
 use std::{
@@ -26,23 +26,23 @@ use tonic::{Request, Response, Status, transport::server::TcpIncoming};
 
 #[derive(Debug, Default)]
 pub struct State {
-    /// What its positions are of.
+    /// Game of the positions.
     pub game: GameConfig,
-    /// What the ledger says; also the window.
+    /// Positions inserted; also the size of the window.
     pub inserted: AtomicU64,
-    /// Every stream breaks off after its first batch.
+    /// Every stream ends with an error after its first batch.
     pub breaks: AtomicBool,
-    /// Every batch has a row that means nothing.
+    /// Every batch has an invalid row.
     pub is_damaged: AtomicBool,
-    /// The numbers of the batches handed out.
+    /// Numbers of the batches handed out.
     pub handed_out: Mutex<Vec<u64>>,
     /// Positions handed out.
     pub positions: AtomicU64,
     /// Some games are held out of training.
     pub holds_out: AtomicBool,
-    /// Games come in, up to this many positions, only while somebody says that positions are waited for.
+    /// Positions that are inserted only after a client has said that it waits for positions.
     pub held_back: AtomicU64,
-    /// Another game than asked for.
+    /// Batches are of another game than requested.
     pub other_game: AtomicBool,
 }
 
@@ -60,7 +60,7 @@ struct Store {
 
 type Streaming<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
-/// Serves on `listener` until `stop`.
+/// Serves the store on `listener` until `stop`.
 pub async fn serve(listener: TcpListener, state: Arc<State>, stop: CancellationToken) {
     let game = TrainingGame::new(&state.game, 300, 77).unwrap();
     let store = Store {
@@ -76,7 +76,7 @@ pub async fn serve(listener: TcpListener, state: Arc<State>, stop: CancellationT
 }
 
 impl Store {
-    /// Batch `number` depends on nothing but (seed, number).
+    /// Returns batch `number`, which depends only on the seed and the number.
     fn batch(&self, positions: usize, seed: u64, number: u64, auxiliary: bool) -> v1::Batch {
         let mut draw = ChaCha20Rng::seed_from_u64(seed);
         draw.set_stream(number);
@@ -151,7 +151,7 @@ impl ReplayStore for Store {
             let is_there =
                 request.purpose() == v1::Purpose::Trained || self.state.holds_out.load(Ordering::SeqCst);
             let batches = is_there.then(|| {
-                // Other draws than those that are trained on.
+                // Validation draws differ from those of training.
                 let seed = !request.seed ^ request.purpose as u64;
                 Ok(self.batch(64, seed, request.first_batch, request.auxiliary))
             });

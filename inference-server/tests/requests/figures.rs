@@ -18,7 +18,7 @@ use crate::{
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_request_is_counted_as_what_became_of_it() {
+async fn every_request_is_counted_by_its_result() {
     let (store, layout, _, version) = published().await;
     let folder = tempfile::tempdir().unwrap();
     let broken = "game='othello'\nfile='nothing.onnx'";
@@ -29,7 +29,7 @@ async fn every_request_is_counted_as_what_became_of_it() {
     let mut client = EvaluatorClient::new(connect::channel(&server.address).unwrap());
     let mut standard = GrpcInferenceServiceClient::new(connect::channel(&server.address).unwrap());
 
-    // Computed, and known the second time.
+    // Computed the first time, in the cache the second time.
     let asked = request(&layout, 1, 3, 5);
     for _ in 0..2 {
         client.evaluate(asked.clone()).await.unwrap();
@@ -39,7 +39,7 @@ async fn every_request_is_counted_as_what_became_of_it() {
         assert_eq!(code, expected);
         *refused.entry(code).or_default() += 1;
     };
-    // By the code that was sent, at either door.
+    // Refusals are counted by status code, in both protocols.
     let of_model = |model: &str| EvaluateRequest {
         model: model.into(),
         ..asked.clone()
@@ -79,7 +79,7 @@ async fn every_request_is_counted_as_what_became_of_it() {
         standard.model_infer(nobody).await.unwrap_err().code(),
         Code::NotFound,
     );
-    // On a stream too, where it is no status of a call.
+    // Refusals on a stream are counted too, although they are not statuses of a call.
     let asked = tokio_stream::iter([EvaluateRequest::default()]);
     let mut replies = client.evaluate_stream(asked).await.unwrap().into_inner();
     let error = replies.message().await.unwrap().unwrap().error.unwrap();
@@ -117,7 +117,7 @@ async fn every_request_is_counted_as_what_became_of_it() {
         ("queue_positions", 0.0),
         ("unread_bytes", 0.0),
         ("cache_positions_total{model=\"latest\",result=\"hit\"}", 3.0),
-        // Logits are not looked up.
+        // Requests for logits are not looked up in the cache.
         ("cache_positions_total{model=\"latest\",result=\"miss\"}", 3.0),
         ("model_loads_total{result=\"served\"}", 1.0),
         ("model_loads_total{result=\"refused\"}", 1.0),

@@ -1,4 +1,4 @@
-//! The server as a process of its own: its memory is its own, and so is what it is started with.
+//! [`Process`]: the server as a process of its own, with its own memory and arguments.
 
 use std::{
     collections::BTreeMap,
@@ -14,9 +14,9 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::common::{PATIENCE, Store};
+use crate::common::{Store, TIMEOUT};
 
-/// The server.
+/// A server process, killed when dropped.
 pub struct Process {
     child: Child,
     pub address: String,
@@ -31,7 +31,7 @@ impl Drop for Process {
 }
 
 impl Process {
-    /// On ports that were free just now, with the plain CPU provider and more `arguments`.
+    /// Starts the server on free ports, with the plain CPU provider and more `arguments`.
     pub fn start(store: &Store, arguments: &[&str]) -> Self {
         let [address, metrics] = [(); 2].map(|()| {
             let free = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -75,7 +75,7 @@ impl Process {
             .collect()
     }
 
-    /// Waits until it has a model.
+    /// Waits until the server has a model.
     pub async fn ready(&self) {
         let ready = async {
             let mut client = EvaluatorClient::new(connect::channel(&self.address).unwrap());
@@ -87,23 +87,23 @@ impl Process {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        tokio::time::timeout(PATIENCE, ready).await.unwrap();
+        tokio::time::timeout(TIMEOUT, ready).await.unwrap();
     }
 
-    /// Sends it SIGTERM.
+    /// Sends SIGTERM to the server.
     pub fn terminate(&self) {
         let mut kill = Command::new("kill");
         kill.arg("-TERM").arg(self.child.id().to_string());
         assert!(kill.status().unwrap().success());
     }
 
-    /// Asks it to stop, and waits until it has.
+    /// Stops the server and waits for its end.
     pub async fn stop(mut self) {
         drop(self.child.stdin.take());
         self.end().await;
     }
 
-    /// Waits until it has ended, as it should.
+    /// Waits for the end of the server. Panics if it fails.
     pub async fn end(mut self) {
         let ended = tokio::task::spawn_blocking(move || self.child.wait().unwrap());
         assert!(ended.await.unwrap().success());

@@ -17,7 +17,7 @@ use tonic_reflection::pb::v1::{
     server_reflection_request::MessageRequest, server_reflection_response::MessageResponse,
 };
 
-use crate::common::{PATIENCE, Server, Store, request, served::published};
+use crate::common::{Server, Store, TIMEOUT, request, served::published};
 
 const TOKENS: &str = "\
 actor    evaluate,append  actor-0123456789abcdef
@@ -25,7 +25,7 @@ learner  sample           learner-0123456789abcdef
 person   administer       person-0123456789abcdef
 ";
 
-/// A link that sends somebody's token.
+/// Connects with the token of `who`.
 fn link(server: &Server, folder: &Path, who: &str) -> Link {
     let token = folder.join(who);
     std::fs::write(&token, format!("{who}-0123456789abcdef\n")).unwrap();
@@ -37,7 +37,7 @@ fn link(server: &Server, folder: &Path, who: &str) -> Link {
 }
 
 #[tokio::test]
-async fn each_right_opens_what_it_is_for_and_no_more() {
+async fn each_right_admits_its_methods_and_no_others() {
     let (store, layout, _, version) = published().await;
     let folder = tempfile::tempdir().unwrap();
     let tokens = folder.path().join("tokens");
@@ -53,10 +53,10 @@ async fn each_right_opens_what_it_is_for_and_no_more() {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, loaded).await.unwrap();
+    tokio::time::timeout(TIMEOUT, loaded).await.unwrap();
 
     let (ok, denied, unknown) = (Code::Ok, Code::PermissionDenied, Code::Unauthenticated);
-    // Who; evaluating, listing, unloading the default (which no right allows).
+    // Name of the token; results of evaluating, listing, unloading the default (which no right allows).
     let expected = [
         ("actor", ok, ok, denied),
         ("learner", denied, denied, denied),
@@ -100,7 +100,7 @@ async fn each_right_opens_what_it_is_for_and_no_more() {
 }
 
 #[tokio::test]
-async fn reflection_tells_of_both_protocols() {
+async fn reflection_lists_both_protocols() {
     let server = Server::start(&Store::new(), |_| {}).await;
     let mut client = ServerReflectionClient::new(connect::channel(&server.address).unwrap());
     let ask = |message| ServerReflectionRequest {

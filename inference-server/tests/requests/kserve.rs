@@ -1,6 +1,7 @@
-//! The Open Inference Protocol: NVIDIA's public client against the whole server, and what that client cannot do.
-//! Needs the packages of scripts/python/kserve.txt, and NVIDIA's perf_analyzer (scripts/perf_analyzer.py); what is neither
-//! cached nor to be fetched is said to be skipped.
+//! The Open Inference Protocol: NVIDIA's public client and perf_analyzer against the whole server.
+//!
+//! The tests need the packages of scripts/python/kserve.txt and perf_analyzer (scripts/perf_analyzer.py). A test whose program is
+//! neither cached nor can be fetched prints that it was skipped.
 
 use std::{path::Path, process::Command};
 
@@ -13,7 +14,7 @@ use tonic::Code;
 use crate::common::{Served, Server, Store, file, small, tower};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_public_client_is_answered_with_onnx_runtimes_numbers() {
+async fn answers_to_the_public_client_equal_those_of_onnx_runtime() {
     let Some(python) = test_support::python("kserve") else {
         return;
     };
@@ -39,7 +40,7 @@ async fn the_public_client_is_answered_with_onnx_runtimes_numbers() {
 
     let mut client = Command::new(python);
     client
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/doors/client.py"))
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/requests/client.py"))
         .arg(&server.address)
         .arg(folder.path());
     let ended = tokio::task::spawn_blocking(move || client.output().unwrap())
@@ -56,7 +57,7 @@ async fn the_public_client_is_answered_with_onnx_runtimes_numbers() {
 }
 
 #[tokio::test]
-async fn before_the_first_model_nothing_is_ready_and_nothing_is_answered() {
+async fn the_server_is_not_ready_before_the_first_model() {
     let server = Server::start(&Store::new(), |_| {}).await;
     let channel = service::connect::channel(&server.address).unwrap();
     let mut client = GrpcInferenceServiceClient::new(channel);
@@ -79,7 +80,7 @@ async fn before_the_first_model_nothing_is_ready_and_nothing_is_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nvidias_perf_analyzer_measures_it() {
+async fn nvidias_perf_analyzer_measures_the_server() {
     let Some(perf_analyzer) = test_support::perf_analyzer() else {
         return;
     };

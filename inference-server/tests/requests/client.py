@@ -2,9 +2,9 @@
 
     client.py ADDRESS FOLDER
 
-FOLDER holds rows.onnx (index rows in), planes.onnx (planes in), layout.json, rows.json. The server answers with the same
-weights under `latest`, and has others under `best` that nobody has asked for yet. Ends with one line of JSON that says how
-much was compared and how far it was apart at most.
+FOLDER contains rows.onnx (input: index rows), planes.onnx (input: planes), layout.json, rows.json. The server has the same
+weights under `latest`, and others under `best`, which is not loaded yet. The last line of output is JSON with the counts of
+comparisons and the largest difference.
 """
 
 import json
@@ -24,7 +24,7 @@ compared = {"numbers": 0, "largest": 0.0, "refusals": 0}
 
 
 def expand(layout, rows):
-    """What rows mean, written down a second time."""
+    """Expand rows to planes: a second implementation."""
     planes = np.zeros((len(rows), layout["planes"], 8, 8), np.float32)
     flat = planes.reshape(len(rows), layout["planes"] * 64)
     for position, row in enumerate(rows):
@@ -50,7 +50,7 @@ def tensor(name, numbers, datatype):
 
 
 def refused(code, words, call):
-    """The call is refused with this code, and says all of these words."""
+    """Check that the call is refused with this code and that the message contains these words."""
     try:
         call()
     except InferenceServerException as error:
@@ -128,7 +128,7 @@ def check_priors(client, layout, rows, truth):
 
 
 def check_typed(stub, rows, planes, truth):
-    """Typed contents, which the client itself never sends; the answer is typed then too."""
+    """Send typed contents, which the client library never does; the answer is typed too."""
     logits, values = truth
     for name, datatype, numbers, field in [
         ("indices", "UINT32", rows, "uint_contents"),
@@ -146,7 +146,7 @@ def check_typed(stub, rows, planes, truth):
 
 
 def check_many(client, rows, truth):
-    """Many requests at the same time: asynchronous calls, and a stream."""
+    """Send many requests at the same time: asynchronous calls, and a stream."""
     logits, values = truth
     answers = queue.Queue()
     for position in range(len(rows)):
@@ -203,14 +203,14 @@ def check_refusals(client, stub, layout, rows):
     refused(invalid, ["'legal_actions'"], infer(good, tensor("legal_actions", too_few, "INT32")))
     beyond = np.full((len(rows), 1), layout["actions"], np.int32)
     refused(invalid, ["position 0", "action"], infer(good, tensor("legal_actions", beyond, "INT32")))
-    for value, words in [(np.nan, "not finite"), (np.inf, "not finite"), (1e-40, "denormal"), (0.3, "a piece is 1")]:
+    for value, words in [(np.nan, "not finite"), (np.inf, "not finite"), (1e-40, "denormal"), (0.3, "expected 1")]:
         planes = expand(layout, rows)
         planes[1, layout["sparse"][0], 3, 4] = value
         refused(invalid, ["'planes'", "position 1", "square 28", words], infer(tensor("planes", planes, "FP32"), name="latest_dense"))
     short = service_pb2.ModelInferRequest(model_name="latest", raw_input_contents=[b"123"])
     short.inputs.add(name="indices", datatype="UINT32", shape=rows.shape)
     refused(invalid, ["3 bytes", f"needs {rows.size * 4}"], lambda: stub.ModelInfer(short))
-    # Rows that nobody has asked for yet, so that no cache is quick enough.
+    # Rows that are not in the cache.
     fresh = rows.copy()
     fresh[:, [0, 1]] = fresh[:, [1, 0]]
     refused("UNAVAILABLE", ["Request timeout expired"], infer(tensor("indices", fresh, "UINT32"), timeout=1))

@@ -1,7 +1,7 @@
-//! 200 clients that connect, send rubbish, stall, cancel and vanish leave a server healthy: its memory is flat, nothing of
-//! theirs is left in its queue, and who behaves is answered all the while.
+//! Soak test: 200 clients send random bytes, stall, cancel and disconnect. The server's memory must stay flat, its queue must be empty
+//! afterwards, and a well-behaved client must be answered meanwhile.
 //!
-//! A short form is part of the tests; `make soak` goes on for `MINUET_SOAK_SECONDS`.
+//! A short form is part of the tests; `make soak` runs it for `MINUET_SOAK_SECONDS`.
 
 use std::{
     sync::{
@@ -12,9 +12,9 @@ use std::{
 };
 
 use crate::{
-    common::{PATIENCE, Store, agrees, chess_like, file, question, request, served::published, tower},
+    common::{Store, TIMEOUT, agrees, chess_like, file, infer_request, request, served::published, tower},
     process::Process,
-    rogue::Rogue,
+    rogue::RogueClient,
 };
 use games::RowLayout;
 use inference_server::requests::memory::CONNECTION_BYTES;
@@ -27,20 +27,20 @@ use service::connect;
 use tokio::task::JoinSet;
 
 const CLIENTS: u64 = 200;
-/// Things that each client does in a round.
+/// Number of actions of each client in a round.
 const EACH: usize = 3;
-/// Rounds in which the allocator and the runtime take what they keep.
+/// Rounds in which the allocator and the runtime grow to their final size.
 const WARM_UP: usize = 3;
-/// Rounds after those, at least.
+/// Smallest number of rounds after these.
 const MEASURED: usize = 6;
-/// A leak adds to the memory in every round, so in most rounds memory grows by less than this, in bytes: that is 1.7 KB for
-/// each misdeed. What the allocator takes it takes once.
+/// Largest growth of the memory in the median round, in bytes: 1.7 KB for each action. A leak would add to every round, the
+/// allocator's growth only to some.
 const GROWTH: f64 = 1e6;
-/// And never by more than this in all.
+/// Largest growth of the memory over all rounds, in bytes.
 const LEFTOVERS: f64 = 48e6;
 
-/// Waits until nothing of the clients is left in the server, but for one connection and one stream; then its memory, in bytes.
-async fn settled(server: &Process) -> f64 {
+/// Waits until the server has only one connection, one stream and an empty queue. Returns its memory in bytes.
+async fn settled_memory(server: &Process) -> f64 {
     let settling = async {
         loop {
             let page = server.page().await;
@@ -55,15 +55,18 @@ async fn settled(server: &Process) -> f64 {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    if tokio::time::timeout(PATIENCE, settling).await.is_err() {
-        panic!("something is left: {:#?}", server.page().await);
+    if tokio::time::timeout(TIMEOUT, settling).await.is_err() {
+        panic!(
+            "connections, streams or requests are left: {:#?}",
+            server.page().await
+        );
     }
-    // The figure is brought up to date every other second.
+    // The metric is updated every two seconds.
     tokio::time::sleep(Duration::from_millis(2_100)).await;
     server.page().await["process_resident_memory_bytes"]
 }
 
-/// Asks, again and again, until told to stop; every answer must be right.
+/// Sends requests until `stop`; every answer must be correct.
 async fn behave(
     address: String,
     layout: RowLayout,
@@ -76,7 +79,7 @@ async fn behave(
         let number = answered.load(Ordering::Relaxed);
         let asked = request(&layout, number, 1 + number as usize % 4, 3);
         let asking = client.evaluate(asked.clone());
-        match tokio::time::timeout(PATIENCE, asking).await.unwrap() {
+        match tokio::time::timeout(TIMEOUT, asking).await.unwrap() {
             Ok(reply) => {
                 assert!(
                     agrees(&reply.into_inner(), &weights, &layout, &asked),
@@ -84,18 +87,18 @@ async fn behave(
                 );
                 answered.fetch_add(1, Ordering::Relaxed);
             }
-            // Others may fill the queue: that is said at once, and asking again is what is asked for.
+            // The other clients may fill the queue; then the request is refused at once and sent again.
             Err(status) => assert_eq!(status.code(), tonic::Code::ResourceExhausted, "{status:?}"),
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
-/// All clients misbehave at the same time, and are gone.
+/// Lets all clients misbehave at the same time, then disconnect.
 async fn round(seed: u64, address: &str, layout: &RowLayout) {
     let mut rogues = JoinSet::new();
     for client in 0..CLIENTS {
-        let rogue = Rogue::new(seed << 32 | client, address, layout);
+        let rogue = RogueClient::new(seed << 32 | client, address, layout);
         rogues.spawn(rogue.misbehave(EACH));
     }
     rogues.join_all().await;
@@ -104,7 +107,7 @@ async fn round(seed: u64, address: &str, layout: &RowLayout) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_hundred_clients_that_misbehave_leave_no_trace() {
     let (store, layout, weights, _) = published().await;
-    // A cache that is full soon: filling it is no leak.
+    // A small cache, because filling a large one would look like a leak.
     let server = Process::start(&store, &["--set", "inference.cache_mib=1"]);
     server.ready().await;
 
@@ -124,7 +127,7 @@ async fn two_hundred_clients_that_misbehave_leave_no_trace() {
     while memory.len() <= WARM_UP + MEASURED || Instant::now() < until {
         let before = answered.load(Ordering::Relaxed);
         round(memory.len() as u64, &server.address, &layout).await;
-        memory.push(settled(&server).await);
+        memory.push(settled_memory(&server).await);
         let since = answered.load(Ordering::Relaxed) - before;
         println!(
             "round {}: {:.2} MB, {since} answers",
@@ -133,7 +136,7 @@ async fn two_hundred_clients_that_misbehave_leave_no_trace() {
         );
         assert!(
             since > 0,
-            "who behaves was not answered in round {}",
+            "the well-behaved client was not answered in round {}",
             memory.len()
         );
     }
@@ -149,17 +152,17 @@ async fn two_hundred_clients_that_misbehave_leave_no_trace() {
     behaving.await.unwrap();
 }
 
-/// Asks for half a gigabyte of logits on one connection and reads none of them. What it asks is less than HTTP/2's window, so
-/// all of it is sent, and dropping the stream is seen at the other end.
+/// Requests half a gigabyte of logits on one connection and reads none. The requests fit into HTTP/2's window, so all of them are
+/// sent, and the server notices when the stream is dropped.
 async fn never_reads(address: &str, layout: &RowLayout) -> tonic::Streaming<ModelStreamInferResponse> {
-    let asked = question(layout, "chess", 1, 400);
+    let asked = infer_request(layout, "chess", 1, 400);
     let mut client = GrpcInferenceServiceClient::new(connect::channel(address).unwrap());
     let asked = tokio_stream::iter(std::iter::repeat_n(asked, 64));
     client.model_stream_infer(asked).await.unwrap().into_inner()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_asks_for_much_and_never_reads_is_given_little_memory() {
+async fn answers_that_are_never_read_take_little_memory() {
     let (store, layout, weights, _) = published().await;
     let (chess, large) = (Store::new(), chess_like());
     let file = file(&tower(&large, 1), &large, Input::Rows);
@@ -172,24 +175,24 @@ async fn who_asks_for_much_and_never_reads_is_given_little_memory() {
     let before = memory().await;
     let replies = never_reads(&server.address, &large).await;
 
-    // An answer is 7.5 MB: no further one fits.
+    // An answer has 7.5 MB: no further one fits.
     let full = CONNECTION_BYTES as f64;
     let filling = async {
         while unread().await < full - 8e6 {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, filling).await.unwrap();
+    tokio::time::timeout(TIMEOUT, filling).await.unwrap();
     let mut client = EvaluatorClient::new(connect::channel(&server.address).unwrap());
     for number in 0..50 {
         let asked = request(&layout, number, 4, 3);
-        let reply = tokio::time::timeout(PATIENCE, client.evaluate(asked.clone()))
+        let reply = tokio::time::timeout(TIMEOUT, client.evaluate(asked.clone()))
             .await
             .unwrap();
         assert!(agrees(&reply.unwrap().into_inner(), &weights, &layout, &asked));
         assert!(unread().await <= full);
     }
-    // The figure is brought up to date every other second. Twice the limit: an answer is written down once more to be sent.
+    // The metric is updated every two seconds. Twice the limit, because an answer is copied once to be sent.
     tokio::time::sleep(Duration::from_millis(2_100)).await;
     let grown = memory().await - before;
     println!("{:.1} MB more", grown / 1e6);
@@ -200,7 +203,7 @@ async fn who_asks_for_much_and_never_reads_is_given_little_memory() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, freed).await.unwrap();
+    tokio::time::timeout(TIMEOUT, freed).await.unwrap();
     drop(client);
     server.stop().await;
 }

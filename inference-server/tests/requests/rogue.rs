@@ -1,4 +1,4 @@
-//! One client that misbehaves, in every way there is, as its seed decides.
+//! [`RogueClient`]: a client that misbehaves in many ways, chosen by its seed.
 
 use std::time::Duration;
 
@@ -17,19 +17,19 @@ use tokio::{io::AsyncWriteExt as _, net::TcpStream, sync::mpsc, time::timeout};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Channel;
 
-use crate::common::{question, request};
+use crate::common::{infer_request, request};
 
-/// HTTP/2's greeting, and an empty SETTINGS frame.
-const GREETING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+/// Connection preface of HTTP/2, and an empty SETTINGS frame.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
 /// A client that misbehaves.
-pub struct Rogue {
+pub struct RogueClient {
     generator: StdRng,
     address: String,
     layout: RowLayout,
 }
 
-impl Rogue {
+impl RogueClient {
     pub fn new(seed: u64, address: &str, layout: &RowLayout) -> Self {
         Self {
             generator: StdRng::seed_from_u64(seed),
@@ -38,12 +38,12 @@ impl Rogue {
         }
     }
 
-    /// Misbehaves `times` times. Nothing that becomes of it is an error: it did not deserve better.
+    /// Misbehaves `times` times. Failures of its requests are ignored.
     pub async fn misbehave(mut self, times: usize) {
         for _ in 0..times {
             match self.generator.random_range(0..9) {
-                0 => self.rubbish(b"").await,
-                1 => self.rubbish(GREETING).await,
+                0 => self.send_random_bytes(b"").await,
+                1 => self.send_random_bytes(PREFACE).await,
                 2 => self.stall().await,
                 3 => self.wrong_request().await,
                 4 => self.wrong_tensor().await,
@@ -69,8 +69,8 @@ impl Rogue {
         bytes
     }
 
-    /// Sends what means nothing.
-    async fn rubbish(&mut self, before: &[u8]) {
+    /// Sends random bytes.
+    async fn send_random_bytes(&mut self, before: &[u8]) {
         let rubbish = self.bytes(4096);
         if let Ok(mut stream) = TcpStream::connect(&self.address).await {
             let _ = stream.write_all(before).await;
@@ -79,16 +79,16 @@ impl Rogue {
         }
     }
 
-    /// Says half of something, and goes without the other half.
+    /// Sends half of a message, then disconnects.
     async fn stall(&mut self) {
-        let length = self.generator.random_range(0..GREETING.len());
+        let length = self.generator.random_range(0..PREFACE.len());
         if let Ok(mut stream) = TcpStream::connect(&self.address).await {
-            let _ = stream.write_all(&GREETING[..length]).await;
+            let _ = stream.write_all(&PREFACE[..length]).await;
             tokio::time::sleep(self.soon()).await;
         }
     }
 
-    /// Numbers that do not fit each other, or the model.
+    /// Sends numbers that do not fit each other or the model.
     async fn wrong_request(&mut self) {
         let mut numbers = |most: usize| -> Vec<u32> {
             let length = self.generator.random_range(0..most);
@@ -107,11 +107,11 @@ impl Rogue {
         let answered = timeout(Duration::from_secs(5), client.evaluate(request)).await;
         assert!(
             !matches!(answered, Ok(Ok(_))),
-            "random numbers were taken for positions"
+            "random numbers were accepted as positions"
         );
     }
 
-    /// Tensors that are none.
+    /// Sends malformed tensors.
     async fn wrong_tensor(&mut self) {
         let datatypes = ["UINT32", "INT32", "FP32", "BYTES", ""];
         let names = ["indices", "planes", "legal_actions", "x"];
@@ -134,7 +134,7 @@ impl Rogue {
         let _ = timeout(Duration::from_secs(5), client.model_infer(request)).await;
     }
 
-    /// Asks something sensible, and does not wait for the answer.
+    /// Sends a valid request, and does not wait for the answer.
     async fn call_and_cancel(&mut self) {
         let asked = request(&self.layout, self.generator.next_u64(), 64, 3);
         let mut client = EvaluatorClient::new(self.channel());
@@ -142,9 +142,9 @@ impl Rogue {
         let _ = timeout(patience, client.evaluate(asked)).await;
     }
 
-    /// Asks for as many logits as there are, again and again, and reads none of them.
+    /// Requests as many logits as possible, repeatedly, and reads none.
     async fn never_read(&mut self) {
-        let asked = question(&self.layout, "latest", self.generator.next_u64(), 256);
+        let asked = infer_request(&self.layout, "latest", self.generator.next_u64(), 256);
         let mut client = GrpcInferenceServiceClient::new(self.channel());
         let asked = tokio_stream::iter(std::iter::repeat_n(asked, 64));
         let opened = timeout(Duration::from_secs(5), client.model_stream_infer(asked)).await;
@@ -152,7 +152,7 @@ impl Rogue {
         drop(opened);
     }
 
-    /// Asks many things on a stream, reads some answers or none, and is gone.
+    /// Sends many requests on a stream, reads some answers or none, and disconnects.
     async fn stream_and_vanish(&mut self, reads: bool) {
         let (requests, receiver) = mpsc::channel(64);
         let mut client = EvaluatorClient::new(self.channel());

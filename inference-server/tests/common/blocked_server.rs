@@ -1,4 +1,4 @@
-//! A server whose device is in the test's hand: it computes a batch when it is told to.
+//! [`BlockedServer`]: a server whose device computes a batch only after the test releases it.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +11,7 @@ use config::SecurityConfig;
 use games::RowLayout;
 use inference_server::{
     batching::{
-        batcher::{Batcher, Policy},
+        batcher::{Batcher, BatchingPolicy},
         executor::Executor,
         reply,
     },
@@ -44,64 +44,64 @@ use service::{
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-use super::{PATIENCE, small};
+use super::{TIMEOUT, small};
 
-/// Batches that the device is given.
+/// Positions of the largest batch.
 pub const BATCH: usize = 16;
-/// Positions that may wait.
+/// Largest number of waiting positions.
 pub const QUEUE: usize = 64;
 
-/// Blocks the device until the test lets it compute.
+/// Blocks the device until the test releases batches.
 #[derive(Default)]
-pub struct Gate {
+pub struct DeviceGate {
     state: Mutex<State>,
     changed: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    came: usize,
-    may_pass: usize,
+    batches: usize,
+    released: usize,
 }
 
-impl Gate {
-    /// Lets so many batches more be computed.
-    pub fn pass(&self, batches: usize) {
+impl DeviceGate {
+    /// Releases this number of further batches.
+    pub fn release(&self, batches: usize) {
         let mut state = self.state.lock().unwrap();
-        state.may_pass = state.may_pass.saturating_add(batches);
+        state.released = state.released.saturating_add(batches);
         self.changed.notify_all();
     }
 
-    /// Lets all batches be computed from now on.
-    pub fn open(&self) {
-        self.pass(usize::MAX);
+    /// Releases all batches from now on.
+    pub fn release_all(&self) {
+        self.release(usize::MAX);
     }
 
-    /// Batches that the device was given so far.
-    pub fn came(&self) -> usize {
-        self.state.lock().unwrap().came
+    /// Returns the number of batches that the device has been given.
+    pub fn batches(&self) -> usize {
+        self.state.lock().unwrap().batches
     }
 
     fn wait(&self) {
         let mut state = self.state.lock().unwrap();
-        state.came += 1;
-        let own = state.came;
-        let passed = self.changed.wait_while(state, |state| state.may_pass < own);
+        state.batches += 1;
+        let own = state.batches;
+        let passed = self.changed.wait_while(state, |state| state.released < own);
         drop(passed.unwrap());
     }
 }
 
-struct GatedRunner {
-    gate: Arc<Gate>,
+struct BlockedRunner {
+    gate: Arc<DeviceGate>,
     layout: RowLayout,
 }
 
-struct GatedOutputs {
+struct BlockedOutputs {
     logits: Vec<f32>,
     values: Vec<f32>,
 }
 
-impl Outputs for GatedOutputs {
+impl Outputs for BlockedOutputs {
     fn logits(&self) -> &[f32] {
         &self.logits
     }
@@ -111,30 +111,30 @@ impl Outputs for GatedOutputs {
     }
 }
 
-impl Runner for GatedRunner {
+impl Runner for BlockedRunner {
     fn run(&mut self, batch: Batch) -> Result<Box<dyn Outputs>, RunError> {
         self.gate.wait();
-        Ok(Box::new(GatedOutputs {
+        Ok(Box::new(BlockedOutputs {
             logits: vec![0.0; batch.size() * self.layout.actions as usize],
             values: vec![0.5; batch.size()],
         }))
     }
 }
 
-/// The server.
-pub struct Held {
+/// A server with a blocked device.
+pub struct BlockedServer {
     pub address: String,
     pub layout: RowLayout,
-    pub gate: Arc<Gate>,
+    pub gate: Arc<DeviceGate>,
     pub batcher: Arc<Batcher>,
     pub shutdown: CancellationToken,
     serving: JoinHandle<Result<Drained, ServeError>>,
 }
 
-impl Held {
-    /// Batches of at most [`BATCH`], a queue of [`QUEUE`], no cache.
+impl BlockedServer {
+    /// Starts a server with batches of at most [`BATCH`], a queue of [`QUEUE`] positions, and no cache.
     pub async fn start() -> Self {
-        let (layout, gate) = (small(), Arc::<Gate>::default());
+        let (layout, gate) = (small(), Arc::<DeviceGate>::default());
         let default = ServedName {
             source: String::new(),
             pointer: Pointer::Label("latest".into()),
@@ -150,7 +150,7 @@ impl Held {
             provider: "held",
             bytes: 0,
         };
-        let runner = GatedRunner {
+        let runner = BlockedRunner {
             gate: gate.clone(),
             layout: layout.clone(),
         };
@@ -168,7 +168,7 @@ impl Held {
             on_demand: false,
             metrics: metrics.clone(),
         });
-        let policy = Policy {
+        let policy = BatchingPolicy {
             max_batch: BATCH,
             max_wait: Duration::ZERO,
             max_queue: QUEUE,
@@ -200,7 +200,7 @@ impl Held {
             listener,
             health,
             shutdown.clone(),
-            PATIENCE,
+            TIMEOUT,
         );
         Self {
             address,
@@ -212,26 +212,26 @@ impl Held {
         }
     }
 
-    /// Waits until the device was given so many batches and so many positions wait.
-    pub async fn until(&self, came: usize, waiting: usize) {
+    /// Waits until the device has been given this number of batches and this number of positions waits.
+    pub async fn until(&self, batches: usize, waiting: usize) {
         let reached = async {
-            while (self.gate.came(), self.batcher.waiting().positions) != (came, waiting) {
+            while (self.gate.batches(), self.batcher.waiting().positions) != (batches, waiting) {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         };
-        if tokio::time::timeout(PATIENCE, reached).await.is_err() {
+        if tokio::time::timeout(TIMEOUT, reached).await.is_err() {
             panic!(
-                "{came} batches and {waiting} positions expected, {} and {:?} found",
-                self.gate.came(),
+                "{batches} batches and {waiting} positions expected, {} and {:?} found",
+                self.gate.batches(),
                 self.batcher.waiting()
             );
         }
     }
 
-    /// Asks it to stop, and waits until it has: everything must have ended by itself.
+    /// Stops the server, which must drain completely.
     pub async fn stop(self) {
         self.shutdown.cancel();
-        let ended = tokio::time::timeout(PATIENCE, self.serving).await.unwrap();
+        let ended = tokio::time::timeout(TIMEOUT, self.serving).await.unwrap();
         assert_eq!(ended.unwrap().unwrap(), Drained::Completely);
     }
 }

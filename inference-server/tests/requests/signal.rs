@@ -1,21 +1,21 @@
-//! SIGTERM: the server as a process, with requests on their way.
+//! SIGTERM is sent to a server process while requests are in flight.
 
 use onnx::{Input, TowerShape, TowerWeights};
 use proto::v1::EvaluateRequest;
 use tonic::Code;
 
 use crate::{
-    common::{PATIENCE, Store, Stream, file, request, small},
+    common::{Store, Stream, TIMEOUT, file, request, small},
     process::Process,
 };
 
-/// Requests of a round, each of a whole batch; fewer than may wait.
+/// Requests of a round, each of a largest batch; fewer than the queue's limit.
 const REQUESTS: u64 = 24;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_taken_before_sigterm_is_answered() {
+async fn requests_accepted_before_sigterm_are_answered() {
     let (store, layout) = (Store::new(), small());
-    // One that takes its time.
+    // A slow model.
     let weights = TowerWeights::random(&layout, &TowerShape::new(&layout, 10, 64), 1);
     store
         .publish_latest(file(&weights, &layout, Input::Rows), &layout, 5)
@@ -24,13 +24,13 @@ async fn what_was_taken_before_sigterm_is_answered() {
     server.ready().await;
     let mut stream = Stream::open(&server.address).await;
     let (mut sent, mut answered) = (0, 0);
-    // Again where all of them were answered before the signal could be sent.
+    // Repeated if all requests were answered before the signal was sent.
     while answered == sent {
         for _ in 0..REQUESTS {
             stream.send(request(&layout, sent, 16, 3)).await;
             sent += 1;
         }
-        // It is refused as soon as it is read, so all before it have been read by then.
+        // An invalid request is refused as soon as it is read, so all requests before it have been read by then.
         let nothing = EvaluateRequest {
             id: u64::MAX,
             ..EvaluateRequest::default()
@@ -47,12 +47,12 @@ async fn what_was_taken_before_sigterm_is_answered() {
         }
     }
     server.terminate();
-    println!("{} of {sent} requests on their way", sent - answered);
+    println!("{} of {sent} requests in flight", sent - answered);
     while answered < sent {
         assert_eq!(stream.reply().await.error, None, "after {answered} of {sent}");
         answered += 1;
     }
-    let ended = tokio::time::timeout(PATIENCE, stream.replies.message())
+    let ended = tokio::time::timeout(TIMEOUT, stream.replies.message())
         .await
         .unwrap();
     assert_eq!(ended.unwrap_err().code(), Code::Unavailable);

@@ -1,5 +1,5 @@
-//! Tests of the server's interfaces: the Open Inference Protocol with its public clients, TLS and tokens, spans for a
-//! collector, and misbehaving clients.
+//! Tests with many kinds of requests: the Open Inference Protocol with its public clients, tokens, spans for a collector,
+//! misbehaving clients, SIGTERM, metrics.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 #[path = "../common/mod.rs"]

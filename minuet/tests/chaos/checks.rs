@@ -1,4 +1,4 @@
-//! What must hold whatever happened to a run.
+//! Checks of a run after faults: games, checkpoints and losses.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,15 +10,15 @@ use checkpoints::Repository;
 use onnx::model::metadata_of;
 use serde_json::Value;
 
-use crate::{faults::Tally, run::Run};
+use crate::{faults::FaultCounts, run::Run};
 
-/// Largest rise of the policy loss from one line of metrics to the next, in nats: batches of 32 are noisy, and a network that was
-/// lost would start again some nats higher.
+/// Largest allowed rise of the policy loss from one line of metrics to the next, in nats. Batches of 32 are noisy; a network that
+/// was lost would begin some nats higher.
 const JUMP: f64 = 1.0;
 
-/// Who saw what was stored, and asks for it in the end.
+/// Records the stored games during the run, and checks the run's folder at the end.
 #[derive(Default)]
-pub struct Witness {
+pub struct RunChecks {
     seen: BTreeSet<Vec<u8>>,
     last: BTreeSet<Vec<u8>>,
     lost: usize,
@@ -27,9 +27,9 @@ pub struct Witness {
     uses: f64,
 }
 
-impl Witness {
-    /// Notes all stored games; none may be there twice.
-    pub fn look(&mut self, run: &mut Run) {
+impl RunChecks {
+    /// Records all stored games. Panics if a game is stored twice.
+    pub fn record_games(&mut self, run: &mut Run) {
         self.last = run.game_ids();
         self.seen.extend(self.last.iter().cloned());
     }
@@ -44,29 +44,29 @@ impl Witness {
         newest.max().unwrap_or_default()
     }
 
-    /// Everything that was promised, once the run has stopped.
-    pub fn judge(&mut self, folder: &Path, tally: &Tally, max_uses: f64) {
-        self.judge_games(folder, tally);
-        self.judge_checkpoints(folder, tally, max_uses);
-        self.judge_losses(folder);
+    /// Makes all checks on a run that has stopped.
+    pub fn check(&mut self, folder: &Path, counts: &FaultCounts, max_uses: f64) {
+        self.check_games(folder, counts);
+        self.check_checkpoints(folder, counts, max_uses);
+        self.check_losses(folder);
     }
 
-    /// A game that was stored is there; but for those that were in a damaged volume, and these are counted by the store.
-    fn judge_games(&mut self, folder: &Path, tally: &Tally) {
+    /// Checks that every recorded game is still stored, or was in a damaged volume and reported as lost by the store.
+    fn check_games(&mut self, folder: &Path, counts: &FaultCounts) {
         let missing: Vec<String> = self
             .seen
             .difference(&self.last)
             .map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect())
             .collect();
         assert!(
-            tally.damaged_volumes > 0 || missing.is_empty(),
+            counts.damaged_volumes > 0 || missing.is_empty(),
             "missing: {missing:?}"
         );
         let logs = fs::read_dir(folder.join("logs")).unwrap().flatten();
-        let said: String = logs
+        let log: String = logs
             .filter_map(|entry| fs::read_to_string(entry.path()).ok())
             .collect();
-        let reports: Vec<&str> = said
+        let reports: Vec<&str> = log
             .lines()
             .filter(|line| line.contains("an acknowledged game is lost"))
             .collect();
@@ -82,15 +82,15 @@ impl Witness {
         self.lost = missing.len();
     }
 
-    /// Every checkpoint is whole, but for those that were damaged on purpose, which are known to be; none was trained on more than
-    /// was there to be.
-    fn judge_checkpoints(&mut self, folder: &Path, tally: &Tally, max_uses: f64) {
+    /// Checks that every checkpoint can be fetched, except those damaged on purpose, and that none was trained on more samples than
+    /// allowed.
+    fn check_checkpoints(&mut self, folder: &Path, counts: &FaultCounts, max_uses: f64) {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let repository = Repository::open(folder.join("checkpoints").to_str().unwrap()).unwrap();
         for (version, manifest) in manifests(folder) {
             for file in manifest.files.keys() {
                 let fetched = runtime.block_on(repository.fetch(&manifest, file));
-                let is_damaged = file == checkpoints::MODEL && tally.damaged_checkpoints.contains(&version);
+                let is_damaged = file == checkpoints::MODEL && counts.damaged_checkpoints.contains(&version);
                 assert_eq!(fetched.is_err(), is_damaged, "{version}/{file}");
                 if file == checkpoints::MODEL && !is_damaged {
                     let metadata = metadata_of(&fetched.unwrap()).unwrap();
@@ -101,7 +101,7 @@ impl Witness {
             let inserted = progress["inserted"].as_f64().unwrap_or_default();
             let samples = progress["samples"].as_f64().unwrap_or_default();
             if inserted > 0.0 {
-                // A batch that is asked for may end beyond the bound.
+                // The last batch may exceed the bound.
                 let uses = (samples - 64.0) / inserted;
                 assert!(uses <= max_uses, "{version}: {uses} uses a position");
                 self.uses = self.uses.max(samples / inserted);
@@ -111,12 +111,12 @@ impl Witness {
         assert!(self.checkpoints > 1);
     }
 
-    /// The loss goes on from where it was: no fault has cost the network.
-    fn judge_losses(&mut self, folder: &Path) {
+    /// Checks that the policy loss never jumps, as it would if the trained network were lost.
+    fn check_losses(&mut self, folder: &Path) {
         let text = fs::read_to_string(folder.join("learner/metrics.jsonl")).unwrap();
         let mut before: Option<f64> = None;
         for line in text.lines() {
-            // A learner that was killed may have left half a line.
+            // A killed learner may leave an incomplete line.
             let Ok(line) = serde_json::from_str::<Value>(line) else {
                 continue;
             };
@@ -144,12 +144,12 @@ fn manifests(folder: &Path) -> BTreeMap<String, checkpoints::Manifest> {
         .collect()
 }
 
-impl fmt::Display for Witness {
+impl fmt::Display for RunChecks {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             to,
-            "{} games seen stored, {} of them in damaged volumes and reported; {} checkpoints, {:.3} samples a position; \
-             {} lines of losses without a break",
+            "{} games recorded, {} of them in damaged volumes and reported; {} checkpoints, {:.3} samples a position; \
+             {} lines of losses without a jump",
             self.seen.len(),
             self.lost,
             self.checkpoints,

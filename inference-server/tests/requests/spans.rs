@@ -21,7 +21,7 @@ use crate::{
     process::Process,
 };
 
-/// A caller's trace, collected and not.
+/// Traces of callers: one that is collected, one that is not.
 const COLLECTED: &str = "00-0123456789abcdef0123456789abcdef-0011223344556677-01";
 const NOT_COLLECTED: &str = "00-fedcba9876543210fedcba9876543210-7766554433221100-00";
 
@@ -51,8 +51,8 @@ fn traced<T>(message: T, trace: &str) -> Request<T> {
     request
 }
 
-/// Asks three times: a call, a stream of three requests, a call that is not collected. No two positions are equal.
-async fn ask(address: &str, layout: &RowLayout) {
+/// Sends a call, a stream of three requests, and a call that is not collected. All positions differ.
+async fn send_requests(address: &str, layout: &RowLayout) {
     let asked = |id| request(layout, id, 4, 3);
     let mut client = EvaluatorClient::new(connect::channel(address).unwrap());
     client.evaluate(traced(asked(1), COLLECTED)).await.unwrap();
@@ -66,7 +66,7 @@ async fn ask(address: &str, layout: &RowLayout) {
     client.evaluate(traced(asked(5), NOT_COLLECTED)).await.unwrap();
 }
 
-/// Every span that a server sends which begins `share` of its own traces.
+/// Returns all spans of a server with `--trace-share` `share`.
 async fn spans_of_a_server(share: &str) -> Vec<Span> {
     let listener = serve::listen("127.0.0.1:0").await.unwrap();
     let collector = format!("http://{}", listener.local_addr().unwrap());
@@ -78,8 +78,8 @@ async fn spans_of_a_server(share: &str) -> Vec<Span> {
     let (store, layout, _, _) = published().await;
     let server = Process::start(&store, &["--trace-to", &collector, "--trace-share", share]);
     server.ready().await;
-    ask(&server.address, &layout).await;
-    // What has not been sent yet is sent at the end.
+    send_requests(&server.address, &layout).await;
+    // The server sends its remaining spans when it ends.
     server.stop().await;
     receiving.abort();
     let mut spans = Vec::new();
@@ -99,7 +99,7 @@ fn number(span: &Span, name: &str) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_batch_has_a_span_with_its_steps_and_links_to_the_calls_it_answers() {
+async fn a_batch_has_a_span_with_its_steps_and_links_to_its_calls() {
     let spans = spans_of_a_server("1").await;
     let calls: HashSet<&[u8]> = spans
         .iter()
@@ -114,7 +114,7 @@ async fn a_batch_has_a_span_with_its_steps_and_links_to_the_calls_it_answers() {
         assert!(batch.parent_span_id.is_empty());
         positions += number(batch, "minuet.batch.positions");
         requests += number(batch, "minuet.batch.requests");
-        // The requests of a stream are linked to once.
+        // The requests of a stream share one link.
         assert!(batch.links.len() <= 1, "{batch:?}");
         for link in &batch.links {
             assert!(calls.contains(link.span_id.as_slice()), "{link:?}");
@@ -128,7 +128,7 @@ async fn a_batch_has_a_span_with_its_steps_and_links_to_the_calls_it_answers() {
         let names: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
         assert_eq!(names, ["queue", "assemble", "device", "reply"]);
         assert!(steps.iter().all(|step| step.trace_id == batch.trace_id));
-        // One step begins when the one before ends, and all of them are the batch's time.
+        // Each step begins when the previous one ends, and together they are the batch's time.
         let times = |step: &Span| (step.start_time_unix_nano, step.end_time_unix_nano);
         assert!(steps.windows(2).all(|pair| times(pair[0]).1 == times(pair[1]).0));
         assert_eq!((times(steps[0]).0, times(steps[3]).1), times(batch));
@@ -136,12 +136,12 @@ async fn a_batch_has_a_span_with_its_steps_and_links_to_the_calls_it_answers() {
     }
     assert_eq!((positions, requests), (20, 5));
     assert_eq!(linked, calls);
-    // One was asked for by a call that nobody collects.
+    // One batch is for a call that is not collected.
     assert_eq!(batches.iter().filter(|batch| batch.links.is_empty()).count(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn where_no_trace_is_begun_a_batch_is_not_told_of() {
+async fn without_own_traces_batches_have_no_spans() {
     let spans = spans_of_a_server("0").await;
     let names: Vec<&str> = spans.iter().map(|span| span.name.as_str()).collect();
     // The caller decided that its calls are collected.

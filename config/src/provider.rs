@@ -1,0 +1,90 @@
+//! [`ProviderChoice`]: the choice of an execution provider, in `run.toml` and on the command line.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+/// Execution provider of ONNX Runtime, which runs a model; or `auto`, which measures the providers of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProviderChoice {
+    /// The fastest provider, measured at start.
+    Auto,
+    /// ONNX Runtime's default CPU provider, f32.
+    Cpu,
+    /// OpenVINO on the CPU, f32.
+    OpenvinoF32,
+    /// OpenVINO on the CPU, bf16 (fast with AMX units).
+    OpenvinoBf16,
+    /// CUDA on an NVIDIA GPU; an error if there is none.
+    Cuda,
+    /// TensorRT on an NVIDIA GPU; an error if the GPU or TensorRT is missing.
+    Tensorrt,
+}
+
+/// Error: no execution provider has this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("one of {}", ProviderChoice::ALL.map(ProviderChoice::name).join(", "))]
+pub struct UnknownProvider;
+
+impl ProviderChoice {
+    /// All choices.
+    pub const ALL: [Self; 6] = [
+        Self::Auto,
+        Self::Cpu,
+        Self::OpenvinoF32,
+        Self::OpenvinoBf16,
+        Self::Cuda,
+        Self::Tensorrt,
+    ];
+
+    /// Returns the name in `run.toml` and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Cpu => "cpu",
+            Self::OpenvinoF32 => "openvino-f32",
+            Self::OpenvinoBf16 => "openvino-bf16",
+            Self::Cuda => "cuda",
+            Self::Tensorrt => "tensorrt",
+        }
+    }
+}
+
+impl fmt::Display for ProviderChoice {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+impl FromStr for ProviderChoice {
+    type Err = UnknownProvider;
+
+    fn from_str(name: &str) -> Result<Self, UnknownProvider> {
+        Self::ALL
+            .into_iter()
+            .find(|choice| choice.name() == name)
+            .ok_or(UnknownProvider)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_configuration_and_are_parsed() {
+        for choice in ProviderChoice::ALL {
+            assert_eq!(choice.name().parse(), Ok(choice));
+            assert_eq!(
+                toml::Value::try_from(choice).unwrap().as_str(),
+                Some(choice.name())
+            );
+        }
+        let error = "abacus".parse::<ProviderChoice>().unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "one of auto, cpu, openvino-f32, openvino-bf16, cuda, tensorrt"
+        );
+    }
+}
