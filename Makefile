@@ -2,7 +2,7 @@
 
 GAME ?= paco-sako
 RUN  ?= runs/$(GAME)
-# Duration of `make soak` and `make chaos`, in seconds.
+# Duration of `make soak` and `make chaos`, and of each reader in `make fuzz`, in seconds.
 SECONDS ?= 600
 # More arguments for `minuet up` and `minuet bench`, e.g. make up ARGS="--actors 2"
 ARGS ?=
@@ -19,7 +19,7 @@ CARGO_TEST = cargo test --release --locked --workspace --features $(ALL_FEATURES
 MINUET = target/release/minuet
 
 .DEFAULT_GOAL := help
-.PHONY: help up picture pages test test-docker test-programs bench soak chaos lint format build setup check-tools clean images compose-up compose-down
+.PHONY: help up picture pages test test-docker test-programs bench soak chaos fuzz lint format build setup check-tools clean images compose-up compose-down
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -41,6 +41,9 @@ bench: build ## run the benchmarks, one JSON object per line
 
 soak: setup ## run 200 misbehaving clients for SECONDS against the inference server
 	MINUET_SOAK_SECONDS=$(SECONDS) $(CARGO_TEST) --test requests two_hundred -- --nocapture
+
+fuzz: setup ## give every reader of foreign bytes random inputs, SECONDS each (about 80 readers)
+	MINUET_FUZZ_SECONDS=$(SECONDS) $(CARGO_TEST) fuzz_ -- --nocapture --test-threads=1
 
 chaos: setup ## inject random faults into a small run for SECONDS; no acknowledged game may be lost
 	MINUET_CHAOS_SECONDS=$(SECONDS) $(CARGO_TEST) --test chaos -- --nocapture

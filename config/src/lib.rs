@@ -7,6 +7,8 @@
 mod actor;
 mod check;
 mod error;
+#[cfg(test)]
+mod fuzz;
 mod inference;
 mod keys;
 mod learner;

@@ -30,6 +30,8 @@ pub mod canary;
 pub mod client;
 #[cfg(feature = "local")]
 pub mod file;
+#[cfg(all(test, feature = "local"))]
+mod fuzz;
 #[cfg(feature = "local")]
 pub mod identity;
 #[cfg(feature = "local")]

@@ -68,7 +68,7 @@ impl<U: Message + Default> Decoder for BoundedDecoder<U> {
 
 /// True if a message has more than `most` fields; fields of nested messages do not count. False for malformed bytes: the
 /// decoder reports those with a reason.
-fn has_more_fields(mut bytes: &[u8], most: usize) -> bool {
+pub(crate) fn has_more_fields(mut bytes: &[u8], most: usize) -> bool {
     for _ in 0..=most {
         if bytes.is_empty() {
             return false;

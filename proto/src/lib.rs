@@ -14,6 +14,8 @@
 
 pub mod bounded;
 pub mod columns;
+#[cfg(test)]
+mod fuzz;
 pub mod priors;
 pub mod targets;
 

@@ -5,6 +5,7 @@ mod archives;
 mod common;
 mod contention;
 mod damage;
+mod fuzz;
 mod index;
 mod kill;
 mod restart;

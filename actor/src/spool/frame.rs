@@ -96,6 +96,27 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn fuzz_spool_files() {
+        let mut file = Vec::new();
+        append(b"a game", &mut file);
+        append(b"another game", &mut file);
+        test_support::fuzz("spool file", &[&file], |bytes| {
+            let frames = read(bytes);
+            let ranges = frames
+                .whole
+                .iter()
+                .cloned()
+                .chain(frames.damage.iter().map(|damage| damage.range.clone()));
+            assert_eq!(
+                ranges.map(|range| range.len()).sum::<usize>(),
+                bytes.len(),
+                "a byte has no place"
+            );
+            !frames.whole.is_empty()
+        });
+    }
+
     fn file(payloads: &[Vec<u8>]) -> (Vec<u8>, Vec<usize>) {
         let mut bytes = Vec::new();
         let mut ends = Vec::new();

@@ -23,7 +23,9 @@ impl Visitor for Positions {
         let mut examples = vec![played.position()];
         for _ in 0..12 {
             let actions = legal(&played);
-            let Some(&action) = actions.get(actions.len() / 2) else { break };
+            let Some(&action) = actions.get(actions.len() / 2) else {
+                break;
+            };
             played.play(action).unwrap();
             examples.push(played.position());
         }
@@ -37,7 +39,10 @@ impl Visitor for Positions {
             };
             // An accepted position can be written, drawn, read by a network, and played.
             let again = G::start(&rules, Some(&state.position()));
-            assert!(again.is_ok(), "{text:?} is accepted, but not its own text: {again:?}");
+            assert!(
+                again.is_ok(),
+                "{text:?} is accepted, but not its own text: {again:?}"
+            );
             assert!(!state.draw(Default::default()).is_empty());
             let mut row = Vec::new();
             state.write_row(encoding, Symmetry::IDENTITY, &mut row);
@@ -59,7 +64,10 @@ impl Visitor for Notation {
 
     fn visit<G: Face>(self) {
         let state = G::start(&G::people_rules(), None).unwrap();
-        let turns: Vec<String> = legal(&state).iter().map(|&action| state.write_turn(&[action])).collect();
+        let turns: Vec<String> = legal(&state)
+            .iter()
+            .map(|&action| state.write_turn(&[action]))
+            .collect();
         let examples: Vec<&[u8]> = turns.iter().map(String::as_bytes).collect();
         fuzz(&format!("{} notation", G::NAME), &examples, |bytes| {
             let Ok(text) = from_utf8(bytes) else {
@@ -70,7 +78,9 @@ impl Visitor for Notation {
             };
             let mut state = state.clone();
             for action in actions {
-                state.play(action).unwrap_or_else(|error| panic!("{text:?}: {error}"));
+                state
+                    .play(action)
+                    .unwrap_or_else(|error| panic!("{text:?}: {error}"));
             }
             true
         });

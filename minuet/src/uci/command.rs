@@ -246,6 +246,19 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn fuzz_lines() {
+        let examples: [&[u8]; 4] = [
+            b"position startpos moves e2e4 e7e5",
+            b"position fen 4k3/8/8/8/8/8/8/4K3 w - - 0 1 moves e1e2",
+            b"go wtime 1000 btime 1000 winc 10 binc 10 movestogo 5 depth 3 nodes 100 searchmoves e2e4",
+            b"setoption name Hash value 64",
+        ];
+        test_support::fuzz("UCI line", &examples, |bytes| {
+            read(&String::from_utf8_lossy(bytes)).is_ok()
+        });
+    }
+
     fn go(line: &str) -> Limits {
         match read(line) {
             Ok(Command::Go(limits)) => limits,

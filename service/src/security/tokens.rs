@@ -163,6 +163,17 @@ pub(crate) fn bearer(file: &Named) -> Result<MetadataValue<Ascii>, SecurityError
 mod tests {
     use super::*;
 
+    #[test]
+    fn fuzz_token_files() {
+        let text = format!(
+            "# who\nactors evaluate,append {LONG}\nroot administer sha256:{}\n",
+            "ab".repeat(32)
+        );
+        test_support::fuzz("token file", &[text.as_bytes()], |bytes| {
+            std::str::from_utf8(bytes).is_ok_and(|text| Tokens::parse(text).is_ok())
+        });
+    }
+
     const LONG: &str = "0123456789abcdef";
 
     #[test]
