@@ -1,6 +1,6 @@
 //! [`Error`]: every failure of the model repository.
 
-use crate::Version;
+use crate::version::{NameError, Version};
 
 /// Error: a checkpoint cannot be published, found or trusted, or the store failed.
 #[derive(Debug, thiserror::Error)]
@@ -15,15 +15,8 @@ pub enum Error {
         reason: String,
     },
     /// A version, label or file name has characters that are not allowed.
-    #[error("`{name}` is not a {kind}: {reason}")]
-    Name {
-        /// Kind of name expected, for example `label`.
-        kind: &'static str,
-        /// Name as given.
-        name: String,
-        /// Rule that the name breaks.
-        reason: &'static str,
-    },
+    #[error(transparent)]
+    Name(#[from] NameError),
     /// The store has no such label, version or file.
     #[error("the model store has no `{name}`")]
     NotFound {

@@ -8,7 +8,7 @@
 //! | [`mod@publish`] | publishing: files first, manifest last |
 //! | [`watch`] | watching a label |
 //! | [`lease`] | [`Lease`]: one publisher at a time, with fencing tokens |
-//! | [`prune`] | removing old checkpoints and leftovers |
+//! | [`prune`] | removing old checkpoints and leftovers, with a `memory` of earlier searches |
 //! | `swap` | compare-and-swap of small objects |
 //! | [`error`] | [`Error`] |
 //!
@@ -27,7 +27,7 @@
 //!
 //! // The inference server resolves the label and fetches the verified model file.
 //! let manifest = repository.resolve(LATEST).await?;
-//! assert_eq!((manifest.step, &manifest.version), (1500, &version));
+//! assert_eq!((manifest.draft.step, &manifest.version), (1500, &version));
 //! assert_eq!(repository.fetch(&manifest, MODEL).await?, "network");
 //! # Ok(())
 //! # }
@@ -55,6 +55,7 @@
 pub mod error;
 pub mod lease;
 pub mod manifest;
+mod memory;
 pub mod prune;
 pub mod publish;
 pub mod repository;
@@ -67,7 +68,7 @@ pub use lease::{Lease, LeaseTimes};
 pub use manifest::{Draft, FileEntry, Manifest};
 pub use prune::Pruned;
 pub use repository::Repository;
-pub use version::Version;
+pub use version::{NameError, Version};
 
 /// Name of the file that every checkpoint has: the network as ONNX. The version's name contains a part of its SHA-256.
 pub const MODEL: &str = "model.onnx";

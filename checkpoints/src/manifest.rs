@@ -17,24 +17,11 @@ pub struct Manifest {
     pub schema: u64,
     /// Name of the checkpoint.
     pub version: Version,
-    /// Name of the game.
-    pub game: String,
-    /// Row layout of the model's input: a `games::RowLayout`.
-    pub layout: serde_json::Value,
-    /// Size of the policy.
-    pub actions: u32,
-    /// Shape of the network, as the learner describes it.
-    pub network: serde_json::Value,
-    /// Training steps so far.
-    pub step: u64,
-    /// Samples trained on so far.
-    pub positions_seen: u64,
-    /// Games inserted into the replay store by the time of the checkpoint.
-    pub games_seen: u64,
+    /// Description that the publisher gave. The fields of the file are not nested.
+    #[serde(flatten)]
+    pub draft: Draft,
     /// Digest and length of each file.
     pub files: BTreeMap<String, FileEntry>,
-    /// Checkpoint from which training continued.
-    pub parent: Option<Version>,
     /// Line of descent: the label under whose lease the checkpoint was published. Manifests of [`LATEST`] leave the field
     /// out.
     #[serde(default = "latest", skip_serializing_if = "is_latest")]
@@ -45,8 +32,6 @@ pub struct Manifest {
     pub token: u64,
     /// Time of publication, in milliseconds since the Unix epoch.
     pub created_at_ms: u64,
-    /// State of the learner besides the files, for an exact resumption.
-    pub learner_state: serde_json::Value,
 }
 
 fn latest() -> String {
@@ -66,8 +51,8 @@ pub struct FileEntry {
     pub bytes: u64,
 }
 
-/// Description of a checkpoint before it has a name. The fields have the meaning that they have in [`Manifest`].
-#[derive(Clone, Debug, Default, PartialEq)]
+/// Description of a checkpoint by its publisher.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Draft {
     /// Name of the game.
     pub game: String,
@@ -75,13 +60,13 @@ pub struct Draft {
     pub layout: serde_json::Value,
     /// Size of the policy.
     pub actions: u32,
-    /// Shape of the network.
+    /// Shape of the network, as the learner describes it.
     pub network: serde_json::Value,
     /// Training steps so far.
     pub step: u64,
     /// Samples trained on so far.
     pub positions_seen: u64,
-    /// Games inserted into the replay store.
+    /// Games inserted into the replay store by the time of the checkpoint.
     pub games_seen: u64,
     /// Checkpoint from which training continued.
     pub parent: Option<Version>,
@@ -143,22 +128,27 @@ mod tests {
             let manifest = Manifest {
                 schema: SCHEMA,
                 version: version.clone(),
-                game,
-                layout: serde_json::json!({"entries": 38}),
-                actions: 132,
-                network: serde_json::json!({"blocks": 4}),
-                step,
-                positions_seen: games,
-                games_seen: games,
+                draft: Draft {
+                    game,
+                    layout: serde_json::json!({"entries": 38}),
+                    actions: 132,
+                    network: serde_json::json!({"blocks": 4}),
+                    step,
+                    positions_seen: games,
+                    games_seen: games,
+                    parent: (step % 2 == 0).then_some(version),
+                    learner_state: serde_json::json!({"progress": {"step": step, "loss": 0.5}}),
+                },
                 files: BTreeMap::from([("model.onnx".to_owned(), FileEntry { sha256: digest, bytes: step })]),
-                parent: (step % 2 == 0).then_some(version),
                 line: if step % 3 == 0 { "grown".into() } else { LATEST.into() },
                 token: games,
                 created_at_ms: 1,
-                learner_state: serde_json::Value::Null,
             };
             let text = serde_json::to_vec(&manifest).unwrap();
             prop_assert_eq!(parse::<Manifest>("m", &text).unwrap(), manifest);
+            let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(&text).unwrap();
+            prop_assert_eq!(&fields["step"], &serde_json::json!(step));
+            prop_assert!(!fields.contains_key("draft"));
         }
 
         #[test]

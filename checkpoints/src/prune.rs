@@ -1,7 +1,7 @@
 //! Pruning: removes old checkpoints, and files that interrupted publishes left.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     fs, io,
     path::Path,
     time::{Duration, SystemTime},
@@ -9,11 +9,11 @@ use std::{
 
 use futures::TryStreamExt as _;
 use object_store::{Error as StoreError, ObjectStore as _, ObjectStoreExt as _};
-use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::{
     Error, LATEST, Manifest, Repository, Version,
+    memory::Place,
     repository::{MANIFEST, VERSIONS, age, age_order},
 };
 
@@ -21,22 +21,6 @@ use crate::{
 const LEFTOVER_AGE: Duration = Duration::from_secs(3600);
 /// Shortest interval between two searches for leftovers. A search lists every object of the store.
 const LEFTOVER_PAUSE: Duration = LEFTOVER_AGE;
-
-/// A checkpoint's line, and its place in the line's order of training: token, step, time of publishing.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    line: String,
-    order: (u64, u64, u64),
-}
-
-/// Manifests of a store that this process has read. A manifest never changes, so pruning reads each of them once.
-#[derive(Default)]
-pub(crate) struct Memory {
-    /// Places of the checkpoints that the last call found.
-    places: Mutex<BTreeMap<Version, Place>>,
-    /// Time of the last search for leftovers.
-    looked: Mutex<Option<Instant>>,
-}
 
 fn place(manifest: &Manifest) -> Place {
     let (token, step, created_at_ms, _) = age_order(manifest);

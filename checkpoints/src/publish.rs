@@ -67,19 +67,11 @@ impl Repository {
         let manifest = Manifest {
             schema: SCHEMA,
             version: version.clone(),
-            game: draft.game,
-            layout: draft.layout,
-            actions: draft.actions,
-            network: draft.network,
-            step: draft.step,
-            positions_seen: draft.positions_seen,
-            games_seen: draft.games_seen,
+            draft,
             files: entries,
-            parent: draft.parent,
             line: lease.map_or(LATEST, Lease::label).to_owned(),
             token: lease.map_or(0, Lease::token),
             created_at_ms: now_ms(),
-            learner_state: draft.learner_state,
         };
         let text = serde_json::to_vec_pretty(&manifest).map_err(|error| Error::Draft(error.to_string()))?;
         let path = self.file_path(&version, MANIFEST);

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use crate::{
     Error, LATEST, Manifest, Version,
     manifest::{self, Label, SCHEMA, now_ms},
-    prune::Memory,
+    memory::Memory,
     version::{check_name, sha256_hex},
 };
 
@@ -308,7 +308,7 @@ impl Repository {
         let labelled = self.label(line).await?.map(|version| version.step());
         let mut newest: Option<Manifest> = None;
         for version in self.version_folders().await?.into_iter().rev() {
-            let found = newest.as_ref().map(|newest| newest.step);
+            let found = newest.as_ref().map(|newest| newest.draft.step);
             if found.is_some_and(|found| version.step() < found.min(labelled.unwrap_or(0))) {
                 break;
             }
@@ -410,7 +410,7 @@ impl fmt::Debug for Repository {
 pub(crate) fn age_order(manifest: &Manifest) -> (u64, u64, u64, &Version) {
     (
         manifest.token,
-        manifest.step,
+        manifest.draft.step,
         manifest.created_at_ms,
         &manifest.version,
     )

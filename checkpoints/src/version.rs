@@ -5,10 +5,20 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::Error;
-
 const STEP_DIGITS: usize = 12;
 const DIGEST_DIGITS: usize = 8;
+
+/// Error: a version, label or file name has characters that are not allowed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{name}` is not a {kind}: {reason}")]
+pub struct NameError {
+    /// Kind of name expected, for example `label`.
+    pub kind: &'static str,
+    /// Name as given.
+    pub name: String,
+    /// Rule that the name breaks.
+    pub reason: &'static str,
+}
 
 /// Name of a checkpoint: the training step as 12 digits, a dash and the first 8 hexadecimal digits of the SHA-256 of
 /// `model.onnx`. Names sort by step.
@@ -29,8 +39,8 @@ impl Version {
     /// Makes the name of the checkpoint of `step` whose `model.onnx` has this SHA-256, given in lower-case hexadecimal.
     ///
     /// # Errors
-    /// [`Error::Name`] if the step has more than 12 digits or the digest fewer than 8.
-    pub fn new(step: u64, model_sha256: &str) -> Result<Self, Error> {
+    /// [`NameError`] if the step has more than 12 digits or the digest fewer than 8.
+    pub fn new(step: u64, model_sha256: &str) -> Result<Self, NameError> {
         let digest: String = model_sha256.chars().take(DIGEST_DIGITS).collect();
         format!("{step:0STEP_DIGITS$}-{digest}").parse()
     }
@@ -51,9 +61,9 @@ impl Version {
 }
 
 impl FromStr for Version {
-    type Err = Error;
+    type Err = NameError;
 
-    fn from_str(name: &str) -> Result<Self, Error> {
+    fn from_str(name: &str) -> Result<Self, NameError> {
         let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         let is_version = name.split_once('-').is_some_and(|(step, digest)| {
             step.len() == STEP_DIGITS
@@ -64,7 +74,7 @@ impl FromStr for Version {
         if is_version {
             Ok(Self(name.to_owned()))
         } else {
-            Err(Error::Name {
+            Err(NameError {
                 kind: "version",
                 name: name.to_owned(),
                 reason: "a version is 12 digits of the step, a dash and 8 hexadecimal digits",
@@ -74,9 +84,9 @@ impl FromStr for Version {
 }
 
 impl TryFrom<String> for Version {
-    type Error = Error;
+    type Error = NameError;
 
-    fn try_from(name: String) -> Result<Self, Error> {
+    fn try_from(name: String) -> Result<Self, NameError> {
         name.parse()
     }
 }
@@ -96,10 +106,10 @@ impl fmt::Display for Version {
 /// Checks the name of a label or a file: 1 to 64 characters of `a–z 0–9 . _ -`, the first one a letter.
 ///
 /// # Errors
-/// [`Error::Name`].
-pub(crate) fn check_name(kind: &'static str, name: &str) -> Result<(), Error> {
+/// [`NameError`] if the name breaks a rule.
+pub(crate) fn check_name(kind: &'static str, name: &str) -> Result<(), NameError> {
     let fault = |reason| {
-        Err(Error::Name {
+        Err(NameError {
             kind,
             name: name.to_owned(),
             reason,

@@ -153,7 +153,7 @@ async fn drafts_and_files_that_are_not_a_checkpoint_are_refused() {
     ));
     assert!(matches!(
         repository.set_label("../up", &missing).await,
-        Err(Error::Name { .. })
+        Err(Error::Name(_))
     ));
 }
 

@@ -243,7 +243,7 @@ fn drafts_and_files_are_read_as_they_were_published() {
                 let files = vec![(MODEL, model.clone()), (name.as_str(), other.clone())];
                 let version = repository.publish(draft, files).await.unwrap();
                 let manifest = repository.manifest(&version).await.unwrap();
-                prop_assert_eq!(&manifest.learner_state, &serde_json::Value::from(state));
+                prop_assert_eq!(&manifest.draft.learner_state, &serde_json::Value::from(state));
                 prop_assert_eq!(repository.fetch(&manifest, MODEL).await.unwrap(), model);
                 prop_assert_eq!(repository.fetch(&manifest, &name).await.unwrap(), other);
                 Ok(())

@@ -24,8 +24,14 @@ async fn the_learner_trains_as_far_as_the_ratio_allows_and_publishes_at_both_end
     let (address, _stop) = start_store(&state).await;
     let learner = Learner::start(config(home.path(), &address));
     let random = learner.reaches(0).await;
-    assert_eq!((random.positions_seen, random.parent.as_ref()), (0, None));
-    assert_eq!((random.game.as_str(), random.actions), ("paco-sako", 132));
+    assert_eq!(
+        (random.draft.positions_seen, random.draft.parent.as_ref()),
+        (0, None)
+    );
+    assert_eq!(
+        (random.draft.game.as_str(), random.draft.actions),
+        ("paco-sako", 132)
+    );
     assert!(state.handed_out.lock().is_empty());
 
     // 2 × 130 samples are 8 steps of 32.
@@ -41,7 +47,7 @@ async fn the_learner_trains_as_far_as_the_ratio_allows_and_publishes_at_both_end
     assert_eq!(*state.handed_out.lock(), (0..8).collect::<Vec<_>>());
 
     assert_eq!(
-        learner.reaches(6).await.step,
+        learner.reaches(6).await.draft.step,
         6,
         "later steps are not published yet"
     );
@@ -70,18 +76,21 @@ async fn the_learner_trains_as_far_as_the_ratio_allows_and_publishes_at_both_end
 
     let repository = learner.repository.clone();
     let last = learner.stop().await;
-    assert_eq!((last.step, last.positions_seen, last.games_seen), (8, 256, 13));
+    assert_eq!(
+        (last.draft.step, last.draft.positions_seen, last.draft.games_seen),
+        (8, 256, 13)
+    );
     assert_eq!(repository.resolve(LATEST).await.unwrap(), last);
     let list = repository.list().await.unwrap();
-    let steps: Vec<u64> = list.iter().map(|manifest| manifest.step).collect();
+    let steps: Vec<u64> = list.iter().map(|manifest| manifest.draft.step).collect();
     assert_eq!(steps, [0, 1, 6, 8]);
     for (parent, child) in list.iter().zip(&list[1..]) {
-        assert_eq!(child.parent.as_ref(), Some(&parent.version));
+        assert_eq!(child.draft.parent.as_ref(), Some(&parent.version));
     }
     let file = repository.fetch(&last, MODEL).await.unwrap();
     let metadata = onnx::metadata_of(&file).unwrap();
     assert_eq!(metadata.step, 8);
-    assert_eq!(serde_json::to_value(metadata.layout).unwrap(), last.layout);
+    assert_eq!(serde_json::to_value(metadata.layout).unwrap(), last.draft.layout);
     let lines = std::fs::read_to_string(home.path().join("learner/metrics.jsonl")).unwrap();
     let lines: Vec<serde_json::Value> = lines
         .lines()

@@ -251,16 +251,16 @@ impl ModelFile {
     fn of_manifest(manifest: &Manifest, bytes: Vec<u8>, place: &str) -> Result<Self, ModelError> {
         let fault = |reason: String| ModelError::Layout {
             place: place.into(),
-            game: manifest.game.clone(),
+            game: manifest.draft.game.clone(),
             reason,
         };
-        let layout: RowLayout =
-            serde_json::from_value(manifest.layout.clone()).map_err(|error| fault(error.to_string()))?;
+        let layout: RowLayout = serde_json::from_value(manifest.draft.layout.clone())
+            .map_err(|error| fault(error.to_string()))?;
         layout.check().map_err(|error| fault(error.to_string()))?;
         Ok(Self {
             bytes,
             version: manifest.version.to_string(),
-            step: manifest.step,
+            step: manifest.draft.step,
             layout,
             search: None,
         })

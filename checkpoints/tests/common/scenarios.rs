@@ -31,10 +31,14 @@ pub async fn a_published_checkpoint_is_fetched_unchanged(repository: Repository)
     let manifest = repository.resolve(LATEST).await.unwrap();
     assert_eq!(manifest, repository.resolve(version.as_str()).await.unwrap());
     assert_eq!(
-        (manifest.step, manifest.positions_seen, manifest.games_seen),
+        (
+            manifest.draft.step,
+            manifest.draft.positions_seen,
+            manifest.draft.games_seen
+        ),
         (1500, 384_000, 150)
     );
-    assert_eq!(manifest.learner_state["batch"], 1500);
+    assert_eq!(manifest.draft.learner_state["batch"], 1500);
     assert!(version.as_str().starts_with("000000001500-"));
     for (name, bytes) in files(7) {
         assert_eq!(repository.fetch(&manifest, name).await.unwrap(), bytes);
@@ -194,10 +198,10 @@ pub async fn competing_publishers_leave_one_line_of_descent(
     let mut at = repository.resolve(LATEST).await.unwrap();
     loop {
         line.insert(at.version.clone());
-        let Some(parent) = &at.parent else { break };
+        let Some(parent) = &at.draft.parent else { break };
         let parent = repository.manifest(parent).await.unwrap();
         assert!(
-            parent.token <= at.token && parent.step < at.step,
+            parent.token <= at.token && parent.draft.step < at.draft.step,
             "{parent:?} {at:?}"
         );
         at = parent;
@@ -230,7 +234,8 @@ async fn competitor_of(
             .await
             .unwrap();
         let newest = repository.newest().await.unwrap();
-        let (mut parent, mut step) = newest.map_or((None, 0), |newest| (Some(newest.version), newest.step));
+        let (mut parent, mut step) =
+            newest.map_or((None, 0), |newest| (Some(newest.version), newest.draft.step));
         for _ in 0..4 {
             step += 1 + draw(3);
             made += 1;

@@ -50,7 +50,7 @@ impl SourceError {
     pub fn is_not_found(&self) -> bool {
         matches!(
             self,
-            Self::Store(checkpoints::Error::NotFound { .. } | checkpoints::Error::Name { .. })
+            Self::Store(checkpoints::Error::NotFound { .. } | checkpoints::Error::Name(_))
                 | Self::OtherVersion { .. }
         )
     }
@@ -106,7 +106,7 @@ impl Found {
     /// # Errors
     /// [`SourceError::Layout`], [`SourceError::NoFile`].
     pub fn of(manifest: Manifest) -> Result<Self, SourceError> {
-        let layout: RowLayout = serde_json::from_value(manifest.layout.clone())
+        let layout: RowLayout = serde_json::from_value(manifest.draft.layout.clone())
             .map_err(|error| SourceError::Layout(error.to_string()))?;
         layout
             .check()
@@ -117,7 +117,7 @@ impl Found {
         })?;
         Ok(Self {
             version,
-            step: manifest.step,
+            step: manifest.draft.step,
             layout,
             contract: Contract::default(),
             bytes: file.bytes,
@@ -130,7 +130,7 @@ impl Found {
         // The description is part of the version, because it changes the answers.
         let identity = described.contract.identity(&digest, &described.layout);
         Ok(Self {
-            version: Version::new(0, &identity)?,
+            version: Version::new(0, &identity).map_err(checkpoints::Error::from)?,
             step: 0,
             layout: described.layout,
             contract: described.contract,

@@ -313,7 +313,7 @@ async fn until_good(
             Some(manifest) = published.next() => {
                 let version = manifest.version.to_string();
                 newest = Some(manifest.version);
-                GrowEvent::Checkpoint { version, step: manifest.step }
+                GrowEvent::Checkpoint { version, step: manifest.draft.step }
             }
             judgement = judge.result() => match judgement? {
                 Some(judgement) if judgement.is_good() => {

@@ -45,16 +45,16 @@ pub async fn take_over(run: &Path, candidate: &Version, settings: &[Override]) -
     let lease = repository.seize(LATEST, &holder, LeaseTimes::default());
     let lease = lease.await.context("cannot take the lease of the model store")?;
     let old = lease.newest().await?.context("the run has no checkpoint yet")?;
-    let step = old.step + 1;
+    let step = old.draft.step + 1;
     let draft = Draft {
         learner_state: learner_state(&manifest, &old, step)?,
-        game: manifest.game,
-        layout: manifest.layout,
-        actions: manifest.actions,
-        network: manifest.network,
+        game: manifest.draft.game,
+        layout: manifest.draft.layout,
+        actions: manifest.draft.actions,
+        network: manifest.draft.network,
         step,
-        positions_seen: old.positions_seen,
-        games_seen: old.games_seen.max(manifest.games_seen),
+        positions_seen: old.draft.positions_seen,
+        games_seen: old.draft.games_seen.max(manifest.draft.games_seen),
         parent: Some(candidate.clone()),
     };
     let published = lease.publish(draft, files);
@@ -84,7 +84,7 @@ pub async fn recover(run: &Path) -> anyhow::Result<Option<Version>> {
         return Ok(None);
     };
     // A checkpoint of the larger network was published on the run's line, and nothing after it.
-    let parent = match &newest.parent {
+    let parent = match &newest.draft.parent {
         Some(parent) => repository.manifest(parent).await.ok(),
         None => None,
     };
@@ -100,8 +100,8 @@ pub async fn recover(run: &Path) -> anyhow::Result<Option<Version>> {
 /// The learner's state: the larger network's optimiser state and measured precision, and the run's counts.
 fn learner_state(larger: &Manifest, old: &Manifest, step: u64) -> anyhow::Result<Value> {
     const PROGRESS: &str = "progress";
-    let mut state = larger.learner_state.clone();
-    let counts = old.learner_state[PROGRESS].as_object();
+    let mut state = larger.draft.learner_state.clone();
+    let counts = old.draft.learner_state[PROGRESS].as_object();
     let (Some(own), Some(counts)) = (state[PROGRESS].as_object(), counts) else {
         bail!(
             "the learner's state in {} or {} cannot be read",
@@ -221,8 +221,8 @@ mod tests {
         async fn assert_taken_over(&self) {
             assert_eq!(self.config(), "# mine\n[model]\nblocks = 6\n");
             let newest = self.store.newest().await.unwrap().unwrap();
-            assert_eq!((newest.step, newest.positions_seen), (51, 500));
-            let state = &newest.learner_state;
+            assert_eq!((newest.draft.step, newest.draft.positions_seen), (51, 500));
+            let state = &newest.draft.learner_state;
             assert_eq!(
                 state["progress"],
                 json!({"step": 51, "samples": 150, "inserted": 17, "precision": "f32"})
@@ -270,7 +270,7 @@ mod tests {
             .unwrap();
         let next = Draft {
             parent: Some(newest.version),
-            ..draft(60, newest.learner_state)
+            ..draft(60, newest.draft.learner_state)
         };
         let next = learner.publish(next, files(3)).await.unwrap();
         assert_eq!(recover(run.folder.path()).await.unwrap(), Some(next));
@@ -287,6 +287,6 @@ mod tests {
             format!("{error:#}").contains("`model.blocks` must be"),
             "{error:#}"
         );
-        assert_eq!(run.store.newest().await.unwrap().unwrap().step, 50);
+        assert_eq!(run.store.newest().await.unwrap().unwrap().draft.step, 50);
     }
 }

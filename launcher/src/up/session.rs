@@ -92,7 +92,7 @@ impl Session {
         }
         let checkpoint = self.checkpoint.as_ref().map(|manifest| Checkpoint {
             version: manifest.version.to_string(),
-            step: manifest.step,
+            step: manifest.draft.step,
             age_seconds: unix_ms().saturating_sub(manifest.created_at_ms) as f64 / 1e3,
         });
         let mut summary = Summary::new(
@@ -137,8 +137,8 @@ impl Session {
         let is_new = manifest.created_at_ms >= self.began_ms;
         let event = Event::Checkpoint {
             version: manifest.version.to_string(),
-            step: manifest.step,
-            positions_seen: manifest.positions_seen,
+            step: manifest.draft.step,
+            positions_seen: manifest.draft.positions_seen,
             after_seconds: self.seconds(),
         };
         self.checkpoint = Some(manifest);
@@ -151,7 +151,7 @@ impl Session {
         let before = self.best.replace(version.clone());
         (before.is_some_and(|before| before != version)).then(|| Event::Promoted {
             version,
-            step: manifest.step,
+            step: manifest.draft.step,
             after_seconds: self.seconds(),
         })
     }

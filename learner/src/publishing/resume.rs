@@ -102,9 +102,11 @@ async fn try_newest(
     check(&manifest, layout, shape)?;
     let version = manifest.version.clone();
     let state: LearnerState =
-        serde_json::from_value(manifest.learner_state.clone()).map_err(|source| ResumeError::State {
-            version: version.clone(),
-            source,
+        serde_json::from_value(manifest.draft.learner_state.clone()).map_err(|source| {
+            ResumeError::State {
+                version: version.clone(),
+                source,
+            }
         })?;
     let snapshot = Snapshot {
         weights: repository.fetch(&manifest, WEIGHTS).await?,
@@ -120,14 +122,14 @@ async fn try_newest(
 
 fn check(manifest: &Manifest, layout: &RowLayout, shape: &NetworkShape) -> Result<(), ResumeError> {
     let version = || manifest.version.clone();
-    if manifest.game != layout.game {
+    if manifest.draft.game != layout.game {
         return Err(ResumeError::Game {
             version: version(),
-            found: manifest.game.clone(),
+            found: manifest.draft.game.clone(),
             wanted: layout.game.clone(),
         });
     }
-    let found: Option<RowLayout> = serde_json::from_value(manifest.layout.clone()).ok();
+    let found: Option<RowLayout> = serde_json::from_value(manifest.draft.layout.clone()).ok();
     if found.as_ref() != Some(layout) {
         return Err(ResumeError::Layout {
             version: version(),
@@ -135,7 +137,7 @@ fn check(manifest: &Manifest, layout: &RowLayout, shape: &NetworkShape) -> Resul
         });
     }
     let found: NetworkShape =
-        serde_json::from_value(manifest.network.clone()).map_err(|source| ResumeError::State {
+        serde_json::from_value(manifest.draft.network.clone()).map_err(|source| ResumeError::State {
             version: version(),
             source,
         })?;

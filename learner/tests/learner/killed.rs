@@ -53,7 +53,7 @@ async fn reaches(repository: &Repository, step: u64) -> Manifest {
     let reached = async {
         loop {
             match repository.resolve(LATEST).await {
-                Ok(manifest) if manifest.step >= step => return manifest,
+                Ok(manifest) if manifest.draft.step >= step => return manifest,
                 Ok(_) | Err(checkpoints::Error::NotFound { .. }) => {}
                 Err(error) => panic!("{error}"),
             }
@@ -89,7 +89,7 @@ async fn kills_change_no_bit() {
         let learner = Process::start(&config, home.path());
         let end = reaches(&repository, STEPS).await;
         drop(learner);
-        assert_eq!(end.step, STEPS);
+        assert_eq!(end.draft.step, STEPS);
         let digests: Vec<String> = end.files.values().map(|file| file.sha256.clone()).collect();
         ends.push((end.version, digests));
         assert_eq!(state.handed_out.lock().len() as u64, STEPS + 3 * kills);

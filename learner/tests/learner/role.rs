@@ -70,12 +70,12 @@ async fn restart(game: GameConfig, with_all_heads: bool) {
     let learner = Learner::start(config(restarted.path(), &address));
     learner.reaches(6).await;
     let half = learner.stop().await;
-    assert_eq!(half.step, 6);
+    assert_eq!(half.draft.step, 6);
     state.insert(96);
     let learner = Learner::start(config(restarted.path(), &address));
     learner.reaches(12).await;
     let end = learner.stop().await;
-    assert_eq!(end.step, 12);
+    assert_eq!(end.draft.step, 12);
     assert_eq!(end.version, straight_end.version);
     assert_eq!(digests(&end), digests(&straight_end));
     assert_ne!(digests(&half), digests(&end));
@@ -191,7 +191,7 @@ async fn training_that_diverges_is_restored_once_and_then_fails() {
         .await
         .unwrap()
         .iter()
-        .map(|manifest| manifest.step)
+        .map(|manifest| manifest.draft.step)
         .collect();
     assert_eq!(steps, [0]);
 
@@ -200,7 +200,7 @@ async fn training_that_diverges_is_restored_once_and_then_fails() {
     config.learner.checkpoint_steps = 6;
     let learner = Learner::start(config);
     let next = learner.reaches(6).await;
-    assert_eq!(next.learner_state["progress"]["rollbacks"], 2);
+    assert_eq!(next.draft.learner_state["progress"]["rollbacks"], 2);
     learner.stop().await;
 }
 
@@ -259,13 +259,13 @@ async fn the_precision_is_measured_once_and_kept() {
     config.learner.precision = Precision::Auto;
     let learner = Learner::start(config.clone());
     let first = learner.reaches(6).await;
-    let measured = first.learner_state["progress"]["precision"].clone();
+    let measured = first.draft.learner_state["progress"]["precision"].clone();
     assert!(measured == "f32" || measured == "bf16", "{measured}");
     learner.stop().await;
     state.insert(200);
     let learner = Learner::start(config);
     let later = learner.reaches(12).await;
-    assert_eq!(later.learner_state["progress"]["precision"], measured);
+    assert_eq!(later.draft.learner_state["progress"]["precision"], measured);
     learner.stop().await;
 }
 
@@ -304,7 +304,7 @@ async fn a_learner_that_lost_its_lease_ends_with_the_reason() {
     // After the release, the waiting learner resumes from that checkpoint.
     assert!(!second.ended.is_finished());
     taken.release().await.unwrap();
-    let after = second.reaches(before.step + 6).await;
+    let after = second.reaches(before.draft.step + 6).await;
     assert_eq!(after.token, 3);
     second.stop().await;
 }

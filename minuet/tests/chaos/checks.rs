@@ -40,7 +40,9 @@ impl RunChecks {
     }
 
     pub fn newest_step(&self, folder: &Path) -> u64 {
-        let newest = manifests(folder).into_values().map(|manifest| manifest.step);
+        let newest = manifests(folder)
+            .into_values()
+            .map(|manifest| manifest.draft.step);
         newest.max().unwrap_or_default()
     }
 
@@ -94,10 +96,10 @@ impl RunChecks {
                 assert_eq!(fetched.is_err(), is_damaged, "{version}/{file}");
                 if file == checkpoints::MODEL && !is_damaged {
                     let metadata = metadata_of(&fetched.unwrap()).unwrap();
-                    assert_eq!(metadata.step, manifest.step, "{version}");
+                    assert_eq!(metadata.step, manifest.draft.step, "{version}");
                 }
             }
-            let progress = &manifest.learner_state["progress"];
+            let progress = &manifest.draft.learner_state["progress"];
             let inserted = progress["inserted"].as_f64().unwrap_or_default();
             let samples = progress["samples"].as_f64().unwrap_or_default();
             if inserted > 0.0 {

@@ -118,8 +118,10 @@ fn a_larger_network_trains_beside_the_run_survives_a_kill_and_takes_over() {
     // Nothing of the run has changed.
     assert_eq!(fs::read_to_string(folder.path().join("run.toml")).unwrap(), text);
     let before = newest(folder.path());
-    assert_eq!(before.network["filters"], 8, "{}", before.network);
-    run.wait_for("checkpoint", |event| event["step"].as_u64() > Some(before.step));
+    assert_eq!(before.draft.network["filters"], 8, "{}", before.draft.network);
+    run.wait_for("checkpoint", |event| {
+        event["step"].as_u64() > Some(before.draft.step)
+    });
     let (code, error) = output(folder.path(), &["--set", "model.filters=16"]);
     assert_eq!(
         (code, error.contains("model.filters=12")),
@@ -150,14 +152,19 @@ fn a_larger_network_trains_beside_the_run_survives_a_kill_and_takes_over() {
     let now = fs::read_to_string(folder.path().join("run.toml")).unwrap();
     assert_eq!(now, text.replace("\nfilters = 8\n", "\nfilters = 12\n"));
     let after = newest(folder.path());
-    assert_eq!(after.network["filters"], 12);
-    assert!(after.step > step && after.token > before.token + 1, "{after:?}");
-    assert!(after.positions_seen > before.positions_seen);
+    assert_eq!(after.draft.network["filters"], 12);
+    assert!(
+        after.draft.step > step && after.token > before.token + 1,
+        "{after:?}"
+    );
+    assert!(after.draft.positions_seen > before.draft.positions_seen);
     run.stop();
 
     // A later start of the run resumes from it too.
     let mut run = Run::of_game("connect-four", folder.path(), &[]);
-    run.wait_for("checkpoint", |event| event["step"].as_u64() > Some(after.step));
+    run.wait_for("checkpoint", |event| {
+        event["step"].as_u64() > Some(after.draft.step)
+    });
     run.stop();
 }
 

@@ -54,7 +54,7 @@ impl Learner {
             loop {
                 assert!(!self.ended.is_finished(), "the learner ended");
                 match self.repository.resolve(LATEST).await {
-                    Ok(manifest) if manifest.step >= step => return manifest,
+                    Ok(manifest) if manifest.draft.step >= step => return manifest,
                     Ok(_) | Err(checkpoints::Error::NotFound { .. }) => {}
                     Err(error) => panic!("{error}"),
                 }
