@@ -62,7 +62,7 @@ impl Estimate {
 }
 
 /// The Elo difference at which a player scores this share; `None` unless the share is above 0 and below 1.
-pub fn elo_of_score(score: f64) -> Option<f64> {
+fn elo_of_score(score: f64) -> Option<f64> {
     (score > 0.0 && score < 1.0).then(|| -400.0 * (1.0 / score - 1.0).log10())
 }
 
@@ -72,7 +72,7 @@ pub fn score_of_elo(elo: f64) -> f64 {
 }
 
 /// The standard normal distribution function.
-pub fn normal_below(z: f64) -> f64 {
+fn normal_below(z: f64) -> f64 {
     0.5 * libm::erfc(-z / std::f64::consts::SQRT_2)
 }
 

@@ -13,6 +13,6 @@ pub mod pentanomial;
 pub mod sprt;
 
 pub use bradley_terry::{BradleyTerry, Encounter, Rating};
-pub use estimate::{Estimate, elo_of_score, score_of_elo};
+pub use estimate::{Estimate, score_of_elo};
 pub use pentanomial::Pentanomial;
 pub use sprt::{EloModel, Sprt, SprtSettings, Verdict};
