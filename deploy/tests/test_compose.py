@@ -386,9 +386,8 @@ class ComposeStack(unittest.TestCase):
         place = ("--store", "replay-store:50052", "/backup/games.minuet")
         written = stack.command("games", "export", *place)
         self.assertGreaterEqual(written["games"], len(known))
-        self.assertEqual(
-            stack.command("games", "import", *place), {"stored": 0, "duplicates": written["games"], "refused": 0}
-        )
+        imported = stack.command("games", "import", *place)
+        self.assertEqual(imported, {"stored": 0, "duplicates": written["games"], "refused": 0, "stopped": False})
 
     def check_games(self, ids: list[str], known: set[str], acknowledged: int) -> None:
         """Check that no game is stored twice, no listed game is missing, and no acknowledged game is missing."""

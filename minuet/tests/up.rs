@@ -2,9 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-#[path = "support/disk.rs"]
-mod disk;
-
 use std::{
     fs,
     io::{BufRead, BufReader, Lines, Read},
@@ -15,10 +12,10 @@ use std::{
     time::Duration,
 };
 
-use disk::SmallDisk;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use service::{process, role::Role};
+use test_support::SmallDisk;
 
 const ROLES: [Role; 4] = [
     Role::ReplayStore,
@@ -256,7 +253,6 @@ fn processes_run_although_their_list_cannot_be_written() {
 #[test]
 fn a_role_that_fails_on_a_full_disk_is_restarted_without_limit() {
     let Some(disk) = SmallDisk::mount(8) else {
-        println!("skipped: mounting a file system is not permitted");
         return;
     };
     let place = Place::on(&disk);

@@ -2,7 +2,5 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-#[path = "../support/disk.rs"]
-mod disk;
 mod matches;
 mod rating;

@@ -5,15 +5,14 @@ use std::{
     fmt, fs,
     io::{Read as _, Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
-    process::Command,
     thread,
     time::Duration,
 };
 
+use test_support::SmallDisk;
+
 use crate::{connections, run::Run};
 
-/// Size of the store's disk, if this process may mount one.
-const DISK_MIB: u64 = 48;
 /// Free space on a full disk, less than `replay.min_free_mib`.
 const LEFT_KIB: u64 = 512;
 /// Time for which a disk is full.
@@ -39,41 +38,6 @@ pub enum Fault {
     DamagedCheckpoint,
 }
 
-/// A file system for the store's folder, if this process may mount one.
-pub struct Disk(Option<PathBuf>);
-
-impl Disk {
-    pub fn make(folder: &Path) -> Self {
-        fs::create_dir_all(folder).unwrap();
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={DISK_MIB}m"), "tmpfs"])
-            .arg(folder)
-            .output();
-        let is_mounted = mounted.is_ok_and(|output| output.status.success());
-        Self(is_mounted.then(|| folder.into()))
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        if let Some(folder) = &self.0 {
-            let _ = Command::new("umount").arg("--lazy").arg(folder).output();
-        }
-    }
-}
-
-impl fmt::Display for Disk {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(_) => write!(to, "the store on a disk of {DISK_MIB} MiB"),
-            None => write!(
-                to,
-                "mounting a file system is not permitted: the disk is not filled"
-            ),
-        }
-    }
-}
-
 /// Counts of injected faults.
 #[derive(Debug, Default)]
 pub struct FaultCounts {
@@ -97,14 +61,13 @@ impl fmt::Display for FaultCounts {
 }
 
 impl Fault {
-    /// Returns one fault of each kind that this machine permits, for each role.
-    pub fn all(disk: &Disk, can_cut: bool, has_rating: bool) -> Vec<Self> {
+    /// Returns one fault of each kind, for each role.
+    pub fn all(can_cut: bool, has_rating: bool) -> Vec<Self> {
         let roles = ROLES.into_iter().chain(has_rating.then_some(RATING));
         let mut all: Vec<Self> = roles.clone().map(Self::Kill).collect();
         all.extend(roles.clone().filter(|_| can_cut).map(Self::Cut));
         all.extend(roles.map(Self::Stall));
-        all.extend([Self::DamagedGames, Self::DamagedCheckpoint]);
-        all.extend(disk.0.is_some().then_some(Self::FullDisk));
+        all.extend([Self::DamagedGames, Self::DamagedCheckpoint, Self::FullDisk]);
         all
     }
 
@@ -114,7 +77,7 @@ impl Fault {
         self,
         run: &mut Run,
         folder: &Path,
-        disk: &Disk,
+        disk: &SmallDisk,
         longest_stall: u64,
         number: u64,
         counts: &mut FaultCounts,
@@ -132,7 +95,7 @@ impl Fault {
                 run.signal(role, "CONT");
             }
             Self::FullDisk => {
-                let filler = disk.0.as_ref().unwrap().join("filler");
+                let filler = disk.path().join("filler");
                 fill(&filler);
                 thread::sleep(FULL);
                 fs::remove_file(filler).unwrap();

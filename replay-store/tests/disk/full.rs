@@ -1,8 +1,7 @@
 //! A full disk: games are refused temporarily, batches are served, and the store continues when there is space again.
 
-use std::process::Command;
-
 use replay_store::{store::Store, store::append::Verdict};
+use test_support::SmallDisk;
 
 use crate::{
     Story, common, open, runtime,
@@ -54,35 +53,13 @@ fn a_full_disk_refuses_games_and_serves_batches_until_there_is_space() {
     );
 }
 
-/// A small tmpfs, on systems where this process may mount one.
-struct Small(tempfile::TempDir);
-
-impl Small {
-    fn mount(mib: u32) -> Option<Self> {
-        let folder = tempfile::tempdir().unwrap();
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={mib}m"), "tmpfs"])
-            .arg(folder.path())
-            .output();
-        let is_mounted = mounted.is_ok_and(|output| output.status.success());
-        is_mounted.then_some(Self(folder))
-    }
-}
-
-impl Drop for Small {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.0.path()).status();
-    }
-}
-
 #[test]
 fn a_full_real_file_system_refuses_games_too() {
-    let Some(small) = Small::mount(4) else {
-        println!("no file system may be mounted here: only the simulated disk was full");
+    let Some(small) = SmallDisk::mount(4) else {
         return;
     };
     let runtime = runtime();
-    let settings = common::settings(small.0.path(), 1_000_000);
+    let settings = common::settings(small.path(), 1_000_000);
     let store = Store::open(settings.clone()).unwrap();
     let mut stored = Vec::new();
     let mut number = 0;
@@ -101,11 +78,7 @@ fn a_full_real_file_system_refuses_games_too() {
     assert_eq!(reason, "the disk is full");
     assert!(store.batch(1, 1, 100).is_ok());
     // Space becomes free.
-    let grown = Command::new("mount")
-        .args(["-o", "remount,size=8m"])
-        .arg(small.0.path())
-        .status();
-    assert!(grown.is_ok_and(|status| status.success()));
+    small.resize(8);
     let verdict = runtime
         .block_on(store.put(&common::synthetic::game(number, 60)))
         .unwrap();
