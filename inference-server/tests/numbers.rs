@@ -1,4 +1,4 @@
-//! The numbers: what ONNX Runtime computes against the row layout's own expansion and a plain evaluation of the weights.
+//! Compares the outputs of ONNX Runtime with the row layout's expansion and a plain evaluation of the weights.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "numbers/bound.rs"]
@@ -40,7 +40,7 @@ fn load(backend: Provider, file: &[u8], layout: &RowLayout) -> Result<Model, Loa
     })
 }
 
-/// Logits and values of some rows.
+/// Returns logits and values of some rows.
 fn run(model: &Model, rows: &[u32]) -> (Vec<f32>, Vec<f32>) {
     let size = rows.len() / model.info.layout.row_len().unwrap();
     let rows = rows.iter().map(|&number| number as i32).collect();
@@ -54,7 +54,7 @@ fn largest_difference(left: &[f32], right: &[f32]) -> f32 {
     differences.fold(0.0, f32::max)
 }
 
-/// Expands rows by the layout's own reference implementation.
+/// Expands rows with the layout's reference implementation.
 fn expanded(layout: &RowLayout, rows: &[u32]) -> Vec<f32> {
     let mut planes = vec![0.0; rows.len() / layout.row_len().unwrap() * layout.stack().unwrap().tensor_len()];
     for (row, planes) in rows
@@ -67,7 +67,7 @@ fn expanded(layout: &RowLayout, rows: &[u32]) -> Vec<f32> {
 }
 
 #[test]
-fn the_graphs_expansion_is_the_layouts_exactly() {
+fn the_graphs_expansion_equals_the_layouts() {
     for layout in layouts() {
         let metadata = Metadata {
             layout: layout.clone(),
@@ -93,9 +93,9 @@ fn the_graphs_expansion_is_the_layouts_exactly() {
 }
 
 #[test]
-fn a_tower_is_its_plain_evaluation() {
+fn a_towers_outputs_equal_its_plain_evaluation() {
     for layout in layouts() {
-        // With an output of its own for wins, draws and losses, which whoever wants the value alone need not know of.
+        // The model has another output for win, draw and loss, which the server ignores.
         for (squeeze, pooling, outcomes) in [(0, 0, false), (4, 0, false), (0, 5, true), (4, 3, true)] {
             let shape = TowerShape {
                 squeeze,
@@ -134,7 +134,7 @@ fn a_tower_is_its_plain_evaluation() {
 }
 
 #[test]
-fn a_dense_model_expanded_on_the_cpu_is_the_same() {
+fn a_dense_model_expanded_on_the_cpu_gives_equal_outputs() {
     for layout in layouts() {
         let weights = tower(&layout, 2);
         let rows = onnx::random::rows(&layout, 5, 0.8, 5);
@@ -148,7 +148,7 @@ fn a_dense_model_expanded_on_the_cpu_is_the_same() {
 }
 
 #[test]
-fn a_row_alone_is_what_it_is_in_a_batch_of_64() {
+fn a_single_row_gives_the_outputs_of_a_batch_of_64() {
     let layout = small();
     let shape = TowerShape::new(&layout, 3, 32);
     let weights = TowerWeights::random(&layout, &shape, 11);
@@ -165,7 +165,7 @@ fn a_row_alone_is_what_it_is_in_a_batch_of_64() {
 }
 
 #[test]
-fn every_provider_here_agrees_with_f32_within_its_bound() {
+fn every_available_provider_agrees_with_f32_within_its_bound() {
     let layout = PacoSako::layout(PacoSako::encoding(0).unwrap());
     let shape = TowerShape::new(&layout, 4, 32);
     let weights = TowerWeights::random(&layout, &shape, 7);
@@ -174,12 +174,12 @@ fn every_provider_here_agrees_with_f32_within_its_bound() {
     let truth = run(&load(Provider::Cpu, &file, &layout).unwrap(), &rows);
     for backend in Provider::ALL {
         if let Err(error) = backend.check() {
-            // A provider that is not here must be refused, never replaced.
+            // A provider that is not available must be refused, not replaced.
             let refused = load(backend, &file, &layout).unwrap_err().to_string();
             assert!(refused.contains(&error.reason), "{refused}");
             continue;
         }
-        // Loading checks the bound; what is checked here is that the check looks at the right numbers.
+        // Loading checks the bound; this test checks that the check compares the correct numbers.
         let (logits, values) = run(&load(backend, &file, &layout).unwrap(), &rows);
         let of_logits = largest_difference(&truth.0, &logits);
         let of_values = largest_difference(&truth.1, &values);
@@ -194,7 +194,7 @@ fn every_provider_here_agrees_with_f32_within_its_bound() {
 }
 
 #[test]
-fn auto_takes_a_provider_and_sticks_to_it() {
+fn auto_chooses_a_provider_and_keeps_it() {
     let layout = small();
     let loader = Loader::new(environment(), 1, Buckets::new(8), None).unwrap();
     let provider = |seed| {
@@ -213,11 +213,12 @@ fn auto_takes_a_provider_and_sticks_to_it() {
 }
 
 #[test]
-fn what_is_no_such_model_is_refused_with_a_reason() {
+fn unusable_models_are_refused_with_a_reason() {
     let layout = small();
     let weights = tower(&layout, 1);
-    let refused =
-        |bytes: &[u8], layout: &RowLayout| load(Provider::Cpu, bytes, layout).unwrap_err().to_string();
+    let refused = |bytes: &[u8], layout: &RowLayout| {
+        service::chain(&load(Provider::Cpu, bytes, layout).unwrap_err()).to_string()
+    };
 
     let good = file(&weights, &layout, Input::Rows);
     assert!(refused(&good[..good.len() / 2], &layout).contains("cpu"));
@@ -236,7 +237,7 @@ fn what_is_no_such_model_is_refused_with_a_reason() {
     let expansion = onnx::model::build_expansion(&metadata).unwrap();
     assert!(refused(&expansion, &layout).contains("policy_logits"));
 
-    // Finite weights whose answers are not.
+    // Finite weights with outputs that are not finite.
     let mut huge = weights;
     huge.value.output.weights.fill(3e38);
     huge.value.hidden.bias.fill(3e38);
@@ -252,7 +253,7 @@ fn what_is_no_such_model_is_refused_with_a_reason() {
 fn a_whole_chess_evaluation_stays_below_256_bytes() {
     use prost::Message as _;
     let layout = chess_like();
-    // The full board, which takes most bytes: a missing piece repeats the first index, a small one.
+    // A full board takes most bytes, because a missing piece repeats the first index, which is small.
     let pieces = [8, 2, 2, 2, 1, 1, 8, 2, 2, 2, 1, 1];
     let mut row: Vec<u32> = (0..12)
         .flat_map(|plane| (0..pieces[plane as usize]).map(move |piece| 64 * plane + 8 + piece))
@@ -263,7 +264,7 @@ fn a_whole_chess_evaluation_stays_below_256_bytes() {
     let request = proto::v1::EvaluateRequest {
         id: 1000,
         indices: row,
-        // Each two bytes.
+        // Actions of two bytes each.
         legal_actions: (layout.actions - 35..layout.actions).collect(),
         legal_counts: vec![35],
         ..Default::default()

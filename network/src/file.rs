@@ -300,7 +300,7 @@ where
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    thread::scope(|scope| scope.spawn(|| runtime.block_on(future)).join())
+    thread::scope(|scope| scope.spawn(move || runtime.block_on(future)).join())
         .map_err(|_| io::Error::other("a thread panicked"))
 }
 

@@ -64,13 +64,16 @@ fn an_unusable_network_is_refused_with_the_reason() {
     fs::create_dir(&unused).unwrap();
     fs::write(unused.join("run.toml"), "").unwrap();
     says(unused.to_str().unwrap(), "is neither a run's folder");
-    assert!(!unused.join("checkpoints").exists(), "asking makes nothing");
+    assert!(
+        !unused.join("checkpoints").exists(),
+        "the search for a network creates no folder"
+    );
     let checkpoint = format!("{place}/checkpoints/versions/{version}");
     says(&format!("{checkpoint}@latest"), "leave out @latest");
 
     let text = folder.path().join("text.onnx");
     fs::write(&text, "no network").unwrap();
-    says(text.to_str().unwrap(), "cannot be used: not an onnx file");
+    says(text.to_str().unwrap(), "text.onnx: not an onnx file");
     let model = format!("{checkpoint}/model.onnx");
     let mut bytes = fs::read(&model).unwrap();
     let last = bytes.len() - 1;

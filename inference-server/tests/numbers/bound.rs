@@ -49,7 +49,7 @@ fn bound() -> Settings {
     }
 }
 
-/// Legal actions of so many positions, different ones for each, some of them few.
+/// Returns different legal actions for each of `positions` positions, few for some of them.
 fn legal(layout: &RowLayout, positions: usize) -> Vec<Vec<u32>> {
     (0..positions as u32)
         .map(|position| {
@@ -61,7 +61,7 @@ fn legal(layout: &RowLayout, positions: usize) -> Vec<Vec<u32>> {
 }
 
 #[test]
-fn what_is_bound_gives_the_same_numbers_and_legal_ones_alone_where_they_are_wanted() {
+fn bound_batches_give_equal_outputs_and_only_legal_logits_if_requested() {
     for layout in [small(), othello_like(), chess_like()] {
         for input in [Input::Rows, Input::Planes] {
             let file = file(&tower(&layout, 3), &layout, input);
@@ -70,7 +70,7 @@ fn what_is_bound_gives_the_same_numbers_and_legal_ones_alone_where_they_are_want
             assert!(bound.picks_legal && !plain.picks_legal);
             let rows = onnx::random::rows(&layout, 7, 0.8, 4);
             let (logits, values) = run(&plain, &rows);
-            // All logits, where somebody wants them.
+            // All logits, if a request wants them.
             let whole = run(&bound, &rows);
             assert!(largest_difference(&whole.0, &logits) < 1e-6);
             assert!(largest_difference(&whole.1, &values) < 1e-6);
@@ -101,7 +101,7 @@ fn what_is_bound_gives_the_same_numbers_and_legal_ones_alone_where_they_are_want
     }
 }
 
-/// The way of requests from the queue to their answers.
+/// Answers requests through queue, batcher, executor and reply.
 async fn answers(model: Model, asked: &[EvaluationRequest]) -> Vec<EvaluationResponse> {
     let metrics = Arc::new(Metrics::new());
     let policy = BatchingPolicy {
@@ -132,7 +132,7 @@ async fn answers(model: Model, asked: &[EvaluationRequest]) -> Vec<EvaluationRes
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn requests_are_answered_alike_whoever_picks_the_legal_logits() {
+async fn answers_do_not_depend_on_where_legal_logits_are_picked() {
     let layout = chess_like();
     let file = file(&tower(&layout, 3), &layout, Input::Rows);
     let asked = |seed, positions, wants| {
@@ -153,7 +153,7 @@ async fn requests_are_answered_alike_whoever_picks_the_legal_logits() {
         asked(2, 1, Wants::Priors),
         asked(3, 9, Wants::HalfPriors),
     ];
-    // Somebody in the batch wants every logit: then all of them come back.
+    // One request of the batch wants all logits, so the model returns all.
     let mixed = [asked(1, 3, Wants::Priors), asked(2, 2, Wants::Logits)];
     for requests in [&legal_only[..], &mixed] {
         let plain = answers(load(Provider::Cpu, &file, &layout).unwrap(), requests).await;
@@ -164,7 +164,7 @@ async fn requests_are_answered_alike_whoever_picks_the_legal_logits() {
 }
 
 #[test]
-fn half_precision_is_near_and_is_no_f32() {
+fn half_precision_is_near_f32_and_differs_from_it() {
     for (layout, input) in [
         (small(), Input::Rows),
         (chess_like(), Input::Rows),
@@ -183,7 +183,7 @@ fn half_precision_is_near_and_is_no_f32() {
         };
         let rows = onnx::random::rows(&layout, 32, 0.8, 9);
         let truth = run(&load(Provider::Cpu, &file, &layout).unwrap(), &rows);
-        // Loading compares it with f32 and refuses what is too far.
+        // Loading compares the model with f32 and refuses it if the difference is too large.
         let model = load_with(settings, &file, &layout).unwrap();
         assert_eq!(model.info.provider, "cpu-fp16");
         let half = run(&model, &rows);

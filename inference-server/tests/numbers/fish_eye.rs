@@ -1,4 +1,4 @@
-//! The fish-eye graph in ONNX Runtime against its definition by recursion, over random trees of imps.
+//! Compares the fish-eye graph in ONNX Runtime with its recursive definition, over random trees of imps.
 
 use crate::{common::small, environment, largest_difference, load};
 use games::{
@@ -36,7 +36,7 @@ fn grid(random: &mut ChaCha8Rng) -> [u8; 64] {
     std::array::from_fn(|_| random.random_range(0..11))
 }
 
-/// A tree with at most so many edges on any way down; any imp may be a leaf.
+/// Returns a random tree of at most `depth` edges from root to leaf; any imp may be a leaf.
 fn sept(random: &mut ChaCha8Rng, depth: usize) -> Sept {
     let mut children = Vec::new();
     if depth > 0 {
@@ -64,12 +64,12 @@ fn positions(count: usize, seed: u64) -> Vec<Position> {
         .collect()
 }
 
-/// The graph's inputs, made without any regard to speed.
+/// Inputs of the graph, made by a simple implementation.
 #[derive(Default)]
 struct Arrays {
-    /// Height, role matrix and context of each interior imp, in the order they were met.
+    /// Height, role matrix and context of each interior imp, in preorder.
     interior: Vec<(usize, [Row; 20], [Row; 6])>,
-    /// In preorder.
+    /// All imps, in preorder.
     imps: Vec<Imp>,
     roots: Vec<i32>,
     views: Vec<i32>,
@@ -193,7 +193,7 @@ fn the_default_has_568_thousand_parameters() {
 }
 
 #[test]
-fn the_graph_is_the_definition() {
+fn the_graph_equals_the_definition() {
     let weights = FishEyeWeights::random(&shape(), 4);
     let mut session = session(&weights);
     let positions = positions(14, 1);
@@ -228,7 +228,7 @@ fn range(numbers: &[f32]) -> f32 {
 }
 
 #[test]
-fn a_position_is_answered_bit_by_bit_as_in_a_batch() {
+fn a_single_position_gives_bit_for_bit_the_outputs_of_a_batch() {
     let weights = FishEyeWeights::random(&shape(), 9);
     let mut session = session(&weights);
     let positions = positions(30, 2);
@@ -261,10 +261,9 @@ fn weights_that_do_not_fit_are_refused() {
     assert!(refused(&|weights| weights.policy_output.outputs = 37).starts_with("policy.output: "));
 }
 
-/// A clan's sept as the definition takes it.
-/// The whole way of the generator game's rows: written by the game, read, expanded and run by the server's own runner.
+/// Rows of the generator game, written by the game, are read, expanded and run by the server's runner.
 #[test]
-fn rows_of_the_game_are_answered_by_the_definition() {
+fn outputs_for_rows_of_the_game_equal_the_definition() {
     let layout = GeneratorGame::layout(());
     let metadata = Metadata {
         layout: layout.clone(),
@@ -296,7 +295,7 @@ fn rows_of_the_game_are_answered_by_the_definition() {
 }
 
 #[test]
-fn what_cannot_serve_clans_is_not_served() {
+fn a_model_that_cannot_serve_clans_is_refused() {
     let layout = GeneratorGame::layout(());
     let metadata = Metadata {
         layout: layout.clone(),
