@@ -11,16 +11,16 @@
 //! | [`models`] | the models that are served: names, sources, loading, replacement |
 //! | [`batching`] | requests become batches for the device, and its outputs become answers |
 //!
-//! [`rights`] says which right a call needs, [`metrics`] holds the server's metrics, [`server`] puts all together.
+//! [`methods`] holds the rules of each method: rights and sizes; [`metrics`] holds the server's metrics, [`server`] puts all together.
 //! Loading and running a model is the business of the crate [`network`].
 
 pub mod batching;
 pub mod intake;
 pub mod kserve;
+pub mod methods;
 pub mod metrics;
 pub mod models;
 pub mod requests;
-pub mod rights;
 pub mod server;
 pub mod service;
 #[cfg(test)]

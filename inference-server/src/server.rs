@@ -14,6 +14,7 @@ use proto::{
     v1::evaluator_server::EvaluatorServer,
 };
 use service::{
+    calls::limits::CallLimits,
     connect::MAX_MESSAGE_BYTES,
     listener::ConnectionPolicy,
     role::Work,
@@ -32,6 +33,7 @@ use crate::{
     },
     intake::Intake,
     kserve::KserveService,
+    methods::method,
     metrics::Metrics,
     models::{
         library::{Library, LibraryParts},
@@ -39,7 +41,6 @@ use crate::{
         source::Source,
         table::Models,
     },
-    rights::right,
     service::EvaluatorService,
 };
 use network::{
@@ -71,7 +72,8 @@ pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
 pub fn serve(listener: TcpListener, config: RunConfig, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
         let inference = &config.inference;
-        let connection_policy = ConnectionPolicy::new(&config.security, right)?;
+        let connection_policy = ConnectionPolicy::new(&config.security, method)?
+            .with_call_limits(call_limits(inference.max_message_mib << 20));
         connection_policy.check(listener.local_addr()?)?;
         let metrics = Arc::new(Metrics::new());
         let library = library(&config, &metrics).await?;
@@ -169,6 +171,15 @@ pub fn serve(listener: TcpListener, config: RunConfig, shutdown: CancellationTok
         let _ = batching.await;
         ended
     })
+}
+
+/// Returns the limits of calls: room for several requests of the largest size.
+fn call_limits(max_message: usize) -> CallLimits {
+    let limits = CallLimits::default();
+    CallLimits {
+        request_bytes: limits.request_bytes.max(4 * max_message),
+        ..limits
+    }
 }
 
 /// Loads ONNX Runtime, and opens the sources of models.

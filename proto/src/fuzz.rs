@@ -4,13 +4,13 @@ use prost::Message;
 use test_support::fuzz;
 
 use crate::{
-    bounded::{MOST_FIELDS, has_more_fields},
+    bounded::{Shaped, check},
     inference as kserve, v1,
 };
 
 /// Decodes as [`crate::bounded::BoundedCodec`] does. What is accepted survives an encoding.
-fn decodes<M: Message + Default + PartialEq>(bytes: &[u8]) -> bool {
-    if has_more_fields(bytes, MOST_FIELDS) {
+fn decodes<M: Message + Shaped + Default + PartialEq>(bytes: &[u8]) -> bool {
+    if check::<M>(bytes).is_err() {
         return false;
     }
     let Ok(message) = M::decode(bytes) else {

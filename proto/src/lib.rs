@@ -10,7 +10,7 @@
 //! | [`columns`] | views of ragged columns: rows and sparse policies of many positions |
 //! | [`targets`] | training targets beside policy and value, by name |
 //! | [`priors`] | packing of priors in [`v1::EvaluateReply::priors`] |
-//! | [`bounded`] | a codec that limits the number of fields of a message |
+//! | [`bounded`] | a codec that limits the memory of a decoded message |
 
 pub mod bounded;
 pub mod columns;

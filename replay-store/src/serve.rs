@@ -12,6 +12,7 @@ use anyhow::Context as _;
 use config::{RunConfig, SecurityConfig};
 use service::{
     backoff::Backoff,
+    calls::{Access, Method},
     listener::ConnectionPolicy,
     role::Work,
     security::tokens::Right,
@@ -20,13 +21,20 @@ use service::{
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::{rpc::Rpc, settings::Settings, store::Store, store::shared::State};
+use crate::{
+    rpc::Rpc,
+    settings::{MAX_GAME_BYTES, MAX_KNOWN_IDS, Settings},
+    store::{Store, shared::State},
+};
 
 /// Full name of the gRPC service, used for health checks and reflection.
 pub const SERVICE: &str = "minuet.v1.ReplayStore";
 
 /// Maximum time for open streams to end on shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Greatest size of a request that names games, in bytes: room for [`MAX_KNOWN_IDS`] ids of 18 bytes each, and as much again.
+const MAX_IDS_BYTES: usize = 36 * MAX_KNOWN_IDS;
 
 /// File in the store's folder that contains the address on which the store is served.
 const ADDRESS_FILE: &str = "address";
@@ -41,7 +49,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// acknowledged again.
 pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
-        let connection_policy = ConnectionPolicy::new(&config.security, right)?;
+        let connection_policy = ConnectionPolicy::new(&config.security, method)?;
         let listener = listen(config.replay.listen_address()?).await?;
         serve_with(
             connection_policy,
@@ -66,14 +74,18 @@ pub fn address(folder: &Path) -> Option<SocketAddr> {
         .map(|_| address)
 }
 
-/// Returns the right that a call needs. Every token may request statistics, which actors and learners use for pacing.
-fn right(path: &str) -> Option<Right> {
-    let method = path.strip_prefix("/minuet.v1.ReplayStore/");
-    match method {
-        Some("Append" | "KnownGames") => Some(Right::Append),
-        Some("Stats") => None,
-        Some("Sample" | "ListGames" | "GetGame" | "Export") => Some(Right::Sample),
-        _ => Some(Right::Administer),
+/// Returns the rules of the method at `path`. Every token may request statistics, which actors and learners use for pacing.
+fn method(path: &str) -> Method {
+    match path.strip_prefix("/minuet.v1.ReplayStore/") {
+        Some("Append") => Method::needs(Right::Append)
+            .with_max_message(MAX_GAME_BYTES)
+            .with_request_stream(),
+        Some("KnownGames") => Method::needs(Right::Append).with_max_message(MAX_IDS_BYTES),
+        Some("Stats") => Method::new(Access::AnyToken),
+        Some("ListGames" | "Export") => Method::needs(Right::Sample).with_max_message(MAX_IDS_BYTES),
+        Some("Sample" | "GetGame") => Method::needs(Right::Sample),
+        Some("DeleteGames") => Method::needs(Right::Administer).with_max_message(MAX_IDS_BYTES),
+        _ => Method::needs(Right::Administer),
     }
 }
 
@@ -83,7 +95,7 @@ fn right(path: &str) -> Option<Right> {
 /// The errors of [`run`].
 pub fn serve(listener: TcpListener, settings: Settings, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
-        let connection_policy = ConnectionPolicy::new(&SecurityConfig::default(), right)?;
+        let connection_policy = ConnectionPolicy::new(&SecurityConfig::default(), method)?;
         serve_with(connection_policy, "", listener, settings, shutdown).await
     })
 }

@@ -487,6 +487,46 @@ async fn health_is_served_and_long_messages_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn requests_of_many_empty_ids_are_refused_before_they_are_unpacked() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(settings(folder.path(), 100_000)).await;
+    let mut client = served.client();
+    // Two bytes each on the wire, 32 in memory.
+    let empty = |count| vec![Vec::new().into(); count];
+    let cases = [
+        (8_400_000, Code::OutOfRange, "at most"),
+        (1_000_000, Code::InvalidArgument, "unpacked"),
+    ];
+    for (count, code, reason) in cases {
+        let ids = empty(count);
+        let known = client.known_games(KnownGamesRequest { ids: ids.clone() }).await;
+        let filter = Some(GameFilter {
+            ids,
+            ..GameFilter::default()
+        });
+        let listed = client
+            .list_games(ListGamesRequest {
+                limit: 1,
+                filter: filter.clone(),
+                ..ListGamesRequest::default()
+            })
+            .await;
+        let deleted = client
+            .delete_games(DeleteGamesRequest {
+                filter,
+                dry_run: true,
+            })
+            .await;
+        for refused in [known.map(drop), listed.map(drop), deleted.map(drop)] {
+            let refused = refused.unwrap_err();
+            assert_eq!(refused.code(), code, "{refused:?}");
+            assert!(refused.message().contains(reason), "{refused:?}");
+        }
+    }
+    served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn deleted_games_cannot_be_read_or_stored_again() {
     let folder = tempfile::tempdir().unwrap();
     let settings = settings(folder.path(), 100_000);

@@ -5,6 +5,7 @@
 //! | [`role`] | the `main` of a role's binary: arguments, logs, metrics page, signals, exit codes |
 //! | [`connect`] | links to other roles, spread over all servers of a host name |
 //! | [`security`] | TLS, tokens, rights |
+//! | [`calls`] | limits of calls: tokens, size, memory and time of requests |
 //! | [`listener`] | accepted connections and their limits |
 //! | [`serve`] | common server settings, health, reflection, draining with a time limit |
 //! | [`backoff`] | delays between attempts |
@@ -16,6 +17,7 @@
 //! | [`figures`] | files of figures over time: JSON lines, TensorBoard |
 
 pub mod backoff;
+pub mod calls;
 pub mod chain;
 pub mod connect;
 pub mod contain;

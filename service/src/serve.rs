@@ -12,7 +12,8 @@ use tonic::{service::Routes, transport::Server};
 use tonic_health::{ServingStatus, server::HealthReporter};
 
 use crate::{
-    connect::{CONNECTION_WINDOW_BYTES, KEEP_ALIVE_TIMEOUT, STREAM_WINDOW_BYTES},
+    calls::{Access, Method},
+    connect::KEEP_ALIVE_TIMEOUT,
     listener::ConnectionPolicy,
     security::SecurityError,
     telemetry,
@@ -21,6 +22,15 @@ use config::SecurityConfig;
 
 /// Time that the open streams of a connection get to end after the connection has reached its greatest age.
 const AGE_GRACE: Duration = Duration::from_secs(30);
+
+/// HTTP/2 flow-control window of the requests of one stream, in bytes: the most that is held of a request which no handler reads.
+const STREAM_WINDOW_BYTES: u32 = 512 << 10;
+
+/// HTTP/2 flow-control window of the requests of one connection, in bytes.
+const CONNECTION_WINDOW_BYTES: u32 = 2 << 20;
+
+/// Greatest size of the headers of a call, in bytes.
+const HEADERS_BYTES: u32 = 8 << 10;
 
 /// Time that requests in flight get when a process is asked to stop.
 pub const DRAIN: Duration = Duration::from_secs(10);
@@ -64,6 +74,7 @@ fn server(policy: &ConnectionPolicy) -> Server {
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_concurrent_streams(policy.max_streams)
+        .http2_max_header_list_size(HEADERS_BYTES)
         .trace_fn(telemetry::call_span);
     match policy.max_connection_age {
         None => server,
@@ -152,7 +163,7 @@ pub async fn serve(
     shutdown: CancellationToken,
     drain: Duration,
 ) -> Result<Drained, ServeError> {
-    let policy = ConnectionPolicy::new(&SecurityConfig::default(), |_| None)?;
+    let policy = ConnectionPolicy::new(&SecurityConfig::default(), |_| Method::new(Access::AnyToken))?;
     serve_with(policy, routes, listener, health, shutdown, drain).await
 }
 
@@ -184,7 +195,7 @@ pub fn serve_with(
             }
         };
         let serving = server(&policy)
-            .layer(policy.guard())
+            .layer(policy.layer())
             .add_routes(routes)
             .serve_with_incoming_shutdown(policy.connections(listener), stop_serving);
         let time_is_up = async {

@@ -17,13 +17,13 @@ use inference_server::{
     },
     intake::Intake,
     kserve::KserveService,
+    methods::method,
     metrics::Metrics,
     models::{
         library::{Library, LibraryParts},
         names::{Pointer, ServedName},
         table::Models,
     },
-    rights::right,
     service::EvaluatorService,
 };
 use network::{
@@ -193,7 +193,7 @@ impl BlockedServer {
         tokio::spawn(async move { reply::run(executor.finished, None, &metrics).await });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let connection_policy = ConnectionPolicy::new(&SecurityConfig::default(), right).unwrap();
+        let connection_policy = ConnectionPolicy::new(&SecurityConfig::default(), method).unwrap();
         let serving = serve::serve_with(
             connection_policy,
             routes,

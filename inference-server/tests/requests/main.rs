@@ -5,6 +5,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod figures;
+#[path = "../../../service/tests/serve/half_sent.rs"]
+mod half_sent;
 mod kserve;
 mod process;
 mod rights;
@@ -13,3 +15,4 @@ mod signal;
 mod soak;
 #[cfg(feature = "otlp")]
 mod spans;
+mod unfinished;

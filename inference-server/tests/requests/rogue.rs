@@ -17,7 +17,10 @@ use tokio::{io::AsyncWriteExt as _, net::TcpStream, sync::mpsc, time::timeout};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Channel;
 
-use crate::common::{infer_request, request};
+use crate::{
+    common::{infer_request, request},
+    half_sent,
+};
 
 /// Connection preface of HTTP/2, and an empty SETTINGS frame.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
@@ -41,7 +44,7 @@ impl RogueClient {
     /// Misbehaves `times` times. Failures of its requests are ignored.
     pub async fn misbehave(mut self, times: usize) {
         for _ in 0..times {
-            match self.generator.random_range(0..9) {
+            match self.generator.random_range(0..11) {
                 0 => self.send_random_bytes(b"").await,
                 1 => self.send_random_bytes(PREFACE).await,
                 2 => self.stall().await,
@@ -50,6 +53,8 @@ impl RogueClient {
                 5 => self.call_and_cancel().await,
                 6 => self.stream_and_vanish(false).await,
                 7 => self.never_read().await,
+                8 => self.half_send("/grpc.health.v1.Health/Check").await,
+                9 => self.half_send("/minuet.v1.Evaluator/Evaluate").await,
                 _ => self.stream_and_vanish(true).await,
             }
         }
@@ -150,6 +155,14 @@ impl RogueClient {
         let opened = timeout(Duration::from_secs(5), client.model_stream_infer(asked)).await;
         tokio::time::sleep(self.soon()).await;
         drop(opened);
+    }
+
+    /// Sends a part of a message of 4 MiB, and disconnects.
+    async fn half_send(&mut self, path: &str) {
+        let sent = self.generator.random_range(0..1 << 20);
+        let patience = self.soon();
+        let sending = half_sent::send(self.channel(), path, 4 << 20, sent);
+        let _ = timeout(patience, sending).await;
     }
 
     /// Sends many requests on a stream, reads some answers or none, and disconnects.

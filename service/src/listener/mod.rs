@@ -28,11 +28,13 @@ use tokio_rustls::{TlsAcceptor, rustls::ServerConfig, server::TlsStream};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::Connected;
 
-use crate::security::{
-    Named, SecurityError,
-    guard::{Guard, Rights},
-    tls::ServerFiles,
-    tokens::Tokens,
+use crate::{
+    calls::{
+        Access, Method, Methods,
+        layer::CallLayer,
+        limits::{CallLimits, OpenCalls},
+    },
+    security::{Named, SecurityError, guard::Guard, tls::ServerFiles, tokens::Tokens},
 };
 use config::{Plaintext, SecurityConfig};
 
@@ -59,6 +61,7 @@ pub struct ConnectionPolicy {
     tls: Option<Tls>,
     tokens: Option<Named>,
     guard: Guard,
+    call_limits: CallLimits,
     plaintext: Plaintext,
     /// Greatest number of connections at the same time.
     max_connections: usize,
@@ -76,11 +79,11 @@ struct Tls {
 }
 
 impl ConnectionPolicy {
-    /// Reads the policy from `[security]`. `rights` returns the right that each call needs.
+    /// Reads the policy from `[security]`. `methods` returns the rules of each method.
     ///
     /// # Errors
     /// [`SecurityError`] naming the file that cannot be used.
-    pub fn new(config: &SecurityConfig, rights: Rights) -> Result<Self, SecurityError> {
+    pub fn new(config: &SecurityConfig, methods: Methods) -> Result<Self, SecurityError> {
         let tls = match ServerFiles::of(config) {
             None => None,
             Some(files) => Some(Tls {
@@ -99,8 +102,9 @@ impl ConnectionPolicy {
             tokens,
             guard: Guard {
                 tokens: known,
-                rights,
+                methods,
             },
+            call_limits: CallLimits::default(),
             plaintext: config.plaintext,
             max_connections: config.max_connections,
             max_streams: MAX_STREAMS,
@@ -119,8 +123,9 @@ impl ConnectionPolicy {
             tokens: None,
             guard: Guard {
                 tokens: None,
-                rights: |_| None,
+                methods: |_| Method::new(Access::Everyone),
             },
+            call_limits: CallLimits::of_probes(),
             plaintext: Plaintext::Anywhere,
             max_connections: config.max_connections,
             max_streams: MAX_STREAMS,
@@ -136,9 +141,18 @@ impl ConnectionPolicy {
         self
     }
 
-    /// Returns the layer that checks tokens.
-    pub(crate) fn guard(&self) -> Guard {
-        self.guard.clone()
+    /// Sets the limits of calls.
+    pub fn with_call_limits(mut self, limits: CallLimits) -> Self {
+        self.call_limits = limits;
+        self
+    }
+
+    /// Returns the layer that checks and limits calls.
+    pub(crate) fn layer(&self) -> CallLayer {
+        CallLayer {
+            guard: self.guard.clone(),
+            calls: OpenCalls::new(self.call_limits),
+        }
     }
 
     /// Checks that `address` may be served: plaintext is refused where other machines could listen.

@@ -1,48 +1,35 @@
-//! The layer that checks the token of each call.
+//! Checks the token of each call.
 //!
 //! Health needs no token, because probes have none. If the server has tokens, every other call, reflection included, needs one;
-//! each service states the right that a call needs ([`Rights`]).
+//! each service states the right that a call needs ([`Methods`]).
 
-use std::{
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::sync::Arc;
 
-use futures::future::{Either, Ready, ready};
 use parking_lot::RwLock;
-use tonic::{Status, body::Body, codegen::http};
-use tower::{Layer, Service};
+use tonic::{Status, codegen::http};
 
-use super::tokens::{Right, Tokens};
+use super::tokens::Tokens;
+use crate::calls::{Access, Method, Methods};
 
-/// Returns the right that a call needs, by its path (`/package.Service/Method`); `None`: any token.
-pub type Rights = fn(&str) -> Option<Right>;
-
-/// Prefix of paths that need no token.
-const OPEN: &str = "/grpc.health.v1.Health/";
-/// Prefix of paths that need a token with any right.
-const REFLECTION: &str = "/grpc.reflection.";
 const SCHEME: &str = "Bearer ";
 
 /// Checks the tokens of calls. A server without tokens accepts every call.
 #[derive(Clone, Debug)]
 pub struct Guard {
     pub(crate) tokens: Option<Arc<RwLock<Tokens>>>,
-    pub(crate) rights: Rights,
+    pub(crate) methods: Methods,
 }
 
 impl Guard {
-    /// Checks that a call of `path` with this `authorization` header is allowed.
+    /// Checks that a call of `path` with this `authorization` header is allowed, and returns the method's rules.
     ///
     /// # Errors
     /// UNAUTHENTICATED without a known token, PERMISSION_DENIED if the token lacks the right.
-    pub fn check(&self, path: &str, authorization: Option<&http::HeaderValue>) -> Result<(), Status> {
-        let Some(tokens) = &self.tokens else {
-            return Ok(());
+    pub fn check(&self, path: &str, authorization: Option<&http::HeaderValue>) -> Result<Method, Status> {
+        let method = Method::at(path, self.methods);
+        let Some(tokens) = self.tokens.as_ref().filter(|_| method.needs_token()) else {
+            return Ok(method);
         };
-        if path.starts_with(OPEN) {
-            return Ok(());
-        }
         let token = authorization
             .ok_or_else(|| {
                 refused(
@@ -63,17 +50,12 @@ impl Guard {
         let holder = tokens
             .holder(token)
             .ok_or_else(|| refused("unknown", Status::unauthenticated("the token is not known here")))?;
-        let needed = if path.starts_with(REFLECTION) {
-            None
-        } else {
-            (self.rights)(path)
-        };
-        match needed {
-            Some(right) if !holder.may(right) => {
+        match method.access {
+            Access::Right(right) if !holder.may(right) => {
                 let message = format!("`{}` may not do this: it needs the right `{right}`", holder.name);
                 Err(refused("right", Status::permission_denied(message)))
             }
-            _ => Ok(()),
+            _ => Ok(method),
         }
     }
 }
@@ -83,57 +65,19 @@ fn refused(reason: &'static str, status: Status) -> Status {
     status
 }
 
-impl<S> Layer<S> for Guard {
-    type Service = Guarded<S>;
-
-    fn layer(&self, inner: S) -> Self::Service {
-        Guarded {
-            guard: self.clone(),
-            inner,
-        }
-    }
-}
-
-/// A service behind a [`Guard`].
-#[derive(Clone, Debug)]
-pub struct Guarded<S> {
-    guard: Guard,
-    inner: S,
-}
-
-impl<S> Service<http::Request<Body>> for Guarded<S>
-where
-    S: Service<http::Request<Body>, Response = http::Response<Body>>,
-{
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = Either<S::Future, Ready<Result<S::Response, S::Error>>>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.inner.poll_ready(context)
-    }
-
-    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        let authorization = request.headers().get(http::header::AUTHORIZATION);
-        match self.guard.check(request.uri().path(), authorization) {
-            Ok(()) => Either::Left(self.inner.call(request)),
-            Err(status) => Either::Right(ready(Ok(status.into_http()))),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use tonic::Code;
 
     use super::*;
+    use crate::security::tokens::Right;
 
-    fn rights(path: &str) -> Option<Right> {
-        (path != "/a.A/Any").then_some(if path == "/a.A/Load" {
-            Right::Administer
-        } else {
-            Right::Evaluate
-        })
+    fn methods(path: &str) -> Method {
+        match path {
+            "/a.A/Any" => Method::new(Access::AnyToken),
+            "/a.A/Load" => Method::needs(Right::Administer),
+            _ => Method::needs(Right::Evaluate),
+        }
     }
 
     #[test]
@@ -141,11 +85,12 @@ mod tests {
         let text = "actors evaluate 0123456789abcdef\nlearner sample fedcba9876543210";
         let guard = Guard {
             tokens: Some(Arc::new(RwLock::new(Tokens::parse(text).unwrap()))),
-            rights,
+            methods,
         };
         let ask = |path: &str, header: Option<&'static str>| {
             let header = header.map(http::HeaderValue::from_static);
-            guard.check(path, header.as_ref()).map_err(|status| status.code())
+            let checked = guard.check(path, header.as_ref());
+            checked.map(drop).map_err(|status| status.code())
         };
         let actor = Some("Bearer 0123456789abcdef");
         let learner = Some("Bearer fedcba9876543210");
@@ -165,7 +110,10 @@ mod tests {
         let reflection = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
         assert_eq!(ask(reflection, None), Err(Code::Unauthenticated));
         assert_eq!(ask(reflection, learner), Ok(()));
-        let open = Guard { tokens: None, rights };
+        let open = Guard {
+            tokens: None,
+            methods,
+        };
         assert!(open.check("/a.A/Load", None).is_ok());
     }
 }

@@ -14,7 +14,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{NAME, PATIENCE, behind, check, serve_with_policy};
+use crate::{NAME, PATIENCE, any_token, behind, check, serve_with_policy};
 
 /// Sends only `greeting`; true if the server then closes the connection.
 async fn is_closed(address: &str, greeting: &[u8]) -> bool {
@@ -34,7 +34,7 @@ async fn plaintext_for_other_machines_needs_a_setting() {
             plaintext,
             ..SecurityConfig::default()
         };
-        let policy = ConnectionPolicy::new(&security, |_| None).unwrap();
+        let policy = ConnectionPolicy::new(&security, any_token).unwrap();
         let listener = serve::listen("0.0.0.0:0").await.unwrap();
         let (routes, health) = serve::standard_routes(&[], &[]).await.unwrap();
         let shutdown = CancellationToken::new();
@@ -49,7 +49,7 @@ async fn plaintext_for_other_machines_needs_a_setting() {
 
 #[tokio::test]
 async fn a_client_without_a_complete_preface_is_disconnected() {
-    let policy = ConnectionPolicy::new(&SecurityConfig::default(), |_| None).unwrap();
+    let policy = ConnectionPolicy::new(&SecurityConfig::default(), any_token).unwrap();
     let server = serve_with_policy(policy.with_preface_time(Duration::from_millis(20)), NAME).await;
     assert!(is_closed(&server.address, b"").await);
     assert!(is_closed(&server.address, b"PRI * HTTP/2.0\r\n").await);
@@ -59,7 +59,7 @@ async fn a_client_without_a_complete_preface_is_disconnected() {
 #[tokio::test]
 async fn a_client_with_a_complete_preface_stays_connected() {
     let patience = Duration::from_secs(3);
-    let policy = ConnectionPolicy::new(&SecurityConfig::default(), |_| None).unwrap();
+    let policy = ConnectionPolicy::new(&SecurityConfig::default(), any_token).unwrap();
     let server = serve_with_policy(policy.with_preface_time(patience), NAME).await;
     let mut stream = TcpStream::connect(&server.address).await.unwrap();
     let greeting = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";

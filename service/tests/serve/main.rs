@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod balance;
+mod half_sent;
 mod listener;
 mod pki;
+mod requests;
 mod tls;
 mod tokens;
 #[cfg(feature = "otlp")]
@@ -14,6 +16,7 @@ use std::time::Duration;
 
 use config::SecurityConfig;
 use service::{
+    calls::{Access, Method},
     connect::{self, Link},
     listener::ConnectionPolicy,
     serve::{self, Drained},
@@ -32,6 +35,11 @@ const NAME: &str = "minuet.v1.Evaluator";
 /// Time limit for a loaded machine; no test measures it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Rules of methods that every token may call.
+fn any_token(_: &str) -> Method {
+    Method::new(Access::AnyToken)
+}
+
 /// A server behind a policy, which answers health for `name`.
 struct Behind {
     address: String,
@@ -47,7 +55,7 @@ impl Drop for Behind {
 
 /// Starts a server behind a policy.
 async fn behind(security: &SecurityConfig, name: &'static str) -> Behind {
-    serve_with_policy(ConnectionPolicy::new(security, |_| None).unwrap(), name).await
+    serve_with_policy(ConnectionPolicy::new(security, any_token).unwrap(), name).await
 }
 
 async fn serve_with_policy(policy: ConnectionPolicy, name: &'static str) -> Behind {

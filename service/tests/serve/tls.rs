@@ -4,7 +4,7 @@ use config::SecurityConfig;
 use service::connect;
 use tonic::Code;
 
-use crate::{NAME, behind, check, pki::Authority};
+use crate::{NAME, any_token, behind, check, pki::Authority};
 
 /// Makes one call as `client` and returns its result.
 async fn ends(address: &str, client: &SecurityConfig) -> Result<(), (Code, String)> {
@@ -131,7 +131,7 @@ async fn errors_name_the_files_that_cannot_be_used() {
             key: key.into(),
             ..SecurityConfig::default()
         };
-        service::listener::ConnectionPolicy::new(&config, |_| None)
+        service::listener::ConnectionPolicy::new(&config, any_token)
             .unwrap_err()
             .to_string()
     };

@@ -1,0 +1,144 @@
+//! A prost codec that refuses messages which take far more memory than their bytes, before it decodes them.
+//!
+//! A limit on the bytes of a message alone would let a client make the server allocate many times as much: 16 MiB of empty ids
+//! are 270 MiB in memory.
+
+mod unpacked;
+
+use prost::Message;
+use tonic::{
+    Status,
+    codec::{Codec, DecodeBuf, Decoder},
+};
+use tonic_prost::{ProstCodec, ProstDecoder, ProstEncoder};
+
+pub use unpacked::Shaped;
+
+/// Memory that every message may take, in bytes.
+const FREE_BYTES: usize = 1 << 20;
+/// Memory that a message may take for each of its bytes, in bytes: that of packed numbers of 64 bits.
+const FOR_EACH_BYTE: usize = 8;
+
+/// Codec of prost which refuses received messages that take more than 1 MiB and eight times their length in memory.
+#[derive(Clone, Debug)]
+pub struct BoundedCodec<T, U>(ProstCodec<T, U>);
+
+impl<T, U> Default for BoundedCodec<T, U> {
+    fn default() -> Self {
+        Self(ProstCodec::default())
+    }
+}
+
+impl<T, U> Codec for BoundedCodec<T, U>
+where
+    T: Message + Send + 'static,
+    U: Message + Shaped + Default + Send + 'static,
+{
+    type Encode = T;
+    type Decode = U;
+    type Encoder = ProstEncoder<T>;
+    type Decoder = BoundedDecoder<U>;
+
+    fn encoder(&mut self) -> Self::Encoder {
+        self.0.encoder()
+    }
+
+    fn decoder(&mut self) -> Self::Decoder {
+        BoundedDecoder(self.0.decoder())
+    }
+}
+
+/// Decoder of [`BoundedCodec`].
+#[derive(Debug)]
+pub struct BoundedDecoder<U>(ProstDecoder<U>);
+
+impl<U: Message + Shaped + Default> Decoder for BoundedDecoder<U> {
+    type Item = U;
+    type Error = Status;
+
+    fn decode(&mut self, source: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
+        use bytes::Buf as _;
+
+        // tonic hands over a whole message in one contiguous buffer.
+        check::<U>(source.chunk())?;
+        self.0.decode(source)
+    }
+}
+
+/// Checks the memory that a message will take.
+///
+/// # Errors
+/// INVALID_ARGUMENT.
+pub(crate) fn check<U: Shaped>(bytes: &[u8]) -> Result<(), Status> {
+    let most = FREE_BYTES + FOR_EACH_BYTE * bytes.len();
+    if unpacked::takes_at_most::<U>(bytes, most) {
+        return Ok(());
+    }
+    Err(Status::invalid_argument(format!(
+        "unpacked, the message of {} bytes would take more than {most} bytes of memory",
+        bytes.len()
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::v1::{Batch, ExportRequest, Game, GameFilter, KnownGamesRequest, ListGamesRequest};
+
+    fn is_accepted<U: Message + Shaped>(message: &U) -> bool {
+        check::<U>(&message.encode_to_vec()).is_ok()
+    }
+
+    #[test]
+    fn a_request_of_empty_ids_is_refused_and_one_of_real_ids_accepted() {
+        let filter = |ids: Vec<Bytes>| GameFilter {
+            ids,
+            ..GameFilter::default()
+        };
+        for (id, count, accepted) in [
+            (Bytes::new(), 400_000, false),
+            (Bytes::from(vec![7; 16]), 400_000, true),
+            (Bytes::new(), 30_000, true),
+        ] {
+            let ids = vec![id; count];
+            assert_eq!(is_accepted(&KnownGamesRequest { ids: ids.clone() }), accepted);
+            let filter = Some(filter(ids));
+            assert_eq!(
+                is_accepted(&ListGamesRequest {
+                    filter: filter.clone(),
+                    ..ListGamesRequest::default()
+                }),
+                accepted
+            );
+            assert_eq!(
+                is_accepted(&ExportRequest {
+                    filter,
+                    ..ExportRequest::default()
+                }),
+                accepted
+            );
+        }
+        let lists = GameFilter {
+            endings: vec![String::new(); 400_000],
+            ..GameFilter::default()
+        };
+        assert!(!is_accepted(&lists));
+    }
+
+    #[test]
+    fn large_columns_are_accepted() {
+        assert!(is_accepted(&Game {
+            rows: vec![1; 1 << 20],
+            model_versions: vec!["000000001200-3fa94c21".into(); 4096],
+            ..Game::default()
+        }));
+        assert!(is_accepted(&Batch {
+            rows: vec![1; 1 << 20],
+            game_sequences: vec![1; 1 << 20],
+            results: vec![0.5; 1 << 16],
+            ..Batch::default()
+        }));
+    }
+}

@@ -1,0 +1,75 @@
+//! The layer around a server's services: checks the token of each call, counts the call, and limits its request.
+
+use std::{
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use futures::future::{BoxFuture, Either, Ready, ready};
+use tonic::{body::Body, codegen::http};
+use tower::{Layer, Service};
+
+use super::{limits::OpenCalls, reply::ReplyBody, request::RequestBody};
+use crate::security::guard::Guard;
+
+/// Layer of a server. Clones share the limits.
+#[derive(Clone, Debug)]
+pub struct CallLayer {
+    pub(crate) guard: Guard,
+    pub(crate) calls: Arc<OpenCalls>,
+}
+
+impl<S> Layer<S> for CallLayer {
+    type Service = LimitedCalls<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        LimitedCalls {
+            layer: self.clone(),
+            inner,
+        }
+    }
+}
+
+/// A service whose calls are checked and limited.
+#[derive(Clone, Debug)]
+pub struct LimitedCalls<S> {
+    layer: CallLayer,
+    inner: S,
+}
+
+impl<S> Service<http::Request<Body>> for LimitedCalls<S>
+where
+    S: Service<http::Request<RequestBody>, Response = http::Response<Body>>,
+    S::Future: Send + 'static,
+    S::Error: Send + 'static,
+{
+    type Response = http::Response<ReplyBody>;
+    type Error = S::Error;
+    type Future =
+        Either<BoxFuture<'static, Result<Self::Response, S::Error>>, Ready<Result<Self::Response, S::Error>>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let CallLayer { guard, calls } = &self.layer;
+        let authorization = request.headers().get(http::header::AUTHORIZATION);
+        let begun = guard
+            .check(request.uri().path(), authorization)
+            .and_then(|method| {
+                let call = calls.begin(method.needs_token())?;
+                Ok((method, Arc::new(call)))
+            });
+        let (method, call) = match begun {
+            Ok(begun) => begun,
+            Err(status) => return Either::Right(ready(Ok(status.into_http()))),
+        };
+        let request = request.map(|body| RequestBody::new(body, call.clone(), method));
+        let replying = self.inner.call(request);
+        Either::Left(Box::pin(async move {
+            let reply = replying.await?;
+            Ok(reply.map(|body| ReplyBody::new(body, call)))
+        }))
+    }
+}

@@ -1,0 +1,92 @@
+//! The body of a request, with its limits: the size of a message, the bytes of the server's requests, and the time.
+
+use std::{
+    future::Future as _,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use http_body::{Frame, SizeHint};
+use tokio::time::{Sleep, sleep};
+use tonic::{Status, body::Body, codegen::Bytes};
+
+use super::{
+    Method,
+    framing::{Framing, TooLong},
+    limits::Call,
+};
+
+/// Body of a request. A limit that is exceeded is an error of the body, which becomes the status of the call.
+pub struct RequestBody {
+    body: Body,
+    call: Arc<Call>,
+    method: Method,
+    framing: Framing,
+    /// Time limit of the request or of the message that is arriving. Set when data is first waited for.
+    limit: Option<Pin<Box<Sleep>>>,
+}
+
+impl RequestBody {
+    pub(super) fn new(body: Body, call: Arc<Call>, method: Method) -> Self {
+        Self {
+            body,
+            call,
+            method,
+            framing: Framing::default(),
+            limit: None,
+        }
+    }
+
+    fn read(&mut self, bytes: &[u8]) -> Result<(), Status> {
+        let limit = self.method.max_message;
+        let read = self
+            .framing
+            .read(bytes, limit)
+            .map_err(|TooLong(length)| self.call.too_long(length, limit))?;
+        if read.has_completed && self.method.has_request_stream {
+            self.limit = None;
+        }
+        self.call.charge(read.largest)
+    }
+
+    /// Returns ready when the time for the data that is waited for is over.
+    fn poll_limit(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.method.has_request_stream && !self.framing.is_within_message() {
+            return Poll::Pending;
+        }
+        let time = self.call.request_time();
+        let limit = self.limit.get_or_insert_with(|| Box::pin(sleep(time)));
+        limit.as_mut().poll(context)
+    }
+}
+
+impl http_body::Body for RequestBody {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        match Pin::new(&mut self.body).poll_frame(context) {
+            Poll::Ready(Some(Ok(frame))) => {
+                let read = frame.data_ref().map_or(Ok(()), |bytes| self.read(bytes));
+                Poll::Ready(Some(read.map(|()| frame)))
+            }
+            Poll::Ready(other) => Poll::Ready(other),
+            Poll::Pending => {
+                ready!(self.poll_limit(context));
+                Poll::Ready(Some(Err(self.call.too_slow())))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
