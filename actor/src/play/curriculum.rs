@@ -165,7 +165,8 @@ impl Curriculum {
         let kept = serde_json::to_vec(&Kept {
             format: FORMAT,
             level: raised,
-        }).map_err(io::Error::from);
+        })
+        .map_err(io::Error::from);
         kept.and_then(|bytes| durable::write(&self.path, &bytes))
             .map_err(|source| CurriculumError {
                 path: self.path.clone(),

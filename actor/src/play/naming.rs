@@ -5,6 +5,8 @@
 //! actors of the same name, an actor that lost its folder, and one whose folder was copied or restored from a backup, never give the
 //! same id to two games. Numbers are reserved in blocks, durably, before the first number of a block is used. An actor that is killed
 //! skips the rest of its block, but never gives one number to two games.
+//!
+//! An identity file of format 2 may name an incarnation. Tests thereby play the same games twice; the actor writes none.
 
 use std::{
     fs, io,
@@ -35,6 +37,9 @@ struct Identity {
     name: String,
     /// First number that is not reserved.
     next_number: u64,
+    /// Incarnation of a test.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    incarnation: Option<String>,
 }
 
 /// Error: the actor cannot name its games.
@@ -98,13 +103,12 @@ impl Naming {
         let path = folder.join(FILE);
         let identity = match fs::read(&path) {
             Ok(bytes) => parse(&path, &bytes)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Identity {
-                    format: FORMAT,
-                    name: format!("actor-{:08x}", rand::random::<u32>()),
-                    next_number: 0,
-                }
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Identity {
+                format: FORMAT,
+                name: format!("actor-{:08x}", rand::random::<u32>()),
+                next_number: 0,
+                incarnation: None,
+            },
             Err(source) => return Err(NamingError::Io { path, source }),
         };
         let name = if name.is_empty() { &identity.name } else { name };
@@ -113,8 +117,10 @@ impl Naming {
         hash.update(run_seed.to_le_bytes());
         hash.update(name.as_bytes());
         hash.update(b"\0");
-        let incarnation: [u8; 16] = rand::random();
-        hash.update(incarnation);
+        match &identity.incarnation {
+            Some(incarnation) => hash.update(incarnation),
+            None => hash.update(rand::random::<[u8; 16]>()),
+        }
         let mut prefix = [0; 10];
         prefix.copy_from_slice(&hash.finalize()[..10]);
         let naming = Self {
@@ -184,6 +190,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Identity, NamingError> {
     struct Kept {
         name: String,
         next_number: u64,
+        incarnation: Option<String>,
     }
 
     let damaged = |error: serde_json::Error| NamingError::Damaged {
@@ -197,11 +204,13 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Identity, NamingError> {
             found: format,
         });
     }
-    let Kept { name, next_number } = serde_json::from_slice(bytes).map_err(damaged)?;
+    let kept: Kept = serde_json::from_slice(bytes).map_err(damaged)?;
     Ok(Identity {
         format: FORMAT,
-        name,
-        next_number,
+        name: kept.name,
+        next_number: kept.next_number,
+        // That of format 1 was kept over restarts, and copied with the folder.
+        incarnation: kept.incarnation.filter(|_| format > 1),
     })
 }
 
@@ -267,10 +276,19 @@ mod tests {
     fn an_identity_of_an_older_build_is_read_and_one_of_a_newer_build_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
-        let older = r#"{"name":"actor-1f","incarnation":"00112233445566778899aabbccddeeff","next_number":512}"#;
+        let older =
+            r#"{"name":"actor-1f","incarnation":"00112233445566778899aabbccddeeff","next_number":512}"#;
         fs::write(&path, older).unwrap();
-        let naming = Naming::open(folder.path(), "", 7).unwrap();
-        assert_eq!((naming.name(), naming.next_game().unwrap().0), ("actor-1f", 512));
+        let ids: HashSet<GameId> = (0..2)
+            .map(|_| {
+                fs::write(&path, older).unwrap();
+                let naming = Naming::open(folder.path(), "", 7).unwrap();
+                let (number, id) = naming.next_game().unwrap();
+                assert_eq!((naming.name(), number), ("actor-1f", 512));
+                id
+            })
+            .collect();
+        assert_eq!(ids.len(), 2, "the old incarnation is not used any more");
         let newer = r#"{"format":3,"name":{"actor":1}}"#;
         fs::write(&path, newer).unwrap();
         let error = Naming::open(folder.path(), "", 7).unwrap_err();

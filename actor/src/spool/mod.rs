@@ -18,10 +18,10 @@
 
 mod folder;
 mod frame;
-mod index;
-pub mod sender;
 #[cfg(test)]
 mod golden;
+mod index;
+pub mod sender;
 #[cfg(test)]
 mod tests;
 mod writer;

@@ -106,7 +106,10 @@ fn an_older_build_refuses_a_newer_spool_and_changes_nothing() {
     let contents = || {
         let names = files(folder.path());
         let read = |name: &String| fs::read(folder.path().join(name)).unwrap();
-        names.iter().map(|name| (name.clone(), read(name))).collect::<Vec<_>>()
+        names
+            .iter()
+            .map(|name| (name.clone(), read(name)))
+            .collect::<Vec<_>>()
     };
     let before = contents();
     let error = Spool::open_as(folder.path().into(), 1 << 20, &[*b"MGM1"]).unwrap_err();
