@@ -12,7 +12,11 @@ use std::{
 use checkpoints::Version;
 use serde::Deserialize;
 
-use super::{RatingError, line::{Line, SCHEMA, first_schema}, ratings::Ratings};
+use super::{
+    RatingError,
+    line::{Line, SCHEMA, first_schema},
+    ratings::Ratings,
+};
 use crate::statistics::Rating;
 
 /// Name of the file in the rating folder.
