@@ -64,6 +64,9 @@ impl Repository {
     /// # Errors
     /// [`Error::Name`], and those of [`Repository::prune`]. The next call continues.
     pub async fn remove_line(&self, line: &str) -> Result<(), Error> {
+        if let Err(error @ Error::Schema { .. }) = self.label(line).await {
+            return Err(error);
+        }
         self.delete(&self.label_path(line)?).await?;
         let labelled = self.labelled().await?;
         for manifest in self.list_line(line).await? {

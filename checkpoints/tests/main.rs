@@ -6,4 +6,5 @@ mod lease;
 mod publish;
 #[cfg(feature = "s3")]
 mod s3;
+mod versions;
 mod watch_and_prune;

@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, io, path::PathBuf};
 
-use crate::store_address::StoreAddressError;
+use crate::{VERSION, store_address::StoreAddressError};
 
 /// Error: a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +25,17 @@ pub enum ConfigError {
         key: String,
         /// The valid key that is spelt most like it, if any is.
         nearest: Option<String>,
+    },
+    /// A newer build wrote the file.
+    #[error(
+        "`run.version` is {found}, this build reads versions up to {VERSION}: use a newer build{}",
+        going_back(.keys)
+    )]
+    Newer {
+        /// Version of the file.
+        found: i64,
+        /// Full paths of the keys that this build does not know.
+        keys: Vec<String>,
     },
     /// A value given by `--set` cannot be used.
     #[error("--set {text}: {reason}")]
@@ -51,6 +62,16 @@ pub enum ConfigError {
         /// Requirement that the value does not meet.
         reason: &'static str,
     },
+}
+
+/// Returns the end of a message: how a file of a later version is made one of this version.
+fn going_back(keys: &[String]) -> String {
+    let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
+    let remove = match keys.is_empty() {
+        true => String::new(),
+        false => format!("remove {} and ", keys.join(", ")),
+    };
+    format!("; to go back to this build, {remove}set `run.version = {VERSION}`")
 }
 
 impl From<StoreAddressError> for ConfigError {

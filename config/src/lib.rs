@@ -1,7 +1,9 @@
 //! `run.toml`: one file describes a run, and every role reads its section.
 //!
 //! Every key has a default, so an empty file is a valid run. An unknown key is an error that names
-//! the key and the nearest valid one ([`load`]). Single values can be set on the command line ([`Override`]).
+//! the key and the nearest valid one ([`load`]). `run.version` is the version of the keys: keys of earlier versions are ignored
+//! with a warning, and a file of a later version is refused with the names of its unknown keys. Single values can be set on the
+//! command line ([`Override`]).
 //! [`template`] writes a whole file with a comment on each key; the comments are the fields' own documentation.
 
 mod actor;
@@ -32,7 +34,7 @@ pub use overrides::{Override, override_search};
 pub use problems::ProblemsConfig;
 pub use provider::{ProviderChoice, UnknownProvider};
 pub use rating::RatingConfig;
-pub use run::{CheckpointConfig, GameConfig, ReplayConfig, RunConfig, RunSection};
+pub use run::{CheckpointConfig, GameConfig, ReplayConfig, RunConfig, RunSection, VERSION};
 pub use security::{Plaintext, SecurityConfig};
 pub use store_address::{StoreAddressError, store_address};
 pub use template::template;

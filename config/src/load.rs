@@ -5,9 +5,9 @@ use std::{fs, path::Path};
 use serde::Deserialize;
 
 use super::{
-    ConfigError, Override, RunConfig, SecurityConfig,
+    ConfigError, Override, RunConfig, SecurityConfig, VERSION,
     error::syntax,
-    keys::refuse_unknown_keys,
+    keys::{refuse_later_version, refuse_unknown_keys},
     removed::{removed_key_warning, take_removed_keys},
 };
 
@@ -69,7 +69,8 @@ pub fn parse_with(text: &str, overrides: &[Override]) -> Result<RunConfig, Confi
     let mut table: toml::Table = toml::from_str(text).map_err(syntax)?;
     let valid = toml::Table::try_from(RunConfig::default()).map_err(syntax)?;
     let warnings = take_removed_keys(&mut table);
-    refuse_unknown_keys(&table, &valid, "")?;
+    refuse_later_version(&table, &valid)?;
+    refuse_unknown_keys(&table, &valid)?;
     // If the configuration is read from the text, a type error names its line.
     let mut config: RunConfig = if warnings.is_empty() {
         toml::from_str(text).map_err(syntax)?
@@ -83,10 +84,12 @@ pub fn parse_with(text: &str, overrides: &[Override]) -> Result<RunConfig, Confi
             continue;
         }
         single.apply(&mut table, &valid)?;
-        refuse_unknown_keys(&table, &valid, "")?;
+        refuse_unknown_keys(&table, &valid)?;
         config = RunConfig::deserialize(table.clone()).map_err(|error| single.refused(&error))?;
     }
     config.check()?;
+    // The keys are those of this version now.
+    config.run.version = VERSION;
     Ok(config)
 }
 
@@ -131,6 +134,75 @@ mod tests {
                 .contains("visits = \"many\"")
         );
         assert!(parse("[search").is_err());
+    }
+
+    #[test]
+    fn a_file_of_a_later_version_is_refused_with_its_unknown_keys() {
+        let later = "[run]\nversion = 2\n[search]\nvisits = 7\nwidth = 3\n[league]\nsize = 4\n";
+        let message = parse(later).unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "`run.version` is 2, this build reads versions up to 1: use a newer build; \
+             to go back to this build, remove `search.width`, `league` and set `run.version = 1`"
+        );
+        let message = parse("[run]\nversion = 2\n").unwrap_err().to_string();
+        assert!(
+            message.ends_with("to go back to this build, set `run.version = 1`"),
+            "{message}"
+        );
+        // The advice helps.
+        let run = parse("[run]\nversion = 1\n[search]\nvisits = 7\n").unwrap();
+        assert_eq!((run.run.version, run.search.visits), (VERSION, 7));
+    }
+
+    /// `cargo test -p config --lib write_a_golden_file -- --ignored` writes the file of this release.
+    mod golden {
+        use super::*;
+        use crate::template;
+
+        fn golden() -> PathBuf {
+            PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+        }
+
+        fn release() -> &'static str {
+            env!("CARGO_PKG_VERSION").rsplit_once('.').unwrap().0
+        }
+
+        /// The configuration of the golden files: some values of every kind differ from the defaults.
+        fn configuration() -> RunConfig {
+            let mut run = RunConfig::default();
+            run.run.seed = 77;
+            run.game.name = "connect-four".into();
+            run.game.options = 0;
+            run.game.rules.insert("dead_end".into(), "forbid".into());
+            run.search.visits = 123;
+            run.learner.learning_rate = 0.002;
+            run.replay.window_positions = 600_000;
+            run.replay.archive = "s3://games".into();
+            run.rating.enabled = true;
+            run
+        }
+
+        #[test]
+        #[ignore = "writes the golden file of this release; run it when keys change"]
+        fn write_a_golden_file() {
+            let folder = golden().join(release());
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("run.toml"), template(&configuration())).unwrap();
+        }
+
+        #[test]
+        fn every_golden_file_is_read() {
+            let releases: Vec<PathBuf> = fs::read_dir(golden())
+                .unwrap()
+                .map(|entry| entry.unwrap().path())
+                .collect();
+            assert!(releases.contains(&golden().join(release())) && releases.len() >= 2);
+            for golden in releases {
+                let text = fs::read_to_string(golden.join("run.toml")).unwrap();
+                assert_eq!(parse(&text).unwrap(), configuration(), "{}", golden.display());
+            }
+        }
     }
 
     #[test]

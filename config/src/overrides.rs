@@ -124,7 +124,7 @@ pub fn override_search(
     let valid = table.clone();
     for value in values {
         value.apply(&mut table, &valid)?;
-        refuse_unknown_keys(&table, &valid, "")?;
+        refuse_unknown_keys(&table, &valid)?;
         run = RunConfig::deserialize(table.clone()).map_err(|error| value.refused(&error))?;
     }
     run.search.check()?;

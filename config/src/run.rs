@@ -11,6 +11,10 @@ use super::{
 };
 use crate::store_address::store_address;
 
+/// Version of the keys that this build writes. A key that is added or removed takes a new number, and removed keys stay in
+/// [`crate::removed`].
+pub const VERSION: u32 = 1;
+
 /// A run: everything in `run.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
@@ -45,13 +49,18 @@ pub struct RunConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunSection {
+    /// Version of the keys of this file. A build reads its own version and earlier ones.
+    pub version: u32,
     /// Seed of every random draw of the run, 0 to 2^63-1.
     pub seed: u64,
 }
 
 impl Default for RunSection {
     fn default() -> Self {
-        Self { seed: 1 }
+        Self {
+            version: VERSION,
+            seed: 1,
+        }
     }
 }
 

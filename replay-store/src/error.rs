@@ -25,15 +25,16 @@ pub enum OpenError {
         /// The parser's message.
         problem: String,
     },
-    /// The folder was written in another format.
-    #[error("{file} is of format {found}, this build reads format {known}")]
-    Format {
-        /// The identity file.
-        file: PathBuf,
-        /// The format it names.
-        found: u32,
-        /// The format of this build.
-        known: u32,
+    /// A newer build wrote a file of the store. Nothing was changed.
+    #[error(
+        "{path} holds {found}, which this build does not know; nothing was changed. \
+         Open the store with the build that wrote it, or a newer one"
+    )]
+    Newer {
+        /// The file or folder.
+        path: PathBuf,
+        /// Name of the unknown format.
+        found: String,
     },
     /// A volume is a sled database, as older builds wrote it with `replay.engine = "sled"`.
     #[error(
@@ -92,6 +93,9 @@ pub enum VolumeError {
     /// The file system reported an error.
     #[error("{0}")]
     Broken(String),
+    /// A newer build wrote a part of the volume.
+    #[error("{0} is unknown to this build")]
+    Newer(String),
     /// The record is longer than a game may be.
     #[error("a record of {0} bytes is too long")]
     TooLong(usize),

@@ -14,7 +14,7 @@ fn marked(number: u64) -> proto::v1::Game {
     let positions = 10 + number as usize % 30;
     let mut game = synthetic::game(number, positions);
     for (at, value) in game.rows.iter_mut().enumerate() {
-        *value = (number * 7919 % 60_000) as u32 + (at / 39) as u32;
+        *value = (number * 7919 % 60_000) as u32 + (at / 38) as u32;
     }
     game
 }
@@ -71,8 +71,8 @@ async fn eight_appenders_and_four_samplers_get_consistent_results() {
                     while let Some(batch) = stream.next().await {
                         let batch = batch.unwrap();
                         assert_eq!(batch.positions, 100);
-                        assert_eq!(batch.rows.len(), 3900);
-                        for (row, ply) in batch.rows.chunks(39).zip(&batch.plies) {
+                        assert_eq!(batch.rows.len(), 3800);
+                        for (row, ply) in batch.rows.chunks(38).zip(&batch.plies) {
                             assert!(
                                 row.iter().all(|value| value == &row[0]),
                                 "half a row of another game"

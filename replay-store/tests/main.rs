@@ -6,6 +6,7 @@ mod common;
 mod contention;
 mod damage;
 mod fuzz;
+mod golden;
 mod index;
 mod kill;
 mod restart;
@@ -14,4 +15,5 @@ mod scale;
 #[path = "../../checkpoints/tests/common/server.rs"]
 mod server;
 mod size;
+mod versions;
 mod wire;

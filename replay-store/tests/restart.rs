@@ -13,11 +13,10 @@ use crate::common::{open, settings, synthetic};
 use proto::v1::Game;
 use replay_store::{
     error::OpenError,
-    log::files::Real,
     log::room::{Probe, Space},
     record::filter::Filter,
     store::append::Verdict,
-    store::{GetError, SampleError, Store},
+    store::{GetError, Opening, SampleError, Store},
 };
 
 fn id(game: &Game) -> [u8; 16] {
@@ -197,7 +196,11 @@ async fn a_full_disk_refuses_games_serves_samples_and_recovers() {
     let mut settings = settings(folder.path(), 1_000);
     settings.min_free_bytes = 256 << 20;
     settings.max_disk_bytes = 1 << 30;
-    let store = Store::open_with(settings, Box::new(disk), Arc::new(Real)).unwrap();
+    let opening = Opening {
+        probe: Box::new(disk),
+        ..Opening::of(&settings.folder)
+    };
+    let store = Store::open_with(settings, opening).unwrap();
     assert_eq!(store.put(&synthetic::game(0, 20)).await.unwrap(), Verdict::Stored);
     for (what, free_now, used_now, words) in [
         ("disk", 100 << 20, 0, "replay.min_free_mib"),

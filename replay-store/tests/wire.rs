@@ -244,11 +244,11 @@ async fn a_refusal_names_the_field_and_other_games_are_stored() {
     }
     // The first game has set the row length.
     let mut short = synthetic::game(70, 20);
-    short.rows.truncate(20 * 38);
+    short.rows.truncate(20 * 37);
     let acks = append(&mut client, vec![short]).await;
     assert_eq!(
         acks[0].refused,
-        "rows: rows of 38 values do not fit this store, whose rows are of 39 values"
+        "rows: rows of 37 values do not fit this store, whose rows are of 38 values"
     );
     assert_eq!(stats(&mut client).await.games, 2);
     served.stop().await;
@@ -354,8 +354,8 @@ fn check(batch: &Batch, games: &[Game]) {
     for at in 0..batch.positions as usize {
         let game = &games[batch.game_sequences[at] as usize - 1];
         let ply = batch.plies[at] as usize;
-        assert_eq!(batch.rows[row_at..row_at + 39], game.rows[ply * 39..][..39]);
-        row_at += 39;
+        assert_eq!(batch.rows[row_at..row_at + 38], game.rows[ply * 38..][..38]);
+        row_at += 38;
         let before: u32 = game.visit_counts[..ply].iter().sum();
         let count = game.visit_counts[ply] as usize;
         assert_eq!(batch.visit_counts[at] as usize, count);

@@ -32,10 +32,19 @@ struct State {
     results: VecDeque<bool>,
 }
 
+/// Version of the file.
+const FORMAT: u32 = 1;
+
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Kept {
+    /// Earlier builds wrote no version.
+    #[serde(default = "format")]
+    format: u32,
     level: u32,
+}
+
+fn format() -> u32 {
+    FORMAT
 }
 
 /// The next game.
@@ -74,6 +83,13 @@ impl Curriculum {
         let level = match fs::read(&path) {
             Ok(bytes) => {
                 let kept: Kept = serde_json::from_slice(&bytes).map_err(|error| fault(error.into()))?;
+                if kept.format != FORMAT {
+                    let reason = format!(
+                        "its format {} is unknown to this build; start the build that wrote it, or a newer one",
+                        kept.format
+                    );
+                    return Err(fault(io::Error::other(reason)));
+                }
                 // The configuration may have been changed since the level was saved.
                 kept.level.clamp(config.level, config.max_level)
             }
@@ -146,7 +162,11 @@ impl Curriculum {
             state.results.clear();
             state.level
         };
-        let kept = serde_json::to_vec(&Kept { level: raised }).map_err(io::Error::from);
+        let kept = serde_json::to_vec(&Kept {
+            format: FORMAT,
+            level: raised,
+        })
+        .map_err(io::Error::from);
         kept.and_then(|bytes| durable::write(&self.path, &bytes))
             .map_err(|source| CurriculumError {
                 path: self.path.clone(),
@@ -191,8 +211,14 @@ mod tests {
         assert_eq!(again.level(), 4, "no higher than the configuration says");
         let low = Curriculum::open(folder.path(), &config(), 3).unwrap();
         assert_eq!(low.level(), 3, "no higher than the game has");
-        fs::write(folder.path().join(FILE), "damaged").unwrap();
-        assert!(Curriculum::open(folder.path(), &config(), 48).is_err());
+        fs::write(folder.path().join(FILE), r#"{"level":3}"#).unwrap();
+        let older = Curriculum::open(folder.path(), &config(), 48).unwrap();
+        assert_eq!(older.level(), 3);
+        for text in ["damaged", r#"{"format":2,"level":3}"#] {
+            fs::write(folder.path().join(FILE), text).unwrap();
+            assert!(Curriculum::open(folder.path(), &config(), 48).is_err());
+            assert_eq!(fs::read_to_string(folder.path().join(FILE)).unwrap(), text);
+        }
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Unique names of actors and games.
 //!
 //! The id of a game is ten bytes of the SHA-256 of (run seed, actor name, incarnation), followed by the number of the game within
-//! the actor (six bytes, big-endian). The *incarnation* is 16 random bytes, drawn when a spool folder is first used and kept in it.
-//! So two actors of the same name, or an actor that lost its folder, never give the same id to two games. Numbers are reserved in
-//! blocks, durably, before the first number of a block is used. An actor that is killed skips the rest of its block, but never
-//! gives one number to two games.
+//! the actor (six bytes, big-endian). The *incarnation* is 16 random bytes, drawn at each start and kept in memory only. So two
+//! actors of the same name, an actor that lost its folder, and one whose folder was copied or restored from a backup, never give the
+//! same id to two games. Numbers are reserved in blocks, durably, before the first number of a block is used. An actor that is killed
+//! skips the rest of its block, but never gives one number to two games.
+//!
+//! An identity file of format 2 may name an incarnation. Tests thereby play the same games twice; the actor writes none.
 
 use std::{
     fs, io,
@@ -23,16 +25,21 @@ const BLOCK: u64 = 256;
 const NUMBERS: u64 = 1 << 48;
 const FILE: &str = "identity.json";
 
+/// Version of the identity file that is written. Version 1 has no `format`, and an incarnation that is no longer used.
+const FORMAT: u32 = 2;
+
 /// The identity of the actor that owns a spool folder.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Identity {
+    /// Version of the file.
+    format: u32,
     /// Name of the actor if the configuration gives none.
     name: String,
-    /// 32 hexadecimal digits.
-    incarnation: String,
     /// First number that is not reserved.
     next_number: u64,
+    /// Incarnation of a test.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    incarnation: Option<String>,
 }
 
 /// Error: the actor cannot name its games.
@@ -55,6 +62,17 @@ pub enum NamingError {
         path: PathBuf,
         /// Reason.
         reason: String,
+    },
+    /// A newer build wrote the identity file. Nothing was changed.
+    #[error(
+        "{path} is of format {found}, which this build does not know; nothing was changed. \
+         Start the build that wrote it, or a newer one, or use a new spool folder"
+    )]
+    Newer {
+        /// Path of the identity file.
+        path: PathBuf,
+        /// Format of the file.
+        found: u32,
     },
     /// All 2⁴⁸ numbers are used.
     #[error("all game numbers are used; start with a new spool folder")]
@@ -85,14 +103,12 @@ impl Naming {
         let path = folder.join(FILE);
         let identity = match fs::read(&path) {
             Ok(bytes) => parse(&path, &bytes)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let incarnation: u128 = rand::random();
-                Identity {
-                    name: format!("actor-{:08x}", incarnation as u32),
-                    incarnation: format!("{incarnation:032x}"),
-                    next_number: 0,
-                }
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Identity {
+                format: FORMAT,
+                name: format!("actor-{:08x}", rand::random::<u32>()),
+                next_number: 0,
+                incarnation: None,
+            },
             Err(source) => return Err(NamingError::Io { path, source }),
         };
         let name = if name.is_empty() { &identity.name } else { name };
@@ -101,7 +117,10 @@ impl Naming {
         hash.update(run_seed.to_le_bytes());
         hash.update(name.as_bytes());
         hash.update(b"\0");
-        hash.update(identity.incarnation.as_bytes());
+        match &identity.incarnation {
+            Some(incarnation) => hash.update(incarnation),
+            None => hash.update(rand::random::<[u8; 16]>()),
+        }
         let mut prefix = [0; 10];
         prefix.copy_from_slice(&hash.finalize()[..10]);
         let naming = Self {
@@ -161,16 +180,43 @@ impl Naming {
 }
 
 fn parse(path: &Path, bytes: &[u8]) -> Result<Identity, NamingError> {
-    let damaged = |reason: String| NamingError::Damaged {
-        path: path.into(),
-        reason,
-    };
-    let identity: Identity = serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
-    let is_hex = identity.incarnation.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if identity.incarnation.len() != 32 || !is_hex {
-        return Err(damaged("the incarnation is not 32 hexadecimal digits".into()));
+    #[derive(Deserialize)]
+    struct Format {
+        #[serde(default = "first_format")]
+        format: u32,
     }
-    Ok(identity)
+
+    #[derive(Deserialize)]
+    struct Kept {
+        name: String,
+        next_number: u64,
+        incarnation: Option<String>,
+    }
+
+    let damaged = |error: serde_json::Error| NamingError::Damaged {
+        path: path.into(),
+        reason: error.to_string(),
+    };
+    let Format { format } = serde_json::from_slice(bytes).map_err(damaged)?;
+    if !(1..=FORMAT).contains(&format) {
+        return Err(NamingError::Newer {
+            path: path.into(),
+            found: format,
+        });
+    }
+    let kept: Kept = serde_json::from_slice(bytes).map_err(damaged)?;
+    Ok(Identity {
+        format: FORMAT,
+        name: kept.name,
+        next_number: kept.next_number,
+        // That of format 1 was kept over restarts, and copied with the folder.
+        incarnation: kept.incarnation.filter(|_| format > 1),
+    })
+}
+
+/// Version of a file without `format`.
+fn first_format() -> u32 {
+    1
 }
 
 #[cfg(test)]
@@ -210,6 +256,46 @@ mod tests {
         assert_ne!(id.key(7), other_id.key(7));
     }
 
+    /// A backup of the folder is restored, or a copy of it is used by another actor.
+    #[test]
+    fn a_copied_or_restored_folder_never_gives_an_id_again() {
+        let (folder, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        drop(Naming::open(folder.path(), "", 7).unwrap());
+        fs::copy(folder.path().join(FILE), copy.path().join(FILE)).unwrap();
+        let mut seen = HashSet::new();
+        for place in [&folder, &copy, &copy] {
+            let naming = Naming::open(place.path(), "", 7).unwrap();
+            for _ in 0..300 {
+                let (_, id) = naming.next_game().unwrap();
+                assert!(seen.insert(id), "{id} is given twice");
+            }
+        }
+    }
+
+    #[test]
+    fn an_identity_of_an_older_build_is_read_and_one_of_a_newer_build_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        let older =
+            r#"{"name":"actor-1f","incarnation":"00112233445566778899aabbccddeeff","next_number":512}"#;
+        fs::write(&path, older).unwrap();
+        let ids: HashSet<GameId> = (0..2)
+            .map(|_| {
+                fs::write(&path, older).unwrap();
+                let naming = Naming::open(folder.path(), "", 7).unwrap();
+                let (number, id) = naming.next_game().unwrap();
+                assert_eq!((naming.name(), number), ("actor-1f", 512));
+                id
+            })
+            .collect();
+        assert_eq!(ids.len(), 2, "the old incarnation is not used any more");
+        let newer = r#"{"format":3,"name":{"actor":1}}"#;
+        fs::write(&path, newer).unwrap();
+        let error = Naming::open(folder.path(), "", 7).unwrap_err();
+        assert!(matches!(error, NamingError::Newer { found: 3, .. }), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), newer);
+    }
+
     #[test]
     fn numbers_are_on_the_disk_before_they_are_used() {
         let folder = tempfile::tempdir().unwrap();
@@ -243,7 +329,7 @@ mod tests {
     fn a_damaged_identity_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
-        for text in ["", "{}", r#"{"name":"a","incarnation":"xy","next_number":0}"#] {
+        for text in ["", "{}", r#"{"format":2,"name":"a","next_number":-1}"#] {
             fs::write(&path, text).unwrap();
             let error = Naming::open(folder.path(), "a", 7).unwrap_err();
             assert!(matches!(error, NamingError::Damaged { .. }), "{error}");

@@ -14,7 +14,11 @@ use std::{
 use prost::Message as _;
 use proto::v1::Game;
 
-use super::{SpoolError, frame, index::Index};
+use super::{
+    SpoolError,
+    frame::{self, Magic},
+    index::Index,
+};
 use crate::GameId;
 
 const GAMES: &str = "games";
@@ -77,6 +81,24 @@ impl Folder {
             numbers.extend(self.numbers(&damaged, GAMES)?);
         }
         Ok(numbers.into_iter().max().unwrap_or(0) + 1)
+    }
+
+    /// Checks that no newer build wrote games into the folder. Changes nothing. `known` are the records that the build reads.
+    ///
+    /// # Errors
+    /// [`SpoolError::Newer`] for the first file with such a game.
+    pub(super) fn check_versions(&self, known: &[Magic]) -> Result<(), SpoolError> {
+        for extension in [GAMES, UNFINISHED] {
+            for number in self.numbers(&self.path, extension)? {
+                let path = self.path.join(format!("{number:016}.{extension}"));
+                let bytes = fs::read(&path).map_err(io("cannot read", &path))?;
+                if let Some(magic) = frame::newer(&bytes, known) {
+                    let found = magic.escape_ascii().to_string();
+                    return Err(SpoolError::Newer { path, found });
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Adds the games of an earlier process to `index`. The intact games of an incomplete file are kept.

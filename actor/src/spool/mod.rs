@@ -18,6 +18,8 @@
 
 mod folder;
 mod frame;
+#[cfg(test)]
+mod golden;
 mod index;
 pub mod sender;
 #[cfg(test)]
@@ -58,6 +60,17 @@ pub enum SpoolError {
         /// The folder.
         path: PathBuf,
     },
+    /// A newer build wrote games into the folder. Nothing was changed.
+    #[error(
+        "{path} holds games of format {found}, which this build does not know; nothing was changed. \
+         Start the build that wrote them, or a newer one, to send them"
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Magic of the games' records.
+        found: String,
+    },
     /// A written game is missing or damaged.
     #[error("a finished game in {path} cannot be read any more: {reason}")]
     Damaged {
@@ -97,7 +110,17 @@ impl Spool {
     /// # Errors
     /// [`SpoolError`] if the folder cannot be used.
     pub fn open(path: PathBuf, max_bytes: u64) -> Result<(Self, Recovered), SpoolError> {
+        Self::open_as(path, max_bytes, frame::KNOWN)
+    }
+
+    /// Opens the spool as a build does that reads the records `known`.
+    fn open_as(
+        path: PathBuf,
+        max_bytes: u64,
+        known: &[frame::Magic],
+    ) -> Result<(Self, Recovered), SpoolError> {
         let folder = Folder::open(path)?;
+        folder.check_versions(known)?;
         let mut index = Index::new(folder.first_free_number()?);
         let recovered = folder.recover(&mut index)?;
         let spool = Self {

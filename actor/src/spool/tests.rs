@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::metrics::Metrics;
 
-fn game(number: u64) -> Finished {
+pub fn game(number: u64) -> Finished {
     let mut id = [0; 16];
     id[8..].copy_from_slice(&number.to_be_bytes());
     let message = Game {
@@ -37,7 +37,7 @@ fn open(folder: &Path) -> (Spool, Recovered) {
 }
 
 /// Returns the numbers of the waiting games, in the order of sending.
-fn waiting(spool: &Spool) -> Vec<u64> {
+pub fn waiting(spool: &Spool) -> Vec<u64> {
     let mut position = None;
     std::iter::from_fn(|| {
         let (next, id) = spool.next_after(position)?;
@@ -91,6 +91,33 @@ fn games_are_read_in_order_and_removed_when_acknowledged() {
     assert_eq!(files(folder.path()), Vec::<String>::new());
     spool.append(&[game(11)]).unwrap();
     assert_eq!(waiting(&spool), [11]);
+}
+
+#[test]
+fn an_older_build_refuses_a_newer_spool_and_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (spool, _) = open(folder.path());
+    spool.append(&[game(5), game(3)]).unwrap();
+    spool.append(&[game(9)]).unwrap();
+    drop(spool);
+    // The actor died while it wrote this file.
+    let (second, unfinished) = ("0000000000000002.games", "0000000000000002.tmp");
+    durable::rename(folder.path().join(second), folder.path().join(unfinished)).unwrap();
+    let contents = || {
+        let names = files(folder.path());
+        let read = |name: &String| fs::read(folder.path().join(name)).unwrap();
+        names
+            .iter()
+            .map(|name| (name.clone(), read(name)))
+            .collect::<Vec<_>>()
+    };
+    let before = contents();
+    let error = Spool::open_as(folder.path().into(), 1 << 20, &[*b"MGM1"]).unwrap_err();
+    assert!(matches!(error, SpoolError::Newer { .. }), "{error}");
+    assert!(error.to_string().contains("a newer one"), "{error}");
+    assert_eq!(contents(), before);
+    let (spool, recovered) = open(folder.path());
+    assert_eq!((recovered.damage, waiting(&spool)), (vec![], vec![5, 3, 9]));
 }
 
 /// Earlier releases divided games among the stores that `stores.json` lists.

@@ -54,7 +54,8 @@ fn config(folder: &Path, server: &str, store: &str) -> RunConfig {
 
 /// Gives every actor that uses the folder the same identity, so that its games can be compared.
 fn give_identity(folder: &Path) {
-    let text = r#"{"name":"test","incarnation":"00112233445566778899aabbccddeeff","next_number":0}"#;
+    let text =
+        r#"{"format":2,"name":"test","incarnation":"00112233445566778899aabbccddeeff","next_number":0}"#;
     std::fs::write(folder.join("identity.json"), text).unwrap();
 }
 

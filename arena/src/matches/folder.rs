@@ -14,8 +14,12 @@ use std::{
 };
 
 use games::Game;
+use serde::Deserialize;
 
-use super::{plan::Plan, record::GameRecord};
+use super::{
+    plan::{Plan, SCHEMA},
+    record::GameRecord,
+};
 
 const PLAN: &str = "match.json";
 const GAMES: &str = "games.jsonl";
@@ -40,6 +44,17 @@ pub enum FolderError {
         "{0} holds another match (players, seed, openings or rules differ); name another folder, or remove it"
     )]
     Another(PathBuf),
+    /// A newer build wrote the folder. Nothing was changed.
+    #[error(
+        "{path} is of schema {found}, which this build does not know; nothing was changed. \
+         Continue the match with the build that began it, or a newer one, or name another folder"
+    )]
+    Newer {
+        /// Path of the plan.
+        path: PathBuf,
+        /// Schema of the plan.
+        found: u64,
+    },
     /// A file is damaged.
     #[error("{path}{}: {reason}", .line.map(|line| format!(", line {line}")).unwrap_or_default())]
     Damaged {
@@ -79,11 +94,7 @@ impl MatchFolder {
         let plan_file = path.join(PLAN);
         match fs::read(&plan_file) {
             Ok(bytes) => {
-                let begun: Plan = serde_json::from_slice(&bytes).map_err(|error| FolderError::Damaged {
-                    path: plan_file.clone(),
-                    line: None,
-                    reason: error.to_string(),
-                })?;
+                let begun = read_plan(&plan_file, &bytes)?;
                 if !plan.continues(&begun) {
                     return Err(FolderError::Another(path.into()));
                 }
@@ -183,6 +194,28 @@ fn lock(folder: &Path) -> Result<File, FolderError> {
         Err(TryLockError::WouldBlock) => Err(FolderError::Locked(folder.into())),
         Err(TryLockError::Error(source)) => Err(io(source)),
     }
+}
+
+/// Parses a plan. The schema, which is that of all files of the folder, is read first.
+fn read_plan(path: &Path, bytes: &[u8]) -> Result<Plan, FolderError> {
+    #[derive(Deserialize)]
+    struct Schema {
+        schema: u64,
+    }
+
+    let damaged = |error: serde_json::Error| FolderError::Damaged {
+        path: path.into(),
+        line: None,
+        reason: error.to_string(),
+    };
+    let Schema { schema } = serde_json::from_slice(bytes).map_err(damaged)?;
+    if schema != u64::from(SCHEMA) {
+        return Err(FolderError::Newer {
+            path: path.into(),
+            found: schema,
+        });
+    }
+    serde_json::from_slice(bytes).map_err(damaged)
 }
 
 fn write_plan(path: &Path, plan: &Plan) -> io::Result<()> {

@@ -48,6 +48,17 @@ pub enum RatingError {
     /// Another process has locked the rating folder.
     #[error("another process rates in {0}; give each its own `rating.folder`, or stop the other one")]
     Locked(PathBuf),
+    /// A newer build wrote a match. Nothing was changed.
+    #[error(
+        "{path} holds a match of schema {found}, which this build does not know; nothing was changed. \
+         Rate with the build that wrote it, or a newer one, or set another `rating.folder`"
+    )]
+    Newer {
+        /// Path of the file.
+        path: PathBuf,
+        /// Schema of the match.
+        found: u64,
+    },
     /// A file of the rating folder cannot be read or written.
     #[error("cannot use {path}")]
     Io {

@@ -24,9 +24,20 @@ pub enum Outcome {
     Placed,
 }
 
+/// Schema of the lines that are written. A field that changes its meaning takes a new number.
+pub(super) const SCHEMA: u64 = 1;
+
+/// Schema of lines without one.
+pub(super) fn first_schema() -> u64 {
+    1
+}
+
 /// A rated match. Elo differences are those of the candidate to its opponent; Elo ratings are relative to the first checkpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Line {
+    /// Schema number of the line.
+    #[serde(default = "first_schema")]
+    pub schema: u64,
     /// Time of the end, in milliseconds since the Unix epoch.
     pub time_ms: u64,
     /// The checkpoint that was rated.
@@ -70,6 +81,7 @@ impl Line {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let estimate = standing.estimate.as_ref();
         Self {
+            schema: SCHEMA,
             time_ms: now.as_millis() as u64,
             candidate: candidate.clone(),
             step: candidate.step(),

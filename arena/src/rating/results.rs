@@ -10,8 +10,13 @@ use std::{
 };
 
 use checkpoints::Version;
+use serde::Deserialize;
 
-use super::{RatingError, line::Line, ratings::Ratings};
+use super::{
+    RatingError,
+    line::{Line, SCHEMA, first_schema},
+    ratings::Ratings,
+};
 use crate::statistics::Rating;
 
 /// Name of the file in the rating folder.
@@ -35,9 +40,17 @@ impl Results {
     /// cannot be read are skipped with a warning.
     ///
     /// # Errors
-    /// [`RatingError::Io`] if the file cannot be read or written.
+    /// [`RatingError::Newer`] if a newer build wrote a match; nothing is changed then. [`RatingError::Io`] if a file cannot be read
+    /// or written.
     pub fn open(folder: &Path) -> Result<Self, RatingError> {
         let path = folder.join(FILE);
+        for path in [&path, &folder.join(PROMOTION)] {
+            match fs::read(path) {
+                Ok(bytes) => check_schema(path, &bytes)?,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(io(path)(error)),
+            }
+        }
         let opened = || -> io::Result<(File, Vec<u8>)> {
             fs::create_dir_all(folder)?;
             let file = OpenOptions::new().create(true).append(true).open(&path)?;
@@ -159,6 +172,25 @@ impl Results {
     }
 }
 
+/// Checks that no line, which must be whole, has another schema.
+fn check_schema(path: &Path, bytes: &[u8]) -> Result<(), RatingError> {
+    #[derive(Deserialize)]
+    struct Schema {
+        #[serde(default = "first_schema")]
+        schema: u64,
+    }
+
+    let lines = bytes.split(|&byte| byte == b'\n');
+    let schemas = lines.filter_map(|line| serde_json::from_slice::<Schema>(line).ok());
+    match schemas.map(|line| line.schema).find(|&schema| schema != SCHEMA) {
+        Some(found) => Err(RatingError::Newer {
+            path: path.into(),
+            found,
+        }),
+        None => Ok(()),
+    }
+}
+
 fn io(path: &Path) -> impl FnOnce(io::Error) -> RatingError {
     let path = path.to_owned();
     move |source| RatingError::Io { path, source }
@@ -248,6 +280,102 @@ pub(super) mod tests {
         // A line that is none is passed over.
         fs::write(&path, format!("nonsense\n{whole}")).unwrap();
         assert_eq!(gist(&Results::open(home.path()).unwrap()), kept);
+    }
+
+    #[test]
+    fn a_match_that_a_newer_build_wrote_is_refused_and_left_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let mut results = Results::open(home.path()).unwrap();
+        let line = Line::new(&version(1), &version(0), Outcome::Kept, &live([1, 0, 1, 0, 1]));
+        results.add(line).unwrap();
+        drop(results);
+        let (path, promotion) = (home.path().join(FILE), home.path().join(PROMOTION));
+        let whole = fs::read_to_string(&path).unwrap();
+        let newer = r#"{"schema":2,"match":["a","b"]}"#;
+        // The last line is torn, but must not be removed.
+        for (file, text) in [
+            (&path, format!("{whole}{newer}\n{{\"cand")),
+            (&promotion, newer.to_owned()),
+        ] {
+            fs::write(file, &text).unwrap();
+            let error = Results::open(home.path()).unwrap_err();
+            assert!(matches!(error, RatingError::Newer { found: 2, .. }), "{error}");
+            assert!(!error.is_temporary());
+            assert_eq!(fs::read_to_string(file).unwrap(), text);
+            fs::write(&path, &whole).unwrap();
+        }
+        fs::remove_file(&promotion).unwrap();
+        // Lines of earlier builds have no schema.
+        fs::write(&path, whole.replace("\"schema\":1,", "")).unwrap();
+        assert_eq!(Results::open(home.path()).unwrap().lines().len(), 1);
+    }
+
+    /// `cargo test -p arena --lib write_a_golden_folder -- --ignored` writes the folder of this release.
+    mod golden {
+        use super::*;
+
+        fn golden() -> PathBuf {
+            PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+        }
+
+        fn release() -> &'static str {
+            env!("CARGO_PKG_VERSION").rsplit_once('.').unwrap().0
+        }
+
+        #[test]
+        #[ignore = "writes the golden folder of this release; run it when the format changes"]
+        fn write_a_golden_folder() {
+            let folder = golden().join(release()).join("rating");
+            let _ = fs::remove_dir_all(&folder);
+            let mut results = Results::open(&folder).unwrap();
+            let (zero, one, two) = (version(0), version(1), version(2));
+            let line = Line::new(&one, &zero, Outcome::Promoted, &live([0, 0, 10, 0, 30]));
+            results.add(line).unwrap();
+            let line = Line::new(&two, &one, Outcome::Kept, &live([20, 0, 10, 0, 10]));
+            results.add(line).unwrap();
+            let line = Line::new(&version(3), &one, Outcome::Promoted, &live([1, 2, 3, 4, 9]));
+            results.intend(&line).unwrap();
+        }
+
+        #[test]
+        fn every_golden_rating_is_read() {
+            let releases: Vec<PathBuf> = fs::read_dir(golden())
+                .unwrap()
+                .map(|entry| entry.unwrap().path())
+                .collect();
+            assert!(releases.contains(&golden().join(release())));
+            for golden in releases {
+                let folder = tempfile::tempdir().unwrap();
+                for file in [FILE, PROMOTION] {
+                    fs::copy(golden.join("rating").join(file), folder.path().join(file)).unwrap();
+                }
+                let mut results = Results::open(folder.path()).unwrap();
+                let found: Vec<_> = results
+                    .lines()
+                    .iter()
+                    .map(|line| {
+                        (
+                            line.candidate.step(),
+                            line.opponent.step(),
+                            line.outcome,
+                            line.pairs,
+                        )
+                    })
+                    .collect();
+                let expected = [
+                    (1, 0, Outcome::Promoted, Pentanomial([0, 0, 10, 0, 30])),
+                    (2, 1, Outcome::Kept, Pentanomial([20, 0, 10, 0, 10])),
+                ];
+                assert_eq!(found, expected, "{}", golden.display());
+                let begun = results.intended().unwrap().unwrap();
+                assert_eq!(
+                    (begun.candidate, begun.pairs),
+                    (version(3), Pentanomial([1, 2, 3, 4, 9]))
+                );
+                let line = Line::new(&version(4), &version(1), Outcome::Kept, &live([1, 0, 1, 0, 1]));
+                assert!(results.add(line).unwrap().elo.is_some());
+            }
+        }
     }
 
     #[test]

@@ -5,3 +5,4 @@ mod common;
 mod naming;
 mod playing;
 mod thinking;
+mod versions;

@@ -28,14 +28,14 @@ use super::common;
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
-struct Match<G: Game> {
+pub struct Match<G: Game> {
     plan: Plan,
     rules: G::Rules,
     players: Vec<Player<G>>,
 }
 
 impl<G: Game> Match<G> {
-    fn new(written: &[&str], pairs: u64, plies: u32, networks: &mut Networks) -> Self {
+    pub fn new(written: &[&str], pairs: u64, plies: u32, networks: &mut Networks) -> Self {
         let rules = G::Rules::default();
         let specs: Vec<Spec> = written.iter().map(|text| text.parse().unwrap()).collect();
         let plan = Plan {
@@ -65,11 +65,11 @@ impl<G: Game> Match<G> {
         Self { plan, rules, players }
     }
 
-    fn folder(&self, path: &Path) -> Result<MatchFolder, FolderError> {
+    pub fn folder(&self, path: &Path) -> Result<MatchFolder, FolderError> {
         MatchFolder::open::<G>(path, &self.plan, &self.rules)
     }
 
-    fn play(&self, path: &Path, threads: usize, games: usize) -> Vec<GameRecord> {
+    pub fn play(&self, path: &Path, threads: usize, games: usize) -> Vec<GameRecord> {
         let conduct = Conduct {
             threads,
             games,

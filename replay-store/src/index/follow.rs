@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Index, volume::VolumeIndex};
+use super::Index;
 use crate::log::volumes::Volumes;
 
 /// Longest time between two looks at the log.
@@ -92,12 +92,10 @@ fn pass(index: &Index, volumes: &Volumes, is_due: bool) -> bool {
         let next = volume.next();
         let own = {
             let mut indexes = index.volumes.write();
-            Arc::clone(indexes.entry(volume.first()).or_insert_with(|| {
-                Arc::new(VolumeIndex::closed(
-                    &index.volume_folder(volume.first()),
-                    volume.first(),
-                ))
-            }))
+            let own = indexes
+                .entry(volume.first())
+                .or_insert_with(|| Arc::new(index.closed(volume.first())));
+            Arc::clone(own)
         };
         let is_sealed = at + 1 < all.len();
         if let Err(error) = own.follow(volume, is_sealed, is_due) {

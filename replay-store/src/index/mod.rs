@@ -66,6 +66,8 @@ pub enum IndexError {
 #[derive(Debug)]
 pub struct Index {
     folder: PathBuf,
+    /// False for an index in memory, which nothing on the disk belongs to.
+    is_kept: bool,
     volumes: RwLock<BTreeMap<u64, Arc<VolumeIndex>>>,
     /// All games below this sequence number are indexed.
     reached: AtomicU64,
@@ -93,6 +95,16 @@ impl Index {
         fs::create_dir_all(folder)?;
         Ok(Self {
             folder: folder.into(),
+            is_kept: true,
+            ..Self::in_memory()
+        })
+    }
+
+    /// An index that is kept in memory only, for a store that is open for reading.
+    pub fn in_memory() -> Self {
+        Self {
+            folder: PathBuf::new(),
+            is_kept: false,
             volumes: RwLock::default(),
             reached: AtomicU64::new(0),
             rebuilt: AtomicU64::new(0),
@@ -100,12 +112,15 @@ impl Index {
             caught_up: Condvar::new(),
             state: Mutex::default(),
             is_closing: AtomicBool::new(false),
-        })
+        }
     }
 
     /// Opens the index of the volume that begins with sequence number `first`; returns its contents, or `None` if it is
     /// missing or cannot be used, so that the volume must be scanned.
     pub fn load(&self, first: u64) -> Option<Indexed> {
+        if !self.is_kept {
+            return None;
+        }
         let folder = self.volume_folder(first);
         let (volume, indexed) = match VolumeIndex::open(&folder, first) {
             Ok(volume) => match volume.load() {
@@ -128,6 +143,14 @@ impl Index {
     pub fn reset(&self, first: u64) {
         let volume = VolumeIndex::closed(&self.volume_folder(first), first);
         self.volumes.write().insert(first, Arc::new(self.discard(volume)));
+    }
+
+    /// Returns an empty index of a volume with a closed database.
+    fn closed(&self, first: u64) -> VolumeIndex {
+        match self.is_kept {
+            true => VolumeIndex::closed(&self.volume_folder(first), first),
+            false => VolumeIndex::in_memory(first),
+        }
     }
 
     /// Removes an index's files; the thread that follows the log opens it anew.

@@ -51,6 +51,7 @@ const BATCH_GAMES: usize = 512;
 #[derive(Debug)]
 pub struct VolumeIndex {
     first: u64,
+    /// Folder of the database; empty for an index in memory.
     folder: PathBuf,
     /// Held while the index is brought up to date, and while it is discarded.
     written: Mutex<Written>,
@@ -99,6 +100,16 @@ impl VolumeIndex {
         }
     }
 
+    /// An empty index without a database.
+    pub fn in_memory(first: u64) -> Self {
+        Self::closed(Path::new(""), first)
+    }
+
+    /// True if the index has a database.
+    fn is_kept(&self) -> bool {
+        !self.folder.as_os_str().is_empty()
+    }
+
     /// Opens the database in `folder`, or creates it.
     ///
     /// # Errors
@@ -143,7 +154,8 @@ impl VolumeIndex {
         *written = Written::new(self.first);
         *self.orders.lock() = Orders::default();
         self.next.store(self.first, Ordering::SeqCst);
-        if let Err(error) = fs::remove_dir_all(&self.folder)
+        if self.is_kept()
+            && let Err(error) = fs::remove_dir_all(&self.folder)
             && error.kind() != std::io::ErrorKind::NotFound
         {
             tracing::warn!(folder = %self.folder.display(), %error, "cannot remove a damaged index");
@@ -250,7 +262,7 @@ impl VolumeIndex {
         let mut written = self.written.lock();
         let progress = volume.progress();
         let read = self.read_games(volume, &progress, &mut written.rows);
-        if self.is_distrusted.load(Ordering::SeqCst) {
+        if !self.is_kept() || self.is_distrusted.load(Ordering::SeqCst) {
             return Ok(());
         }
         let is_due = is_due || is_sealed;
@@ -382,6 +394,9 @@ impl VolumeIndex {
     /// Makes the next opening of the store scan this volume.
     pub fn distrust(&self) {
         self.is_distrusted.store(true, Ordering::SeqCst);
+        if !self.is_kept() {
+            return;
+        }
         let removed = self
             .reopen()
             .and_then(|database| contained(|| database.remove(MARK).and_then(|_| database.flush())));

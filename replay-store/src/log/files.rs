@@ -7,6 +7,7 @@ use std::{
     io,
     os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use crate::error::VolumeError;
@@ -66,6 +67,23 @@ pub trait Files: Debug + Send + Sync {
     /// The error of the file system.
     fn open(&self, path: &Path, create: bool) -> io::Result<Box<dyn OpenFile>>;
 
+    /// Opens a file for reading only.
+    ///
+    /// # Errors
+    /// The error of the file system.
+    fn open_to_read(&self, path: &Path) -> io::Result<Box<dyn OpenFile>> {
+        self.open(path, false)
+    }
+
+    /// Locks an existing file against [`Files::lock`]; other readers may lock it too. Returns `None` if another process holds
+    /// the lock.
+    ///
+    /// # Errors
+    /// The error of the file system.
+    fn lock_to_read(&self, path: &Path) -> io::Result<Option<Box<dyn LockGuard>>> {
+        self.lock(path)
+    }
+
     /// Locks a file for this process, made if it is not there; `None` where another process holds it.
     ///
     /// # Errors
@@ -116,7 +134,7 @@ pub trait Files: Debug + Send + Sync {
     /// # Errors
     /// The error of the file system.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        let file = self.open(path, false)?;
+        let file = self.open_to_read(path)?;
         let mut bytes = vec![0; usize::try_from(file.length()?).unwrap_or(usize::MAX)];
         let mut at = 0;
         while let Some(rest) = bytes.get_mut(at..).filter(|rest| !rest.is_empty()) {
@@ -161,6 +179,101 @@ pub fn is_full(error: &io::Error) -> bool {
     )
 }
 
+/// Returns a file whose lock was tried for.
+fn held(file: File, locked: Result<(), TryLockError>) -> io::Result<Option<Box<dyn LockGuard>>> {
+    match locked {
+        Ok(()) => Ok(Some(Box::new(file))),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// A file system that changes nothing: a missing file is opened as an empty one, and every change is an error.
+#[derive(Clone, Debug)]
+pub struct ReadOnly(pub Arc<dyn Files>);
+
+/// A file that does not exist.
+#[derive(Debug)]
+struct Missing;
+
+fn refused<T>() -> io::Result<T> {
+    Err(io::Error::new(
+        io::ErrorKind::ReadOnlyFilesystem,
+        "the store is open for reading only",
+    ))
+}
+
+impl OpenFile for Missing {
+    fn read_at(&self, _: &mut [u8], _: u64) -> io::Result<usize> {
+        Ok(0)
+    }
+
+    fn write_at(&self, _: &[u8], _: u64) -> io::Result<()> {
+        refused()
+    }
+
+    fn set_len(&self, _: u64) -> io::Result<()> {
+        refused()
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(0)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        refused()
+    }
+}
+
+impl Files for ReadOnly {
+    fn open(&self, path: &Path, create: bool) -> io::Result<Box<dyn OpenFile>> {
+        match self.0.open_to_read(path) {
+            Err(error) if create && error.kind() == io::ErrorKind::NotFound => Ok(Box::new(Missing)),
+            opened => opened,
+        }
+    }
+
+    fn open_to_read(&self, path: &Path) -> io::Result<Box<dyn OpenFile>> {
+        self.0.open_to_read(path)
+    }
+
+    fn lock(&self, _: &Path) -> io::Result<Option<Box<dyn LockGuard>>> {
+        refused()
+    }
+
+    fn lock_to_read(&self, path: &Path) -> io::Result<Option<Box<dyn LockGuard>>> {
+        self.0.lock_to_read(path)
+    }
+
+    fn create_folder(&self, _: &Path) -> io::Result<()> {
+        refused()
+    }
+
+    fn list(&self, folder: &Path) -> io::Result<Vec<Entry>> {
+        self.0.list(folder)
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.0.exists(path)
+    }
+
+    fn rename(&self, _: &Path, _: &Path) -> io::Result<()> {
+        refused()
+    }
+
+    fn remove_file(&self, _: &Path) -> io::Result<()> {
+        refused()
+    }
+
+    fn remove_folder(&self, _: &Path) -> io::Result<()> {
+        refused()
+    }
+
+    fn sync_folder(&self, _: &Path) -> io::Result<()> {
+        refused()
+    }
+}
+
 /// The operating system's file system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Real;
@@ -194,13 +307,20 @@ impl Files for Real {
         Ok(Box::new(options.open(path)?))
     }
 
+    fn open_to_read(&self, path: &Path) -> io::Result<Box<dyn OpenFile>> {
+        Ok(Box::new(File::open(path)?))
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn LockGuard>>> {
         let file = File::create(path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Box::new(file))),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(error),
-        }
+        let locked = file.try_lock();
+        held(file, locked)
+    }
+
+    fn lock_to_read(&self, path: &Path) -> io::Result<Option<Box<dyn LockGuard>>> {
+        let file = File::open(path)?;
+        let locked = file.try_lock_shared();
+        held(file, locked)
     }
 
     fn create_folder(&self, folder: &Path) -> io::Result<()> {

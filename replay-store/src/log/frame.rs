@@ -1,14 +1,19 @@
 //! Checksummed frames, the units of a log file. Damage to a frame is detected and costs only the game that the frame belongs to.
 //!
 //! ```text
-//! part = "MnG1" · sequence u64 · part u16 · parts u16 · length u32 · crc32 u32 · payload
-//! name = "MnI1" · sequence u64 · id [16] · crc32 u32
-//! lost = "MnD1" · sequence u64 · 1 if the id is known, otherwise 0: u8 · id [16] · crc32 u32
-//! deleted = "MnX1" · sequence u64 · crc32 u32
-//! seal = "MnC1" · length u64 · crc32 of that many bytes before the seal u32 · crc32 u32
+//! part = "MnG2" · sequence u64 · part u16 · parts u16 · length u32 · crc32 u32 · payload
+//! name = "MnI2" · sequence u64 · id [16] · crc32 u32
+//! lost = "MnD2" · sequence u64 · 1 if the id is known, otherwise 0: u8 · id [16] · crc32 u32
+//! deleted = "MnX2" · sequence u64 · crc32 u32
+//! seal = "MnC2" · length u64 · crc32 of that many bytes before the seal u32 · crc32 u32
 //! ```
-//! Numbers are little-endian. The last crc32 of a frame covers all its other bytes after the magic. The magic identifies the kind of
-//! frame, so that [`crate::log::recover`] can search a damaged file for intact frames.
+//! Numbers are little-endian. The last crc32 of a frame covers all its other bytes. The magic identifies the kind of frame and its
+//! version, so that [`crate::log::recover`] can search a damaged file for intact frames. In version 1 the checksum does not cover the
+//! magic; the rest is equal.
+//!
+//! A frame of a later version is recognised by [`unknown`], so that it is not taken for damage. It must therefore have the length and
+//! the place of the checksum of its kind, or this form: magic · length of the payload u32 · crc32 u32 · payload. Its checksum covers
+//! the magic, so that a damaged version digit is not taken for a later version.
 
 /// A game's id.
 pub type Id = [u8; 16];
@@ -19,12 +24,23 @@ pub const PART_BYTES: usize = 7 * 1024;
 /// Maximum number of parts of a record.
 pub const MAX_PARTS: usize = 4096;
 
-const PART_MAGIC: [u8; 4] = *b"MnG1";
-const NAME_MAGIC: [u8; 4] = *b"MnI1";
+/// First bytes of a frame: `Mn`, the letter of its kind and the digit of its version.
+pub type Magic = [u8; 4];
+
+/// Frames that this build reads. Those of the ledger are [`crate::log::ledger`]'s.
+pub const KNOWN: &[Magic] = &[
+    *b"MnG1", *b"MnG2", *b"MnI1", *b"MnI2", *b"MnD1", *b"MnD2", *b"MnX1", *b"MnX2", *b"MnC1", *b"MnC2",
+    *b"MnL1", *b"MnL2",
+];
+
+const PART_MAGIC: Magic = *b"MnG2";
+const NAME_MAGIC: Magic = *b"MnI2";
 const PART_HEAD: usize = 24;
-const LOST_MAGIC: [u8; 4] = *b"MnD1";
-const DELETED_MAGIC: [u8; 4] = *b"MnX1";
-const SEAL_MAGIC: [u8; 4] = *b"MnC1";
+const LOST_MAGIC: Magic = *b"MnD2";
+const DELETED_MAGIC: Magic = *b"MnX2";
+const SEAL_MAGIC: Magic = *b"MnC2";
+/// Bytes before the payload of a frame in the general form.
+const GENERAL_HEAD: usize = 12;
 
 /// Length of a name frame in bytes.
 pub const NAME_BYTES: usize = 32;
@@ -34,6 +50,8 @@ pub const LOST_BYTES: usize = 33;
 pub const DELETED_BYTES: usize = 16;
 /// Length of a seal frame in bytes.
 pub const SEAL_BYTES: usize = 20;
+/// Length of a ledger frame in bytes: magic, generation, five counts of eight bytes and two of four, crc32.
+pub const LEDGER_BYTES: usize = 64;
 /// Maximum number of bytes that the part frames of one game take.
 pub const MAX_GAME_BYTES: u64 = (MAX_PARTS * (PART_HEAD + PART_BYTES)) as u64;
 
@@ -88,7 +106,7 @@ fn encode_part(sequence: u64, part: usize, parts: usize, payload: &[u8], out: &m
     head[12..14].copy_from_slice(&(part as u16).to_le_bytes());
     head[14..16].copy_from_slice(&(parts as u16).to_le_bytes());
     head[16..20].copy_from_slice(&(payload.len() as u32).to_le_bytes());
-    let crc = checksum(&head[4..20], payload);
+    let crc = checksum(&head[..20], payload);
     head[20..].copy_from_slice(&crc.to_le_bytes());
     out.extend_from_slice(&head);
     out.extend_from_slice(payload);
@@ -105,7 +123,7 @@ pub fn decode_part(bytes: &[u8]) -> Option<(Part<'_>, usize)> {
     let (length, rest) = rest.split_first_chunk::<4>()?;
     let (crc, _) = rest.split_first_chunk::<4>()?;
     let length = u32::from_le_bytes(*length) as usize;
-    if *magic != PART_MAGIC || length > PART_BYTES {
+    if !is_kind(*magic, PART_MAGIC) || length > PART_BYTES {
         return None;
     }
     let payload = bytes.get(PART_HEAD..PART_HEAD + length)?;
@@ -115,7 +133,7 @@ pub fn decode_part(bytes: &[u8]) -> Option<(Part<'_>, usize)> {
         parts: u16::from_le_bytes(*parts),
         payload,
     };
-    (checksum(&head[4..20], payload) == u32::from_le_bytes(*crc) && part.part < part.parts)
+    (frame_checksum(&head[..20], payload) == u32::from_le_bytes(*crc) && part.part < part.parts)
         .then_some((part, PART_HEAD + length))
 }
 
@@ -125,7 +143,7 @@ pub fn encode_name(sequence: u64, id: &Id) -> [u8; NAME_BYTES] {
     frame[..4].copy_from_slice(&NAME_MAGIC);
     frame[4..12].copy_from_slice(&sequence.to_le_bytes());
     frame[12..28].copy_from_slice(id);
-    let crc = checksum(&frame[4..28], &[]);
+    let crc = checksum(&frame[..28], &[]);
     frame[28..].copy_from_slice(&crc.to_le_bytes());
     frame
 }
@@ -137,7 +155,7 @@ pub fn decode_name(bytes: &[u8]) -> Option<(u64, Id)> {
     let (sequence, rest) = rest.split_first_chunk::<8>()?;
     let (id, rest) = rest.split_first_chunk::<16>()?;
     let (crc, _) = rest.split_first_chunk::<4>()?;
-    (*magic == NAME_MAGIC && checksum(&frame[4..28], &[]) == u32::from_le_bytes(*crc))
+    (is_kind(*magic, NAME_MAGIC) && frame_checksum(&frame[..28], &[]) == u32::from_le_bytes(*crc))
         .then_some((u64::from_le_bytes(*sequence), *id))
 }
 
@@ -150,7 +168,7 @@ pub fn encode_lost(sequence: u64, id: Option<&Id>) -> [u8; LOST_BYTES] {
         frame[12] = 1;
         frame[13..29].copy_from_slice(id);
     }
-    let crc = checksum(&frame[4..29], &[]);
+    let crc = checksum(&frame[..29], &[]);
     frame[29..].copy_from_slice(&crc.to_le_bytes());
     frame
 }
@@ -162,7 +180,7 @@ pub fn decode_lost(bytes: &[u8]) -> Option<(u64, Option<Id>)> {
     let (magic, rest) = body.split_first_chunk::<4>()?;
     let (sequence, rest) = rest.split_first_chunk::<8>()?;
     let (&known, id) = rest.split_first()?;
-    if *magic != LOST_MAGIC || checksum(&body[4..], &[]) != u32::from_le_bytes(*crc) {
+    if !is_kind(*magic, LOST_MAGIC) || frame_checksum(body, &[]) != u32::from_le_bytes(*crc) {
         return None;
     }
     let id = (known == 1).then(|| id.try_into().ok()).flatten();
@@ -174,7 +192,7 @@ pub fn encode_deleted(sequence: u64) -> [u8; DELETED_BYTES] {
     let mut frame = [0; DELETED_BYTES];
     frame[..4].copy_from_slice(&DELETED_MAGIC);
     frame[4..12].copy_from_slice(&sequence.to_le_bytes());
-    let crc = checksum(&frame[4..12], &[]);
+    let crc = checksum(&frame[..12], &[]);
     frame[12..].copy_from_slice(&crc.to_le_bytes());
     frame
 }
@@ -184,7 +202,7 @@ pub fn decode_deleted(bytes: &[u8]) -> Option<u64> {
     let frame = bytes.first_chunk::<DELETED_BYTES>()?;
     let (body, crc) = frame.split_last_chunk::<4>()?;
     let (magic, sequence) = body.split_first_chunk::<4>()?;
-    (*magic == DELETED_MAGIC && checksum(sequence, &[]) == u32::from_le_bytes(*crc))
+    (is_kind(*magic, DELETED_MAGIC) && frame_checksum(body, &[]) == u32::from_le_bytes(*crc))
         .then_some(u64::from_le_bytes(sequence.try_into().ok()?))
 }
 
@@ -194,7 +212,7 @@ pub fn encode_seal(commit: &[u8]) -> [u8; SEAL_BYTES] {
     frame[..4].copy_from_slice(&SEAL_MAGIC);
     frame[4..12].copy_from_slice(&(commit.len() as u64).to_le_bytes());
     frame[12..16].copy_from_slice(&checksum(&[], commit).to_le_bytes());
-    let crc = checksum(&frame[4..16], &[]);
+    let crc = checksum(&frame[..16], &[]);
     frame[16..].copy_from_slice(&crc.to_le_bytes());
     frame
 }
@@ -206,7 +224,7 @@ pub fn decode_seal(bytes: &[u8], at: usize) -> Option<Option<usize>> {
     let (body, crc) = frame.split_last_chunk::<4>()?;
     let (magic, rest) = body.split_first_chunk::<4>()?;
     let (length, expected) = rest.split_first_chunk::<8>()?;
-    if *magic != SEAL_MAGIC || checksum(&body[4..], &[]) != u32::from_le_bytes(*crc) {
+    if !is_kind(*magic, SEAL_MAGIC) || frame_checksum(body, &[]) != u32::from_le_bytes(*crc) {
         return None;
     }
     let begin = usize::try_from(u64::from_le_bytes(*length))
@@ -217,6 +235,61 @@ pub fn decode_seal(bytes: &[u8], at: usize) -> Option<Option<usize>> {
             .get(begin..at)
             .is_some_and(|commit| checksum(&[], commit).to_le_bytes() == *expected)
     }))
+}
+
+/// Returns the magic of the intact frame at the beginning of `bytes` if `known` does not list it: a newer build wrote it.
+pub fn unknown(bytes: &[u8], known: &[Magic]) -> Option<Magic> {
+    let magic = *bytes.first_chunk::<4>()?;
+    let [b'M', b'n', kind, version] = magic else {
+        return None;
+    };
+    if !kind.is_ascii_uppercase() || !version.is_ascii_alphanumeric() || known.contains(&magic) {
+        return None;
+    }
+    let of_its_kind = match kind {
+        b'G' => is_whole_with_payload(bytes, PART_HEAD),
+        b'I' => ends_with_checksum(bytes, NAME_BYTES),
+        b'D' => ends_with_checksum(bytes, LOST_BYTES),
+        b'X' => ends_with_checksum(bytes, DELETED_BYTES),
+        b'C' => ends_with_checksum(bytes, SEAL_BYTES),
+        b'L' => ends_with_checksum(bytes, LEDGER_BYTES),
+        _ => false,
+    };
+    (of_its_kind || is_whole_with_payload(bytes, GENERAL_HEAD)).then_some(magic)
+}
+
+/// True if the frame has a head of `head` bytes, of which the last eight are the length of its payload and its checksum.
+fn is_whole_with_payload(bytes: &[u8], head: usize) -> bool {
+    let whole = || {
+        let (body, rest) = bytes.split_at_checked(head - 4)?;
+        let (crc, rest) = rest.split_first_chunk::<4>()?;
+        let length = u32::from_le_bytes(*body.last_chunk::<4>()?) as usize;
+        let payload = rest.get(..length)?;
+        Some(checksum(body, payload) == u32::from_le_bytes(*crc))
+    };
+    whole().unwrap_or(false)
+}
+
+/// True if the first `length` bytes end with the checksum of the others.
+fn ends_with_checksum(bytes: &[u8], length: usize) -> bool {
+    bytes
+        .get(..length)
+        .and_then(|frame| frame.split_last_chunk::<4>())
+        .is_some_and(|(body, crc)| checksum(body, &[]) == u32::from_le_bytes(*crc))
+}
+
+/// True if `magic` is that of a frame of this kind in version 1 or in the version of `current`.
+fn is_kind(magic: Magic, current: Magic) -> bool {
+    magic[..3] == current[..3] && (magic[3] == current[3] || magic[3] == b'1')
+}
+
+/// Returns the checksum of a frame whose bytes before the checksum are `head`. That of version 1 does not cover the magic.
+fn frame_checksum(head: &[u8], payload: &[u8]) -> u32 {
+    let covered = match head {
+        [_, _, _, b'1', rest @ ..] => rest,
+        all => all,
+    };
+    checksum(covered, payload)
 }
 
 /// Returns the CRC-32 of `head` followed by `payload`.
@@ -231,6 +304,34 @@ pub fn checksum(head: &[u8], payload: &[u8]) -> u32 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// A frame with another version digit. Its checksum, at `crc`, covers the magic.
+    fn with_version(frame: &[u8], version: u8, crc: usize) -> Vec<u8> {
+        let mut frame = frame.to_vec();
+        frame[3] = version;
+        let sum = checksum(&frame[..crc], &frame[crc + 4..]);
+        frame[crc..crc + 4].copy_from_slice(&sum.to_le_bytes());
+        frame
+    }
+
+    /// A frame in version 1, whose checksum does not cover the magic.
+    fn of_version_1(frame: &[u8], crc: usize) -> Vec<u8> {
+        let mut frame = frame.to_vec();
+        frame[3] = b'1';
+        let sum = checksum(&frame[4..crc], &frame[crc + 4..]);
+        frame[crc..crc + 4].copy_from_slice(&sum.to_le_bytes());
+        frame
+    }
+
+    /// A frame of an unknown kind in the general form.
+    fn general(payload: &[u8]) -> Vec<u8> {
+        let mut frame = b"MnQ1".to_vec();
+        frame.extend((payload.len() as u32).to_le_bytes());
+        let sum = checksum(&frame, payload);
+        frame.extend(sum.to_le_bytes());
+        frame.extend(payload);
+        frame
+    }
 
     proptest! {
         #[test]
@@ -278,6 +379,42 @@ mod tests {
             prop_assert_eq!(decode_seal(&bytes[before.len() + 1..], end - before.len() - 1), Some(None));
             bytes[before.len() + at.index(commit.len() + SEAL_BYTES)] ^= 1 << bit;
             prop_assert!(!matches!(decode_seal(&bytes, end), Some(Some(_))));
+        }
+
+        #[test]
+        fn frames_of_version_1_decode(sequence: u64, id: Id, record in prop::collection::vec(any::<u8>(), 0..300)) {
+            let part = of_version_1(&encode_parts(sequence, &record).unwrap()[0], 20);
+            prop_assert_eq!(decode_part(&part).map(|(part, _)| (part.sequence, part.payload)), Some((sequence, record.as_slice())));
+            prop_assert_eq!(decode_name(&of_version_1(&encode_name(sequence, &id), 28)), Some((sequence, id)));
+            prop_assert_eq!(decode_lost(&of_version_1(&encode_lost(sequence, Some(&id)), 29)), Some((sequence, Some(id))));
+            prop_assert_eq!(decode_deleted(&of_version_1(&encode_deleted(sequence), 12)), Some(sequence));
+            let sealed = [record.as_slice(), &of_version_1(&encode_seal(&record), 16)].concat();
+            prop_assert_eq!(decode_seal(&sealed, record.len()), Some(Some(0)));
+        }
+
+        #[test]
+        fn an_intact_frame_of_a_later_version_is_not_damage(sequence: u64, id: Id, record in prop::collection::vec(any::<u8>(), 0..300), at in any::<prop::sample::Index>(), bit in 0u8..8) {
+            let part = encode_parts(sequence, &record).unwrap().remove(0);
+            let frames: [(Vec<u8>, usize); 6] = [
+                (part, 20),
+                (encode_name(sequence, &id).to_vec(), 28),
+                (encode_lost(sequence, Some(&id)).to_vec(), 29),
+                (encode_deleted(sequence).to_vec(), 12),
+                (encode_seal(&record).to_vec(), 16),
+                (general(&record), 8),
+            ];
+            for (frame, crc) in frames {
+                prop_assert_eq!(unknown(&frame, KNOWN), (crc == 8).then_some(*b"MnQ1"));
+                let mut later = with_version(&frame, b'7', crc);
+                let magic: Magic = later[..4].try_into().unwrap();
+                prop_assert_eq!(unknown(&later, KNOWN), Some(magic));
+                later[at.index(frame.len())] ^= 1 << bit;
+                prop_assert_eq!(unknown(&later, KNOWN), None);
+                // Only the digit is damaged.
+                let mut damaged = frame;
+                damaged[3] ^= 1 << bit;
+                prop_assert_eq!(unknown(&damaged, KNOWN), None);
+            }
         }
 
         #[test]

@@ -18,10 +18,14 @@ use std::{
 
 use crate::{
     log::files::Files,
-    log::frame::{Id, checksum},
+    log::frame::{Id, Magic, checksum},
 };
 
-const MAGIC: [u8; 4] = *b"MnR1";
+const MAGIC: Magic = *b"MnR1";
+
+/// Files that this build reads.
+pub const KNOWN: &[Magic] = &[MAGIC];
+
 const ENTRY: usize = 24;
 
 /// A file of retired ids.
@@ -41,19 +45,32 @@ pub struct KnownIds {
     min_remembered: u64,
 }
 
+/// Files of retired ids that could not be read.
+#[derive(Debug, Default)]
+pub struct Unread {
+    /// Damaged files. Games with their ids would be stored again.
+    pub damaged: Vec<PathBuf>,
+    /// Intact files of a newer build, with their magics.
+    pub newer: Vec<(PathBuf, Magic)>,
+}
+
 impl KnownIds {
-    /// Reads the retired ids in `folder`, which is created if it does not exist. Also returns the paths of damaged files, whose ids are
-    /// no longer known; games with these ids would be stored again.
+    /// Reads the retired ids in `folder`, and changes nothing. `formats` are the magics of the files that the build reads.
     ///
     /// # Errors
     /// The error of the file system for the folder.
-    pub fn open(
+    pub fn read(
         files: &Arc<dyn Files>,
         folder: &Path,
         min_remembered: u64,
-    ) -> io::Result<(Self, Vec<PathBuf>)> {
-        files.create_folder(folder)?;
-        let mut paths: Vec<PathBuf> = files.list(folder)?.into_iter().map(|entry| entry.path).collect();
+        formats: &[Magic],
+    ) -> io::Result<(Self, Unread)> {
+        let entries = if files.exists(folder) {
+            files.list(folder)?
+        } else {
+            Vec::new()
+        };
+        let mut paths: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path).collect();
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "ids"));
         paths.sort();
         let mut known = Self {
@@ -63,9 +80,14 @@ impl KnownIds {
             folder: folder.into(),
             min_remembered,
         };
-        let mut damaged = Vec::new();
+        let mut unread = Unread::default();
         for path in paths {
-            match files.read(&path).ok().as_deref().and_then(unpack) {
+            let bytes = files.read(&path).unwrap_or_default();
+            if let Some(magic) = intact_magic(&bytes).filter(|magic| !formats.contains(magic)) {
+                unread.newer.push((path, magic));
+                continue;
+            }
+            match unpack(&bytes) {
                 Some(ids) => {
                     known.id_files.push_back(IdFile {
                         path,
@@ -75,11 +97,19 @@ impl KnownIds {
                         .sequences
                         .extend(ids.into_iter().map(|(sequence, id)| (id, sequence)));
                 }
-                None => damaged.push(path),
+                None => unread.damaged.push(path),
             }
         }
-        known.remove_oldest()?;
-        Ok((known, damaged))
+        Ok((known, unread))
+    }
+
+    /// Prepares the folder for writing: creates it, and removes the oldest files beyond the limit.
+    ///
+    /// # Errors
+    /// The error of the file system.
+    pub fn make_writable(&mut self) -> io::Result<()> {
+        self.files.create_folder(&self.folder)?;
+        self.remove_oldest()
     }
 
     /// Returns the sequence number of the game with this id; `None` if the id is not known.
@@ -150,14 +180,18 @@ fn pack(first: u64, ids: &[(u64, Id)]) -> Vec<u8> {
     bytes
 }
 
-fn unpack(bytes: &[u8]) -> Option<Vec<(u64, Id)>> {
+/// Returns the magic of a file of ids of any version whose checksum, the last four bytes, is correct.
+fn intact_magic(bytes: &[u8]) -> Option<Magic> {
     let (body, crc) = bytes.split_last_chunk::<4>()?;
-    if checksum(body, &[]) != u32::from_le_bytes(*crc) {
-        return None;
-    }
-    let (magic, rest) = body.split_first_chunk::<4>()?;
-    let (_, entries) = rest.split_first_chunk::<8>()?;
-    if *magic != MAGIC || !entries.len().is_multiple_of(ENTRY) {
+    let magic = *body.first_chunk::<4>()?;
+    (magic[..3] == MAGIC[..3] && checksum(body, &[]) == u32::from_le_bytes(*crc)).then_some(magic)
+}
+
+fn unpack(bytes: &[u8]) -> Option<Vec<(u64, Id)>> {
+    let magic = intact_magic(bytes)?;
+    let (body, _) = bytes.split_last_chunk::<4>()?;
+    let entries = body.get(12..)?;
+    if magic != MAGIC || !entries.len().is_multiple_of(ENTRY) {
         return None;
     }
     entries
@@ -180,7 +214,10 @@ mod tests {
 
     fn open(folder: &Path, min_remembered: u64) -> (KnownIds, Vec<PathBuf>) {
         let files: Arc<dyn Files> = Arc::new(Real);
-        KnownIds::open(&files, folder, min_remembered).unwrap()
+        let (mut known, unread) = KnownIds::read(&files, folder, min_remembered, KNOWN).unwrap();
+        assert_eq!(unread.newer, []);
+        known.make_writable().unwrap();
+        (known, unread.damaged)
     }
 
     fn id(number: u64) -> Id {
@@ -196,6 +233,26 @@ mod tests {
             bytes[at] ^= 1 << bit;
             prop_assert_eq!(unpack(&bytes), None);
         }
+    }
+
+    #[test]
+    fn intact_ids_of_a_newer_build_are_not_damage() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut bytes = pack(1, &[(1, id(1))]);
+        bytes[3] = b'2';
+        let end = bytes.len() - 4;
+        let crc = checksum(&bytes[..end], &[]);
+        bytes[end..].copy_from_slice(&crc.to_le_bytes());
+        let path = folder.path().join("00000000000000000001.ids");
+        fs::write(&path, &bytes).unwrap();
+        let read = || {
+            let files: Arc<dyn Files> = Arc::new(Real);
+            KnownIds::read(&files, folder.path(), 25, KNOWN).unwrap().1
+        };
+        assert_eq!(read().newer, [(path.clone(), *b"MnR2")]);
+        bytes[3] = b'1';
+        fs::write(&path, &bytes).unwrap();
+        assert_eq!((read().newer.len(), read().damaged), (0, vec![path]));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::{io, path::Path};
 
 use crate::{
     log::files::{Files, OpenFile},
-    log::frame::checksum,
+    log::frame::{self, LEDGER_BYTES, Magic, checksum},
 };
 
 /// The durable counts.
@@ -39,8 +39,6 @@ pub struct Ledger {
 const MAGIC: [u8; 4] = *b"MnL2";
 /// Magic of the older format without uses, which has eight bytes for each of the last two counts.
 const MAGIC_WITHOUT_USES: [u8; 4] = *b"MnL1";
-/// Length of a packed ledger in bytes: magic, generation, five counts of eight bytes and two of four, crc32.
-pub const LEDGER_BYTES: usize = 64;
 /// Distance between the slots in bytes. Each slot has a disk sector of its own.
 const SLOT: u64 = 4096;
 
@@ -146,6 +144,15 @@ pub struct LedgerFile {
     synced: u64,
 }
 
+/// Returns the newest intact ledger of a ledger file, its generation and its slot.
+fn newest(bytes: &[u8]) -> Option<(Ledger, u64, u64)> {
+    let slots = [0, SLOT].map(|offset| Ledger::unpack(bytes.get(offset as usize..)?));
+    (0..)
+        .zip(slots)
+        .filter_map(|(slot, found)| found.map(|(ledger, generation)| (ledger, generation, slot)))
+        .max_by_key(|&(_, generation, _)| generation)
+}
+
 /// Contents of a ledger file when it was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LedgerRead {
@@ -155,35 +162,48 @@ pub enum LedgerRead {
     Valid(Ledger),
     /// Neither slot is intact.
     Damaged,
+    /// A newer build wrote a slot, which is intact.
+    Newer(Magic),
 }
 
 impl LedgerFile {
-    /// Opens the file, or creates it.
+    /// Reads the file without changing anything. `known` are the frames that the build reads.
     ///
     /// # Errors
     /// The error of the file system.
-    pub fn open(files: &dyn Files, path: &Path) -> io::Result<(Self, LedgerRead)> {
-        let is_new = !files.exists(path);
-        let bytes = if is_new { Vec::new() } else { files.read(path)? };
-        let file = files.open(path, true)?;
-        let slots = [0, SLOT].map(|offset| Ledger::unpack(bytes.get(offset as usize..)?));
-        let newest = (0..)
-            .zip(slots)
-            .filter_map(|(slot, found)| found.map(|(ledger, generation)| (ledger, generation, slot)))
-            .max_by_key(|&(_, generation, _)| generation);
-        let is_new = is_new || bytes.is_empty();
-        let (found, generation, synced) = match newest {
-            Some((ledger, generation, slot)) => (LedgerRead::Valid(ledger), generation, slot),
-            None if is_new => (LedgerRead::New, 0, 1),
-            None => (LedgerRead::Damaged, 0, 1),
+    pub fn read(files: &dyn Files, path: &Path, known: &[Magic]) -> io::Result<LedgerRead> {
+        if !files.exists(path) {
+            return Ok(LedgerRead::New);
+        }
+        let bytes = files.read(path)?;
+        let slots = [0, SLOT].map(|offset| bytes.get(offset as usize..).unwrap_or_default());
+        if let Some(magic) = slots.iter().find_map(|slot| frame::unknown(slot, known)) {
+            return Ok(LedgerRead::Newer(magic));
+        }
+        Ok(match newest(&bytes) {
+            Some((ledger, ..)) => LedgerRead::Valid(ledger),
+            None if bytes.is_empty() => LedgerRead::New,
+            None => LedgerRead::Damaged,
+        })
+    }
+
+    /// Opens the file for writing, or creates it.
+    ///
+    /// # Errors
+    /// The error of the file system.
+    pub fn open(files: &dyn Files, path: &Path) -> io::Result<Self> {
+        let bytes = if files.exists(path) {
+            files.read(path)?
+        } else {
+            Vec::new()
         };
-        let ledger = Self {
-            file,
+        let (generation, synced) = newest(&bytes).map_or((0, 1), |(_, generation, slot)| (generation, slot));
+        Ok(Self {
+            file: files.open(path, true)?,
             generation,
             // The slot may not be synced yet; `LiveLedger::new` begins with synced writes.
             synced,
-        };
-        Ok((ledger, found))
+        })
     }
 
     /// Writes the ledger to a slot. With `sync` the write also survives a loss of power.
@@ -224,13 +244,18 @@ impl LiveLedger {
         // Both slots are allocated now, so that they can be written when the disk is full.
         file.write(&ledger, true)?;
         file.write(&ledger, true)?;
-        Ok(Self {
+        Ok(Self::to_read(file, ledger))
+    }
+
+    /// Takes the ledger of a store that is only read. Nothing is written to the file.
+    pub fn to_read(file: LedgerFile, ledger: Ledger) -> Self {
+        Self {
             file,
             durable: ledger,
             sampled: ledger.positions_sampled,
             used: ledger.positions_used,
             is_dirty: false,
-        })
+        }
     }
 
     /// Returns the counts without the reservation.
@@ -337,8 +362,11 @@ mod tests {
     fn if_a_slot_is_damaged_the_synced_one_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger");
-        let (mut file, found) = LedgerFile::open(&Real, &path).unwrap();
-        assert_eq!(found, LedgerRead::New);
+        let read = || LedgerFile::read(&Real, &path, frame::KNOWN).unwrap();
+        assert_eq!(read(), LedgerRead::New);
+        assert!(!path.exists());
+        let mut file = LedgerFile::open(&Real, &path).unwrap();
+        assert_eq!(read(), LedgerRead::New);
         let numbered = |next_sequence| Ledger {
             next_sequence,
             ..Ledger::new()
@@ -350,20 +378,35 @@ mod tests {
         // Writes without a sync never touch the synced slot.
         let bytes = std::fs::read(&path).unwrap();
         assert_eq!(bytes[..64], synced[..64]);
-        assert_eq!(
-            LedgerFile::open(&Real, &path).unwrap().1,
-            LedgerRead::Valid(numbered(6))
-        );
+        assert_eq!(read(), LedgerRead::Valid(numbered(6)));
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[4096 + 20] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
-        assert_eq!(
-            LedgerFile::open(&Real, &path).unwrap().1,
-            LedgerRead::Valid(numbered(4))
-        );
+        assert_eq!(read(), LedgerRead::Valid(numbered(4)));
         bytes[20] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
-        assert_eq!(LedgerFile::open(&Real, &path).unwrap().1, LedgerRead::Damaged);
+        assert_eq!(read(), LedgerRead::Damaged);
+    }
+
+    #[test]
+    fn a_ledger_of_a_newer_build_is_not_damage() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger");
+        let older: Vec<Magic> = frame::KNOWN
+            .iter()
+            .copied()
+            .filter(|magic| magic != b"MnL2")
+            .collect();
+        let mut file = LedgerFile::open(&Real, &path).unwrap();
+        file.write(&Ledger::new(), true).unwrap();
+        let read = |known: &[Magic]| LedgerFile::read(&Real, &path, known).unwrap();
+        assert_eq!(read(&older), LedgerRead::Newer(*b"MnL2"));
+        assert_eq!(read(frame::KNOWN), LedgerRead::Valid(Ledger::new()));
+        // A wrong checksum is damage, whatever the version says.
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[10] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        assert_eq!(read(&older), LedgerRead::Damaged);
     }
 
     #[test]
@@ -371,7 +414,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger");
         let reopen = || {
-            let (file, found) = LedgerFile::open(&Real, &path).unwrap();
+            let found = LedgerFile::read(&Real, &path, frame::KNOWN).unwrap();
+            let file = LedgerFile::open(&Real, &path).unwrap();
             match found {
                 LedgerRead::Valid(ledger) => LiveLedger::new(file, ledger).unwrap(),
                 _ => LiveLedger::new(file, Ledger::new()).unwrap(),

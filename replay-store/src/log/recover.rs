@@ -1,14 +1,23 @@
 //! Opening a volume after any interruption: whole games are kept, lost games are named and recorded.
 //!
+//! A volume is first read without any change ([`read`]), and mended ([`Found::mend`]) only when all volumes of the store could be
+//! read: a volume that a newer build wrote to is refused as it is.
+//!
 //! Games that the index does not know are read once each. A game that was acknowledged and cannot be read is recorded in
 //! the volume as lost, so that it is reported once; the damaged bytes stay where they are. Frames of a commit that was
 //! interrupted before its acknowledgement are passed over: their sequence numbers are recorded as lost too, without
 //! being counted, so that they are not given out again.
 
-use std::{collections::BTreeSet, io, path::Path, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use crate::{
     error::{OpenError, VolumeError},
+    formats::Formats,
     log::{
         files::Files,
         frame::{self, Id},
@@ -43,21 +52,23 @@ pub struct Loss {
     pub id: Option<Id>,
 }
 
-/// An opened volume.
+/// A volume that was read. Nothing is changed on the disk before [`Found::mend`].
 #[derive(Debug)]
-pub struct Recovered {
+pub struct Found {
     /// The volume.
     pub volume: Volume,
     /// Whole games, ascending by sequence number.
     pub survivors: Vec<Survivor>,
-    /// Losses discovered by this opening.
+    /// Acknowledged games that cannot be read and are not recorded as lost.
     pub losses: Vec<Loss>,
     /// Deleted games, ascending by sequence number.
     pub deleted: Vec<(u64, Id)>,
-    /// The expected ledger, merged with the volume's.
-    pub ledger: Ledger,
     /// True if the index's contents were used instead of a scan.
     pub is_from_index: bool,
+    /// Sequence numbers of an interrupted commit, which was never acknowledged.
+    passed_over: std::ops::Range<u64>,
+    /// Folder of the volume for writing.
+    folder: PathBuf,
 }
 
 /// Contents of a volume as its index recorded them.
@@ -69,84 +80,121 @@ pub struct Indexed {
     pub survivors: Vec<Survivor>,
 }
 
-/// Opens the volume in `folder` whose first sequence number is `first`.
-///
-/// `end` is one beyond its last sequence number if it is sealed; otherwise the ledger says up to which
-/// number games were acknowledged.
+/// Folder in which a volume lies: `folder`, or the rebuilt copy that a crash of an older build left in its place.
+fn place(files: &dyn Files, folder: &Path) -> PathBuf {
+    let rebuilt = folder.with_extension("rebuild");
+    if !files.exists(folder) && files.exists(&rebuilt) {
+        rebuilt
+    } else {
+        folder.into()
+    }
+}
+
+fn failed(folder: &Path) -> impl FnOnce(VolumeError) -> OpenError {
+    let path = folder.to_path_buf();
+    |source| match source {
+        VolumeError::Newer(found) => OpenError::Newer { path, found },
+        source => OpenError::Volume { folder: path, source },
+    }
+}
+
+/// Checks, without an index, that no newer build wrote the end of the volume in `folder`.
 ///
 /// # Errors
-/// [`OpenError`] if the file system fails, or the volume is in the format of an older build.
-pub fn open(
+/// [`OpenError::Newer`], [`OpenError::SledVolume`], or the file system's error.
+pub fn check(files: &dyn Files, folder: &Path, formats: &Formats) -> Result<(), OpenError> {
+    let folder = place(files, folder);
+    if files.exists(&folder.join(SLED_FILE)) && !files.exists(&folder.join(volume::FILE)) {
+        return Err(OpenError::SledVolume { folder });
+    }
+    volume::check_end(files, &folder, formats).map_err(failed(&folder))
+}
+
+/// Reads the volume in `folder` whose first sequence number is `first`, and changes nothing. `ledger` is merged with the
+/// volume's.
+///
+/// `end` is one beyond its last sequence number if it is sealed; otherwise the ledger says up to which number games were
+/// acknowledged.
+///
+/// # Errors
+/// [`OpenError`] if the file system fails, or a newer build wrote to the volume.
+pub fn read(
     files: &Arc<dyn Files>,
     folder: &Path,
-    first: u64,
-    end: Option<u64>,
-    ledger: Ledger,
+    (first, end): (u64, Option<u64>),
+    ledger: &mut Ledger,
     indexed: Option<Indexed>,
-) -> Result<Recovered, OpenError> {
-    finish_rebuild(files.as_ref(), folder)?;
-    if files.exists(&folder.join(SLED_FILE)) && !files.exists(&folder.join(volume::FILE)) {
-        return Err(OpenError::SledVolume {
-            folder: folder.into(),
-        });
-    }
-    let failed = |source| OpenError::Volume {
-        folder: folder.into(),
-        source,
-    };
+    formats: &Formats,
+) -> Result<Found, OpenError> {
     let (known, survivors) = match indexed {
         Some(indexed) => (Some(indexed.known), indexed.survivors),
         None => (None, Vec::new()),
     };
-    let (volume, is_from_index) = Volume::open(files, folder, first, known).map_err(failed)?;
-    let mut ledger = match volume.ledger() {
-        Some(inside) => ledger.merged(inside),
-        None => ledger,
-    };
+    let present = place(files.as_ref(), folder);
+    let (volume, is_from_index) =
+        Volume::read_only(files, &present, first, known, formats.frames).map_err(failed(folder))?;
+    if let Some(inside) = volume.ledger() {
+        *ledger = ledger.merged(inside);
+    }
     let acknowledged = end.unwrap_or(ledger.next_sequence).max(first);
     let survivors = if is_from_index { survivors } else { Vec::new() };
-    let survey = survey(&volume, first..acknowledged, survivors);
-
-    let mut lost: Vec<(u64, Option<Id>)> = survey
-        .losses
-        .iter()
-        .map(|loss| (loss.sequence, loss.id))
-        .collect();
-    let before = ledger.next_sequence;
-    if end.is_none() && volume.next() > acknowledged {
-        lost.extend((acknowledged..volume.next()).map(|sequence| (sequence, None)));
-        ledger.next_sequence = volume.next();
-    }
-    ledger.damaged_games += survey.losses.len() as u64;
-    let commit = Commit {
-        entries: &[],
-        lost: &lost,
-        deleted: &[],
-        ledger: &ledger,
+    let survey = survey(&volume, first..acknowledged, survivors, formats.records)
+        .map_err(VolumeError::Newer)
+        .map_err(failed(folder))?;
+    let passed_over = match end {
+        None => acknowledged..volume.next(),
+        Some(_) => 0..0,
     };
-    let recorded = match lost.is_empty() {
-        true => Ok(()),
-        false => volume.commit(commit),
-    };
-    let volume = match recorded {
-        Ok(()) => volume,
-        // No game is lost, and there is no room to record the numbers that are passed over: their frames are cut off.
-        Err(VolumeError::Full) if survey.losses.is_empty() => {
-            drop(volume);
-            ledger.next_sequence = before;
-            truncate(files.as_ref(), folder, acknowledged).map_err(OpenError::io(folder))?;
-            Volume::open(files, folder, first, None).map_err(failed)?.0
-        }
-        Err(source) => return Err(failed(source)),
-    };
-    Ok(Recovered {
+    Ok(Found {
         volume,
         survivors: survey.survivors,
         losses: survey.losses,
         deleted: survey.deleted,
-        ledger,
         is_from_index,
+        passed_over,
+        folder: folder.into(),
     })
+}
+
+impl Found {
+    /// Opens the volume for writing, and records its losses and the sequence numbers that are passed over. `ledger` is that
+    /// of the store.
+    ///
+    /// # Errors
+    /// [`OpenError`] if the file system fails.
+    pub fn mend(&mut self, files: &Arc<dyn Files>, ledger: &mut Ledger) -> Result<(), OpenError> {
+        finish_rebuild(files.as_ref(), &self.folder)?;
+        self.volume
+            .make_writable(files.as_ref(), &self.folder)
+            .map_err(failed(&self.folder))?;
+        let losses = self.losses.iter().map(|loss| (loss.sequence, loss.id));
+        let passed_over = self.passed_over.clone().map(|sequence| (sequence, None));
+        let lost: Vec<(u64, Option<Id>)> = losses.chain(passed_over).collect();
+        if lost.is_empty() {
+            return Ok(());
+        }
+        let mut mended = *ledger;
+        mended.damaged_games += self.losses.len() as u64;
+        mended.next_sequence = mended.next_sequence.max(self.passed_over.end);
+        let commit = Commit {
+            entries: &[],
+            lost: &lost,
+            deleted: &[],
+            ledger: &mended,
+        };
+        match self.volume.commit(commit) {
+            Ok(()) => *ledger = mended,
+            // No game is lost, and there is no room to record the numbers that are passed over: their frames are cut off.
+            Err(VolumeError::Full) if self.losses.is_empty() => {
+                let acknowledged = self.passed_over.start;
+                truncate(files.as_ref(), &self.folder, acknowledged).map_err(OpenError::io(&self.folder))?;
+                let reopened = Volume::open(files, &self.folder, self.volume.first(), None);
+                (self.volume, _) = reopened.map_err(failed(&self.folder))?;
+            }
+            Err(source) => return Err(failed(&self.folder)(source)),
+        }
+        Ok(())
+    }
 }
 
 /// Result of a look at every game of a volume.
@@ -157,8 +205,17 @@ struct Survey {
     losses: Vec<Loss>,
 }
 
-/// Sorts the sequence numbers of a volume into whole, deleted and lost games. Games in `trusted` are not read.
-fn survey(volume: &Volume, sequences: std::ops::Range<u64>, trusted: Vec<Survivor>) -> Survey {
+/// Sorts the sequence numbers of a volume into whole, deleted and lost games. Games in `trusted` are not read. `versions` are
+/// the versions of records that the build reads.
+///
+/// # Errors
+/// Names the version of an intact record that a newer build wrote.
+fn survey(
+    volume: &Volume,
+    sequences: std::ops::Range<u64>,
+    trusted: Vec<Survivor>,
+    versions: &[u8],
+) -> Result<Survey, String> {
     let mut survey = Survey::default();
     let mut trusted = trusted.into_iter().peekable();
     for sequence in sequences {
@@ -174,7 +231,18 @@ fn survey(volume: &Volume, sequences: std::ops::Range<u64>, trusted: Vec<Survivo
         if volume.lost(sequence).is_some() {
             continue;
         }
-        let found = trusted.or_else(|| survivor(sequence, &volume.read(sequence).ok()?));
+        let found = match trusted {
+            Some(trusted) => Some(trusted),
+            None => match volume.read(sequence) {
+                Ok(record) => match record.first() {
+                    Some(version) if !versions.contains(version) => {
+                        return Err(format!("record version {version}"));
+                    }
+                    _ => survivor(sequence, &record),
+                },
+                Err(_) => None,
+            },
+        };
         match found {
             Some(survivor) => survey.survivors.push(survivor),
             None => survey.losses.push(Loss {
@@ -183,7 +251,7 @@ fn survey(volume: &Volume, sequences: std::ops::Range<u64>, trusted: Vec<Survivo
             }),
         }
     }
-    survey
+    Ok(survey)
 }
 
 fn survivor(sequence: u64, record: &[u8]) -> Option<Survivor> {
@@ -246,17 +314,18 @@ pub fn remove(files: &dyn Files, folder: &Path) -> io::Result<()> {
     files.remove_folder(&retired)
 }
 
-/// Returns the first sequence numbers of the volumes in `folder`; finishes interrupted removals.
+/// Returns the first sequence numbers of the volumes in `folder`.
 ///
 /// # Errors
 /// The file system's error.
 pub fn firsts(files: &dyn Files, folder: &Path) -> io::Result<BTreeSet<u64>> {
-    files.create_folder(folder)?;
     let mut firsts = BTreeSet::new();
+    if !files.exists(folder) {
+        return Ok(firsts);
+    }
     for entry in files.list(folder)? {
         let name = entry.path.file_name().unwrap_or_default().to_string_lossy();
-        if entry.path.extension().is_some_and(|ending| ending == RETIRED) {
-            files.remove_folder(&entry.path)?;
+        if is_retired(&entry.path) {
             continue;
         }
         // A volume whose rebuild was interrupted at its last step has only this name.
@@ -269,6 +338,24 @@ pub fn firsts(files: &dyn Files, folder: &Path) -> io::Result<BTreeSet<u64>> {
         }
     }
     Ok(firsts)
+}
+
+/// Finishes removals of volumes that were interrupted.
+///
+/// # Errors
+/// The file system's error.
+pub fn finish_removals(files: &dyn Files, folder: &Path) -> io::Result<()> {
+    files.create_folder(folder)?;
+    for entry in files.list(folder)? {
+        if is_retired(&entry.path) {
+            files.remove_folder(&entry.path)?;
+        }
+    }
+    Ok(())
+}
+
+fn is_retired(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == RETIRED)
 }
 
 /// Extension of a volume's folder while it is removed.

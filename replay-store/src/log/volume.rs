@@ -26,10 +26,11 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::{
     error::{ReadError, VolumeError},
+    formats::{self, Formats},
     log::{
-        files::{self, Files, OpenFile},
-        frame::{self, Id},
-        ledger::{LEDGER_BYTES, Ledger},
+        files::{self, Files, OpenFile, ReadOnly},
+        frame::{self, Id, LEDGER_BYTES, Magic},
+        ledger::Ledger,
     },
 };
 
@@ -163,7 +164,10 @@ impl Contents {
     }
 
     /// Takes the frames of a run of bytes that begins at `offset` of the file; returns the end of the last whole frame.
-    fn take(&mut self, bytes: &[u8], offset: u64) -> usize {
+    ///
+    /// # Errors
+    /// The magic of an intact frame that is not among `known`.
+    fn take(&mut self, bytes: &[u8], offset: u64, known: &[Magic]) -> Result<usize, Magic> {
         let mut done = 0;
         let mut ledger = None;
         // The game whose parts are being read: its sequence number, its place so far, and the number of parts expected.
@@ -174,6 +178,9 @@ impl Contents {
                 continue;
             }
             let rest = &bytes[at..];
+            if let Some(newer) = frame::unknown(rest, known) {
+                return Err(newer);
+            }
             let length = if let Some((part, length)) = frame::decode_part(rest) {
                 let place = offset + at as u64;
                 reading = match reading.take() {
@@ -229,13 +236,12 @@ impl Contents {
             };
             done = at + length;
         }
-        done
+        Ok(done)
     }
 }
 
 impl Volume {
-    /// Opens the volume in `folder`, or creates it durably. `known` is what the index recorded of it; the result says whether
-    /// it was used, which it is if the file still has the bytes that the index was made from.
+    /// Opens the volume in `folder` for writing, or creates it durably. See [`Volume::read_only`].
     ///
     /// # Errors
     /// [`VolumeError`] with the file system's message. A damaged file is no error, and is left as it is.
@@ -245,9 +251,27 @@ impl Volume {
         first: u64,
         known: Option<Known>,
     ) -> Result<(Self, bool), VolumeError> {
-        files.create_folder(folder).map_err(files::volume_error)?;
-        let path = folder.join(FILE);
-        let file = files.open(&path, true).map_err(files::volume_error)?;
+        let (mut volume, is_known) = Self::read_only(files, folder, first, known, frame::KNOWN)?;
+        volume.make_writable(files.as_ref(), folder)?;
+        Ok((volume, is_known))
+    }
+
+    /// Opens the volume in `folder` without changing anything. A missing file is an empty volume. `known` is what the index
+    /// recorded of it; the result says whether it was used, which it is if the file still has the bytes that the index was
+    /// made from. `frames` are the frames that the build reads.
+    ///
+    /// # Errors
+    /// [`VolumeError::Newer`] if a newer build wrote to the volume, otherwise the file system's error.
+    pub fn read_only(
+        files: &Arc<dyn Files>,
+        folder: &Path,
+        first: u64,
+        known: Option<Known>,
+        frames: &[Magic],
+    ) -> Result<(Self, bool), VolumeError> {
+        let file = ReadOnly(Arc::clone(files))
+            .open(&folder.join(FILE), true)
+            .map_err(files::volume_error)?;
         let length = file.length().map_err(files::volume_error)?;
         let known = match known {
             Some(known)
@@ -262,17 +286,11 @@ impl Volume {
         let mut contents = Contents::new(first, known);
         // A volume is bounded (`settings::MAX_VOLUME_BYTES`), and so is this.
         let bytes = read_range(file.as_ref(), start, length).map_err(files::volume_error)?;
-        let end = start + contents.take(&bytes, start) as u64;
+        let taken = contents
+            .take(&bytes, start, frames)
+            .map_err(|magic| VolumeError::Newer(format!("frame {}", formats::name(magic))))?;
+        let end = start + taken as u64;
         drop(bytes);
-        // A killed process may have left bytes that it wrote and did not sync. They count from here on.
-        file.sync().map_err(files::volume_error)?;
-        if end == 0 {
-            // The file may be new, and its name not on the disk yet.
-            files.sync_folder(folder).map_err(files::volume_error)?;
-            if let Some(parent) = folder.parent() {
-                files.sync_folder(parent).map_err(files::volume_error)?;
-            }
-        }
         let check =
             read_range(file.as_ref(), end.saturating_sub(CHECK_BYTES), end).map_err(files::volume_error)?;
         let volume = Self {
@@ -283,6 +301,28 @@ impl Volume {
             end: Mutex::new(Position { offset: end, check }),
         };
         Ok((volume, is_known))
+    }
+
+    /// Opens the file of a volume for writing, or creates it durably in `folder`.
+    ///
+    /// # Errors
+    /// [`VolumeError`] with the file system's message.
+    pub fn make_writable(&mut self, files: &dyn Files, folder: &Path) -> Result<(), VolumeError> {
+        files.create_folder(folder).map_err(files::volume_error)?;
+        self.folder = folder.into();
+        self.file = files
+            .open(&folder.join(FILE), true)
+            .map_err(files::volume_error)?;
+        // A killed process may have left bytes that it wrote and did not sync. They count from here on.
+        self.file.sync().map_err(files::volume_error)?;
+        if self.end.get_mut().offset == 0 {
+            // The file may be new, and its name not on the disk yet.
+            files.sync_folder(folder).map_err(files::volume_error)?;
+            if let Some(parent) = folder.parent() {
+                files.sync_folder(parent).map_err(files::volume_error)?;
+            }
+        }
+        Ok(())
     }
 
     /// Writes a commit; all of it is durable when this returns.
@@ -313,7 +353,8 @@ impl Volume {
                 "the commit cannot be made durable: {error}{left}"
             )));
         }
-        self.contents.write().take(&bytes, end.offset);
+        // These frames are this build's own.
+        let _ = self.contents.write().take(&bytes, end.offset, frame::KNOWN);
         let check = bytes.len().saturating_sub(CHECK_BYTES as usize);
         *end = Position {
             offset: end.offset + bytes.len() as u64,
@@ -448,6 +489,37 @@ fn read_range(file: &dyn OpenFile, begin: u64, end: u64) -> io::Result<Vec<u8>> 
     }
     bytes.truncate(filled);
     Ok(bytes)
+}
+
+/// Number of bytes at the end of a log that [`check_end`] reads.
+const END_BYTES: u64 = 256 * 1024;
+
+/// Checks the end of the log in `folder` for frames and records of a newer build, without an index. A build that wrote to
+/// the log left its frames there, since every commit ends with a ledger and a seal.
+///
+/// # Errors
+/// [`VolumeError::Newer`], or the file system's error.
+pub fn check_end(files: &dyn Files, folder: &Path, formats: &Formats) -> Result<(), VolumeError> {
+    let path = folder.join(FILE);
+    if !files.exists(&path) {
+        return Ok(());
+    }
+    let file = files.open_to_read(&path).map_err(files::volume_error)?;
+    let length = file.length().map_err(files::volume_error)?;
+    let bytes = read_range(file.as_ref(), length.saturating_sub(END_BYTES), length);
+    let bytes = bytes.map_err(files::volume_error)?;
+    let mut contents = Contents::default();
+    contents
+        .take(&bytes, 0, formats.frames)
+        .map_err(|magic| VolumeError::Newer(format!("frame {}", formats::name(magic))))?;
+    for extent in contents.games.values() {
+        let first = frame::decode_part(bytes.get(extent.offset as usize..).unwrap_or_default());
+        let version = first.and_then(|(part, _)| part.payload.first());
+        if let Some(version) = version.filter(|version| !formats.records.contains(version)) {
+            return Err(VolumeError::Newer(format!("record version {version}")));
+        }
+    }
+    Ok(())
 }
 
 fn packed(commit: Commit<'_>) -> Result<Vec<u8>, VolumeError> {

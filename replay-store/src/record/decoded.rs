@@ -324,7 +324,7 @@ mod tests {
         assert_eq!(batch.game_sequences, vec![77; 29]);
         let rows: Vec<u32> = plies
             .iter()
-            .flat_map(|&ply| game.rows[ply as usize * 39..][..39].to_vec())
+            .flat_map(|&ply| game.rows[ply as usize * 38..][..38].to_vec())
             .collect();
         assert_eq!(batch.rows, rows);
         assert_eq!(batch.visit_actions, game.visit_actions);

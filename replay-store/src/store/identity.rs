@@ -1,9 +1,6 @@
 //! Identity of a store's folder (`store.json`), and the lock that excludes a second process.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
+use std::{io, path::Path};
 
 use serde::{Deserialize, Serialize};
 
@@ -12,14 +9,18 @@ use crate::{
     log::files::{Files, LockGuard},
 };
 
-/// The folder's format.
-const FORMAT: u32 = 1;
+/// Version that is written. It stands for the whole folder: a change of any frame or file raises it, so that an older build
+/// refuses the folder at once. Version 1 had frames without a checksum of their magic.
+const FORMAT: u32 = 2;
+
+/// Versions that this build reads.
+pub const FORMATS: &[u32] = &[1, 2];
 
 /// The one game and representation whose positions a store holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
-    /// The folder's format.
+    /// Version of the folder's format.
     pub format: u32,
     /// The game's name.
     pub game: String,
@@ -45,6 +46,11 @@ impl Identity {
         }
     }
 
+    /// Raises the format to that which this build writes. Returns true if it was an older one.
+    pub fn upgrade(&mut self) -> bool {
+        std::mem::replace(&mut self.format, FORMAT) < FORMAT
+    }
+
     /// Writes it whole or not at all, durably.
     ///
     /// # Errors
@@ -58,38 +64,47 @@ impl Identity {
 const FILE: &str = "store.json";
 const LOCK: &str = "lock";
 
-/// A folder that is this process's alone while this lives.
+/// Lock of a folder, released when it is dropped.
 #[derive(Debug)]
 pub struct Claim {
-    _lock: Box<dyn LockGuard>,
+    _lock: Option<Box<dyn LockGuard>>,
 }
 
-/// Claims a store's folder, makes it where there is none, and reads what it is for.
+/// The store that a folder must hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// Name of the game.
+    pub game: &'a str,
+    /// Representation options of its rows.
+    pub options: u32,
+    /// Versions of `store.json` that the build reads.
+    pub formats: &'a [u32],
+}
+
+/// Locks a store's folder for writing, creates it if it does not exist, and reads its identity.
 ///
 /// # Errors
-/// [`OpenError`] where it is in use, holds something else, or another game.
-pub fn claim(
-    files: &dyn Files,
-    folder: &Path,
-    game: &str,
-    options: u32,
-) -> Result<(Claim, Identity), OpenError> {
+/// [`OpenError`] if the folder is in use, or holds something else, another game or a newer format. Nothing is changed then.
+pub fn claim(files: &dyn Files, folder: &Path, wanted: Wanted<'_>) -> Result<(Claim, Identity), OpenError> {
+    let file = folder.join(FILE);
+    let is_store = files.exists(&file);
+    if is_store {
+        read(files, folder, wanted)?;
+    } else if files.exists(folder) {
+        let entries = files.list(folder).map_err(OpenError::io(folder))?;
+        let is_known = |name: &std::ffi::OsStr| [LOCK, FILE, "store.new"].iter().any(|known| name == *known);
+        if !entries
+            .iter()
+            .all(|entry| entry.path.file_name().is_some_and(is_known))
+        {
+            return Err(OpenError::Foreign {
+                folder: folder.into(),
+            });
+        }
+    }
     files.create_folder(folder).map_err(OpenError::io(folder))?;
     if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         files.sync_folder(parent).map_err(OpenError::io(parent))?;
-    }
-    let file = folder.join(FILE);
-    let entries = files.list(folder).map_err(OpenError::io(folder))?;
-    let is_empty = entries.iter().all(|entry| {
-        [LOCK, FILE, "store.new"]
-            .iter()
-            .any(|known| entry.path.file_name().is_some_and(|name| name == *known))
-    });
-    let is_store = files.exists(&file);
-    if !is_empty && !is_store {
-        return Err(OpenError::Foreign {
-            folder: folder.into(),
-        });
     }
     let lock_path = folder.join(LOCK);
     let lock = files.lock(&lock_path).map_err(OpenError::io(&lock_path))?;
@@ -97,42 +112,70 @@ pub fn claim(
         folder: folder.into(),
     })?;
     let identity = if is_store {
-        read(files, &file)?
+        read(files, folder, wanted)?
     } else {
-        let identity = Identity::new(game, options);
+        let identity = Identity::new(wanted.game, wanted.options);
         identity.save(files, folder).map_err(OpenError::io(&file))?;
         identity
     };
-    if (identity.game.as_str(), identity.options) != (game, options) {
-        return Err(OpenError::OtherGame {
-            folder: folder.into(),
-            stored: format!("{} (options {})", identity.game, identity.options),
-            asked: format!("{game} (options {options})"),
-        });
-    }
+    Ok((Claim { _lock: Some(lock) }, identity))
+}
+
+/// Locks the folder of an existing store against writers, and reads its identity. A folder without a lock file, for example a
+/// copy, is not locked.
+///
+/// # Errors
+/// [`OpenError`] as of [`claim`], and if there is no store.
+pub fn claim_to_read(
+    files: &dyn Files,
+    folder: &Path,
+    wanted: Wanted<'_>,
+) -> Result<(Claim, Identity), OpenError> {
+    let lock_path = folder.join(LOCK);
+    let lock = match files.exists(&lock_path) {
+        true => Some(
+            files
+                .lock_to_read(&lock_path)
+                .map_err(OpenError::io(&lock_path))?
+                .ok_or_else(|| OpenError::InUse {
+                    folder: folder.into(),
+                })?,
+        ),
+        false => None,
+    };
+    let identity = read(files, folder, wanted)?;
     Ok((Claim { _lock: lock }, identity))
 }
 
-fn read(files: &dyn Files, file: &PathBuf) -> Result<Identity, OpenError> {
+/// Reads the identity of the store in `folder`.
+fn read(files: &dyn Files, folder: &Path, wanted: Wanted<'_>) -> Result<Identity, OpenError> {
     #[derive(Deserialize)]
     struct Format {
         format: u32,
     }
 
+    let file = folder.join(FILE);
     let damaged = |problem: serde_json::Error| OpenError::Identity {
         file: file.clone(),
         problem: problem.to_string(),
     };
-    let text = files.read(file).map_err(OpenError::io(file))?;
+    let text = files.read(&file).map_err(OpenError::io(&file))?;
     let Format { format } = serde_json::from_slice(&text).map_err(damaged)?;
-    if format != FORMAT {
-        return Err(OpenError::Format {
-            file: file.clone(),
-            found: format,
-            known: FORMAT,
+    if !wanted.formats.contains(&format) {
+        return Err(OpenError::Newer {
+            path: file.clone(),
+            found: format!("format {format}"),
         });
     }
-    serde_json::from_slice(&text).map_err(damaged)
+    let identity: Identity = serde_json::from_slice(&text).map_err(damaged)?;
+    if (identity.game.as_str(), identity.options) != (wanted.game, wanted.options) {
+        return Err(OpenError::OtherGame {
+            folder: folder.into(),
+            stored: format!("{} (options {})", identity.game, identity.options),
+            asked: format!("{} (options {})", wanted.game, wanted.options),
+        });
+    }
+    Ok(identity)
 }
 
 #[cfg(test)]
@@ -143,7 +186,12 @@ mod tests {
     use crate::log::files::Real;
 
     fn claim(folder: &Path, game: &str, options: u32) -> Result<(Claim, Identity), OpenError> {
-        super::claim(&Real, folder, game, options)
+        let wanted = Wanted {
+            game,
+            options,
+            formats: FORMATS,
+        };
+        super::claim(&Real, folder, wanted)
     }
 
     #[test]
@@ -172,8 +220,10 @@ mod tests {
         fs::write(path.join(FILE), "{\"format\":").unwrap();
         let error = claim(path, "chess", 0).unwrap_err();
         assert!(matches!(error, OpenError::Identity { .. }), "{error}");
-        fs::write(path.join(FILE), "{\"format\":2,\"shards\":3}").unwrap();
+        fs::write(path.join(FILE), "{\"format\":3,\"shards\":3}").unwrap();
         let error = claim(path, "chess", 0).unwrap_err();
-        assert!(matches!(error, OpenError::Format { found: 2, .. }), "{error}");
+        assert!(matches!(error, OpenError::Newer { .. }), "{error}");
+        assert!(error.to_string().contains("format 3"), "{error}");
+        assert_eq!(fs::read_dir(path).unwrap().count(), 2, "no lock file is made");
     }
 }

@@ -24,6 +24,7 @@ pub mod shared;
 pub mod writer;
 
 use std::{
+    path::Path,
     sync::Arc,
     thread::{self, JoinHandle},
 };
@@ -35,6 +36,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use crate::{
     error::{OpenError, StoreFailed, VolumeError},
+    formats::Formats,
     index::follow::Following,
     log::{
         files::{Files, Real},
@@ -50,9 +52,11 @@ use crate::{
 use append::{Pending, Reply, Verdict};
 use archiver::{Archiver, Archiving};
 use command::{Command, Deleted};
+use identity::Claim;
 use shared::{Shared, State};
 use writer::Writer;
 
+pub use open::Damage;
 pub use reading::GetError;
 pub use sampling::SampleError;
 
@@ -67,7 +71,30 @@ pub struct Store {
     archiver: Mutex<Option<Archiving>>,
     /// The thread that keeps the index up with the log.
     indexer: Mutex<Option<Following>>,
-    losses: Vec<Loss>,
+    /// Lock of a store that is open for reading. That of a store that is open for writing is the writer's.
+    reading: Option<Claim>,
+    damage: Damage,
+}
+
+/// How a store's files are opened; tests replace the parts.
+pub struct Opening {
+    /// The disk.
+    pub files: Arc<dyn Files>,
+    /// Measures the space on the disk.
+    pub probe: Box<dyn Probe>,
+    /// Versions of files that the build reads.
+    pub formats: Formats,
+}
+
+impl Opening {
+    /// Opens the files in `folder` with all formats of this build.
+    pub fn of(folder: &Path) -> Self {
+        Self {
+            files: Arc::new(Real),
+            probe: Box::new(FileSystem::new(folder)),
+            formats: Formats::THIS_BUILD,
+        }
+    }
 }
 
 /// Error: games cannot be deleted.
@@ -82,26 +109,40 @@ pub enum DeleteError {
 }
 
 impl Store {
-    /// Opens the store that `settings` describe, or makes it; reads every game once, and mends what can be mended.
+    /// Opens the store that `settings` describe, or makes it. Mends what can be mended.
     ///
     /// # Errors
     /// [`OpenError`].
     pub fn open(settings: Settings) -> Result<Self, OpenError> {
-        let probe = Box::new(FileSystem::new(&settings.folder));
-        Self::open_with(settings, probe, Arc::new(Real))
+        let opening = Opening::of(&settings.folder);
+        Self::open_with(settings, opening)
     }
 
-    /// [`Store::open`] with another way of measuring the disk, and on another disk.
+    /// Opens an existing store for reading. Nothing on the disk is changed, damage is not mended, and nothing can be stored,
+    /// sampled or deleted. Every game is read once.
     ///
     /// # Errors
     /// [`OpenError`].
-    pub fn open_with(
-        settings: Settings,
-        probe: Box<dyn Probe>,
-        files: Arc<dyn Files>,
-    ) -> Result<Self, OpenError> {
-        let room = Room::new(probe, settings.max_disk_bytes, settings.min_free_bytes);
-        let opened = open::open(settings, files)?;
+    pub fn open_to_read(settings: Settings) -> Result<Self, OpenError> {
+        let Opening { files, formats, .. } = Opening::of(&settings.folder);
+        let opened = open::open_to_read(settings, files, &formats)?;
+        // Without a receiver, the queue takes nothing.
+        let (queue, _) = mpsc::channel(1);
+        let store = Self::new(Arc::new(opened.shared), queue, opened.damage);
+        store.start_indexer()?;
+        Ok(Self {
+            reading: Some(opened.claim),
+            ..store
+        })
+    }
+
+    /// Opens a store as [`Store::open`] does, by other means.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open_with(settings: Settings, opening: Opening) -> Result<Self, OpenError> {
+        let room = Room::new(opening.probe, settings.max_disk_bytes, settings.min_free_bytes);
+        let opened = open::open(settings, opening.files, &opening.formats)?;
         let shared = Arc::new(opened.shared);
         let (queue, waiting) = mpsc::channel(MAX_COMMIT_GAMES);
         let archive_name = opened.identity.archive_name.clone();
@@ -139,22 +180,36 @@ impl Store {
             }
             _ => None,
         };
-        let indexer = match &shared.index {
-            Some(index) => {
-                let following = Following::start(Arc::clone(index), Arc::clone(&shared.volumes));
-                Some(following.map_err(OpenError::io("replay-indexer"))?)
-            }
-            None => None,
-        };
-        Ok(Self {
+        let store = Self {
             archiver: Mutex::new(archiver),
-            indexer: Mutex::new(indexer),
+            writer: Mutex::new(Some(writer)),
+            ..Self::new(shared, queue, opened.damage)
+        };
+        store.start_indexer()?;
+        Ok(store)
+    }
+
+    /// Returns a store without threads.
+    fn new(shared: Arc<Shared>, queue: mpsc::Sender<Command>, damage: Damage) -> Self {
+        Self {
             shared,
             queue,
             queued: Arc::new(Semaphore::new(MAX_QUEUED_KIB as usize)),
-            writer: Mutex::new(Some(writer)),
-            losses: opened.losses,
-        })
+            writer: Mutex::new(None),
+            archiver: Mutex::new(None),
+            indexer: Mutex::new(None),
+            reading: None,
+            damage,
+        }
+    }
+
+    /// Starts the thread that keeps the index up with the log, if there is an index.
+    fn start_indexer(&self) -> Result<(), OpenError> {
+        if let Some(index) = &self.shared.index {
+            let following = Following::start(Arc::clone(index), Arc::clone(&self.shared.volumes));
+            *self.indexer.lock() = Some(following.map_err(OpenError::io("replay-indexer"))?);
+        }
+        Ok(())
     }
 
     /// Returns the settings.
@@ -179,7 +234,17 @@ impl Store {
 
     /// Returns the acknowledged games that were found to be lost when the store was opened.
     pub fn losses(&self) -> &[Loss] {
-        &self.losses
+        &self.damage.losses
+    }
+
+    /// Returns all damage that was found when the store was opened.
+    pub fn damage(&self) -> &Damage {
+        &self.damage
+    }
+
+    /// True if the store is open for reading only.
+    pub fn is_read_only(&self) -> bool {
+        self.reading.is_some()
     }
 
     /// Queues a checked and packed game; waits while the queue is full. `reply` is called once the game's
@@ -279,7 +344,13 @@ impl Store {
     /// Returns the statistics of the store. Blocks on the disk.
     pub fn stats(&self) -> StatsReply {
         let ledger = self.shared.ledger.lock().now();
-        let unreadable = self.shared.unreadable.lock().len() as u64;
+        // Opening for reading does not record losses in the ledger.
+        let unrecorded = if self.is_read_only() {
+            self.damage.losses.len()
+        } else {
+            0
+        };
+        let unreadable = (self.shared.unreadable.lock().len() + unrecorded) as u64;
         let disk_bytes = room::taken(&self.shared.settings.folder).unwrap_or_default();
         let window = self.shared.window.read();
         let (oldest_sequence, newest_sequence) = window.range().unwrap_or_default();
@@ -330,6 +401,9 @@ impl Store {
     fn stopped(&self) -> StoreFailed {
         match &*self.shared.state.borrow() {
             State::Failed(failure) => failure.clone(),
+            State::Running | State::Closed if self.is_read_only() => StoreFailed {
+                reason: "it is open for reading only".into(),
+            },
             State::Running | State::Closed => StoreFailed {
                 reason: "the store is being closed".into(),
             },

@@ -1,8 +1,10 @@
-//! Opening a store: claims the folder, opens every volume, names what was lost, fills the window.
+//! Opening a store: claims the folder, reads every volume, names what was lost, fills the window.
+//!
+//! Everything is read before anything is written. A folder of which a newer build wrote a part is therefore refused as it is.
 
 use std::{
     collections::BTreeSet,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, atomic::AtomicU64},
 };
 
@@ -12,18 +14,20 @@ use tokio::sync::{Notify, watch};
 use crate::{
     error::OpenError,
     exchange::archive_store::ArchiveStore,
+    formats::{self, Formats},
     index::Index,
     log::{
-        files::Files,
+        files::{Files, ReadOnly},
         ids::KnownIds,
         ledger::{Ledger, LedgerFile, LedgerRead, LiveLedger},
-        recover::{self, Loss, Recovered},
+        recover::{self, Found, Loss},
         volumes::Volumes,
     },
     metrics::Metrics,
     settings::Settings,
     store::{
-        identity::{self, Claim, Identity},
+        archived,
+        identity::{self, Claim, Identity, Wanted},
         shared::{Fill, Shared, State, volume_folder, volumes_folder},
     },
     window::{Window, cache::Cache, uses_bound::UsesBound},
@@ -33,100 +37,242 @@ use crate::{
 pub struct Opened {
     /// State that the threads of the store share.
     pub shared: Shared,
-    /// The folder, for as long as this lives.
+    /// Lock of the folder.
     pub claim: Claim,
     /// Identity of the store.
     pub identity: Identity,
     /// Contents of the newest volume.
     pub fill: Fill,
-    /// Acknowledged games that are gone, found out just now.
-    pub losses: Vec<Loss>,
+    /// Damage that was found just now.
+    pub damage: Damage,
     /// Archive of sealed volumes; `None` without an archive.
     pub archive_store: Option<ArchiveStore>,
 }
 
-/// Opens the store that `settings` describe, or makes it.
+/// Damage of a store that was found when it was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Damage {
+    /// Acknowledged games that cannot be read. Opening a store for writing records them, so that they are found once.
+    pub losses: Vec<Loss>,
+    /// True if no copy of the ledger file is intact. The counts are then those of the log.
+    pub is_ledger_lost: bool,
+    /// Damaged files of the ids of retired games.
+    pub id_files: Vec<PathBuf>,
+}
+
+impl Damage {
+    /// True if nothing is damaged.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Contents of a store's folder. Nothing was changed to read them.
+struct Contents {
+    ledger: Ledger,
+    known: KnownIds,
+    index: Option<Arc<Index>>,
+    volumes: Vec<Found>,
+    /// Volumes whose index was made from another log.
+    stale: Vec<u64>,
+    damage: Damage,
+}
+
+/// Opens the store that `settings` describe, or makes it. `formats` are the versions that the build reads.
 ///
 /// # Errors
-/// [`OpenError`]; the folder is as it was then, but for volumes that were mended.
-pub fn open(settings: Settings, files: Arc<dyn Files>) -> Result<Opened, OpenError> {
+/// [`OpenError`]. After [`OpenError::Newer`] nothing is changed; after other errors some volumes may be mended.
+pub fn open(settings: Settings, files: Arc<dyn Files>, formats: &Formats) -> Result<Opened, OpenError> {
     let folder = settings.folder.clone();
+    let (claim, mut identity) = identity::claim(files.as_ref(), &folder, wanted(&settings, formats))?;
+    let index = || open_index(&settings);
+    let mut contents = read(&settings, &files, formats, index)?;
+    report(&contents);
+
     let archive_store = match settings.archive.as_str() {
         "" => None,
         location => Some(ArchiveStore::open(location)?),
     };
-    let (claim, mut identity) = identity::claim(files.as_ref(), &folder, &settings.game, settings.options)?;
+    let mut is_changed = identity.upgrade();
     if archive_store.is_some() && identity.archive_name.is_none() {
         identity.archive_name = Some(format!("store-{:016x}", rand::random::<u64>()));
+        is_changed = true;
+    }
+    // Written before the first frame, so that an older build refuses the folder from here on.
+    if is_changed {
         identity
             .save(files.as_ref(), &folder)
             .map_err(OpenError::io(&folder))?;
     }
-    let ledger_path = folder.join("ledger");
-    let (file, found) =
-        LedgerFile::open(files.as_ref(), &ledger_path).map_err(OpenError::io(&ledger_path))?;
-    let mut ledger = match found {
-        LedgerRead::Valid(ledger) => ledger,
-        LedgerRead::New => Ledger::new(),
-        LedgerRead::Damaged => {
-            tracing::error!(
-                file = %ledger_path.display(),
-                "the ledger file is damaged; the counts are taken from the log, and games lost at its end cannot be noticed this time"
-            );
-            Ledger::new()
-        }
-    };
     let retired = folder.join("retired");
-    let (mut known, damaged) =
-        KnownIds::open(&files, &retired, settings.remembered_games).map_err(OpenError::io(&retired))?;
-    for path in damaged {
-        tracing::error!(file = %path.display(), "ids of retired games cannot be read; those games would be taken for new ones");
+    contents.known.make_writable().map_err(OpenError::io(&retired))?;
+    let volumes = volumes_folder(&folder);
+    recover::finish_removals(files.as_ref(), &volumes).map_err(OpenError::io(&volumes))?;
+    for found in &mut contents.volumes {
+        found.mend(&files, &mut contents.ledger)?;
     }
-
-    let index = open_index(&settings);
-    let all = Volumes::default();
-    let mut window = Window::new(settings.window_positions);
-    let mut losses = Vec::new();
-    let mut fill = Fill::default();
-    let firsts = volumes(files.as_ref(), &volumes_folder(&folder), &ledger)?;
-    for (at, &first) in firsts.iter().enumerate() {
-        let end = firsts.get(at + 1).copied();
-        let path = volume_folder(&folder, first);
-        let indexed = index.as_ref().and_then(|index| index.load(first));
-        let is_indexed = indexed.is_some();
-        let recovered = recover::open(&files, &path, first, end, ledger, indexed)?;
-        if let Some(index) = index.as_ref().filter(|_| is_indexed && !recovered.is_from_index) {
+    if let Some(index) = &contents.index {
+        for &first in &contents.stale {
             tracing::warn!(
                 volume = first,
                 "the index was made from another log and is rebuilt"
             );
             index.reset(first);
         }
-        report(&path, &recovered);
-        ledger = recovered.ledger;
-        losses.extend(recovered.losses);
+        index.sweep();
+    }
+    let ledger_path = folder.join("ledger");
+    let file = LedgerFile::open(files.as_ref(), &ledger_path).map_err(OpenError::io(&ledger_path))?;
+    let ledger = LiveLedger::new(file, contents.ledger).map_err(OpenError::io(&ledger_path))?;
+    files.sync_folder(&folder).map_err(OpenError::io(&folder))?;
+    let archived_to = if archive_store.is_some() { 0 } else { u64::MAX };
+    let (shared, fill, damage) = assemble(settings, files, contents, ledger);
+    shared
+        .archived_to
+        .store(archived_to, std::sync::atomic::Ordering::SeqCst);
+    Ok(Opened {
+        shared,
+        claim,
+        identity,
+        fill,
+        damage,
+        archive_store,
+    })
+}
+
+/// Opens an existing store for reading. Nothing on the disk is changed, and damage is not mended. The index is made in memory.
+///
+/// # Errors
+/// [`OpenError`].
+pub fn open_to_read(
+    settings: Settings,
+    files: Arc<dyn Files>,
+    formats: &Formats,
+) -> Result<Opened, OpenError> {
+    let files: Arc<dyn Files> = Arc::new(ReadOnly(files));
+    let folder = settings.folder.clone();
+    let (claim, identity) = identity::claim_to_read(files.as_ref(), &folder, wanted(&settings, formats))?;
+    let contents = read(&settings, &files, formats, || Some(Arc::new(Index::in_memory())))?;
+    let ledger_path = folder.join("ledger");
+    let file = LedgerFile::open(files.as_ref(), &ledger_path).map_err(OpenError::io(&ledger_path))?;
+    let ledger = LiveLedger::to_read(file, contents.ledger);
+    let (shared, fill, damage) = assemble(settings, files, contents, ledger);
+    Ok(Opened {
+        shared,
+        claim,
+        identity,
+        fill,
+        damage,
+        archive_store: None,
+    })
+}
+
+fn wanted<'a>(settings: &'a Settings, formats: &Formats) -> Wanted<'a> {
+    Wanted {
+        game: &settings.game,
+        options: settings.options,
+        formats: formats.folders,
+    }
+}
+
+/// Reads the whole folder and changes nothing. The index is opened by `index` once no newer build is known to have written
+/// any file.
+fn read(
+    settings: &Settings,
+    files: &Arc<dyn Files>,
+    formats: &Formats,
+    index: impl FnOnce() -> Option<Arc<Index>>,
+) -> Result<Contents, OpenError> {
+    let folder = &settings.folder;
+    let newer = |path: PathBuf, found: String| Err(OpenError::Newer { path, found });
+    let ledger_path = folder.join("ledger");
+    let found = LedgerFile::read(files.as_ref(), &ledger_path, formats.frames)
+        .map_err(OpenError::io(&ledger_path))?;
+    let mut damage = Damage::default();
+    let mut ledger = match found {
+        LedgerRead::Valid(ledger) => ledger,
+        LedgerRead::New => Ledger::new(),
+        LedgerRead::Damaged => {
+            damage.is_ledger_lost = true;
+            Ledger::new()
+        }
+        LedgerRead::Newer(magic) => return newer(ledger_path, format!("frame {}", formats::name(magic))),
+    };
+    let retired = folder.join("retired");
+    let (known, unread) = KnownIds::read(files, &retired, settings.remembered_games, formats.ids)
+        .map_err(OpenError::io(&retired))?;
+    if let Some((path, magic)) = unread.newer.into_iter().next() {
+        return newer(path, format!("ids of format {}", formats::name(magic)));
+    }
+    damage.id_files = unread.damaged;
+    let marker = archived::newer(files.as_ref(), folder, formats.markers).map_err(OpenError::io(folder))?;
+    if let Some((path, version)) = marker {
+        return newer(path, format!("format {version}"));
+    }
+
+    let firsts = firsts(files.as_ref(), &volumes_folder(folder), &ledger)?;
+    for &first in &firsts {
+        recover::check(files.as_ref(), &volume_folder(folder, first), formats)?;
+    }
+    let index = index();
+    let mut volumes = Vec::with_capacity(firsts.len());
+    let mut stale = Vec::new();
+    for (at, &first) in firsts.iter().enumerate() {
+        let span = (first, firsts.get(at + 1).copied());
+        let path = volume_folder(folder, first);
+        let indexed = index.as_ref().and_then(|index| index.load(first));
+        let is_indexed = indexed.is_some();
+        let found = recover::read(files, &path, span, &mut ledger, indexed, formats)?;
+        if is_indexed && !found.is_from_index {
+            stale.push(first);
+        }
+        damage.losses.extend(&found.losses);
+        volumes.push(found);
+    }
+    Ok(Contents {
+        ledger,
+        known,
+        index,
+        volumes,
+        stale,
+        damage,
+    })
+}
+
+/// Makes the state of the open store from what was read.
+fn assemble(
+    settings: Settings,
+    files: Arc<dyn Files>,
+    contents: Contents,
+    ledger: LiveLedger,
+) -> (Shared, Fill, Damage) {
+    let Contents {
+        mut known,
+        index,
+        volumes,
+        damage,
+        ..
+    } = contents;
+    let all = Volumes::default();
+    let mut window = Window::new(settings.window_positions);
+    let mut fill = Fill::default();
+    for found in volumes {
         fill = Fill::default();
-        for survivor in &recovered.survivors {
+        for survivor in &found.survivors {
             let uses = settings.held_out.split(&survivor.id, survivor.trainable);
             fill.positions += u64::from(uses.trainable.max(1));
             fill.bytes += u64::from(survivor.bytes);
             known.insert(survivor.id, survivor.sequence);
             window.push(survivor.sequence, uses, survivor.bytes);
         }
-        for (sequence, id) in recovered.deleted {
+        for (sequence, id) in found.deleted {
             known.insert(id, sequence);
         }
-        all.push(recovered.volume);
-    }
-    if let Some(index) = &index {
-        index.sweep();
+        all.push(found.volume);
     }
     let positions = window.positions();
-    let live_ledger = LiveLedger::new(file, ledger).map_err(OpenError::io(&ledger_path))?;
-    files.sync_folder(&folder).map_err(OpenError::io(&folder))?;
-    let archived_to = if archive_store.is_some() { 0 } else { u64::MAX };
     let shared = Shared {
-        archived_to: AtomicU64::new(archived_to),
+        archived_to: AtomicU64::new(u64::MAX),
         sealed: Notify::new(),
         files,
         cache: Cache::new(settings.cache_bytes),
@@ -136,23 +282,16 @@ pub fn open(settings: Settings, files: Arc<dyn Files>) -> Result<Opened, OpenErr
         metrics: Arc::new(Metrics::new()),
         window: RwLock::new(window),
         known_ids: RwLock::new(known),
-        ledger: Mutex::new(live_ledger),
+        ledger: Mutex::new(ledger),
         uses_bound: UsesBound::default(),
         unreadable: Mutex::new(BTreeSet::new()),
         positions: watch::Sender::new(positions),
         state: watch::Sender::new(State::Running),
         room_warning: Mutex::new(None),
     };
-    shared.metrics.damaged(losses.len() as u64);
+    shared.metrics.damaged(damage.losses.len() as u64);
     shared.report_window(&shared.window.read());
-    Ok(Opened {
-        shared,
-        claim,
-        identity,
-        fill,
-        losses,
-        archive_store,
-    })
+    (shared, fill, damage)
 }
 
 /// Opens the index; the store works without one if its folder cannot be created.
@@ -168,7 +307,7 @@ fn open_index(settings: &Settings) -> Option<Arc<Index>> {
 }
 
 /// Returns the first sequence numbers of the volumes, ascending; at least one.
-fn volumes(files: &dyn Files, folder: &Path, ledger: &Ledger) -> Result<Vec<u64>, OpenError> {
+fn firsts(files: &dyn Files, folder: &Path, ledger: &Ledger) -> Result<Vec<u64>, OpenError> {
     let mut firsts = recover::firsts(files, folder).map_err(OpenError::io(folder))?;
     if firsts.is_empty() {
         if ledger.next_sequence > 1 {
@@ -182,27 +321,29 @@ fn volumes(files: &dyn Files, folder: &Path, ledger: &Ledger) -> Result<Vec<u64>
     Ok(firsts.into_iter().collect())
 }
 
-fn report(path: &Path, recovered: &Recovered) {
-    if !recovered.losses.is_empty() {
+/// Logs the damage of a store that is opened for writing.
+fn report(contents: &Contents) {
+    if contents.damage.is_ledger_lost {
+        tracing::error!(
+            "the ledger file is damaged; the counts are taken from the log, and games lost at its end cannot be noticed this time"
+        );
+    }
+    for path in &contents.damage.id_files {
+        tracing::error!(file = %path.display(), "ids of retired games cannot be read; those games would be taken for new ones");
+    }
+    for found in contents.volumes.iter().filter(|found| !found.losses.is_empty()) {
         tracing::warn!(
-            volume = %path.display(),
-            kept = recovered.survivors.len(),
-            lost = recovered.losses.len(),
+            volume = %found.volume.folder().display(),
+            kept = found.survivors.len(),
+            lost = found.losses.len(),
             "a volume is damaged"
         );
     }
-    for loss in &recovered.losses {
-        match loss.id {
-            Some(id) => tracing::error!(
-                sequence = loss.sequence,
-                id = format!("{:032x}", u128::from_be_bytes(id)),
-                "an acknowledged game is lost"
-            ),
-            None => tracing::error!(
-                sequence = loss.sequence,
-                id = "unknown",
-                "an acknowledged game is lost"
-            ),
-        }
+    for loss in &contents.damage.losses {
+        let id = loss.id.map_or_else(
+            || "unknown".to_owned(),
+            |id| format!("{:032x}", u128::from_be_bytes(id)),
+        );
+        tracing::error!(sequence = loss.sequence, id, "an acknowledged game is lost");
     }
 }

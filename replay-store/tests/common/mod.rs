@@ -3,7 +3,11 @@
 
 pub mod synthetic;
 
-use std::{net::SocketAddr, path::Path};
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
 use proto::v1::{AppendAck, Game, StatsReply, StatsRequest, replay_store_client::ReplayStoreClient};
 use replay_store::{
@@ -111,6 +115,21 @@ pub async fn stats(client: &mut Client) -> StatsReply {
 /// True if the game was stored now, not refused and not a duplicate.
 pub fn is_stored(ack: &AppendAck) -> bool {
     !ack.duplicate && ack.refused.is_empty()
+}
+
+/// Returns all files of a folder and their contents, for comparisons. The lock is left out.
+pub fn snapshot(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.insert(path.clone(), Vec::new());
+            files.append(&mut snapshot(&path));
+        } else if path.file_name().is_some_and(|name| name != "lock") {
+            files.insert(path.clone(), std::fs::read(&path).unwrap());
+        }
+    }
+    files
 }
 
 /// Copies a folder recursively.

@@ -20,10 +20,11 @@ use std::{
 use proto::v1::Game;
 use replay_store::{
     error::OpenError,
+    formats::Formats,
     log::room::{Probe, Space},
     settings::Settings,
     store::append::Verdict,
-    store::{SampleError, Store},
+    store::{Opening, SampleError, Store},
 };
 use simulated::Simulated;
 use tokio::runtime::Runtime;
@@ -49,7 +50,12 @@ fn settings() -> Settings {
 }
 
 fn open(disk: &Simulated) -> Result<Store, OpenError> {
-    Store::open_with(settings(), Box::new(NoLimit), Arc::new(disk.clone()))
+    let opening = Opening {
+        files: Arc::new(disk.clone()),
+        probe: Box::new(NoLimit),
+        formats: Formats::THIS_BUILD,
+    };
+    Store::open_with(settings(), opening)
 }
 
 fn runtime() -> Runtime {

@@ -1,0 +1,113 @@
+//! Golden folders: spools that released builds wrote. Every later build reads them.
+//!
+//! | folder | written by |
+//! |---|---|
+//! | `0.0` | builds before the first release: records `MGM1`, identity and curriculum without a format |
+//! | `0.1` | release 0.1: records `MGM2` |
+//!
+//! `cargo test -p actor --lib write_a_golden_folder -- --ignored` writes the folder of this release.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use config::ProblemsConfig;
+
+use super::tests::{game, waiting};
+use super::{Recovered, Spool};
+use crate::play::{curriculum::Curriculum, naming::Naming};
+
+/// Limit of the spools in bytes.
+const LIMIT: u64 = 1 << 20;
+
+fn golden() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+fn release() -> &'static str {
+    env!("CARGO_PKG_VERSION").rsplit_once('.').unwrap().0
+}
+
+fn problems() -> ProblemsConfig {
+    ProblemsConfig {
+        level: 1,
+        max_level: 5,
+        window: 1,
+        ..ProblemsConfig::default()
+    }
+}
+
+#[test]
+#[ignore = "writes the golden folder of this release; run it when a format changes"]
+fn write_a_golden_folder() {
+    let folder = golden().join(release()).join("spool");
+    let _ = fs::remove_dir_all(&folder);
+    let (spool, _) = Spool::open(folder.clone(), LIMIT).unwrap();
+    spool.append(&[game(5), game(3)]).unwrap();
+    spool.append(&[game(9), game(11)]).unwrap();
+    spool.refuse(game(11).id, "not this one").unwrap();
+    drop(spool);
+    // The file that the actor was writing when it died: one whole game, and the beginning of another.
+    let mut bytes = Vec::new();
+    super::frame::append(&game(6).bytes, &mut bytes);
+    let end = bytes.len() + 9;
+    super::frame::append(&game(7).bytes, &mut bytes);
+    fs::write(folder.join("0000000000000003.tmp"), &bytes[..end]).unwrap();
+    drop(Naming::open(&folder, "", 1).unwrap());
+    let curriculum = Curriculum::open(&folder, &problems(), 5).unwrap();
+    assert_eq!(curriculum.note(1, true).unwrap(), Some(2));
+    fs::remove_file(folder.join("lock")).unwrap();
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            fs::copy(&path, target).unwrap();
+        }
+    }
+}
+
+#[test]
+fn every_golden_spool_is_read() {
+    let releases: Vec<PathBuf> = fs::read_dir(golden())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    assert!(releases.contains(&golden().join(release())) && releases.len() >= 2);
+    for golden in releases {
+        let context = golden.display().to_string();
+        let folder = tempfile::tempdir().unwrap();
+        copy(&golden.join("spool"), folder.path());
+        let (spool, recovered) = Spool::open(folder.path().into(), LIMIT).unwrap();
+        let expected = Recovered {
+            games: 5,
+            damage: vec![],
+        };
+        assert_eq!(recovered, expected, "{context}");
+        // A refused game comes again with the others of its file.
+        assert_eq!(waiting(&spool), [5, 3, 9, 11, 6], "{context}");
+        let refused = folder
+            .path()
+            .join("refused")
+            .join(format!("{}.games", game(11).id));
+        let refused = fs::read(refused).unwrap();
+        assert_eq!(
+            super::frame::payload(&refused),
+            Ok(game(11).bytes.as_slice()),
+            "{context}"
+        );
+        let naming = Naming::open(folder.path(), "", 1).unwrap();
+        assert!(naming.name().starts_with("actor-"), "{context}");
+        assert_eq!(naming.next_game().unwrap().0, 256, "{context}");
+        let curriculum = Curriculum::open(folder.path(), &problems(), 5).unwrap();
+        assert_eq!(curriculum.level(), 2, "{context}");
+        spool.append(&[game(20)]).unwrap();
+        assert_eq!(waiting(&spool), [5, 3, 9, 11, 6, 20], "{context}");
+    }
+}

@@ -1,0 +1,171 @@
+//! Checkpoints of other builds. Golden folders are those that released builds wrote; every later build reads them.
+//!
+//! `cargo test -p checkpoints --test repository write_a_golden_folder -- --ignored` writes the folder of this release.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use checkpoints::{Error, LATEST, LeaseTimes, MODEL, OPTIMIZER, Repository, Version, WEIGHTS};
+
+use crate::common::{draft, files};
+
+fn golden() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+fn release() -> &'static str {
+    env!("CARGO_PKG_VERSION").rsplit_once('.').unwrap().0
+}
+
+fn open(folder: &Path) -> Repository {
+    Repository::open(folder.to_str().unwrap()).unwrap()
+}
+
+/// Publishes two checkpoints as a learner does. The label `best` stays at the first.
+async fn publish(folder: &Path) -> [Version; 2] {
+    let repository = open(folder);
+    let lease = repository
+        .lease(LATEST, "learner-1", LeaseTimes::default())
+        .await
+        .unwrap();
+    let mut versions = Vec::new();
+    for step in [10, 20] {
+        let version = lease.publish(draft(step), files(step as u8)).await.unwrap();
+        lease.set_label(&version).await.unwrap();
+        versions.push(version);
+    }
+    repository.set_label("best", &versions[0]).await.unwrap();
+    lease.release().await.unwrap();
+    versions.try_into().unwrap()
+}
+
+#[tokio::test]
+#[ignore = "writes the golden folder of this release; run it when the format changes"]
+async fn write_a_golden_folder() {
+    let folder = golden().join(release()).join("checkpoints");
+    let _ = fs::remove_dir_all(&folder);
+    publish(&folder).await;
+    fs::remove_file(folder.join("lock")).unwrap();
+}
+
+/// Copies a folder.
+fn copy(from: &Path, to: &Path) {
+    for (path, bytes) in contents(from) {
+        let target = to.join(path.strip_prefix(from).unwrap());
+        fs::create_dir_all(target.parent().unwrap()).unwrap();
+        fs::write(target, bytes).unwrap();
+    }
+}
+
+/// Returns all files of a folder and their contents. The lock is left out.
+fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.append(&mut contents(&path));
+        } else if path.file_name().is_some_and(|name| name != "lock") {
+            files.insert(path.clone(), fs::read(&path).unwrap());
+        }
+    }
+    files
+}
+
+#[tokio::test]
+async fn every_golden_repository_is_read_and_published_to() {
+    let releases: Vec<PathBuf> = fs::read_dir(golden())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    assert!(releases.contains(&golden().join(release())));
+    for golden in releases {
+        let context = golden.display().to_string();
+        let home = tempfile::tempdir().unwrap();
+        copy(&golden.join("checkpoints"), home.path());
+        let repository = open(home.path());
+        let listed = repository.list().await.unwrap();
+        let steps: Vec<u64> = listed.iter().map(|manifest| manifest.step).collect();
+        assert_eq!(steps, [10, 20], "{context}");
+        for manifest in &listed {
+            let expected = files(manifest.step as u8);
+            for (file, (name, bytes)) in [MODEL, WEIGHTS, OPTIMIZER].into_iter().zip(expected) {
+                assert_eq!(
+                    (file, repository.fetch(manifest, file).await.unwrap()),
+                    (name, bytes)
+                );
+            }
+            assert_eq!(manifest.learner_state["batch"], manifest.step, "{context}");
+            assert_eq!(
+                (manifest.game.as_str(), manifest.actions),
+                ("paco-sako", 132),
+                "{context}"
+            );
+        }
+        let labels = repository.labels().await.unwrap();
+        assert_eq!(labels[LATEST], listed[1].version, "{context}");
+        assert_eq!(labels["best"], listed[0].version, "{context}");
+        // A released lease is taken at once, with a higher token.
+        let lease = repository
+            .lease(LATEST, "learner-2", LeaseTimes::default())
+            .await
+            .unwrap();
+        let version = lease.publish(draft(30), files(30)).await.unwrap();
+        lease.set_label(&version).await.unwrap();
+        let newest = repository.newest().await.unwrap().unwrap();
+        assert_eq!(newest.version, version, "{context}");
+        assert!(newest.token > listed[1].token, "{context}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_newer_build_wrote_is_refused_and_left_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let [_, second] = publish(home.path()).await;
+    let newer: [(&str, &str); 3] = [
+        ("labels/latest.json", r#"{"schema":2,"versions":["a"]}"#),
+        ("leases/latest.json", r#"{"schema":2,"holders":["a"]}"#),
+        (
+            &format!("versions/{second}/manifest.json"),
+            r#"{"schema":2,"shards":[]}"#,
+        ),
+    ];
+    for (file, text) in newer {
+        let path = home.path().join(file);
+        let older = fs::read(&path).unwrap();
+        fs::write(&path, text).unwrap();
+        let before = contents(home.path());
+        let repository = open(home.path());
+        let is_refused = |error: Error| {
+            let message = error.to_string();
+            assert!(
+                matches!(error, Error::Schema { found: 2, .. }),
+                "{file}: {message}"
+            );
+            assert!(message.contains("use a newer build"), "{message}");
+        };
+        if file.starts_with("versions") {
+            is_refused(repository.newest().await.unwrap_err());
+            is_refused(repository.resolve(LATEST).await.unwrap_err());
+            assert!(repository.prune(1).await.unwrap().checkpoints.is_empty());
+        } else {
+            let lease = repository.lease(LATEST, "learner-2", LeaseTimes::default());
+            is_refused(lease.await.unwrap_err());
+        }
+        if file.starts_with("labels") {
+            is_refused(repository.set_label(LATEST, &second).await.unwrap_err());
+            is_refused(repository.prune(1).await.unwrap_err());
+            is_refused(repository.remove_line(LATEST).await.unwrap_err());
+        }
+        assert_eq!(contents(home.path()), before, "{file}");
+        fs::write(&path, older).unwrap();
+        let repository = open(home.path());
+        assert_eq!(
+            repository.newest().await.unwrap().unwrap().version,
+            second,
+            "{file}"
+        );
+    }
+}
