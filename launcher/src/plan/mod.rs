@@ -9,19 +9,13 @@
 
 pub(crate) mod ports;
 
-use std::{
-    io,
-    net::{Ipv4Addr, SocketAddr},
-    num::NonZero,
-    path::Path,
-    time::Duration,
-};
+use std::{io, net::SocketAddr, num::NonZero, time::Duration};
 
 use config::{Override, RunConfig};
 use service::role::Role;
 
 use crate::run::{
-    folder::{CONFIG, FolderError, RunFolder},
+    folder::{FolderError, RunFolder},
     second_store::{self, SecondStore},
 };
 
@@ -29,9 +23,6 @@ use crate::run::{
 const LEARNER_NICE: &str = "5";
 /// Niceness of the rating role, which is the least urgent.
 const RATING_NICE: &str = "10";
-
-/// Time for the learner to stop, in which it publishes a checkpoint.
-const LEARNER_STOPS_WITHIN: Duration = Duration::from_secs(60);
 
 /// A process of the run, before it is started.
 #[derive(Clone, Debug)]
@@ -171,7 +162,8 @@ fn process(
     }
     let stop_within = match role {
         Role::Actor | Role::Rating => Duration::from_secs(20),
-        Role::Learner => LEARNER_STOPS_WITHIN,
+        // A checkpoint is published first.
+        Role::Learner => Duration::from_secs(60),
         Role::InferenceServer => service::serve::DRAIN + Duration::from_secs(5),
         Role::ReplayStore => Duration::from_secs(30),
     };
@@ -183,26 +175,6 @@ fn process(
         metrics,
         stop_within,
     })
-}
-
-/// Plans the second learner of `minuet grow` for the run in the folder `run`. It has no metrics page.
-pub fn second_learner(name: &str, run: &Path, set: &[Override]) -> PlannedProcess {
-    let mut arguments = vec![
-        "--config".to_owned(),
-        run.join(CONFIG).display().to_string(),
-        "--supervised".to_owned(),
-    ];
-    for single in set {
-        arguments.extend(["--set".to_owned(), single.to_string()]);
-    }
-    PlannedProcess {
-        name: name.to_owned(),
-        role: Role::Learner,
-        arguments,
-        environment: environment(Role::Learner),
-        metrics: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-        stop_within: LEARNER_STOPS_WITHIN,
-    }
 }
 
 /// Variables for a role: OpenMP's idle threads would spin on cores that others need, and glibc would keep an arena for every thread.

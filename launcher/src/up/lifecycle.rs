@@ -173,12 +173,11 @@ impl Show<'_> {
                 Some(event) = self.events.recv() => {
                     self.session.note(&event);
                     pids.send_replace(self.session.pids());
-                    if let Event::RoleFailed { name, reason, log, .. } = &event {
-                        let reason = format!("{name}: {reason}; see {log}");
-                        let _ = self.screen.event(&event);
-                        return Reason::Failed(reason);
+                    let shown = self.screen.event(&event);
+                    match event.failure() {
+                        Some(reason) => return Reason::Failed(reason),
+                        None => shown,
                     }
-                    self.screen.event(&event)
                 }
                 Some(manifest) = published.next() => match self.session.published(manifest) {
                     Some(event) => self.screen.event(&event),
