@@ -138,15 +138,15 @@ async fn publish(repository: &Repository, candidate: &Version) -> anyhow::Result
         return Ok((lease, newest.version));
     }
     let mut draft = larger.draft;
-    let precision = draft.learner_state["progress"]["precision"].take();
     let mut counts = of_run.learner_state["progress"].clone();
-    ensure!(counts.is_object(), "the state of the run's learner cannot be read");
+    let is_readable = counts.is_object() && draft.learner_state["progress"].is_object();
+    ensure!(is_readable, "the state of a learner cannot be read");
     draft.step = of_run.step + 1;
     draft.positions_seen = of_run.positions_seen;
     draft.games_seen = of_run.games_seen.max(draft.games_seen);
     draft.parent = Some(candidate.clone());
     counts["step"] = draft.step.into();
-    counts["precision"] = precision;
+    counts["precision"] = draft.learner_state["progress"]["precision"].take();
     draft.learner_state["progress"] = counts;
     let published = lease.publish(draft, files).await;
     let version = published.context("cannot publish the larger network")?;

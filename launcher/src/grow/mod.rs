@@ -297,7 +297,7 @@ mod tests {
             (
                 chess,
                 &[larger, "search.visits=9"],
-                "--set search.visits: only [model] and [learner]",
+                "only [model] and [learner] can differ",
             ),
             (chess, &[larger, "model.block=9"], "did you mean `model.blocks`"),
             (chess, &[larger], "Raise replay.max_uses to 12"),

@@ -94,7 +94,7 @@ impl Screen {
     }
 
     fn clock(&self) -> String {
-        figures::clock(self.began.elapsed().as_secs_f64())
+        figures::clock(self.began.elapsed())
     }
 }
 
