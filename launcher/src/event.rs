@@ -3,7 +3,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use arena::matches::standing::PairingStanding;
+use arena::{matches::standing::PairingStanding, rating::duel::Finished, statistics::Verdict};
 use checkpoints::{Manifest, Version};
 use serde::Serialize;
 
@@ -160,6 +160,14 @@ impl Event {
             step: manifest.draft.step,
             positions_seen: manifest.draft.positions_seen,
             after_seconds: after.as_secs_f64(),
+        }
+    }
+
+    /// Returns the event of a match of the larger network.
+    pub fn played(finished: &Finished) -> Self {
+        Self::Played {
+            good_enough: finished.verdict == Verdict::Elo1,
+            standing: finished.live.standing.clone(),
         }
     }
 

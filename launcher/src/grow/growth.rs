@@ -42,9 +42,6 @@ pub struct State {
 }
 
 /// Waits for processes of a killed `minuet grow` in the run's folder `run`, and completes its takeover if that has begun.
-///
-/// # Errors
-/// Those of [`Growth::complete_takeover`].
 pub async fn recover(run: &Path) -> anyhow::Result<()> {
     // A `minuet grow` that is at work holds the lock and completes its takeover itself.
     if run.join(FOLDER).exists()
@@ -130,8 +127,7 @@ async fn publish(repository: &Repository, candidate: &Version) -> anyhow::Result
     for name in [MODEL, WEIGHTS, OPTIMIZER] {
         files.push((name, repository.fetch(&larger, name).await?));
     }
-    let lease = repository.seize(LATEST, "grow", LeaseTimes::default());
-    let lease = lease.await.context("cannot take the lease of the model store")?;
+    let lease = repository.seize(LATEST, "grow", LeaseTimes::default()).await?;
     let newest = lease.newest().await?.context("the run has no checkpoint yet")?;
     let of_run = newest.draft;
     if of_run.parent.as_ref() == Some(candidate) {
@@ -148,8 +144,7 @@ async fn publish(repository: &Repository, candidate: &Version) -> anyhow::Result
     counts["step"] = draft.step.into();
     counts["precision"] = draft.learner_state["progress"]["precision"].take();
     draft.learner_state["progress"] = counts;
-    let published = lease.publish(draft, files).await;
-    let version = published.context("cannot publish the larger network")?;
+    let version = lease.publish(draft, files).await?;
     Ok((lease, version))
 }
 

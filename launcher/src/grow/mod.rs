@@ -4,12 +4,12 @@
 //! checkpoints in the run's model store. Nothing of the run changes until the takeover. All state is on disk ([`growth`]) and in that
 //! line, so no signal is handled: the command may be killed at any moment, its processes end by themselves, and the next start continues.
 
-mod growth;
+pub(crate) mod growth;
 
 use std::{
     path::{Path, PathBuf},
     sync::atomic::AtomicBool,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, bail, ensure};
@@ -24,7 +24,6 @@ use checkpoints::{LATEST, Repository, Version};
 use config::{Override, RunConfig};
 use futures::StreamExt as _;
 use service::role::Role;
-use tokio::{sync::mpsc, time::Instant};
 
 use self::growth::Growth;
 use crate::{
@@ -39,8 +38,6 @@ use crate::{
     screen::Screen,
 };
 
-pub use growth::recover;
-
 /// Label of the larger network's newest checkpoint, and the name of its line.
 const LINE: &str = "grown";
 /// Label of the checkpoint in the last match, which protects it from pruning.
@@ -53,8 +50,6 @@ const CATCH_UP: f64 = 2.0;
 const NICE: i32 = 5;
 /// After a lost match the network trains on for this share of its steps before the next one.
 const TRAIN_ON: f64 = 0.25;
-/// Events that may wait to be shown.
-const EVENTS: usize = 64;
 
 /// Arguments of `minuet grow`.
 #[derive(clap::Args)]
@@ -106,10 +101,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         let mut growth = Growth::lock(&run).await?;
         let is_taking_over = growth.state.candidate.is_some();
         if arguments.abort {
-            ensure!(
-                !is_taking_over,
-                "the takeover has begun; run the command without --abort to complete it"
-            );
+            let refused = "the takeover has begun; run the command without --abort to complete it";
+            ensure!(!is_taking_over, refused);
             let found = growth.folder.exists();
             growth.delete().await?;
             return Ok(screen.event(&Event::Aborted { found })?);
@@ -125,15 +118,17 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
 /// Trains until a checkpoint is good enough, which becomes the growth's candidate.
 async fn train(arguments: &Arguments, growth: &mut Growth, screen: &Screen) -> anyhow::Result<()> {
     let (run, given, saved) = (growth.run.clone(), &arguments.overrides, &growth.state.set);
-    let other = format!(
-        "another network ({}) is in training; leave out --set to continue with it, or delete it with --abort",
-        saved.join(", ")
-    );
+    let names = saved.join(", ");
+    let other = format!("another network ({names}) is in training; leave out --set, or use --abort");
     let is_other = !saved.is_empty() && !given.is_empty() && given != saved;
     ensure!(!is_other, BadUsage(other));
     let set = if saved.is_empty() { given } else { saved }.clone();
-    let config = config::load(&run.join(CONFIG))?;
+    let mut config = config::load(&run.join(CONFIG))?;
     let mut settings = learner_settings(&run, &config, &set)?;
+    // No inference server has loaded the larger network.
+    config.rating.remote = false;
+    (config.rating.elo0, config.rating.elo1) = (-f64::from(arguments.margin), 0.0);
+    config.rating.folder = growth.folder.clone();
     let running = Addresses::of_running(&run);
     let folder = match &running {
         Some(addresses) => {
@@ -159,13 +154,11 @@ async fn train(arguments: &Arguments, growth: &mut Growth, screen: &Screen) -> a
     }
     growth.state.set = set.clone();
     growth.save()?;
-
-    let (send, mut events) = mpsc::channel(EVENTS);
     let list = ProcessList::open(&growth.folder);
     let binaries = binaries(arguments.binaries.as_deref())?;
-    let mut groups = ProcessGroups::start(&processes, &run, &binaries, list, &send)?;
+    let (mut groups, mut events) = ProcessGroups::start(&processes, &run, &binaries, list)?;
     screen.event(&Event::Growing { set, beside })?;
-    let candidate = good_candidate(config, &growth.folder, arguments.margin, &mut events, screen).await?;
+    let candidate = good_candidate(&config, &mut events, screen).await?;
     growth.state.candidate = Some(candidate);
     growth.save()?;
     groups.stop(&[Role::Learner, Role::ReplayStore]).await;
@@ -195,17 +188,12 @@ fn learner_settings(run: &Path, config: &RunConfig, set: &[String]) -> anyhow::R
     Ok(settings)
 }
 
-/// Plays checkpoints of the larger network against the run's newest one, until one is not weaker by more than `margin` Elo.
+/// Plays checkpoints of the larger network against the run's newest one, until one passes the test in `[rating]`.
 async fn good_candidate(
-    mut config: RunConfig,
-    folder: &Path,
-    margin: u16,
-    events: &mut mpsc::Receiver<Event>,
+    config: &RunConfig,
+    events: &mut tokio::sync::mpsc::Receiver<Event>,
     screen: &Screen,
 ) -> anyhow::Result<Version> {
-    // No inference server has loaded the larger network.
-    config.rating.remote = false;
-    (config.rating.elo0, config.rating.elo1) = (-f64::from(margin), 0.0);
     let repository = Repository::open(&config.checkpoints.store)?;
     let mut published = repository.watch(LINE, Duration::from_millis(config.checkpoints.poll_ms));
     let began = Instant::now();
@@ -220,40 +208,33 @@ async fn good_candidate(
                     None => continue,
                 }
             }
-            Some(manifest) = published.next() => manifest,
-            else => bail!("no process is left"),
+            manifest = published.next() => manifest.context("the model store is not watched any more")?,
         };
         screen.event(&Event::checkpoint(&manifest, began.elapsed()))?;
         if manifest.draft.step < next_step {
             continue;
         }
-        let finished = match play(&config, &repository, &manifest.version, folder).await {
+        let finished = match play(config, &repository, &manifest.version).await {
             Err(error) if error.is_temporary() => {
-                let text = format!("no match was played: {error}");
+                let text = format!("no match was played: {:#}", anyhow::Error::from(error));
                 screen.event(&Event::Warning { text })?;
                 continue;
             }
             finished => finished?,
         };
-        let good_enough = finished.verdict == Verdict::Elo1;
-        let standing = finished.live.standing;
-        screen.event(&Event::Played {
-            good_enough,
-            standing,
-        })?;
-        if good_enough {
+        screen.event(&Event::played(&finished))?;
+        if finished.verdict == Verdict::Elo1 {
             return Ok(manifest.version);
         }
         next_step = (manifest.draft.step as f64 * (1.0 + TRAIN_ON)).ceil() as u64;
     }
 }
 
-/// Plays a match of a checkpoint of the larger network against the run's newest checkpoint. The record is in `folder`.
+/// Plays a match of a checkpoint of the larger network against the run's newest checkpoint.
 async fn play(
     config: &RunConfig,
     repository: &Repository,
     candidate: &Version,
-    folder: &Path,
 ) -> Result<Finished, RatingError> {
     let opponent = repository.resolve(LATEST).await?.version;
     repository.set_label(CANDIDATE, candidate).await?;
@@ -261,7 +242,7 @@ async fn play(
         config,
         sprt: duel::sprt(&config.rating)?,
         contenders: [candidate, &opponent].map(|version| Contender::stored(version, config)),
-        matches: &folder.join(MATCHES),
+        matches: &config.rating.folder.join(MATCHES),
     };
     let play = || duel.play(&mut duel::networks(config), &AtomicBool::new(false), &mut |_| {});
     tokio::task::block_in_place(play)
