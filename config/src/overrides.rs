@@ -23,6 +23,14 @@ impl Override {
         format!("{key}={value}").parse()
     }
 
+    /// Makes an override of `key` with a text, which is quoted.
+    ///
+    /// # Errors
+    /// As [`Override::new`].
+    pub fn text(key: &str, text: &str) -> Result<Self, ConfigError> {
+        Self::new(key, toml::Value::from(text))
+    }
+
     /// Returns the full path of the key.
     pub fn key(&self) -> String {
         self.path.join(".")

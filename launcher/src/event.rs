@@ -1,13 +1,15 @@
 //! Events of a run, as `minuet up` reports them. With `--json` each event is one line:
 //! `{"event":"role-started","at_ms":…,…}`. Fields are added, never renamed.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use arena::{matches::standing::PairingStanding, rating::duel::Finished, statistics::Verdict};
+use checkpoints::{Manifest, Version};
 use serde::Serialize;
 
 use crate::watch::Summary;
 
-/// An event of a run.
+/// An event of a run, or of `minuet grow`.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
@@ -124,6 +126,60 @@ pub enum Event {
     },
     /// All processes have ended.
     Stopped(Kept),
+    /// A second learner trains a larger network.
+    Growing {
+        /// Settings in which the larger network differs from the run.
+        set: Vec<String>,
+        /// True if `minuet up` is at work, whose replay store is used.
+        beside: bool,
+    },
+    /// A match of the larger network against the run's newest checkpoint has ended.
+    Played {
+        /// True if the larger network is strong enough for the takeover.
+        good_enough: bool,
+        /// Results of the larger network, which is the first player.
+        standing: PairingStanding,
+    },
+    /// The run continues with the larger network.
+    TakenOver {
+        /// Newest checkpoint of the run.
+        version: Version,
+    },
+    /// The larger network was deleted.
+    Aborted {
+        /// False if there was none.
+        found: bool,
+    },
+}
+
+impl Event {
+    /// Returns the event of a checkpoint, published `after` the command was started.
+    pub fn checkpoint(manifest: &Manifest, after: Duration) -> Self {
+        Self::Checkpoint {
+            version: manifest.version.to_string(),
+            step: manifest.draft.step,
+            positions_seen: manifest.draft.positions_seen,
+            after_seconds: after.as_secs_f64(),
+        }
+    }
+
+    /// Returns the event of a match of the larger network.
+    pub fn played(finished: &Finished) -> Self {
+        Self::Played {
+            good_enough: finished.verdict == Verdict::Elo1,
+            standing: finished.live.standing.clone(),
+        }
+    }
+
+    /// Returns the reason why the command has to end, if the event is one.
+    pub fn failure(&self) -> Option<String> {
+        match self {
+            Self::RoleFailed {
+                name, reason, log, ..
+            } => Some(format!("{name}: {reason}; see {log}")),
+            _ => None,
+        }
+    }
 }
 
 /// A process of the run.

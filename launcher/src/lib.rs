@@ -24,5 +24,18 @@ pub mod up;
 mod usage;
 mod watch;
 
+use anyhow::Context as _;
+
 pub use run::{folder::new_run, game::check as check_game};
 pub use usage::BadUsage;
+
+/// Runs a command to its end. Processes that are left are killed when the runtime is dropped.
+fn block_on(command: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    // While a command plays a match on its own thread, the other one supervises the processes.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    runtime.block_on(command)
+}

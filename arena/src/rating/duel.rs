@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use checkpoints::version::sha256_hex;
+use checkpoints::{Version, version::sha256_hex};
 use config::{RatingConfig, RunConfig};
 use games::{
     Face,
@@ -42,6 +42,19 @@ pub struct Contender {
     pub name: String,
     /// Location of its network.
     pub network: ModelName,
+}
+
+impl Contender {
+    /// Returns the checkpoint `version` in the model store of a run.
+    pub fn stored(version: &Version, config: &RunConfig) -> Self {
+        Self {
+            name: version.to_string(),
+            network: ModelName::Store {
+                url: config.checkpoints.store.clone(),
+                version: Some(version.to_string()),
+            },
+        }
+    }
 }
 
 /// A match between two checkpoints, with equal searches, paired openings and no noise.

@@ -425,20 +425,15 @@ impl Rater {
 
     fn contender(&self, version: &Version) -> Contender {
         let config = &self.config;
-        let version = version.to_string();
+        if !config.rating.remote {
+            return Contender::stored(version, config);
+        }
         Contender {
-            name: version.clone(),
-            network: if config.rating.remote {
-                ModelName::Server {
-                    // `[security]` decides whether TLS is used.
-                    address: config.inference.address.clone(),
-                    model: Some(version),
-                }
-            } else {
-                ModelName::Store {
-                    url: config.checkpoints.store.clone(),
-                    version: Some(version),
-                }
+            name: version.to_string(),
+            network: ModelName::Server {
+                // `[security]` decides whether TLS is used.
+                address: config.inference.address.clone(),
+                model: Some(version.to_string()),
             },
         }
     }

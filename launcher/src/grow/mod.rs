@@ -1,52 +1,47 @@
-//! `minuet grow`: trains a larger network on the games of a run, beside it, until it is as good; then the run goes on with it.
+//! `minuet grow`: trains a larger network on the games of a run, beside it, until it is as strong; then the run continues with it.
 //!
-//! | module | contents |
-//! |---|---|
-//! | [`workspace`] | the second learner's folder, and the settings of the larger network |
-//! | [`processes`] | the second learner, and the replay store if the run is not at work |
-//! | [`judge`] | matches against the run's newest checkpoint |
-//! | [`takeover`] | the label `latest` moves to the larger network |
-//! | [`event`] | what is printed |
-//!
-//! The larger network is a second line ([`LINE`]) of checkpoints in the run's model store: a second learner, with a folder and a lease of
-//! its own, samples from the same replay store. Nothing of the run changes until the takeover.
+//! A second learner, with a folder and a lease of its own, samples from the run's replay store and publishes a second line ([`LINE`]) of
+//! checkpoints in the run's model store. Nothing of the run changes until the takeover. All state is on disk ([`growth`]) and in that
+//! line, so no signal is handled: the command may be killed at any moment, its processes end by themselves, and the next start continues.
 
-mod event;
-mod judge;
-mod processes;
-mod takeover;
-mod workspace;
+pub(crate) mod growth;
 
 use std::{
     path::{Path, PathBuf},
-    pin::pin,
-    time::Duration,
+    sync::atomic::AtomicBool,
+    time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, bail};
-use checkpoints::{Repository, Version};
-use config::{self, Override, RunConfig};
+use anyhow::{Context as _, bail, ensure};
+use arena::{
+    rating::{
+        MATCHES, RatingError, check_game,
+        duel::{self, Contender, Duel, Finished},
+    },
+    statistics::Verdict,
+};
+use checkpoints::{LATEST, Repository, Version};
+use config::{Override, RunConfig};
 use futures::StreamExt as _;
+use service::role::Role;
 
-use self::{
-    event::GrowEvent,
-    judge::{Judge, Judgement},
-    processes::GrowProcesses,
-    workspace::Workspace,
-};
+use self::growth::Growth;
 use crate::{
     BadUsage,
     event::Event,
-    run::{folder::CONFIG, game},
-    signals::{self, Signals},
+    plan::Plan,
+    processes::{binaries, groups::ProcessGroups, list::ProcessList},
+    run::{
+        addresses::Addresses,
+        folder::{CONFIG, RunFolder},
+    },
+    screen::Screen,
 };
-
-pub use takeover::recover;
 
 /// Label of the larger network's newest checkpoint, and the name of its line.
 const LINE: &str = "grown";
-/// Label of the checkpoint in the present match.
-const CANDIDATE_LABEL: &str = "grown-candidate";
+/// Label of the checkpoint in the last match, which protects it from pruning.
+const CANDIDATE: &str = "grown-candidate";
 /// Key that sets how fast the larger network catches up. The run does not take it over.
 const PACE: &str = "learner.samples_per_position";
 /// Default of that key, as a multiple of the run's own value.
@@ -67,9 +62,7 @@ Examples:
   minuet grow --run runs/chess --abort
       deletes the larger network; the run stays as it is
 
-The command works on a run's folder. For a run in a cluster, make a folder with the cluster's run.toml (keep checkpoints.store; remove folders,
-addresses and certificates), carry the games there with `minuet games export --store HOST:PORT` and `minuet games import --run DIR`, and grow
-there. The takeover happens in the cluster's model store. Then put the new [model] into the cluster's run.toml and restart its learner.")]
+For a run in a cluster, see the page \"Grow the network\" of the guide.")]
 pub struct Arguments {
     /// The run's folder.
     #[arg(long, value_name = "DIR")]
@@ -77,16 +70,13 @@ pub struct Arguments {
     /// A setting of the larger network or of its training, e.g. --set model.blocks=6. The run takes it over, except for
     /// learner.samples_per_position, which sets how fast the network catches up [default: twice the run's]. May be given several times.
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
-    overrides: Vec<Override>,
-    /// Take over once the larger network is at most this many Elo weaker than the run's newest checkpoint, at equal visits.
-    #[arg(long, value_name = "ELO", default_value_t = 35.0, value_parser = margin)]
-    margin: f64,
+    overrides: Vec<String>,
+    /// Take over once the larger network is at most this many Elo weaker than the run's newest checkpoint, at equal visits. 1 to 1000.
+    #[arg(long, value_name = "ELO", default_value_t = 35, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    margin: u16,
     /// Delete the larger network.
-    #[arg(long, conflicts_with_all = ["overrides", "limit"])]
+    #[arg(long, conflicts_with = "overrides")]
     abort: bool,
-    /// Stop after this time, e.g. 90s, 4m, 1h30m.
-    #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration)]
-    limit: Option<Duration>,
     /// Print one JSON line for each event.
     #[arg(long)]
     json: bool,
@@ -95,242 +85,215 @@ pub struct Arguments {
     binaries: Option<PathBuf>,
 }
 
-fn margin(text: &str) -> Result<f64, String> {
-    let margin = text.parse::<f64>().ok();
-    let margin = margin.filter(|margin| *margin > 0.0 && *margin <= 1000.0);
-    margin.ok_or_else(|| "a number of Elo above 0, at most 1000".into())
-}
-
 /// Runs the command.
 ///
 /// # Errors
 /// [`BadUsage`] for arguments that cannot be used; else what stopped the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let file = arguments.run.join(CONFIG);
-    if !file.is_file() {
-        let run = arguments.run.display();
-        return Err(BadUsage(format!("there is no run in {run}: no {CONFIG}")).into());
-    }
+    let missing = format!("there is no {}", file.display());
+    ensure!(file.is_file(), BadUsage(missing));
     let run = arguments.run.canonicalize()?;
     // Before any thread is started: on Linux a thread inherits the niceness of its creator.
     rustix::process::nice(NICE).context("cannot set the process's niceness")?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")?;
-    let last = runtime.block_on(async {
+    crate::block_on(async {
+        let screen = Screen::new(arguments.json);
+        let mut growth = Growth::lock(&run).await?;
+        let is_taking_over = growth.state.candidate.is_some();
         if arguments.abort {
-            abort(&run).await
-        } else {
-            grow(&arguments, &run).await
+            let refused = "the takeover has begun; run the command without --abort to complete it";
+            ensure!(!is_taking_over, refused);
+            let found = growth.folder.exists();
+            growth.delete().await?;
+            return Ok(screen.event(&Event::Aborted { found })?);
         }
-    })?;
-    Ok(last.print(arguments.json)?)
+        if !is_taking_over {
+            train(&arguments, &mut growth, &screen).await?;
+        }
+        let version = growth.complete_takeover().await?;
+        Ok(screen.event(&Event::TakenOver { version })?)
+    })
 }
 
-async fn abort(run: &Path) -> anyhow::Result<GrowEvent> {
-    if takeover::recover(run).await?.is_some() {
-        bail!("the larger network has taken over already; run the command without --abort to complete that");
+/// Trains until a checkpoint is good enough, which becomes the growth's candidate.
+async fn train(arguments: &Arguments, growth: &mut Growth, screen: &Screen) -> anyhow::Result<()> {
+    let (run, given, saved) = (growth.run.clone(), &arguments.overrides, &growth.state.set);
+    let names = saved.join(", ");
+    let other = format!("another network ({names}) is in training; leave out --set, or use --abort");
+    let is_other = !saved.is_empty() && !given.is_empty() && given != saved;
+    ensure!(!is_other, BadUsage(other));
+    let set = if saved.is_empty() { given } else { saved }.clone();
+    let mut config = config::load(&run.join(CONFIG))?;
+    let mut settings = learner_settings(&run, &config, &set)?;
+    // No inference server has loaded the larger network.
+    config.rating.remote = false;
+    (config.rating.elo0, config.rating.elo1) = (-f64::from(arguments.margin), 0.0);
+    config.rating.folder = growth.folder.clone();
+    let running = Addresses::of_running(&run);
+    let folder = match &running {
+        Some(addresses) => {
+            settings.push(Override::text("replay.address", &addresses.replay)?);
+            RunFolder::of_running(&run)
+        }
+        // The lock keeps `minuet up` from starting a second replay store.
+        None => RunFolder::open(&run, None, &[])?,
+    };
+    settings.extend([
+        Override::text("learner.folder", &growth.folder.to_string_lossy())?,
+        Override::text("learner.health", "")?,
+        Override::text("checkpoints.line", LINE)?,
+    ]);
+    let beside = running.is_some();
+    let mut processes = Plan::new(&folder, &settings, 0)?.processes;
+    processes.retain(|process| match process.role {
+        Role::ReplayStore => !beside,
+        role => role == Role::Learner,
+    });
+    if let Some(learner) = processes.last_mut() {
+        learner.name = "learner-grown".into();
     }
-    let workspace = Workspace::existing(run).await?;
-    let found = workspace.is_some();
-    if let Some(workspace) = workspace {
-        workspace
-            .delete(&Repository::open(
-                &config::load(&run.join(CONFIG))?.checkpoints.store,
-            )?)
-            .await?;
-    }
-    Ok(GrowEvent::Aborted { found })
+    growth.state.set = set.clone();
+    growth.save()?;
+    let list = ProcessList::open(&growth.folder);
+    let binaries = binaries(arguments.binaries.as_deref())?;
+    let (mut groups, mut events) = ProcessGroups::start(&processes, &run, &binaries, list)?;
+    screen.event(&Event::Growing { set, beside })?;
+    let candidate = good_candidate(&config, &mut events, screen).await?;
+    growth.state.candidate = Some(candidate);
+    growth.save()?;
+    groups.stop(&[Role::Learner, Role::ReplayStore]).await;
+    Ok(())
 }
 
-/// Trains until the larger network is good enough or the command is stopped; returns the last event.
-async fn grow(arguments: &Arguments, run: &Path) -> anyhow::Result<GrowEvent> {
-    let mut signals = Signals::new()?;
-    let workspace = Workspace::open(run, &arguments.overrides).await?;
-    let config = config::load(&run.join(CONFIG))?;
-    let repository = Repository::open(&config.checkpoints.store)?;
-    if let Some(version) = takeover::recover(run).await? {
-        workspace.delete(&repository).await?;
-        let step = Some(version.step());
-        return Ok(GrowEvent::TakenOver {
-            version: version.to_string(),
-            step,
-            instead_of: None,
-        });
+/// Checks the settings of the larger network. Returns those of the second learner, with the default of [`PACE`].
+fn learner_settings(run: &Path, config: &RunConfig, set: &[String]) -> anyhow::Result<Vec<Override>> {
+    check_game(&config.game.name)?;
+    let uses = config.learner.samples_per_position;
+    let mut settings = vec![Override::new(PACE, CATCH_UP * uses)?];
+    for text in set {
+        let refused = format!("--set {text}: only [model] and [learner] can differ from the run's");
+        let is_allowed = text.starts_with("model.") || text.starts_with("learner.");
+        ensure!(is_allowed, BadUsage(refused));
+        settings.push(text.parse()?);
     }
-    let settings = match checked(&run.join(CONFIG), &config, &workspace.settings) {
-        Ok(settings) => settings,
-        Err(error) => {
-            if workspace.is_new {
-                workspace.delete(&repository).await?;
-            }
-            return Err(error);
-        }
-    };
-    workspace.save().context("cannot save the settings")?;
-    let binaries = crate::processes::binaries(arguments.binaries.as_deref())?;
-    let mut processes = GrowProcesses::start(run, &workspace.path, &config, &settings, &binaries)?;
-    let growing = GrowEvent::Growing {
-        run: run.display().to_string(),
-        set: workspace.settings.iter().map(ToString::to_string).collect(),
-        resumed: !workspace.is_new,
-        beside: processes.is_beside(),
-    };
-    growing.print(arguments.json)?;
-    let mut judge = Judge::new(
-        &config,
-        workspace.path.clone(),
-        repository.clone(),
-        arguments.margin,
-    )?;
-    let poll = Duration::from_millis(config.checkpoints.poll_ms);
-    let ended = until_good(
-        arguments,
-        &repository,
-        poll,
-        &mut judge,
-        &mut processes,
-        &mut signals,
-    )
-    .await;
-    judge.stop().await;
-    processes.stop_learner().await;
-    let last = match ended {
-        Ok(Ended::Good(judgement)) => {
-            let taken = takeover::take_over(run, &judgement.candidate, &workspace.settings).await;
-            taken.map(|taken| {
-                judgement.keep(&config);
-                GrowEvent::TakenOver {
-                    version: taken.version.to_string(),
-                    step: Some(taken.version.step()),
-                    instead_of: Some(taken.instead_of.to_string()),
-                }
-            })
-        }
-        Ok(Ended::Stopped(reason)) => Ok(GrowEvent::Stopped { reason }),
-        Err(error) => Err(error),
-    };
-    processes.stop_store().await;
-    if matches!(last, Ok(GrowEvent::TakenOver { .. })) {
-        let deleted = workspace.delete(&repository).await;
-        deleted.context("the run has the larger network, but cannot delete its line of checkpoints")?;
-    }
-    last
-}
-
-/// Checks the settings of the larger network and returns them with the pace.
-fn checked(file: &Path, config: &RunConfig, settings: &[Override]) -> anyhow::Result<Vec<Override>> {
-    let refused = |reason: String| Err(BadUsage(reason).into());
-    game::check(&config.game)?;
-    if arena::rating::check_game(&config.game.name).is_err() {
-        return refused(format!(
-            "{} has one player, so no match can compare two networks",
-            config.game.name
-        ));
-    }
-    let others = settings.iter().map(Override::key);
-    if let Some(key) = others
-        .into_iter()
-        .find(|key| !key.starts_with("model.") && !key.starts_with("learner."))
-    {
-        return refused(format!(
-            "--set {key}: only settings in [model] and [learner] can differ from the run's"
-        ));
-    }
-    let mut settings = settings.to_vec();
-    if !settings.iter().any(|setting| setting.key() == PACE) {
-        let pace = CATCH_UP * config.learner.samples_per_position;
-        settings.push(Override::new(PACE, pace)?);
-    }
-    // The replay store keeps these bounds for both learners together; see below.
-    let mut own = vec![
-        Override::new("replay.max_uses", "0.0")?,
-        Override::new("replay.min_uses", "0.0")?,
-    ];
-    own.extend(settings.iter().cloned());
-    let larger = config::load_with(Some(file), &own)?;
-    if larger.model == config.model {
-        return refused(
-            "--set changes nothing in [model]: say what is to be larger, e.g. --set model.filters=96".into(),
-        );
-    }
-    let most = config.replay.max_uses;
-    let (run, pace) = (
-        config.learner.samples_per_position,
-        larger.learner.samples_per_position,
+    let larger = config::load_with(Some(&run.join(CONFIG)), &settings)?;
+    let same = "--set changes nothing in [model]: say what is to be larger, e.g. --set model.filters=96";
+    ensure!(larger.model != config.model, BadUsage(same.into()));
+    let (most, both) = (config.replay.max_uses, uses + larger.learner.samples_per_position);
+    let too_low = format!(
+        "replay.max_uses is {most}, but the run's learner and the larger network use each position {both} times, so they would \
+         wait for each other. Raise replay.max_uses to {both} or set it to 0, or set a lower {PACE}"
     );
-    if most > 0.0 && run + pace > most {
-        bail!(
-            "replay.max_uses is {most}, but the run's learner uses each position {run} times and the larger network {pace} times, so              they would wait for each other. Raise replay.max_uses to {} or set it to 0, or lower the larger network's              uses with --set {PACE}=…",
-            run + pace
-        );
-    }
+    ensure!(most == 0.0 || both <= most, BadUsage(too_low));
     Ok(settings)
 }
 
-/// Reason why training has ended.
-enum Ended {
-    Good(Box<Judgement>),
-    Stopped(String),
-}
-
-async fn until_good(
-    arguments: &Arguments,
-    repository: &Repository,
-    poll: Duration,
-    judge: &mut Judge,
-    processes: &mut GrowProcesses,
-    signals: &mut Signals,
-) -> anyhow::Result<Ended> {
-    let mut published = repository.watch(LINE, poll);
-    let mut time_is_up = pin!(signals::sleep(arguments.limit));
-    let mut newest: Option<Version> = None;
+/// Plays checkpoints of the larger network against the run's newest one, until one passes the test in `[rating]`.
+async fn good_candidate(
+    config: &RunConfig,
+    events: &mut tokio::sync::mpsc::Receiver<Event>,
+    screen: &Screen,
+) -> anyhow::Result<Version> {
+    let repository = Repository::open(&config.checkpoints.store)?;
+    let mut published = repository.watch(LINE, Duration::from_millis(config.checkpoints.poll_ms));
+    let began = Instant::now();
     // A match is played with a checkpoint of this step or a later one.
     let mut next_step = 1;
     loop {
-        if let Some(candidate) = newest.as_ref().filter(|newest| newest.step() >= next_step)
-            && !judge.is_playing()
-            && let Some(opponent) = judge.begin(candidate).await?
-        {
-            let (candidate, opponent) = (candidate.to_string(), opponent.to_string());
-            GrowEvent::Playing { candidate, opponent }.print(arguments.json)?;
-        }
-        let event = tokio::select! {
-            name = signals.next() => return Ok(Ended::Stopped(name.into())),
-            () = &mut time_is_up => {
-                let limit = humantime::format_duration(arguments.limit.unwrap_or_default());
-                return Ok(Ended::Stopped(format!("the time limit of {limit} is over")));
+        let manifest = tokio::select! {
+            Some(event) = events.recv() => {
+                screen.event(&event)?;
+                match event.failure() {
+                    Some(reason) => bail!(reason),
+                    None => continue,
+                }
             }
-            event = processes.next() => match event {
-                Event::RoleFailed { name, reason, log, last_lines } => {
-                    bail!("{name}: {reason}; see {log}\n    | {}", last_lines.join("\n    | "));
-                }
-                Event::RoleExited { name, status, .. } => GrowEvent::Exited { name, status },
-                _ => continue,
-            },
-            Some(manifest) = published.next() => {
-                let version = manifest.version.to_string();
-                newest = Some(manifest.version);
-                GrowEvent::Checkpoint { version, step: manifest.draft.step }
-            }
-            judgement = judge.result() => match judgement? {
-                Some(judgement) if judgement.is_good() => {
-                    judgement.event().print(arguments.json)?;
-                    return Ok(Ended::Good(Box::new(judgement)));
-                }
-                Some(judgement) => {
-                    next_step = (judgement.candidate.step() as f64 * (1.0 + TRAIN_ON)).ceil() as u64;
-                    judgement.event()
-                }
-                None => {
-                    // A store did not answer; it may answer soon.
-                    tokio::time::sleep(poll).await;
-                    continue;
-                }
-            },
+            manifest = published.next() => manifest.context("the model store is not watched any more")?,
         };
-        event.print(arguments.json)?;
+        screen.event(&Event::checkpoint(&manifest, began.elapsed()))?;
+        if manifest.draft.step < next_step {
+            continue;
+        }
+        let finished = match play(config, &repository, &manifest.version).await {
+            Err(error) if error.is_temporary() => {
+                let text = format!("no match was played: {:#}", anyhow::Error::from(error));
+                screen.event(&Event::Warning { text })?;
+                continue;
+            }
+            finished => finished?,
+        };
+        screen.event(&Event::played(&finished))?;
+        if finished.verdict == Verdict::Elo1 {
+            return Ok(manifest.version);
+        }
+        next_step = (manifest.draft.step as f64 * (1.0 + TRAIN_ON)).ceil() as u64;
+    }
+}
+
+/// Plays a match of a checkpoint of the larger network against the run's newest checkpoint.
+async fn play(
+    config: &RunConfig,
+    repository: &Repository,
+    candidate: &Version,
+) -> Result<Finished, RatingError> {
+    let opponent = repository.resolve(LATEST).await?.version;
+    repository.set_label(CANDIDATE, candidate).await?;
+    let duel = Duel {
+        config,
+        sprt: duel::sprt(&config.rating)?,
+        contenders: [candidate, &opponent].map(|version| Contender::stored(version, config)),
+        matches: &config.rating.folder.join(MATCHES),
+    };
+    let play = || duel.play(&mut duel::networks(config), &AtomicBool::new(false), &mut |_| {});
+    tokio::task::block_in_place(play)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_cannot_work_are_refused() {
+        let run = tempfile::tempdir().unwrap();
+        let refused = |text: &str, set: &[&str]| {
+            std::fs::write(run.path().join(CONFIG), text).unwrap();
+            let config = config::load(&run.path().join(CONFIG)).unwrap();
+            let set: Vec<String> = set.iter().map(|&text| text.into()).collect();
+            let settings = learner_settings(run.path(), &config, &set);
+            settings
+                .err()
+                .map(|error| format!("{error:#}"))
+                .unwrap_or_default()
+        };
+        let chess =
+            "[game]\nname = \"chess\"\n[learner]\nsamples_per_position = 4.0\n[replay]\nmax_uses = 10.0\n";
+        let larger = "model.blocks=9";
+        for (text, set, reason) in [
+            (chess, &[][..], "--set changes nothing in [model]"),
+            (
+                chess,
+                &["learner.batch_size=64"],
+                "--set changes nothing in [model]",
+            ),
+            (
+                chess,
+                &[larger, "search.visits=9"],
+                "only [model] and [learner] can differ",
+            ),
+            (chess, &[larger, "model.block=9"], "did you mean `model.blocks`"),
+            (chess, &[larger], "Raise replay.max_uses to 12"),
+            (
+                chess,
+                &[larger, "learner.samples_per_position=11"],
+                "replay.max_uses",
+            ),
+            (chess, &[larger, "learner.samples_per_position=6"], ""),
+            ("[game]\nname = \"chess\"", &[larger], ""),
+            ("[game]\nname = \"generator\"", &[larger], "has one player"),
+        ] {
+            let error = refused(text, set);
+            assert!(error.contains(reason), "{set:?}: {error}");
+            assert_eq!(error.is_empty(), reason.is_empty(), "{set:?}: {error}");
+        }
     }
 }

@@ -9,29 +9,17 @@
 
 pub(crate) mod ports;
 
-use std::{
-    io,
-    net::{Ipv4Addr, SocketAddr},
-    num::NonZero,
-    path::Path,
-    time::Duration,
-};
+use std::{io, net::SocketAddr, num::NonZero, time::Duration};
 
-use config::{Override, RunConfig};
+use config::{ConfigError, Override, RunConfig};
 use service::role::Role;
 
-use crate::run::{
-    folder::{CONFIG, FolderError, RunFolder},
-    second_store::{self, SecondStore},
-};
+use crate::run::folder::{FolderError, RunFolder};
 
 /// Niceness of the learner.
 const LEARNER_NICE: &str = "5";
 /// Niceness of the rating role, which is the least urgent.
 const RATING_NICE: &str = "10";
-
-/// Time for the learner to stop, in which it publishes a checkpoint.
-const LEARNER_STOPS_WITHIN: Duration = Duration::from_secs(60);
 
 /// A process of the run, before it is started.
 #[derive(Clone, Debug)]
@@ -65,9 +53,9 @@ pub enum PlanError {
     /// The configuration cannot be used.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// The run has games of a second replay store.
+    /// A value of the plan is refused.
     #[error(transparent)]
-    SecondStore(#[from] SecondStore),
+    Config(#[from] ConfigError),
     /// There are no ports left.
     #[error("cannot find free ports")]
     Ports(#[from] io::Error),
@@ -90,14 +78,16 @@ impl Plan {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         let overrides = &without_network_of_file(folder, overrides)?[..];
         let written = folder.load(overrides)?;
-        second_store::check(&written.replay.folder)?;
         // Two services, four metrics pages, and one page for each actor.
         let mut free = ports::free(folder.path(), 2 + 4 + actors)?.into_iter();
         let mut next = || free.next().map(|address| address.to_string()).unwrap_or_default();
 
-        let mut shared = vec![("inference.address", next()), ("replay.address", next())];
+        let mut shared = vec![
+            Override::text("inference.address", &next())?,
+            Override::text("replay.address", &next())?,
+        ];
         if written.actor.threads == 0 {
-            shared.push(("actor.threads", actor_threads(cores, actors).to_string()));
+            shared.push(Override::new("actor.threads", actor_threads(cores, actors))?);
         }
         let mut processes = Vec::new();
         for role in [
@@ -114,23 +104,22 @@ impl Plan {
             };
             for number in 1..=count {
                 let mut own = shared.clone();
-                own.push((metrics_key(role), next()));
+                own.push(Override::text(metrics_key(role), &next())?);
                 let name = match role {
                     Role::Actor => {
                         let name = format!("actor-{number}");
-                        own.push(("actor.name", name.clone()));
-                        own.push((
-                            "actor.spool",
-                            written.actor.spool.join(&name).display().to_string(),
-                        ));
+                        let spool = written.actor.spool.join(&name);
+                        own.push(Override::text("actor.name", &name)?);
+                        own.push(Override::text("actor.spool", &spool.to_string_lossy())?);
                         name
                     }
                     _ => role.name().to_owned(),
                 };
-                processes.push(process(name, role, folder, &own, overrides)?);
+                own.extend_from_slice(overrides);
+                processes.push(process(name, role, folder, &own)?);
             }
         }
-        let shared = own_overrides(&shared, overrides)?;
+        shared.extend_from_slice(overrides);
         Ok(Self {
             config: folder.load(&shared)?,
             processes,
@@ -142,11 +131,9 @@ fn process(
     name: String,
     role: Role,
     folder: &RunFolder,
-    own: &[(&str, String)],
     overrides: &[Override],
 ) -> Result<PlannedProcess, PlanError> {
-    let all = own_overrides(own, overrides)?;
-    let config = folder.load(&all)?;
+    let config = folder.load(overrides)?;
     let metrics = role.metrics(&config);
     let metrics = metrics.parse().map_err(|_| PlanError::Metrics {
         role: role.name(),
@@ -166,12 +153,13 @@ fn process(
     if let Some(nice) = nice {
         arguments.extend(["--nice".to_owned(), nice.to_owned()]);
     }
-    for single in &all {
+    for single in overrides {
         arguments.extend(["--set".to_owned(), single.to_string()]);
     }
     let stop_within = match role {
         Role::Actor | Role::Rating => Duration::from_secs(20),
-        Role::Learner => LEARNER_STOPS_WITHIN,
+        // A checkpoint is published first.
+        Role::Learner => Duration::from_secs(60),
         Role::InferenceServer => service::serve::DRAIN + Duration::from_secs(5),
         Role::ReplayStore => Duration::from_secs(30),
     };
@@ -183,26 +171,6 @@ fn process(
         metrics,
         stop_within,
     })
-}
-
-/// Plans the second learner of `minuet grow` for the run in the folder `run`. It has no metrics page.
-pub fn second_learner(name: &str, run: &Path, set: &[Override]) -> PlannedProcess {
-    let mut arguments = vec![
-        "--config".to_owned(),
-        run.join(CONFIG).display().to_string(),
-        "--supervised".to_owned(),
-    ];
-    for single in set {
-        arguments.extend(["--set".to_owned(), single.to_string()]);
-    }
-    PlannedProcess {
-        name: name.to_owned(),
-        role: Role::Learner,
-        arguments,
-        environment: environment(Role::Learner),
-        metrics: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-        stop_within: LEARNER_STOPS_WITHIN,
-    }
 }
 
 /// Variables for a role: OpenMP's idle threads would spin on cores that others need, and glibc would keep an arena for every thread.
@@ -222,21 +190,6 @@ fn without_network_of_file(folder: &RunFolder, given: &[Override]) -> Result<Vec
     let is_in_file = folder.load(&set)?.model == folder.load(&[])?.model;
     let kept = given.iter().filter(|single| !(is_in_file && of_model(single)));
     Ok(kept.cloned().collect())
-}
-
-fn own_overrides(own: &[(&str, String)], given: &[Override]) -> Result<Vec<Override>, FolderError> {
-    let quoted = |value: &String| toml::Value::String(value.clone()).to_string();
-    own.iter()
-        .map(|(key, value)| {
-            let is_number = value.parse::<u64>().is_ok();
-            Override::new(key, if is_number { value.clone() } else { quoted(value) })
-        })
-        .chain(given.iter().cloned().map(Ok))
-        .collect::<Result<_, _>>()
-        .map_err(|source| FolderError::Config {
-            path: "minuet up".into(),
-            source,
-        })
 }
 
 fn metrics_key(role: Role) -> &'static str {
@@ -327,17 +280,6 @@ mod tests {
             3
         );
         assert!(actors[0].actor.spool.is_absolute());
-    }
-
-    #[test]
-    fn the_games_of_a_second_store_are_not_left_out_silently() {
-        let parent = tempfile::tempdir().unwrap();
-        let folder = RunFolder::open(parent.path(), None, &[]).unwrap();
-        std::fs::create_dir(folder.path().join("replay-2")).unwrap();
-        assert!(matches!(
-            Plan::new(&folder, &[], 1),
-            Err(PlanError::SecondStore(_))
-        ));
     }
 
     #[test]

@@ -18,6 +18,9 @@ use super::{
 };
 use crate::{event::Event, plan::PlannedProcess, run::folder::log_file};
 
+/// Events that may wait for the receiver; then supervisors wait.
+const EVENTS: usize = 256;
+
 /// The processes of one role.
 struct Group {
     role: Role,
@@ -60,7 +63,8 @@ impl MissingBinary {
 }
 
 impl ProcessGroups {
-    /// Starts every planned process; they wait for each other by themselves. Must be called in a Tokio runtime.
+    /// Starts every planned process and returns their events. The processes wait for each other by themselves. Must be called in a
+    /// Tokio runtime.
     ///
     /// # Errors
     /// [`MissingBinary`] if a role's binary is not in `binaries`; no process is started then.
@@ -69,11 +73,11 @@ impl ProcessGroups {
         run: &Path,
         binaries: &Path,
         list: ProcessList,
-        events: &mpsc::Sender<Event>,
-    ) -> Result<Self, MissingBinary> {
+    ) -> Result<(Self, mpsc::Receiver<Event>), MissingBinary> {
         for process in processes {
             MissingBinary::check(process.role, binaries)?;
         }
+        let (send, events) = mpsc::channel(EVENTS);
         let list = Arc::new(Mutex::new(list));
         let mut groups: Vec<Group> = Vec::new();
         for process in processes {
@@ -81,7 +85,7 @@ impl ProcessGroups {
                 binaries: binaries.into(),
                 log: log_file(run, &process.name),
                 list: list.clone(),
-                events: events.clone(),
+                events: send.clone(),
             };
             let index = groups.iter().position(|group| group.role == process.role);
             let index = index.unwrap_or_else(|| {
@@ -100,7 +104,7 @@ impl ProcessGroups {
                 });
             }
         }
-        Ok(Self { groups, list })
+        Ok((Self { groups, list }, events))
     }
 
     /// Asks the processes of these roles to end, and waits for that. Returns the names of those that had to be killed.

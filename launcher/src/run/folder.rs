@@ -12,7 +12,7 @@
 //! | `learner/` | the learner's own files | the learner |
 //! | `checkpoints/` | the published networks | the learner |
 //! | `rating/` | matches between checkpoints, and their ratings | the rating |
-//! | `learner-grown/` | files of the second learner, which trains a larger network | `minuet grow` |
+//! | `learner-grown/`, `grow.lock` | files of the second learner, which trains a larger network | `minuet grow` |
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -67,13 +67,13 @@ pub enum FolderError {
     },
 }
 
-/// A run's folder while this process works in it.
+/// A run's folder while this process, or the one beside it, works in it.
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
     created: bool,
     /// The operating system releases the lock when the process ends, in whatever way.
-    _lock: File,
+    _lock: Option<File>,
 }
 
 impl RunFolder {
@@ -104,7 +104,7 @@ impl RunFolder {
         let folder = Self {
             path,
             created,
-            _lock: lock,
+            _lock: Some(lock),
         };
         let found = folder.load(&[])?.game.name;
         match game {
@@ -114,6 +114,15 @@ impl RunFolder {
                 wanted: wanted.into(),
             }),
             _ => Ok(folder),
+        }
+    }
+
+    /// Returns the folder of a run in which another process works, whose lock this one does not need.
+    pub fn of_running(path: &Path) -> Self {
+        Self {
+            path: path.into(),
+            created: false,
+            _lock: None,
         }
     }
 

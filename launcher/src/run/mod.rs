@@ -4,4 +4,3 @@ pub mod addresses;
 pub mod edit;
 pub mod folder;
 pub mod game;
-pub mod second_store;

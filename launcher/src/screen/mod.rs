@@ -55,7 +55,7 @@ impl Screen {
     ///
     /// # Errors
     /// The output is closed.
-    pub fn event(&mut self, event: &Event) -> io::Result<()> {
+    pub fn event(&self, event: &Event) -> io::Result<()> {
         match &self.form {
             Form::Json => print(&event::line(event)?),
             Form::Lines => text::lines(event)
@@ -94,7 +94,7 @@ impl Screen {
     }
 
     fn clock(&self) -> String {
-        figures::clock(self.began.elapsed().as_secs_f64())
+        figures::clock(self.began.elapsed())
     }
 }
 

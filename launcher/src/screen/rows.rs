@@ -1,5 +1,7 @@
 //! Formats the figures as rows, one for each stage in the order of a position's journey, and as one line.
 
+use std::time::Duration;
+
 use super::figures::{age, bar, bytes, clock, count, or_dash, percent, rate, short_time};
 use crate::watch::{Elo, Rating, Summary};
 
@@ -83,7 +85,11 @@ pub fn rows(summary: &Summary) -> Vec<String> {
             None,
             format!("{} memory   {cores:.1} cores", bytes(summary.memory_bytes)),
         ),
-        format!("{}  {}", clock(summary.after_seconds), summary.limit),
+        format!(
+            "{}  {}",
+            clock(Duration::from_secs_f64(summary.after_seconds)),
+            summary.limit
+        ),
     ];
     if let Some(rating) = &summary.rating {
         let games = whole(rating.games);

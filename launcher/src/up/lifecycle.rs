@@ -14,7 +14,7 @@ use tokio::{
 use super::{Arguments, session::Session};
 use crate::{
     event::{Event, Process},
-    grow,
+    grow::growth,
     plan::Plan,
     processes::{groups::ProcessGroups, list::ProcessList, logs},
     run::{addresses::Addresses, folder::RunFolder},
@@ -25,9 +25,6 @@ use crate::{
 
 /// Interval at which the processes are observed.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Largest number of events that wait to be shown; supervisors wait while there are so many.
-const EVENTS: usize = 256;
-
 /// Reason why the run stops.
 enum Reason {
     /// On request, or because the time limit is over.
@@ -43,7 +40,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let overrides = arguments.overrides()?;
     let folder = RunFolder::open(&arguments.folder(), arguments.game.as_deref(), &overrides)?;
     // A `minuet grow` may have been killed during its takeover.
-    grow::recover(folder.path()).await?;
+    growth::recover(folder.path()).await?;
     let plan = Plan::new(&folder, &overrides, usize::from(arguments.actors))?;
     let repository = Repository::open(&plan.config.checkpoints.store)?;
     let observer = Observer::new(&plan)?;
@@ -61,14 +58,8 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         list = wait_for_left_overs_of(folder.path(), &mut screen) => list?,
         name = signals.next() => bail!("{name} before anything was started"),
     };
-    let (send, mut events) = mpsc::channel(EVENTS);
-    let mut groups = ProcessGroups::start(
-        &plan.processes,
-        folder.path(),
-        &arguments.binaries()?,
-        list,
-        &send,
-    )?;
+    let (mut groups, mut events) =
+        ProcessGroups::start(&plan.processes, folder.path(), &arguments.binaries()?, list)?;
     let mut show = Show {
         screen: &mut screen,
         session: &mut session,
@@ -173,12 +164,11 @@ impl Show<'_> {
                 Some(event) = self.events.recv() => {
                     self.session.note(&event);
                     pids.send_replace(self.session.pids());
-                    if let Event::RoleFailed { name, reason, log, .. } = &event {
-                        let reason = format!("{name}: {reason}; see {log}");
-                        let _ = self.screen.event(&event);
-                        return Reason::Failed(reason);
+                    let shown = self.screen.event(&event);
+                    match event.failure() {
+                        Some(reason) => return Reason::Failed(reason),
+                        None => shown,
                     }
-                    self.screen.event(&event)
                 }
                 Some(manifest) = published.next() => match self.session.published(manifest) {
                     Some(event) => self.screen.event(&event),

@@ -10,7 +10,6 @@ mod session;
 
 use std::{path::PathBuf, time::Duration};
 
-use anyhow::Context;
 use config::{GameConfig, Override};
 
 /// Arguments of `minuet up`.
@@ -79,10 +78,5 @@ impl Arguments {
 /// # Errors
 /// What stopped the run, other than a signal or the time limit.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")?;
-    // Processes that are left are killed when the runtime is dropped.
-    runtime.block_on(lifecycle::run(arguments))
+    crate::block_on(lifecycle::run(arguments))
 }

@@ -135,12 +135,7 @@ impl Session {
     /// Updates the state with the newest checkpoint; returns an event unless the checkpoint is older than this start.
     pub fn published(&mut self, manifest: Manifest) -> Option<Event> {
         let is_new = manifest.created_at_ms >= self.began_ms;
-        let event = Event::Checkpoint {
-            version: manifest.version.to_string(),
-            step: manifest.draft.step,
-            positions_seen: manifest.draft.positions_seen,
-            after_seconds: self.seconds(),
-        };
+        let event = Event::checkpoint(&manifest, self.began.elapsed());
         self.checkpoint = Some(manifest);
         is_new.then_some(event)
     }

@@ -1,4 +1,4 @@
-//! `minuet grow` beside a running run (killed and continued), and on the stored games of a stopped run.
+//! `minuet grow` beside a running run (stopped and continued), and on the stored games of a stopped run (killed and continued).
 
 use std::{
     fs,
@@ -8,6 +8,7 @@ use std::{
 };
 
 use checkpoints::{Manifest, Repository, Version};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::run::{Run, tiny_run};
@@ -43,8 +44,8 @@ impl Grow {
         panic!("no {kind} event; it ended with {:?}", self.child.wait())
     }
 
-    fn kill(mut self) {
-        self.child.kill().unwrap();
+    fn kill(mut self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
         self.child.wait().unwrap();
     }
 
@@ -94,17 +95,16 @@ fn output(run: &Path, arguments: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_larger_network_trains_beside_the_run_survives_a_kill_and_takes_over() {
+fn a_larger_network_trains_beside_the_run_survives_ctrl_c_and_takes_over() {
     let folder = tempfile::tempdir().unwrap();
     let mut run = Run::of_game("connect-four", folder.path(), &settings());
     run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
     let text = fs::read_to_string(folder.path().join("run.toml")).unwrap();
 
     // No network passes with this margin.
-    let larger = ["--set", "model.filters=12", "--margin", "0.001"];
+    let larger = ["--set", "model.filters=12", "--margin", "1"];
     let mut grow = Grow::start(folder.path(), &larger);
-    let growing = grow.wait_for("growing", |event| event["beside"] == true);
-    assert_eq!(growing["resumed"], false);
+    grow.wait_for("growing", |event| event["beside"] == true);
     let trained = grow.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(5));
     let trained = trained["step"].as_u64().unwrap();
     let (code, error) = output(folder.path(), &["--abort"]);
@@ -113,7 +113,7 @@ fn a_larger_network_trains_beside_the_run_survives_a_kill_and_takes_over() {
         (Some(1), true),
         "{error}"
     );
-    grow.kill();
+    grow.kill(Signal::INT);
 
     // Nothing of the run has changed.
     assert_eq!(fs::read_to_string(folder.path().join("run.toml")).unwrap(), text);
@@ -131,11 +131,11 @@ fn a_larger_network_trains_beside_the_run_survives_a_kill_and_takes_over() {
 
     // The same command continues, and with this margin almost any network passes.
     let mut grow = Grow::start(folder.path(), &["--margin", "700"]);
-    let growing = grow.wait_for("growing", |event| event["resumed"] == true);
+    let growing = grow.wait_for("growing", |_| true);
     assert_eq!(growing["set"], serde_json::json!(["model.filters=12"]));
     let first = grow.wait_for("checkpoint", |_| true);
     assert!(first["step"].as_u64() >= Some(trained), "{first}");
-    grow.wait_for("played", |event| event["verdict"] == "good-enough");
+    grow.wait_for("played", |event| event["good_enough"] == true);
     let taken = grow.wait_for("taken-over", |_| true);
     grow.end();
     assert!(!folder.path().join("learner-grown").exists());
@@ -146,7 +146,7 @@ fn a_larger_network_trains_beside_the_run_survives_a_kill_and_takes_over() {
 
     // The run's learner ends, and the next one resumes from the larger network.
     run.wait_for("role-exited", |event| event["name"] == "learner");
-    let step = taken["step"].as_u64().unwrap();
+    let step = step_of(&taken["version"]);
     run.wait_for("checkpoint", |event| event["step"].as_u64() > Some(step));
     run.wait_for("serving", |event| step_of(&event["version"]) > step);
     let now = fs::read_to_string(folder.path().join("run.toml")).unwrap();
@@ -169,7 +169,7 @@ fn a_larger_network_trains_beside_the_run_survives_a_kill_and_takes_over() {
 }
 
 #[test]
-fn a_larger_network_trains_on_the_stored_games_and_can_be_deleted() {
+fn a_larger_network_trains_on_the_stored_games_and_can_be_deleted_until_its_takeover() {
     let folder = tempfile::tempdir().unwrap();
     let mut run = Run::of_game("connect-four", folder.path(), &settings());
     run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
@@ -178,17 +178,17 @@ fn a_larger_network_trains_on_the_stored_games_and_can_be_deleted() {
     let before = newest(folder.path());
     for (arguments, words) in [
         (&["--set", "model.filters=8"][..], "changes nothing in [model]"),
-        (&["--set", "search.visits=8"], "settings in [model] and [learner]"),
+        (&["--set", "search.visits=8"], "only [model] and [learner]"),
         (&["--set", "model.filter=9"], "did you mean `model.filters`"),
-        (&[], "--set is missing"),
-        (&["--set", "model.blocks=2", "--margin", "0"], "above 0"),
+        (&[], "--set changes nothing in [model]"),
+        (&["--set", "model.blocks=2", "--margin", "0"], "1..=1000"),
     ] {
         let (code, error) = output(folder.path(), arguments);
         assert_eq!((code, error.contains(words)), (Some(2), true), "{error}");
         assert!(!folder.path().join("learner-grown").exists(), "{arguments:?}");
     }
 
-    let larger = ["--set", "model.blocks=2", "--margin", "0.001"];
+    let larger = ["--set", "model.blocks=2", "--margin", "1"];
     let mut grow = Grow::start(folder.path(), &larger);
     grow.wait_for("growing", |event| event["beside"] == false);
     grow.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
@@ -199,12 +199,12 @@ fn a_larger_network_trains_on_the_stored_games_and_can_be_deleted() {
         .unwrap();
     let error = String::from_utf8_lossy(&up.stderr);
     assert!(error.contains("works in"), "{error}");
-    grow.kill();
+    grow.kill(Signal::KILL);
     assert!(label(folder.path(), "grown").is_some());
 
     let (code, told) = output(folder.path(), &["--abort"]);
     assert_eq!(
-        (code, told.contains("The run is unchanged")),
+        (code, told.contains("the run is unchanged")),
         (Some(0), true),
         "{told}"
     );
@@ -214,10 +214,32 @@ fn a_larger_network_trains_on_the_stored_games_and_can_be_deleted() {
     assert!(label(folder.path(), "grown").is_none());
     let (code, told) = output(folder.path(), &["--abort"]);
     assert_eq!(
-        (code, told.contains("There is no larger network")),
+        (code, told.contains("there is no larger network")),
         (Some(0), true),
         "{told}"
     );
+
+    // The command is killed as its takeover begins, and `minuet up` completes it.
+    let mut grow = Grow::start(folder.path(), &larger);
+    grow.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
+    grow.kill(Signal::KILL);
+    let state = serde_json::json!({"set": ["model.blocks=2"], "candidate": label(folder.path(), "grown")});
+    fs::write(folder.path().join("learner-grown/grow.json"), state.to_string()).unwrap();
+    let (code, error) = output(folder.path(), &["--abort"]);
+    assert_eq!(
+        (code, error.contains("the takeover has begun")),
+        (Some(1), true),
+        "{error}"
+    );
+    let mut run = Run::of_game("connect-four", folder.path(), &[]);
+    run.wait_for("checkpoint", |event| {
+        event["step"].as_u64() > Some(before.draft.step + 1)
+    });
+    run.stop();
+    assert_eq!(newest(folder.path()).draft.network["blocks"], 2);
+    let now = fs::read_to_string(folder.path().join("run.toml")).unwrap();
+    assert_eq!(now, text.replace("\nblocks = 1\n", "\nblocks = 2\n"));
+    assert!(!folder.path().join("learner-grown").exists());
 }
 
 /// The training step in a version's name.
