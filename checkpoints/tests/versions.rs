@@ -87,19 +87,22 @@ async fn every_golden_repository_is_read_and_published_to() {
         copy(&golden.join("checkpoints"), home.path());
         let repository = open(home.path());
         let listed = repository.list().await.unwrap();
-        let steps: Vec<u64> = listed.iter().map(|manifest| manifest.step).collect();
+        let steps: Vec<u64> = listed.iter().map(|manifest| manifest.draft.step).collect();
         assert_eq!(steps, [10, 20], "{context}");
         for manifest in &listed {
-            let expected = files(manifest.step as u8);
+            let expected = files(manifest.draft.step as u8);
             for (file, (name, bytes)) in [MODEL, WEIGHTS, OPTIMIZER].into_iter().zip(expected) {
                 assert_eq!(
                     (file, repository.fetch(manifest, file).await.unwrap()),
                     (name, bytes)
                 );
             }
-            assert_eq!(manifest.learner_state["batch"], manifest.step, "{context}");
             assert_eq!(
-                (manifest.game.as_str(), manifest.actions),
+                manifest.draft.learner_state["batch"], manifest.draft.step,
+                "{context}"
+            );
+            assert_eq!(
+                (manifest.draft.game.as_str(), manifest.draft.actions),
                 ("paco-sako", 132),
                 "{context}"
             );

@@ -158,6 +158,8 @@ mod tests {
     /// `cargo test -p config --lib write_a_golden_file -- --ignored` writes the file of this release.
     mod golden {
         use super::*;
+        use std::path::PathBuf;
+
         use crate::template;
 
         fn golden() -> PathBuf {
