@@ -76,7 +76,7 @@ pub struct Store {
     damage: Damage,
 }
 
-/// How a store's files are opened; tests replace the parts.
+/// Parts with which a store opens its files. Tests replace them.
 pub struct Opening {
     /// The disk.
     pub files: Arc<dyn Files>,
