@@ -24,7 +24,10 @@ use proto::{
     v1::evaluator_client::EvaluatorClient,
 };
 use service::connect;
-use tokio::task::JoinSet;
+use tokio::{
+    runtime::{Builder, Runtime},
+    task::JoinSet,
+};
 
 const CLIENTS: u64 = 200;
 /// Number of actions of each client in a round.
@@ -165,13 +168,37 @@ async fn two_hundred_clients_that_misbehave_leave_no_trace() {
     behaving.await.unwrap();
 }
 
-/// Requests half a gigabyte of logits on one connection and reads none. The requests fit into HTTP/2's window, so all of them are
-/// sent, and the server notices when the stream is dropped.
-async fn never_reads(address: &str, layout: &RowLayout) -> tonic::Streaming<ModelStreamInferResponse> {
-    let asked = infer_request(layout, "chess", 1, 400);
-    let mut client = GrpcInferenceServiceClient::new(connect::channel(address).unwrap());
-    let asked = tokio_stream::iter(std::iter::repeat_n(asked, 64));
-    client.model_stream_infer(asked).await.unwrap().into_inner()
+/// A client that requests half a gigabyte of logits on one stream and reads none.
+struct NeverReads {
+    runtime: Option<Runtime>,
+    _replies: tonic::Streaming<ModelStreamInferResponse>,
+}
+
+impl NeverReads {
+    fn start(address: &str, layout: &RowLayout) -> Self {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let asked = infer_request(layout, "chess", 1, 400);
+        let asked = tokio_stream::iter(std::iter::repeat_n(asked, 64));
+        let replies = runtime.block_on(async {
+            let mut client = GrpcInferenceServiceClient::new(connect::channel(address).unwrap());
+            client.model_stream_infer(asked).await.unwrap().into_inner()
+        });
+        Self {
+            runtime: Some(runtime),
+            _replies: replies,
+        }
+    }
+}
+
+impl Drop for NeverReads {
+    /// Ends the connection, as the death of the client's process does.
+    fn drop(&mut self) {
+        self.runtime.take().unwrap().shutdown_background();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -186,7 +213,8 @@ async fn answers_that_are_never_read_take_little_memory() {
     let memory = async || server.page().await["process_resident_memory_bytes"];
     let unread = async || server.page().await["minuet_inference_unread_bytes"];
     let before = memory().await;
-    let replies = never_reads(&server.address, &large).await;
+    let client_that_reads_nothing =
+        tokio::task::block_in_place(|| NeverReads::start(&server.address, &large));
 
     // An answer has 7.5 MB: no further one fits.
     let full = CONNECTION_BYTES as f64;
@@ -210,7 +238,7 @@ async fn answers_that_are_never_read_take_little_memory() {
     let grown = memory().await - before;
     println!("{:.1} MB more", grown / 1e6);
     assert!(grown < 4.0 * full, "{grown} bytes");
-    drop(replies);
+    drop(client_that_reads_nothing);
     let freed = async {
         while unread().await > 0.0 {
             tokio::time::sleep(Duration::from_millis(20)).await;
