@@ -20,7 +20,11 @@ struct Grow {
 }
 
 fn command(run: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_minuet"));
+    // A job in the background of a shell ignores SIGINT, and so do its children unless they are told otherwise.
+    let mut command = Command::new("env");
+    command
+        .arg("--default-signal=INT")
+        .arg(env!("CARGO_BIN_EXE_minuet"));
     command.args(["grow", "--run"]).arg(run).args(arguments);
     command
 }
