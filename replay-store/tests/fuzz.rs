@@ -68,7 +68,7 @@ fn fuzz_archives() {
 #[test]
 fn fuzz_games() {
     let game = synthetic::game(1, 5).encode_to_vec();
-    fuzz("game at the door of the store", &[&game], |bytes| {
+    fuzz("game for the store", &[&game], |bytes| {
         let Ok(game) = Game::decode(bytes) else {
             return false;
         };

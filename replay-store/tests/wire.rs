@@ -417,8 +417,8 @@ async fn sampling_waits_for_enough_positions() {
     let mut given_up = client.sample(request.clone()).await.unwrap().into_inner();
     let mut waiting = client.sample(request).await.unwrap().into_inner();
     // A call that a client cancels does not affect the store.
-    let patience = std::time::Duration::from_millis(100);
-    assert!(tokio::time::timeout(patience, given_up.message()).await.is_err());
+    let limit = std::time::Duration::from_millis(100);
+    assert!(tokio::time::timeout(limit, given_up.message()).await.is_err());
     drop(given_up);
     append(&mut client, vec![synthetic::game(2, 1)]).await;
     let batch = waiting.message().await.unwrap().unwrap();

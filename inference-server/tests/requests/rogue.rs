@@ -143,8 +143,8 @@ impl RogueClient {
     async fn call_and_cancel(&mut self) {
         let asked = request(&self.layout, self.generator.next_u64(), 64, 3);
         let mut client = EvaluatorClient::new(self.channel());
-        let patience = self.soon();
-        let _ = timeout(patience, client.evaluate(asked)).await;
+        let limit = self.soon();
+        let _ = timeout(limit, client.evaluate(asked)).await;
     }
 
     /// Requests as many logits as possible, repeatedly, and reads none.
@@ -160,9 +160,9 @@ impl RogueClient {
     /// Sends a part of a message of 4 MiB, and disconnects.
     async fn half_send(&mut self, path: &str) {
         let sent = self.generator.random_range(0..1 << 20);
-        let patience = self.soon();
+        let limit = self.soon();
         let sending = half_sent::send(self.channel(), path, 4 << 20, sent);
-        let _ = timeout(patience, sending).await;
+        let _ = timeout(limit, sending).await;
     }
 
     /// Sends many requests on a stream, reads some answers or none, and disconnects.
@@ -183,8 +183,8 @@ impl RogueClient {
         if let Ok(Ok(replies)) = opened {
             let mut replies = replies.into_inner();
             if reads {
-                let patience = self.soon();
-                let _ = timeout(patience, replies.message()).await;
+                let limit = self.soon();
+                let _ = timeout(limit, replies.message()).await;
             } else {
                 tokio::time::sleep(self.soon()).await;
             }

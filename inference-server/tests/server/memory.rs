@@ -27,8 +27,8 @@ async fn library(store: &Store, budget: u64) -> Arc<Library> {
 /// Makes a library with a configuration changed by `change`, and waits for its first model.
 async fn library_with(store: &Store, budget: u64, change: impl FnOnce(&mut LibraryParts)) -> Arc<Library> {
     let library = without_model(store, budget, change);
-    let patience = tokio::time::timeout(TIMEOUT, library.first_model());
-    patience.await.unwrap();
+    let waiting = tokio::time::timeout(TIMEOUT, library.first_model());
+    waiting.await.unwrap();
     library
 }
 

@@ -10,7 +10,7 @@ use service::connect::{
 };
 use tonic::Code;
 
-use crate::{Behind, PATIENCE, behind, check};
+use crate::{Behind, TIMEOUT, behind, check};
 
 const NAMES: [&str; 3] = ["one", "two", "three"];
 
@@ -73,7 +73,7 @@ async fn until(link: &Link, expected: &[&'static str]) -> BTreeMap<&'static str,
             }
         }
     };
-    tokio::time::timeout(PATIENCE, asking).await.unwrap()
+    tokio::time::timeout(TIMEOUT, asking).await.unwrap()
 }
 
 #[tokio::test]
@@ -107,5 +107,5 @@ async fn calls_are_spread_over_servers_that_start_and_stop() {
 
     drop(three);
     let all_fail = async { while until(&link, &["failed"]).await["failed"] < 90 {} };
-    tokio::time::timeout(PATIENCE, all_fail).await.unwrap();
+    tokio::time::timeout(TIMEOUT, all_fail).await.unwrap();
 }

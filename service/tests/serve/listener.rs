@@ -14,7 +14,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{NAME, PATIENCE, any_token, behind, check, serve_with_policy};
+use crate::{NAME, TIMEOUT, any_token, behind, check, serve_with_policy};
 
 /// Sends only `greeting`; true if the server then closes the connection.
 async fn is_closed(address: &str, greeting: &[u8]) -> bool {
@@ -22,7 +22,7 @@ async fn is_closed(address: &str, greeting: &[u8]) -> bool {
     stream.write_all(greeting).await.unwrap();
     let mut bytes = Vec::new();
     // The bytes before the end (the server's settings) do not matter, nor does an error at the end.
-    tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes))
+    tokio::time::timeout(TIMEOUT, stream.read_to_end(&mut bytes))
         .await
         .is_ok()
 }
@@ -58,9 +58,9 @@ async fn a_client_without_a_complete_preface_is_disconnected() {
 
 #[tokio::test]
 async fn a_client_with_a_complete_preface_stays_connected() {
-    let patience = Duration::from_secs(3);
+    let limit = Duration::from_secs(3);
     let policy = ConnectionPolicy::new(&SecurityConfig::default(), any_token).unwrap();
-    let server = serve_with_policy(policy.with_preface_time(patience), NAME).await;
+    let server = serve_with_policy(policy.with_preface_time(limit), NAME).await;
     let mut stream = TcpStream::connect(&server.address).await.unwrap();
     let greeting = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
     stream.write_all(greeting).await.unwrap();
@@ -70,7 +70,7 @@ async fn a_client_with_a_complete_preface_stays_connected() {
     let mut rest = vec![0; 4096];
     let quiet = async { while stream.read(&mut rest).await.unwrap() > 0 {} };
     assert!(
-        tokio::time::timeout(patience + Duration::from_millis(300), quiet)
+        tokio::time::timeout(limit + Duration::from_millis(300), quiet)
             .await
             .is_err()
     );
@@ -99,5 +99,5 @@ async fn connections_above_the_limit_are_closed_and_a_closed_one_frees_its_slot(
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, again).await.unwrap();
+    tokio::time::timeout(TIMEOUT, again).await.unwrap();
 }

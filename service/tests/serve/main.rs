@@ -33,7 +33,7 @@ use tonic_reflection::pb::v1::{
 const NAME: &str = "minuet.v1.Evaluator";
 
 /// Time limit for a loaded machine; no test measures it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Rules of methods that every token may call.
 fn any_token(_: &str) -> Method {

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use tonic::Code;
 use tonic_health::pb::health_client::HealthClient;
 
-use crate::{Behind, NAME, PATIENCE, about, any_token, half_sent::send, serve_with_policy};
+use crate::{Behind, NAME, TIMEOUT, about, any_token, half_sent::send, serve_with_policy};
 
 const CHECK: &str = "/grpc.health.v1.Health/Check";
 const REFLECT: &str = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
@@ -29,7 +29,7 @@ async fn a_health_request_has_at_most_a_kibibyte_and_a_time_limit() {
     let channel = connect::channel(&server.address).unwrap();
     let ends = async |length, sent| {
         let ending = send(channel.clone(), CHECK, length, sent);
-        let ended = tokio::time::timeout(PATIENCE, ending).await.unwrap();
+        let ended = tokio::time::timeout(TIMEOUT, ending).await.unwrap();
         (ended.code(), ended.message().to_owned())
     };
     // Refused by its header, whatever follows.
@@ -45,7 +45,7 @@ async fn a_health_request_has_at_most_a_kibibyte_and_a_time_limit() {
     let (code, _) = ends(0, 0).await;
     assert_eq!(code, Code::DeadlineExceeded);
     let reflecting = send(channel.clone(), REFLECT, 1000, 500);
-    let ended = tokio::time::timeout(PATIENCE, reflecting).await.unwrap();
+    let ended = tokio::time::timeout(TIMEOUT, reflecting).await.unwrap();
     assert_eq!(ended.code(), Code::DeadlineExceeded, "{ended:?}");
     let mut client = HealthClient::new(channel.clone());
     client.check(about(NAME)).await.unwrap();
@@ -64,7 +64,7 @@ async fn half_sent_requests_share_a_limit_of_bytes() {
     let limit = 1 << 20;
     let server = limited(CallLimits {
         request_bytes: limit,
-        request_time: 10 * PATIENCE,
+        request_time: 10 * TIMEOUT,
         ..CallLimits::default()
     })
     .await;
@@ -75,7 +75,7 @@ async fn half_sent_requests_share_a_limit_of_bytes() {
     }
     // 64 requests hold 3.25 MiB beyond what each may have for nothing, so most of them are refused.
     for _ in 0..40 {
-        let ended = tokio::time::timeout(PATIENCE, calls.join_next()).await.unwrap();
+        let ended = tokio::time::timeout(TIMEOUT, calls.join_next()).await.unwrap();
         let status = ended.unwrap().unwrap();
         assert_eq!(status.code(), Code::ResourceExhausted, "{status:?}");
         assert!(status.message().contains("1048576 bytes"), "{status:?}");
@@ -89,7 +89,7 @@ async fn half_sent_requests_share_a_limit_of_bytes() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, freed).await.unwrap();
+    tokio::time::timeout(TIMEOUT, freed).await.unwrap();
 }
 
 #[tokio::test]
@@ -111,5 +111,5 @@ async fn calls_beyond_the_limit_are_refused() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, again).await.unwrap();
+    tokio::time::timeout(TIMEOUT, again).await.unwrap();
 }

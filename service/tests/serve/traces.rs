@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use tonic::{Request, Response, Status};
 use tonic_health::pb::health_client::HealthClient;
 
-use crate::{PATIENCE, about};
+use crate::{TIMEOUT, about};
 
 struct Receiver(mpsc::UnboundedSender<(String, Span)>);
 
@@ -91,7 +91,7 @@ async fn a_collector_gets_the_span_of_a_call_within_the_callers_trace() {
         .unwrap();
     assert!(ended.success());
 
-    let (who, span) = tokio::time::timeout(PATIENCE, spans.recv())
+    let (who, span) = tokio::time::timeout(TIMEOUT, spans.recv())
         .await
         .unwrap()
         .unwrap();
