@@ -60,8 +60,8 @@ fn unknown_keys(table: &toml::Table, valid: &toml::Table, path: &str, keys: &mut
 /// Returns the valid key of the same section that is spelt most like the key with the full path `whole`.
 fn nearest_key(whole: &str, valid: &toml::Table) -> Option<String> {
     let (path, key) = whole.rsplit_once('.').unwrap_or(("", whole));
-    let sections = path.split('.').filter(|section| !section.is_empty());
-    let valid = sections.fold(Some(valid), |table, section| table?.get(section)?.as_table())?;
+    let mut sections = path.split('.').filter(|section| !section.is_empty());
+    let valid = sections.try_fold(valid, |table, section| table.get(section)?.as_table())?;
     let (likeness, name) = valid
         .keys()
         .map(|name| (strsim::jaro_winkler(key, name), name))

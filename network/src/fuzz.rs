@@ -2,6 +2,7 @@
 
 use std::{path::Path, str::from_utf8};
 
+use games::{Game as _, chess::Chess};
 use test_support::fuzz;
 
 use crate::{ModelName, sidecar};
@@ -9,9 +10,7 @@ use crate::{ModelName, sidecar};
 #[test]
 fn fuzz_sidecars() {
     let named = b"game = \"chess\"\nfile = \"model.onnx\"\npolicy = \"policy\"\nvalue = \"value\"\n";
-    let layout = serde_json::to_value(<games::chess::Chess as games::Game>::layout(
-        <games::chess::Chess as games::Game>::encoding(0).unwrap(),
-    ));
+    let layout = serde_json::to_value(Chess::encoding(0).map(Chess::layout).unwrap());
     let written = format!("[layout]\n{}", toml::to_string(&layout.unwrap()).unwrap());
     fuzz(
         "sidecar",

@@ -31,7 +31,7 @@ fn fuzz_frames() {
     let mut whole = Vec::new();
     frame::encode_record(7, &record, &mut whole).unwrap();
     let ledger = Ledger::default().pack(3);
-    let id = [7; 16].into();
+    let id = [7; 16];
     let examples: [&[u8]; 6] = [
         &whole,
         &frame::encode_name(7, &id),

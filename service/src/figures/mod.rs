@@ -51,7 +51,7 @@ impl Lines {
     /// Error of the file system.
     pub fn append(&mut self, line: &impl Serialize) -> io::Result<()> {
         if self.file.metadata()?.len() > self.most {
-            durable::rename(&self.path, &self.path.with_extension("1.jsonl"))?;
+            durable::rename(&self.path, self.path.with_extension("1.jsonl"))?;
             self.file = append_to(&self.path)?;
         }
         let mut text = serde_json::to_vec(line)?;
