@@ -24,6 +24,7 @@ use crate::{
         volumes::Volumes,
     },
     metrics::Metrics,
+    record::validate::Validator,
     settings::Settings,
     store::{
         archived,
@@ -67,26 +68,59 @@ impl Damage {
     }
 }
 
+impl std::fmt::Display for Damage {
+    /// Counts the damage, for example `2 acknowledged games cannot be read`.
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut parts = Vec::new();
+        match self.losses.len() {
+            0 => {}
+            1 => parts.push("1 acknowledged game cannot be read".to_owned()),
+            games => parts.push(format!("{games} acknowledged games cannot be read")),
+        }
+        if self.is_ledger_lost {
+            parts.push("the ledger file is damaged".into());
+        }
+        if !self.id_files.is_empty() {
+            parts.push(format!(
+                "{} files of retired ids are damaged",
+                self.id_files.len()
+            ));
+        }
+        out.write_str(&parts.join(", "))
+    }
+}
+
 /// Contents of a store's folder. Nothing was changed to read them.
 struct Contents {
     ledger: Ledger,
     known: KnownIds,
     index: Option<Arc<Index>>,
+    validator: Validator,
     volumes: Vec<Found>,
     /// Volumes whose index was made from another log.
     stale: Vec<u64>,
     damage: Damage,
 }
 
-/// Opens the store that `settings` describe, or makes it. `formats` are the versions that the build reads.
+/// Opens the store that `settings` describe, or makes it. `formats` are the versions that the build reads. Without `mends` a
+/// store with damage is refused.
 ///
 /// # Errors
-/// [`OpenError`]. After [`OpenError::Newer`] nothing is changed; after other errors some volumes may be mended.
-pub fn open(settings: Settings, files: Arc<dyn Files>, formats: &Formats) -> Result<Opened, OpenError> {
+/// [`OpenError`]. After [`OpenError::Newer`] and [`OpenError::Damaged`] nothing is changed; after other errors some volumes may
+/// be mended.
+pub fn open(
+    settings: Settings,
+    files: Arc<dyn Files>,
+    formats: &Formats,
+    mends: bool,
+) -> Result<Opened, OpenError> {
     let folder = settings.folder.clone();
     let (claim, mut identity) = identity::claim(files.as_ref(), &folder, wanted(&settings, formats))?;
     let index = || open_index(&settings);
     let mut contents = read(&settings, &files, formats, index)?;
+    if !mends && !contents.damage.is_none() {
+        return Err(OpenError::Damaged(contents.damage));
+    }
     report(&contents);
 
     let archive_store = match settings.archive.as_str() {
@@ -184,6 +218,7 @@ fn read(
     index: impl FnOnce() -> Option<Arc<Index>>,
 ) -> Result<Contents, OpenError> {
     let folder = &settings.folder;
+    let validator = Validator::new(&settings.game, settings.options)?;
     let newer = |path: PathBuf, found: String| Err(OpenError::Newer { path, found });
     let ledger_path = folder.join("ledger");
     let found = LedgerFile::read(files.as_ref(), &ledger_path, formats.frames)
@@ -233,6 +268,7 @@ fn read(
         ledger,
         known,
         index,
+        validator,
         volumes,
         stale,
         damage,
@@ -249,6 +285,7 @@ fn assemble(
     let Contents {
         mut known,
         index,
+        validator,
         volumes,
         damage,
         ..
@@ -277,6 +314,7 @@ fn assemble(
         files,
         cache: Cache::new(settings.cache_bytes),
         settings,
+        validator,
         volumes: Arc::new(all),
         index,
         metrics: Arc::new(Metrics::new()),

@@ -71,6 +71,12 @@ struct State {
     fault: Fault,
     operations: u64,
     faults: u64,
+    /// True if the process has no file descriptor left.
+    lacks_descriptors: bool,
+    /// True if every read fails.
+    is_unreadable: bool,
+    /// Reads that failed.
+    failed_reads: u64,
 }
 
 /// The disk; clones share it.
@@ -90,6 +96,21 @@ impl Simulated {
     pub fn operations(&self) -> (u64, u64) {
         let state = self.0.lock();
         (state.operations, state.faults)
+    }
+
+    /// Makes every opening of a file or folder fail for want of a file descriptor, or ends that.
+    pub fn lack_descriptors(&self, lacks: bool) {
+        self.0.lock().lacks_descriptors = lacks;
+    }
+
+    /// Makes every read fail, or ends that.
+    pub fn fail_reads(&self, fail: bool) {
+        self.0.lock().is_unreadable = fail;
+    }
+
+    /// Number of reads that failed.
+    pub fn failed_reads(&self) -> u64 {
+        self.0.lock().failed_reads
     }
 
     /// Bytes that all files may take together; `None` for no limit.
@@ -232,6 +253,13 @@ impl State {
         Ok(())
     }
 
+    fn take_descriptor(&self) -> io::Result<()> {
+        match self.lacks_descriptors {
+            true => Err(io::Error::from_raw_os_error(24)),
+            false => Ok(()),
+        }
+    }
+
     fn is_off(&self) -> bool {
         matches!(self.fault, Fault::Power(at) if self.operations > at)
     }
@@ -268,7 +296,11 @@ struct Handle {
 
 impl OpenFile for Handle {
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-        let state = self.disk.0.lock();
+        let mut state = self.disk.0.lock();
+        if state.is_unreadable {
+            state.failed_reads += 1;
+            return Err(io::Error::from_raw_os_error(5));
+        }
         let seen = &state.contents[&self.number].seen;
         let rest = seen.get(offset as usize..).unwrap_or_default();
         let count = rest.len().min(bytes.len());
@@ -336,6 +368,7 @@ fn state_power(state: &State) -> u64 {
 impl Files for Simulated {
     fn open(&self, path: &Path, create: bool) -> io::Result<Box<dyn OpenFile>> {
         let mut state = self.0.lock();
+        state.take_descriptor()?;
         let number = match state.names.get(path) {
             Some(Some(number)) => *number,
             Some(None) => return Err(io::ErrorKind::IsADirectory.into()),
@@ -424,6 +457,7 @@ impl Files for Simulated {
 
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         let mut state = self.0.lock();
+        state.take_descriptor()?;
         state.operate()?;
         let own = state.pending.iter().rposition(|naming| naming.touches(folder));
         let durable: Vec<Naming> = state.pending.drain(..own.map_or(0, |own| own + 1)).collect();
