@@ -90,6 +90,9 @@ pub enum VolumeError {
     /// The disk is full. Nothing was written; a later attempt may succeed.
     #[error("the disk is full")]
     Full,
+    /// The process has no free file descriptor. A later attempt may succeed.
+    #[error("the process has no free file descriptor")]
+    NoDescriptor,
     /// The file system reported an error.
     #[error("{0}")]
     Broken(String),

@@ -1,7 +1,7 @@
 //! A minimal role. `run.seed` selects how it ends, for the tests: 1 (the default) runs until shutdown, 2 fails, 3 panics in
-//! another thread, 4 reports a configuration error, 5 never stops.
+//! another thread, 4 reports a configuration error, 5 never stops, 6 takes all descriptors for three seconds.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
 use config::{Override, RunConfig};
 use service::role::{self, Role};
@@ -25,6 +25,15 @@ async fn run(config: RunConfig, shutdown: CancellationToken) -> anyhow::Result<(
             Override::new("game", "unknown")?;
         }
         5 => std::future::pending().await,
+        6 => {
+            let mut files = Vec::new();
+            while let Ok(file) = std::fs::File::open("/dev/null") {
+                files.push(file);
+            }
+            println!("running");
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            drop(files);
+        }
         _ => {}
     }
     println!("running");

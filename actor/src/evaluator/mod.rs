@@ -23,7 +23,7 @@ mod versions;
 use std::{sync::Arc, time::Duration};
 
 use proto::v1::{EvaluateReply, EvaluateRequest, evaluator_client::EvaluatorClient};
-use service::{backoff::Backoff, connect::Link};
+use service::{backoff::Backoff, connect::Link, log_throttle::LogThrottle};
 use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
@@ -31,7 +31,7 @@ use tonic::{Code, Status, Streaming};
 
 use network::Predictions;
 
-use crate::{log_throttle::LogThrottle, metrics::Metrics};
+use crate::metrics::Metrics;
 
 use pending::{Due, Pending};
 pub use versions::{TooManyVersions, VersionId, Versions};

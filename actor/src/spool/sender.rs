@@ -10,6 +10,7 @@ use proto::v1::{AppendAck, Game, replay_store_client::ReplayStoreClient};
 use service::{
     backoff::Backoff,
     connect::{Link, MAX_MESSAGE_BYTES},
+    log_throttle::LogThrottle,
 };
 use tokio::{
     sync::mpsc,
@@ -21,7 +22,6 @@ use tonic::{Code, Status, Streaming};
 
 use crate::{
     GameId,
-    log_throttle::LogThrottle,
     metrics::Metrics,
     spool::{Position, Spool, SpoolError},
 };

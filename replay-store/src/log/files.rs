@@ -166,6 +166,8 @@ pub trait Files: Debug + Send + Sync {
 pub fn volume_error(error: io::Error) -> VolumeError {
     if is_full(&error) {
         VolumeError::Full
+    } else if lacks_descriptors(&error) {
+        VolumeError::NoDescriptor
     } else {
         VolumeError::Broken(error.to_string())
     }
@@ -177,6 +179,18 @@ pub fn is_full(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
     )
+}
+
+/// True if an error says that the process or the system has no free file descriptor.
+pub fn lacks_descriptors(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+}
+
+/// True if nothing is broken, and a later attempt may succeed.
+pub fn is_temporary(error: &io::Error) -> bool {
+    is_full(error) || lacks_descriptors(error)
 }
 
 /// Returns a file whose lock was tried for.

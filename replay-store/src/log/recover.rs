@@ -19,7 +19,7 @@ use crate::{
     error::{OpenError, VolumeError},
     formats::Formats,
     log::{
-        files::Files,
+        files::{self, Files},
         frame::{self, Id},
         ledger::Ledger,
         volume::{self, Commit, Known, Volume},
@@ -306,12 +306,17 @@ fn finish_rebuild(files: &dyn Files, folder: &Path) -> Result<(), OpenError> {
 /// Removes the folder of a retired volume in two steps, so that it is there whole or not at all: half of one would be
 /// taken for a damaged volume.
 ///
+/// Returns the folder's new name if the second step must be tried again, because there is no free descriptor.
+///
 /// # Errors
 /// The file system's error.
-pub fn remove(files: &dyn Files, folder: &Path) -> io::Result<()> {
+pub fn remove(files: &dyn Files, folder: &Path) -> io::Result<Option<PathBuf>> {
     let retired = folder.with_extension(RETIRED);
     files.rename(folder, &retired)?;
-    files.remove_folder(&retired)
+    match files.remove_folder(&retired) {
+        Err(error) if files::lacks_descriptors(&error) => Ok(Some(retired)),
+        removed => removed.map(|()| None),
+    }
 }
 
 /// Returns the first sequence numbers of the volumes in `folder`.

@@ -3,10 +3,12 @@
 //! A game is acknowledged and enters the window after its group is flushed. If a write or a flush fails, the state of the log is unknown,
 //! even if a second `fsync` succeeds. The thread then stops for good: queued games are not acknowledged, the store reports the failure, and
 //! the process ends with an error. The next opening recovers what was written. A full disk is not a failure: the incomplete write is
-//! undone, the games are refused temporarily, and the store continues.
+//! undone, the games are refused temporarily, and the store continues. A lack of file descriptors is no failure either: the present
+//! volume grows until another one can be started.
 
 use std::{
     collections::{BTreeMap, HashSet},
+    path::PathBuf,
     sync::{Arc, atomic::Ordering},
     time::Instant,
 };
@@ -41,6 +43,11 @@ pub struct Writer {
     identity: Identity,
     room: Room,
     fill: Fill,
+    /// Folder of a volume that could not be started, while it cannot be removed. Its name marks the end of the present volume, so no
+    /// game is stored meanwhile.
+    unstarted: Option<PathBuf>,
+    /// Folders of retired volumes that remain to be removed.
+    retired: Vec<PathBuf>,
     // Locks the folder while the writer exists.
     _claim: Claim,
 }
@@ -53,6 +60,8 @@ impl Writer {
             identity,
             room,
             fill,
+            unstarted: None,
+            retired: Vec::new(),
             _claim: claim,
         }
     }
@@ -60,7 +69,7 @@ impl Writer {
     /// Writes until [`Command::Close`] arrives.
     ///
     /// # Errors
-    /// [`StoreFailed`] after the first failure other than a full disk.
+    /// [`StoreFailed`] after the first failure other than a full disk or a lack of descriptors.
     pub fn run(mut self, queue: &mut mpsc::Receiver<Command>) -> Result<(), StoreFailed> {
         self.remove_retired()?;
         let mut waiting = Vec::new();
@@ -108,6 +117,13 @@ impl Writer {
 
     /// Commits one group of games and acknowledges them.
     fn commit(&mut self, waiting: Vec<Pending>) -> Result<(), StoreFailed> {
+        if !self.discard_unstarted()? {
+            for pending in waiting {
+                self.shared.metrics.refused("descriptors");
+                (pending.reply)(temporary_refusal(&VolumeError::NoDescriptor));
+            }
+            return Ok(());
+        }
         let Admitted { games, repeated } = self.admit(waiting)?;
         if games.is_empty() {
             return self.save_duplicates();
@@ -244,7 +260,9 @@ impl Writer {
                         self.identity = identity;
                         Ok(None)
                     }
-                    Err(error) if files::is_full(&error) => Ok(Some(temporary_refusal(&VolumeError::Full))),
+                    Err(error) if files::is_temporary(&error) => {
+                        Ok(Some(temporary_refusal(&files::volume_error(error))))
+                    }
                     Err(error) => Err(failed("writing store.json")(error)),
                 }
             }
@@ -339,6 +357,12 @@ impl Writer {
         }
         let folder = volume_folder(&self.shared.settings.folder, next);
         let files = &self.shared.files;
+        let parent = folder.parent().unwrap_or(&folder);
+        // Nothing is created without a descriptor; the present volume continues to grow.
+        match files.sync_folder(parent) {
+            Err(error) if files::lacks_descriptors(&error) => return Ok(()),
+            synced => synced.map_err(failed("starting a volume"))?,
+        }
         match Volume::open(files, &folder, next, None) {
             Ok((volume, _)) => {
                 self.shared.volumes.push(volume);
@@ -346,23 +370,44 @@ impl Writer {
                 self.fill = Fill::default();
                 Ok(())
             }
-            Err(VolumeError::Full) => {
-                // The present volume continues to grow. The folder of the new one must be removed, because its name marks the end of
-                // the present volume.
-                let parent = folder.parent().unwrap_or(&folder);
-                if files.exists(&folder) {
-                    files
-                        .remove_folder(&folder)
-                        .map_err(failed("starting a volume"))?;
-                }
-                files.sync_folder(parent).map_err(failed("starting a volume"))
+            Err(VolumeError::Full | VolumeError::NoDescriptor) => {
+                self.unstarted = Some(folder);
+                self.discard_unstarted().map(drop)
             }
+            Err(error) => Err(failed("starting a volume")(error)),
+        }
+    }
+
+    /// Removes the folder of a volume that could not be started. False if this must be tried again.
+    fn discard_unstarted(&mut self) -> Result<bool, StoreFailed> {
+        let Some(folder) = &self.unstarted else {
+            return Ok(true);
+        };
+        let files = &self.shared.files;
+        let removed = if files.exists(folder) {
+            files.remove_folder(folder)
+        } else {
+            Ok(())
+        };
+        match removed.and_then(|()| files.sync_folder(folder.parent().unwrap_or(folder))) {
+            Ok(()) => {
+                self.unstarted = None;
+                Ok(true)
+            }
+            Err(error) if files::lacks_descriptors(&error) => Ok(false),
             Err(error) => Err(failed("starting a volume")(error)),
         }
     }
 
     /// Removes volumes whose games are all retired and, if there is an archive, archived. The ids of the games are kept.
     fn remove_retired(&mut self) -> Result<(), StoreFailed> {
+        while let Some(folder) = self.retired.last() {
+            match self.shared.files.remove_folder(folder) {
+                Err(error) if files::lacks_descriptors(&error) => break,
+                removed => removed.map_err(failed("removing a retired volume"))?,
+            }
+            self.retired.pop();
+        }
         while let Some((oldest, next)) = self.shared.volumes.oldest() {
             let is_needed = self
                 .shared
@@ -385,14 +430,16 @@ impl Writer {
             let files = &self.shared.files;
             match self.shared.known_ids.write().retire(oldest.first(), &ids) {
                 // Retried after the next commit.
-                Err(error) if files::is_full(&error) => break,
+                Err(error) if files::is_temporary(&error) => break,
                 kept => kept.map_err(failed("keeping the ids of retired games"))?,
             }
             archived::forget(files.as_ref(), &self.shared.settings.folder, oldest.first())
                 .map_err(failed("removing a retired volume"))?;
             self.shared.volumes.remove_oldest();
             self.shared.notify_index();
-            recover::remove(files.as_ref(), oldest.folder()).map_err(failed("removing a retired volume"))?;
+            let left = recover::remove(files.as_ref(), oldest.folder());
+            self.retired
+                .extend(left.map_err(failed("removing a retired volume"))?);
             self.room.changed();
         }
         Ok(())

@@ -5,6 +5,7 @@
 mod common;
 mod simulated;
 
+mod descriptors;
 mod errors;
 mod full;
 mod full_start;

@@ -68,6 +68,8 @@ struct State {
     contents: BTreeMap<Number, Contents>,
     next: Number,
     capacity: Option<usize>,
+    /// Number of times that a descriptor can still be taken; `None` for no limit.
+    descriptors: Option<u64>,
     fault: Fault,
     operations: u64,
     faults: u64,
@@ -95,6 +97,12 @@ impl Simulated {
     /// Bytes that all files may take together; `None` for no limit.
     pub fn limit(&self, capacity: Option<usize>) {
         self.0.lock().capacity = capacity;
+    }
+
+    /// Sets how often a file can be opened, or a folder listed, synced or removed, before the process has no free descriptor; `None`
+    /// for no limit. Open files can always be read and written.
+    pub fn limit_descriptors(&self, left: Option<u64>) {
+        self.0.lock().descriptors = left;
     }
 
     /// Bytes that all files take.
@@ -246,6 +254,29 @@ impl State {
             .map_or(usize::MAX, |capacity| capacity.saturating_sub(self.used()))
     }
 
+    /// Removes a name and all names below it one by one, the deepest first, as every file system does.
+    fn remove(&mut self, path: &Path) -> io::Result<()> {
+        if !self.names.contains_key(path) {
+            return Err(missing());
+        }
+        let names: Vec<PathBuf> = self.names.keys().rev().cloned().collect();
+        for below in names.into_iter().filter(|below| below.starts_with(path)) {
+            self.operate()?;
+            self.name(Naming::Remove(below));
+        }
+        Ok(())
+    }
+
+    /// Takes a file descriptor.
+    fn take_descriptor(&mut self) -> io::Result<()> {
+        match &mut self.descriptors {
+            Some(0) => return Err(io::Error::from_raw_os_error(24)),
+            Some(left) => *left -= 1,
+            None => {}
+        }
+        Ok(())
+    }
+
     fn room_for(&self, more: usize) -> io::Result<()> {
         match self.capacity {
             Some(capacity) if more > 0 && self.used() + more > capacity => {
@@ -336,6 +367,7 @@ fn state_power(state: &State) -> u64 {
 impl Files for Simulated {
     fn open(&self, path: &Path, create: bool) -> io::Result<Box<dyn OpenFile>> {
         let mut state = self.0.lock();
+        state.take_descriptor()?;
         let number = match state.names.get(path) {
             Some(Some(number)) => *number,
             Some(None) => return Err(io::ErrorKind::IsADirectory.into()),
@@ -374,7 +406,8 @@ impl Files for Simulated {
     }
 
     fn list(&self, folder: &Path) -> io::Result<Vec<Entry>> {
-        let state = self.0.lock();
+        let mut state = self.0.lock();
+        state.take_descriptor()?;
         if !state.names.contains_key(folder) {
             return Err(missing());
         }
@@ -405,25 +438,18 @@ impl Files for Simulated {
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
-        self.remove_folder(path)
+        self.0.lock().remove(path)
     }
 
-    /// Name by name, what is inside first, as every file system has it.
     fn remove_folder(&self, folder: &Path) -> io::Result<()> {
         let mut state = self.0.lock();
-        if !state.names.contains_key(folder) {
-            return Err(missing());
-        }
-        let names: Vec<PathBuf> = state.names.keys().rev().cloned().collect();
-        for path in names.into_iter().filter(|path| path.starts_with(folder)) {
-            state.operate()?;
-            state.name(Naming::Remove(path));
-        }
-        Ok(())
+        state.take_descriptor()?;
+        state.remove(folder)
     }
 
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         let mut state = self.0.lock();
+        state.take_descriptor()?;
         state.operate()?;
         let own = state.pending.iter().rposition(|naming| naming.touches(folder));
         let durable: Vec<Naming> = state.pending.drain(..own.map_or(0, |own| own + 1)).collect();
