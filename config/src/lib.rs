@@ -24,6 +24,7 @@ mod run;
 mod security;
 mod store_address;
 mod template;
+mod version;
 
 pub use actor::ActorConfig;
 pub use error::ConfigError;
@@ -34,7 +35,8 @@ pub use overrides::{Override, override_search};
 pub use problems::ProblemsConfig;
 pub use provider::{ProviderChoice, UnknownProvider};
 pub use rating::RatingConfig;
-pub use run::{CheckpointConfig, GameConfig, ReplayConfig, RunConfig, RunSection, VERSION};
+pub use run::{CheckpointConfig, GameConfig, ReplayConfig, RunConfig, RunSection};
 pub use security::{Plaintext, SecurityConfig};
 pub use store_address::{StoreAddressError, store_address};
 pub use template::template;
+pub use version::VERSION;

@@ -11,10 +11,6 @@ use super::{
 };
 use crate::store_address::store_address;
 
-/// Version of the keys that this build writes. A key that is added or removed takes a new number, and removed keys stay in
-/// [`crate::removed`].
-pub const VERSION: u32 = 1;
-
 /// A run: everything in `run.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
@@ -58,7 +54,7 @@ pub struct RunSection {
 impl Default for RunSection {
     fn default() -> Self {
         Self {
-            version: VERSION,
+            version: crate::VERSION,
             seed: 1,
         }
     }

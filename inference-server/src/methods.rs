@@ -1,6 +1,6 @@
 //! Rules for the calls of each method of the server: the right that a token needs, and the size of a request.
 
-use service::{calls::Method, security::tokens::Right};
+use service::security::{methods::Method, tokens::Right};
 
 /// Returns the rules of the method at `path`. Loading and unloading models needs the right `administer`, as do unknown methods;
 /// all other methods of both protocols need `evaluate`. `inference.max_message_mib` limits the requests that carry positions.

@@ -12,10 +12,12 @@ use anyhow::Context as _;
 use config::{RunConfig, SecurityConfig};
 use service::{
     backoff::Backoff,
-    calls::{Access, Method},
     listener::ConnectionPolicy,
     role::Work,
-    security::tokens::Right,
+    security::{
+        methods::{Access, Method},
+        tokens::Right,
+    },
     serve::{Drained, listen, serve_health_beside, standard_routes},
 };
 use tokio::net::TcpListener;

@@ -12,10 +12,12 @@ use tonic::{service::Routes, transport::Server};
 use tonic_health::{ServingStatus, server::HealthReporter};
 
 use crate::{
-    calls::{Access, Method},
     connect::KEEP_ALIVE_TIMEOUT,
     listener::ConnectionPolicy,
-    security::SecurityError,
+    security::{
+        SecurityError,
+        methods::{Access, Method},
+    },
     telemetry,
 };
 use config::SecurityConfig;

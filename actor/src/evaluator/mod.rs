@@ -17,6 +17,7 @@
 mod model;
 mod pending;
 mod reply;
+mod request;
 mod retry;
 mod versions;
 
@@ -34,6 +35,7 @@ use network::Predictions;
 use crate::{log_throttle::LogThrottle, metrics::Metrics};
 
 use pending::{Due, Pending};
+pub use request::StampedRequest;
 pub use versions::{TooManyVersions, VersionId, Versions};
 
 pub use model::{Expected, WrongModel};
@@ -43,15 +45,6 @@ const LONGEST_HINT: Duration = Duration::from_secs(10);
 
 /// Delay of a request that is due while the current stream takes no more requests.
 const SOON: Duration = Duration::from_millis(10);
-
-/// A request of a worker, with the stamp that orders it among the requests of all workers.
-#[derive(Clone, Debug)]
-pub struct StampedRequest {
-    /// The message. Ids ascend within a worker. Shared, because the request is kept until it is answered.
-    pub request: Arc<EvaluateRequest>,
-    /// Stamp by [`Versions::stamp`].
-    pub stamp: u64,
-}
 
 /// The evaluations of one request, checked and decoded.
 #[derive(Clone, Debug, PartialEq)]

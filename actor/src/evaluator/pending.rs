@@ -4,7 +4,7 @@ use std::{collections::HashMap, time::Duration};
 
 use tokio::time::Instant;
 
-use super::StampedRequest;
+use super::request::StampedRequest;
 
 /// The action that is due next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

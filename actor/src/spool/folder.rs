@@ -15,7 +15,7 @@ use prost::Message as _;
 use proto::v1::Game;
 
 use super::{
-    SpoolError,
+    error::SpoolError,
     frame::{self, Magic},
     index::Index,
 };

@@ -16,6 +16,7 @@
 //! | [`index`] | positions of games and acknowledgements |
 //! | [`writer`] | the thread that takes finished games from the workers |
 
+mod error;
 mod folder;
 mod frame;
 #[cfg(test)]
@@ -26,7 +27,7 @@ pub mod sender;
 mod tests;
 mod writer;
 
-use std::{io, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use parking_lot::{Condvar, Mutex};
 use prost::Message as _;
@@ -37,49 +38,10 @@ use crate::GameId;
 use folder::Folder;
 use index::{Index, Settled};
 
+pub use error::SpoolError;
 pub use folder::Recovered;
 pub use index::Position;
 pub use writer::{Finished, FinishedGames, Lost, start as start_writer};
-
-/// Error of the spool.
-#[derive(Debug, thiserror::Error)]
-pub enum SpoolError {
-    /// A file operation failed, for example because the disk is full.
-    #[error("{action} {path}")]
-    Io {
-        /// The operation, as the beginning of the message.
-        action: &'static str,
-        /// The file or folder.
-        path: PathBuf,
-        /// Error of the file system.
-        source: io::Error,
-    },
-    /// Another actor uses the folder.
-    #[error("{path} is the spool of another running actor; give each actor a spool folder of its own")]
-    InUse {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// A newer build wrote games into the folder. Nothing was changed.
-    #[error(
-        "{path} holds games of format {found}, which this build does not know; nothing was changed. \
-         Start the build that wrote them, or a newer one, to send them"
-    )]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Magic of the games' records.
-        found: String,
-    },
-    /// A written game is missing or damaged.
-    #[error("a finished game in {path} cannot be read any more: {reason}")]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// Description of the damage.
-        reason: String,
-    },
-}
 
 /// Size of the spool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -11,6 +11,7 @@
 //! | [`solver`] | problems of the generator game, solved side by side |
 //! | [`random`], [`perfect`], [`uci`] | players that do not search in this process |
 
+mod error;
 pub mod many;
 pub mod networks;
 pub mod perfect;
@@ -28,58 +29,14 @@ use games::{Game, chess::Chess, connect_four::ConnectFour};
 use network::batched::{BatchedEvaluator, EvaluationSource};
 use search::{GameKey, Search, Settings};
 
+pub use error::PlayerError;
 pub use networks::{NetworkOptions, Networks, OpenedNetwork};
 pub use seat::{Chooser, Progress, Seat};
 pub use solo::Solo;
 
-use network::{
-    ModelError, NetworkError,
-    client::{local::OpenError, remote::ConnectError},
-};
-
 use perfect::Solvers;
 use spec::{Kind, Spec};
-use thinker::ThinkError;
-use uci::{Engines, UciError};
-
-/// Error: a player cannot be opened or cannot continue.
-#[derive(Debug, thiserror::Error)]
-pub enum PlayerError {
-    /// The network's file cannot be found or verified.
-    #[error(transparent)]
-    Model(#[from] ModelError),
-    /// The network cannot be loaded in this process.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// The inference server cannot be used.
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    /// The network returned no evaluations.
-    #[error(transparent)]
-    Network(#[from] NetworkError),
-    /// A search failed.
-    #[error(transparent)]
-    Think(#[from] ThinkError),
-    /// The search refused an evaluation.
-    #[error("an evaluation does not fit its leaf")]
-    Apply(#[from] search::ApplyError),
-    /// A UCI engine failed.
-    #[error(transparent)]
-    Uci(#[from] UciError),
-    /// The player cannot play this game.
-    #[error("{player} plays {plays} only, not {game}")]
-    Game {
-        /// Kind of the player.
-        player: &'static str,
-        /// Games that it plays.
-        plays: &'static str,
-        /// The game that was asked for.
-        game: &'static str,
-    },
-    /// A player chose no action although the game is not over.
-    #[error("{0} chose no action")]
-    NoChoice(String),
-}
+use uci::Engines;
 
 /// A player that is ready to play. Threads may share one.
 #[derive(Debug)]

@@ -9,7 +9,10 @@ use games::{
 use parking_lot::Mutex;
 use search::{Draws, GameKey, Purpose};
 
-use super::{Chooser, PlayerError, Progress};
+use super::{
+    error::PlayerError,
+    seat::{Chooser, Progress},
+};
 
 /// Memory of each solver's table in bytes.
 const TABLE_BYTES: usize = 64 << 20;

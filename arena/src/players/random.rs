@@ -3,7 +3,10 @@
 use games::{Action, Game};
 use search::{Draws, GameKey, Purpose};
 
-use super::{Chooser, PlayerError, Progress};
+use super::{
+    error::PlayerError,
+    seat::{Chooser, Progress},
+};
 
 /// Draws each action uniformly from the legal ones.
 #[derive(Clone, Debug)]

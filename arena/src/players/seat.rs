@@ -5,7 +5,7 @@ use std::fmt;
 use games::{Action, Game, IllegalAction};
 use search::Search;
 
-use super::PlayerError;
+use super::error::PlayerError;
 
 /// The course of a game so far.
 #[derive(Clone, Copy, Debug)]

@@ -15,7 +15,11 @@ use std::{
 use games::{Action, Game, chess::Chess};
 use parking_lot::Mutex;
 
-use super::{Chooser, PlayerError, Progress};
+pub use super::error::UciError;
+use super::{
+    error::PlayerError,
+    seat::{Chooser, Progress},
+};
 use crate::players::spec::{Go, UciSpec};
 
 /// Longest time until an engine is ready.
@@ -28,42 +32,6 @@ const LINE: u64 = 1 << 16;
 const LINES: usize = 1024;
 /// Longest time for an engine to quit before it is killed.
 const QUIT: Duration = Duration::from_millis(500);
-
-/// Error: an engine cannot play.
-#[derive(Debug, thiserror::Error)]
-pub enum UciError {
-    /// The program does not start.
-    #[error("cannot start the engine {program}")]
-    Start {
-        /// Path of the program.
-        program: String,
-        /// Error of the operating system.
-        source: io::Error,
-    },
-    /// The engine has ended or closed its pipes.
-    #[error("the engine {0} has ended")]
-    Ended(String),
-    /// The engine does not answer.
-    #[error("the engine {program} did not answer `{expected}` within {seconds} s")]
-    Silent {
-        /// Path of the program.
-        program: String,
-        /// The expected word.
-        expected: &'static str,
-        /// Waiting time in seconds.
-        seconds: u64,
-    },
-    /// The engine answered with an illegal move.
-    #[error("the engine {program} answered `{answer}` in {position}, which is not a legal move")]
-    Illegal {
-        /// Path of the program.
-        program: String,
-        /// Answer of the engine.
-        answer: String,
-        /// Position as a FEN.
-        position: String,
-    },
-}
 
 /// The processes of one engine, one for each game in progress.
 #[derive(Debug)]

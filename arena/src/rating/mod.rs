@@ -41,6 +41,7 @@ mod rater;
 pub mod ratings;
 pub mod report;
 pub mod results;
+mod retry;
 
 use std::{
     fs::{self, File, TryLockError},
@@ -60,10 +61,10 @@ use rater::Rater;
 
 pub use error::RatingError;
 use metrics::Metrics;
+pub use pruning::MATCHES;
+use retry::wait;
 
 const LOCK: &str = "lock";
-/// Name of the folder that holds the folders of the matches.
-pub const MATCHES: &str = "matches";
 
 /// Rates until `shutdown`. A match that is interrupted continues after the next start.
 ///
@@ -95,14 +96,6 @@ pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
         };
         Ok(rater.work().await?)
     })
-}
-
-/// Waits before the next attempt. Returns false at shutdown.
-async fn wait(error: &RatingError, backoff: &mut Backoff, shutdown: &CancellationToken) -> bool {
-    if (backoff.attempts() + 1).is_power_of_two() {
-        tracing::warn!(error = %service::chain(error), "cannot rate; trying again");
-    }
-    backoff.wait(shutdown).await
 }
 
 /// Checks that a game has two players.

@@ -6,6 +6,9 @@ use std::{
     time::SystemTime,
 };
 
+/// Name of the folder that holds the folders of the matches.
+pub const MATCHES: &str = "matches";
+
 /// Removes all match folders in `matches` except the `keep` most recent ones; 0 keeps all. Returns the number of removed folders.
 ///
 /// # Errors

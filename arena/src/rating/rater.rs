@@ -17,15 +17,15 @@ use service::backoff::Backoff;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    MATCHES, RatingError,
+    RatingError,
     duel::{self, Contender, Duel, Finished, Live},
     line::{Line, Outcome},
     metrics::Metrics,
-    pruning,
+    pruning::{self, MATCHES},
     ratings::{self, Ratings},
     report::Reporter,
     results::Results,
-    wait,
+    retry::wait,
 };
 use network::ModelName;
 

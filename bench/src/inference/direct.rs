@@ -16,7 +16,7 @@ use network::{
     provider::{Provider, Settings},
 };
 
-use super::Arguments;
+use super::arguments::Arguments;
 use crate::harness::{child::DrivenChild, positions::Positions};
 
 /// Starts the child process on the core of this thread.

@@ -6,73 +6,29 @@
 //! result is the median of the ratios, by wall clock and by the server's processor time, which other work on the machine
 //! disturbs less. The server's cache is off, so every position is evaluated.
 
+mod arguments;
 mod direct;
 mod load;
 mod network;
 mod report;
 mod served;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use ::network::provider::Provider;
 use anyhow::Context as _;
-use clap::builder::PossibleValuesParser;
-use games::registry;
 
+pub use self::arguments::Arguments;
 use self::{
-    load::{Clients, Load},
+    load::Clients,
     network::Network,
     report::{Figures, Goodput, Report},
-    served::Served,
+    served::{Served, is_gpu},
 };
 use crate::harness::{
     measure::{Cores, Measured, Subject},
     positions::Positions,
     report::{median, median_of, median_ratio, print},
 };
-
-/// Arguments of `minuet bench inference`.
-#[derive(clap::Args)]
-#[command(after_help = "\
-Examples:
-  minuet bench inference --json
-  minuet bench inference --networks 6x64 --loads 4x64 --providers cpu
-  minuet bench inference --providers cuda --batch 512 --networks 6x64,20x256 --loads 16x256,64x16 --json   (on a GPU)")]
-pub struct Arguments {
-    /// Game whose positions are evaluated.
-    #[arg(long, default_value = "paco-sako", value_parser = PossibleValuesParser::new(registry::NAMES))]
-    game: String,
-    /// Networks of random weights, as BLOCKSxFILTERS.
-    #[arg(long, value_delimiter = ',', default_value = "2x32,6x64")]
-    networks: Vec<Network>,
-    /// Loads, as STREAMSxPOSITIONS (per request). Each stream has a connection of its own and one request at a time.
-    #[arg(long, value_delimiter = ',', default_value = "4x64,64x1")]
-    loads: Vec<Load>,
-    /// Largest batch, and the batch size of the direct calls.
-    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
-    batch: u16,
-    /// Providers to measure, as in `inference.provider`.
-    #[arg(long, value_delimiter = ',', default_value = "cpu,auto")]
-    providers: Vec<String>,
-    /// Number of rounds; results are medians.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
-    rounds: u8,
-    /// Seconds of each measurement.
-    #[arg(long, default_value_t = 1.0)]
-    seconds: f64,
-    /// Load of the overload test, as a multiple of the server's capacity; 0: no overload test.
-    #[arg(long, default_value_t = 3.0)]
-    overload: f64,
-    /// Greatest number of queued positions in the server.
-    #[arg(long, default_value_t = 1024)]
-    queue: u32,
-    /// Print one JSON object.
-    #[arg(long)]
-    json: bool,
-    /// Internal: call this model directly, controlled by standard input.
-    #[arg(long, hide = true)]
-    direct: Option<PathBuf>,
-}
 
 /// Runs the benchmark and prints the result.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
@@ -208,9 +164,4 @@ fn overload(
 fn busy_share(measured: &[Measured], chosen: &str, subject: Subject) -> Option<f64> {
     let is_known = subject.page.is_some() || !is_gpu(chosen);
     is_known.then(|| median_of(measured, Measured::busy_share))
-}
-
-/// True if a provider's name, in a configuration or a reply, is that of a GPU provider.
-fn is_gpu(provider: &str) -> bool {
-    provider.starts_with(Provider::Cuda.name()) || provider.starts_with(Provider::Tensorrt.name())
 }

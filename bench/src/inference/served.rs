@@ -2,12 +2,13 @@
 
 use std::{net::SocketAddr, path::Path, time::Duration};
 
+use ::network::provider::Provider;
 use checkpoints::{Draft, LATEST, MODEL, Repository};
 use proto::v1::{DescribeModelRequest, evaluator_client::EvaluatorClient};
 use service::role::Role;
 use tokio::runtime::Runtime;
 
-use super::{Arguments, is_gpu};
+use super::arguments::Arguments;
 use crate::harness::{
     measure::Subject,
     positions::Positions,
@@ -106,4 +107,9 @@ fn publish(store: &str, model: &[u8], positions: &Positions) -> anyhow::Result<(
         repository.set_label(LATEST, &version).await?;
         Ok(())
     })
+}
+
+/// True if a provider's name, in a configuration or a reply, is that of a GPU provider.
+pub(super) fn is_gpu(provider: &str) -> bool {
+    provider.starts_with(Provider::Cuda.name()) || provider.starts_with(Provider::Tensorrt.name())
 }

@@ -10,6 +10,7 @@
 //! | [`player`] | many games on one thread |
 //! | [`plain`] | the network alone, one position at a time |
 
+mod arguments;
 mod plain;
 mod player;
 
@@ -18,12 +19,12 @@ use std::{path::Path, sync::Arc, time::Duration};
 use anyhow::ensure;
 use games::{Game, registry};
 use network::{
-    ModelFile, ModelName, batched::EvaluationSource, cache::Cache, client::local::NetworkLoader,
-    provider::Provider,
+    ModelFile, batched::EvaluationSource, cache::Cache, client::local::NetworkLoader, provider::Provider,
 };
 use onnx::Metadata;
 use serde::Serialize;
 
+pub use self::arguments::Arguments;
 use self::{
     plain::Plain,
     player::{Player, Totals},
@@ -32,48 +33,6 @@ use crate::harness::{
     measure::{Cores, Stopwatch},
     report, rounds,
 };
-
-/// Arguments of `minuet bench playouts`.
-#[derive(clap::Args)]
-#[command(after_help = "Example: minuet bench playouts --game chess --json")]
-pub struct Arguments {
-    /// The game.
-    #[arg(long, default_value = "chess")]
-    game: String,
-    /// Trained network: a run, a checkpoint's folder or an .onnx file. Default: a network of random weights.
-    #[arg(long, conflicts_with_all = ["blocks", "filters"])]
-    model: Option<ModelName>,
-    /// Residual blocks of the random network.
-    #[arg(long, default_value_t = 4)]
-    blocks: usize,
-    /// Filters of the random network.
-    #[arg(long, default_value_t = 64)]
-    filters: usize,
-    /// Visits per move.
-    #[arg(long, default_value_t = 800)]
-    visits: u32,
-    /// Number of games in progress; their leaves share batches.
-    #[arg(long, default_value_t = 64)]
-    games: usize,
-    /// Leaves per search and batch; 1 is serial UCT.
-    #[arg(long, default_value_t = 1)]
-    leaves: u32,
-    /// Memory of the evaluation cache, in MiB.
-    #[arg(long, default_value_t = 256)]
-    cache: usize,
-    /// Execution provider; auto uses the fastest one whose results agree with f32, as `minuet up` does.
-    #[arg(long, default_value = "auto")]
-    provider: config::ProviderChoice,
-    /// Seconds of each measurement.
-    #[arg(long, default_value_t = 5.0)]
-    seconds: f64,
-    /// Number of rounds; results are medians.
-    #[arg(long, default_value_t = 3)]
-    rounds: usize,
-    /// Print one JSON object.
-    #[arg(long)]
-    json: bool,
-}
 
 /// Result of the benchmark.
 #[derive(Serialize)]

@@ -9,7 +9,7 @@ use network::{
 };
 use search::{ApplyError, Counters, GameKey, Search, Settings};
 
-use super::Arguments;
+use super::arguments::Arguments;
 
 /// Number of quick moves at the beginning of the last game. Earlier games have fewer, so that games are measured at different moves.
 const QUICK_MOVES: usize = 80;

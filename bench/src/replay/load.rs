@@ -14,7 +14,7 @@ use proto::v1::{Purpose, SampleRequest, replay_store_client::ReplayStoreClient};
 use service::connect::MAX_MESSAGE_BYTES;
 use tonic::transport::Channel;
 
-use super::Pool;
+use super::pool::Pool;
 
 /// The connections.
 pub struct Load {

@@ -10,6 +10,7 @@
 //! | [`system`] | starts and stops the processes |
 //! | [`sample`] | reads the counters at one moment |
 
+mod arguments;
 mod network;
 mod sample;
 mod system;
@@ -17,46 +18,13 @@ mod system;
 use std::{thread, time::Duration};
 
 use anyhow::ensure;
-use config::{Override, RunConfig};
 use serde::Serialize;
 use service::role::Role;
 
 use crate::harness::report;
+pub use arguments::Arguments;
 use sample::Sample;
 use system::System;
-
-/// Arguments of `minuet bench selfplay`.
-#[derive(clap::Args)]
-#[command(after_help = "Example: minuet bench selfplay --blocks 4 --filters 64 --seconds 30 --json")]
-pub struct Arguments {
-    /// The game.
-    #[arg(long, default_value = "paco-sako")]
-    game: String,
-    /// Length of the measurement, in seconds.
-    #[arg(long, default_value_t = 20)]
-    seconds: u64,
-    /// Length of the warm-up from the first visit on, in seconds.
-    #[arg(long, default_value_t = 10)]
-    warm_up: u64,
-    /// Residual blocks of the network.
-    #[arg(long, default_value_t = 4)]
-    blocks: usize,
-    /// Filters of the network.
-    #[arg(long, default_value_t = 64)]
-    filters: usize,
-    /// Visits per move.
-    #[arg(long, default_value_t = RunConfig::default().search.visits)]
-    visits: u32,
-    /// Set another key of the run's configuration, e.g. --set actor.games_per_thread=128. May be repeated.
-    #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
-    overrides: Vec<Override>,
-    /// Show the logs of the processes.
-    #[arg(long)]
-    logs: bool,
-    /// Print one JSON object.
-    #[arg(long)]
-    json: bool,
-}
 
 /// Result of the benchmark.
 #[derive(Debug, Serialize)]

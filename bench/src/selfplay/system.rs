@@ -8,7 +8,7 @@ use proto::v1::{DescribeModelRequest, ModelDescription, evaluator_client::Evalua
 use service::role::Role;
 use tempfile::TempDir;
 
-use super::{Arguments, network};
+use super::{arguments::Arguments, network};
 use crate::harness::{
     page,
     role::{RoleProcess, free_addresses},

@@ -6,7 +6,7 @@
 
 use cozy_chess::{BitBoard, Piece};
 
-use super::Chess;
+use super::state::Chess;
 use crate::game::{Game, Outcome};
 
 /// Number of half-moves without progress that ends the game as a draw.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Chess, Rules, SanError, UciError};
+use super::{Rules, SanError, UciError, state::Chess};
 use crate::{
     Action, Face, Game, Player, Symmetry,
     face::JsonFields,

@@ -7,9 +7,9 @@
 use cozy_chess::{Color, Piece};
 
 use super::{
-    Chess,
     history::en_passant_square,
     moves::{self, MIRROR, View},
+    state::Chess,
 };
 use crate::{
     bits,

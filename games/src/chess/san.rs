@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use cozy_chess::{Color, File, Piece, Rank, Square};
 
 use super::{
-    Chess,
     moves::{Step, UnderPromotion},
+    state::Chess,
 };
 use crate::game::{Action, Game};
 

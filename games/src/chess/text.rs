@@ -3,9 +3,9 @@
 use cozy_chess::{Board, Color, FenParseError, File, Piece, Rank, Square, get_king_moves};
 
 use super::{
-    Chess,
     moves::{Step, UnderPromotion},
     row::LARGEST_CLOCK,
+    state::Chess,
 };
 use crate::game::{Action, Game, StartError};
 

@@ -2,6 +2,7 @@
 //!
 //! | module | content |
 //! |---|---|
+//! | `state` | the state of a game |
 //! | `board` | discs as bits: legal landings, four in a line |
 //! | `text` | positions as text, checked when read |
 //! | `row` | the index row, its layout and its symmetries |
@@ -14,6 +15,7 @@ mod board;
 mod people;
 mod row;
 pub mod solver;
+mod state;
 mod text;
 
 use serde::{Deserialize, Serialize};
@@ -26,66 +28,12 @@ use crate::{
     value::Player,
 };
 
-/// Number of columns.
-pub const COLUMNS: u32 = 7;
-/// Number of cells of a column.
-pub const ROWS: u32 = 6;
+pub use state::{COLUMNS, ConnectFour, ROWS};
 
 /// Connect Four has no variants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rules {}
-
-/// A position of Connect Four.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ConnectFour {
-    /// Discs of the player to move.
-    own: u64,
-    /// Discs of the other player.
-    other: u64,
-    to_move: Player,
-    /// True if the other player has four in a line.
-    lost: bool,
-}
-
-impl ConnectFour {
-    /// The empty board.
-    pub const EMPTY: Self = Self {
-        own: 0,
-        other: 0,
-        to_move: Player::First,
-        lost: false,
-    };
-
-    /// Number of discs on the board.
-    pub const fn discs(&self) -> u32 {
-        (self.own | self.other).count_ones()
-    }
-
-    /// Discs of the player to move, then of the other: bit `8·row + column`, row 0 at the bottom.
-    pub const fn bitboards(&self) -> (u64, u64) {
-        (self.own, self.other)
-    }
-
-    /// Columns that can be played, as bits 0 to 6. None once the game is over.
-    fn open_columns(&self) -> u64 {
-        if self.lost {
-            return 0;
-        }
-        board::columns(board::landings(self.own | self.other))
-    }
-
-    fn drop_into(&mut self, column: u32) {
-        let landing = board::landings(self.own | self.other) & (board::COLUMN << (column & 7));
-        let own = self.own | landing;
-        *self = Self {
-            own: self.other,
-            other: own,
-            to_move: self.to_move.other(),
-            lost: board::has_four(own),
-        };
-    }
-}
 
 impl Game for ConnectFour {
     type Rules = Rules;

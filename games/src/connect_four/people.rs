@@ -1,6 +1,6 @@
 //! Connect Four for people: the drawing of the board, and moves as column numbers from 1.
 
-use super::{COLUMNS, ConnectFour, ROWS};
+use super::state::{COLUMNS, ConnectFour, ROWS};
 use crate::{
     Action, Face, Game, Player,
     perft::KnownPerft,

@@ -3,7 +3,10 @@
 //! Each cell is set in exactly one of three planes: own disc, other disc, empty. So no entry is absent, even on the empty
 //! board, and the planes show the network which part of the 8×8 squares is the board.
 
-use super::{COLUMNS, ConnectFour, ROWS, board};
+use super::{
+    board,
+    state::{COLUMNS, ConnectFour, ROWS},
+};
 use crate::{
     form::RowForm,
     game::Game,

@@ -1,7 +1,10 @@
 //! Positions as text, similar to a FEN: the rows from the top, `x` for the first player's discs, `o` for the second's,
 //! digits for runs of empty cells; then the player to move. The empty board is `7/7/7/7/7/7 x`.
 
-use super::{COLUMNS, ConnectFour, ROWS, board};
+use super::{
+    board,
+    state::{COLUMNS, ConnectFour, ROWS},
+};
 use crate::{
     game::{Game, StartError},
     value::Player,

@@ -1,6 +1,6 @@
 //! Gomoku for people: the drawing of the board, and moves as squares.
 
-use super::Gomoku;
+use super::state::Gomoku;
 use crate::{
     Action, Face, Game, Player,
     perft::KnownPerft,

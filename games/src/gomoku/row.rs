@@ -2,7 +2,7 @@
 //!
 //! Each square is set in exactly one of three planes: own stone, other stone, empty.
 
-use super::Gomoku;
+use super::state::Gomoku;
 use crate::{
     bits,
     codec::PolicyHead,

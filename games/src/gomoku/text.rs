@@ -1,7 +1,7 @@
 //! Positions as text: 64 letters from a1 to h8, rank by rank (`X` Black, who begins, `O` White, `-` empty), a space, and
 //! the player to move.
 
-use super::{Gomoku, has_five};
+use super::state::{Gomoku, has_five};
 use crate::{
     game::{Game, StartError},
     value::Player,

@@ -2,6 +2,7 @@
 //!
 //! | module | content |
 //! |---|---|
+//! | `state` | the state of a game |
 //! | `board` | legal placements and turned discs, on bitboards |
 //! | `text` | positions as text, checked when read |
 //! | `row` | the index row, its layout and its symmetries |
@@ -13,6 +14,7 @@
 mod board;
 mod people;
 mod row;
+mod state;
 mod text;
 
 use std::cmp::Ordering;
@@ -27,50 +29,12 @@ use crate::{
     value::Player,
 };
 
-/// Action that passes.
-pub const PASS: Action = 64;
+pub use state::{Othello, PASS};
 
 /// Othello has no variants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rules {}
-
-/// A position of Othello.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Othello {
-    /// Discs of the player to move.
-    own: u64,
-    /// Discs of the other player.
-    other: u64,
-    /// Squares on which the player to move may place a disc. If there is none, the player passes, or the game is over.
-    placements: u64,
-    to_move: Player,
-    /// True if neither player can place a disc.
-    over: bool,
-}
-
-impl Othello {
-    fn new(own: u64, other: u64, to_move: Player) -> Self {
-        let placements = board::placements(own, other);
-        Self {
-            own,
-            other,
-            placements,
-            to_move,
-            over: placements == 0 && board::placements(other, own) == 0,
-        }
-    }
-
-    /// Usual start: Black (first) on e4 and d5, White on d4 and e5.
-    pub fn initial() -> Self {
-        Self::new(1 << 28 | 1 << 35, 1 << 27 | 1 << 36, Player::First)
-    }
-
-    /// Discs of the player to move, then of the other: bit `8·rank + file`.
-    pub const fn bitboards(&self) -> (u64, u64) {
-        (self.own, self.other)
-    }
-}
 
 impl Game for Othello {
     type Rules = Rules;

@@ -1,6 +1,6 @@
 //! Othello for people: the drawing of the board and the notation of moves by squares.
 
-use super::{Othello, PASS};
+use super::state::{Othello, PASS};
 use crate::{
     Action, Face, Game, Player,
     perft::KnownPerft,

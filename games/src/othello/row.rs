@@ -3,7 +3,7 @@
 //! There is one entry for each disc (first those of the player to move, each side in the order of the squares). The first
 //! entry is repeated for every empty square.
 
-use super::{Othello, PASS};
+use super::state::{Othello, PASS};
 use crate::{
     bits,
     form::RowForm,

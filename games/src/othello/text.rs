@@ -1,7 +1,7 @@
 //! Positions as text, in the form that Othello programs exchange: 64 letters from a1 to h8, rank by rank (`X` Black, who
 //! begins, `O` White, `-` empty), a space, and the player to move.
 
-use super::Othello;
+use super::state::Othello;
 use crate::{
     game::{Game, StartError},
     value::Player,

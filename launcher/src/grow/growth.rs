@@ -10,11 +10,17 @@ use checkpoints::{LATEST, Lease, LeaseTimes, MODEL, OPTIMIZER, Repository, Versi
 use config::Override;
 use serde::{Deserialize, Serialize};
 
-use super::{CANDIDATE, LINE, PACE};
 use crate::{
     processes::list::ProcessList,
     run::{edit, folder::CONFIG},
 };
+
+/// Label of the larger network's newest checkpoint, and the name of its line.
+pub(super) const LINE: &str = "grown";
+/// Label of the checkpoint in the last match, which protects it from pruning.
+pub(super) const CANDIDATE: &str = "grown-candidate";
+/// Key that sets how fast the larger network catches up. The run does not take it over.
+pub(super) const PACE: &str = "learner.samples_per_position";
 
 /// Folder of the second learner, in the run's folder.
 const FOLDER: &str = "learner-grown";

@@ -25,7 +25,7 @@ use config::{Override, RunConfig};
 use futures::StreamExt as _;
 use service::role::Role;
 
-use self::growth::Growth;
+use self::growth::{CANDIDATE, Growth, LINE, PACE};
 use crate::{
     BadUsage,
     event::Event,
@@ -38,13 +38,7 @@ use crate::{
     screen::Screen,
 };
 
-/// Label of the larger network's newest checkpoint, and the name of its line.
-const LINE: &str = "grown";
-/// Label of the checkpoint in the last match, which protects it from pruning.
-const CANDIDATE: &str = "grown-candidate";
-/// Key that sets how fast the larger network catches up. The run does not take it over.
-const PACE: &str = "learner.samples_per_position";
-/// Default of that key, as a multiple of the run's own value.
+/// Default of [`PACE`], as a multiple of the run's own value.
 const CATCH_UP: f64 = 2.0;
 /// Niceness of everything that this command starts, above its own.
 const NICE: i32 = 5;

@@ -11,7 +11,7 @@ use tokio::{
     time::{Instant, MissedTickBehavior},
 };
 
-use super::{Arguments, session::Session};
+use super::{arguments::Arguments, session::Session};
 use crate::{
     event::{Event, Process},
     grow::growth,

@@ -2,76 +2,15 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | [`arguments`] | arguments of the command |
 //! | [`lifecycle`] | start everything, watch until something ends it, stop in order |
 //! | [`session`] | the state of the run since it was started |
 
+mod arguments;
 mod lifecycle;
 mod session;
 
-use std::{path::PathBuf, time::Duration};
-
-use config::{GameConfig, Override};
-
-/// Arguments of `minuet up`.
-#[derive(clap::Args)]
-#[command(after_help = "\
-Examples:
-  minuet up
-      trains Paco Ŝako in runs/paco-sako; the same command continues the run
-  minuet up --game connect-four --set search.visits=200
-      starts a run with a setting of its own, which is written into its run.toml
-  minuet up --json --for 4m
-      prints one JSON line for each event and stops after four minutes")]
-pub struct Arguments {
-    /// The run's folder. [default: runs/<game>]
-    #[arg(long, value_name = "DIR")]
-    run: Option<PathBuf>,
-    /// Game; a run's folder holds one. [default: the folder's, or paco-sako]
-    #[arg(long)]
-    game: Option<String>,
-    /// A setting that replaces run.toml's, e.g. --set search.visits=200. A new run writes it into its run.toml; for an existing run
-    /// it holds until this command ends. May be given several times; the last one holds.
-    #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
-    overrides: Vec<Override>,
-    /// Number of actor processes. Together they use every core but one, unless actor.threads is set.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
-    actors: u16,
-    /// Rate new checkpoints by matches and move the label `best` to the strongest; actors can follow it (--set actor.model=best).
-    /// Short for --set rating.enabled=true.
-    #[arg(long)]
-    rating: bool,
-    /// Stop after this time, e.g. 90s, 4m, 1h30m.
-    #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration)]
-    limit: Option<Duration>,
-    /// Print one JSON line for each event instead of a table.
-    #[arg(long)]
-    json: bool,
-    /// Folder of the roles' binaries. [default: that of this program]
-    #[arg(long, value_name = "DIR")]
-    binaries: Option<PathBuf>,
-}
-
-impl Arguments {
-    /// All settings of the command line.
-    fn overrides(&self) -> anyhow::Result<Vec<Override>> {
-        let mut overrides = self.overrides.clone();
-        if self.rating {
-            overrides.push(Override::new("rating.enabled", true)?);
-        }
-        Ok(overrides)
-    }
-
-    fn folder(&self) -> PathBuf {
-        let game = self.game.clone().unwrap_or_else(|| GameConfig::default().name);
-        self.run
-            .clone()
-            .unwrap_or_else(|| PathBuf::from("runs").join(game))
-    }
-
-    fn binaries(&self) -> anyhow::Result<PathBuf> {
-        crate::processes::binaries(self.binaries.as_deref())
-    }
-}
+pub use arguments::Arguments;
 
 /// Runs the command.
 ///

@@ -13,7 +13,7 @@ use arena::{
 };
 use games::Face;
 
-use super::Arguments;
+use super::arguments::Arguments;
 
 /// Default number of games at once on a thread.
 const GAMES_AT_ONCE: u64 = 32;

@@ -13,9 +13,8 @@ use proto::v1::{self, GameFilter};
 use serde_json::json;
 
 use super::{
-    hex,
+    format::{hex, parse_id},
     network::{Networks, evaluate},
-    parse_id,
     source::{NEWEST, StoreLocation},
 };
 

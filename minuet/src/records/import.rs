@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    hex,
+    format::hex,
     send::{self, AppendCounts, WINDOW},
     source::{Source, StoreLocation},
 };

@@ -6,10 +6,9 @@ use serde_json::json;
 
 use super::{
     damage::Damage,
-    hex,
+    format::{hex, time},
     selection::Selection,
     source::{Order, StoreLocation},
-    time,
 };
 
 /// Arguments of `minuet games list`.

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use proto::v1::GameFilter;
 
-use super::parse_id;
+use super::format::parse_id;
 
 /// A selection of games. A game must match every given option.
 #[derive(Clone, Debug, Default, clap::Args)]

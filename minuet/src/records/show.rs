@@ -5,7 +5,11 @@ use games::{Game, registry};
 use proto::v1;
 use serde_json::{Value, json};
 
-use super::{hex, list::result, parse_id, source::StoreLocation, time};
+use super::{
+    format::{hex, parse_id, time},
+    list::result,
+    source::StoreLocation,
+};
 
 /// Arguments of `minuet games show`.
 #[derive(clap::Args)]

@@ -190,7 +190,7 @@ impl Source {
         };
         match self.client.get_game(request).await {
             Ok(game) => Ok(game.into_inner()),
-            Err(status) => Err(status_error(status)).with_context(|| super::hex(id)),
+            Err(status) => Err(status_error(status)).with_context(|| super::format::hex(id)),
         }
     }
 

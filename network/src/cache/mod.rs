@@ -17,6 +17,7 @@
 mod key;
 mod ring;
 mod table;
+mod version;
 
 use std::mem::size_of;
 
@@ -25,10 +26,7 @@ use parking_lot::Mutex;
 
 pub use key::CacheKey;
 use ring::{Inserted, Ring};
-
-/// Number of a model in this process. The user of a cache assigns a number to each model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct VersionId(pub u32);
+pub use version::VersionId;
 
 /// Number of shards of a large cache.
 const SHARDS: usize = 16;

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::{CacheKey, VersionId, table::Table};
+use super::{CacheKey, table::Table, version::VersionId};
 
 /// Words before the row: length of the entry, hash, version, length of the row, legal actions, value.
 const HEADER: usize = 6;

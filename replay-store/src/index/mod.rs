@@ -20,6 +20,7 @@
 
 pub mod chunk;
 pub mod entry;
+mod error;
 pub mod follow;
 pub mod orders;
 pub mod page;
@@ -39,28 +40,8 @@ use std::{
 use parking_lot::{Condvar, Mutex, RwLock};
 
 use crate::log::recover::Indexed;
+pub use error::IndexError;
 use volume::VolumeIndex;
-
-/// An index that cannot answer. The log is not affected.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum IndexError {
-    /// The database reported an error, panicked, or holds something that is not an index. It will be rebuilt.
-    #[error("the index of the replay store is damaged and is being rebuilt ({0}); try again later")]
-    Damaged(String),
-    /// The index has not yet caught up with the log.
-    #[error(
-        "the index of the replay store is being built and has reached game {reached} of {newest}; try again later"
-    )]
-    Behind {
-        /// Games up to this sequence number are indexed.
-        reached: u64,
-        /// The newest sequence number.
-        newest: u64,
-    },
-    /// The store was opened without an index.
-    #[error("this replay store has no index: games can be listed by sequence number only")]
-    Off,
-}
 
 /// The indexes of all volumes.
 #[derive(Debug)]

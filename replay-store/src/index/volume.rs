@@ -21,9 +21,9 @@ use service::contain::contain;
 use sled::{Batch, Db};
 
 use super::{
-    IndexError,
     chunk::{self, CHUNK_GAMES, Chunk, Row},
     entry::{self, CHUNKS, DELETED, FORMAT, LOST, MARK, Mark},
+    error::IndexError,
     orders::{Listed, Orders},
 };
 use crate::{

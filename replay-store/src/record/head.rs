@@ -5,7 +5,7 @@ use prost::Message as _;
 use proto::v1::Game;
 
 use super::{
-    DecodeError, MAX_POSITIONS, MAX_VALUES,
+    error::{DecodeError, MAX_POSITIONS, MAX_VALUES},
     reader::{Reader, put_varint},
 };
 

@@ -16,6 +16,7 @@
 //! a [`DecodeError`]. A field that is added later needs a new version; old ones stay readable.
 
 pub mod decoded;
+mod error;
 pub mod filter;
 mod head;
 mod planes;
@@ -27,44 +28,13 @@ pub mod validate;
 
 use proto::{columns::Lengths, v1::Game};
 
+pub use error::{DecodeError, MAX_POSITIONS, MAX_VALUES};
 use head::Columns;
 pub use head::Summary;
 use reader::Reader;
 
 /// The version that is written.
 pub const VERSION: u8 = 1;
-
-/// Most positions a game may have.
-pub const MAX_POSITIONS: usize = 1 << 16;
-
-/// Most values a game's rows, or its visit entries, may have in all.
-pub const MAX_VALUES: usize = 1 << 24;
-
-/// Bytes that are not a record of this or an earlier version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DecodeError {
-    /// The bytes end early.
-    #[error("the record ends early")]
-    Short,
-    /// Bytes are left over.
-    #[error("the record has bytes left over")]
-    Trailing,
-    /// A number that cannot stand where it stands.
-    #[error("a number in the record is out of its range")]
-    Number,
-    /// A head that is no message.
-    #[error("the head of the record is no message")]
-    Head,
-    /// An edit that leaves its reference row.
-    #[error("a row edit in the record leaves its row")]
-    Edit,
-    /// A section that zstd does not unpack.
-    #[error("a section of the record does not unpack")]
-    Packed,
-    /// A version this build does not know.
-    #[error("record version {0} is unknown to this build")]
-    Version(u8),
-}
 
 /// Packs a game that [`crate::record::validate::check`] has passed.
 ///

@@ -4,7 +4,7 @@
 
 use half::f16;
 
-use super::{DecodeError, reader::Reader};
+use super::{error::DecodeError, reader::Reader};
 
 /// Appends `values`: a byte with the number of planes, then the planes.
 pub(crate) fn put(values: &[u32], out: &mut Vec<u8>) {

@@ -1,6 +1,6 @@
 //! Reading bytes that may be damaged: every step is checked, nothing panics, nothing is allocated on a length's word alone.
 
-use super::DecodeError;
+use super::error::DecodeError;
 
 /// A cursor over bytes.
 pub(crate) struct Reader<'a> {

@@ -7,7 +7,7 @@
 
 use proto::columns::Lengths;
 
-use super::{DecodeError, planes, reader::Reader};
+use super::{error::DecodeError, planes, reader::Reader};
 
 /// Maximum distance at which a value is searched for in the reference row.
 const REACH: usize = 12;

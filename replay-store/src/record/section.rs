@@ -5,15 +5,15 @@ use std::{cell::RefCell, io};
 use zstd::bulk::{Compressor, Decompressor};
 
 use super::{
-    DecodeError,
+    error::{DecodeError, MAX_VALUES},
     reader::{Reader, put_varint},
 };
 
 /// zstd's level: the knee of size against time for sections of a few kilobytes.
 const LEVEL: i32 = 3;
 
-/// Most plain bytes of a section: four planes of [`super::MAX_VALUES`] and their row edits.
-const MAX_PLAIN: usize = 20 * super::MAX_VALUES;
+/// Most plain bytes of a section: four planes of [`MAX_VALUES`] and their row edits.
+const MAX_PLAIN: usize = 20 * MAX_VALUES;
 
 /// Packs sections; kept for each thread, for zstd's tables are worth re-using.
 pub(super) struct Packer {

@@ -7,6 +7,7 @@
 
 mod appending;
 mod sampling;
+mod status;
 
 use std::sync::Arc;
 
@@ -22,6 +23,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
+use self::status::shutting_down;
 use crate::{
     index::{IndexError, entry::Place, page::Cursor},
     log::frame::Id,
@@ -282,9 +284,4 @@ fn parse_cursor(sort: GameSort, cursor: &[u8]) -> Result<Option<Place>, Status> 
 /// Returns the filter of a request.
 fn parse_filter(filter: Option<GameFilter>) -> Result<Filter, Status> {
     Filter::new(filter).map_err(|error| Status::invalid_argument(error.to_string()))
-}
-
-/// Returns the status with which streams end on shutdown. Clients then connect again.
-fn shutting_down() -> Status {
-    Status::unavailable("the replay store is shutting down")
 }

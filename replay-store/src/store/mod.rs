@@ -366,7 +366,11 @@ impl Store {
             stored_bytes: window.bytes(),
             oldest_sequence,
             newest_sequence,
-            sampled_window_positions: sampling::newest(&self.shared.settings.sampling, &ledger)
+            sampled_window_positions: self
+                .shared
+                .settings
+                .sampling
+                .newest(ledger.positions_inserted)
                 .min(window.positions()),
             appends_held: self.shared.uses_bound.has_waiting_games(),
             samples_held: self.shared.uses_bound.has_waiting_batches(),

@@ -7,9 +7,9 @@ use proto::v1::Batch;
 use super::{Store, reading::GetError, shared::State};
 use crate::{
     error::StoreFailed,
-    log::{files, ledger::Ledger},
+    log::files,
     record::decoded::Decoded,
-    window::sampler::{self, EvaluationSet, Pick, Sampling, WantedTargets},
+    window::sampler::{self, EvaluationSet, Pick, WantedTargets},
 };
 
 /// Most draws of one batch, if games of it cannot be read.
@@ -118,7 +118,7 @@ impl Store {
                 return Err(SampleError::Held);
             }
             let sampling = &self.shared.settings.sampling;
-            let newest = newest(sampling, &ledger);
+            let newest = sampling.newest(ledger.positions_inserted);
             let within = !sampling.surprise.is_off();
             let mut picks = {
                 let window = self.shared.window.read();
@@ -201,11 +201,4 @@ impl Store {
             Err(GetError::Unknown | GetError::Retired) => None,
         }
     }
-}
-
-/// Returns the number of newest positions that batches are drawn from.
-pub(super) fn newest(sampling: &Sampling, ledger: &Ledger) -> u64 {
-    sampling
-        .window
-        .map_or(u64::MAX, |law| law.positions(ledger.positions_inserted))
 }

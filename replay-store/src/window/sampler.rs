@@ -35,6 +35,13 @@ pub struct Sampling {
     pub surprise: Surprise,
 }
 
+impl Sampling {
+    /// Returns the number of newest positions that batches are drawn from, after `inserted` positions were ever inserted.
+    pub fn newest(&self, inserted: u64) -> u64 {
+        self.window.map_or(u64::MAX, |law| law.positions(inserted))
+    }
+}
+
 /// KataGo's window: after `N` positions were ever inserted, the newest `minimum · (1 + growth · ((N / minimum)^exponent − 1) / exponent)`
 /// positions (KataGo: growth 0.4, exponent 0.65 to 0.75). A position that has left this window never enters it again.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -12,10 +12,10 @@ use tokio::time::{Sleep, sleep};
 use tonic::{Status, body::Body, codegen::Bytes};
 
 use super::{
-    Method,
     framing::{Framing, TooLong},
     limits::Call,
 };
+use crate::security::methods::Method;
 
 /// Body of a request. A limit that is exceeded is an error of the body, which becomes the status of the call.
 pub struct RequestBody {

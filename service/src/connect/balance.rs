@@ -16,7 +16,7 @@ use tokio::{
 };
 use tonic::transport::{Channel, Endpoint, channel::Change};
 
-use super::Target;
+use super::target::Target;
 
 /// Time limit for a probe to connect.
 const PROBE_TIME: Duration = Duration::from_secs(2);

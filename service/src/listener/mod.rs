@@ -30,11 +30,16 @@ use tonic::transport::server::Connected;
 
 use crate::{
     calls::{
-        Access, Method, Methods,
         layer::CallLayer,
         limits::{CallLimits, OpenCalls},
     },
-    security::{Named, SecurityError, guard::Guard, tls::ServerFiles, tokens::Tokens},
+    security::{
+        Named, SecurityError,
+        guard::Guard,
+        methods::{Access, Method, Methods},
+        tls::ServerFiles,
+        tokens::Tokens,
+    },
 };
 use config::{Plaintext, SecurityConfig};
 

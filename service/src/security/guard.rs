@@ -8,8 +8,10 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use tonic::{Status, codegen::http};
 
-use super::tokens::Tokens;
-use crate::calls::{Access, Method, Methods};
+use super::{
+    methods::{Access, Method, Methods},
+    tokens::Tokens,
+};
 
 const SCHEME: &str = "Bearer ";
 

@@ -16,9 +16,9 @@ use std::time::Duration;
 
 use config::SecurityConfig;
 use service::{
-    calls::{Access, Method},
     connect::{self, Link},
     listener::ConnectionPolicy,
+    security::methods::{Access, Method},
     serve::{self, Drained},
 };
 use tokio_util::sync::CancellationToken;

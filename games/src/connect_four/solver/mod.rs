@@ -7,7 +7,7 @@ mod position;
 mod table;
 
 use self::{position::Position, table::Table};
-use super::{COLUMNS, ConnectFour};
+use super::state::{COLUMNS, ConnectFour};
 use crate::game::Game;
 
 /// Columns from the centre outwards, because more lines pass through the centre.

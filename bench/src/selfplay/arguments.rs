@@ -1,0 +1,36 @@
+//! Arguments of the benchmark.
+
+use config::{Override, RunConfig};
+
+/// Arguments of `minuet bench selfplay`.
+#[derive(clap::Args)]
+#[command(after_help = "Example: minuet bench selfplay --blocks 4 --filters 64 --seconds 30 --json")]
+pub struct Arguments {
+    /// The game.
+    #[arg(long, default_value = "paco-sako")]
+    pub(super) game: String,
+    /// Length of the measurement, in seconds.
+    #[arg(long, default_value_t = 20)]
+    pub(super) seconds: u64,
+    /// Length of the warm-up from the first visit on, in seconds.
+    #[arg(long, default_value_t = 10)]
+    pub(super) warm_up: u64,
+    /// Residual blocks of the network.
+    #[arg(long, default_value_t = 4)]
+    pub(super) blocks: usize,
+    /// Filters of the network.
+    #[arg(long, default_value_t = 64)]
+    pub(super) filters: usize,
+    /// Visits per move.
+    #[arg(long, default_value_t = RunConfig::default().search.visits)]
+    pub(super) visits: u32,
+    /// Set another key of the run's configuration, e.g. --set actor.games_per_thread=128. May be repeated.
+    #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
+    pub(super) overrides: Vec<Override>,
+    /// Show the logs of the processes.
+    #[arg(long)]
+    pub(super) logs: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(super) json: bool,
+}

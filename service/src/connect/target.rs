@@ -1,0 +1,152 @@
+//! [`Target`]: the peer of a link, and the settings of every connection.
+
+use std::{net::IpAddr, time::Duration};
+
+use config::{Plaintext, SecurityConfig};
+use tonic::transport::{Endpoint, Uri};
+
+use crate::security::{SecurityError, tls::ClientFiles};
+
+/// HTTP/2 flow-control window of one stream, in bytes: room for several full requests in flight.
+pub const STREAM_WINDOW_BYTES: u32 = 4 * 1024 * 1024;
+
+/// HTTP/2 flow-control window of one connection, in bytes.
+pub const CONNECTION_WINDOW_BYTES: u32 = 16 * 1024 * 1024;
+
+/// Time without an answer to a keep-alive ping after which the connection is closed.
+pub const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Error: an address is malformed, or cannot be used with the settings of `[security]`.
+#[derive(Debug, thiserror::Error)]
+pub enum AddressError {
+    /// The address is malformed.
+    #[error("`{address}` is not an address; write host:port")]
+    Address {
+        /// The given text.
+        address: String,
+        /// Error of the URI parser.
+        #[source]
+        source: tonic::transport::Error,
+    },
+    /// The address has no host.
+    #[error("`{0}` is not an address; write host:port")]
+    NoHost(String),
+    /// A key, certificate or token cannot be used, or plaintext is not allowed.
+    #[error(transparent)]
+    Security(#[from] SecurityError),
+}
+
+/// The peer of a link: address and security settings.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    tls: Option<ClientFiles>,
+    server_name: String,
+    keep_alive: Duration,
+}
+
+impl Target {
+    /// Reads an address.
+    ///
+    /// # Errors
+    /// [`AddressError`] if the address or the settings cannot be used.
+    pub(super) fn new(address: &str, security: &SecurityConfig) -> Result<Self, AddressError> {
+        let (scheme, rest) = address
+            .split_once("://")
+            .map_or((None, address), |(scheme, rest)| (Some(scheme), rest));
+        let none = || AddressError::NoHost(address.to_owned());
+        let uri: Uri = format!("http://{rest}").parse().map_err(|_| none())?;
+        let host = uri
+            .host()
+            .filter(|host| !host.is_empty())
+            .ok_or_else(none)?
+            .to_owned();
+        let files = ClientFiles::of(security);
+        let (tls, default_port) = match scheme {
+            Some("https") if files.is_none() => {
+                let address = address.to_owned();
+                return Err(SecurityError::NoAuthority { address }.into());
+            }
+            Some("https") => (files, Some(443)),
+            Some("http") => (None, Some(80)),
+            None => (files, None),
+            Some(_) => return Err(none()),
+        };
+        let port = uri.port_u16().or(default_port).ok_or_else(none)?;
+        let bare = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let server_name = if security.server_name.is_empty() {
+            bare
+        } else {
+            security.server_name.clone()
+        };
+        let target = Self {
+            host,
+            port,
+            tls,
+            server_name,
+            keep_alive: Duration::from_secs(security.keep_alive_seconds),
+        };
+        if target.tls.is_none() && !target.is_local() && security.plaintext == Plaintext::Loopback {
+            let address = address.to_owned();
+            return Err(SecurityError::OpenClient { address }.into());
+        }
+        // Reports an unreadable file now instead of with every call.
+        target.endpoint(&target.authority())?;
+        Ok(target)
+    }
+
+    fn ip(&self) -> Option<IpAddr> {
+        let bare = self.host.trim_start_matches('[').trim_end_matches(']');
+        bare.parse().ok()
+    }
+
+    /// True if the address is an IP address, not a host name.
+    pub(super) fn is_literal(&self) -> bool {
+        self.ip().is_some()
+    }
+
+    fn is_local(&self) -> bool {
+        self.host == "localhost" || self.ip().is_some_and(|ip| ip.to_canonical().is_loopback())
+    }
+
+    pub(crate) fn authority(&self) -> String {
+        format!("{}:{}", self.host, self.port)
+    }
+
+    /// Returns the endpoint of one server of this peer. Reads the certificates again.
+    pub(crate) fn endpoint(&self, authority: &str) -> Result<Endpoint, AddressError> {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let refused = |source| AddressError::Address {
+            address: authority.into(),
+            source,
+        };
+        let endpoint = Endpoint::from_shared(format!("{scheme}://{authority}")).map_err(refused)?;
+        let endpoint = settings(endpoint, self.keep_alive);
+        let endpoint = match &self.tls {
+            None => endpoint,
+            Some(files) => endpoint
+                .tls_config(files.read(&self.server_name)?)
+                .map_err(refused)?,
+        };
+        // The request carries the host name, not the server's IP address.
+        match format!("{scheme}://{}", self.authority()).parse() {
+            Ok(origin) => Ok(endpoint.origin(origin)),
+            Err(_) => Err(AddressError::NoHost(self.authority())),
+        }
+    }
+}
+
+/// Applies the settings of every connection.
+pub(super) fn settings(endpoint: Endpoint, keep_alive: Duration) -> Endpoint {
+    endpoint
+        .connect_timeout(CONNECT_TIMEOUT)
+        .tcp_nodelay(true)
+        .http2_keep_alive_interval(keep_alive)
+        .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
+        .keep_alive_while_idle(true)
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+}
