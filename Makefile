@@ -37,7 +37,9 @@ test-docker: build ## test the compose stack in containers: scaling, kills, netw
 
 bench: build ## run the benchmarks, one JSON object per line
 	@$(subst --exclude bench,,$(CARGO_BUILD))
-	@for what in games search inference playouts replay selfplay training; do $(MINUET) bench $$what --json $(ARGS) || exit 1; done
+	@for what in accuracy games generator replay search selfplay training; do $(MINUET) bench $$what --json $(ARGS) || exit 1; done
+	@python=$$(python3 scripts/python_env.py onnxruntime); \
+		for what in inference playouts; do $(MINUET) bench $$what --json $${python:+--python "$$python"} $(ARGS) || exit 1; done
 
 soak: setup ## run 200 misbehaving clients for SECONDS against the inference server
 	MINUET_SOAK_SECONDS=$(SECONDS) $(CARGO_TEST) --test requests two_hundred -- --nocapture

@@ -38,12 +38,15 @@ enum Benchmark {
     Inference(inference::Arguments),
     /// A whole player with a network on one core, against the network alone.
     Playouts(playouts::Arguments),
-    /// The replay store through gRPC: positions appended durably, positions sampled.
+    /// The replay store through gRPC: positions appended, positions sampled.
     Replay(replay::Arguments),
     /// Whole-system self-play: visits, fresh evaluations, cache hits and games per hour.
     Selfplay(selfplay::Arguments),
     /// Training steps in f32 and bf16, and of the same network in PyTorch.
     Training(training::Arguments),
+    /// Internal: the baseline that calls a model directly, controlled by standard input.
+    #[command(hide = true)]
+    Direct(harness::direct::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -78,5 +81,6 @@ fn run(benchmark: Benchmark) -> anyhow::Result<()> {
         Benchmark::Replay(arguments) => replay::run(arguments),
         Benchmark::Selfplay(arguments) => selfplay::run(arguments),
         Benchmark::Training(arguments) => training::run(arguments),
+        Benchmark::Direct(arguments) => harness::direct::run(arguments),
     }
 }

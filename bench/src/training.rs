@@ -6,7 +6,6 @@
 use std::{fmt::Write as _, path::PathBuf, process::Command};
 
 use anyhow::Context as _;
-
 use clap::builder::PossibleValuesParser;
 use games::registry;
 use serde::Serialize;
@@ -14,8 +13,8 @@ use service::role::Role;
 
 use crate::harness::{
     child::DrivenChild,
+    compared::Compared,
     measure::{Cores, Measured},
-    positions::Positions,
     report::{median_of, median_ratio, print},
 };
 
@@ -81,14 +80,6 @@ struct Figures {
     pytorch: Option<Compared>,
 }
 
-#[derive(Serialize)]
-struct Compared {
-    samples: f64,
-    samples_per_cpu_second: f64,
-    ratio: f64,
-    cpu_ratio: f64,
-}
-
 /// Processes of one precision, and their measurements.
 struct Pair {
     precision: &'static str,
@@ -131,10 +122,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
 }
 
 fn start(arguments: &Arguments, precision: &'static str) -> anyhow::Result<Pair> {
-    let options = Positions::play(&arguments.game)?.layout.options;
     let mut settings = vec![
         format!("game.name={}", arguments.game),
-        format!("game.options={options}"),
+        "game.options=0".to_owned(),
         format!("model.blocks={}", arguments.blocks),
         format!("model.filters={}", arguments.filters),
         format!("learner.batch_size={}", arguments.batch),
@@ -167,17 +157,11 @@ fn start(arguments: &Arguments, precision: &'static str) -> anyhow::Result<Pair>
 
 fn figures(pair: &Pair) -> Figures {
     let rate = |measured: &[Measured], figure: fn(&Measured) -> f64| median_of(measured, figure);
-    let compared = Compared {
-        samples: rate(&pair.pytorches, Measured::per_second),
-        samples_per_cpu_second: rate(&pair.pytorches, Measured::per_cpu_second),
-        ratio: median_ratio(&pair.learners, &pair.pytorches, Measured::per_second),
-        cpu_ratio: median_ratio(&pair.learners, &pair.pytorches, Measured::per_cpu_second),
-    };
     Figures {
         precision: pair.precision,
         samples: rate(&pair.learners, Measured::per_second),
         samples_per_cpu_second: rate(&pair.learners, Measured::per_cpu_second),
-        pytorch: (!pair.pytorches.is_empty()).then_some(compared),
+        pytorch: Compared::new(&pair.learners, &pair.pytorches),
     }
 }
 
@@ -197,7 +181,7 @@ fn text(report: &Report) -> String {
         let (pytorch, ratio) = match &figures.pytorch {
             None => ("-".to_owned(), "-".to_owned()),
             Some(found) => (
-                format!("{:.0}", found.samples_per_cpu_second),
+                format!("{:.0}", found.per_cpu_second),
                 format!("{:.2}", found.cpu_ratio),
             ),
         };

@@ -124,40 +124,6 @@ fn used(Subject { pid, page: address }: Subject) -> anyhow::Result<Used> {
     Ok(used)
 }
 
-/// Measures wall-clock and processor time of this process.
-pub struct Stopwatch {
-    began: Instant,
-    cpu_seconds: f64,
-}
-
-impl Stopwatch {
-    /// Starts measuring.
-    ///
-    /// # Errors
-    /// The system does not report processor time.
-    pub fn start() -> anyhow::Result<Self> {
-        Ok(Self {
-            cpu_seconds: cpu_seconds()?,
-            began: Instant::now(),
-        })
-    }
-
-    /// Returns wall-clock and processor time since the start, in seconds.
-    ///
-    /// # Errors
-    /// As [`Stopwatch::start`].
-    pub fn stop(self) -> anyhow::Result<(f64, f64)> {
-        let seconds = self.began.elapsed().as_secs_f64();
-        Ok((seconds, (cpu_seconds()? - self.cpu_seconds).max(1e-3)))
-    }
-}
-
-fn cpu_seconds() -> anyhow::Result<f64> {
-    service::process::usage(std::process::id())
-        .map(|usage| usage.cpu_seconds)
-        .context("the system does not report the processor time of this process")
-}
-
 /// The first two cores that this process may use.
 pub struct Cores {
     first: usize,

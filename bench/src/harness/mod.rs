@@ -9,9 +9,17 @@
 //! | [`child`] | a child process that works for as long as it is told |
 //! | [`page`] | metrics pages |
 //! | [`positions`] | positions of played games, as requests |
+//! | [`model`] | the network that is measured |
+//! | [`direct`] | baseline: a model called by Minuet's loader |
+//! | [`onnxruntime`] | baseline: a model called by ONNX Runtime's Python package |
+//! | [`compared`] | ratios to a baseline |
 
 pub mod child;
+pub mod compared;
+pub mod direct;
 pub mod measure;
+pub mod model;
+pub mod onnxruntime;
 pub mod page;
 pub mod positions;
 pub mod report;

@@ -1,8 +1,7 @@
-//! Requests over positions of random games, and a network of random weights for them.
+//! Requests over positions of random games.
 
 use games::{Game, RowLayout, Symmetry, registry};
-use prost::Message as _;
-use proto::v1::{EvaluateReply, EvaluateRequest};
+use proto::v1::EvaluateRequest;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
@@ -10,8 +9,8 @@ use rand_chacha::ChaCha8Rng;
 const POSITIONS: usize = 4096;
 /// Highest level of the problems.
 const HARDEST: u32 = 16;
-/// Length of the headers of an HTTP/2 frame and a gRPC message, in bytes.
-const FRAMING_BYTES: usize = 9 + 5;
+/// Positions in all batches of a baseline together, if they are small.
+const BATCHED: usize = 512;
 
 /// Positions of random games.
 pub struct Positions {
@@ -71,32 +70,10 @@ impl Positions {
         Ok(Self { layout, rows, legal })
     }
 
-    /// Returns the model file of a network of random weights.
-    pub fn random_model(&self, blocks: usize, filters: usize) -> anyhow::Result<Vec<u8>> {
-        let metadata = onnx::Metadata {
-            layout: self.layout.clone(),
-            step: 1,
-        };
-        Ok(onnx::random::model(&metadata, blocks, filters, 1)?)
-    }
-
-    /// Returns the mean size in bytes of requests of `rows` positions and of their replies on the wire, framing included.
-    pub fn bytes(&self, rows: usize) -> (usize, usize) {
-        let count = 64;
-        let (mut there, mut back) = (0, 0);
-        for number in 0..count {
-            let request = self.request(number, rows);
-            let reply = EvaluateReply {
-                id: request.id,
-                version: "000000001200-3fa94c21".into(),
-                values: vec![0.5; rows],
-                priors: vec![0; request.legal_actions.len() * 2].into(),
-                error: None,
-            };
-            there += request.encoded_len() + FRAMING_BYTES;
-            back += reply.encoded_len() + FRAMING_BYTES;
-        }
-        (there / count, back / count)
+    /// Returns the rows of batches of `size` positions, at least eight.
+    pub fn batches(&self, size: usize) -> impl Iterator<Item = Vec<u32>> {
+        let count = (BATCHED / size).max(8);
+        (0..count).map(move |number| self.request(number, size).indices)
     }
 
     /// Returns a request of `count` positions, which `number` selects (modulo the number of positions).

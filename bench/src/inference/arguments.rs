@@ -11,7 +11,7 @@ use super::{load::Load, network::Network};
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  minuet bench inference --json
+  minuet bench inference --json --python \"$(python3 scripts/python_env.py onnxruntime)\"
   minuet bench inference --networks 6x64 --loads 4x64 --providers cpu
   minuet bench inference --providers cuda --batch 512 --networks 6x64,20x256 --loads 16x256,64x16 --json   (on a GPU)")]
 pub struct Arguments {
@@ -36,16 +36,28 @@ pub struct Arguments {
     /// Seconds of each measurement.
     #[arg(long, default_value_t = 1.0)]
     pub(super) seconds: f64,
-    /// Load of the overload test, as a multiple of the server's capacity; 0: no overload test.
-    #[arg(long, default_value_t = 3.0)]
-    pub(super) overload: f64,
+    /// Loads of the overload test, as multiples of the greatest rate that the server keeps up with; 0: no open loads.
+    #[arg(long, value_delimiter = ',', default_value = "2,3", value_parser = times)]
+    pub(super) overload: Vec<f64>,
     /// Greatest number of queued positions in the server.
     #[arg(long, default_value_t = 1024)]
     pub(super) queue: u32,
     /// Print one JSON object.
     #[arg(long)]
     pub(super) json: bool,
-    /// Internal: call this model directly, controlled by standard input.
-    #[arg(long, hide = true)]
-    pub(super) direct: Option<PathBuf>,
+    /// Python interpreter with ONNX Runtime, for the comparison.
+    #[arg(long)]
+    pub(super) python: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// The loads of the overload test.
+    pub(super) fn overloads(&self) -> impl Iterator<Item = f64> {
+        self.overload.iter().copied().filter(|&times| times > 0.0)
+    }
+}
+
+fn times(text: &str) -> Result<f64, String> {
+    let times = text.parse().ok().filter(|times| (0.0..=100.0).contains(times));
+    times.ok_or_else(|| format!("`{text}` is no multiple from 0 to 100"))
 }

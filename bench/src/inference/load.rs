@@ -1,7 +1,7 @@
 //! Clients that load a server; each is a stream on a connection of its own.
 //!
-//! A closed load sends a request when the previous one is answered, and measures the server's capacity. An open load sends on a
-//! fixed schedule, independent of the replies, and measures the server under overload.
+//! A closed load sends a request when the previous one is answered. An open load sends on a fixed schedule, independent of the
+//! replies, as many clients that know nothing of each other do.
 
 use std::{
     fmt,
@@ -32,6 +32,8 @@ use crate::harness::{
 const REQUESTS: usize = 16;
 /// Greatest number of requests in flight on one stream of an open load; above the server's limit per stream.
 const OPEN_IN_FLIGHT: usize = 1024;
+/// Time before a measurement in which its load runs already.
+const LEAD: Duration = Duration::from_millis(200);
 /// Time limit for the requests in flight to be answered after a load.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -77,32 +79,59 @@ struct Count {
     failure: parking_lot::Mutex<Option<String>>,
 }
 
-/// Current task of the streams.
+/// Times at which requests are sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Order {
+pub enum Pace {
+    /// No requests.
     Rest,
-    /// Send a request when the previous one is answered.
+    /// On each stream, a request when the previous one is answered.
     Closed,
-    /// Send one request per stream in each interval of this length.
-    Open(Duration),
+    /// This many positions per second over all streams, whatever the replies.
+    Open(f64),
 }
 
 /// The streams; idle except during a measurement.
 pub struct Clients {
-    load: Load,
-    order: watch::Sender<Order>,
+    pace: watch::Sender<Pace>,
     count: Arc<Count>,
-    latencies: Vec<Duration>,
 }
 
-/// Result of an open load.
-pub struct Overload {
+/// Figures of the time between two moments of a load. Numbers are of positions.
+pub struct Window {
     /// Answered positions and their cost.
     pub answered: Measured,
-    /// Number of positions sent.
+    /// Number sent.
     pub offered: u64,
-    /// Number of positions refused by the server.
+    /// Number refused by the server.
     pub refused: u64,
+    /// Times from the moment at which an answered request was due to be sent to its reply.
+    pub latencies: Vec<Duration>,
+}
+
+impl Window {
+    /// Positions offered per second.
+    pub fn offered_per_second(&self) -> f64 {
+        self.offered as f64 / self.answered.time.as_secs_f64()
+    }
+
+    /// Share of the offered positions that the server refused.
+    pub fn refused_share(&self) -> f64 {
+        self.refused as f64 / self.offered.max(1) as f64
+    }
+}
+
+/// Median and 99th percentile of the latencies in `windows`, in milliseconds.
+pub fn percentiles<'a>(windows: impl IntoIterator<Item = &'a Window>) -> (f64, f64) {
+    let mut latencies: Vec<Duration> = windows
+        .into_iter()
+        .flat_map(|window| window.latencies.iter().copied())
+        .collect();
+    latencies.sort_unstable();
+    let at = |share: f64| {
+        let place = (latencies.len() as f64 * share) as usize;
+        latencies.get(place).copied().unwrap_or_default().as_secs_f64() * 1e3
+    };
+    (at(0.5), at(0.99))
 }
 
 impl Clients {
@@ -115,15 +144,16 @@ impl Clients {
     ) -> anyhow::Result<Self> {
         let _inside = runtime.enter();
         let count = Arc::new(Count::default());
-        let order = watch::Sender::new(Order::Rest);
+        let pace = watch::Sender::new(Pace::Rest);
         for number in 0..load.streams {
             let channel = service::connect::channel(address)?;
             let requests = (0..REQUESTS).map(|step| positions.request(REQUESTS * number + step, load.rows));
             let stream = Stream {
+                load,
+                number,
                 requests: requests.collect(),
-                order: order.subscribe(),
+                pace: pace.subscribe(),
                 count: count.clone(),
-                rows: load.rows as u64,
             };
             tokio::spawn(async move {
                 let count = stream.count.clone();
@@ -132,80 +162,65 @@ impl Clients {
                 }
             });
         }
-        Ok(Self {
-            load,
-            order,
-            count,
-            latencies: Vec::new(),
-        })
+        Ok(Self { pace, count })
     }
 
-    /// Measures a closed load for `seconds`, then waits until all requests are answered.
-    pub fn measure(&mut self, subject: Subject, seconds: f64) -> anyhow::Result<Measured> {
-        self.run(Order::Closed, subject, seconds)
-    }
-
-    /// Measures an open load of `per_second` positions per second for `seconds`, then waits until all requests are answered.
-    pub fn overload(&mut self, subject: Subject, seconds: f64, per_second: f64) -> anyhow::Result<Overload> {
-        let each = (self.load.streams * self.load.rows) as f64 / per_second;
-        let before = (
-            self.count.sent.load(Ordering::Relaxed),
-            self.count.refused.load(Ordering::Relaxed),
-        );
-        let answered = self.run(Order::Open(Duration::from_secs_f64(each)), subject, seconds)?;
-        Ok(Overload {
-            answered,
-            offered: self.count.sent.load(Ordering::Relaxed) - before.0,
-            refused: self.count.refused.load(Ordering::Relaxed) - before.1,
-        })
-    }
-
-    fn run(&mut self, order: Order, subject: Subject, seconds: f64) -> anyhow::Result<Measured> {
-        // The first moments are not measured.
-        self.order.send_replace(order);
-        std::thread::sleep(Duration::from_secs_f64(seconds / 10.0));
-        self.count.latencies.lock().clear();
-        let before = self.count.positions.load(Ordering::Relaxed);
-        let measured = measure::measure(subject, || {
+    /// Measures a load for `seconds`, then waits until all requests are answered.
+    ///
+    /// # Errors
+    /// A request failed, or is not answered within a minute.
+    pub fn measure(&self, pace: Pace, subject: Subject, seconds: f64) -> anyhow::Result<Window> {
+        self.measure_while(pace, subject, || {
             std::thread::sleep(Duration::from_secs_f64(seconds));
-            Ok(self.count.positions.load(Ordering::Relaxed) - before)
+            Ok(())
+        })
+    }
+
+    /// Measures a load during `work`, like [`Clients::measure`].
+    pub fn measure_while(
+        &self,
+        pace: Pace,
+        subject: Subject,
+        work: impl FnOnce() -> anyhow::Result<()>,
+    ) -> anyhow::Result<Window> {
+        let count = &self.count;
+        let counts =
+            || [&count.positions, &count.sent, &count.refused].map(|number| number.load(Ordering::Relaxed));
+        self.pace.send_replace(pace);
+        std::thread::sleep(LEAD);
+        count.latencies.lock().clear();
+        let (before, mut after) = (counts(), [0; 3]);
+        let measured = measure::measure(subject, || {
+            work()?;
+            after = counts();
+            Ok(after[0] - before[0])
         });
-        self.latencies.append(&mut self.count.latencies.lock());
-        self.order.send_replace(Order::Rest);
+        let latencies = std::mem::take(&mut *count.latencies.lock());
+        self.pace.send_replace(Pace::Rest);
         let began = Instant::now();
-        while self.count.in_flight.load(Ordering::Relaxed) > 0 {
-            if let Some(failure) = self.count.failure.lock().take() {
-                anyhow::bail!("a stream failed: {failure}");
-            }
+        while count.in_flight.load(Ordering::Relaxed) > 0 && count.failure.lock().is_none() {
             anyhow::ensure!(began.elapsed() < TIMEOUT, "requests are not answered");
             std::thread::sleep(Duration::from_millis(1));
         }
-        measured
-    }
-
-    /// Discards the latencies measured so far.
-    pub fn forget_latencies(&mut self) {
-        self.latencies.clear();
-    }
-
-    /// Returns the median and the 99th percentile of the latency, in milliseconds.
-    pub fn latencies(&mut self) -> (f64, f64) {
-        self.latencies.sort_unstable();
-        let at = |share: f64| {
-            let place = (self.latencies.len() as f64 * share) as usize;
-            let latency = self.latencies.get(place).copied().unwrap_or_default();
-            latency.as_secs_f64() * 1e3
-        };
-        (at(0.5), at(0.99))
+        if let Some(failure) = count.failure.lock().take() {
+            anyhow::bail!("a stream failed: {failure}");
+        }
+        Ok(Window {
+            answered: measured?,
+            offered: after[1] - before[1],
+            refused: after[2] - before[2],
+            latencies,
+        })
     }
 }
 
 /// One stream.
 struct Stream {
+    load: Load,
+    number: usize,
     requests: Vec<EvaluateRequest>,
-    order: watch::Receiver<Order>,
+    pace: watch::Receiver<Pace>,
     count: Arc<Count>,
-    rows: u64,
 }
 
 impl Stream {
@@ -217,43 +232,46 @@ impl Stream {
             .into_inner();
         let mut number = 0;
         loop {
-            let order = *self.order.borrow_and_update();
-            match order {
-                Order::Rest => self.order.changed().await?,
-                Order::Closed => {
-                    let asked = Instant::now();
+            let pace = *self.pace.borrow_and_update();
+            match pace {
+                Pace::Rest => self.pace.changed().await?,
+                Pace::Closed => {
+                    let due = Instant::now();
                     self.send(&sender, &mut number).await?;
                     let reply = receive(&mut replies).await?;
-                    self.take(&reply, asked)?;
+                    self.take(&reply, due)?;
                 }
-                Order::Open(interval) => self.open(&sender, &mut replies, &mut number, interval).await?,
+                Pace::Open(per_second) => self.open(&sender, &mut replies, &mut number, per_second).await?,
             }
         }
     }
 
-    /// Sends on schedule until the order changes, then waits for the requests in flight.
+    /// Sends on schedule until the pace changes, then waits for the requests in flight. A latency is counted from the time on
+    /// the schedule, so that a request that was sent late is not measured as a fast one.
     async fn open(
         &mut self,
         sender: &mpsc::Sender<EvaluateRequest>,
         replies: &mut Streaming<EvaluateReply>,
         number: &mut u64,
-        interval: Duration,
+        per_second: f64,
     ) -> anyhow::Result<()> {
+        let interval = Duration::from_secs_f64((self.load.streams * self.load.rows) as f64 / per_second);
+        // The streams send in turn, not all at once.
+        let share = self.number as f64 / self.load.streams as f64;
+        let mut ticks = tokio::time::interval_at((Instant::now() + interval.mul_f64(share)).into(), interval);
         let mut asked = std::collections::HashMap::new();
-        let mut ticks = tokio::time::interval(interval);
         loop {
             tokio::select! {
                 reply = receive(replies) => {
                     let reply = reply?;
-                    let since = asked.remove(&reply.id).context("a reply without a request")?;
-                    self.take(&reply, since)?;
+                    let due = asked.remove(&reply.id).context("a reply without a request")?;
+                    self.take(&reply, due)?;
                 }
-                _ = ticks.tick(), if asked.len() < OPEN_IN_FLIGHT => {
-                    let since = Instant::now();
+                due = ticks.tick(), if asked.len() < OPEN_IN_FLIGHT => {
                     let id = self.send(sender, number).await?;
-                    asked.insert(id, since);
+                    asked.insert(id, due.into_std());
                 }
-                changed = self.order.changed() => {
+                changed = self.pace.changed() => {
                     changed?;
                     break;
                 }
@@ -261,8 +279,8 @@ impl Stream {
         }
         while !asked.is_empty() {
             let reply = receive(replies).await?;
-            let since = asked.remove(&reply.id).context("a reply without a request")?;
-            self.take(&reply, since)?;
+            let due = asked.remove(&reply.id).context("a reply without a request")?;
+            self.take(&reply, due)?;
         }
         Ok(())
     }
@@ -274,21 +292,24 @@ impl Stream {
             id: *number,
             ..self.requests.get(place).context("no requests")?.clone()
         };
-        self.count.sent.fetch_add(self.rows, Ordering::Relaxed);
+        self.count
+            .sent
+            .fetch_add(self.load.rows as u64, Ordering::Relaxed);
         self.count.in_flight.fetch_add(1, Ordering::Relaxed);
         sender.send(request).await?;
         Ok(*number)
     }
 
-    fn take(&self, reply: &EvaluateReply, asked: Instant) -> anyhow::Result<()> {
+    fn take(&self, reply: &EvaluateReply, due: Instant) -> anyhow::Result<()> {
+        let rows = self.load.rows as u64;
         self.count.in_flight.fetch_sub(1, Ordering::Relaxed);
         match &reply.error {
             None => {
-                self.count.positions.fetch_add(self.rows, Ordering::Relaxed);
-                self.count.latencies.lock().push(asked.elapsed());
+                self.count.positions.fetch_add(rows, Ordering::Relaxed);
+                self.count.latencies.lock().push(due.elapsed());
             }
             Some(error) if error.code == Code::ResourceExhausted as i32 => {
-                self.count.refused.fetch_add(self.rows, Ordering::Relaxed);
+                self.count.refused.fetch_add(rows, Ordering::Relaxed);
             }
             Some(error) => anyhow::bail!("{}", error.message),
         }

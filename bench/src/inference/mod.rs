@@ -1,40 +1,58 @@
-//! `minuet bench inference`: the inference server through gRPC, against the same model, provider and batch size called
-//! directly in one process.
+//! `minuet bench inference`: the inference server through gRPC, against the same model, provider and batch size called directly.
 //!
-//! The server is the role's process, pinned to one core; the clients are this process, pinned to another. A second child process
-//! runs batches directly on the server's core. They are measured in turn for several rounds, while the others are idle. The
-//! result is the median of the ratios, by wall clock and by the server's processor time, which other work on the machine
-//! disturbs less. The server's cache is off, so every position is evaluated.
+//! The server is the role's process, pinned to one core; the clients are this process, pinned to another. Two child processes run
+//! batches directly on the server's core: one with Minuet's loader, one with ONNX Runtime's Python package. All are measured in
+//! turn for several rounds, while the others are idle. The results are medians of the ratios, by wall clock and by the server's
+//! processor time, which other work on the machine disturbs less. The server's cache is off, so every position is evaluated.
+//!
+//! Then an open load, which sends on a schedule, finds the greatest rate that the server keeps up with. Multiples of that rate
+//! are the overload. At half of it the model is swapped.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`served`] | the server process |
+//! | [`load`] | the clients |
+//! | [`ramp`] | the greatest rate |
+//! | [`wire`] | bytes on sockets |
+//! | [`report`] | the result |
 
 mod arguments;
-mod direct;
 mod load;
 mod network;
+mod ramp;
 mod report;
 mod served;
+mod wire;
 
-use std::path::Path;
+use std::{path::Path, time::Instant};
 
 use anyhow::Context as _;
+use tokio::runtime::Runtime;
 
 pub use self::arguments::Arguments;
 use self::{
-    load::Clients,
+    load::{Clients, Load, Pace, Window, percentiles},
     network::Network,
-    report::{Figures, Goodput, Report},
+    report::{Figures, Latency, Open, Overload, Report, Swap},
     served::{Served, is_gpu},
 };
 use crate::harness::{
+    compared::Compared,
+    direct,
     measure::{Cores, Measured, Subject},
+    model,
+    onnxruntime::OnnxRuntime,
     positions::Positions,
-    report::{median, median_of, median_ratio, print},
+    report::{median_of, median_ratio, print},
 };
+
+/// Seconds of the first calls, which are not measured.
+const WARM_UP: f64 = 0.3;
+/// Load during a swap of the model, as a share of the greatest rate.
+const SWAP_LOAD: f64 = 0.5;
 
 /// Runs the benchmark and prints the result.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
-    if let Some(model) = &arguments.direct {
-        return direct::work(model, &arguments);
-    }
     let positions = Positions::play(&arguments.game)?;
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let cores = Cores::find()?;
@@ -48,21 +66,24 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
             )?);
         }
     }
-    let (chess_request, chess_reply) = Positions::play("chess")?.bytes(1);
-    let (request, reply) = positions.bytes(64);
+    let chess = wire::measure(&arguments, "chess", 1, &folder.path().join("chess"))?;
+    let many = wire::measure(&arguments, &arguments.game, ROWS, &folder.path().join("wire"))?;
     let found = Report {
         bench: "inference",
         game: arguments.game,
         batch: arguments.batch,
         rounds: arguments.rounds,
         is_pinned: cores.are_two(),
-        request_bytes_per_position: request as f64 / 64.0,
-        reply_bytes_per_position: reply as f64 / 64.0,
-        chess_evaluation_bytes: chess_request + chess_reply,
+        request_bytes_per_position: many.request / ROWS as f64,
+        reply_bytes_per_position: many.reply / ROWS as f64,
+        chess_evaluation_bytes: chess.both,
         figures,
     };
     print(&found, arguments.json, report::text)
 }
+
+/// Positions in the requests whose bytes are counted.
+const ROWS: usize = 64;
 
 /// Measures one network on one provider under all loads.
 fn measure(
@@ -73,10 +94,13 @@ fn measure(
     folder: &Path,
     cores: &Cores,
 ) -> anyhow::Result<Vec<Figures>> {
-    let model = positions.random_model(network.blocks, network.filters)?;
+    let (model, _) = model::find(&arguments.game, 0, None, (network.blocks, network.filters))?;
+    let file = folder.join("direct.onnx");
+    std::fs::write(&file, &model.bytes)?;
+    let batch = usize::from(arguments.batch);
     cores.use_first()?;
-    let mut direct = direct::start(arguments, provider, folder, &model)?;
-    let mut served = Served::start(arguments, provider, folder, &model, positions)?;
+    let mut direct = direct::start(&arguments.game, provider, batch, &file)?;
+    let mut served = Served::start(arguments, provider, folder, model)?;
     cores.use_second()?;
     // Built after this thread was pinned, so that the runtime's threads inherit its core.
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -84,78 +108,98 @@ fn measure(
         .enable_all()
         .build()?;
     let chosen = served.wait(&runtime)?;
-    direct.measure(0.3)?;
+    cores.use_first()?;
+    let batching = (batch, direct.first_line.as_str());
+    let python = arguments.python.as_deref();
+    let mut onnxruntime = OnnxRuntime::start(python, &file, positions, batching, &chosen)?;
+    cores.use_second()?;
+    direct.measure(WARM_UP)?;
     let mut figures = Vec::new();
     for &load in &arguments.loads {
-        let mut clients = Clients::connect(&runtime, &served.address(), load, positions)?;
-        clients.measure(served.subject(), 0.3)?;
-        clients.forget_latencies();
-        let (mut directs, mut serveds) = (Vec::new(), Vec::new());
-        // Both processes have run their first batches above.
+        let clients = Clients::connect(&runtime, &served.address(), load, positions)?;
+        clients.measure(Pace::Closed, served.subject(), WARM_UP)?;
+        let (mut directs, mut pythons, mut windows) = (Vec::new(), Vec::new(), Vec::new());
+        // All processes have run their first batches above.
         for _ in 0..arguments.rounds {
             directs.push(direct.measure(arguments.seconds)?);
-            serveds.push(clients.measure(served.subject(), arguments.seconds)?);
+            pythons.extend(onnxruntime.measure(arguments.seconds)?);
+            windows.push(clients.measure(Pace::Closed, served.subject(), arguments.seconds)?);
         }
-        let (p50_ms, p99_ms) = clients.latencies();
-        let direct_per_cpu = median_of(&directs, Measured::per_cpu_second);
-        let cpu_ratio = median_ratio(&serveds, &directs, Measured::per_cpu_second);
-        let peak = median_of(&serveds, Measured::per_second);
-        let overload = if arguments.overload > 0.0 {
-            Some(overload(arguments, &mut clients, served.subject(), peak)?)
-        } else {
-            None
-        };
+        let serveds: Vec<Measured> = windows.iter().map(|window| window.answered).collect();
+        let direct = Compared::new(&serveds, &directs).context("there are no rounds")?;
+        let rate = median_of(&serveds, Measured::per_second);
         figures.push(Figures {
             network: network.to_string(),
             load: load.to_string(),
             asked_for: provider.to_owned(),
             provider: chosen.clone(),
-            direct: median_of(&directs, Measured::per_second),
-            served: peak,
-            direct_per_cpu_second: direct_per_cpu,
+            served: rate,
             served_per_cpu_second: median_of(&serveds, Measured::per_cpu_second),
-            ratio: median_ratio(&serveds, &directs, Measured::per_second),
-            cpu_ratio,
-            overhead_us_per_position: (1.0 / cpu_ratio - 1.0) / direct_per_cpu * 1e6,
+            overhead_us_per_position: (1.0 / direct.cpu_ratio - 1.0) / direct.per_cpu_second * 1e6,
+            direct,
+            onnxruntime: onnxruntime.figures(&serveds, &pythons),
             other_threads_us_per_position: median_of(&serveds, Measured::other_threads_us),
             device_busy_share: busy_share(&serveds, &chosen, served.subject()),
-            p50_ms,
-            p99_ms,
-            overload,
+            latency: Latency::of(&windows),
+            open: match arguments.overloads().next() {
+                Some(_) => Some(open(arguments, &clients, &mut served, &runtime, load, rate)?),
+                None => None,
+            },
         });
     }
     Ok(figures)
 }
 
-/// Measures the server under overload and, in turn, at its capacity.
-fn overload(
+/// Measures the server under open loads: at the greatest rate that it keeps up with, above it, and during a swap of the model.
+fn open(
     arguments: &Arguments,
-    clients: &mut Clients,
-    subject: Subject,
-    peak: f64,
-) -> anyhow::Result<Goodput> {
-    let (mut peaks, mut goods, mut offered, mut refused) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let mut latencies = (Vec::new(), Vec::new());
+    clients: &Clients,
+    served: &mut Served,
+    runtime: &Runtime,
+    load: Load,
+    guess: f64,
+) -> anyhow::Result<Open> {
+    let subject = served.subject();
+    let at = |rate| clients.measure(Pace::Open(rate), subject, arguments.seconds);
+    let peak = ramp::peak(load, guess, at)?;
+    let mut peaks = Vec::new();
+    let mut overloads: Vec<(f64, Vec<Window>)> =
+        arguments.overloads().map(|times| (times, Vec::new())).collect();
     for _ in 0..arguments.rounds {
-        peaks.push(clients.measure(subject, arguments.seconds)?);
-        clients.forget_latencies();
-        let found = clients.overload(subject, arguments.seconds, arguments.overload * peak)?;
-        let (p50, p99) = clients.latencies();
-        latencies.0.push(p50);
-        latencies.1.push(p99);
-        // The load lasts a tenth longer than the measurement.
-        offered.push(found.offered as f64 / 1.1 / found.answered.time.as_secs_f64());
-        refused.push(found.refused as f64 / found.offered.max(1) as f64);
-        goods.push(found.answered);
+        peaks.push(at(peak)?);
+        for (times, windows) in &mut overloads {
+            windows.push(at(*times * peak)?);
+        }
     }
-    Ok(Goodput {
-        offered: median(&offered),
-        answered: median_of(&goods, Measured::per_second),
-        refused_share: median(&refused),
-        ratio: median_ratio(&goods, &peaks, Measured::per_second),
-        cpu_ratio: median_ratio(&goods, &peaks, Measured::per_cpu_second),
-        p50_ms: median(&latencies.0),
-        p99_ms: median(&latencies.1),
+    let began = Instant::now();
+    let rate = SWAP_LOAD * peak;
+    let swapped = clients.measure_while(Pace::Open(rate), subject, || served.swap(runtime))?;
+    let answered = |windows: &[Window]| {
+        windows
+            .iter()
+            .map(|window| window.answered)
+            .collect::<Vec<Measured>>()
+    };
+    Ok(Open {
+        peak,
+        latency: Latency::of(&peaks),
+        overload: overloads
+            .iter()
+            .map(|(times, windows)| Overload {
+                times: *times,
+                offered: median_of(windows, Window::offered_per_second),
+                answered: median_of(windows, |window| window.answered.per_second()),
+                refused_share: median_of(windows, Window::refused_share),
+                ratio: median_ratio(&answered(windows), &answered(&peaks), Measured::per_second),
+                latency: Latency::of(windows),
+            })
+            .collect(),
+        swap: Swap {
+            offered: swapped.offered_per_second(),
+            refused: swapped.refused,
+            seconds: began.elapsed().as_secs_f64(),
+            latency: Latency::of(&[swapped]),
+        },
     })
 }
 
@@ -164,4 +208,11 @@ fn overload(
 fn busy_share(measured: &[Measured], chosen: &str, subject: Subject) -> Option<f64> {
     let is_known = subject.page.is_some() || !is_gpu(chosen);
     is_known.then(|| median_of(measured, Measured::busy_share))
+}
+
+impl Latency {
+    fn of(windows: &[Window]) -> Self {
+        let (p50_ms, p99_ms) = percentiles(windows);
+        Self { p50_ms, p99_ms }
+    }
 }

@@ -2,16 +2,16 @@
 
 use std::{net::SocketAddr, path::Path, time::Duration};
 
-use ::network::provider::Provider;
-use checkpoints::{Draft, LATEST, MODEL, Repository};
-use proto::v1::{DescribeModelRequest, evaluator_client::EvaluatorClient};
+use ::network::{ModelFile, provider::Provider};
+use checkpoints::LATEST;
+use proto::v1::{DescribeModelRequest, ModelDescription, evaluator_client::EvaluatorClient};
 use service::role::Role;
 use tokio::runtime::Runtime;
 
 use super::arguments::Arguments;
 use crate::harness::{
     measure::Subject,
-    positions::Positions,
+    model,
     role::{RoleProcess, free_addresses},
 };
 
@@ -24,27 +24,27 @@ pub struct Served {
     address: SocketAddr,
     /// Metrics page; only if a GPU computes, because the cost of the page would be measured too.
     page: Option<SocketAddr>,
+    store: String,
+    network: ModelFile,
 }
 
 impl Served {
-    /// Publishes the model and starts a server for it, on the core that this thread runs on.
+    /// Publishes the network and starts a server for it, on the core that this thread runs on.
     pub fn start(
         arguments: &Arguments,
         provider: &str,
         folder: &Path,
-        model: &[u8],
-        positions: &Positions,
+        network: ModelFile,
     ) -> anyhow::Result<Self> {
         let store = folder.join("checkpoints").display().to_string();
-        publish(&store, model, positions)?;
+        publish(&store, &network)?;
         let mut free = free_addresses(2)?.into_iter();
         let address = free.next().unwrap_or_else(|| ([127, 0, 0, 1], 0).into());
         let page = free.next().filter(|_| is_gpu(provider));
-        let layout = &positions.layout;
         let mut settings = vec![
             format!("checkpoints.store={store}"),
-            format!("game.name={}", layout.game),
-            format!("game.options={}", layout.options),
+            format!("game.name={}", network.layout.game),
+            format!("game.options={}", network.layout.options),
             format!("inference.address={address}"),
             format!("inference.provider={provider}"),
             format!("inference.max_batch={}", arguments.batch),
@@ -61,16 +61,40 @@ impl Served {
             process,
             address,
             page,
+            store,
+            network,
         })
     }
 
     /// Waits until the server answers; returns the provider that it has chosen.
     pub fn wait(&mut self, runtime: &Runtime) -> anyhow::Result<String> {
+        Ok(self.wait_until(runtime, |_| true)?.provider)
+    }
+
+    /// Publishes the network as that of the next step, and waits until the server answers with it.
+    pub fn swap(&mut self, runtime: &Runtime) -> anyhow::Result<()> {
+        self.network.step += 1;
+        let version = publish(&self.store, &self.network)?.to_string();
+        self.wait_until(runtime, |model| model.version == version)?;
+        Ok(())
+    }
+
+    fn wait_until(
+        &mut self,
+        runtime: &Runtime,
+        is_ready: impl Fn(&ModelDescription) -> bool,
+    ) -> anyhow::Result<ModelDescription> {
         let _inside = runtime.enter();
         let mut client = EvaluatorClient::new(service::connect::channel(&self.address.to_string())?);
         self.process.wait_until(TIMEOUT, || {
             let reply = runtime.block_on(client.describe_model(DescribeModelRequest::default()))?;
-            Ok(reply.into_inner().provider)
+            let model = reply.into_inner();
+            anyhow::ensure!(
+                is_ready(&model),
+                "the server still answers with {}",
+                model.version
+            );
+            Ok(model)
         })
     }
 
@@ -88,25 +112,11 @@ impl Served {
     }
 }
 
-fn publish(store: &str, model: &[u8], positions: &Positions) -> anyhow::Result<()> {
+fn publish(store: &str, network: &ModelFile) -> anyhow::Result<checkpoints::Version> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(async {
-        let repository = Repository::open(store)?;
-        let draft = Draft {
-            game: positions.layout.game.clone(),
-            layout: serde_json::to_value(&positions.layout)?,
-            actions: positions.layout.actions,
-            step: 1,
-            ..Draft::default()
-        };
-        let version = repository
-            .publish(draft, vec![(MODEL, model.to_vec().into())])
-            .await?;
-        repository.set_label(LATEST, &version).await?;
-        Ok(())
-    })
+    runtime.block_on(model::publish(store, LATEST, network))
 }
 
 /// True if a provider's name, in a configuration or a reply, is that of a GPU provider.

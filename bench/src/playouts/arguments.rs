@@ -1,10 +1,14 @@
 //! Arguments of the benchmark.
 
+use std::path::PathBuf;
+
 use network::ModelName;
 
 /// Arguments of `minuet bench playouts`.
 #[derive(clap::Args)]
-#[command(after_help = "Example: minuet bench playouts --game chess --json")]
+#[command(
+    after_help = "Example: minuet bench playouts --game chess --json --python \"$(python3 scripts/python_env.py onnxruntime)\""
+)]
 pub struct Arguments {
     /// The game.
     #[arg(long, default_value = "chess")]
@@ -36,6 +40,9 @@ pub struct Arguments {
     /// Seconds of each measurement.
     #[arg(long, default_value_t = 5.0)]
     pub(super) seconds: f64,
+    /// Python interpreter with ONNX Runtime, for the comparison.
+    #[arg(long)]
+    pub(super) python: Option<PathBuf>,
     /// Number of rounds; results are medians.
     #[arg(long, default_value_t = 3)]
     pub(super) rounds: usize,

@@ -1,36 +1,32 @@
 //! `minuet bench playouts`: a player with search and network on one core, compared with the network alone.
 //!
 //! One thread plays games against itself; search, cache and ONNX Runtime share the core to which it is pinned. In turns with
-//! it, the same core evaluates positions one at a time (batch 1) with ONNX Runtime alone, by the same provider and by the
-//! default CPU provider. A *playout* is one traversal of the search that was backed up. Playouts are counted by their
-//! source: a fresh evaluation, the cache, an evaluation that an earlier move left in the tree (gray), or the rules (terminal).
-//!
-//! | module | contents |
-//! |---|---|
-//! | [`player`] | many games on one thread |
-//! | [`plain`] | the network alone, one position at a time |
+//! it, the same core evaluates positions one at a time (batch 1) with the network alone, by the same provider: once with Minuet's
+//! loader, once with ONNX Runtime's Python package. A *playout* is one traversal of the search that was backed up. Playouts are
+//! counted by their source: a fresh evaluation, the cache, an evaluation that an earlier move left in the tree (gray), or the
+//! rules (terminal).
 
 mod arguments;
-mod plain;
 mod player;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use games::{Game, registry};
 use network::{
     ModelFile, batched::EvaluationSource, cache::Cache, client::local::NetworkLoader, provider::Provider,
 };
-use onnx::Metadata;
 use serde::Serialize;
 
 pub use self::arguments::Arguments;
-use self::{
-    plain::Plain,
-    player::{Player, Totals},
-};
+use self::player::{Player, Totals};
 use crate::harness::{
-    measure::{Cores, Stopwatch},
+    compared::Compared,
+    direct,
+    measure::{self, Cores},
+    model,
+    onnxruntime::{self, OnnxRuntime},
+    positions::Positions,
     report, rounds,
 };
 
@@ -56,14 +52,13 @@ pub struct Measured {
     provider: String,
     playouts_per_second: f64,
     playouts_per_cpu_second: f64,
-    /// Plain evaluations at batch 1, by the same provider.
-    plain_per_second: f64,
-    plain_per_cpu_second: f64,
-    /// Playouts per CPU second, divided by plain evaluations per CPU second.
-    ratio: f64,
-    /// `ratio` without gray visits: only playouts that requested an evaluation or ended the game.
+    /// Comparison with single evaluations by the same provider and Minuet's loader.
+    single: Compared,
+    /// Processor-time ratio to `single` without gray visits: only playouts that requested an evaluation or ended the game.
     ratio_without_gray: f64,
-    /// Playouts per CPU second, divided by plain evaluations per CPU second of ONNX Runtime's default CPU provider.
+    /// Comparison with single evaluations by the same provider and ONNX Runtime's Python package.
+    onnxruntime: onnxruntime::Figures,
+    /// Playouts per CPU second, divided by single evaluations per CPU second of ONNX Runtime's default CPU provider.
     ratio_to_default_provider: f64,
     /// Sums over all rounds. `root_evaluations` counts the requested evaluations that were not playouts.
     playouts: u64,
@@ -101,7 +96,7 @@ impl registry::Visitor for Arguments {
         if measured[0].provider != Provider::Cpu.name() {
             measured.push(self.measure::<G>(&file, config::ProviderChoice::Cpu)?);
         }
-        let default = measured.last().map_or(1.0, |cpu| cpu.plain_per_cpu_second);
+        let default = measured.last().map_or(1.0, |cpu| cpu.single.per_cpu_second);
         for one in &mut measured {
             one.ratio_to_default_provider = one.playouts_per_cpu_second / default;
         }
@@ -122,30 +117,14 @@ impl registry::Visitor for Arguments {
 impl Arguments {
     /// Returns the measured network and its name.
     fn network<G: Game>(&self) -> anyhow::Result<(ModelFile, String)> {
-        if let Some(name) = &self.model {
-            let file = ModelFile::find(name)?;
-            file.encoding::<G>()?;
-            ensure!(
-                file.layout.options == 0,
-                "{name} takes rows with options {}; only those with options 0 are measured",
-                file.layout.options
-            );
-            let called = file.version.clone();
-            return Ok((file, called));
-        }
-        let layout = G::layout(G::encoding(0)?);
-        let metadata = Metadata {
-            layout: layout.clone(),
-            step: 0,
-        };
-        let file = ModelFile {
-            bytes: onnx::random::model(&metadata, self.blocks, self.filters, 1)?,
-            version: "random".into(),
-            step: 0,
-            layout,
-            search: None,
-        };
-        Ok((file, format!("random {}x{}", self.blocks, self.filters)))
+        let found = model::find(G::NAME, 0, self.model.as_ref(), (self.blocks, self.filters))?;
+        let options = found.0.layout.options;
+        ensure!(
+            options == 0,
+            "{} takes rows with options {options}; only those with options 0 are measured",
+            found.1
+        );
+        Ok(found)
     }
 
     fn measure<G: Game>(
@@ -161,46 +140,52 @@ impl Arguments {
             cache: Cache::new(self.cache << 20).map(Arc::new),
         };
         let mut player = Player::<G>::new(self, source)?;
-        let mut plain = Plain::load(&self.game, file, name.parse()?)?;
+        let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+        let path = folder.path().join("direct.onnx");
+        std::fs::write(&path, &file.bytes)?;
+        let mut direct = direct::start(&self.game, &name, 1, &path)?;
+        let positions = Positions::play(&self.game)?;
+        let batching = (1, direct.first_line.as_str());
+        let mut onnxruntime = OnnxRuntime::start(self.python.as_deref(), &path, &positions, batching, &name)?;
         let time = Duration::from_secs_f64(self.seconds);
         let rounds = rounds(self.rounds, || {
             let before = player.totals();
             let moves = player.moves;
-            let playing = Stopwatch::start()?;
-            player.play_for(time)?;
-            let (seconds, cpu) = playing.stop()?;
-            let evaluating = Stopwatch::start()?;
-            let evaluated = plain.run_for(time)? as f64;
-            let (plain_seconds, plain_cpu) = evaluating.stop()?;
+            let mut done = Totals::default();
+            let playing = measure::measure(std::process::id(), || {
+                player.play_for(time)?;
+                done = player.totals().since(before);
+                Ok(done.search.visits)
+            })?;
             Ok(Round {
-                done: player.totals().since(before),
+                done,
                 moves: player.moves - moves,
-                seconds,
-                cpu,
-                plain: evaluated / plain_seconds,
-                plain_cpu: evaluated / plain_cpu,
+                playing,
+                single: direct.measure(self.seconds)?,
+                python: onnxruntime.measure(self.seconds)?,
             })
         })?;
-        let visits = |round: &Round| round.done.search.visits as f64;
-        let playouts = report::median_of(&rounds, |round| visits(round) / round.seconds);
-        let playouts_cpu = report::median_of(&rounds, |round| visits(round) / round.cpu);
-        let asking_cpu = report::median_of(&rounds, |round| {
-            (visits(round) - round.done.search.gray_visits as f64) / round.cpu
-        });
-        let plain = report::median_of(&rounds, |round| round.plain);
-        let plain_cpu = report::median_of(&rounds, |round| round.plain_cpu);
+        let playing: Vec<_> = rounds.iter().map(|round| round.playing).collect();
+        let single: Vec<_> = rounds.iter().map(|round| round.single).collect();
+        let python: Vec<_> = rounds.iter().filter_map(|round| round.python).collect();
+        let asking: Vec<_> = rounds
+            .iter()
+            .map(|round| measure::Measured {
+                positions: round.done.search.visits - round.done.search.gray_visits,
+                ..round.playing
+            })
+            .collect();
         let totals = rounds
             .iter()
             .fold(Totals::default(), |sum, round| sum.plus(round.done));
         let Totals { search, answers } = totals;
         Ok(Measured {
             provider: name,
-            playouts_per_second: playouts,
-            playouts_per_cpu_second: playouts_cpu,
-            plain_per_second: plain,
-            plain_per_cpu_second: plain_cpu,
-            ratio: playouts_cpu / plain_cpu,
-            ratio_without_gray: asking_cpu / plain_cpu,
+            playouts_per_second: report::median_of(&playing, measure::Measured::per_second),
+            playouts_per_cpu_second: report::median_of(&playing, measure::Measured::per_cpu_second),
+            single: Compared::new(&playing, &single).context("there are no rounds")?,
+            ratio_without_gray: report::median_ratio(&asking, &single, measure::Measured::per_cpu_second),
+            onnxruntime: onnxruntime.figures(&playing, &python),
             ratio_to_default_provider: 0.0,
             playouts: search.visits,
             asked: search.evaluations,
@@ -220,12 +205,9 @@ impl Arguments {
 struct Round {
     done: Totals,
     moves: u64,
-    /// Wall-clock and processor time of the player, in seconds.
-    seconds: f64,
-    cpu: f64,
-    /// Plain evaluations per second and per processor second.
-    plain: f64,
-    plain_cpu: f64,
+    playing: measure::Measured,
+    single: measure::Measured,
+    python: Option<measure::Measured>,
 }
 
 fn text(report: &Report) -> String {
@@ -238,19 +220,24 @@ fn text(report: &Report) -> String {
         report.leaves,
         report.rounds
     );
-    lines += "provider        playouts/s  per CPU s   batch 1/s  per CPU s   ratio  without gray  to default provider\n";
+    lines += "provider        playouts/s  per CPU s   batch 1/s  per CPU s   ratio  without gray  to python  to default provider\n";
     for one in &report.measured {
+        let python = one.onnxruntime.compared.as_ref();
+        let python = python.map_or("-".into(), |found| format!("{:.2}", found.cpu_ratio));
         lines += &format!(
-            "{:14} {:>11.0} {:>10.0} {:>11.0} {:>10.0} {:>7.2} {:>13.2} {:>20.2}\n",
+            "{:14} {:>11.0} {:>10.0} {:>11.0} {:>10.0} {:>7.2} {:>13.2} {python:>10} {:>20.2}\n",
             one.provider,
             one.playouts_per_second,
             one.playouts_per_cpu_second,
-            one.plain_per_second,
-            one.plain_per_cpu_second,
-            one.ratio,
+            one.single.per_second,
+            one.single.per_cpu_second,
+            one.single.cpu_ratio,
             one.ratio_without_gray,
             one.ratio_to_default_provider
         );
+        if let Some(reason) = &one.onnxruntime.missing {
+            lines += &format!("  not compared with ONNX Runtime's Python package: {reason}\n");
+        }
         let share = |count: u64| 100.0 * count as f64 / one.playouts.max(1) as f64;
         lines += &format!(
             "               of the playouts: {:.1} % fresh, {:.1} % cached, {:.1} % asked already, {:.1} % gray, {:.1} % terminal; batches of {:.1}\n",
@@ -263,43 +250,4 @@ fn text(report: &Report) -> String {
         );
     }
     lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The sources of playouts and of decision nodes' evaluations sum to their totals.
-    #[test]
-    fn every_playout_is_accounted_for() {
-        let arguments = Arguments {
-            game: "connect-four".into(),
-            model: None,
-            blocks: 1,
-            filters: 8,
-            visits: 30,
-            games: 3,
-            leaves: 2,
-            cache: 1,
-            provider: config::ProviderChoice::Cpu,
-            seconds: 0.05,
-            rounds: 1,
-            json: false,
-        };
-        let report = registry::visit("connect-four", arguments).unwrap().unwrap();
-        assert_eq!(report.measured.len(), 1);
-        let one = &report.measured[0];
-        assert_eq!(one.provider, "cpu");
-        assert!(one.playouts > 0 && one.ratio > 0.0 && one.batch <= 6.0);
-        // Leaves in flight at the beginning or end of a round are counted in part.
-        let slack = 2 * 6;
-        let answered = one.fresh + one.cache_hits + one.duplicates;
-        assert!(answered.abs_diff(one.asked) <= slack, "{answered} {}", one.asked);
-        let visits = one.asked + one.gray + one.terminal - one.root_evaluations;
-        assert!(
-            visits.abs_diff(one.playouts) <= slack,
-            "{visits} {}",
-            one.playouts
-        );
-    }
 }

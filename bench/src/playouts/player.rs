@@ -83,8 +83,6 @@ impl<G: Game> Player<G> {
         let settings = Settings {
             visits: arguments.visits,
             leaves: arguments.leaves,
-            // A random symmetry would reduce the hits of the cache.
-            random_symmetry: false,
             ..Settings::default()
         };
         settings.check()?;

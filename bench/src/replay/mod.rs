@@ -1,22 +1,27 @@
-//! `minuet bench replay`: positions per second that a replay store makes durable, and that it sends in batches.
+//! `minuet bench replay`: positions per second that a replay store flushes to its folder, and that it sends in batches.
 //!
 //! The store is the role's process, pinned to one core; the client is this process, pinned to another. They are connected by gRPC
 //! on loopback. Games have 64 positions of real games, with a hundred visits over the legal actions. A position is counted as
-//! appended when its game is acknowledged, so it is durable then, and as sampled when its batch has been decoded. Figures are
+//! appended when its game is acknowledged, so it is flushed then, and as sampled when its batch has been decoded. Figures are
 //! medians of the rounds, by wall clock and per second of the store's processor time, which other work on the machine disturbs
 //! less.
 
+mod filesystem;
 mod load;
 mod pool;
 
-use std::{fmt::Write as _, path::Path, time::Duration};
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::Context as _;
 use proto::v1::{StatsReply, StatsRequest, replay_store_client::ReplayStoreClient};
 use serde::Serialize;
 use service::role::Role;
 
-use self::{load::Load, pool::Pool};
+use self::{filesystem::Filesystem, load::Load, pool::Pool};
 use crate::harness::{
     measure::{Cores, Measured, measure},
     report,
@@ -43,6 +48,10 @@ pub struct Arguments {
     /// Positions in the store's window.
     #[arg(long, default_value_t = 500_000, value_parser = clap::value_parser!(u64).range(10_000..))]
     window: u64,
+    /// Folder in which the store's own folder is made, and removed at the end; its file system is named in the result. Default:
+    /// the system's folder of temporary files.
+    #[arg(long)]
+    folder: Option<PathBuf>,
     /// Number of rounds; results are medians.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
     rounds: u8,
@@ -65,6 +74,10 @@ struct Report {
     rounds: u8,
     /// True if store and client each had a core of their own.
     is_pinned: bool,
+    /// Name of the file system that the store writes to.
+    filesystem: String,
+    /// False if that file system lies in memory.
+    durable: bool,
     appended: Rates,
     sampled: Rates,
     /// Bytes of a position: in the message, in its record, on the disk.
@@ -94,7 +107,12 @@ impl Rates {
 /// Runs the benchmark and prints the result.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let pool = Pool::play(usize::from(arguments.positions))?;
-    let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let parent = arguments.folder.unwrap_or_else(std::env::temp_dir);
+    let folder = tempfile::Builder::new()
+        .prefix("minuet-replay-")
+        .tempdir_in(&parent)
+        .with_context(|| format!("cannot make a folder in {}", parent.display()))?;
+    let filesystem = Filesystem::of(folder.path())?;
     let cores = Cores::find()?;
     cores.use_first()?;
     let (mut store, address) = start_store(folder.path(), arguments.window)?;
@@ -137,6 +155,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         window: arguments.window,
         rounds: arguments.rounds,
         is_pinned: cores.are_two(),
+        filesystem: filesystem.name,
+        durable: filesystem.durable,
         appended: Rates::median(&appended),
         sampled: Rates::median(&sampled),
         message_bytes: pool.message_bytes(),
@@ -172,7 +192,7 @@ async fn stats(address: &str) -> anyhow::Result<StatsReply> {
 
 fn text(report: &Report) -> String {
     let mut text = format!(
-        "games of {} positions of {}, {} streams, batches of {}, a window of {} positions{}\n",
+        "games of {} positions of {}, {} streams, batches of {}, a window of {} positions{}\nwritten to {}{}\n",
         report.positions_per_game,
         report.game,
         report.streams,
@@ -183,15 +203,18 @@ fn text(report: &Report) -> String {
         } else {
             " (store and client share a core)"
         },
+        report.filesystem,
+        if report.durable {
+            ""
+        } else {
+            ", which lies in memory: nothing is durable"
+        },
     );
-    for (what, rates) in [
-        ("appended durably", &report.appended),
-        ("sampled", &report.sampled),
-    ] {
+    for (what, rates) in [("appended", &report.appended), ("sampled", &report.sampled)] {
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "{what:<17} {:>10.0} positions/s, {:>10.0} per second of the store's processor time",
+            "{what:<8} {:>10.0} positions/s, {:>10.0} per second of the store's processor time",
             rates.per_second, rates.per_cpu_second
         );
     }

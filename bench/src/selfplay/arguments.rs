@@ -1,6 +1,7 @@
 //! Arguments of the benchmark.
 
 use config::{Override, RunConfig};
+use network::ModelName;
 
 /// Arguments of `minuet bench selfplay`.
 #[derive(clap::Args)]
@@ -15,10 +16,13 @@ pub struct Arguments {
     /// Length of the warm-up from the first visit on, in seconds.
     #[arg(long, default_value_t = 10)]
     pub(super) warm_up: u64,
-    /// Residual blocks of the network.
+    /// Trained network: a run, a checkpoint's folder or an .onnx file. Default: a network of random weights.
+    #[arg(long, conflicts_with_all = ["blocks", "filters"])]
+    pub(super) model: Option<ModelName>,
+    /// Residual blocks of the random network.
     #[arg(long, default_value_t = 4)]
     pub(super) blocks: usize,
-    /// Filters of the network.
+    /// Filters of the random network.
     #[arg(long, default_value_t = 64)]
     pub(super) filters: usize,
     /// Visits per move.

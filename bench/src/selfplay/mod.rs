@@ -1,17 +1,15 @@
 //! `minuet bench selfplay`: the whole system except the learner, on this machine.
 //!
-//! A network of random weights is published to an empty model repository; inference server, replay store and actor are
+//! A trained network, or one of random weights, is published to an empty model repository; inference server, replay store and actor are
 //! started as `minuet up` starts them, each as a process, over real gRPC. The figures are the growth of the processes' counters
 //! after a warm-up. Visits are also reported by their source: fresh evaluation, cache, gray or terminal.
 //!
 //! | module | content |
 //! |---|---|
-//! | [`network`] | publishes the network |
 //! | [`system`] | starts and stops the processes |
 //! | [`sample`] | reads the counters at one moment |
 
 mod arguments;
-mod network;
 mod sample;
 mod system;
 
@@ -32,7 +30,7 @@ struct Report {
     /// Always `selfplay`.
     bench: &'static str,
     game: String,
-    /// Blocks and filters of the network.
+    /// Version of the network, or `random weights` with its blocks and filters.
     network: String,
     /// Execution provider of the network.
     provider: String,
@@ -109,7 +107,7 @@ fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
     Ok(Report {
         bench: "selfplay",
         game: arguments.game.clone(),
-        network: format!("{}x{}", arguments.blocks, arguments.filters),
+        network: system.network.clone(),
         provider: system.model.provider.clone(),
         cores: thread::available_parallelism().map_or(1, |cores| cores.get()),
         actor_threads: system.actor_threads(),
@@ -159,7 +157,7 @@ fn text(report: &Report) -> String {
         .map(|(what, rate)| format!("{what:26}{rate:>10.0} /s\n"))
         .collect();
     format!(
-        "{} with a {} network on {} ({} cores, {} games, {} visits a move, {:.0} s)\n{rows}\
+        "{}, network {}, on {} ({} cores, {} games, {} visits a move, {:.0} s)\n{rows}\
          games                     {:>10.0} /h  ({} in this time)\n\
          batches                   {:>10.1} positions, {:.0} % full, device busy {:.0} %\n\
          processor                 {:>10.2} cores for play ({:.1} us a visit, threads busy {:.0} %), \

@@ -8,9 +8,9 @@ use proto::v1::{DescribeModelRequest, ModelDescription, evaluator_client::Evalua
 use service::role::Role;
 use tempfile::TempDir;
 
-use super::{arguments::Arguments, network};
+use super::arguments::Arguments;
 use crate::harness::{
-    page,
+    model, page,
     role::{RoleProcess, free_addresses},
 };
 
@@ -24,6 +24,8 @@ const READY_WITHIN: Duration = Duration::from_secs(180);
 pub struct System {
     pub config: RunConfig,
     pub model: ModelDescription,
+    /// Version of the network, or its size if its weights are random.
+    pub network: String,
     processes: Vec<RoleProcess>,
     _folder: TempDir,
 }
@@ -35,8 +37,17 @@ impl System {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        let config = write_config(arguments, folder.path())?;
-        runtime.block_on(network::publish(&config, arguments.blocks, arguments.filters))?;
+        let mut config = write_config(arguments, folder.path())?;
+        let (game, options) = (&config.game.name, config.game.options);
+        let shape = (arguments.blocks, arguments.filters);
+        let (file, network) = model::find(game, options, arguments.model.as_ref(), shape)?;
+        config.game.options = file.layout.options;
+        fs::write(folder.path().join("run.toml"), template(&config))?;
+        runtime.block_on(model::publish(
+            &config.checkpoints.store,
+            &config.actor.model,
+            &file,
+        ))?;
         let file = folder.path().join("run.toml");
         let start = |role| RoleProcess::start(role, ["--config".as_ref(), file.as_os_str()], arguments.logs);
         let store = start(Role::ReplayStore)?;
@@ -59,6 +70,7 @@ impl System {
         Ok(Self {
             config,
             model,
+            network,
             processes: vec![actor, server, store],
             _folder: folder,
         })
@@ -111,9 +123,7 @@ fn write_config(arguments: &Arguments, folder: &Path) -> anyhow::Result<RunConfi
     // Settings of the command line come last, so they override the others.
     let path = folder.join("run.toml");
     fs::write(&path, template(&config))?;
-    let config = load_with(Some(&path), &arguments.overrides)?;
-    fs::write(&path, template(&config))?;
-    Ok(config)
+    Ok(load_with(Some(&path), &arguments.overrides)?)
 }
 
 #[cfg(test)]

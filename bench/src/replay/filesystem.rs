@@ -1,0 +1,57 @@
+//! [`Filesystem`]: where the store writes, because memory keeps nothing and disks differ.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+
+/// Magic numbers of file systems, as in statfs(2), and their names.
+const NAMES: [(u32, &str); 9] = [
+    (0xef53, "ext4"),
+    (0x5846_5342, "xfs"),
+    (0x9123_683e, "btrfs"),
+    (0x2fc1_2fc1, "zfs"),
+    (0x794c_7630, "overlayfs"),
+    (0x6969, "nfs"),
+    (0x6573_5546, "fuse"),
+    (0x0102_1994, "tmpfs"),
+    (0x8584_58f6, "ramfs"),
+];
+/// Those that lie in memory.
+const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
+
+/// The file system of a folder.
+pub struct Filesystem {
+    /// Name, or the magic number of one that has no name here.
+    pub name: String,
+    /// True if what is flushed survives a power failure, as far as the file system's kind tells.
+    pub durable: bool,
+}
+
+impl Filesystem {
+    /// Finds the file system of `folder`.
+    pub fn of(folder: &Path) -> anyhow::Result<Self> {
+        let found = rustix::fs::statfs(folder)
+            .with_context(|| format!("cannot find the file system of {}", folder.display()))?;
+        let magic = found.f_type as u32;
+        let known = NAMES.iter().find(|(number, _)| *number == magic);
+        Ok(Self {
+            name: known.map_or_else(|| format!("{magic:#x}"), |(_, name)| (*name).to_owned()),
+            durable: known.is_none_or(|(_, name)| !IN_MEMORY.contains(name)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_not_durable() {
+        // Linux mounts a tmpfs on /dev/shm.
+        let memory = Filesystem::of(Path::new("/dev/shm")).unwrap();
+        assert_eq!((memory.name.as_str(), memory.durable), ("tmpfs", false));
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+        assert!(Filesystem::of(folder).unwrap().durable);
+        assert!(Filesystem::of(Path::new("/nowhere")).is_err());
+    }
+}
