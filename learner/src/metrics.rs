@@ -21,6 +21,7 @@ pub struct Metrics {
     steps: Counter,
     store_failures: Counter,
     unusable_batches: Counter,
+    unusable_positions: Counter,
     step: Gauge,
     checkpoint_step: Gauge,
     gradient_norm: Gauge,
@@ -53,6 +54,7 @@ impl Metrics {
             steps: counter!("minuet_learner_steps_total"),
             store_failures: counter!("minuet_learner_store_failures_total"),
             unusable_batches: counter!("minuet_learner_unusable_batches_total"),
+            unusable_positions: counter!("minuet_learner_unusable_positions_total"),
             step: gauge!("minuet_learner_step"),
             checkpoint_step: gauge!("minuet_learner_checkpoint_step"),
             gradient_norm: gauge!("minuet_learner_gradient_norm"),
@@ -145,6 +147,11 @@ impl Metrics {
         self.unusable_batches.increment(1);
     }
 
+    /// Records positions that a batch was packed without.
+    pub(crate) fn unusable_positions(&self, positions: usize) {
+        self.unusable_positions.increment(positions as u64);
+    }
+
     /// Records the store's counts and the samples that will never be drawn.
     pub(crate) fn set_store_counts(
         &self,
@@ -200,6 +207,10 @@ fn describe() {
         (
             "minuet_learner_unusable_batches_total",
             "Batches that could not be trained on",
+        ),
+        (
+            "minuet_learner_unusable_positions_total",
+            "Positions that were left out of their batches because they are invalid",
         ),
         (DIVERGENCES, "Times that training has diverged"),
     ] {

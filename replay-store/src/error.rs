@@ -2,6 +2,8 @@
 
 use std::{io, path::PathBuf};
 
+use crate::damage::Damage;
+
 /// A folder that cannot be opened as a replay store.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -36,6 +38,9 @@ pub enum OpenError {
         /// Name of the unknown format.
         found: String,
     },
+    /// The store is damaged and must be mended first. Nothing was changed.
+    #[error("the store is damaged: {0}")]
+    Damaged(Damage),
     /// A volume is a sled database, as older builds wrote it with `replay.engine = "sled"`.
     #[error(
         "{folder} is a sled database, a volume format that this build no longer reads; \
@@ -55,6 +60,9 @@ pub enum OpenError {
         /// The game and options asked for.
         asked: String,
     },
+    /// This build has no such game or representation.
+    #[error(transparent)]
+    Layout(#[from] UnknownLayout),
     /// The archive's location is not valid.
     #[error("replay.archive cannot be used")]
     Archive(#[from] objects::LocationError),
@@ -76,6 +84,11 @@ pub enum OpenError {
     },
 }
 
+/// Error: games of this name and representation cannot be checked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("games cannot be checked: {0}")]
+pub struct UnknownLayout(pub String);
+
 impl OpenError {
     /// For `map_err` on file operations.
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
@@ -90,6 +103,9 @@ pub enum VolumeError {
     /// The disk is full. Nothing was written; a later attempt may succeed.
     #[error("the disk is full")]
     Full,
+    /// The process has no file descriptor left. A later attempt may succeed.
+    #[error("no file descriptor is left for a new volume; raise the limit of open files")]
+    NoDescriptor,
     /// The file system reported an error.
     #[error("{0}")]
     Broken(String),

@@ -11,11 +11,13 @@
 //! | [`rpc`] | the gRPC service |
 //! | [`serve`](mod@serve) | the role: opens, serves, closes |
 //! | [`settings`], [`error`], [`metrics`] | settings and limits, errors, Prometheus metrics |
+//! | [`damage`] | games that were lost, and damaged files |
 //! | [`formats`] | versions of the files that a build reads |
 //!
 //! The path of a game: `rpc` reads it from a stream, `record` checks and packs it, `store` commits it with others to the
 //! newest volume of the `log` and flushes, and only then is the game acknowledged and added to the `window`.
 
+pub mod damage;
 pub mod error;
 pub mod exchange;
 pub mod formats;

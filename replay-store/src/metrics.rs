@@ -41,6 +41,7 @@ impl Metrics {
         describe();
         // From the start, so that an alert sees the first refusal as a rise.
         counter!(REFUSED, "reason" => "full").increment(0);
+        counter!(REFUSED, "reason" => "descriptors").increment(0);
         let metrics = Self {
             window_games: gauge!("minuet_replay_window_games"),
             window_positions: gauge!("minuet_replay_window_positions"),

@@ -102,6 +102,21 @@ pub fn serve(listener: TcpListener, settings: Settings, shutdown: CancellationTo
     })
 }
 
+/// Serves an open store to this process, with the default `[security]` settings. The address is not written to the store's folder.
+///
+/// # Errors
+/// The errors of [`run`].
+pub fn serve_privately(listener: TcpListener, store: Store, shutdown: CancellationToken) -> Work {
+    Box::pin(async move {
+        let connection_policy = ConnectionPolicy::new(&SecurityConfig::default(), method)?;
+        connection_policy.check(listener.local_addr()?)?;
+        let store = Arc::new(store);
+        let served = serve_open(connection_policy, "", listener, Arc::clone(&store), shutdown).await;
+        let closed = close(store).await;
+        served.and(closed)
+    })
+}
+
 async fn serve_with(
     connection_policy: ConnectionPolicy,
     probed_at: &str,
@@ -134,6 +149,36 @@ async fn serve_with(
         }
     };
 
+    let served = serve_open(
+        connection_policy,
+        probed_at,
+        listener,
+        Arc::clone(&store),
+        shutdown,
+    )
+    .await;
+    if let Some(address_writer) = address_writer {
+        address_writer.abort();
+    }
+    // If this fails, `address` finds that no process accepts connections there.
+    let _ = fs::remove_file(&address_file);
+    let closed = close(store).await;
+    served.and(closed)
+}
+
+async fn close(store: Arc<Store>) -> anyhow::Result<()> {
+    let closed = tokio::task::spawn_blocking(move || store.close()).await?;
+    closed.map_err(anyhow::Error::from)
+}
+
+/// Serves an open store until shutdown.
+async fn serve_open(
+    connection_policy: ConnectionPolicy,
+    probed_at: &str,
+    listener: TcpListener,
+    store: Arc<Store>,
+    shutdown: CancellationToken,
+) -> anyhow::Result<()> {
     let (routes, health) = standard_routes(&[SERVICE], &[proto::DESCRIPTORS]).await?;
     let streams_shutdown = shutdown.child_token();
     let routes = routes.add_service(Rpc::new(Arc::clone(&store), streams_shutdown.clone()).into_service());
@@ -166,17 +211,10 @@ async fn serve_with(
     )
     .await;
     watch.abort();
-    if let Ok(Drained::Cut) = drained {
+    if let Drained::Cut = drained? {
         tracing::warn!("streams were still open at the end of the drain timeout");
     }
-    if let Some(address_writer) = address_writer {
-        address_writer.abort();
-    }
-    // If this fails, `address` finds that no process accepts connections there.
-    let _ = fs::remove_file(&address_file);
-    let closed = tokio::task::spawn_blocking(move || store.close()).await?;
-    drained?;
-    closed.map_err(anyhow::Error::from)
+    Ok(())
 }
 
 /// Writes the address file, for commands on this machine, and repeats this until it succeeds. Nothing else depends on the file, so a

@@ -12,7 +12,7 @@ use replay_store::{
     index::entry::{MARK, Mark},
     record::filter::Filter,
     settings::Settings,
-    store::{GetError, Store, append::Verdict, listing::Listing},
+    store::{Exported, GetError, Store, append::Verdict, listing::Listing},
 };
 
 use crate::common::{copy_folder, open, settings, synthetic};
@@ -71,7 +71,10 @@ fn list(store: &Store, sort: GameSort, descending: bool, filter: &GameFilter, li
 fn all(store: &Store) -> Vec<(u64, Game)> {
     let mut games = Vec::new();
     let mut from = 0;
-    while let Some((stored, next)) = store.export(from, u64::MAX, 64, &Filter::default()) {
+    while let Some(Exported {
+        games: stored, next, ..
+    }) = store.export(from, u64::MAX, 64, &Filter::default())
+    {
         games.extend(
             stored
                 .into_iter()

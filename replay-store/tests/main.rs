@@ -9,6 +9,7 @@ mod fuzz;
 mod golden;
 mod index;
 mod kill;
+mod reading;
 mod restart;
 mod scale;
 #[cfg(feature = "s3")]

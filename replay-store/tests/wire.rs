@@ -242,15 +242,34 @@ async fn a_refusal_names_the_field_and_other_games_are_stored() {
         assert!(!ack.retry && ack.refused.starts_with(field), "{ack:?}");
         assert_eq!(ack.refused.is_empty(), field.is_empty());
     }
-    // The first game has set the row length.
     let mut short = synthetic::game(70, 20);
     short.rows.truncate(20 * 37);
     let acks = append(&mut client, vec![short]).await;
     assert_eq!(
         acks[0].refused,
-        "rows: rows of 37 values do not fit this store, whose rows are of 38 values"
+        "rows: 740 values, 20 rows of 38 values are expected"
     );
     assert_eq!(stats(&mut client).await.games, 2);
+    served.stop().await;
+}
+
+/// Before, the first game set the row length of the store for good.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_first_game_fixes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(settings(folder.path(), 100_000)).await;
+    let mut client = served.client();
+    let mut bad = synthetic::game(1, 10);
+    bad.rows = vec![4_000_000_000; 10 * 7];
+    let mut impossible = synthetic::game(2, 10);
+    impossible.visit_actions[0] = 1_000_000;
+    let mut acks = append(&mut client, vec![bad]).await;
+    acks.extend(append(&mut client, vec![impossible]).await);
+    for (ack, field) in acks.iter().zip(["rows: ", "visit_actions: "]) {
+        assert!(!ack.retry && ack.refused.starts_with(field), "{ack:?}");
+    }
+    let acks = append(&mut client, games(3)).await;
+    assert!(acks.iter().all(is_stored), "{acks:?}");
     served.stop().await;
 }
 

@@ -19,8 +19,8 @@ pub struct LedgerCounts {
     pub forgone: u64,
 }
 
-/// A packed batch, or the reason why it cannot be trained on.
-pub type Packed = Result<HostBatch, BatchError>;
+/// A packed batch with the errors of the samples that it lacks, or the reason why it cannot be trained on.
+pub type Packed = Result<(HostBatch, Vec<BatchError>), BatchError>;
 
 /// Packing threads and the batches that they work on.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Loaders {
     /// Begins to pack a batch. Must be called within a Tokio runtime.
     pub fn begin(&mut self, batch: Batch, counts: LedgerCounts) {
         let packer = Arc::clone(&self.packer);
-        let packed = spawn_blocking(move || packer.pack(&batch));
+        let packed = spawn_blocking(move || packer.pack_valid(&batch));
         self.packing.push_back((counts, packed));
     }
 
@@ -115,7 +115,7 @@ mod tests {
             out.push(packed);
         }
         for (number, (counts, packed)) in (0..).zip(&out) {
-            let packed = packed.as_ref().unwrap();
+            let (packed, _) = packed.as_ref().unwrap();
             assert_eq!((packed.number, counts.inserted), (number, 10 * number));
             assert_eq!(packed.positions, sizes[number as usize]);
         }

@@ -8,7 +8,7 @@
 //! | [`ledger`] | the number of samples that may be drawn |
 //! | [`loaders`] | packing on several threads |
 //! | [`batches`] | a checked batch on the host |
-//! | [`packer`], `packing` | checks a batch from the wire and packs it |
+//! | [`packer`], `packing` | checks a batch from the wire and packs it; `selection`: without its invalid samples |
 //! | [`expanded`] | rows as inputs of the network |
 //! | [`policies`], [`outcomes`] | policy and value targets |
 //! | [`targets`] | training targets on the device |
@@ -22,6 +22,7 @@ pub mod outcomes;
 pub mod packer;
 mod packing;
 pub mod policies;
+mod selection;
 pub mod source;
 pub mod store_view;
 pub mod targets;

@@ -12,6 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::data::{
     batches::{BatchError, HeadTargets, HostBatch},
     packing::{Packing, PackingRules},
+    selection,
 };
 
 /// Added to the seed, so that symmetries are independent of other draws from it.
@@ -65,6 +66,31 @@ impl Packer {
     pub fn target_names(&self) -> Vec<String> {
         let targets = self.rules.targets.auxiliary.iter();
         targets.map(|target| target.name().to_owned()).collect()
+    }
+
+    /// Checks and packs a batch, and leaves out invalid samples. Returns the packed batch and the error of each invalid sample.
+    ///
+    /// # Errors
+    /// [`BatchError`] if no sample is valid, or the batch as a whole is invalid.
+    pub fn pack_valid(&self, batch: &v1::Batch) -> Result<(HostBatch, Vec<BatchError>), BatchError> {
+        let error = match self.pack(batch) {
+            Ok(packed) => return Ok((packed, Vec::new())),
+            Err(error @ BatchError::Sample { .. }) => error,
+            Err(error) => return Err(error),
+        };
+        let mut valid = Vec::with_capacity(batch.positions as usize);
+        let mut errors = Vec::new();
+        for sample in 0..batch.positions as usize {
+            match self.pack(&selection::select(batch, &[sample])) {
+                Ok(_) => valid.push(sample),
+                Err(error) => errors.push(error),
+            }
+        }
+        if valid.is_empty() {
+            return Err(error);
+        }
+        let packed = self.pack(&selection::select(batch, &valid))?;
+        Ok((packed, errors))
     }
 
     /// Checks and packs a batch.

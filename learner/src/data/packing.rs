@@ -20,6 +20,9 @@ use crate::data::{
     policies::Policies,
 };
 
+/// Amount by which rounding may move a value out of its range. The replay store accepts it too.
+const VALUE_SLACK: f32 = 1e-3;
+
 /// Settings of packing that are common to all batches of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct PackingRules {
@@ -175,12 +178,12 @@ impl<'a> Packing<'a> {
 
     fn push_value(&mut self, sample: usize, was_searched: bool) -> Result<(), String> {
         let least = self.least;
-        let (result, root_value) = (self.batch.results[sample], self.batch.root_values[sample]);
-        for (what, value) in [("result", result), ("root value", root_value)] {
-            if !(least..=1.0).contains(&value) {
-                return Err(format!("the {what} is {value}, it must be in [{least}, 1]"));
-            }
-        }
+        let in_range = |what, value: f32| match (least - VALUE_SLACK..=1.0 + VALUE_SLACK).contains(&value) {
+            true => Ok(value.clamp(least, 1.0)),
+            false => Err(format!("the {what} is {value}, it must be in [{least}, 1]")),
+        };
+        let result = in_range("result", self.batch.results[sample])?;
+        let root_value = in_range("root value", self.batch.root_values[sample])?;
         let share = if was_searched {
             self.rules.root_value_share
         } else {

@@ -272,8 +272,10 @@ impl Source {
         let Some(trained) = self.draw_for(Purpose::Trained).await? else {
             return Ok(());
         };
-        match self.packer.pack(&held_out).and_then(|held_out| {
-            let trained = self.packer.pack(&trained)?;
+        match self.packer.pack_valid(&held_out).and_then(|(held_out, invalid)| {
+            self.leave_out(&invalid);
+            let (trained, invalid) = self.packer.pack_valid(&trained)?;
+            self.leave_out(&invalid);
             Ok(ValidationBatches { held_out, trained })
         }) {
             Ok(batches) => self.view.set_validation(batches),
@@ -349,14 +351,30 @@ impl Source {
 
     async fn settle(&mut self, (counts, packed): (LedgerCounts, Packed)) -> Result<(), Interruption> {
         match packed {
-            Ok(batch) => self.send(batch, counts).await,
+            Ok((batch, invalid)) => {
+                // The store has counted them.
+                self.ledger.take((batch.positions + invalid.len()) as u64);
+                self.leave_out(&invalid);
+                self.send(batch, counts).await
+            }
             Err(error) => self.reject(error),
+        }
+    }
+
+    /// Counts and logs samples that a batch was packed without.
+    fn leave_out(&self, invalid: &[BatchError]) {
+        self.metrics.unusable_positions(invalid.len());
+        if let Some(error) = invalid.first() {
+            tracing::warn!(
+                positions = invalid.len(),
+                %error,
+                "positions of a batch cannot be used and are left out"
+            );
         }
     }
 
     async fn send(&mut self, mut batch: HostBatch, counts: LedgerCounts) -> Result<(), Interruption> {
         self.unusable = 0;
-        self.ledger.take(batch.positions as u64);
         batch.inserted = counts.inserted;
         batch.forgone = counts.forgone;
         self.out.send(batch).await.map_err(|_| Interruption::Closed)?;

@@ -273,3 +273,22 @@ fn value_targets_mix_results_with_root_values_of_searched_positions() {
             .contains("root value is NaN")
     );
 }
+
+#[test]
+fn invalid_samples_are_left_out_of_their_batch() {
+    let mut wire = crate::common::wire_batch(&layout(9), 6, 5, 0);
+    let packer = crate::common::packer(&layout(9));
+    let (whole, invalid) = packer.pack_valid(&wire).unwrap();
+    assert_eq!((whole, invalid.len()), (packer.pack(&wire).unwrap(), 0));
+    wire.root_values[1] = f32::NAN;
+    wire.rows[0] = 4_000_000_000;
+    let last = wire.visit_actions.len() - 1;
+    wire.visit_actions[last] = 1_000_000;
+    let (packed, invalid) = packer.pack_valid(&wire).unwrap();
+    assert_eq!((packed.positions, invalid.len()), (3, 3));
+    assert_eq!(packed.results, [2, 3, 4].map(|sample| wire.results[sample]));
+    assert_eq!(packed.row_ends.len(), 3);
+    // Without a valid sample the batch is unusable.
+    wire.root_values.fill(f32::NAN);
+    assert!(packer.pack_valid(&wire).is_err());
+}

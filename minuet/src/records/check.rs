@@ -15,7 +15,7 @@ use serde_json::json;
 use super::{
     format::{hex, parse_id},
     network::{Networks, evaluate},
-    source::{NEWEST, StoreLocation},
+    source::{Access, NEWEST, StoreLocation},
 };
 
 /// Arguments of `minuet games check`.
@@ -25,7 +25,8 @@ Examples:
   minuet games check 4be1f0a2… --run runs/paco-sako
   minuet games check --newest 50 --run runs/paco-sako --json
 The search is reproduced exactly if the game was evaluated by the same provider and the provider is deterministic (cpu is). A game
-that was played with several checkpoints is checked up to the first position of the second checkpoint.")]
+that was played with several checkpoints is checked up to the first position of the second checkpoint.
+Exits with 3 if acknowledged games of the store cannot be read.")]
 pub struct Arguments {
     /// Ids of the games.
     #[arg(value_parser = parse_id, required_unless_present = "newest")]
@@ -60,7 +61,7 @@ enum SearchResult {
 /// Checks games. Returns an error if any of them does not agree with its record.
 pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let provider = arguments.provider.as_deref().map(parse_provider).transpose()?;
-    let mut source = arguments.place.open().await?;
+    let mut source = arguments.place.open(Access::Read).await?;
     let ids: Vec<Vec<u8>> = match arguments.newest {
         Some(count) => source
             .list(NEWEST, GameFilter::default(), count, Vec::new())
@@ -87,9 +88,12 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         runtime,
         networks: Vec::new(),
     };
-    let (mut sound, mut reproduced) = (0, 0);
+    let (mut checked, mut sound, mut reproduced) = (0, 0, 0);
     for id in &ids {
-        let game = source.game(id).await?;
+        let Some(game) = source.game(id).await? else {
+            continue;
+        };
+        checked += 1;
         let problems = registry::visit(&game.game, Rules(&game))?;
         let search = if arguments.rules_only {
             SearchResult::Skipped
@@ -103,20 +107,18 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
             if followed.difference.is_none() && followed.positions == game.actions.len()));
         print(&game, &problems, &search, is_sound, arguments.json);
     }
-    source.close().await?;
+    let damage = source.close().await?;
     if !arguments.json {
         println!(
-            "{sound} of {} games agree with their records, {reproduced} searches reproduced completely",
-            ids.len()
+            "{sound} of {checked} games agree with their records, {reproduced} searches reproduced completely"
         );
     }
     anyhow::ensure!(
-        sound == ids.len(),
-        "{} of {} games do not agree with their records",
-        ids.len() - sound,
-        ids.len()
+        sound == checked,
+        "{} of {checked} games do not agree with their records",
+        checked - sound
     );
-    Ok(())
+    damage.map_or(Ok(()), |damage| Err(damage.into()))
 }
 
 fn print(game: &v1::Game, problems: &[Problem], search: &SearchResult, is_sound: bool, as_json: bool) {

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{
     selection::Selection,
-    source::{StoreLocation, status_error},
+    source::{Access, StoreLocation, status_error},
 };
 
 /// Arguments of `minuet games delete`.
@@ -35,7 +35,12 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         !arguments.selection.is_empty(),
         "name the games to delete with --id, --model, --build, --actor, --since, --before, --ending or --length"
     );
-    let mut source = arguments.place.open().await?;
+    let access = if arguments.dry_run {
+        Access::Read
+    } else {
+        Access::Write
+    };
+    let mut source = arguments.place.open(access).await?;
     let request = DeleteGamesRequest {
         filter: Some(arguments.selection.filter()),
         dry_run: arguments.dry_run,
@@ -46,7 +51,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         .await
         .map_err(status_error)?
         .into_inner();
-    source.close().await?;
+    let damage = source.close().await?;
     if arguments.json {
         println!(
             "{}",
@@ -59,5 +64,5 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
             deleted.games, deleted.positions
         );
     }
-    Ok(())
+    damage.map_or(Ok(()), |damage| Err(damage.into()))
 }

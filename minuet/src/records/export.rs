@@ -4,7 +4,7 @@ use std::{fs::File, io::BufWriter, path::PathBuf};
 
 use anyhow::Context as _;
 use games::{Game, registry};
-use proto::v1::StoredGame;
+use proto::v1::{self, StoredGame};
 use replay_store::exchange::{
     archive::{Header, Writer},
     numpy,
@@ -15,7 +15,7 @@ use tonic::Streaming;
 
 use super::{
     selection::Selection,
-    source::{StoreLocation, status_error},
+    source::{Access, StoreLocation, status_error},
 };
 
 /// Arguments of `minuet games export`.
@@ -24,7 +24,8 @@ use super::{
 Examples:
   minuet games export games.minuet --run runs/paco-sako --since 24h
   minuet games export --numpy experience/ --run runs/paco-sako
-`minuet games import` reads an archive into any store. games.json describes the folder of arrays.")]
+`minuet games import` reads an archive into any store. games.json describes the folder of arrays.
+Exits with 3 if acknowledged games of the store cannot be read; the others are exported.")]
 pub struct Arguments {
     /// The archive to write.
     #[arg(value_name = "FILE", required_unless_present = "numpy")]
@@ -43,79 +44,93 @@ pub struct Arguments {
 
 /// Exports games.
 pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let mut source = arguments.place.open().await?;
-    let mut stream = source.export(arguments.selection.filter()).await?;
-    let first = stream.message().await.map_err(status_error)?;
-    let Some(first) = first else {
-        source.close().await?;
-        anyhow::bail!("no stored game matches the options");
+    let mut source = arguments.place.open(Access::Read).await?;
+    let mut games = Games {
+        stream: source.export(arguments.selection.filter()).await?,
+        unreadable: 0,
     };
-    let (games, positions, to) = match (&arguments.file, &arguments.numpy) {
-        (_, Some(folder)) => {
-            let (games, positions) = arrays(folder.clone(), first, stream).await?;
-            (games, positions, folder)
-        }
-        (Some(file), None) => {
-            let (games, positions) = archive(file.clone(), first, stream).await?;
-            (games, positions, file)
-        }
-        (None, None) => anyhow::bail!("name a file, or a folder with --numpy"),
+    let first = games.next().await?;
+    let written = match (first, &arguments.file, &arguments.numpy) {
+        (None, ..) => None,
+        (Some(first), _, Some(folder)) => Some((arrays(folder.clone(), first, &mut games).await?, folder)),
+        (Some(first), Some(file), None) => Some((archive(file.clone(), first, &mut games).await?, file)),
+        (Some(_), None, None) => anyhow::bail!("name a file, or a folder with --numpy"),
     };
-    source.close().await?;
-    if arguments.json {
-        println!("{}", json!({ "games": games, "positions": positions, "to": to }));
-    } else {
-        println!("{games} games, {positions} positions in {}", to.display());
+    let unreadable = games.unreadable;
+    drop(games);
+    source.add_unreadable(unreadable);
+    let damage = source.close().await?;
+    match (written, damage) {
+        (None, None) => anyhow::bail!("no stored game matches the options"),
+        (None, Some(damage)) => Err(damage).context("no game was exported"),
+        (Some(((games, positions), to)), damage) => {
+            if arguments.json {
+                println!("{}", json!({ "games": games, "positions": positions, "to": to }));
+            } else {
+                println!("{games} games, {positions} positions in {}", to.display());
+            }
+            match damage {
+                None => Ok(()),
+                Some(damage) => Err(damage).context("the export is not complete"),
+            }
+        }
     }
-    Ok(())
 }
 
-async fn archive(
-    file: PathBuf,
-    first: StoredGame,
-    mut stream: Streaming<StoredGame>,
-) -> anyhow::Result<(u64, u64)> {
+/// The games of an export as they arrive.
+struct Games {
+    stream: Streaming<StoredGame>,
+    /// Number of games that the store could not read; known at the end.
+    unreadable: u64,
+}
+
+impl Games {
+    /// Returns the next game and its sequence number; `None` at the end.
+    async fn next(&mut self) -> anyhow::Result<Option<(u64, v1::Game)>> {
+        while let Some(stored) = self.stream.message().await.map_err(status_error)? {
+            self.unreadable += stored.unreadable;
+            if let Some(game) = stored.game {
+                return Ok(Some((stored.sequence, game)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Writes an archive. Returns the numbers of games and positions. The archive is durable and complete when its name appears.
+async fn archive(file: PathBuf, first: (u64, v1::Game), games: &mut Games) -> anyhow::Result<(u64, u64)> {
     let partial = file.with_extension("partial");
     let out = File::create(&partial).with_context(|| partial.display().to_string())?;
-    let game = first.game.clone().unwrap_or_default();
     let header = Header {
-        game: game.game,
-        options: game.options,
+        game: first.1.game.clone(),
+        options: first.1.options,
         written_by: format!("minuet {}", env!("CARGO_PKG_VERSION")),
     };
     let mut writer = Writer::new(BufWriter::new(out), &header)?;
     let mut positions = 0;
     let mut next = Some(first);
-    while let Some(stored) = next {
-        if let Some(game) = stored.game {
-            positions += game.actions.len() as u64;
-            writer.add(&game)?;
-        }
-        next = stream.message().await.map_err(status_error)?;
+    while let Some((_, game)) = next {
+        positions += game.actions.len() as u64;
+        writer.add(&game)?;
+        next = games.next().await?;
     }
     let (out, games) = writer.finish()?;
     out.into_inner().map_err(|error| error.into_error())?.sync_all()?;
-    // The file appears under its name only when it is complete.
     durable::rename(&partial, &file).with_context(|| file.display().to_string())?;
     Ok((games, positions))
 }
 
-async fn arrays(
-    folder: PathBuf,
-    first: StoredGame,
-    mut stream: Streaming<StoredGame>,
-) -> anyhow::Result<(u64, u64)> {
+/// Writes arrays for NumPy. Returns the numbers of games and positions.
+async fn arrays(folder: PathBuf, first: (u64, v1::Game), games: &mut Games) -> anyhow::Result<(u64, u64)> {
     let mut writer = numpy::Writer::create(&folder).with_context(|| folder.display().to_string())?;
-    let game = first.game.clone().unwrap_or_default();
-    let layout = registry::visit(&game.game, Layout(game.options))??;
+    let (name, options) = (first.1.game.clone(), first.1.options);
+    let layout = registry::visit(&name, Layout(options))??;
     let mut next = Some(first);
-    while let Some(stored) = next {
-        if let Some(game) = stored.game {
-            writer.add(stored.sequence, &game)?;
-        }
-        next = stream.message().await.map_err(status_error)?;
+    while let Some((sequence, game)) = next {
+        writer.add(sequence, &game)?;
+        next = games.next().await?;
     }
-    let (games, positions) = writer.finish(&game.game, game.options, &layout)?;
+    let (games, positions) = writer.finish(&name, options, &layout)?;
     Ok((games as u64, positions))
 }
 

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     format::hex,
     send::{self, AppendCounts, WINDOW},
-    source::{Source, StoreLocation},
+    source::{Access, Source, StoreLocation},
 };
 use launcher::signals::Signals;
 
@@ -51,7 +51,7 @@ pub struct Arguments {
 pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut signals = Signals::new()?;
     let archives = archives(&arguments.from).await?;
-    let mut source = arguments.place.open().await?;
+    let mut source = arguments.place.open(Access::Write).await?;
     let append_counts = Arc::new(AppendCounts::default());
     let shutdown = CancellationToken::new();
     let mut stopped_by = None;

@@ -5,10 +5,9 @@ use proto::v1::{GameFilter, GameResult, GameSort, GameSummary};
 use serde_json::json;
 
 use super::{
-    damage::Damage,
     format::{hex, time},
     selection::Selection,
-    source::{Order, StoreLocation},
+    source::{Access, Order, StoreLocation},
 };
 
 /// Arguments of `minuet games list`.
@@ -19,7 +18,7 @@ Examples:
   minuet games list --sort length --ending repetition --length 100..300
   minuet games list --sort surprise --limit 50 --json
 If more games follow, the last line names the cursor of the next page (with --json: `next_cursor` of the last game).
-Exits with 3 if acknowledged games of the store are damaged.")]
+Exits with 3 if acknowledged games of the store cannot be read.")]
 pub struct Arguments {
     #[command(flatten)]
     selection: Selection,
@@ -72,7 +71,7 @@ fn parse_cursor(text: &str) -> Result<Cursor, String> {
 
 /// Lists games.
 pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let mut source = arguments.place.open().await?;
+    let mut source = arguments.place.open(Access::Read).await?;
     let order = Order {
         sort: match arguments.sort {
             Sort::Time => GameSort::Time,
@@ -84,8 +83,9 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let filter: GameFilter = arguments.selection.filter();
     let cursor = arguments.cursor.map(|Cursor(bytes)| bytes).unwrap_or_default();
     let listed = source.list(order, filter, arguments.limit, cursor).await?;
-    let damaged = source.damaged_games().await?;
-    source.close().await?;
+    let unreadable = source.unreadable_games().await?;
+    source.add_unreadable(unreadable.max(listed.unreadable));
+    let damage = source.close().await?;
     let next = hex(&listed.next_cursor);
     for (number, game) in listed.games.iter().enumerate() {
         if arguments.json {
@@ -101,9 +101,9 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     if !arguments.json && !next.is_empty() {
         println!("next page: --cursor {next}");
     }
-    match damaged.max(listed.unreadable) {
-        0 => Ok(()),
-        games => Err(Damage { games }).context("the list is not complete"),
+    match damage {
+        None => Ok(()),
+        Some(damage) => Err(damage).context("the list is not complete"),
     }
 }
 

@@ -8,12 +8,15 @@ use serde_json::{Value, json};
 use super::{
     format::{hex, parse_id, time},
     list::result,
-    source::StoreLocation,
+    source::{Access, StoreLocation},
 };
 
 /// Arguments of `minuet games show`.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  minuet games show 4be1f0a2… --run runs/paco-sako")]
+#[command(after_help = "\
+Example:
+  minuet games show 4be1f0a2… --run runs/paco-sako
+Exits with 3 if acknowledged games of the store cannot be read.")]
 pub struct Arguments {
     /// Id of the game.
     #[arg(value_parser = parse_id)]
@@ -27,11 +30,18 @@ pub struct Arguments {
 
 /// Shows a game.
 pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let mut source = arguments.place.open().await?;
+    let mut source = arguments.place.open(Access::Read).await?;
     let game = source.game(&arguments.id).await?;
-    source.close().await?;
-    let texts = registry::visit(&game.game, Texts(&game))?;
-    let moves: Vec<Value> = positions(&game)?
+    let damage = source.close().await?;
+    if let Some(game) = game {
+        print(&game, arguments.json)?;
+    }
+    damage.map_or(Ok(()), |damage| Err(damage.into()))
+}
+
+fn print(game: &v1::Game, as_json: bool) -> anyhow::Result<()> {
+    let texts = registry::visit(&game.game, Texts(game))?;
+    let moves: Vec<Value> = positions(game)?
         .zip(&texts)
         .map(|(position, text)| {
             json!({
@@ -46,8 +56,8 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
             })
         })
         .collect();
-    if arguments.json {
-        println!("{}", whole(&game, moves));
+    if as_json {
+        println!("{}", whole(game, moves));
         return Ok(());
     }
     println!(
@@ -66,7 +76,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     println!("models    {}", game.model_versions.join(", "));
     println!("seed      {}, game {}", game.run_seed, game.game_number);
     println!("search    {}", game.search_json);
-    for (position, text) in positions(&game)?.zip(&texts) {
+    for (position, text) in positions(game)?.zip(&texts) {
         let total: u32 = position.visits.iter().sum();
         println!(
             "{:>4}  {}  action {:<5} value {:>7.4}  {total:>5} visits over {:<3} {text}",

@@ -1,9 +1,7 @@
-//! Connects to the replay store of a run. If no process serves the store, this process opens the folder until the command ends.
+//! Connects to the replay store of a run. If no process serves the store, this process opens the folder until the command ends:
+//! for reading, unless the command stores or deletes games. Damage is mended only with `--repair`.
 
-use std::{
-    net::Ipv4Addr,
-    path::{Path, PathBuf},
-};
+use std::{net::Ipv4Addr, path::PathBuf};
 
 use anyhow::Context as _;
 use config::{self, RunConfig, SecurityConfig};
@@ -11,11 +9,21 @@ use proto::v1::{
     ExportRequest, Game, GameFilter, GameSort, GameSummary, GetGameRequest, ListGamesRequest, StatsRequest,
     StoredGame, replay_store_client::ReplayStoreClient,
 };
-use replay_store::settings::{MAX_LISTED, Settings};
+use replay_store::{
+    damage::Damage as StoreDamage,
+    error::OpenError,
+    settings::{MAX_LISTED, Settings},
+    store::{Opening, Store},
+};
 use service::connect::{self, Link, MAX_MESSAGE_BYTES};
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tonic::Code;
+
+use super::{
+    damage::{self, Damage},
+    format::hex,
+};
 
 /// Options that locate a store.
 #[derive(Clone, Debug, clap::Args)]
@@ -26,6 +34,19 @@ pub struct StoreLocation {
     /// Address of a running store, host:port.
     #[arg(long, value_name = "ADDRESS")]
     store: Option<String>,
+    /// Mend the store of a stopped run first: record games that cannot be read as lost. Without this option damage is reported
+    /// and nothing is changed.
+    #[arg(long, conflicts_with = "store")]
+    repair: bool,
+}
+
+/// Use of a store by a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reads games.
+    Read,
+    /// Stores or deletes games.
+    Write,
 }
 
 /// Order and direction of a list, in the terms of the store's protocol.
@@ -53,6 +74,8 @@ pub struct Source {
     /// Configuration of the run; `None` if its folder has none.
     pub config: Option<RunConfig>,
     opened: Option<Opened>,
+    /// Games that the command found to be unreadable.
+    unreadable: u64,
 }
 
 /// A store that this process serves until the command ends.
@@ -60,6 +83,7 @@ struct Opened {
     address: String,
     shutdown: CancellationToken,
     serving: JoinHandle<anyhow::Result<()>>,
+    damage: StoreDamage,
 }
 
 /// A list of games.
@@ -86,7 +110,7 @@ impl StoreLocation {
 
     /// Connects to the store. For `--store`, the `[security]` settings are those of the file that `MINUET_CONFIG` names, or those of the
     /// run if it is not set; otherwise they are those of the run.
-    pub async fn open(&self) -> anyhow::Result<Source> {
+    pub async fn open(&self, access: Access) -> anyhow::Result<Source> {
         let config = self.config()?;
         if let Some(store) = &self.store {
             // MINUET_CONFIG has priority, because the run in the default folder may be unrelated to that store.
@@ -104,16 +128,19 @@ impl StoreLocation {
             );
         };
         let folder = &config.replay.folder;
-        if !folder.exists() {
+        if !folder.join("store.json").exists() {
             anyhow::bail!("{} holds no games yet", self.run.display());
         }
         let mut source = match replay_store::serve::address(folder) {
+            Some(address) if self.repair => anyhow::bail!(
+                "--repair needs a stopped run, and this one is served at {address}; its store mends itself when it is started"
+            ),
             Some(address) => {
                 let security = config.security.clone();
                 Source::at(&address.to_string(), Some(config), None, &security)?
             }
             None => {
-                let opened = Opened::new(&config, folder).await?;
+                let opened = Opened::new(&config, access, self.repair).await?;
                 // No other process knows this address.
                 Source::at(
                     &opened.address.clone(),
@@ -129,21 +156,68 @@ impl StoreLocation {
 }
 
 impl Opened {
-    async fn new(config: &RunConfig, folder: &Path) -> anyhow::Result<Self> {
+    async fn new(config: &RunConfig, access: Access, repair: bool) -> anyhow::Result<Self> {
+        let settings = Settings::from_config(config);
+        let store = tokio::task::spawn_blocking(move || open(settings, access, repair)).await??;
+        let damage = store.damage().clone();
+        if !damage.is_none() {
+            damage::print(&damage, "");
+        }
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?.to_string();
         let shutdown = CancellationToken::new();
-        let settings = Settings {
-            folder: folder.into(),
-            ..Settings::from_config(config)
-        };
-        let serving = tokio::spawn(replay_store::serve(listener, settings, shutdown.clone()));
+        let serving = tokio::spawn(replay_store::serve::serve_privately(
+            listener,
+            store,
+            shutdown.clone(),
+        ));
         Ok(Self {
             address,
             shutdown,
             serving,
+            damage,
         })
     }
+}
+
+/// Opens the store of a stopped run.
+fn open(settings: Settings, access: Access, repair: bool) -> anyhow::Result<Store> {
+    if repair {
+        let damage = mend(&settings)?;
+        match damage.is_none() {
+            true => eprintln!("minuet: the store is not damaged"),
+            false => damage::print(&damage, "; this is recorded now"),
+        }
+    }
+    let opened = match access {
+        Access::Read => Store::open_to_read(settings),
+        Access::Write => {
+            let opening = Opening {
+                mends: false,
+                ..Opening::of(&settings.folder)
+            };
+            Store::open_with(settings, opening)
+        }
+    };
+    match opened {
+        Err(OpenError::Damaged(damage)) => {
+            damage::print(&damage, "; nothing is changed");
+            Err(Damage::of_store(&damage).into())
+        }
+        opened => opened.context("cannot open the replay store"),
+    }
+}
+
+/// Mends a store. Every game is read, since the index may name games that are damaged.
+fn mend(settings: &Settings) -> anyhow::Result<StoreDamage> {
+    let settings = Settings {
+        index: None,
+        ..settings.clone()
+    };
+    let store = Store::open(settings).context("cannot open the replay store")?;
+    let damage = store.damage().clone();
+    store.close()?;
+    Ok(damage)
 }
 
 impl Source {
@@ -160,6 +234,7 @@ impl Source {
                 .max_encoding_message_size(MAX_MESSAGE_BYTES),
             config,
             opened,
+            unreadable: 0,
         })
     }
 
@@ -183,15 +258,35 @@ impl Source {
         Ok(())
     }
 
-    /// Fetches one game.
-    pub async fn game(&mut self, id: &[u8]) -> anyhow::Result<Game> {
+    /// Fetches one game. Returns `None` if the store has it and cannot read it, which is printed and counted.
+    pub async fn game(&mut self, id: &[u8]) -> anyhow::Result<Option<Game>> {
         let request = GetGameRequest {
             id: id.to_vec().into(),
         };
         match self.client.get_game(request).await {
-            Ok(game) => Ok(game.into_inner()),
-            Err(status) => Err(status_error(status)).with_context(|| super::format::hex(id)),
+            Ok(game) => Ok(Some(game.into_inner())),
+            Err(status) if status.code() == Code::DataLoss => {
+                eprintln!("minuet: {}: {}", hex(id), status.message());
+                self.unreadable += 1;
+                Ok(None)
+            }
+            Err(_) if self.is_lost(id) => {
+                eprintln!("minuet: {}: the game cannot be read", hex(id));
+                Ok(None)
+            }
+            Err(status) => Err(status_error(status)).with_context(|| hex(id)),
         }
+    }
+
+    /// True if opening the store found this game to be lost.
+    fn is_lost(&self, id: &[u8]) -> bool {
+        let losses = self.opened.iter().flat_map(|opened| &opened.damage.losses);
+        losses.filter_map(|loss| loss.id).any(|lost| lost == *id)
+    }
+
+    /// Counts games that the command found to be unreadable.
+    pub fn add_unreadable(&mut self, games: u64) {
+        self.unreadable += games;
     }
 
     /// Returns at most `count` games in an order, from after `cursor` on (empty: from the beginning).
@@ -231,14 +326,14 @@ impl Source {
         }
     }
 
-    /// Returns the number of acknowledged games that the store lost to damage.
-    pub async fn damaged_games(&mut self) -> anyhow::Result<u64> {
+    /// Returns the number of games that a running store knows to be unreadable.
+    pub async fn unreadable_games(&mut self) -> anyhow::Result<u64> {
         let stats = self
             .client
             .stats(StatsRequest::default())
             .await
             .map_err(status_error)?;
-        Ok(stats.into_inner().damaged_games)
+        Ok(stats.into_inner().unreadable_games)
     }
 
     /// Streams every stored game that the filter admits.
@@ -255,17 +350,19 @@ impl Source {
             .into_inner())
     }
 
-    /// Closes the store if this process opened it.
-    pub async fn close(self) -> anyhow::Result<()> {
+    /// Closes the store if this process opened it. Returns the damage that was found.
+    pub async fn close(self) -> anyhow::Result<Option<Damage>> {
         drop(self.client);
-        if let Some(Opened {
-            shutdown, serving, ..
-        }) = self.opened
-        {
-            shutdown.cancel();
-            serving.await??;
-        }
-        Ok(())
+        let Some(opened) = self.opened else {
+            return Ok((self.unreadable > 0).then(|| Damage::of_running_store(self.unreadable)));
+        };
+        opened.shutdown.cancel();
+        opened.serving.await??;
+        Ok(match self.unreadable {
+            _ if !opened.damage.is_none() => Some(Damage::of_store(&opened.damage)),
+            0 => None,
+            games => Some(Damage::of_games(games)),
+        })
     }
 }
 

@@ -1,17 +1,19 @@
 //! Storage of archived volumes: a folder, or a bucket with S3's interface.
 //!
-//! Each volume is one file in the format of [`crate::exchange::archive`]. Its name consists of the name of the store and the first and last
-//! sequence number:
+//! Each volume is one file in the format of [`crate::exchange::archive`]. Its name consists of the name of the store, the first and last
+//! sequence number, and the first 16 hexadecimal digits of the SHA-256 of the file:
 //!
 //! ```text
-//! store-5f0c3a91d2e48b76/00000000000000000001-00000000000000004096.minuet
+//! store-5f0c3a91d2e48b76/00000000000000000001-00000000000000004096-9a0c44f1be20d3c7.minuet
 //! ```
-//! A file appears under its name only when it is complete, so that a listing of the names is a complete index.
+//! A file appears under its name only when it is complete, so that a listing of the names is a complete index. Equal names have equal
+//! contents: a copied or restored store, which has the name of the first one, never replaces a file of it.
 
 use bytes::Bytes;
 use futures::TryStreamExt as _;
 use object_store::{Error, ObjectStoreExt as _};
 use objects::{LocationError, Opened, upload::MULTIPART_BYTES};
+use sha2::{Digest as _, Sha256};
 
 pub use object_store::path::Path as ObjectPath;
 
@@ -53,12 +55,18 @@ impl ArchiveStore {
         &self.location
     }
 
-    /// Writes the archive of the volume of `store` with the sequence numbers `first` to `last`, and replaces an existing one.
+    /// Writes the archive of the volume of `store` with the sequence numbers `first` to `last`. Writing equal bytes again changes
+    /// nothing.
     ///
     /// # Errors
     /// The error of the object store.
     pub async fn put(&self, store: &str, first: u64, last: u64, bytes: Bytes) -> Result<(), Error> {
-        let name = format!("{first:020}-{last:020}.{ENDING}");
+        let digest: String = Sha256::digest(&bytes)
+            .iter()
+            .take(8)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let name = format!("{first:020}-{last:020}-{digest}.{ENDING}");
         let path = self.opened.prefix.clone().join(store).join(name);
         let in_parts = self.opened.folder.is_none() && bytes.len() >= MULTIPART_BYTES;
         objects::write(self.opened.store.as_ref(), &path, bytes, in_parts).await?;
@@ -104,14 +112,17 @@ mod tests {
         std::fs::write(location.join("a/notes.txt"), "not an archive").unwrap();
         let paths = archive_store.list().await.unwrap();
         let names: Vec<&str> = paths.iter().map(ObjectPath::as_ref).collect();
-        assert_eq!(
-            names,
-            [
-                "a/00000000000000000001-00000000000000000009.minuet",
-                "a/00000000000000000010-00000000000000000012.minuet",
-                "b/00000000000000000001-00000000000000000009.minuet",
-            ]
-        );
+        let begins = |at: usize, begin: &str| assert!(names[at].starts_with(begin), "{names:?}");
+        begins(0, "a/00000000000000000001-00000000000000000009-");
+        begins(1, "a/00000000000000000010-00000000000000000012-");
+        begins(2, "b/00000000000000000001-00000000000000000009-");
+        assert_eq!(names.len(), 3);
         assert_eq!(archive_store.get(&paths[1]).await.unwrap(), "a10");
+        // Equal bytes have the name that they had; other bytes replace nothing.
+        archive_store.put("a", 1, 9, "a1".into()).await.unwrap();
+        assert_eq!(archive_store.list().await.unwrap(), paths);
+        archive_store.put("a", 1, 9, "other".into()).await.unwrap();
+        assert_eq!(archive_store.list().await.unwrap().len(), 4);
+        assert_eq!(archive_store.get(&paths[0]).await.unwrap(), "a1");
     }
 }

@@ -238,10 +238,14 @@ impl Writer {
             "arrays": serde_json::Map::from_iter(arrays),
             "games": games,
         });
-        fs::write(
-            folder.join("games.json"),
-            serde_json::to_vec_pretty(&description)?,
+        // Written last, so that a folder with this file is complete.
+        durable::write(
+            &folder.join("games.json"),
+            &serde_json::to_vec_pretty(&description)?,
         )?;
+        if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            durable::sync_folder(parent)?;
+        }
         Ok((count, positions))
     }
 }

@@ -10,6 +10,8 @@ use std::{
     sync::Arc,
 };
 
+use rustix::io::Errno;
+
 use crate::error::VolumeError;
 
 /// A lock that is held until it is dropped.
@@ -166,6 +168,8 @@ pub trait Files: Debug + Send + Sync {
 pub fn volume_error(error: io::Error) -> VolumeError {
     if is_full(&error) {
         VolumeError::Full
+    } else if lacks_descriptor(&error) {
+        VolumeError::NoDescriptor
     } else {
         VolumeError::Broken(error.to_string())
     }
@@ -177,6 +181,17 @@ pub fn is_full(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
     )
+}
+
+/// True if an error says that the process or the system has no file descriptor left.
+pub fn lacks_descriptor(error: &io::Error) -> bool {
+    let limits = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
+    error.raw_os_error().is_some_and(|code| limits.contains(&code))
+}
+
+/// True if nothing is broken and a later attempt may succeed.
+pub fn is_temporary(error: &io::Error) -> bool {
+    is_full(error) || lacks_descriptor(error)
 }
 
 /// Returns a file whose lock was tried for.

@@ -17,7 +17,7 @@ use std::{
 };
 
 use crate::{
-    log::files::Files,
+    log::files::{Files, lacks_descriptor},
     log::frame::{Id, Magic, checksum},
 };
 
@@ -147,14 +147,11 @@ impl KnownIds {
         while let Some(oldest) = self.id_files.front()
             && self.sequences.len() as u64 >= self.min_remembered.saturating_add(oldest.ids)
         {
-            for (sequence, id) in self
-                .files
-                .read(&oldest.path)
-                .ok()
-                .as_deref()
-                .and_then(unpack)
-                .unwrap_or_default()
-            {
+            let bytes = match self.files.read(&oldest.path) {
+                Err(error) if lacks_descriptor(&error) => return Err(error),
+                read => read.ok(),
+            };
+            for (sequence, id) in bytes.as_deref().and_then(unpack).unwrap_or_default() {
                 if self.sequences.get(&id) == Some(&sequence) {
                     self.sequences.remove(&id);
                 }

@@ -16,6 +16,7 @@ use std::{
 };
 
 use crate::{
+    damage::Loss,
     error::{OpenError, VolumeError},
     formats::Formats,
     log::{
@@ -41,15 +42,6 @@ pub struct Survivor {
     pub trainable: u32,
     /// Bytes of the record.
     pub bytes: u32,
-}
-
-/// A game that was acknowledged and cannot be read any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Loss {
-    /// Sequence number.
-    pub sequence: u64,
-    /// Game id, if a name survived.
-    pub id: Option<Id>,
 }
 
 /// A volume that was read. Nothing is changed on the disk before [`Found::mend`].

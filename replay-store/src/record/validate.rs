@@ -1,12 +1,15 @@
-//! Every game is checked at the edge, before it costs anything: what is stored can be decoded, sampled
-//! and trained on.
+//! Checks every game before it is stored: a stored game can be decoded, sampled and trained on.
 
+use games::{Game as Rules, RowLayout, codec::Expander, registry};
 use proto::{
     columns::{ColumnError, Lengths},
     v1::{Game, GameResult},
 };
 
-use crate::record::{MAX_POSITIONS, MAX_VALUES};
+use crate::{
+    error::UnknownLayout,
+    record::{MAX_POSITIONS, MAX_VALUES},
+};
 
 /// Longest of the short texts (name, ending, actor, build, one model version), in bytes.
 const MAX_TEXT: usize = 1024;
@@ -14,9 +17,7 @@ const MAX_TEXT: usize = 1024;
 const MAX_LONG_TEXT: usize = 64 * 1024;
 /// Most model versions of one game.
 const MAX_VERSIONS: usize = 4096;
-/// Visited policy entries are below this (a row layout has at most as many actions).
-const MAX_ACTION: u32 = 1 << 20;
-/// A value may leave `[-1, 1]` by no more than rounding does.
+/// Amount by which rounding may move a value out of its range. The learner accepts it too.
 const VALUE_SLACK: f32 = 1e-3;
 
 /// Why a game is not taken; sending it again will not help.
@@ -38,39 +39,133 @@ pub struct Checked {
     pub positions: u32,
     /// Positions with visit counts: those that are sampled.
     pub trainable: u32,
-    /// Values in each row; `None` where rows vary.
-    pub row_length: Option<u32>,
 }
 
-/// Checks a game against itself, and against the one game and representation that this store is for.
-///
-/// # Errors
-/// [`Refusal`] naming the first field that is wrong.
-pub fn check(game: &Game, name: &str, options: u32) -> Result<Checked, Refusal> {
-    let id: [u8; 16] = game.id.as_ref().try_into().map_err(|_| Refusal {
-        field: "id",
-        problem: format!("{} bytes, 16 expected", game.id.len()),
-    })?;
-    require(game.game == name, "game", || {
-        format!("`{:.40}`, this store is for `{name}`", game.game)
-    })?;
-    require(game.options == options, "options", || {
-        format!(
-            "{}, this store is for representation options {options}",
-            game.options
-        )
-    })?;
-    texts(game)?;
-    let positions = lengths(game)?;
-    let row_length = rows(game, positions)?;
-    let trainable = visits(game)?;
-    values(game)?;
-    Ok(Checked {
-        id,
-        positions: positions as u32,
-        trainable,
-        row_length,
-    })
+/// The game and representation of a store, against which games are checked.
+#[derive(Clone, Debug)]
+pub struct Validator {
+    layout: RowLayout,
+    /// Number of players, 1 or 2.
+    players: u8,
+}
+
+impl Validator {
+    /// Returns the validator of a game's representation.
+    ///
+    /// # Errors
+    /// [`UnknownLayout`] if this build has no such game or representation.
+    pub fn new(name: &str, options: u32) -> Result<Self, UnknownLayout> {
+        struct Layout(u32);
+
+        impl registry::Visitor for Layout {
+            type Output = Result<Validator, String>;
+
+            fn visit<G: Rules>(self) -> Self::Output {
+                let encoding = G::encoding(self.0).map_err(|error| error.to_string())?;
+                Ok(Validator {
+                    layout: G::layout(encoding),
+                    players: G::PLAYERS,
+                })
+            }
+        }
+
+        registry::visit(name, Layout(options))
+            .map_err(|error| error.to_string())
+            .and_then(|found| found)
+            .map_err(UnknownLayout)
+    }
+
+    /// Checks a game against itself and against the representation.
+    ///
+    /// # Errors
+    /// [`Refusal`] naming the first field that is wrong.
+    pub fn check(&self, game: &Game) -> Result<Checked, Refusal> {
+        let RowLayout {
+            game: name, options, ..
+        } = &self.layout;
+        let id: [u8; 16] = game.id.as_ref().try_into().map_err(|_| Refusal {
+            field: "id",
+            problem: format!("{} bytes, 16 expected", game.id.len()),
+        })?;
+        require(game.game == *name, "game", || {
+            format!("`{:.40}`, this store is for `{name}`", game.game)
+        })?;
+        require(game.options == *options, "options", || {
+            format!(
+                "{}, this store is for representation options {options}",
+                game.options
+            )
+        })?;
+        texts(game)?;
+        let positions = lengths(game)?;
+        row_lengths(game, positions, self.layout.row_len())?;
+        let trainable = self.positions(game)?;
+        values(game, self.players, self.layout.codec().lowest_value())?;
+        Ok(Checked {
+            id,
+            positions: positions as u32,
+            trainable,
+        })
+    }
+
+    /// Checks the rows and the visits, and counts the positions that have visits.
+    fn positions(&self, game: &Game) -> Result<u32, Refusal> {
+        let entries = Lengths::Varying(&game.visit_counts).total(game.actions.len());
+        require(entries <= MAX_VALUES as u64, "visit_counts", || {
+            format!("{entries} entries, at most {MAX_VALUES} are taken")
+        })?;
+        let rows = column(game.row_columns())?;
+        let policies = column(game.policy_columns())?;
+        let (codec, actions) = (self.layout.codec(), self.layout.actions);
+        // Rows of one length share the actions of the layout. Of other rows, each has actions of its own.
+        let mut expander = codec.row_len().is_none().then(|| codec.expander());
+        // Marks each policy index with the last position that named it.
+        let mut named = vec![0u32; actions as usize];
+        let mut trainable = 0;
+        for (ply, (row, (visit_actions, visits))) in (0u32..).zip(rows.zip(policies)) {
+            match &mut expander {
+                None => codec.validate(row),
+                Some(expander) => {
+                    expander.clear();
+                    expander.push(row)
+                }
+            }
+            .map_err(|error| Refusal {
+                field: "rows",
+                problem: format!("position {ply}: {error}"),
+            })?;
+            if visit_actions.is_empty() {
+                continue;
+            }
+            trainable += 1;
+            let candidates = expander.as_deref().and_then(Expander::candidates);
+            for &action in visit_actions {
+                let is_possible = candidates
+                    .as_ref()
+                    .is_none_or(|candidates| candidates.place(action).is_some());
+                match named.get_mut(action as usize).filter(|_| is_possible) {
+                    None => {
+                        return Err(Refusal {
+                            field: "visit_actions",
+                            problem: format!("position {ply} has no policy index {action}"),
+                        });
+                    }
+                    Some(mark) if *mark == ply + 1 => {
+                        return Err(Refusal {
+                            field: "visit_actions",
+                            problem: format!("policy index {action} stands twice at position {ply}"),
+                        });
+                    }
+                    Some(mark) => *mark = ply + 1,
+                }
+            }
+            let sum: u64 = visits.iter().map(|&visits| u64::from(visits)).sum();
+            require(sum > 0 && sum <= u64::from(u32::MAX), "visits", || {
+                format!("position {ply} has {sum} visits in all")
+            })?;
+        }
+        Ok(trainable)
+    }
 }
 
 fn require(holds: bool, field: &'static str, problem: impl FnOnce() -> String) -> Result<(), Refusal> {
@@ -173,73 +268,43 @@ fn lengths(game: &Game) -> Result<usize, Refusal> {
     Ok(positions)
 }
 
-fn rows(game: &Game, positions: usize) -> Result<Option<u32>, Refusal> {
+/// Checks the lengths of the rows. `length` is that of every row; `None` if rows differ.
+fn row_lengths(game: &Game, positions: usize, length: Option<usize>) -> Result<(), Refusal> {
     let values = game.rows.len();
     require(values <= MAX_VALUES, "rows", || {
         format!("{values} values, at most {MAX_VALUES} are taken")
     })?;
-    if game.row_lengths.is_empty() {
-        require(values > 0 && values.is_multiple_of(positions), "rows", || {
-            format!("{values} values do not divide into {positions} rows of one length")
-        })?;
-        return Ok(Some((values / positions) as u32));
+    match length {
+        Some(length) => {
+            require(game.row_lengths.is_empty(), "row_lengths", || {
+                format!("none are expected, since every row has {length} values")
+            })?;
+            require(values == positions * length, "rows", || {
+                format!("{values} values, {positions} rows of {length} values are expected")
+            })
+        }
+        None => {
+            equal("row_lengths", game.row_lengths.len(), positions)?;
+            require(
+                game.row_lengths.iter().all(|&length| length > 0),
+                "row_lengths",
+                || "an empty row".into(),
+            )
+        }
     }
-    equal("row_lengths", game.row_lengths.len(), positions)?;
-    require(
-        game.row_lengths.iter().all(|&length| length > 0),
-        "row_lengths",
-        || "an empty row".into(),
-    )?;
-    column(game.row_columns())?;
-    Ok(None)
 }
 
-/// Checks the visit counts, and counts the positions that have any.
-fn visits(game: &Game) -> Result<u32, Refusal> {
-    let entries = Lengths::Varying(&game.visit_counts).total(game.actions.len());
-    require(entries <= MAX_VALUES as u64, "visit_counts", || {
-        format!("{entries} entries, at most {MAX_VALUES} are taken")
-    })?;
-    let policies = column(game.policy_columns())?;
-    let largest = game.visit_actions.iter().copied().max().unwrap_or(0);
-    require(largest < MAX_ACTION, "visit_actions", || {
-        format!("policy index {largest}, {MAX_ACTION} is beyond any policy")
-    })?;
-
-    // Marks each policy index with the last position that named it.
-    let mut named = vec![0u32; largest as usize + 1];
-    let mut trainable = 0;
-    for (ply, (actions, visits)) in policies.enumerate() {
-        if actions.is_empty() {
-            continue;
-        }
-        trainable += 1;
-        for &action in actions {
-            if let Some(mark) = named.get_mut(action as usize) {
-                require(*mark != ply as u32 + 1, "visit_actions", || {
-                    format!("policy index {action} stands twice at position {ply}")
-                })?;
-                *mark = ply as u32 + 1;
-            }
-        }
-        let sum: u64 = visits.iter().map(|&visits| u64::from(visits)).sum();
-        require(sum > 0 && sum <= u64::from(u32::MAX), "visits", || {
-            format!("position {ply} has {sum} visits in all")
-        })?;
-    }
-    Ok(trainable)
-}
-
-fn values(game: &Game) -> Result<(), Refusal> {
-    let is_value = |value: f32| value.is_finite() && value.abs() <= 1.0 + VALUE_SLACK;
+/// Checks the values and the result. `least` is the least value that a position can have.
+fn values(game: &Game, players: u8, least: f32) -> Result<(), Refusal> {
+    let is_value = |value: f32| (least - VALUE_SLACK..=1.0 + VALUE_SLACK).contains(&value);
     if let Some(ply) = game.root_values.iter().position(|&value| !is_value(value)) {
         return Err(Refusal {
             field: "root_values",
-            problem: format!("position {ply} has no value in [-1, 1]"),
+            problem: format!("position {ply} has no value in [{least}, 1]"),
         });
     }
     require(is_value(game.score), "score", || {
-        format!("{} is no value in [-1, 1]", game.score)
+        format!("{} is no value in [{least}, 1]", game.score)
     })?;
     require((0.0..=1.0).contains(&game.discount), "discount", || {
         format!("{}, a discount is above 0 and at most 1", game.discount)
@@ -256,6 +321,9 @@ fn values(game: &Game) -> Result<(), Refusal> {
             });
         }
     };
+    require(decided.is_none() == (players == 1), "result", || {
+        "games of one player are scored, games of two players are won, lost or drawn".into()
+    })?;
     match decided {
         Some(score) => require(game.score == score, "score", || {
             format!("{} does not fit the result, {score} would", game.score)
@@ -271,18 +339,21 @@ mod tests {
     use super::*;
     use crate::synthetic;
 
+    fn validator() -> Validator {
+        Validator::new("paco-sako", 1).unwrap()
+    }
+
     fn refused(change: impl FnOnce(&mut Game)) -> &'static str {
         let mut game = synthetic::game(1, 10);
         change(&mut game);
-        check(&game, "paco-sako", 1).unwrap_err().field
+        validator().check(&game).unwrap_err().field
     }
 
     #[test]
     fn a_good_game_passes() {
-        let checked = check(&synthetic::game(1, 10), "paco-sako", 1).unwrap();
+        let checked = validator().check(&synthetic::game(1, 10)).unwrap();
         assert_eq!(checked.positions, 10);
         assert_eq!(checked.trainable, 10);
-        assert_eq!(checked.row_length, Some(38));
     }
 
     #[test]
@@ -292,7 +363,7 @@ mod tests {
         game.visit_counts[0] = 0;
         game.visit_actions.drain(..first);
         game.visits.drain(..first);
-        assert_eq!(check(&game, "paco-sako", 1).unwrap().trainable, 9);
+        assert_eq!(validator().check(&game).unwrap().trainable, 9);
     }
 
     #[test]
@@ -308,7 +379,7 @@ mod tests {
         assert_eq!(refused(|game| game.rows.truncate(379)), "rows");
         assert_eq!(refused(|game| game.rows.clear()), "rows");
         assert_eq!(refused(|game| game.row_lengths = vec![38; 9]), "row_lengths");
-        assert_eq!(refused(|game| game.row_lengths = vec![39; 10]), "rows");
+        assert_eq!(refused(|game| game.row_lengths = vec![38; 10]), "row_lengths");
         assert_eq!(refused(|game| game.visit_counts.truncate(9)), "visit_counts");
         assert_eq!(refused(|game| game.visit_counts[0] = u32::MAX), "visit_counts");
         assert_eq!(refused(|game| game.visit_counts[0] += 1), "visit_actions");
@@ -328,7 +399,7 @@ mod tests {
         assert_eq!(refused(|game| game.discount = f32::NAN), "discount");
         assert_eq!(refused(|game| game.result = 0), "result");
         assert_eq!(refused(|game| game.result = 77), "result");
-        assert_eq!(refused(|game| game.result = GameResult::Scored.into()), "movers");
+        assert_eq!(refused(|game| game.result = GameResult::Scored.into()), "result");
         assert_eq!(refused(|game| game.model_of_position[4] = 2), "model_of_position");
         assert_eq!(refused(|game| game.model_versions.clear()), "model_of_position");
         assert_eq!(
@@ -342,6 +413,80 @@ mod tests {
         assert_eq!(
             refused(|game| game.policy_surprises = vec![-0.5; 10]),
             "policy_surprises"
+        );
+    }
+
+    #[test]
+    fn what_a_learner_cannot_train_on_is_refused() {
+        let last = |game: &Game| game.rows.len() - 1;
+        // Index of a plane that is not sparse, an index beyond all planes, a constant above its largest value.
+        assert_eq!(refused(|game| game.rows[40] = 25 * 64), "rows");
+        assert_eq!(refused(|game| game.rows[40] = 4_000_000_000), "rows");
+        assert_eq!(
+            refused(|game| {
+                let at = last(game);
+                game.rows[at] = 101;
+            }),
+            "rows"
+        );
+        assert_eq!(refused(|game| game.rows.truncate(10 * 37)), "rows");
+        assert_eq!(refused(|game| game.visit_actions[0] = 132), "visit_actions");
+        assert_eq!(refused(|game| game.visit_actions[0] = 1_000_000), "visit_actions");
+        assert_eq!(refused(|game| game.root_values[0] = -1.5), "root_values");
+        let mut rounded = synthetic::game(1, 10);
+        rounded.root_values[0] = 1.000_001;
+        validator().check(&rounded).unwrap();
+        let error = Validator::new("gomok", 0).unwrap_err().to_string();
+        assert!(error.contains("did you mean gomoku"), "{error}");
+        assert!(Validator::new("paco-sako", 8).is_err());
+    }
+
+    /// A game with one player and rows of varying length.
+    fn generator() -> Game {
+        use games::{Symmetry, generator::GeneratorGame};
+
+        let state = GeneratorGame::start(&Default::default(), None).unwrap();
+        let mut game = synthetic::game(1, 1);
+        game.game = GeneratorGame::NAME.into();
+        game.options = 0;
+        game.rows.clear();
+        // The game has one encoding, which is `()`.
+        state.write_row((), Symmetry::IDENTITY, &mut game.rows);
+        game.row_lengths = vec![game.rows.len() as u32];
+        let mut legal = Vec::new();
+        state.legal_actions(&mut legal);
+        game.visit_actions = vec![state.policy_index((), Symmetry::IDENTITY, legal[0])];
+        game.visits = vec![3];
+        game.visit_counts = vec![1];
+        game.movers = vec![0].into();
+        game.root_values = vec![0.5];
+        game.model_of_position = vec![0];
+        (game.result, game.score) = (GameResult::Scored.into(), 0.25);
+        game
+    }
+
+    #[test]
+    fn games_of_one_player_and_of_varying_rows_are_checked() {
+        let validator = Validator::new("generator", 0).unwrap();
+        assert_eq!(validator.check(&generator()).unwrap().trainable, 1);
+        let refused = |change: &dyn Fn(&mut Game)| {
+            let mut game = generator();
+            change(&mut game);
+            validator.check(&game).unwrap_err().field
+        };
+        assert_eq!(refused(&|game| game.row_lengths.clear()), "row_lengths");
+        assert_eq!(refused(&|game| game.rows[1] = u32::MAX), "rows");
+        // Below the number of actions of the layout, but no move of an imp of this position.
+        assert_eq!(
+            refused(&|game| game.visit_actions[0] = validator.layout.actions - 1),
+            "visit_actions"
+        );
+        assert_eq!(refused(&|game| game.score = -0.5), "score");
+        assert_eq!(refused(&|game| game.root_values[0] = -0.5), "root_values");
+        assert_eq!(refused(&|game| game.movers = vec![1].into()), "movers");
+        assert_eq!(
+            refused(&|game| (game.result, game.score) = (GameResult::FirstWon.into(), 1.0)),
+            "result"
         );
     }
 }

@@ -11,8 +11,8 @@ use tonic::{Status, Streaming};
 
 use super::status::shutting_down;
 use crate::{
-    error::StoreFailed, record, record::validate, settings::MAX_UNACKNOWLEDGED, store::Store,
-    store::append::Verdict, store::shared::State,
+    error::StoreFailed, record, settings::MAX_UNACKNOWLEDGED, store::Store, store::append::Verdict,
+    store::shared::State,
 };
 
 /// Maximum number of actions of a game that is packed on the async thread (in less than a millisecond). Longer games are packed on a
@@ -108,8 +108,7 @@ async fn wait_for_uses(store: &Arc<Store>, slot: AckPermit, id: &[u8]) -> Result
 
 /// Checks and packs a game, and queues it for the writer.
 async fn queue(store: &Arc<Store>, game: Game, slot: AckPermit) -> Result<(), StoreFailed> {
-    let settings = store.settings();
-    let checked = match validate::check(&game, &settings.game, settings.options) {
+    let checked = match store.check(&game) {
         Ok(checked) => checked,
         Err(refusal) => {
             store.metrics().refused(refusal.field);

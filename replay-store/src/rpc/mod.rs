@@ -55,6 +55,14 @@ impl Rpc {
             .max_encoding_message_size(MAX_MESSAGE_BYTES)
     }
 
+    /// Refuses calls that change a store which is open for reading only.
+    fn writable(&self) -> Result<(), Status> {
+        match self.store.is_read_only() {
+            true => Err(Status::failed_precondition("the store is open for reading only")),
+            false => Ok(()),
+        }
+    }
+
     /// Runs `work`, which blocks on the disk, on a blocking thread.
     async fn blocking<T: Send + 'static>(
         &self,
@@ -77,6 +85,7 @@ impl ReplayStore for Rpc {
         &self,
         request: Request<Streaming<Game>>,
     ) -> Result<Response<Self::AppendStream>, Status> {
+        self.writable()?;
         let acks = appending::start(
             Arc::clone(&self.store),
             self.shutdown.clone(),
@@ -86,6 +95,7 @@ impl ReplayStore for Rpc {
     }
 
     async fn sample(&self, request: Request<SampleRequest>) -> Result<Response<Self::SampleStream>, Status> {
+        self.writable()?;
         let batches = sampling::start(
             Arc::clone(&self.store),
             self.shutdown.clone(),
@@ -187,6 +197,9 @@ impl ReplayStore for Rpc {
         request: Request<DeleteGamesRequest>,
     ) -> Result<Response<DeleteGamesReply>, Status> {
         let DeleteGamesRequest { filter, dry_run } = request.into_inner();
+        if !dry_run {
+            self.writable()?;
+        }
         let filter = parse_filter(filter)?;
         if filter.is_empty() {
             return Err(Status::invalid_argument(
@@ -228,22 +241,34 @@ impl ReplayStore for Rpc {
         let rpc = self.clone();
         tokio::spawn(async move {
             let mut from = from_sequence;
+            let mut unreadable = 0;
             loop {
                 let filter = Arc::clone(&filter);
                 let step = rpc
                     .blocking(move |store| store.export(from, to, EXPORT_STEP, &filter))
                     .await;
-                let (step, next) = match step {
+                let step = match step {
                     Ok(Some(step)) => step,
-                    Ok(None) => return,
+                    Ok(None) => {
+                        let last = StoredGame {
+                            unreadable,
+                            ..StoredGame::default()
+                        };
+                        if unreadable > 0 {
+                            // Sending fails if the client has disconnected.
+                            let _ = games.send(Ok(last)).await;
+                        }
+                        return;
+                    }
                     Err(status) => {
                         // Sending fails if the client has disconnected.
                         let _ = games.send(Err(status)).await;
                         return;
                     }
                 };
-                from = next;
-                for game in step {
+                from = step.next;
+                unreadable += step.unreadable;
+                for game in step.games {
                     let is_over = tokio::select! {
                         sent = games.send(Ok(game)) => sent.is_err(),
                         () = rpc.shutdown.cancelled() => {

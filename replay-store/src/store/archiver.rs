@@ -1,21 +1,25 @@
-//! Sealed volumes on their way to the archive: one after the other, each written whole before it may be removed here.
+//! Archives sealed volumes, one after the other. A volume may be removed only when all its games are archived.
 //!
-//! That a volume is there is remembered in `archived/<first sequence number>`, which names the archive: with another one
-//! everything is written again. A crash between the two writes the same file once more. While the archive is away
-//! this is tried again and again, and no volume is removed; the disk's limit bounds that ([`crate::log::room`]).
+//! `archived/<first sequence number>` records that a volume is archived, and where: after a change of the archive everything is
+//! written again. A crash between the two writes causes a second write of the same file. Failed writes and failed reads are tried
+//! again without end, and meanwhile no volume is removed; the limit of the disk bounds that ([`crate::log::room`]). A volume with a
+//! damaged game is not archived: it stays until the next opening of the store has recorded the game as lost.
 
 use std::{
+    collections::BTreeSet,
     io,
     sync::{Arc, atomic::Ordering},
     thread::{self, JoinHandle},
 };
 
 use bytes::Bytes;
+use proto::v1::Game;
 use service::backoff::Backoff;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
+    error::{ReadError, VolumeError},
     exchange::{
         archive::{ArchiveError, Header, Writer},
         archive_store::ArchiveStore,
@@ -24,6 +28,58 @@ use crate::{
     record,
     store::{archived, command::Command, shared::Shared},
 };
+
+/// Number of reads after which a game with a wrong checksum counts as damaged.
+const DAMAGED_READS: u32 = 3;
+
+/// Result of an attempt to archive a volume.
+enum Outcome {
+    Archived,
+    /// Games of the volume are damaged.
+    Damaged,
+    /// The store is being closed.
+    Closed,
+}
+
+/// Error: a volume cannot be packed for the archive.
+#[derive(Debug, thiserror::Error)]
+enum PackError {
+    /// The disk reported an error.
+    #[error("reading game {sequence}: {error}")]
+    Read { sequence: u64, error: VolumeError },
+    /// The game was read and is damaged.
+    #[error("game {sequence} is damaged: {reason}")]
+    Damaged { sequence: u64, reason: String },
+    /// The archive file cannot be made.
+    #[error("{0}")]
+    Archive(ArchiveError),
+}
+
+impl From<ArchiveError> for PackError {
+    fn from(error: ArchiveError) -> Self {
+        Self::Archive(error)
+    }
+}
+
+/// Returns the sequence numbers of a volume's games that are neither deleted nor recorded as lost.
+fn present(volume: &Volume, end: u64) -> impl Iterator<Item = u64> {
+    (volume.first()..end).filter(|&sequence| !volume.deleted(sequence) && volume.lost(sequence).is_none())
+}
+
+/// Reads a game.
+fn read(volume: &Volume, sequence: u64) -> Result<Game, PackError> {
+    let record = volume.read(sequence).map_err(|error| match error {
+        ReadError::Volume(error) => PackError::Read { sequence, error },
+        ReadError::Missing | ReadError::Damaged(_) => PackError::Damaged {
+            sequence,
+            reason: error.to_string(),
+        },
+    })?;
+    record::decode(&record).map_err(|error| PackError::Damaged {
+        sequence,
+        reason: error.to_string(),
+    })
+}
 
 /// The thread that writes to the archive.
 pub struct Archiver {
@@ -93,35 +149,68 @@ impl Archiver {
     }
 
     async fn run(&self, shutdown: &CancellationToken) {
+        // First sequence numbers of the volumes that this process has archived, or cannot archive because of damage.
+        let (mut archived, mut damaged) = (BTreeSet::new(), BTreeSet::new());
         loop {
-            let archived_to = self.shared.archived_to.load(Ordering::SeqCst);
-            self.shared.metrics.unarchived(self.shared.unarchived());
             let sealed = self.shared.volumes.sealed();
-            let Some((volume, end)) = sealed.into_iter().find(|(_, end)| *end > archived_to) else {
+            archived.extend(
+                sealed
+                    .iter()
+                    .map(|(volume, _)| volume.first())
+                    .filter(|&first| self.is_archived(first)),
+            );
+            self.set_archived_to(&sealed, &archived).await;
+            self.shared.metrics.unarchived(self.shared.unarchived());
+            let next = sealed.into_iter().find(|(volume, _)| {
+                !archived.contains(&volume.first()) && !damaged.contains(&volume.first())
+            });
+            let Some((volume, end)) = next else {
                 self.shared.sealed.notified().await;
                 continue;
             };
-            if !self.is_archived(volume.first()) && !self.archive(&volume, end, shutdown).await {
-                return;
-            }
-            self.shared.archived_to.store(end, Ordering::SeqCst);
-            if let Some(queue) = self.queue.upgrade() {
-                // A store that is closing looks itself when it is opened again.
-                let _ = queue.send(Command::Archived).await;
-            }
+            match self.archive(&volume, end, shutdown).await {
+                Outcome::Archived => archived.insert(volume.first()),
+                Outcome::Damaged => damaged.insert(volume.first()),
+                Outcome::Closed => return,
+            };
         }
     }
 
-    /// Writes a volume until that has gone well; false where the store is closed before.
-    async fn archive(&self, volume: &Volume, end: u64, shutdown: &CancellationToken) -> bool {
+    /// Lets the writer remove the oldest volumes, as far as they are archived without a gap.
+    async fn set_archived_to(&self, sealed: &[(Arc<Volume>, u64)], archived: &BTreeSet<u64>) {
+        let without_gap = sealed
+            .iter()
+            .take_while(|(volume, _)| archived.contains(&volume.first()));
+        let Some((_, end)) = without_gap.last() else {
+            return;
+        };
+        if self.shared.archived_to.fetch_max(*end, Ordering::SeqCst) < *end
+            && let Some(queue) = self.queue.upgrade()
+        {
+            // A store that is closing removes volumes when it is opened again.
+            let _ = queue.send(Command::Archived).await;
+        }
+    }
+
+    /// Writes a volume until that succeeds.
+    async fn archive(&self, volume: &Volume, end: u64, shutdown: &CancellationToken) -> Outcome {
         let (first, last) = (volume.first(), end.saturating_sub(1));
         let mut backoff = Backoff::for_connections();
+        let mut damaged = 0;
         loop {
             let written = match self.packed(volume, end) {
                 Ok((bytes, games)) => {
                     let length = bytes.len();
                     let put = self.archive_store.put(&self.name, first, last, bytes).await;
                     put.map(|()| (length, games)).map_err(|error| error.to_string())
+                }
+                Err(error @ PackError::Damaged { .. }) => {
+                    damaged += 1;
+                    if damaged == DAMAGED_READS {
+                        self.report_damage(volume, end);
+                        return Outcome::Damaged;
+                    }
+                    Err(error.to_string())
                 }
                 Err(error) => Err(error.to_string()),
             };
@@ -133,7 +222,7 @@ impl Archiver {
                     }
                     self.shared.metrics.archived(bytes);
                     tracing::info!(first, last, games, bytes, "a sealed volume is in the archive");
-                    return true;
+                    return Outcome::Archived;
                 }
                 Err(reason) => reason,
             };
@@ -150,13 +239,14 @@ impl Archiver {
                 );
             }
             if !backoff.wait(shutdown).await {
-                return false;
+                return Outcome::Closed;
             }
         }
     }
 
-    /// A volume's games as an archive file, and their number. What cannot be read is left out, as in every export.
-    fn packed(&self, volume: &Volume, end: u64) -> Result<(Bytes, u64), ArchiveError> {
+    /// Packs the games of a volume that are neither deleted nor recorded as lost. Returns the archive file and the number of
+    /// games.
+    fn packed(&self, volume: &Volume, end: u64) -> Result<(Bytes, u64), PackError> {
         let settings = &self.shared.settings;
         let header = Header {
             game: settings.game.clone(),
@@ -165,21 +255,24 @@ impl Archiver {
         };
         // A volume is bounded (`settings::MAX_VOLUME_BYTES`), and so is this.
         let mut writer = Writer::new(Vec::new(), &header)?;
-        for sequence in volume.first()..end {
-            if volume.deleted(sequence) || volume.lost(sequence).is_some() {
-                continue;
-            }
-            let game = volume
-                .read(sequence)
-                .map_err(|error| error.to_string())
-                .and_then(|record| record::decode(&record).map_err(|error| error.to_string()));
-            match game {
-                Ok(game) => writer.add(&game)?,
-                Err(reason) => self.shared.mark_unreadable(sequence, &reason),
-            }
+        for sequence in present(volume, end) {
+            writer.add(&read(volume, sequence)?)?;
         }
         let (bytes, games) = writer.finish()?;
         Ok((bytes.into(), games))
+    }
+
+    /// Excludes the damaged games of a volume from sampling. The next opening of the store records them as lost.
+    fn report_damage(&self, volume: &Volume, end: u64) {
+        for sequence in present(volume, end) {
+            if let Err(PackError::Damaged { reason, .. }) = read(volume, sequence) {
+                self.shared.mark_unreadable(sequence, &reason);
+            }
+        }
+        tracing::error!(
+            first = volume.first(),
+            "a sealed volume has damaged games, and is neither archived nor removed before the store is started again"
+        );
     }
 
     fn is_archived(&self, first: u64) -> bool {

@@ -26,8 +26,9 @@ pub struct Identity {
     pub game: String,
     /// The representation options of its rows.
     pub options: u32,
-    /// Values in each row, 0 where rows vary; `None` until the first game fixes it.
-    pub row_length: Option<u32>,
+    /// Row length, which earlier builds took from the first game. Rows are checked against the game's row layout.
+    #[serde(default, rename = "row_length", skip_serializing)]
+    _row_length: Option<u32>,
     /// Name of the store's folder in an archive. Drawn at random when the store is first opened with an archive, so that stores do not
     /// share names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,7 +42,7 @@ impl Identity {
             format: FORMAT,
             game: game.into(),
             options,
-            row_length: None,
+            _row_length: None,
             archive_name: None,
         }
     }
@@ -201,7 +202,7 @@ mod tests {
         let (first, mut identity) = claim(&path, "chess", 0).unwrap();
         let error = claim(&path, "chess", 0).unwrap_err();
         assert!(matches!(error, OpenError::InUse { .. }), "{error}");
-        identity.row_length = Some(42);
+        identity.archive_name = Some("store-1".into());
         identity.save(&Real, &path).unwrap();
         drop(first);
         let error = claim(&path, "othello", 0).unwrap_err();

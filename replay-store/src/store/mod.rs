@@ -35,17 +35,20 @@ use service::contain::contain;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use crate::{
+    damage::{Damage, Loss},
     error::{OpenError, StoreFailed, VolumeError},
     formats::Formats,
     index::follow::Following,
     log::{
         files::{Files, Real},
         frame::Id,
-        recover::Loss,
         room::{self, FileSystem, Probe, Room},
     },
     metrics::Metrics,
-    record::{self, validate::Checked},
+    record::{
+        self,
+        validate::{Checked, Refusal},
+    },
     settings::{MAX_COMMIT_GAMES, MAX_QUEUED_KIB, MAX_RECORD_BYTES, Settings},
     window::uses_bound::UsesBound,
 };
@@ -56,8 +59,7 @@ use identity::Claim;
 use shared::{Shared, State};
 use writer::Writer;
 
-pub use open::Damage;
-pub use reading::GetError;
+pub use reading::{Exported, GetError};
 pub use sampling::SampleError;
 
 /// An open store. [`Store::close`] waits until all games are written. If the store is dropped instead, this happens in the background.
@@ -84,6 +86,8 @@ pub struct Opening {
     pub probe: Box<dyn Probe>,
     /// Versions of files that the build reads.
     pub formats: Formats,
+    /// False to refuse a damaged store instead of mending it.
+    pub mends: bool,
 }
 
 impl Opening {
@@ -93,6 +97,7 @@ impl Opening {
             files: Arc::new(Real),
             probe: Box::new(FileSystem::new(folder)),
             formats: Formats::THIS_BUILD,
+            mends: true,
         }
     }
 }
@@ -142,17 +147,11 @@ impl Store {
     /// [`OpenError`].
     pub fn open_with(settings: Settings, opening: Opening) -> Result<Self, OpenError> {
         let room = Room::new(opening.probe, settings.max_disk_bytes, settings.min_free_bytes);
-        let opened = open::open(settings, opening.files, &opening.formats)?;
+        let opened = open::open(settings, opening.files, &opening.formats, opening.mends)?;
         let shared = Arc::new(opened.shared);
         let (queue, waiting) = mpsc::channel(MAX_COMMIT_GAMES);
         let archive_name = opened.identity.archive_name.clone();
-        let writer = Writer::new(
-            Arc::clone(&shared),
-            opened.claim,
-            opened.identity,
-            room,
-            opened.fill,
-        );
+        let writer = Writer::new(Arc::clone(&shared), opened.claim, room, opened.fill);
         let writer = thread::Builder::new()
             .name("replay-writer".into())
             .spawn({
@@ -275,16 +274,20 @@ impl Store {
         self.queue.send(Command::Append(pending)).await.map_err(stopped)
     }
 
+    /// Checks that a learner can use a game.
+    ///
+    /// # Errors
+    /// [`Refusal`] naming the first field that is wrong.
+    pub fn check(&self, game: &Game) -> Result<Checked, Refusal> {
+        self.shared.validator.check(game)
+    }
+
     /// Checks, packs and stores one game, and waits until its fate is durable.
     ///
     /// # Errors
     /// [`StoreFailed`] if the store has stopped.
     pub async fn put(&self, game: &Game) -> Result<Verdict, StoreFailed> {
-        let checked = match crate::record::validate::check(
-            game,
-            &self.shared.settings.game,
-            self.shared.settings.options,
-        ) {
+        let checked = match self.check(game) {
             Ok(checked) => checked,
             Err(refusal) => return Ok(Verdict::refused(refusal)),
         };
@@ -375,6 +378,7 @@ impl Store {
             appends_held: self.shared.uses_bound.has_waiting_games(),
             samples_held: self.shared.uses_bound.has_waiting_batches(),
             held_out_positions: window.held_out(),
+            unreadable_games: unreadable,
         }
     }
 

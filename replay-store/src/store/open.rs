@@ -12,6 +12,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, watch};
 
 use crate::{
+    damage::Damage,
     error::OpenError,
     exchange::archive_store::ArchiveStore,
     formats::{self, Formats},
@@ -20,10 +21,11 @@ use crate::{
         files::{Files, ReadOnly},
         ids::KnownIds,
         ledger::{Ledger, LedgerFile, LedgerRead, LiveLedger},
-        recover::{self, Found, Loss},
+        recover::{self, Found},
         volumes::Volumes,
     },
     metrics::Metrics,
+    record::validate::Validator,
     settings::Settings,
     store::{
         archived,
@@ -49,44 +51,37 @@ pub struct Opened {
     pub archive_store: Option<ArchiveStore>,
 }
 
-/// Damage of a store that was found when it was opened.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Damage {
-    /// Acknowledged games that cannot be read. Opening a store for writing records them, so that they are found once.
-    pub losses: Vec<Loss>,
-    /// True if no copy of the ledger file is intact. The counts are then those of the log.
-    pub is_ledger_lost: bool,
-    /// Damaged files of the ids of retired games.
-    pub id_files: Vec<PathBuf>,
-}
-
-impl Damage {
-    /// True if nothing is damaged.
-    pub fn is_none(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// Contents of a store's folder. Nothing was changed to read them.
 struct Contents {
     ledger: Ledger,
     known: KnownIds,
     index: Option<Arc<Index>>,
+    validator: Validator,
     volumes: Vec<Found>,
     /// Volumes whose index was made from another log.
     stale: Vec<u64>,
     damage: Damage,
 }
 
-/// Opens the store that `settings` describe, or makes it. `formats` are the versions that the build reads.
+/// Opens the store that `settings` describe, or makes it. `formats` are the versions that the build reads. Without `mends` a
+/// store with damage is refused.
 ///
 /// # Errors
-/// [`OpenError`]. After [`OpenError::Newer`] nothing is changed; after other errors some volumes may be mended.
-pub fn open(settings: Settings, files: Arc<dyn Files>, formats: &Formats) -> Result<Opened, OpenError> {
+/// [`OpenError`]. After [`OpenError::Newer`] and [`OpenError::Damaged`] nothing is changed; after other errors some volumes may
+/// be mended.
+pub fn open(
+    settings: Settings,
+    files: Arc<dyn Files>,
+    formats: &Formats,
+    mends: bool,
+) -> Result<Opened, OpenError> {
     let folder = settings.folder.clone();
     let (claim, mut identity) = identity::claim(files.as_ref(), &folder, wanted(&settings, formats))?;
     let index = || open_index(&settings);
     let mut contents = read(&settings, &files, formats, index)?;
+    if !mends && !contents.damage.is_none() {
+        return Err(OpenError::Damaged(contents.damage));
+    }
     report(&contents);
 
     let archive_store = match settings.archive.as_str() {
@@ -184,6 +179,7 @@ fn read(
     index: impl FnOnce() -> Option<Arc<Index>>,
 ) -> Result<Contents, OpenError> {
     let folder = &settings.folder;
+    let validator = Validator::new(&settings.game, settings.options)?;
     let newer = |path: PathBuf, found: String| Err(OpenError::Newer { path, found });
     let ledger_path = folder.join("ledger");
     let found = LedgerFile::read(files.as_ref(), &ledger_path, formats.frames)
@@ -233,6 +229,7 @@ fn read(
         ledger,
         known,
         index,
+        validator,
         volumes,
         stale,
         damage,
@@ -249,6 +246,7 @@ fn assemble(
     let Contents {
         mut known,
         index,
+        validator,
         volumes,
         damage,
         ..
@@ -277,6 +275,7 @@ fn assemble(
         files,
         cache: Cache::new(settings.cache_bytes),
         settings,
+        validator,
         volumes: Arc::new(all),
         index,
         metrics: Arc::new(Metrics::new()),

@@ -137,15 +137,9 @@ impl Store {
             .collect()
     }
 
-    /// The next games from sequence number `from` up to `to`, at most `limit`, oldest first, and where to go on; `None`
-    /// at the end. Games that cannot be read are reported and left out, and so are those that do not fit. Blocks on the disk.
-    pub fn export(
-        &self,
-        from: u64,
-        to: u64,
-        limit: usize,
-        filter: &Filter,
-    ) -> Option<(Vec<StoredGame>, u64)> {
+    /// The next games from sequence number `from` up to `to`, at most `limit`, oldest first; `None` at the end. Games that do not
+    /// fit are left out. Blocks on the disk.
+    pub fn export(&self, from: u64, to: u64, limit: usize, filter: &Filter) -> Option<Exported> {
         let sequences: Vec<u64> = self
             .shared
             .window
@@ -155,25 +149,40 @@ impl Store {
             .take_while(|&sequence| sequence <= to)
             .take(limit)
             .collect();
-        let next = sequences.last()? + 1;
-        let games = sequences
-            .into_iter()
-            .filter_map(|sequence| match self.read(sequence) {
-                Ok(game) if !filter.fits(&game.id, game.actions.len() as u32, &game) => None,
-                Ok(game) => Some(StoredGame {
+        let mut exported = Exported {
+            games: Vec::with_capacity(sequences.len()),
+            next: sequences.last()? + 1,
+            unreadable: 0,
+        };
+        for sequence in sequences {
+            match self.read(sequence) {
+                Ok(game) if !filter.fits(&game.id, game.actions.len() as u32, &game) => {}
+                Ok(game) => exported.games.push(StoredGame {
                     sequence,
                     game: Some(game),
+                    unreadable: 0,
                 }),
-                Err(error) => {
-                    if let GetError::Damaged { reason, .. } = error {
-                        self.shared.mark_unreadable(sequence, &reason);
-                    }
-                    None
+                Err(GetError::Damaged { reason, .. }) => {
+                    self.shared.mark_unreadable(sequence, &reason);
+                    exported.unreadable += 1;
                 }
-            })
-            .collect();
-        Some((games, next))
+                // The game has left the window meanwhile.
+                Err(GetError::Retired | GetError::Unknown) => {}
+            }
+        }
+        Some(exported)
     }
+}
+
+/// A part of an export.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Exported {
+    /// The games, oldest first.
+    pub games: Vec<StoredGame>,
+    /// First sequence number of the next part.
+    pub next: u64,
+    /// Number of games that were left out because they cannot be read.
+    pub unreadable: u64,
 }
 
 fn decoded_or_damaged<T>(sequence: u64, decoded: Result<T, record::DecodeError>) -> Result<T, GetError> {

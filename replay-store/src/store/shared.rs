@@ -18,6 +18,7 @@ use crate::{
     index::Index,
     log::{files::Files, ids::KnownIds, ledger::LiveLedger, volumes::Volumes},
     metrics::Metrics,
+    record::validate::Validator,
     settings::Settings,
     window::{Window, cache::Cache, uses_bound::UsesBound},
 };
@@ -44,6 +45,8 @@ pub struct Shared {
     pub files: Arc<dyn Files>,
     /// Settings of the store.
     pub settings: Settings,
+    /// Checks games before they are stored.
+    pub validator: Validator,
     /// The volumes.
     pub volumes: Arc<Volumes>,
     /// Index of the log; `None` if the store was opened without one.
@@ -95,13 +98,12 @@ impl Shared {
         self.positions.send_replace(positions);
     }
 
-    /// Excludes an unreadable game from sampling, once, and logs this. The next opening scans the volume of the game and counts it as
-    /// damaged if it still cannot be read.
+    /// Excludes an unreadable game from sampling, counts it and logs it, once. The next opening scans the volume of the game, and
+    /// records the game as lost if it still cannot be read.
     pub fn mark_unreadable(&self, sequence: u64, reason: &str) {
-        if self.window.write().mark_unreadable(sequence) {
-            self.unreadable.lock().insert(sequence);
+        let was_sampled = self.window.write().mark_unreadable(sequence);
+        if self.unreadable.lock().insert(sequence) {
             self.metrics.damaged(1);
-            // The next opening scans the volume, finds the loss, and records it.
             if let (Some(index), Some(volume)) = (&self.index, self.volumes.holding(sequence)) {
                 index.distrust(volume.first());
             }
@@ -110,6 +112,8 @@ impl Shared {
                 reason,
                 "a stored game cannot be read; it is not sampled any more"
             );
+        }
+        if was_sampled {
             self.announce();
         }
     }

@@ -3,10 +3,12 @@
 //! A game is acknowledged and enters the window after its group is flushed. If a write or a flush fails, the state of the log is unknown,
 //! even if a second `fsync` succeeds. The thread then stops for good: queued games are not acknowledged, the store reports the failure, and
 //! the process ends with an error. The next opening recovers what was written. A full disk is not a failure: the incomplete write is
-//! undone, the games are refused temporarily, and the store continues.
+//! undone, the games are refused temporarily, and the store continues. A lack of file descriptors is not a failure either: games are
+//! refused temporarily while a new volume is needed and cannot be started.
 
 use std::{
     collections::{BTreeMap, HashSet},
+    io,
     sync::{Arc, atomic::Ordering},
     time::Instant,
 };
@@ -29,8 +31,8 @@ use crate::{
         append::{Pending, Verdict},
         archived,
         command::{Command, Deleted},
-        identity::{Claim, Identity},
-        shared::{Fill, Shared, volume_folder},
+        identity::Claim,
+        shared::{Fill, Shared, volume_folder, volumes_folder},
     },
     window::held_out::PositionCounts,
 };
@@ -38,21 +40,25 @@ use crate::{
 /// The writer of a store.
 pub struct Writer {
     shared: Arc<Shared>,
-    identity: Identity,
     room: Room,
     fill: Fill,
+    /// First sequence number of a volume that must be started before games can be written.
+    unstarted: Option<u64>,
+    /// True if folders of retired volumes remain to be removed.
+    has_unremoved: bool,
     // Locks the folder while the writer exists.
     _claim: Claim,
 }
 
 impl Writer {
     /// Returns the writer of an opened store.
-    pub fn new(shared: Arc<Shared>, claim: Claim, identity: Identity, room: Room, fill: Fill) -> Self {
+    pub fn new(shared: Arc<Shared>, claim: Claim, room: Room, fill: Fill) -> Self {
         Self {
             shared,
-            identity,
             room,
             fill,
+            unstarted: None,
+            has_unremoved: false,
             _claim: claim,
         }
     }
@@ -60,7 +66,7 @@ impl Writer {
     /// Writes until [`Command::Close`] arrives.
     ///
     /// # Errors
-    /// [`StoreFailed`] after the first failure other than a full disk.
+    /// [`StoreFailed`] after the first failure other than a full disk or a lack of file descriptors.
     pub fn run(mut self, queue: &mut mpsc::Receiver<Command>) -> Result<(), StoreFailed> {
         self.remove_retired()?;
         let mut waiting = Vec::new();
@@ -108,7 +114,17 @@ impl Writer {
 
     /// Commits one group of games and acknowledges them.
     fn commit(&mut self, waiting: Vec<Pending>) -> Result<(), StoreFailed> {
-        let Admitted { games, repeated } = self.admit(waiting)?;
+        if let Some(next) = self.unstarted.filter(|_| !waiting.is_empty()) {
+            self.start_volume(next)?;
+            if self.unstarted.is_some() {
+                for game in waiting {
+                    self.shared.metrics.refused("descriptors");
+                    (game.reply)(temporary_refusal(&VolumeError::NoDescriptor));
+                }
+                return Ok(());
+            }
+        }
+        let Admitted { games, repeated } = self.admit(waiting);
         if games.is_empty() {
             return self.save_duplicates();
         }
@@ -184,7 +200,7 @@ impl Writer {
     }
 
     /// Answers the games that cannot be stored and returns the controls.
-    fn admit(&mut self, waiting: Vec<Pending>) -> Result<Admitted, StoreFailed> {
+    fn admit(&mut self, waiting: Vec<Pending>) -> Admitted {
         let mut admitted = Admitted::default();
         let mut ids: HashSet<Id> = HashSet::new();
         for game in waiting {
@@ -192,9 +208,6 @@ impl Writer {
                 self.duplicate(game);
             } else if ids.contains(&game.id()) {
                 admitted.repeated.push(game);
-            } else if let Some(verdict) = self.check_row_length(&game)? {
-                self.shared.metrics.refused("row_length");
-                (game.reply)(verdict);
             } else if let Err(no_room) = self.room.check(game.record.len() as u64) {
                 self.shared.metrics.refused("disk");
                 let reason = match self.shared.unarchived() {
@@ -215,40 +228,7 @@ impl Writer {
             self.shared.metrics.disk_measured(space.used);
             self.shared.metrics.disk_limit_changed(self.room.allowed(space));
         }
-        Ok(admitted)
-    }
-
-    /// Returns the refusal of a game whose row length differs from that of the store. The first game sets the row length of the store.
-    fn check_row_length(&mut self, game: &Pending) -> Result<Option<Verdict>, StoreFailed> {
-        let length = game.checked.row_length.unwrap_or(0);
-        match self.identity.row_length {
-            Some(known) if known == length => Ok(None),
-            Some(known) => {
-                let describe = |length| match length {
-                    0 => "varying length".to_owned(),
-                    length => format!("{length} values"),
-                };
-                Ok(Some(Verdict::refused(format!(
-                    "rows: rows of {} do not fit this store, whose rows are of {}",
-                    describe(length),
-                    describe(known)
-                ))))
-            }
-            None => {
-                let identity = Identity {
-                    row_length: Some(length),
-                    ..self.identity.clone()
-                };
-                match identity.save(self.shared.files.as_ref(), &self.shared.settings.folder) {
-                    Ok(()) => {
-                        self.identity = identity;
-                        Ok(None)
-                    }
-                    Err(error) if files::is_full(&error) => Ok(Some(temporary_refusal(&VolumeError::Full))),
-                    Err(error) => Err(failed("writing store.json")(error)),
-                }
-            }
-        }
+        admitted
     }
 
     fn duplicate(&self, game: Pending) {
@@ -334,9 +314,11 @@ impl Writer {
     fn seal_if_full(&mut self, next: u64) -> Result<(), StoreFailed> {
         let is_full = self.fill.positions >= self.shared.settings.volume_positions()
             || self.fill.bytes >= MAX_VOLUME_BYTES;
-        if !is_full {
-            return Ok(());
-        }
+        if is_full { self.start_volume(next) } else { Ok(()) }
+    }
+
+    /// Starts the volume that begins with sequence number `next`.
+    fn start_volume(&mut self, next: u64) -> Result<(), StoreFailed> {
         let folder = volume_folder(&self.shared.settings.folder, next);
         let files = &self.shared.files;
         match Volume::open(files, &folder, next, None) {
@@ -344,9 +326,17 @@ impl Writer {
                 self.shared.volumes.push(volume);
                 self.shared.sealed.notify_one();
                 self.fill = Fill::default();
+                self.unstarted = None;
+                Ok(())
+            }
+            // The folder may exist already, and its name marks the end of the present volume, which must not grow then.
+            Err(error @ VolumeError::NoDescriptor) => {
+                self.unstarted = Some(next);
+                self.shared.warn_of_room(&error);
                 Ok(())
             }
             Err(VolumeError::Full) => {
+                self.unstarted = None;
                 // The present volume continues to grow. The folder of the new one must be removed, because its name marks the end of
                 // the present volume.
                 let parent = folder.parent().unwrap_or(&folder);
@@ -363,6 +353,10 @@ impl Writer {
 
     /// Removes volumes whose games are all retired and, if there is an archive, archived. The ids of the games are kept.
     fn remove_retired(&mut self) -> Result<(), StoreFailed> {
+        if self.has_unremoved {
+            let folder = volumes_folder(&self.shared.settings.folder);
+            self.has_unremoved = is_postponed(recover::finish_removals(self.shared.files.as_ref(), &folder))?;
+        }
         while let Some((oldest, next)) = self.shared.volumes.oldest() {
             let is_needed = self
                 .shared
@@ -385,14 +379,14 @@ impl Writer {
             let files = &self.shared.files;
             match self.shared.known_ids.write().retire(oldest.first(), &ids) {
                 // Retried after the next commit.
-                Err(error) if files::is_full(&error) => break,
+                Err(error) if files::is_temporary(&error) => break,
                 kept => kept.map_err(failed("keeping the ids of retired games"))?,
             }
             archived::forget(files.as_ref(), &self.shared.settings.folder, oldest.first())
                 .map_err(failed("removing a retired volume"))?;
             self.shared.volumes.remove_oldest();
             self.shared.notify_index();
-            recover::remove(files.as_ref(), oldest.folder()).map_err(failed("removing a retired volume"))?;
+            self.has_unremoved |= is_postponed(recover::remove(files.as_ref(), oldest.folder()))?;
             self.room.changed();
         }
         Ok(())
@@ -423,6 +417,16 @@ fn sort_command(command: Command, waiting: &mut Vec<Pending>) -> Option<Control>
         Command::Delete(sequences, reply) => Some(Control::Delete(sequences, reply)),
         Command::Archived => Some(Control::Archived),
         Command::Close => Some(Control::Close),
+    }
+}
+
+/// Returns true if the removal of a retired volume must be tried again, because no file descriptor is left.
+fn is_postponed(removed: io::Result<()>) -> Result<bool, StoreFailed> {
+    match removed {
+        Err(error) if files::lacks_descriptor(&error) => Ok(true),
+        removed => removed
+            .map(|()| false)
+            .map_err(failed("removing a retired volume")),
     }
 }
 

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 use proto::v1::{DeleteGamesRequest, Game, GameFilter};
 use replay_store::{
     exchange::archive::Reader, exchange::archive_store::ArchiveStore, settings::Settings, store::Store,
+    store::append::Verdict,
 };
 
 #[cfg(feature = "s3")]
@@ -53,6 +54,13 @@ async fn archived(archive_store: &ArchiveStore) -> BTreeMap<Vec<u8>, Game> {
         }
     }
     found
+}
+
+/// Returns the first sequence number of the newest volume.
+fn newest_volume(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder.join("replay/volumes")).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.map(|name| name.parse().unwrap()).max().unwrap()
 }
 
 /// Returns the number of sealed volumes on the disk that are not archived.
@@ -152,10 +160,12 @@ async fn without_a_reachable_archive_volumes_stay_and_games_are_refused_when_the
     );
     assert!(volumes(folder.path()) > 12, "none was removed");
 
-    // Deleted after its volume was sealed but before it was archived.
-    let (gone, next) = (sent - 15, sent - 14);
+    // The last game before the newest volume. It is deleted after its volume was sealed but before it was archived. The first game
+    // has sequence number 1.
+    let newest = newest_volume(folder.path());
+    let (gone, before) = (newest - 2, newest - 3);
     let filter = GameFilter {
-        ids: vec![games(gone, next)[0].id.clone()],
+        ids: vec![games(gone, gone + 1)[0].id.clone()],
         ..GameFilter::default()
     };
     let request = DeleteGamesRequest {
@@ -178,8 +188,8 @@ async fn without_a_reachable_archive_volumes_stay_and_games_are_refused_when_the
         let id = games(number, number + 1)[0].id.clone();
         archived(&archive_store).await.contains_key(id.as_ref())
     };
-    until(async || is_archived(next).await).await;
-    assert!(is_archived(0).await && !is_archived(gone).await);
+    until(async || is_archived(before).await).await;
+    assert!(is_archived(0).await && !is_archived(gone).await, "{gone}");
     served.stop().await;
 }
 
@@ -230,4 +240,88 @@ async fn a_missing_archive_record_causes_a_second_upload_of_the_same_file() {
     close(store);
     assert_eq!(archive_store.list().await.unwrap(), files);
     assert_eq!(archived(&archive_store).await, kept);
+}
+
+/// A game of a sealed volume is damaged before the volume is archived.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_volume_with_a_damaged_game_stays_until_the_loss_is_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("archive");
+    let settings = with_archive(folder.path(), 1_000, &place);
+    let store = open(&settings);
+    // A file in the place of the folder makes writes to the archive fail.
+    fs::remove_dir(&place).unwrap();
+    fs::write(&place, "in the way").unwrap();
+    put_all(&store, &games(0, 60)).await;
+    let volume = fs::read_dir(settings.folder.join("volumes"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .min()
+        .unwrap();
+    let log = volume.join("games.log");
+    let bytes = fs::read(&log).unwrap();
+    let at = memchr::memmem::find(&bytes, b"MnG2").unwrap() + 60;
+    let file = fs::OpenOptions::new().write(true).open(&log).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &[bytes[at] ^ 1], at as u64).unwrap();
+    fs::remove_file(&place).unwrap();
+
+    // All other volumes are archived, and all games of this one have left the window.
+    put_all(&store, &games(60, 150)).await;
+    until(async || behind(folder.path()) == 1).await;
+    let marker = settings.folder.join("archived").join(volume.file_name().unwrap());
+    assert!(volume.exists() && !marker.exists());
+    assert_eq!(store.stats().unreadable_games, 1);
+    close(store);
+    let store = open(&settings);
+    assert_eq!(store.losses().len(), 1);
+    until(async || !volume.exists()).await;
+    close(store);
+    let archive_store = ArchiveStore::open(&settings.archive).unwrap();
+    let kept = archived(&archive_store).await;
+    let missing = games(0, 100)
+        .iter()
+        .filter(|game| !kept.contains_key(game.id.as_ref()))
+        .count();
+    assert_eq!(missing, 1);
+}
+
+/// A backup of a store is restored, or a copy of it is used, with the archive of the first one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copied_store_replaces_no_archive_of_the_first_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("archive");
+    let first = with_archive(&folder.path().join("first"), 2_000, &place);
+    let copy = with_archive(&folder.path().join("copy"), 2_000, &place);
+    let store = open(&first);
+    put_all(&store, &games(0, 5)).await;
+    close(store);
+    crate::common::copy_folder(&first.folder, &copy.folder);
+    // Games of equal lengths, so that volumes have equal sequence numbers.
+    let grown = |number: u64| -> Vec<Game> { (0..60).map(|at| synthetic::game(number + at, 20)).collect() };
+    for (settings, number, at) in [(&first, 1_000, "first"), (&copy, 2_000, "copy")] {
+        let store = open(settings);
+        // One at a time, so that equal numbers of games make a volume.
+        for game in grown(number) {
+            assert_eq!(store.put(&game).await.unwrap(), Verdict::Stored);
+        }
+        until(async || behind(&folder.path().join(at)) == 0).await;
+        close(store);
+    }
+    let archive_store = ArchiveStore::open(place.to_str().unwrap()).unwrap();
+    let mut found = std::collections::BTreeSet::new();
+    for path in archive_store.list().await.unwrap() {
+        let bytes = archive_store.get(&path).await.unwrap();
+        found.extend(
+            Reader::new(bytes.as_ref())
+                .unwrap()
+                .map(|game| game.unwrap().id.to_vec()),
+        );
+    }
+    for number in [1_000, 2_000] {
+        let sealed = &grown(number)[..40];
+        assert!(
+            sealed.iter().all(|game| found.contains(game.id.as_ref())),
+            "{number}"
+        );
+    }
 }

@@ -5,6 +5,8 @@
 mod common;
 mod simulated;
 
+mod archiving;
+mod descriptors;
 mod errors;
 mod full;
 mod full_start;
@@ -54,6 +56,7 @@ fn open(disk: &Simulated) -> Result<Store, OpenError> {
         files: Arc::new(disk.clone()),
         probe: Box::new(NoLimit),
         formats: Formats::THIS_BUILD,
+        mends: true,
     };
     Store::open_with(settings(), opening)
 }
@@ -131,9 +134,9 @@ impl Story {
             .collect();
         let mut from = 0;
         let mut found = BTreeSet::new();
-        while let Some((games, next)) = store.export(from, u64::MAX, 64, &Default::default()) {
-            from = next;
-            for stored in games {
+        while let Some(exported) = store.export(from, u64::MAX, 64, &Default::default()) {
+            from = exported.next;
+            for stored in exported.games {
                 let stored = stored.game.unwrap();
                 let number = by_id[stored.id.as_ref()];
                 assert_eq!(stored, game(number), "{context}");

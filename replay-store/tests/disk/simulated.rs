@@ -71,6 +71,12 @@ struct State {
     fault: Fault,
     operations: u64,
     faults: u64,
+    /// Number of times that a descriptor can still be taken; `None` for no limit.
+    descriptors: Option<u64>,
+    /// True if every read fails.
+    is_unreadable: bool,
+    /// Reads that failed.
+    failed_reads: u64,
 }
 
 /// The disk; clones share it.
@@ -90,6 +96,22 @@ impl Simulated {
     pub fn operations(&self) -> (u64, u64) {
         let state = self.0.lock();
         (state.operations, state.faults)
+    }
+
+    /// Sets how often a file can be opened, or a folder listed, synced or removed, before the process has no file descriptor left;
+    /// `None` for no limit. Open files can always be read and written.
+    pub fn limit_descriptors(&self, left: Option<u64>) {
+        self.0.lock().descriptors = left;
+    }
+
+    /// Makes every read fail, or ends that.
+    pub fn fail_reads(&self, fail: bool) {
+        self.0.lock().is_unreadable = fail;
+    }
+
+    /// Number of reads that failed.
+    pub fn failed_reads(&self) -> u64 {
+        self.0.lock().failed_reads
     }
 
     /// Bytes that all files may take together; `None` for no limit.
@@ -232,6 +254,29 @@ impl State {
         Ok(())
     }
 
+    /// Takes a file descriptor.
+    fn take_descriptor(&mut self) -> io::Result<()> {
+        match &mut self.descriptors {
+            Some(0) => return Err(io::Error::from_raw_os_error(24)),
+            Some(left) => *left -= 1,
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Removes a name and all names below it one by one, the deepest first, as every file system does.
+    fn remove(&mut self, path: &Path) -> io::Result<()> {
+        if !self.names.contains_key(path) {
+            return Err(missing());
+        }
+        let names: Vec<PathBuf> = self.names.keys().rev().cloned().collect();
+        for below in names.into_iter().filter(|below| below.starts_with(path)) {
+            self.operate()?;
+            self.name(Naming::Remove(below));
+        }
+        Ok(())
+    }
+
     fn is_off(&self) -> bool {
         matches!(self.fault, Fault::Power(at) if self.operations > at)
     }
@@ -268,7 +313,11 @@ struct Handle {
 
 impl OpenFile for Handle {
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-        let state = self.disk.0.lock();
+        let mut state = self.disk.0.lock();
+        if state.is_unreadable {
+            state.failed_reads += 1;
+            return Err(io::Error::from_raw_os_error(5));
+        }
         let seen = &state.contents[&self.number].seen;
         let rest = seen.get(offset as usize..).unwrap_or_default();
         let count = rest.len().min(bytes.len());
@@ -336,6 +385,7 @@ fn state_power(state: &State) -> u64 {
 impl Files for Simulated {
     fn open(&self, path: &Path, create: bool) -> io::Result<Box<dyn OpenFile>> {
         let mut state = self.0.lock();
+        state.take_descriptor()?;
         let number = match state.names.get(path) {
             Some(Some(number)) => *number,
             Some(None) => return Err(io::ErrorKind::IsADirectory.into()),
@@ -374,7 +424,8 @@ impl Files for Simulated {
     }
 
     fn list(&self, folder: &Path) -> io::Result<Vec<Entry>> {
-        let state = self.0.lock();
+        let mut state = self.0.lock();
+        state.take_descriptor()?;
         if !state.names.contains_key(folder) {
             return Err(missing());
         }
@@ -405,25 +456,18 @@ impl Files for Simulated {
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
-        self.remove_folder(path)
+        self.0.lock().remove(path)
     }
 
-    /// Name by name, what is inside first, as every file system has it.
     fn remove_folder(&self, folder: &Path) -> io::Result<()> {
         let mut state = self.0.lock();
-        if !state.names.contains_key(folder) {
-            return Err(missing());
-        }
-        let names: Vec<PathBuf> = state.names.keys().rev().cloned().collect();
-        for path in names.into_iter().filter(|path| path.starts_with(folder)) {
-            state.operate()?;
-            state.name(Naming::Remove(path));
-        }
-        Ok(())
+        state.take_descriptor()?;
+        state.remove(folder)
     }
 
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         let mut state = self.0.lock();
+        state.take_descriptor()?;
         state.operate()?;
         let own = state.pending.iter().rposition(|naming| naming.touches(folder));
         let durable: Vec<Naming> = state.pending.drain(..own.map_or(0, |own| own + 1)).collect();

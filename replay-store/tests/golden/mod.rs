@@ -81,9 +81,9 @@ fn expected(golden: &Path) -> Value {
 fn check(store: &Store, expected: &Value, context: &str) {
     let mut found = Vec::new();
     let mut from = 0;
-    while let Some((games, next)) = store.export(from, u64::MAX, 64, &Default::default()) {
-        from = next;
-        found.extend(games);
+    while let Some(exported) = store.export(from, u64::MAX, 64, &Default::default()) {
+        from = exported.next;
+        found.extend(exported.games);
     }
     let games = expected["games"].as_array().unwrap();
     assert_eq!(found.len(), games.len(), "{context}");

@@ -1,0 +1,127 @@
+//! Selects samples of a batch as it came over the wire, for a batch with invalid samples.
+
+use proto::v1::{Batch, TargetColumn};
+
+/// Returns a batch of the given samples, in ascending order, of `batch`. The lengths of the columns must fit each other.
+pub(crate) fn select(batch: &Batch, samples: &[usize]) -> Batch {
+    let positions = batch.positions as usize;
+    let width = batch.rows.len().checked_div(positions).unwrap_or(0) as u32;
+    let fixed = vec![width; positions];
+    let row_lengths = match batch.row_lengths.is_empty() {
+        true => &fixed,
+        false => &batch.row_lengths,
+    };
+    let column = |values: &[u32], counts: &[u32]| ragged(values, counts, samples);
+    Batch {
+        positions: samples.len() as u32,
+        rows: column(&batch.rows, row_lengths),
+        row_lengths: plain(&batch.row_lengths, samples),
+        visit_counts: plain(&batch.visit_counts, samples),
+        visit_actions: column(&batch.visit_actions, &batch.visit_counts),
+        visits: column(&batch.visits, &batch.visit_counts),
+        results: plain(&batch.results, samples),
+        root_values: plain(&batch.root_values, samples),
+        game_sequences: plain(&batch.game_sequences, samples),
+        plies: plain(&batch.plies, samples),
+        reply_counts: plain(&batch.reply_counts, samples),
+        reply_actions: column(&batch.reply_actions, &batch.reply_counts),
+        reply_visits: column(&batch.reply_visits, &batch.reply_counts),
+        moves_left: plain(&batch.moves_left, samples),
+        targets: batch
+            .targets
+            .iter()
+            .map(|target| TargetColumn {
+                name: target.name.clone(),
+                numbers: plain(&target.numbers, samples),
+                counts: plain(&target.counts, samples),
+                actions: column(&target.actions, &target.counts),
+                visits: column(&target.visits, &target.counts),
+            })
+            .collect(),
+        number: batch.number,
+        positions_inserted: batch.positions_inserted,
+        window_positions: batch.window_positions,
+        game: batch.game.clone(),
+        options: batch.options,
+    }
+}
+
+/// Selects from a column with one entry for each sample, or none.
+fn plain<T: Copy>(values: &[T], samples: &[usize]) -> Vec<T> {
+    samples
+        .iter()
+        .filter_map(|&sample| values.get(sample).copied())
+        .collect()
+}
+
+/// Selects from a column whose samples have `counts` entries each, back to back.
+fn ragged(values: &[u32], counts: &[u32], samples: &[usize]) -> Vec<u32> {
+    let mut selected = Vec::new();
+    let mut samples = samples.iter().peekable();
+    let mut rest = values;
+    for (sample, &count) in counts.iter().enumerate() {
+        let (entries, others) = rest.split_at((count as usize).min(rest.len()));
+        rest = others;
+        if samples.next_if_eq(&&sample).is_some() {
+            selected.extend_from_slice(entries);
+        }
+    }
+    selected
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_selection_has_the_columns_of_its_samples() {
+        let batch = Batch {
+            number: 5,
+            positions: 3,
+            rows: vec![1, 2, 3, 4, 5, 6],
+            visit_counts: vec![2, 0, 1],
+            visit_actions: vec![10, 11, 12],
+            visits: vec![3, 4, 5],
+            results: vec![1.0, 0.0, -1.0],
+            root_values: vec![0.1, 0.2, 0.3],
+            game_sequences: vec![7, 8, 9],
+            plies: vec![0, 1, 2],
+            targets: vec![TargetColumn {
+                name: "a".into(),
+                counts: vec![1, 1, 2],
+                actions: vec![20, 21, 22, 23],
+                visits: vec![1, 2, 3, 4],
+                ..TargetColumn::default()
+            }],
+            ..Batch::default()
+        };
+        assert_eq!(select(&batch, &[0, 1, 2]), batch);
+        let expected = Batch {
+            number: 5,
+            positions: 2,
+            rows: vec![1, 2, 5, 6],
+            visit_counts: vec![2, 1],
+            visit_actions: vec![10, 11, 12],
+            visits: vec![3, 4, 5],
+            results: vec![1.0, -1.0],
+            root_values: vec![0.1, 0.3],
+            game_sequences: vec![7, 9],
+            plies: vec![0, 2],
+            targets: vec![TargetColumn {
+                name: "a".into(),
+                counts: vec![1, 2],
+                actions: vec![20, 22, 23],
+                visits: vec![1, 3, 4],
+                ..TargetColumn::default()
+            }],
+            ..Batch::default()
+        };
+        assert_eq!(select(&batch, &[0, 2]), expected);
+        let varying = Batch {
+            row_lengths: vec![1, 3, 2],
+            ..batch
+        };
+        let middle = select(&varying, &[1]);
+        assert_eq!((middle.rows, middle.row_lengths), (vec![2, 3, 4], vec![3]));
+    }
+}

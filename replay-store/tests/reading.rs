@@ -1,0 +1,193 @@
+//! A store that is open for reading changes nothing and reports damage; a running store says how many games an export leaves out.
+
+use std::{fs, path::PathBuf};
+
+use proto::v1::{DeleteGamesRequest, ExportRequest, Game, GameSort, SampleRequest, StatsRequest};
+use replay_store::{
+    error::OpenError,
+    record::filter::Filter,
+    serve::serve_privately,
+    settings::Settings,
+    store::{GetError, Opening, Store, listing::Listing},
+};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tonic::Code;
+
+use crate::{
+    common::{Served, append, client, open, settings, snapshot, synthetic},
+    restart::{close, put_all},
+};
+
+const GAMES: u64 = 20;
+
+fn id(game: &Game) -> [u8; 16] {
+    game.id.as_ref().try_into().unwrap()
+}
+
+/// A closed store with several volumes. Returns its games.
+async fn filled(settings: &Settings) -> Vec<Game> {
+    let games: Vec<Game> = (0..GAMES).map(|number| synthetic::game(number, 20)).collect();
+    let store = open(settings);
+    put_all(&store, &games).await;
+    close(store);
+    games
+}
+
+/// Flips a bit of the first game of the oldest volume, in a store that may be open.
+fn damage(settings: &Settings) -> PathBuf {
+    let mut logs: Vec<PathBuf> = fs::read_dir(settings.folder.join("volumes"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path().join("games.log"))
+        .collect();
+    logs.sort();
+    let log = logs.swap_remove(0);
+    let bytes = fs::read(&log).unwrap();
+    let at = memchr::memmem::find(&bytes, b"MnG2").unwrap() + 60;
+    let file = fs::OpenOptions::new().write(true).open(&log).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &[bytes[at] ^ 4], at as u64).unwrap();
+    log
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reading_a_damaged_store_reports_the_damage_and_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = settings(folder.path(), 1_000);
+    let games = filled(&settings).await;
+    damage(&settings);
+    let before = snapshot(&settings.folder);
+
+    for _ in 0..2 {
+        let store = Store::open_to_read(settings.clone()).unwrap();
+        let found = store.damage().clone();
+        assert_eq!(found.losses.len(), 1);
+        assert_eq!(found.to_string(), "1 acknowledged game cannot be read");
+        let lost = found.losses[0].id.unwrap();
+        for game in &games {
+            match store.get(&id(game)) {
+                Ok(found) => assert_eq!(&found, game),
+                Err(error) => assert_eq!((error, id(game)), (GetError::Unknown, lost)),
+            }
+        }
+        let exported = store.export(0, u64::MAX, 100, &Filter::default()).unwrap();
+        assert_eq!((exported.games.len() as u64, exported.unreadable), (GAMES - 1, 0));
+        let listing = Listing {
+            sort: GameSort::Time,
+            descending: true,
+            limit: 100,
+            after: None,
+        };
+        let page = store.page(&listing, &Filter::default()).unwrap();
+        assert_eq!(page.games.len() as u64, GAMES - 1);
+        let stats = store.stats();
+        assert_eq!((stats.games, stats.unreadable_games), (GAMES - 1, 1));
+        assert!(store.put(&synthetic::game(99, 20)).await.is_err());
+
+        // Several may read, and nobody writes meanwhile.
+        let second = Store::open_to_read(settings.clone()).unwrap();
+        let error = Store::open(settings.clone()).unwrap_err();
+        assert!(matches!(error, OpenError::InUse { .. }), "{error}");
+        close(second);
+        close(store);
+    }
+    assert_eq!(snapshot(&settings.folder), before);
+
+    // A command that writes does not mend either.
+    let whole = Settings {
+        index: None,
+        ..settings.clone()
+    };
+    let opening = Opening {
+        mends: false,
+        ..Opening::of(&settings.folder)
+    };
+    let error = Store::open_with(whole.clone(), opening).unwrap_err();
+    assert!(matches!(error, OpenError::Damaged(_)), "{error}");
+    assert_eq!(snapshot(&settings.folder), before);
+    let mended = open(&whole);
+    assert_eq!(mended.losses().len(), 1);
+    close(mended);
+    let store = Store::open_to_read(settings.clone()).unwrap();
+    assert!(store.damage().is_none());
+    assert_eq!(
+        (store.stats().unreadable_games, store.stats().damaged_games),
+        (0, 1)
+    );
+    close(store);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_is_open_for_reading_refuses_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = settings(folder.path(), 1_000);
+    let games = filled(&settings).await;
+    let store = Store::open_to_read(settings.clone()).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut client = client(listener.local_addr().unwrap());
+    let shutdown = CancellationToken::new();
+    let serving = tokio::spawn(serve_privately(listener, store, shutdown.clone()));
+    let stats = client.stats(StatsRequest::default()).await.unwrap().into_inner();
+    assert_eq!(stats.games, GAMES);
+    assert!(!settings.folder.join("address").exists());
+    let code = |status: tonic::Status| status.code();
+    let stream = tokio_stream::iter(games.clone());
+    assert_eq!(
+        client.append(stream).await.map_err(code).err(),
+        Some(Code::FailedPrecondition)
+    );
+    let sample = SampleRequest {
+        batch_size: 5,
+        batches: 1,
+        ..SampleRequest::default()
+    };
+    assert_eq!(
+        client.sample(sample).await.map_err(code).err(),
+        Some(Code::FailedPrecondition)
+    );
+    let mut delete = DeleteGamesRequest {
+        filter: Some(proto::v1::GameFilter {
+            ids: vec![games[0].id.clone()],
+            ..Default::default()
+        }),
+        dry_run: false,
+    };
+    let deleted = client.delete_games(delete.clone()).await;
+    assert_eq!(deleted.map_err(code).err(), Some(Code::FailedPrecondition));
+    delete.dry_run = true;
+    assert_eq!(client.delete_games(delete).await.unwrap().into_inner().games, 1);
+    drop(client);
+    shutdown.cancel();
+    serving.await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_of_a_running_store_ends_with_the_number_of_unreadable_games() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = settings(folder.path(), 1_000);
+    let served = Served::start(settings.clone()).await;
+    let mut client = served.client();
+    let games: Vec<Game> = (0..GAMES).map(|number| synthetic::game(number, 20)).collect();
+    append(&mut client, games).await;
+    for expected in [0, 1] {
+        let mut stream = client
+            .export(ExportRequest::default())
+            .await
+            .unwrap()
+            .into_inner();
+        let (mut games, mut unreadable) = (0, 0);
+        while let Some(stored) = stream.message().await.unwrap() {
+            assert_eq!(unreadable, 0, "the number ends the stream");
+            games += u64::from(stored.game.is_some());
+            unreadable += stored.unreadable;
+            assert!(stored.game.is_none() || stored.unreadable == 0);
+        }
+        assert_eq!((games, unreadable), (GAMES - expected, expected));
+        if expected == 0 {
+            damage(&settings);
+        }
+    }
+    let stats = client.stats(StatsRequest::default()).await.unwrap().into_inner();
+    assert_eq!((stats.unreadable_games, stats.damaged_games), (1, 1));
+    drop(client);
+    served.stop().await;
+}
