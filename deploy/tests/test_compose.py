@@ -42,7 +42,7 @@ max_actions = 120
 """
 TINY_KEYS = {
     "actor": {"games_per_thread": 16, "threads": 1},
-    # No game may leave the window during the test, which counts all games.
+    # No game may leave the window during the test, which looks for all games.
     "replay": {"window_positions": 100_000_000},
     "inference": {"provider": '"cpu"', "max_batch": 64},
     "learner": {
@@ -141,19 +141,18 @@ def tiny_configuration() -> str:
 
 
 class AcknowledgedGames:
-    """Counts of the games that actors report as acknowledged, over their restarts. Duplicates are subtracted, so the store must have
-    at least this many games."""
+    """Ids of the games that actors wrote into their logs when the store acknowledged them."""
+
+    MESSAGE = "a game is acknowledged"
 
     def __init__(self):
-        self.counts: dict[tuple[str, str], int] = {}
+        self.ids: set[str] = set()
 
-    def record(self, container: str, started: str, acknowledged: float, duplicates: float) -> None:
-        """Record the present counters of a process; -1 means that its metrics page did not answer."""
-        if min(acknowledged, duplicates) >= 0:
-            self.counts[container, started] = int(acknowledged - duplicates)
-
-    def total(self) -> int:
-        return sum(self.counts.values())
+    def read(self, log: str) -> None:
+        """Add the games in the log of an actor, one JSON object a line. Other lines are ignored."""
+        for line in log.splitlines():
+            if self.MESSAGE in line:
+                self.ids.add(json.loads(line)["fields"]["game"])
 
 
 class Stack:
@@ -167,6 +166,8 @@ class Stack:
         folder.chmod(0o755)
         volume = f"{configuration}:/etc/minuet/run.toml:ro"
         override = {"version": "3.9", "services": {role: {"volumes": [volume]} for role in ROLES}}
+        # Actors write down which games the store has acknowledged.
+        override["services"]["actor"]["environment"] = {"MINUET_LOG": "info,actor::spool::sender=debug"}
         # No fixed port on the host, because another stack may use it.
         (folder / "test.yml").write_text(json.dumps(override))
         self.files = ["-f", str(DEPLOY / "docker-compose.yml"), "-f", str(folder / "test.yml")]
@@ -224,13 +225,13 @@ class Stack:
     def game_ids(self) -> list[str]:
         return [game["id"] for game in self.games()]
 
-    def count(self, acknowledged_games: AcknowledgedGames) -> None:
-        """Record the acknowledged games of every actor."""
+    def acknowledged(self, games: AcknowledgedGames) -> set[str]:
+        """Return the ids of all games that were acknowledged to actors."""
         for actor in self.containers("actor"):
-            started = json.loads(run("docker", "inspect", actor))[0]["State"]["StartedAt"]
-            acknowledged = self.metric([actor], "minuet_actor_games_acknowledged_total")
-            # Read last: a game that is acknowledged again between the two reads must not be counted twice.
-            acknowledged_games.record(actor, started, acknowledged, self.metric([actor], "minuet_actor_games_duplicate_total"))
+            # Roles write their logs to stderr.
+            log = subprocess.run(["docker", "logs", actor], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            games.read(log.stderr)
+        return set(games.ids)
 
     def signal(self, signal: str, containers: list[str]) -> None:
         for container in containers:
@@ -261,15 +262,16 @@ class Stack:
 
 
 class AcknowledgedGamesTest(unittest.TestCase):
-    def test_restarts_and_games_sent_twice_are_not_counted_twice(self) -> None:
-        acknowledged_games = AcknowledgedGames()
-        acknowledged_games.record("a", "morning", 10, 0)
-        acknowledged_games.record("a", "morning", 12, 1)
-        acknowledged_games.record("b", "morning", 5, 0)
-        # After a kill, a new process counts from zero and sends unacknowledged games again.
-        acknowledged_games.record("a", "noon", 3, 2)
-        acknowledged_games.record("a", "noon", -1, -1)
-        self.assertEqual(acknowledged_games.total(), 11 + 5 + 1)
+    def test_ids_are_read_from_the_lines_of_acknowledgements(self) -> None:
+        games = AcknowledgedGames()
+        games.read(
+            '{"timestamp":"2026-01-01T00:00:00Z","level":"INFO","fields":{"message":"self-play begins"},"target":"actor::actor"}\n'
+            '{"level":"DEBUG","fields":{"message":"a game is sent","game":"0a","sha256":"ff"},"target":"actor::spool::sender"}\n'
+            '{"level":"DEBUG","fields":{"message":"a game is acknowledged","game":"0a","duplicate":false},"target":"actor::spool::sender"}\n'
+            "something else\n"
+        )
+        games.read('{"fields":{"message":"a game is acknowledged","game":"0b","duplicate":true}}\n')
+        self.assertEqual(games.ids, {"0a", "0b"})
 
 
 class ComposeStack(unittest.TestCase):
@@ -322,15 +324,12 @@ class ComposeStack(unittest.TestCase):
         stack.wait("every container is healthy", lambda: all(stack.healthy(role, 2 if role == "actor" else 1) for role in ROLES))
         stack.wait("a trained checkpoint is served", lambda: stack.metric(stack.containers("inference-server"), "minuet_inference_model_step") >= 1)
         stack.wait("games are played with the trained checkpoint", lambda: any(int(version[:12]) for game in stack.games() for version in game["model_versions"]))
-        known = set(stack.game_ids())
-        self.assertTrue(known, "no game was stored")
-
         stack.up(actors=4)
         stack.wait("four actors play", lambda: stack.healthy("actor", 4))
 
-        acknowledged_games = AcknowledgedGames()
+        games = AcknowledgedGames()
         for role in ROLES:
-            known = self.kill_all(stack, role, known, acknowledged_games)
+            self.kill_all(stack, role, games)
 
         actor = stack.containers("actor")[0]
         own = lambda: stack.metric([actor], "minuet_actor_games_acknowledged_total")  # noqa: E731
@@ -343,65 +342,61 @@ class ComposeStack(unittest.TestCase):
         before = own()
         self.assertGreaterEqual(before, 0)
         stack.wait("games of the actor are acknowledged again", lambda: own() > before)
-        known = self.wait_for_more_games(stack, known, acknowledged_games)
-        self.back_up(stack, known)
-        known = self.wait_for_more_games(stack, known, acknowledged_games)
-        say(f"{len(known)} games, {acknowledged_games.total()} of them reported as acknowledged by actors; none lost, none stored twice")
+        self.wait_for_more_games(stack, games)
+        self.back_up(stack, games)
+        self.wait_for_more_games(stack, games)
+        say(f"{len(games.ids)} games were acknowledged; none is lost, none is stored twice")
 
-    def kill_all(self, stack: Stack, role: str, known: set[str], acknowledged_games: AcknowledgedGames) -> set[str]:
+    def kill_all(self, stack: Stack, role: str, games: AcknowledgedGames) -> None:
         """Kill and restart every container of a role."""
         for container in stack.containers(role):
             say(f"killing {role} {container}")
-            known |= set(stack.game_ids())
-            stack.count(acknowledged_games)
+            before = len(stack.acknowledged(games))
+            stack.wait("more games are acknowledged", lambda before=before: len(stack.acknowledged(games)) > before)
             run("docker", "kill", "--signal", "KILL", container)
             if role == "replay-store":
-                self.check_restarted_store(stack, container, known, acknowledged_games)
+                self.check_restarted_store(stack, container, games)
             else:
                 # Docker does not restart a container that was killed by hand.
                 run("docker", "start", container)
         stack.wait(f"{role} is healthy again", lambda: stack.healthy(role, 4 if role == "actor" else 1))
         if role == "learner":
             stack.wait("the learner trains again", lambda: stack.metric(stack.containers("learner"), "minuet_learner_steps_total") > 0)
-        return self.wait_for_more_games(stack, known, acknowledged_games)
+        self.wait_for_more_games(stack, games)
 
-    def check_restarted_store(self, stack: Stack, store: str, known: set[str], acknowledged_games: AcknowledgedGames) -> None:
+    def check_restarted_store(self, stack: Stack, store: str, games: AcknowledgedGames) -> None:
         """Check the games of a killed store before actors can send games again."""
-        # Acknowledgements of the killed store may still be in transit; after two seconds the counters no longer change.
-        time.sleep(2)
-        stack.count(acknowledged_games)
-        acknowledged = acknowledged_games.total()
+        acknowledged = stack.acknowledged(games)
         actors = stack.containers("actor")
         stack.signal("STOP", actors)
         try:
             run("docker", "start", store)
             stack.wait("the store answers", lambda: stack.game_ids())
-            self.check_games(stack.game_ids(), known, acknowledged)
+            self.check_games(stack.game_ids(), acknowledged)
         finally:
             stack.signal("CONT", actors)
         stack.wait("the actors continue", lambda: stack.healthy("actor", len(actors)))
 
-    def back_up(self, stack: Stack, known: set[str]) -> None:
+    def back_up(self, stack: Stack, games: AcknowledgedGames) -> None:
         say("exporting and importing all games")
+        acknowledged = stack.acknowledged(games)
         place = ("--store", "replay-store:50052", "/backup/games.minuet")
         written = stack.command("games", "export", *place)
-        self.assertGreaterEqual(written["games"], len(known))
+        self.assertGreaterEqual(written["games"], len(acknowledged))
         imported = stack.command("games", "import", *place)
         self.assertEqual(imported, {"stored": 0, "duplicates": written["games"], "refused": 0, "stopped": False})
 
-    def check_games(self, ids: list[str], known: set[str], acknowledged: int) -> None:
-        """Check that no game is stored twice, no listed game is missing, and no acknowledged game is missing."""
-        self.assertEqual(len(ids) - len(set(ids)), 0, "games are stored twice")
-        self.assertEqual(len(known - set(ids)), 0, f"some of {len(known)} listed games are missing")
-        self.assertGreaterEqual(len(ids), acknowledged, "games that actors report as acknowledged are missing")
+    def check_games(self, stored: list[str], acknowledged: set[str]) -> None:
+        """Check that every acknowledged game is stored, and that no game is stored twice."""
+        self.assertEqual(len(stored) - len(set(stored)), 0, "games are stored twice")
+        self.assertEqual(acknowledged - set(stored), set(), f"some of {len(acknowledged)} acknowledged games are missing")
 
-    def wait_for_more_games(self, stack: Stack, known: set[str], acknowledged_games: AcknowledgedGames) -> set[str]:
-        stack.wait("more games are stored", lambda: len(set(stack.game_ids()) - known) >= 5)
-        # Counted first, because later acknowledgements may not be in the list.
-        stack.count(acknowledged_games)
-        ids = stack.game_ids()
-        self.check_games(ids, known, acknowledged_games.total())
-        return set(ids)
+    def wait_for_more_games(self, stack: Stack, games: AcknowledgedGames) -> None:
+        before = len(stack.acknowledged(games))
+        stack.wait("more games are acknowledged", lambda: len(stack.acknowledged(games)) >= before + 5)
+        # Read first, because the list may lack games that are acknowledged later.
+        acknowledged = stack.acknowledged(games)
+        self.check_games(stack.game_ids(), acknowledged)
 
 
 if __name__ == "__main__":

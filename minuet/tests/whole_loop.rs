@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+#[path = "support/acknowledged.rs"]
+mod acknowledged;
 #[path = "support/growing.rs"]
 mod growing;
 #[path = "support/metrics.rs"]
@@ -16,6 +18,7 @@ mod server;
 
 use std::{collections::BTreeSet, path::Path, process::Command};
 
+use acknowledged::{Acknowledged, Stored};
 use run::{Run, tiny_run};
 
 #[test]
@@ -71,30 +74,78 @@ fn actors_play_and_the_server_serves_what_the_learner_publishes() {
     second.stop();
 }
 
+/// Every game that was acknowledged to the actor before a kill is in the store, once, with the contents that the actor sent.
 #[test]
-fn killing_each_role_neither_loses_nor_duplicates_a_game() {
+fn killing_each_role_loses_changes_and_duplicates_no_acknowledged_game() {
     let folder = tempfile::tempdir().unwrap();
-    let mut run = Run::start(folder.path(), &tiny_run());
+    let folder = folder.path();
+    let mut settings = tiny_run();
+    settings.extend(["replay.held_out=0", "checkpoints.keep=0"]);
+    let mut run = Run::start_with(folder, &settings, &[acknowledged::LOGGING]);
     run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
-    let mut seen = BTreeSet::new();
+    let mut acknowledged = Acknowledged::default();
     let mut step = 0;
     for role in ["actor-1", "inference-server", "learner", "replay-store"] {
-        seen.extend(run.game_ids());
+        acknowledged.read(folder);
+        // The role is killed right after an acknowledgement.
+        acknowledged.wait_for_more(folder);
         run.kill(role);
         run.wait_for("role-exited", |event| event["name"] == role);
+        acknowledged.read(folder);
         run.wait_for("role-ready", |event| event["name"] == role);
+        let stored = run.game_ids();
+        let missing = acknowledged.missing(&stored);
+        assert!(
+            missing.is_empty(),
+            "missing after the kill of {role}: {missing:?}"
+        );
         // The run continues: new games are stored, and a later checkpoint is published.
-        run.wait_for_game(|game| !seen.contains(&game.id.to_vec()));
+        run.wait_for_game(|game| !stored.contains(&game.id.to_vec()));
         let next = run.wait_for("checkpoint", |event| event["step"].as_u64() > Some(step));
         step = next["step"].as_u64().unwrap();
-        let now = run.game_ids();
-        assert!(
-            now.is_superset(&seen),
-            "games are missing after the kill of {role}"
-        );
     }
     let kept = run.stop();
-    assert!(kept["games"].as_u64().unwrap() >= seen.len() as u64);
+    acknowledged.read(folder);
+    let stored = Stored::read(folder);
+    assert_eq!(acknowledged.missing_in(&stored), BTreeSet::new());
+    assert_eq!(stored.damaged, []);
+    let kept = kept["games"].as_u64().unwrap();
+    assert!((acknowledged.ids.len() as u64..=stored.digests.len() as u64).contains(&kept));
+    // Games that were sent again after a kill are not counted again.
+    assert_eq!(stored.inserted, stored.trainable);
+    check_draws(folder, stored.trainable);
+}
+
+/// Checks the counts of the batches that every checkpoint was trained on: a learner that was killed goes on with the batch after
+/// the last one of its checkpoint.
+fn check_draws(folder: &Path, trainable: u64) {
+    const BATCH: u64 = 32;
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let repository = checkpoints::Repository::open(folder.join("checkpoints").to_str().unwrap()).unwrap();
+    let manifests = runtime.block_on(repository.list()).unwrap();
+    let count = |manifest: &checkpoints::Manifest, name: &str| {
+        let progress = &manifest.draft.learner_state["progress"];
+        progress[name].as_u64().unwrap_or_default()
+    };
+    let mut continued = 0;
+    for manifest in &manifests {
+        let (step, batches) = (manifest.draft.step, count(manifest, "next_batch"));
+        assert_eq!(batches, step, "{}: one batch for each step", manifest.version);
+        assert_eq!(
+            count(manifest, "samples"),
+            batches * BATCH,
+            "{}",
+            manifest.version
+        );
+        assert!(count(manifest, "inserted") <= trainable, "{}", manifest.version);
+        let parent = manifest.draft.parent.as_ref();
+        let parent = parent.and_then(|parent| manifests.iter().find(|other| other.version == *parent));
+        if let Some(parent) = parent {
+            assert!(parent.draft.step < step, "{}", manifest.version);
+            continued += 1;
+        }
+    }
+    assert!(continued > 3, "checkpoints name their parents");
 }
 
 /// `minuet games` opens the store of a stopped run itself.
@@ -152,7 +203,12 @@ fn checkpoints_in_an_object_store_are_trained_and_served() {
     let mut settings = tiny_run();
     // Volumes are sealed after a few games.
     settings.extend([url.as_str(), games.as_str(), "replay.window_positions=1600"]);
-    let mut run = Run::start_with(folder.path(), &settings, &server::credentials());
+    let credentials = server::credentials();
+    let variables: Vec<(&str, &str)> = credentials
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    let mut run = Run::start_with(folder.path(), &settings, &variables);
     let checkpoint = run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
     let trained = checkpoint["step"].as_u64().unwrap();
     run.wait_for("serving", |event| step_of(&event["version"]) >= trained);

@@ -2,6 +2,9 @@
 //!
 //! The store knows games by id and stores each once, so games that were not acknowledged when a stream breaks are sent again. A
 //! game leaves the spool only when it is acknowledged, or for `refused/` when the store will never take it.
+//!
+//! At the log level debug there is a line for each game that is sent, with the SHA-256 of its message, and a line for each
+//! acknowledgement. Tests compare these lines with the games that the store has.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -11,6 +14,7 @@ use service::{
     backoff::Backoff,
     connect::{Link, MAX_MESSAGE_BYTES},
 };
+use sha2::{Digest as _, Sha256};
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep_until, timeout},
@@ -214,6 +218,7 @@ impl Sender {
                         .await;
                     continue;
                 }
+                tracing::debug!(game = %id, sha256 = %sha256(&game), "a game is sent");
                 unacknowledged.insert(id, Instant::now() + self.limits.acknowledgement);
                 // The channel has room, because it is at least as large as the window.
                 if games.send(game).await.is_err() {
@@ -259,6 +264,7 @@ impl Sender {
             return Taken::Nonsense;
         };
         if ack.refused.is_empty() {
+            tracing::debug!(game = %id, duplicate = ack.duplicate, "a game is acknowledged");
             return self.acknowledged(id, ack.duplicate).await;
         }
         if ack.retry {
@@ -306,6 +312,11 @@ impl Sender {
             .inspect_err(|error| tracing::error!(error = %service::chain(error), "a finished game is lost"))
             .ok()
     }
+}
+
+/// Returns the SHA-256 of an encoded game in hexadecimal digits.
+fn sha256(game: &Game) -> String {
+    format!("{:x}", Sha256::digest(game.encode_to_vec()))
 }
 
 /// Removes an acknowledged game from the spool. False if it was removed before.

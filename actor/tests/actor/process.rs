@@ -1,8 +1,11 @@
 //! A server that can be killed like a process, at any moment and with all its connections.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{fmt, net::SocketAddr, time::Duration};
 
-use tokio::{net::TcpListener, runtime::Runtime};
+use tokio::{
+    net::{TcpListener, TcpSocket},
+    runtime::Runtime,
+};
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 
@@ -15,11 +18,15 @@ pub struct Process {
 impl Process {
     /// Serves `routes` on a free port.
     pub async fn start(routes: Routes) -> Self {
-        Self::start_at("127.0.0.1:0".parse().unwrap(), routes).await
+        Self::listen("127.0.0.1:0".parse().unwrap(), routes).await
     }
 
-    /// Serves `routes` on the given address.
-    pub async fn start_at(address: SocketAddr, routes: Routes) -> Self {
+    /// Serves `routes` where a killed server was.
+    pub async fn start_at(reserved: ReservedAddress, routes: Routes) -> Self {
+        Self::listen(reserved.address, routes).await
+    }
+
+    async fn listen(address: SocketAddr, routes: Routes) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -47,13 +54,39 @@ impl Process {
         self.address.to_string()
     }
 
-    /// Kills the server. The address is free afterwards.
-    pub async fn kill(mut self) -> SocketAddr {
+    /// Kills the server. Connections to its address are refused afterwards.
+    pub async fn kill(mut self) -> ReservedAddress {
         let runtime = self.runtime.take().unwrap();
         tokio::task::spawn_blocking(move || runtime.shutdown_timeout(Duration::from_secs(10)))
             .await
             .unwrap();
-        self.address
+        ReservedAddress::new(self.address)
+    }
+}
+
+/// The address of a killed server, on which nobody listens. The port is reserved: another test cannot take it, and a client that
+/// tries to connect again and again cannot be given it as its own port, which would connect the client to itself.
+pub struct ReservedAddress {
+    address: SocketAddr,
+    _bound: TcpSocket,
+}
+
+impl ReservedAddress {
+    fn new(address: SocketAddr) -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        // A listener may take the port besides this socket, which does not listen.
+        socket.set_reuseaddr(true).unwrap();
+        socket.bind(address).unwrap();
+        Self {
+            address,
+            _bound: socket,
+        }
+    }
+}
+
+impl fmt::Display for ReservedAddress {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.address.fmt(out)
     }
 }
 

@@ -10,17 +10,21 @@ use checkpoints::Repository;
 use onnx::model::metadata_of;
 use serde_json::Value;
 
-use crate::{faults::FaultCounts, run::Run};
+use crate::{
+    acknowledged::{Acknowledged, Stored},
+    faults::FaultCounts,
+    run::Run,
+};
 
 /// Largest allowed rise of the policy loss from one line of metrics to the next, in nats. Batches of 32 are noisy; a network that
 /// was lost would begin some nats higher.
 const JUMP: f64 = 1.0;
 
-/// Records the stored games during the run, and checks the run's folder at the end.
+/// Records the games that are stored and acknowledged during the run, and checks the run's folder at the end.
 #[derive(Default)]
 pub struct RunChecks {
     seen: BTreeSet<Vec<u8>>,
-    last: BTreeSet<Vec<u8>>,
+    acknowledged: Acknowledged,
     lost: usize,
     checkpoints: usize,
     lines: usize,
@@ -28,10 +32,10 @@ pub struct RunChecks {
 }
 
 impl RunChecks {
-    /// Records all stored games. Panics if a game is stored twice.
-    pub fn record_games(&mut self, run: &mut Run) {
-        self.last = run.game_ids();
-        self.seen.extend(self.last.iter().cloned());
+    /// Records all stored games and all acknowledgements so far. Panics if a game is stored twice.
+    pub fn record_games(&mut self, run: &mut Run, folder: &Path) {
+        self.seen.extend(run.game_ids());
+        self.acknowledged.read(folder);
     }
 
     pub fn wait_for_a_new_game(&mut self, run: &mut Run) {
@@ -53,13 +57,12 @@ impl RunChecks {
         self.check_losses(folder);
     }
 
-    /// Checks that every recorded game is still stored, or was in a damaged volume and reported as lost by the store.
+    /// Checks that every acknowledged game is still stored as it was sent, or was in a damaged volume and is reported as lost by the
+    /// store.
     fn check_games(&mut self, folder: &Path, counts: &FaultCounts) {
-        let missing: Vec<String> = self
-            .seen
-            .difference(&self.last)
-            .map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect())
-            .collect();
+        self.acknowledged.read(folder);
+        let stored = Stored::read(folder);
+        let missing = self.acknowledged.missing_in(&stored);
         assert!(
             counts.damaged_volumes > 0 || missing.is_empty(),
             "missing: {missing:?}"
@@ -72,11 +75,14 @@ impl RunChecks {
             .lines()
             .filter(|line| line.contains("an acknowledged game is lost"))
             .collect();
-        let without_id = reports.iter().filter(|line| line.contains("unknown")).count();
-        let unreported = missing
+        // Damage since the last start of the store is reported when the store is read.
+        let found = |id: &String| stored.damaged.iter().flatten().any(|damaged| damaged == id);
+        let unreported: Vec<&String> = missing
             .iter()
-            .filter(|id| !reports.iter().any(|line| line.contains(*id)));
-        let unreported: Vec<&String> = unreported.collect();
+            .filter(|id| !found(id) && !reports.iter().any(|line| line.contains(*id)))
+            .collect();
+        let without_id = reports.iter().filter(|line| line.contains("unknown")).count()
+            + stored.damaged.iter().filter(|id| id.is_none()).count();
         assert!(
             unreported.len() <= without_id,
             "missing, and not reported as lost: {unreported:?}"
@@ -150,9 +156,9 @@ impl fmt::Display for RunChecks {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             to,
-            "{} games recorded, {} of them in damaged volumes and reported; {} checkpoints, {:.3} samples a position; \
+            "{} games acknowledged, {} of them in damaged volumes and reported; {} checkpoints, {:.3} samples a position; \
              {} lines of losses without a jump",
-            self.seen.len(),
+            self.acknowledged.ids.len(),
             self.lost,
             self.checkpoints,
             self.uses,

@@ -11,6 +11,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+#[path = "../support/acknowledged.rs"]
+mod acknowledged;
 mod checks;
 mod connections;
 mod faults;
@@ -66,7 +68,8 @@ fn a_run_survives_faults() {
     let mut arguments = Vec::new();
     let has_rating = seconds > 0;
     arguments.extend(has_rating.then_some("--rating"));
-    let mut run = Run::with_arguments(&arguments, folder.path(), &[&tiny_run()[..], &more].concat());
+    let settings = [&tiny_run()[..], &more].concat();
+    let mut run = Run::with_arguments(&arguments, folder.path(), &settings, &[acknowledged::LOGGING]);
     let can_cut = connections::can_be_cut(run.pid("learner"));
     if !can_cut {
         test_support::skip(
@@ -86,7 +89,7 @@ fn a_run_survives_faults() {
         let mut round = Fault::all(can_cut, has_rating);
         round.shuffle(&mut draw);
         for fault in round {
-            checks.record_games(&mut run);
+            checks.record_games(&mut run, folder.path());
             fault.inject(
                 &mut run,
                 folder.path(),
@@ -104,7 +107,7 @@ fn a_run_survives_faults() {
     }
     let step = checks.newest_step(folder.path());
     run.wait_for("checkpoint", |event| event["step"].as_u64() > Some(step));
-    checks.record_games(&mut run);
+    checks.record_games(&mut run, folder.path());
     run.stop();
     if can_cut {
         assert!(counts.cut > 0, "no connection was found to cut");

@@ -49,33 +49,34 @@ pub struct Run {
 #[allow(dead_code, reason = "each test uses some of it")]
 impl Run {
     pub fn start(folder: &Path, settings: &[&str]) -> Self {
-        Self::begin("paco-sako", folder, settings, &[])
+        Self::begin("paco-sako", folder, settings, &[], &[])
     }
 
     /// Starts a run with variables in the environment of all its processes.
-    pub fn start_with(folder: &Path, settings: &[&str], variables: &[(String, String)]) -> Self {
-        Self::begin("paco-sako", folder, settings, variables)
+    pub fn start_with(folder: &Path, settings: &[&str], variables: &[(&str, &str)]) -> Self {
+        Self::begin("paco-sako", folder, settings, variables, &[])
     }
 
     /// Starts a run of another game.
     pub fn of_game(game: &str, folder: &Path, settings: &[&str]) -> Self {
-        Self::begin(game, folder, settings, &[])
+        Self::begin(game, folder, settings, &[], &[])
     }
 
-    /// Starts a run with more arguments of `minuet up`.
-    pub fn with_arguments(arguments: &[&str], folder: &Path, settings: &[&str]) -> Self {
-        Self::begin_with("paco-sako", folder, settings, &[], arguments)
+    /// Starts a run with more arguments of `minuet up`, and variables in the environment of all its processes.
+    pub fn with_arguments(
+        arguments: &[&str],
+        folder: &Path,
+        settings: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
+        Self::begin("paco-sako", folder, settings, variables, arguments)
     }
 
-    fn begin(game: &str, folder: &Path, settings: &[&str], variables: &[(String, String)]) -> Self {
-        Self::begin_with(game, folder, settings, variables, &[])
-    }
-
-    fn begin_with(
+    fn begin(
         game: &str,
         folder: &Path,
         settings: &[&str],
-        variables: &[(String, String)],
+        variables: &[(&str, &str)],
         arguments: &[&str],
     ) -> Self {
         let minuet = Path::new(env!("CARGO_BIN_EXE_minuet"));
@@ -95,7 +96,7 @@ impl Run {
         for setting in settings {
             command.args(["--set", setting]);
         }
-        let variables = variables.iter().map(|(name, value)| (name, value));
+        let variables = variables.iter().copied();
         let mut child = command.envs(variables).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let (send, events) = mpsc::channel();
