@@ -16,6 +16,7 @@ use games::{Game, registry};
 use parking_lot::Mutex;
 use service::{
     connect::{AddressError, Connector},
+    log_throttle::LogThrottle,
     role::Work,
 };
 use tokio::{
@@ -27,7 +28,6 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     cache::Cache,
     evaluator::{self, Evaluator, EvaluatorError, Expected, Versions},
-    log_throttle::LogThrottle,
     metrics::Metrics,
     play::{
         SlotError,

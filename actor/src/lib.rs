@@ -15,7 +15,6 @@ pub mod actor;
 pub mod check;
 pub mod evaluator;
 mod game_id;
-mod log_throttle;
 pub mod metrics;
 pub mod play;
 pub mod report;

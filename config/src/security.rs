@@ -35,8 +35,12 @@ pub struct SecurityConfig {
     /// Connections allowed to be plaintext: `loopback` (within one machine), or `anywhere`, for a network that is trusted or
     /// already encrypted.
     pub plaintext: Plaintext,
-    /// Servers: greatest number of connections at the same time, at least 1. Further connections are closed at once.
+    /// Servers: greatest number of connections at the same time, at least 1; half of the process's limit of file descriptors if
+    /// that is less. Further connections are closed at once.
     pub max_connections: usize,
+    /// Servers: greatest number of connections from one IPv4 address or one IPv6 network of 64 bits, at least 1. Clients behind one
+    /// gateway or load balancer count together.
+    pub max_connections_per_peer: usize,
     /// Servers: age in seconds at which a connection is closed, so that clients reconnect and use servers that were added later.
     /// 0: never.
     pub max_connection_age_seconds: u64,
@@ -69,6 +73,7 @@ impl Default for SecurityConfig {
             token: PathBuf::new(),
             plaintext: Plaintext::Loopback,
             max_connections: 4096,
+            max_connections_per_peer: 1024,
             max_connection_age_seconds: 0,
             keep_alive_seconds: 10,
         }
@@ -101,6 +106,11 @@ impl SecurityConfig {
         require(
             self.max_connections >= 1,
             "security.max_connections",
+            "must be at least 1",
+        )?;
+        require(
+            self.max_connections_per_peer >= 1,
+            "security.max_connections_per_peer",
             "must be at least 1",
         )?;
         require(

@@ -1,5 +1,6 @@
 //! A minimal role. `run.seed` selects how it ends, for the tests: 1 (the default) runs until shutdown, 2 fails, 3 panics in
-//! another thread, 4 reports a configuration error, 5 never stops.
+//! another thread, 4 reports a configuration error, 5 never stops, 6 takes all descriptors until a line arrives
+//! on standard input.
 
 use std::process::ExitCode;
 
@@ -25,6 +26,16 @@ async fn run(config: RunConfig, shutdown: CancellationToken) -> anyhow::Result<(
             Override::new("game", "unknown")?;
         }
         5 => std::future::pending().await,
+        6 => {
+            let mut files = Vec::new();
+            while let Ok(file) = std::fs::File::open("/dev/null") {
+                files.push(file);
+            }
+            println!("running");
+            let line = || std::io::stdin().read_line(&mut String::new());
+            tokio::task::spawn_blocking(line).await??;
+            drop(files);
+        }
         _ => {}
     }
     println!("running");

@@ -13,6 +13,8 @@
 //! | [`contain`](mod@contain) | converts panics of third-party code into errors |
 //! | [`chain`](mod@chain) | displays an error with all its sources |
 //! | [`telemetry`] | spans for an OpenTelemetry collector |
+//! | [`log_throttle`] | limits how often a repeated condition is logged |
+//! | [`descriptors`] | limit of file descriptors of the process |
 //! | [`process`] | memory and processor time of a process |
 //! | [`figures`] | files of figures over time: JSON lines, TensorBoard |
 
@@ -21,8 +23,10 @@ pub mod calls;
 pub mod chain;
 pub mod connect;
 pub mod contain;
+pub mod descriptors;
 pub mod figures;
 pub mod listener;
+pub mod log_throttle;
 pub mod metrics_page;
 pub mod process;
 pub mod role;

@@ -4,10 +4,26 @@
 //! Histograms get buckets by the end of their name: `_seconds` in steps of 1.5 from 15 µs,
 //! sizes (`_size`, `_positions`, `_rows`, `_actions`) in powers of two.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
-use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder};
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+    time::timeout,
+};
 
+use crate::listener::acceptor::Acceptor;
+
+/// Greatest number of readers at the same time; further connections are closed at once.
+const MAX_READERS: usize = 32;
+/// Time limit of a reader, from the connection to the end of the page.
+const READ_TIME: Duration = Duration::from_secs(10);
+/// Greatest size of a request, in bytes.
+const REQUEST_BYTES: usize = 8 << 10;
+/// Interval at which the recorder sums up histograms.
+const UPKEEP: Duration = Duration::from_secs(5);
 /// Interval at which the metrics of the process (memory, processor time) are updated.
 const PROCESS_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -20,14 +36,17 @@ pub enum PageError {
         /// The given text.
         address: String,
     },
-    /// The address is in use, or a recorder is already installed.
+    /// The address is in use.
     #[error("cannot serve the metrics page on {address}: {reason}")]
-    Build {
+    Listen {
         /// The address.
         address: String,
-        /// Error of the exporter.
-        reason: BuildError,
+        /// Error of the operating system.
+        reason: io::Error,
     },
+    /// A recorder is already installed.
+    #[error("cannot record metrics: {0}")]
+    Recorder(BuildError),
 }
 
 /// Installs the process's metrics recorder and serves its page on `address` (`ip:port`). Call it within the runtime that serves
@@ -39,15 +58,67 @@ pub fn install(address: &str, role: &'static str) -> Result<(), PageError> {
     let listen_on: SocketAddr = address.parse().map_err(|_| PageError::Address {
         address: address.into(),
     })?;
-    builder()
-        .and_then(|builder| builder.with_http_listener(listen_on).install())
-        .map_err(|reason| PageError::Build {
-            address: address.into(),
-            reason,
-        })?;
+    let listen = || {
+        let listener = std::net::TcpListener::bind(listen_on)?;
+        listener.set_nonblocking(true)?;
+        TcpListener::from_std(listener)
+    };
+    let listener = listen().map_err(|reason| PageError::Listen {
+        address: address.into(),
+        reason,
+    })?;
+    let handle = builder()
+        .and_then(PrometheusBuilder::install_recorder)
+        .map_err(PageError::Recorder)?;
+    tokio::spawn(serve(listener, handle.clone()));
+    tokio::spawn(async move {
+        let mut ticks = tokio::time::interval(UPKEEP);
+        loop {
+            ticks.tick().await;
+            handle.run_upkeep();
+        }
+    });
     metrics::gauge!("minuet_build_info", "version" => env!("CARGO_PKG_VERSION"), "role" => role).set(1.0);
     tokio::spawn(watch_process());
     Ok(())
+}
+
+/// Serves the page to each connection, for ever.
+async fn serve(listener: TcpListener, page: PrometheusHandle) {
+    let readers = Arc::new(Semaphore::new(MAX_READERS));
+    let mut acceptor = Acceptor::new(listener);
+    loop {
+        let stream = acceptor.next().await;
+        let Ok(reader) = readers.clone().try_acquire_owned() else {
+            continue;
+        };
+        let page = page.clone();
+        tokio::spawn(async move {
+            // A reader that gives up, or takes too long, is not worth a message.
+            drop(timeout(READ_TIME, answer(stream, page)).await);
+            drop(reader);
+        });
+    }
+}
+
+/// Answers one HTTP request with the page, and closes the connection.
+async fn answer(mut stream: TcpStream, page: PrometheusHandle) -> io::Result<()> {
+    let mut request = Vec::new();
+    while !request.windows(4).any(|bytes| bytes == b"\r\n\r\n") {
+        if request.len() > REQUEST_BYTES || stream.read_buf(&mut request).await? == 0 {
+            return Ok(());
+        }
+    }
+    let page = tokio::task::spawn_blocking(move || page.render())
+        .await
+        .map_err(io::Error::other)?;
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/plain; version=0.0.4; charset=utf-8\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        page.len()
+    );
+    stream.write_all(head.as_bytes()).await?;
+    stream.write_all(page.as_bytes()).await?;
+    stream.shutdown().await
 }
 
 fn builder() -> Result<PrometheusBuilder, BuildError> {

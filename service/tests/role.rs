@@ -7,6 +7,7 @@ use std::{
     net::{TcpListener, TcpStream},
     path::PathBuf,
     process::{Child, ChildStdout, Command, Output, Stdio},
+    time::{Duration, Instant},
 };
 
 /// The example role, which cargo builds beside the tests.
@@ -155,4 +156,102 @@ fn the_file_named_by_the_environment_is_read_and_the_metrics_page_served() {
     );
     send(&child, rustix::process::Signal::TERM);
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// The example role under limits of descriptors, which are arguments of the shell's `ulimit`.
+fn role_with_descriptors(limits: &[&str], arguments: &[&str]) -> Command {
+    let plain = role();
+    let mut shell = Command::new("sh");
+    let limits: String = limits.iter().map(|limit| format!("ulimit {limit} && ")).collect();
+    shell
+        .args(["-c", &format!("{limits} exec \"$0\" \"$@\"")])
+        .arg(plain.get_program())
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .env_remove("MINUET_CONFIG")
+        .env_remove("MINUET_LOG");
+    shell
+}
+
+/// Returns an address with a port that was free just now.
+fn free() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().to_string()
+}
+
+#[test]
+fn the_limit_of_descriptors_is_raised_at_the_start() {
+    let mut child = role_with_descriptors(&["-Sn 50", "-Hn 200"], &[])
+        .spawn()
+        .unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    stdout.read_line(&mut String::new()).unwrap();
+    send(&child, rustix::process::Signal::TERM);
+    let (_, _, log) = ended(child, stdout);
+    assert!(log.contains("descriptors=200"), "{log}");
+}
+
+#[test]
+fn a_role_without_descriptors_logs_it_once_and_serves_again_when_there_are_some() {
+    let health = free();
+    let settings = format!("actor.health={health}");
+    let arguments = ["--set", &settings, "--set", "run.seed=6"];
+    let mut child = role_with_descriptors(&["-n 60"], &arguments).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut log = BufReader::new(child.stderr.take().unwrap());
+    stdout.read_line(&mut String::new()).unwrap();
+    // These connections wait in the queue of the operating system.
+    let began = Instant::now();
+    let waiting: Vec<TcpStream> = (0..5).map(|_| TcpStream::connect(&health).unwrap()).collect();
+    let mut lines = String::new();
+    while !lines.contains("cannot accept") {
+        assert!(log.read_line(&mut lines).unwrap() > 0, "{lines}");
+    }
+    // Time for further attempts, which would write further lines. The role tries again after 50 to 1000 ms.
+    std::thread::sleep(Duration::from_secs(1));
+    writeln!(child.stdin.as_mut().unwrap()).unwrap();
+    let mut line = String::new();
+    // Printed once more when the descriptors are free.
+    stdout.read_line(&mut line).unwrap();
+    assert_eq!(line, "running\n");
+    let allowed = 1 + began.elapsed().as_secs() as usize / 10;
+    drop(waiting);
+    while !output(&["--probe", &health]).status.success() {}
+    send(&child, rustix::process::Signal::TERM);
+    log.read_to_string(&mut lines).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{lines}");
+    let found = lines
+        .lines()
+        .filter(|line| line.contains("cannot accept"))
+        .count();
+    assert!(found <= allowed, "{lines}");
+}
+
+#[test]
+fn the_metrics_page_has_a_limit_of_readers() {
+    let page = free();
+    let setting = format!("actor.metrics={page}");
+    let (child, stdout) = running(&["--set", &setting]);
+    let read = |stream: &mut TcpStream| {
+        let mut text = String::new();
+        // A connection that was closed with unread data ends with an error.
+        let _ = stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n");
+        let _ = stream.read_to_string(&mut text);
+        text
+    };
+    let mut readers: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(&page).unwrap()).collect();
+    // Closed without an answer.
+    let mut last = readers.pop().unwrap();
+    assert_eq!(read(&mut last), "");
+    let text = read(&mut readers[0]);
+    assert!(
+        text.starts_with("HTTP/1.1 200 OK\r\n") && text.contains("minuet_build_info"),
+        "{text}"
+    );
+    drop(readers);
+    while read(&mut TcpStream::connect(&page).unwrap()).is_empty() {}
+    send(&child, rustix::process::Signal::TERM);
+    assert_eq!(ended(child, stdout).0, Some(0));
 }

@@ -24,7 +24,7 @@ mod versions;
 use std::{sync::Arc, time::Duration};
 
 use proto::v1::{EvaluateReply, EvaluateRequest, evaluator_client::EvaluatorClient};
-use service::{backoff::Backoff, connect::Link};
+use service::{backoff::Backoff, connect::Link, log_throttle::LogThrottle};
 use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
@@ -32,7 +32,7 @@ use tonic::{Code, Status, Streaming};
 
 use network::Predictions;
 
-use crate::{log_throttle::LogThrottle, metrics::Metrics};
+use crate::metrics::Metrics;
 
 use pending::{Due, Pending};
 pub use request::StampedRequest;

@@ -15,6 +15,7 @@ use games::{Drawn, Game};
 use network::batched::Batcher;
 use prost::Message as _;
 use proto::v1::EvaluateRequest;
+use service::log_throttle::LogThrottle;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -29,7 +30,6 @@ use crate::{
     GameId,
     cache::Cache,
     evaluator::{EvaluatedRequest, StampedRequest, Versions},
-    log_throttle::LogThrottle,
     metrics::Metrics,
     spool::{Finished, FinishedGames},
 };

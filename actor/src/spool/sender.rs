@@ -13,6 +13,7 @@ use proto::v1::{AppendAck, Game, replay_store_client::ReplayStoreClient};
 use service::{
     backoff::Backoff,
     connect::{Link, MAX_MESSAGE_BYTES},
+    log_throttle::LogThrottle,
 };
 use sha2::{Digest as _, Sha256};
 use tokio::{
@@ -25,7 +26,6 @@ use tonic::{Code, Status, Streaming};
 
 use crate::{
     GameId,
-    log_throttle::LogThrottle,
     metrics::Metrics,
     spool::{Position, Spool, SpoolError},
 };

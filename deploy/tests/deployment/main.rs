@@ -16,5 +16,6 @@ mod images;
 mod kubernetes;
 mod network_policies;
 mod programs;
+mod secrets;
 mod services;
 mod variables;

@@ -2,37 +2,32 @@
 //!
 //! A connection is handed to HTTP/2 only after its TLS handshake, and is closed if the HTTP/2 preface does not arrive in time.
 //! So a client that connects and sends nothing takes one of the allowed connections for seconds only. Certificates and tokens
-//! are read again while the server runs, so that they can be renewed without a restart.
+//! are read again while the server runs, so that they can be renewed without a restart. All connections together take at most
+//! half of the descriptors of the process, so that files can always be opened.
 
+pub(crate) mod acceptor;
+mod connection;
 mod peer;
+mod slots;
 
-use std::{
-    future::Future as _,
-    io,
-    net::SocketAddr,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll, ready},
-    time::Duration,
-};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
-use metrics::{Counter, Gauge, counter, gauge};
+use metrics::counter;
 use parking_lot::RwLock;
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
-    time::{Sleep, sleep, timeout},
+    sync::mpsc,
+    time::{sleep, timeout},
 };
 use tokio_rustls::{TlsAcceptor, rustls::ServerConfig, server::TlsStream};
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::transport::server::Connected;
 
 use crate::{
     calls::{
         layer::CallLayer,
         limits::{CallLimits, OpenCalls},
     },
+    descriptors,
     security::{
         Named, SecurityError,
         guard::Guard,
@@ -45,20 +40,20 @@ use config::{Plaintext, SecurityConfig};
 
 pub use peer::Peer;
 
-use peer::Pause;
+use acceptor::Acceptor;
+use connection::{Connection, Wire};
+use slots::Slots;
 
 /// Default time limit for the TLS handshake, and again for the HTTP/2 preface.
 const PREFACE_TIME: Duration = Duration::from_secs(10);
-/// Length of the HTTP/2 connection preface (RFC 9113, 3.4) and of the header of the frame after it, in bytes.
-const PREFACE_BYTES: usize = 24 + 9;
 /// Calls and streams that one connection may have open at the same time.
 const MAX_STREAMS: u32 = 256;
 /// Interval at which certificates and tokens are read again.
 const RENEWAL: Duration = Duration::from_secs(30);
 /// Number of connections that may be ready and not yet served.
 const READY: usize = 64;
-/// Pause after an error of `accept`, such as too many open files.
-const PAUSE: Duration = Duration::from_millis(50);
+/// Greatest number of connections of a server for probes.
+const PROBES: usize = 64;
 
 /// Which connections a server accepts, and their limits.
 #[derive(Clone, Debug)]
@@ -70,6 +65,8 @@ pub struct ConnectionPolicy {
     plaintext: Plaintext,
     /// Greatest number of connections at the same time.
     max_connections: usize,
+    /// Greatest number of connections of one peer.
+    max_of_peer: usize,
     /// Greatest number of streams of one connection.
     pub(crate) max_streams: u32,
     pub(crate) max_connection_age: Option<Duration>,
@@ -111,7 +108,8 @@ impl ConnectionPolicy {
             },
             call_limits: CallLimits::default(),
             plaintext: config.plaintext,
-            max_connections: config.max_connections,
+            max_connections: config.max_connections.min(descriptors::limit() / 2).max(1),
+            max_of_peer: config.max_connections_per_peer,
             max_streams: MAX_STREAMS,
             max_connection_age: (config.max_connection_age_seconds > 0)
                 .then(|| Duration::from_secs(config.max_connection_age_seconds)),
@@ -132,7 +130,8 @@ impl ConnectionPolicy {
             },
             call_limits: CallLimits::of_probes(),
             plaintext: Plaintext::Anywhere,
-            max_connections: config.max_connections,
+            max_connections: PROBES,
+            max_of_peer: PROBES,
             max_streams: MAX_STREAMS,
             max_connection_age: None,
             keep_alive: Duration::from_secs(config.keep_alive_seconds),
@@ -181,7 +180,7 @@ impl ConnectionPolicy {
         tokio::spawn(async move {
             let renewing = self.clone();
             tokio::select! {
-                () = self.accept(&listener, &sender) => {}
+                () = self.accept(listener, &sender) => {}
                 () = renewing.renew() => {}
                 () = sender.closed() => {}
             }
@@ -189,31 +188,19 @@ impl ConnectionPolicy {
         ReceiverStream::new(connections)
     }
 
-    async fn accept(&self, listener: &TcpListener, ready: &mpsc::Sender<io::Result<Connection>>) {
-        let slots = Arc::new(Semaphore::new(self.max_connections));
-        let too_many = counter!("minuet_server_connections_refused_total", "reason" => "too-many");
-        let open = Open {
-            gauge: gauge!("minuet_server_connections"),
-            opened: counter!("minuet_server_connections_total"),
-        };
+    async fn accept(&self, listener: TcpListener, ready: &mpsc::Sender<io::Result<Connection>>) {
+        let slots = Slots::new(self.max_connections, self.max_of_peer);
+        let mut acceptor = Acceptor::new(listener);
         let preface_time = self.preface_time;
         loop {
-            let stream = match listener.accept().await {
-                Ok((stream, _)) => stream,
-                Err(error) => {
-                    tracing::warn!(%error, "cannot accept a connection");
-                    sleep(PAUSE).await;
-                    continue;
-                }
-            };
-            let Ok(slot) = slots.clone().try_acquire_owned() else {
-                too_many.increment(1);
+            let stream = acceptor.next().await;
+            let address = stream.peer_addr().ok();
+            let Some(slot) = slots.take(address.map(|address| address.ip())) else {
                 continue;
             };
-            let slot = ConnectionSlot::new(slot, &open);
             // Without this, small replies would wait for more data.
             drop(stream.set_nodelay(true));
-            let peer = Peer::new(stream.peer_addr().ok());
+            let peer = Peer::new(address);
             match &self.tls {
                 None => {
                     let connection = Connection::new(Wire::Plain(stream), peer, slot, preface_time);
@@ -281,138 +268,4 @@ async fn tls_handshake(
     timeout(time, acceptor.accept(stream))
         .await
         .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
-}
-
-/// Metrics of the open connections.
-struct Open {
-    gauge: Gauge,
-    opened: Counter,
-}
-
-/// One of the allowed connections, released on drop.
-struct ConnectionSlot {
-    _permit: OwnedSemaphorePermit,
-    open: Gauge,
-}
-
-impl ConnectionSlot {
-    fn new(permit: OwnedSemaphorePermit, open: &Open) -> Self {
-        open.gauge.increment(1.0);
-        open.opened.increment(1);
-        Self {
-            _permit: permit,
-            open: open.gauge.clone(),
-        }
-    }
-}
-
-impl Drop for ConnectionSlot {
-    fn drop(&mut self) {
-        self.open.decrement(1.0);
-    }
-}
-
-enum Wire {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
-}
-
-/// An accepted connection.
-pub struct Connection {
-    wire: Wire,
-    peer: Peer,
-    pause: Pause,
-    /// Time limit of the HTTP/2 preface and the bytes read so far; `None` once the preface has arrived.
-    preface: Option<(Pin<Box<Sleep>>, usize)>,
-    _slot: ConnectionSlot,
-}
-
-impl Connection {
-    fn new(wire: Wire, peer: Peer, slot: ConnectionSlot, limit: Duration) -> Self {
-        let limit = sleep(limit);
-        Self {
-            wire,
-            pause: Pause::of(&peer),
-            peer,
-            preface: Some((Box::pin(limit), 0)),
-            _slot: slot,
-        }
-    }
-}
-
-impl Connected for Connection {
-    type ConnectInfo = Peer;
-
-    fn connect_info(&self) -> Peer {
-        self.peer.clone()
-    }
-}
-
-impl AsyncRead for Connection {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        ready!(self.pause.poll_end(context));
-        let before = buffer.filled().len();
-        let polled = match &mut self.wire {
-            Wire::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
-            Wire::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
-        };
-        if let Some((limit, read)) = &mut self.preface {
-            *read += buffer.filled().len() - before;
-            if *read >= PREFACE_BYTES {
-                self.preface = None;
-            } else if polled.is_pending() && limit.as_mut().poll(context).is_ready() {
-                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-            }
-        }
-        polled
-    }
-}
-
-impl AsyncWrite for Connection {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        match &mut self.wire {
-            Wire::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
-            Wire::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
-        }
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        match &mut self.wire {
-            Wire::Plain(stream) => Pin::new(stream).poll_write_vectored(context, slices),
-            Wire::Tls(stream) => Pin::new(stream).poll_write_vectored(context, slices),
-        }
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        match &self.wire {
-            Wire::Plain(stream) => stream.is_write_vectored(),
-            Wire::Tls(stream) => stream.is_write_vectored(),
-        }
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.wire {
-            Wire::Plain(stream) => Pin::new(stream).poll_flush(context),
-            Wire::Tls(stream) => Pin::new(stream).poll_flush(context),
-        }
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.wire {
-            Wire::Plain(stream) => Pin::new(stream).poll_shutdown(context),
-            Wire::Tls(stream) => Pin::new(stream).poll_shutdown(context),
-        }
-    }
 }

@@ -15,15 +15,13 @@ use crate::{
 /// Environment variable that filters log lines: levels by target, separated by commas, for example `info,h2=warn`.
 const FILTER_VARIABLE: &str = "MINUET_LOG";
 
-/// Returns the filter used where the environment sets none: level info, without spans, without warnings about readers that
-/// give up on a metrics page.
+/// Returns the filter used where the environment sets none: level info, without spans.
 fn default_filter() -> Targets {
     use tracing::{Level, level_filters::LevelFilter};
 
     Targets::new()
         .with_default(Level::INFO)
         .with_target(TARGET, LevelFilter::OFF)
-        .with_target("metrics_exporter_prometheus", Level::ERROR)
         .with_target("opentelemetry_sdk", Level::WARN)
         .with_target("opentelemetry_otlp", Level::WARN)
 }

@@ -28,7 +28,7 @@ use anyhow::Context;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use crate::{metrics_page, serve, telemetry::Telemetry};
+use crate::{descriptors, metrics_page, serve, telemetry::Telemetry};
 use config::{ConfigError, RunConfig, load_with};
 
 pub use arguments::{Arguments, LogFormat};
@@ -198,6 +198,9 @@ fn run_to_end(role: Role, arguments: &Arguments, config: RunConfig, run: Run) ->
     if let Some(nice) = arguments.nice {
         rustix::process::nice(nice).context("cannot set the process's niceness")?;
     }
+    if let Err(error) = descriptors::raise_limit() {
+        tracing::warn!(%error, "cannot raise the limit of file descriptors");
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -221,6 +224,7 @@ fn run_to_end(role: Role, arguments: &Arguments, config: RunConfig, run: Run) ->
             version = env!("CARGO_PKG_VERSION"),
             pid = std::process::id(),
             metrics,
+            descriptors = descriptors::limit(),
             "started"
         );
         run(config, shutdown).await

@@ -101,3 +101,32 @@ async fn connections_above_the_limit_are_closed_and_a_closed_one_frees_its_slot(
     };
     tokio::time::timeout(TIMEOUT, again).await.unwrap();
 }
+
+#[tokio::test]
+async fn connections_of_one_peer_are_limited_and_other_peers_are_served() {
+    let security = SecurityConfig {
+        max_connections_per_peer: 2,
+        ..SecurityConfig::default()
+    };
+    let server = behind(&security, NAME).await;
+    let address = server.address.parse().unwrap();
+    let connect_from = async |peer: &str| {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind(format!("{peer}:0").parse().unwrap()).unwrap();
+        socket.connect(address).await.unwrap()
+    };
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    let is_served = async |stream: &mut TcpStream| {
+        stream.write_all(preface).await.unwrap();
+        let read = tokio::time::timeout(TIMEOUT, stream.read(&mut [0; 9]))
+            .await
+            .unwrap();
+        read.is_ok_and(|bytes| bytes > 0)
+    };
+    let mut held = [connect_from("127.0.0.1").await, connect_from("127.0.0.1").await];
+    for stream in &mut held {
+        assert!(is_served(stream).await);
+    }
+    assert!(!is_served(&mut connect_from("127.0.0.1").await).await);
+    assert!(is_served(&mut connect_from("127.0.0.2").await).await);
+}

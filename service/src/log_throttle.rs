@@ -7,7 +7,7 @@ use std::{
 
 /// Limits the log lines about one condition, which several threads may notice.
 #[derive(Debug)]
-pub(crate) struct LogThrottle {
+pub struct LogThrottle {
     began: Instant,
     interval_ms: u64,
     /// Milliseconds since `began` before which no other line is allowed. 0: no line was allowed since the last reset.
@@ -16,7 +16,7 @@ pub(crate) struct LogThrottle {
 
 impl LogThrottle {
     /// Allows one line in each `interval`.
-    pub(crate) fn new(interval: Duration) -> Self {
+    pub fn new(interval: Duration) -> Self {
         Self {
             began: Instant::now(),
             interval_ms: interval.as_millis() as u64,
@@ -25,7 +25,7 @@ impl LogThrottle {
     }
 
     /// True if the caller may log a line now. The next line is allowed after the interval.
-    pub(crate) fn allows(&self) -> bool {
+    pub fn allows(&self) -> bool {
         let now = self.began.elapsed().as_millis() as u64;
         let until = self.quiet_until_ms.load(Ordering::Relaxed);
         until <= now
@@ -41,7 +41,7 @@ impl LogThrottle {
     }
 
     /// Notes that the condition is over, so that its next occurrence is logged at once. True if a line was allowed before.
-    pub(crate) fn reset(&self) -> bool {
+    pub fn reset(&self) -> bool {
         self.quiet_until_ms.load(Ordering::Relaxed) != 0
             && self.quiet_until_ms.swap(0, Ordering::Relaxed) != 0
     }
