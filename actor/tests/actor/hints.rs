@@ -3,7 +3,6 @@
 
 use std::{io, sync::Arc, time::Duration};
 
-use config::SecurityConfig;
 use hyper_util::rt::TokioIo;
 use service::connect::{self, Link, credentials::Credentials};
 use tokio::time::Instant;
@@ -34,7 +33,7 @@ pub fn link_to(server: &Arc<Server>) -> Link {
     let channel = connect::endpoint("memory:1")
         .unwrap()
         .connect_with_connector_lazy(connector);
-    InterceptedService::new(channel, Credentials::new(&SecurityConfig::default()).unwrap())
+    InterceptedService::new(channel, Credentials::default())
 }
 
 /// Sends two requests, of which the first gets `hint` once. Returns the time between the first two arrivals of that request.

@@ -1,6 +1,7 @@
 //! The layer around a server's services: checks the token of each call, counts the call, and limits its request.
 
 use std::{
+    future::poll_fn,
     sync::Arc,
     task::{Context, Poll},
 };
@@ -9,7 +10,7 @@ use futures::future::{BoxFuture, Either, Ready, ready};
 use tonic::{body::Body, codegen::http};
 use tower::{Layer, Service};
 
-use super::{limits::OpenCalls, reply::ReplyBody, request::RequestBody};
+use super::{limits::OpenCalls, reply::ReplyBody, request::RequestBody, token_end::TokenEnd};
 use crate::security::guard::Guard;
 
 /// Layer of a server. Clones share the limits.
@@ -57,19 +58,23 @@ where
         let authorization = request.headers().get(http::header::AUTHORIZATION);
         let begun = guard
             .check(request.uri().path(), authorization)
-            .and_then(|method| {
+            .and_then(|(method, held)| {
                 let call = calls.begin(method.needs_token())?;
-                Ok((method, Arc::new(call)))
+                Ok((method, held, Arc::new(call)))
             });
-        let (method, call) = match begun {
+        let (method, held, call) = match begun {
             Ok(begun) => begun,
             Err(status) => return Either::Right(ready(Ok(status.into_http()))),
         };
-        let request = request.map(|body| RequestBody::new(body, call.clone(), method));
+        let mut token_end = TokenEnd::of(held.clone());
+        let request = request.map(|body| RequestBody::new(body, call.clone(), method, TokenEnd::of(held)));
         let replying = self.inner.call(request);
         Either::Left(Box::pin(async move {
-            let reply = replying.await?;
-            Ok(reply.map(|body| ReplyBody::new(body, call)))
+            tokio::select! {
+                biased;
+                reply = replying => Ok(reply?.map(|body| ReplyBody::new(body, call, token_end))),
+                status = poll_fn(|context| token_end.poll(context)) => Ok(status.into_http()),
+            }
         }))
     }
 }

@@ -142,11 +142,16 @@ impl Call {
         self.refusal.get()
     }
 
-    fn refuse(&self, counter: &Counter, status: Status) -> Status {
-        counter.increment(1);
+    /// Sets the status with which the call ends, and returns it.
+    pub(super) fn end(&self, status: Status) -> Status {
         // A second refusal of the same call changes nothing.
         drop(self.refusal.set(status.clone()));
         status
+    }
+
+    fn refuse(&self, counter: &Counter, status: Status) -> Status {
+        counter.increment(1);
+        self.end(status)
     }
 
     /// Charges a message of which `bytes` have arrived. Smaller messages than one before cost nothing more.

@@ -8,6 +8,7 @@
 //! | [`request`] | the body of a request, with its limits of size, memory and time |
 //! | [`framing`] | the lengths of gRPC messages in a body |
 //! | [`reply`] | the body of a reply |
+//! | [`token_end`] | ends a call when its token is no longer accepted |
 //!
 //! The layer counts the bytes that a request's body yields, so data that a handler does not read stays in HTTP/2's flow-control
 //! windows and is bounded by those ([`crate::serve`]).
@@ -17,3 +18,4 @@ pub mod layer;
 pub mod limits;
 pub mod reply;
 pub mod request;
+mod token_end;

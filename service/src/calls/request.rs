@@ -1,4 +1,4 @@
-//! The body of a request, with its limits: the size of a message, the bytes of the server's requests, and the time.
+//! The body of a request, with its limits: the size of a message, the bytes of the server's requests, the time, and the token.
 
 use std::{
     future::Future as _,
@@ -14,6 +14,7 @@ use tonic::{Status, body::Body, codegen::Bytes};
 use super::{
     framing::{Framing, TooLong},
     limits::Call,
+    token_end::TokenEnd,
 };
 use crate::security::methods::Method;
 
@@ -23,17 +24,19 @@ pub struct RequestBody {
     call: Arc<Call>,
     method: Method,
     framing: Framing,
+    token_end: TokenEnd,
     /// Time limit of the request or of the message that is arriving. Set when data is first waited for.
     limit: Option<Pin<Box<Sleep>>>,
 }
 
 impl RequestBody {
-    pub(super) fn new(body: Body, call: Arc<Call>, method: Method) -> Self {
+    pub(super) fn new(body: Body, call: Arc<Call>, method: Method, token_end: TokenEnd) -> Self {
         Self {
             body,
             call,
             method,
             framing: Framing::default(),
+            token_end,
             limit: None,
         }
     }
@@ -69,6 +72,9 @@ impl http_body::Body for RequestBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        if let Poll::Ready(status) = self.token_end.poll(context) {
+            return Poll::Ready(Some(Err(self.call.end(status))));
+        }
         match Pin::new(&mut self.body).poll_frame(context) {
             Poll::Ready(Some(Ok(frame))) => {
                 let read = frame.data_ref().map_or(Ok(()), |bytes| self.read(bytes));

@@ -1,10 +1,13 @@
-//! Spreads calls over all servers of a host name, and follows servers that are added or removed.
+//! Spreads calls over all servers of a host name, follows servers that are added or removed, and uses renewed certificates.
 //!
 //! The name is resolved again at an interval; in between, each of its servers is probed with a connection. Calls go to a random
 //! server among those that can be reached (tower's `Balance`; tonic reports no load to it). A stream is one call, so a client
 //! with long streams must open new ones from time to time. If no server can be reached, all stay in use, so that calls fail at
 //! once with UNAVAILABLE instead of waiting. If the name cannot be resolved, the known servers stay in use. When a server dies
 //! its calls fail, and callers repeat them; after at most [`Pace::probe`] no call goes to it.
+//!
+//! Authorities, certificate and key are read again at each look-up. If they have changed, later calls use new connections with
+//! them, and open calls end on the old connections. If a file cannot be used, the previous ones stay in use.
 
 use std::{collections::BTreeSet, fmt, io, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
 
@@ -17,6 +20,7 @@ use tokio::{
 use tonic::transport::{Channel, Endpoint, channel::Change};
 
 use super::target::Target;
+use crate::{log_throttle::LogThrottle, security::tls::ClientPem};
 
 /// Time limit for a probe to connect.
 const PROBE_TIME: Duration = Duration::from_secs(2);
@@ -24,11 +28,13 @@ const PROBE_TIME: Duration = Duration::from_secs(2);
 const CHANGES: usize = 64;
 /// Greatest number of servers of one name; further servers are ignored.
 const MAX_SERVERS: usize = 256;
+/// Interval between two log lines about certificates that cannot be read again.
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Intervals of resolving a name and of probing its servers.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// Time between two look-ups of the name.
+    /// Time between two look-ups of the name, and between two readings of the certificates and the token.
     pub resolve: Duration,
     /// Time between two probes of the servers.
     pub probe: Duration,
@@ -71,11 +77,19 @@ enum Server {
     Nowhere,
 }
 
-/// Returns a channel over all servers of a name. Resolving and probing end when the channel is dropped.
-pub(crate) fn channel(target: Target, resolver: Arc<dyn Resolve>, pace: Pace) -> Channel {
+/// Returns a channel over all servers of a name or an address, which uses TLS with `pem` until the files change. Resolving,
+/// probing and reading end when the channel is dropped.
+pub(super) fn channel(
+    target: Target,
+    pem: Option<ClientPem>,
+    resolver: Arc<dyn Resolve>,
+    pace: Pace,
+) -> Channel {
     let (channel, changes) = Channel::balance_channel(CHANGES);
     let following = Following {
         target,
+        pem,
+        unreadable: LogThrottle::new(LOG_INTERVAL),
         resolver,
         changes: changes.clone(),
         known: BTreeSet::new(),
@@ -92,6 +106,9 @@ pub(crate) fn channel(target: Target, resolver: Arc<dyn Resolve>, pace: Pace) ->
 
 struct Following {
     target: Target,
+    /// Authorities and certificate in use.
+    pem: Option<ClientPem>,
+    unreadable: LogThrottle,
     resolver: Arc<dyn Resolve>,
     changes: mpsc::Sender<Change<Server, Endpoint>>,
     /// Addresses of the name at the last look-up.
@@ -104,8 +121,10 @@ impl Following {
         let mut next_look_up = Instant::now();
         loop {
             let is_due = Instant::now() >= next_look_up;
+            let mut is_renewed = false;
             if is_due {
                 self.look_up().await;
+                is_renewed = self.read_again();
                 next_look_up = Instant::now() + pace.resolve;
             }
             // A single server stays in use, reachable or not.
@@ -114,7 +133,7 @@ impl Following {
                 1 => self.known.iter().copied().map(Server::At).collect(),
                 _ => self.reachable().await,
             };
-            if !self.change_to(wanted, is_due).await {
+            if !self.change_to(wanted, is_due, is_renewed).await {
                 return;
             }
             let left = next_look_up.saturating_duration_since(Instant::now());
@@ -124,6 +143,10 @@ impl Following {
 
     async fn look_up(&mut self) {
         let Target { host, port, .. } = &self.target;
+        if let Some(ip) = self.target.ip() {
+            self.known = BTreeSet::from([SocketAddr::new(ip, *port)]);
+            return;
+        }
         match self.resolver.resolve(host, *port).await {
             Ok(found) if !found.is_empty() => self.known = found.into_iter().take(MAX_SERVERS).collect(),
             Ok(_) => tracing::warn!(
@@ -132,6 +155,32 @@ impl Following {
             ),
             Err(error) => {
                 tracing::warn!(host, %error, "cannot resolve the name; the previous addresses stay in use")
+            }
+        }
+    }
+
+    /// Reads the certificates again. True if they have changed.
+    fn read_again(&mut self) -> bool {
+        // A few small local files do not need a blocking thread.
+        match self.target.read() {
+            Ok(pem) => {
+                self.unreadable.reset();
+                if pem == self.pem {
+                    return false;
+                }
+                tracing::info!(
+                    host = self.target.host,
+                    "new connections use renewed certificates"
+                );
+                self.pem = pem;
+                true
+            }
+            Err(error) => {
+                if self.unreadable.allows() {
+                    let error = crate::chain(&error);
+                    tracing::error!(host = self.target.host, %error, "cannot renew certificates; the previous ones stay in use");
+                }
+                false
             }
         }
     }
@@ -150,17 +199,18 @@ impl Following {
         }
     }
 
-    /// Sends the changes to the balancer. False if the balancer has been dropped.
-    async fn change_to(&mut self, wanted: BTreeSet<Server>, is_due: bool) -> bool {
+    /// Sends the changes to the balancer; servers that take part already are sent again if the certificates were renewed. False
+    /// if the balancer has been dropped.
+    async fn change_to(&mut self, wanted: BTreeSet<Server>, is_due: bool, is_renewed: bool) -> bool {
         for server in &wanted {
-            if self.taking_part.contains(server) {
+            if self.taking_part.contains(server) && !is_renewed {
                 continue;
             }
-            let endpoint = match server {
-                Server::At(address) => self.target.endpoint(&address.to_string()),
-                Server::Nowhere => self.target.endpoint(&self.target.authority()),
+            let authority = match server {
+                Server::At(address) => address.to_string(),
+                Server::Nowhere => self.target.authority(),
             };
-            match endpoint {
+            match self.target.endpoint(&authority, self.pem.as_ref()) {
                 Ok(endpoint) => {
                     tracing::debug!(host = self.target.host, ?server, "takes part");
                     if self

@@ -13,16 +13,17 @@ use tonic::{
 };
 
 use crate::{
+    log_throttle::LogThrottle,
     security::{Named, SecurityError, tokens::bearer},
     telemetry,
 };
 use config::SecurityConfig;
 
-/// Age of a token at which its file is read again.
-const AGE: Duration = Duration::from_secs(30);
+/// Interval between two log lines about a token that cannot be read again.
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Interceptor that adds the token and the current trace, if there are any, to each call.
-#[derive(Clone, Debug)]
+/// Interceptor that adds the token and the current trace, if there are any, to each call. The default has no token.
+#[derive(Clone, Debug, Default)]
 pub struct Credentials {
     token: Option<Arc<Token>>,
 }
@@ -31,21 +32,29 @@ pub struct Credentials {
 struct Token {
     file: Named,
     read: Mutex<(Instant, MetadataValue<Ascii>)>,
+    /// Age at which the file is read again.
+    renewal: Duration,
+    unreadable: LogThrottle,
 }
 
 impl Credentials {
-    /// Reads the token from the file `security.token`; no token if the key is empty.
+    /// Reads the token from the file `security.token`, and again when `renewal` has passed; no token if the key is empty.
     ///
     /// # Errors
     /// [`SecurityError`] if the file cannot be read.
-    pub fn new(config: &SecurityConfig) -> Result<Self, SecurityError> {
+    pub fn new(config: &SecurityConfig, renewal: Duration) -> Result<Self, SecurityError> {
         if config.token.as_os_str().is_empty() {
             return Ok(Self { token: None });
         }
         let file = Named::new("token", &config.token);
         let read = Mutex::new((Instant::now(), bearer(&file)?));
         Ok(Self {
-            token: Some(Arc::new(Token { file, read })),
+            token: Some(Arc::new(Token {
+                file,
+                read,
+                renewal,
+                unreadable: LogThrottle::new(LOG_INTERVAL),
+            })),
         })
     }
 }
@@ -53,11 +62,17 @@ impl Credentials {
 impl Token {
     fn value(&self) -> MetadataValue<Ascii> {
         let mut read = self.read.lock();
-        if read.0.elapsed() >= AGE {
+        if read.0.elapsed() >= self.renewal {
             // A few bytes of a local file do not need a blocking thread.
             match bearer(&self.file) {
-                Ok(value) => read.1 = value,
-                Err(error) => tracing::error!(%error, "cannot renew; the token read before is sent"),
+                Ok(value) => {
+                    self.unreadable.reset();
+                    read.1 = value;
+                }
+                Err(error) if self.unreadable.allows() => {
+                    tracing::error!(%error, "cannot renew the token; the previous one stays in use");
+                }
+                Err(_) => {}
             }
             read.0 = Instant::now();
         }

@@ -1,5 +1,5 @@
 //! Connections to other roles: links connect when first used, detect a dead peer, use TLS or plaintext, send the client's
-//! token, and spread calls over all servers of a host name ([`balance`]).
+//! token, spread calls over all servers of a host name, and use renewed certificates and tokens ([`balance`], [`credentials`]).
 
 pub mod balance;
 pub mod credentials;
@@ -91,17 +91,20 @@ impl Connector {
 
     /// Returns a link to `address`: `host:port`, `https://host:port` or `http://host:port`. Without a scheme the link uses
     /// TLS if `security.ca` is given. If the host name resolves to several servers, calls are spread over them, and the name
-    /// is resolved again at intervals. Call it within a runtime.
+    /// is resolved again at intervals. Certificates, authorities and the token are read again at intervals. Call it within a
+    /// runtime.
     ///
     /// # Errors
     /// [`AddressError`] if the address or the settings cannot be used. An unreachable peer is not an error.
     pub fn link(&self, address: &str) -> Result<Link, AddressError> {
         let target = Target::new(address, &self.security)?;
-        let credentials = Credentials::new(&self.security)?;
-        let channel = if target.is_literal() {
-            target.endpoint(&target.authority())?.connect_lazy()
+        let credentials = Credentials::new(&self.security, self.pace.resolve)?;
+        // Reports an unusable file now instead of with every call.
+        let pem = target.read()?;
+        let channel = if target.ip().is_some() && pem.is_none() {
+            target.endpoint(&target.authority(), None)?.connect_lazy()
         } else {
-            balance::channel(target, self.resolver.clone(), self.pace)
+            balance::channel(target, pem, self.resolver.clone(), self.pace)
         };
         Ok(InterceptedService::new(channel, credentials))
     }

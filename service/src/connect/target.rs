@@ -5,7 +5,10 @@ use std::{net::IpAddr, time::Duration};
 use config::{Plaintext, SecurityConfig};
 use tonic::transport::{Endpoint, Uri};
 
-use crate::security::{SecurityError, tls::ClientFiles};
+use crate::security::{
+    SecurityError,
+    tls::{ClientFiles, ClientPem},
+};
 
 /// HTTP/2 flow-control window of one stream, in bytes: room for several full requests in flight.
 pub const STREAM_WINDOW_BYTES: u32 = 4 * 1024 * 1024;
@@ -33,6 +36,15 @@ pub enum AddressError {
     /// The address has no host.
     #[error("`{0}` is not an address; write host:port")]
     NoHost(String),
+    /// The certificate and the key of a client do not belong together, or the host name cannot be in a certificate.
+    #[error("the certificates of [security] cannot be used for {address}")]
+    Tls {
+        /// The address.
+        address: String,
+        /// Error of the TLS library.
+        #[source]
+        source: tonic::transport::Error,
+    },
     /// A key, certificate or token cannot be used, or plaintext is not allowed.
     #[error(transparent)]
     Security(#[from] SecurityError),
@@ -93,19 +105,13 @@ impl Target {
             let address = address.to_owned();
             return Err(SecurityError::OpenClient { address }.into());
         }
-        // Reports an unreadable file now instead of with every call.
-        target.endpoint(&target.authority())?;
         Ok(target)
     }
 
-    fn ip(&self) -> Option<IpAddr> {
+    /// Returns the IP address; `None` for a host name.
+    pub(super) fn ip(&self) -> Option<IpAddr> {
         let bare = self.host.trim_start_matches('[').trim_end_matches(']');
         bare.parse().ok()
-    }
-
-    /// True if the address is an IP address, not a host name.
-    pub(super) fn is_literal(&self) -> bool {
-        self.ip().is_some()
     }
 
     fn is_local(&self) -> bool {
@@ -116,8 +122,25 @@ impl Target {
         format!("{}:{}", self.host, self.port)
     }
 
-    /// Returns the endpoint of one server of this peer. Reads the certificates again.
-    pub(crate) fn endpoint(&self, authority: &str) -> Result<Endpoint, AddressError> {
+    /// Reads authorities, certificate and key, and checks that connections can use them; `None` for plaintext.
+    ///
+    /// # Errors
+    /// [`AddressError`] if a file cannot be used.
+    pub(super) fn read(&self) -> Result<Option<ClientPem>, AddressError> {
+        let Some(files) = &self.tls else {
+            return Ok(None);
+        };
+        let pem = Some(files.read()?);
+        self.endpoint(&self.authority(), pem.as_ref())?;
+        Ok(pem)
+    }
+
+    /// Returns the endpoint of one server of this peer. It uses TLS with `pem`.
+    pub(super) fn endpoint(
+        &self,
+        authority: &str,
+        pem: Option<&ClientPem>,
+    ) -> Result<Endpoint, AddressError> {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let refused = |source| AddressError::Address {
             address: authority.into(),
@@ -125,11 +148,14 @@ impl Target {
         };
         let endpoint = Endpoint::from_shared(format!("{scheme}://{authority}")).map_err(refused)?;
         let endpoint = settings(endpoint, self.keep_alive);
-        let endpoint = match &self.tls {
+        let endpoint = match pem {
             None => endpoint,
-            Some(files) => endpoint
-                .tls_config(files.read(&self.server_name)?)
-                .map_err(refused)?,
+            Some(pem) => endpoint
+                .tls_config(pem.config(&self.server_name))
+                .map_err(|source| AddressError::Tls {
+                    address: authority.into(),
+                    source,
+                })?,
         };
         // The request carries the host name, not the server's IP address.
         match format!("{scheme}://{}", self.authority()).parse() {

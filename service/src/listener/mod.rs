@@ -31,6 +31,7 @@ use crate::{
     security::{
         Named, SecurityError,
         guard::Guard,
+        known::KnownTokens,
         methods::{Access, Method, Methods},
         tls::ServerFiles,
         tokens::Tokens,
@@ -48,8 +49,8 @@ use slots::Slots;
 const PREFACE_TIME: Duration = Duration::from_secs(10);
 /// Calls and streams that one connection may have open at the same time.
 const MAX_STREAMS: u32 = 256;
-/// Interval at which certificates and tokens are read again.
-const RENEWAL: Duration = Duration::from_secs(30);
+/// Default interval at which certificates and tokens are read again.
+const RENEWAL: Duration = Duration::from_secs(15);
 /// Number of connections that may be ready and not yet served.
 const READY: usize = 64;
 /// Greatest number of connections of a server for probes.
@@ -72,6 +73,7 @@ pub struct ConnectionPolicy {
     pub(crate) max_connection_age: Option<Duration>,
     pub(crate) keep_alive: Duration,
     preface_time: Duration,
+    renewal: Duration,
 }
 
 #[derive(Clone, Debug)]
@@ -97,7 +99,7 @@ impl ConnectionPolicy {
         let tokens = has_tokens.then(|| Named::new("tokens", &config.tokens));
         let known = match &tokens {
             None => None,
-            Some(file) => Some(Arc::new(RwLock::new(Tokens::read(file)?))),
+            Some(file) => Some(KnownTokens::new(Tokens::read(file)?)),
         };
         Ok(Self {
             tls,
@@ -115,6 +117,7 @@ impl ConnectionPolicy {
                 .then(|| Duration::from_secs(config.max_connection_age_seconds)),
             keep_alive: Duration::from_secs(config.keep_alive_seconds),
             preface_time: PREFACE_TIME,
+            renewal: RENEWAL,
         })
     }
 
@@ -136,12 +139,19 @@ impl ConnectionPolicy {
             max_connection_age: None,
             keep_alive: Duration::from_secs(config.keep_alive_seconds),
             preface_time: PREFACE_TIME,
+            renewal: RENEWAL,
         }
     }
 
     /// Sets the time limit for the TLS handshake, and again for the HTTP/2 preface.
     pub fn with_preface_time(mut self, time: Duration) -> Self {
         self.preface_time = time;
+        self
+    }
+
+    /// Sets the interval at which certificates and tokens are read again.
+    pub fn with_renewal(mut self, interval: Duration) -> Self {
+        self.renewal = interval;
         self
     }
 
@@ -236,27 +246,31 @@ impl ConnectionPolicy {
             std::future::pending::<()>().await;
         }
         loop {
-            sleep(RENEWAL).await;
+            sleep(self.renewal).await;
             let policy = self.clone();
-            let read = tokio::task::spawn_blocking(move || policy.read_again()).await;
-            if let Ok(Err(error)) = read {
-                tracing::error!(%error, "cannot renew certificates or tokens; the previous ones stay in use");
-            }
+            // A panic there would end the process.
+            drop(tokio::task::spawn_blocking(move || policy.read_again()).await);
         }
     }
 
-    /// Reads certificates and tokens again, and uses them for later connections and calls.
-    ///
-    /// # Errors
-    /// [`SecurityError`]; the previous certificates and tokens then stay in use.
-    pub fn read_again(&self) -> Result<(), SecurityError> {
+    /// Reads certificates and tokens again, each whether or not the others can be read. Later connections use the certificates;
+    /// the tokens concern open calls too. If certificates cannot be used, the previous ones stay in use. If the tokens cannot be
+    /// used, no token is accepted, because a client may just have been removed from their file.
+    fn read_again(&self) {
         if let Some(tls) = &self.tls {
-            *tls.config.write() = tls.files.read()?;
+            match tls.files.read() {
+                Ok(config) => *tls.config.write() = config,
+                Err(error) => {
+                    tracing::error!(%error, "cannot renew certificates; the previous ones stay in use");
+                }
+            }
         }
         if let (Some(file), Some(known)) = (&self.tokens, &self.guard.tokens) {
-            *known.write() = Tokens::read(file)?;
+            let read = Tokens::read(file).inspect_err(
+                |error| tracing::error!(%error, "cannot read tokens; every call that needs one is refused"),
+            );
+            known.set(read.ok());
         }
-        Ok(())
     }
 }
 

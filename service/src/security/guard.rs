@@ -1,16 +1,13 @@
 //! Checks the token of each call.
 //!
 //! Health needs no token, because probes have none. If the server has tokens, every other call, reflection included, needs one;
-//! each service states the right that a call needs ([`Methods`]).
+//! each service states the right that a call needs ([`Methods`]). Open calls end when their token does ([`Held::ended`]).
 
-use std::sync::Arc;
-
-use parking_lot::RwLock;
 use tonic::{Status, codegen::http};
 
 use super::{
-    methods::{Access, Method, Methods},
-    tokens::Tokens,
+    known::{Held, KnownTokens, denied},
+    methods::{Method, Methods},
 };
 
 const SCHEME: &str = "Bearer ";
@@ -18,23 +15,29 @@ const SCHEME: &str = "Bearer ";
 /// Checks the tokens of calls. A server without tokens accepts every call.
 #[derive(Clone, Debug)]
 pub struct Guard {
-    pub(crate) tokens: Option<Arc<RwLock<Tokens>>>,
+    pub(crate) tokens: Option<KnownTokens>,
     pub(crate) methods: Methods,
 }
 
 impl Guard {
-    /// Checks that a call of `path` with this `authorization` header is allowed, and returns the method's rules.
+    /// Checks that a call of `path` with this `authorization` header is allowed, and returns the method's rules and the token that the
+    /// call holds, if it needs one.
     ///
     /// # Errors
-    /// UNAUTHENTICATED without a known token, PERMISSION_DENIED if the token lacks the right.
-    pub fn check(&self, path: &str, authorization: Option<&http::HeaderValue>) -> Result<Method, Status> {
+    /// UNAUTHENTICATED without a known token, PERMISSION_DENIED if the token lacks the right, UNAVAILABLE if the server cannot read
+    /// its tokens.
+    pub(crate) fn check(
+        &self,
+        path: &str,
+        authorization: Option<&http::HeaderValue>,
+    ) -> Result<(Method, Option<Held>), Status> {
         let method = Method::at(path, self.methods);
         let Some(tokens) = self.tokens.as_ref().filter(|_| method.needs_token()) else {
-            return Ok(method);
+            return Ok((method, None));
         };
         let token = authorization
             .ok_or_else(|| {
-                refused(
+                denied(
                     "missing",
                     Status::unauthenticated("a token is needed: authorization: Bearer TOKEN"),
                 )
@@ -43,28 +46,15 @@ impl Guard {
             .ok()
             .and_then(|value| value.strip_prefix(SCHEME))
             .ok_or_else(|| {
-                refused(
+                denied(
                     "malformed",
                     Status::unauthenticated("write authorization: Bearer TOKEN"),
                 )
             })?;
-        let tokens = tokens.read();
-        let holder = tokens
-            .holder(token)
-            .ok_or_else(|| refused("unknown", Status::unauthenticated("the token is not known here")))?;
-        match method.access {
-            Access::Right(right) if !holder.may(right) => {
-                let message = format!("`{}` may not do this: it needs the right `{right}`", holder.name);
-                Err(refused("right", Status::permission_denied(message)))
-            }
-            _ => Ok(method),
-        }
+        let held = tokens.held(token, method.access);
+        held.check()?;
+        Ok((method, Some(held)))
     }
-}
-
-fn refused(reason: &'static str, status: Status) -> Status {
-    metrics::counter!("minuet_server_calls_denied_total", "reason" => reason).increment(1);
-    status
 }
 
 #[cfg(test)]
@@ -72,7 +62,10 @@ mod tests {
     use tonic::Code;
 
     use super::*;
-    use crate::security::tokens::Right;
+    use crate::security::{
+        methods::Access,
+        tokens::{Right, Tokens},
+    };
 
     fn methods(path: &str) -> Method {
         match path {
@@ -86,7 +79,7 @@ mod tests {
     fn a_call_needs_a_known_token_with_its_right() {
         let text = "actors evaluate 0123456789abcdef\nlearner sample fedcba9876543210";
         let guard = Guard {
-            tokens: Some(Arc::new(RwLock::new(Tokens::parse(text).unwrap()))),
+            tokens: Some(KnownTokens::new(Tokens::parse(text).unwrap())),
             methods,
         };
         let ask = |path: &str, header: Option<&'static str>| {
@@ -112,6 +105,10 @@ mod tests {
         let reflection = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
         assert_eq!(ask(reflection, None), Err(Code::Unauthenticated));
         assert_eq!(ask(reflection, learner), Ok(()));
+        // Without a readable file nobody is known, and probes are still answered.
+        guard.tokens.as_ref().unwrap().set(None);
+        assert_eq!(ask("/a.A/Ask", actor), Err(Code::Unavailable));
+        assert_eq!(ask("/grpc.health.v1.Health/Check", None), Ok(()));
         let open = Guard {
             tokens: None,
             methods,

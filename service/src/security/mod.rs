@@ -5,12 +5,14 @@
 //! | [`tls`] | certificates and keys from files, read again when they change |
 //! | [`tokens`] | the tokens that a server accepts, and the token that a client sends |
 //! | [`methods`] | the token that each method needs, and its other rules |
+//! | [`known`] | the tokens that a server accepts at the moment, and the token of an open call |
 //! | [`guard`] | checks the token of each call |
 //!
 //! Certificates decide which clients may connect, tokens which calls they may make. Keys and tokens are read from files only,
 //! because other processes can see arguments and the environment.
 
 pub mod guard;
+pub(crate) mod known;
 pub mod methods;
 pub mod tls;
 pub mod tokens;

@@ -1,8 +1,7 @@
 //! TLS: certificates and keys from PEM files, for servers (rustls) and for clients (tonic's endpoints).
 //!
-//! Certificates can be renewed while processes run. A server reads its files again at an interval ([`crate::listener`]), a
-//! client whenever it probes servers ([`crate::connect`]). If a file cannot be read then, the error is logged and the previous
-//! certificate stays in use.
+//! Certificates can be renewed while processes run: servers ([`crate::listener`]) and clients ([`crate::connect`]) read their files
+//! again at intervals. If a file cannot be used then, the error is logged and the previous certificate stays in use.
 
 use std::sync::Arc;
 
@@ -47,9 +46,8 @@ impl ServerFiles {
     /// # Errors
     /// [`SecurityError`] naming the file that cannot be used.
     pub fn read(&self) -> Result<Arc<ServerConfig>, SecurityError> {
-        let chain = certificates(&self.certificate)?;
-        let key = PrivateKeyDer::from_pem_slice(&self.key.read()?)
-            .map_err(|_| self.key.fault("no private key in PEM form"))?;
+        let chain = certificates(&self.certificate, &self.certificate.read()?)?;
+        let key = private_key(&self.key, &self.key.read()?)?;
         let provider = provider();
         let builder = ServerConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
@@ -58,7 +56,7 @@ impl ServerFiles {
             None => builder.with_no_client_auth(),
             Some(file) => {
                 let mut roots = RootCertStore::empty();
-                for certificate in certificates(file)? {
+                for certificate in certificates(file, &file.read()?)? {
                     roots.add(certificate).map_err(|error| file.fault(error))?;
                 }
                 let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
@@ -81,9 +79,12 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-fn certificates(file: &Named) -> Result<Vec<CertificateDer<'static>>, SecurityError> {
-    let bytes = file.read()?;
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
+fn private_key(file: &Named, bytes: &[u8]) -> Result<PrivateKeyDer<'static>, SecurityError> {
+    PrivateKeyDer::from_pem_slice(bytes).map_err(|_| file.fault("no private key in PEM form"))
+}
+
+fn certificates(file: &Named, bytes: &[u8]) -> Result<Vec<CertificateDer<'static>>, SecurityError> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(bytes).collect();
     match found {
         Ok(certificates) if !certificates.is_empty() => Ok(certificates),
         Ok(_) => Err(file.fault("no certificate in PEM form")),
@@ -116,21 +117,44 @@ impl ClientFiles {
         })
     }
 
-    /// Reads the files, for a server whose certificate must contain `server_name`.
+    /// Reads the files.
     ///
     /// # Errors
     /// [`SecurityError`] naming the file that cannot be used.
-    pub fn read(&self, server_name: &str) -> Result<ClientTlsConfig, SecurityError> {
-        certificates(&self.ca)?;
-        let mut config = ClientTlsConfig::new()
-            .ca_certificate(Certificate::from_pem(self.ca.read()?))
+    pub fn read(&self) -> Result<ClientPem, SecurityError> {
+        let ca = self.ca.read()?;
+        certificates(&self.ca, &ca)?;
+        let identity = match &self.identity {
+            None => None,
+            Some((certificate, key)) => {
+                let chain = certificate.read()?;
+                certificates(certificate, &chain)?;
+                let key_bytes = key.read()?;
+                private_key(key, &key_bytes)?;
+                Some((chain, key_bytes))
+            }
+        };
+        Ok(ClientPem { ca, identity })
+    }
+}
+
+/// Contents of the files of a client.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ClientPem {
+    ca: Vec<u8>,
+    /// Certificate and private key.
+    identity: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl ClientPem {
+    /// Returns the settings of TLS for a server whose certificate must contain `server_name`.
+    pub fn config(&self, server_name: &str) -> ClientTlsConfig {
+        let config = ClientTlsConfig::new()
+            .ca_certificate(Certificate::from_pem(&self.ca))
             .domain_name(server_name);
-        if let Some((certificate, key)) = &self.identity {
-            certificates(certificate)?;
-            let key_bytes = key.read()?;
-            PrivateKeyDer::from_pem_slice(&key_bytes).map_err(|_| key.fault("no private key in PEM form"))?;
-            config = config.identity(Identity::from_pem(certificate.read()?, key_bytes));
+        match &self.identity {
+            None => config,
+            Some((certificate, key)) => config.identity(Identity::from_pem(certificate, key)),
         }
-        Ok(config)
     }
 }

@@ -110,10 +110,24 @@ impl Tokens {
 
     /// Returns the entry of `token`. Digests are compared, so timing reveals nothing about the tokens.
     pub fn holder(&self, token: &str) -> Option<&Holder> {
-        let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+        self.holder_of(digest_of(token))
+    }
+
+    /// Returns the entry of the token with this digest.
+    pub(super) fn holder_of(&self, digest: [u8; 32]) -> Option<&Holder> {
         let found = self.0.iter().find(|(known, _)| *known == digest);
         found.map(|(_, holder)| holder)
     }
+
+    /// Returns the number of tokens.
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// Returns the digest under which a token is stored.
+pub(super) fn digest_of(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
 }
 
 fn entry(line: &str) -> Result<([u8; 32], Holder), String> {
@@ -129,7 +143,7 @@ fn entry(line: &str) -> Result<([u8; 32], Holder), String> {
                 "the token has fewer than {SHORTEST} characters; try: openssl rand -hex 32"
             ));
         }
-        None => Sha256::digest(token.as_bytes()).into(),
+        None => digest_of(token),
     };
     let name = name.to_owned();
     Ok((digest, Holder { name, rights }))

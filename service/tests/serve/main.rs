@@ -1,18 +1,25 @@
 //! Tests of serving over a real socket: health, reflection, draining with a time limit.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    missing_docs
+)]
 
 mod balance;
 mod half_sent;
 mod listener;
 mod pki;
+mod renewal;
 mod requests;
 mod tls;
 mod tokens;
 #[cfg(feature = "otlp")]
 mod traces;
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use config::SecurityConfig;
 use service::{
@@ -21,7 +28,9 @@ use service::{
     security::methods::{Access, Method},
     serve::{self, Drained},
 };
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use tonic::Code;
 use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
@@ -35,6 +44,9 @@ const NAME: &str = "minuet.v1.Evaluator";
 /// Time limit for a loaded machine; no test measures it.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Interval at which servers and clients of these tests read their files again.
+const RENEWAL: Duration = Duration::from_millis(10);
+
 /// Rules of methods that every token may call.
 fn any_token(_: &str) -> Method {
     Method::new(Access::AnyToken)
@@ -43,7 +55,7 @@ fn any_token(_: &str) -> Method {
 /// A server behind a policy, which answers health for `name`.
 struct Behind {
     address: String,
-    policy: ConnectionPolicy,
+    health: serve::Health,
     shutdown: CancellationToken,
 }
 
@@ -53,29 +65,65 @@ impl Drop for Behind {
     }
 }
 
-/// Starts a server behind a policy.
+/// Starts a server behind a policy, which reads its files again all the time.
 async fn behind(security: &SecurityConfig, name: &'static str) -> Behind {
-    serve_with_policy(ConnectionPolicy::new(security, any_token).unwrap(), name).await
+    let policy = ConnectionPolicy::new(security, any_token).unwrap();
+    serve_with_policy(policy.with_renewal(RENEWAL), name).await
+}
+
+/// Repeats calls until one succeeds, and returns how the others ended.
+async fn until_ok<F: Future<Output = Result<(), Code>>>(call: impl Fn() -> F) -> Vec<Result<(), Code>> {
+    until(Ok(()), call).await
+}
+
+/// Repeats calls until one ends as `expected`, and returns how the others ended.
+async fn until<F: Future<Output = Result<(), Code>>>(
+    expected: Result<(), Code>,
+    call: impl Fn() -> F,
+) -> Vec<Result<(), Code>> {
+    let mut others = Vec::new();
+    let calling = async {
+        loop {
+            let ended = call().await;
+            if ended == expected {
+                return;
+            }
+            others.push(ended);
+            tokio::time::sleep(RENEWAL).await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, calling).await.unwrap();
+    others
+}
+
+/// Replaces a file in one step, so that no reader sees a part of it.
+fn replace(path: &Path, text: &str) {
+    let new = path.with_extension("new");
+    std::fs::write(&new, text).unwrap();
+    std::fs::rename(&new, path).unwrap();
 }
 
 async fn serve_with_policy(policy: ConnectionPolicy, name: &'static str) -> Behind {
-    let listener = serve::listen("127.0.0.1:0").await.unwrap();
+    serve_on(serve::listen("127.0.0.1:0").await.unwrap(), policy, name).await
+}
+
+async fn serve_on(listener: TcpListener, policy: ConnectionPolicy, name: &'static str) -> Behind {
     let address = listener.local_addr().unwrap().to_string();
     let (routes, health) = serve::standard_routes(&[name], &[]).await.unwrap();
     health.set_serving(true).await;
     let shutdown = CancellationToken::new();
     let serving = serve::serve_with(
-        policy.clone(),
+        policy,
         routes,
         listener,
-        health,
+        health.clone(),
         shutdown.clone(),
         Duration::ZERO,
     );
     tokio::spawn(serving);
     Behind {
         address,
-        policy,
+        health,
         shutdown,
     }
 }

@@ -92,33 +92,6 @@ async fn a_server_checks_its_clients_certificates() {
 }
 
 #[tokio::test]
-async fn a_certificate_is_renewed_while_the_server_runs() {
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
-    let ours = Authority::new("ours");
-    let (certificate, key) = ours.sign_until(folder, "server", "127.0.0.1", 2020);
-    let config = SecurityConfig {
-        certificate: certificate.clone(),
-        key,
-        ..SecurityConfig::default()
-    };
-    let server = behind(&config, NAME).await;
-    let client = SecurityConfig {
-        ca: ours.write(folder, "ours.pem"),
-        ..SecurityConfig::default()
-    };
-    assert!(ends(&server.address, &client).await.is_err());
-
-    std::fs::write(&certificate, "no certificate").unwrap();
-    let refused = server.policy.read_again().unwrap_err().to_string();
-    assert!(refused.contains("security.certificate"), "{refused}");
-
-    ours.sign(folder, "server", "127.0.0.1");
-    server.policy.read_again().unwrap();
-    assert_eq!(ends(&server.address, &client).await, Ok(()));
-}
-
-#[tokio::test]
 async fn errors_name_the_files_that_cannot_be_used() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
@@ -147,4 +120,15 @@ async fn errors_name_the_files_that_cannot_be_used() {
     };
     let refused = connect::link("127.0.0.1:1", &client).unwrap_err().to_string();
     assert!(refused.contains("(security.ca)"), "{refused}");
+    let client = SecurityConfig {
+        ca: ours.write(folder, "ours.pem"),
+        client_certificate: certificate,
+        client_key: other_key,
+        ..SecurityConfig::default()
+    };
+    let refused = connect::link("127.0.0.1:1", &client).unwrap_err().to_string();
+    assert!(
+        refused.contains("certificates of [security] cannot be used"),
+        "{refused}"
+    );
 }
