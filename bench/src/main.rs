@@ -7,6 +7,7 @@ mod games;
 mod generator;
 mod harness;
 mod inference;
+mod lab;
 mod playouts;
 mod replay;
 mod search;
@@ -42,6 +43,9 @@ enum Benchmark {
     Replay(replay::Arguments),
     /// Whole-system self-play: visits, fresh evaluations, cache hits and games per hour.
     Selfplay(selfplay::Arguments),
+    /// Compare settings by training with each of them, with equal budgets (`minuet lab`).
+    #[command(hide = true)]
+    Lab(lab::Arguments),
     /// Training steps in f32 and bf16, and of the same network in PyTorch.
     Training(training::Arguments),
     /// Internal: the baseline that calls a model directly, controlled by standard input.
@@ -77,6 +81,7 @@ fn run(benchmark: Benchmark) -> anyhow::Result<()> {
         Benchmark::Search(arguments) => search::run(arguments),
         Benchmark::Generator(arguments) => generator::run(arguments),
         Benchmark::Inference(arguments) => inference::run(arguments),
+        Benchmark::Lab(arguments) => lab::run(arguments),
         Benchmark::Playouts(arguments) => playouts::run(arguments),
         Benchmark::Replay(arguments) => replay::run(arguments),
         Benchmark::Selfplay(arguments) => selfplay::run(arguments),

@@ -1,6 +1,7 @@
-//! `minuet bench`: starts the program `minuet-bench`, which stands beside this one and holds every benchmark.
+//! `minuet bench` and `minuet lab`: start the program `minuet-bench`, which stands beside this one and holds every benchmark and the
+//! laboratory.
 //!
-//! The benchmarks are a binary of their own, so that `make up` does not build them.
+//! They are a binary of their own, so that `make up` does not build them.
 
 use std::{ffi::OsString, io, os::unix::process::CommandExt as _, path::PathBuf, process::Command};
 
@@ -9,12 +10,12 @@ use clap::Args;
 
 const BINARY: &str = "minuet-bench";
 
-/// Arguments of `minuet bench`, which are passed on unread.
+/// Arguments of `minuet bench` and `minuet lab`, which are passed on unread.
 #[derive(Args)]
 #[command(disable_help_flag = true)]
 pub struct Arguments {
-    /// Name of a benchmark and its arguments; `minuet bench --help` lists them.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "NAME")]
+    /// Arguments; --help lists them.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
     arguments: Vec<OsString>,
 }
 
@@ -23,12 +24,15 @@ pub struct Arguments {
 #[error("{} is not built; build it with `cargo build --release --locked -p bench`, or run `make bench`", .0.display())]
 struct NotBuilt(PathBuf);
 
-/// Replaces this process by `minuet-bench` with the same arguments. Returns only if that fails.
-pub fn run(arguments: Arguments) -> anyhow::Result<()> {
+/// Replaces this process by `minuet-bench` with `command`, if there is one, and the arguments. Returns only if that fails.
+pub fn run(command: Option<&str>, arguments: Arguments) -> anyhow::Result<()> {
     let program = std::env::current_exe()
         .context("cannot find the folder of this program")?
         .with_file_name(BINARY);
-    let error = Command::new(&program).args(arguments.arguments).exec();
+    let error = Command::new(&program)
+        .args(command)
+        .args(arguments.arguments)
+        .exec();
     if error.kind() == io::ErrorKind::NotFound {
         return Err(NotBuilt(program).into());
     }

@@ -56,6 +56,8 @@ enum Command {
     Games(records::Arguments),
     /// Run a benchmark and print its figures; --json prints one object.
     Bench(bench::Arguments),
+    /// Compare settings by training with each of them, in lock step, with equal budgets and paired seeds.
+    Lab(bench::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -72,7 +74,8 @@ fn main() -> ExitCode {
         Command::Arena(arguments) => arena::run(arguments),
         Command::Solve(arguments) => solve::run(arguments),
         Command::Games(arguments) => records::run(arguments),
-        Command::Bench(arguments) => bench::run(arguments),
+        Command::Bench(arguments) => bench::run(None, arguments),
+        Command::Lab(arguments) => bench::run(Some("lab"), arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

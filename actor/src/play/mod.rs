@@ -3,6 +3,8 @@
 //! | module | contents |
 //! |---|---|
 //! | [`worker`] | a thread that plays many games at once |
+//! | [`lock_step`] | many games that advance together, independent of the machine's speed |
+//! | `begin` | the beginning of a game |
 //! | [`slot`] | one game in progress, a state machine |
 //! | [`setup`] | what all games of an actor have in common, taken from the configuration |
 //! | `build` | identifies the running program in records |
@@ -10,8 +12,10 @@
 //! | [`curriculum`] | the difficulty of the next problem, for games that are about problems |
 //! | [`naming`] | unique game numbers and ids, reserved durably |
 
+mod begin;
 mod build;
 pub mod curriculum;
+pub mod lock_step;
 pub mod naming;
 pub mod record;
 pub mod setup;

@@ -6,7 +6,8 @@
 //! same id to two games. Numbers are reserved in blocks, durably, before the first number of a block is used. An actor that is killed
 //! skips the rest of its block, but never gives one number to two games.
 //!
-//! An identity file of format 2 may name an incarnation. Tests thereby play the same games twice; the actor writes none.
+//! An identity file of format 2 may name an incarnation ([`Naming::fix_incarnation`]). Tests and the laboratory thereby play the same
+//! games twice; the actor writes none.
 
 use std::{
     fs, io,
@@ -134,6 +135,30 @@ impl Naming {
         };
         naming.reserve(&mut naming.numbers.lock())?;
         Ok(naming)
+    }
+
+    /// Writes an identity with a given incarnation into a folder that has none, so that the actor of this folder gives its games the
+    /// same ids whenever they are played again.
+    ///
+    /// # Errors
+    /// [`NamingError::Io`] if the file cannot be written.
+    pub fn fix_incarnation(folder: &Path, name: &str, incarnation: &str) -> Result<(), NamingError> {
+        let path = folder.join(FILE);
+        let io = |source| NamingError::Io {
+            path: path.clone(),
+            source,
+        };
+        if path.try_exists().map_err(io)? {
+            return Ok(());
+        }
+        let identity = Identity {
+            format: FORMAT,
+            name: name.into(),
+            next_number: 0,
+            incarnation: Some(incarnation.into()),
+        };
+        let bytes = serde_json::to_vec_pretty(&identity).map_err(|error| io(error.into()))?;
+        durable::write(&path, &bytes).map_err(io)
     }
 
     /// The actor's name.

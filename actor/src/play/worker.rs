@@ -11,16 +11,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use games::{Drawn, Game};
+use games::Game;
 use network::batched::Batcher;
 use prost::Message as _;
-use proto::v1::EvaluateRequest;
+use proto::v1::{self, EvaluateRequest};
 use service::log_throttle::LogThrottle;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    curriculum::{self, Curriculum},
+    begin::Begun,
+    curriculum::Curriculum,
     naming::Naming,
     record::{self, End},
     setup::Setup,
@@ -215,10 +216,10 @@ impl<G: Game> Worker<G> {
             empty => match begin(&self.shared)? {
                 None => return Ok(Next::Stop),
                 Some(Begun::Game(new)) => empty.insert(*new),
-                Some(Begun::Recorded(finished)) => {
+                Some(Begun::Recorded(id, game)) => {
                     self.ready.push_back(index);
                     self.shared.metrics.games_recorded.add(1);
-                    return Ok(self.keep(finished));
+                    return Ok(self.keep(id, &game));
                 }
             },
         };
@@ -259,19 +260,15 @@ impl<G: Game> Worker<G> {
         let second = self.note_problem(&playing)?;
         let id = playing.id();
         let game = playing.finish(end, &self.shared.setup, &self.shared.versions);
-        let finished = Finished {
-            id,
-            bytes: game.encode_to_vec(),
-        };
-        let next = self.keep(finished);
+        let next = self.keep(id, &game);
         match second.filter(|_| next == Next::Continue) {
-            Some(second) => Ok(self.keep(second)),
+            Some((id, second)) => Ok(self.keep(id, &second)),
             None => Ok(next),
         }
     }
 
     /// Counts the result of a problem. For an unsolved problem, returns the record of the problem that the play did solve.
-    fn note_problem(&self, playing: &GameSlot<G>) -> Result<Option<Finished>, SlotError> {
+    fn note_problem(&self, playing: &GameSlot<G>) -> Result<Option<(GameId, v1::Game)>, SlotError> {
         let Shared {
             curriculum, metrics, ..
         } = &*self.shared;
@@ -299,43 +296,26 @@ impl<G: Game> Worker<G> {
             return Ok(None);
         };
         metrics.games_recorded.add(1);
-        recorded(&drawn, "hindsight", named, &self.shared.setup).map(Some)
+        let game = record::of_solution(&drawn, "hindsight", named, &self.shared.setup);
+        Ok(Some((named.1, game.map_err(SlotError::Solution)?)))
     }
 
     /// Hands a finished game to the spool. Blocks while self-play is paused. Stops the thread if the spool's writer has ended;
     /// the writer reports the reason.
-    fn keep(&self, finished: Finished) -> Next {
-        match self.finished.send(finished) {
+    fn keep(&self, id: GameId, game: &v1::Game) -> Next {
+        let bytes = game.encode_to_vec();
+        match self.finished.send(Finished { id, bytes }) {
             Ok(()) => Next::Continue,
             Err(_) => Next::Stop,
         }
     }
 }
 
-/// The next game.
-enum Begun<G: Game> {
-    /// A game that is played.
-    Game(Box<GameSlot<G>>),
-    /// A problem with a known solution, recorded without being played.
-    Recorded(Finished),
-}
-
 /// Begins the next game. Returns `None` at shutdown.
 fn begin<G: Game>(shared: &Shared<G>) -> Result<Option<Begun<G>>, SlotError> {
     loop {
         match shared.naming.next_game() {
-            Ok((number, id)) => {
-                let setup = &shared.setup;
-                let new = |problem| Begun::Game(Box::new(GameSlot::new(setup, number, id, problem)));
-                let key = id.key(setup.run_seed);
-                return Ok(Some(match shared.curriculum.next(&setup.rules, key) {
-                    curriculum::Next::Usual => new(None),
-                    curriculum::Next::Problem(start, level) => new(Some((start, level))),
-                    curriculum::Next::Known(drawn) => {
-                        Begun::Recorded(recorded(&drawn, "known-solution", (number, id), setup)?)
-                    }
-                }));
-            }
+            Ok(named) => return Begun::new(named, &shared.setup, &shared.curriculum).map(Some),
             Err(error) if shared.naming_errors.allows() => {
                 tracing::error!(error = %service::chain(&error), "no game number can be reserved, trying again");
             }
@@ -346,18 +326,4 @@ fn begin<G: Game>(shared: &Shared<G>) -> Result<Option<Begun<G>>, SlotError> {
         }
         thread::sleep(NAMING_RETRY);
     }
-}
-
-/// Returns the record of a known solution as a finished game.
-fn recorded<G: Game>(
-    drawn: &Drawn<G>,
-    provenance: &str,
-    named: (u64, GameId),
-    setup: &Setup<G>,
-) -> Result<Finished, SlotError> {
-    let game = record::of_solution(drawn, provenance, named, setup).map_err(SlotError::Solution)?;
-    Ok(Finished {
-        id: named.1,
-        bytes: game.encode_to_vec(),
-    })
 }

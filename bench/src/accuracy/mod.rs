@@ -48,7 +48,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     positions: u32,
     /// Seed of the positions.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = SEED)]
     seed: u64,
     /// Execution provider: auto, cpu, openvino-f32, openvino-bf16, cuda.
     #[arg(long, default_value = "auto")]
@@ -131,18 +131,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     };
     let uct = Player::open(&uct, &mut networks)?;
     for player in players.iter().chain([&uct]) {
-        let version = player
-            .network()
-            .map(|network| network.description().version.as_str());
-        let none = version.map(|_| 0);
-        for &visits in none.iter().chain(&arguments.visits) {
-            let decisions = decide(player, visits, arguments.seed, &positions)?;
-            let mut chosen = decisions.iter().map(|decision| best(decision, visits));
-            let share = |position: &Position| {
-                let action = chosen.next().flatten();
-                f64::from(u8::from(action.is_some_and(|action| position.is_optimal(action))))
-            };
-            measured.push(Measured::new(player.name(), version, visits, &positions, share));
+        let alone = player.network().map(|_| 0);
+        for &visits in alone.iter().chain(&arguments.visits) {
+            measured.push(measure(player, visits, arguments.seed, &positions)?);
         }
     }
     let report = Report {
@@ -162,6 +153,45 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         players: measured,
     };
     report::print(&report, arguments.json, text)
+}
+
+/// Seed of the positions of [`of_network`], that of `minuet bench accuracy` by default.
+const SEED: u64 = 1;
+
+/// Shares of optimal moves, in [0, 1], of a network alone and of its search with `visits` visits per move, in `positions` positions
+/// per phase of the game.
+///
+/// # Errors
+/// The network cannot be opened, or does not evaluate a position.
+pub fn of_network(
+    model: &Spec,
+    visits: u32,
+    positions: u32,
+    networks: &mut Networks,
+) -> anyhow::Result<[f64; 2]> {
+    let player = Player::<ConnectFour>::open(model, networks)?;
+    let positions = positions::draw(SEED, positions as usize);
+    let measure = |visits| measure(&player, visits, SEED, &positions).map(|measured| measured.all);
+    Ok([measure(0)?, measure(visits)?])
+}
+
+/// Share of optimal moves of a player with `visits` visits per move.
+fn measure(
+    player: &Player<ConnectFour>,
+    visits: u32,
+    seed: u64,
+    positions: &[Vec<Position>],
+) -> anyhow::Result<Measured> {
+    let decisions = decide(player, visits, seed, positions)?;
+    let mut chosen = decisions.iter().map(|decision| best(decision, visits));
+    let share = |position: &Position| {
+        let action = chosen.next().flatten();
+        f64::from(u8::from(action.is_some_and(|action| position.is_optimal(action))))
+    };
+    let version = player
+        .network()
+        .map(|network| network.description().version.as_str());
+    Ok(Measured::new(player.name(), version, visits, positions, share))
 }
 
 fn decide(

@@ -76,13 +76,22 @@ impl RoleProcess {
                 Ok(value) => return Ok(value),
                 Err(error) => error,
             };
-            if let Some(status) = self.child.try_wait()? {
-                bail!("{} ended with {status}; its log shows why", self.role.binary());
-            }
+            self.check()?;
             if began.elapsed() > timeout {
                 return Err(error.context(format!("{} is not ready after {timeout:?}", self.role.binary())));
             }
             thread::sleep(POLL);
+        }
+    }
+
+    /// Returns an error if the process has ended.
+    ///
+    /// # Errors
+    /// The process has ended.
+    pub fn check(&mut self) -> anyhow::Result<()> {
+        match self.child.try_wait()? {
+            Some(status) => bail!("{} ended with {status}; its log shows why", self.role.binary()),
+            None => Ok(()),
         }
     }
 

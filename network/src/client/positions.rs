@@ -124,6 +124,15 @@ impl Predictions {
         self.priors.clear();
     }
 
+    /// Rounds all priors to half precision, as an inference server sends them.
+    pub fn round_priors(&mut self) {
+        let packed = proto::priors::encode(&self.priors);
+        let count = self.priors.len();
+        self.priors.clear();
+        // Priors that were just packed can be unpacked.
+        let _ = proto::priors::decode(&packed, count, &mut self.priors);
+    }
+
     /// Prediction for one position of `batch`.
     pub fn get(&self, batch: &PositionBatch, position: usize) -> Evaluation<'_> {
         let start = position.checked_sub(1).map_or(0, |before| batch.ends[before].1);

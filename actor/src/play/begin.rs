@@ -1,0 +1,42 @@
+//! The beginning of a game: from its usual start, from a problem, or recorded at once from a known solution. [`Begun`].
+
+use games::Game;
+use proto::v1;
+
+use super::{
+    curriculum::{Curriculum, Next},
+    record,
+    setup::Setup,
+    slot::{GameSlot, SlotError},
+};
+use crate::GameId;
+
+/// A game that has begun.
+pub(super) enum Begun<G: Game> {
+    /// A game that is played.
+    Game(Box<GameSlot<G>>),
+    /// A problem with a known solution, recorded without being played.
+    Recorded(GameId, Box<v1::Game>),
+}
+
+impl<G: Game> Begun<G> {
+    /// Begins the game of this number and id, as the curriculum says.
+    ///
+    /// # Errors
+    /// [`SlotError::Solution`] if a known solution contains an illegal action.
+    pub(super) fn new(
+        (number, id): (u64, GameId),
+        setup: &Setup<G>,
+        curriculum: &Curriculum,
+    ) -> Result<Self, SlotError> {
+        let game = |problem| Self::Game(Box::new(GameSlot::new(setup, number, id, problem)));
+        Ok(match curriculum.next(&setup.rules, id.key(setup.run_seed)) {
+            Next::Usual => game(None),
+            Next::Problem(start, level) => game(Some((start, level))),
+            Next::Known(drawn) => {
+                let recorded = record::of_solution(&drawn, "known-solution", (number, id), setup);
+                Self::Recorded(id, Box::new(recorded.map_err(SlotError::Solution)?))
+            }
+        })
+    }
+}

@@ -1,0 +1,145 @@
+//! Measures a network against fixed opponents and an exact solver: [`measure`].
+
+use std::{path::Path, sync::atomic::AtomicBool};
+
+use anyhow::{Context as _, ensure};
+use arena::{
+    Player, Spec,
+    matches::{self, Conduct, MatchFolder, Plan, Standing, openings, plan},
+    players::{NetworkOptions, Networks},
+};
+use config::ProviderChoice;
+use games::Face;
+
+use super::{
+    experiment::Experiment,
+    state::{Match, Rated, Spent},
+};
+use crate::accuracy;
+
+/// Seed of openings and matches, the same for all runs, so that all play the same openings.
+const SEED: u64 = 1;
+/// Games of a match at once.
+const GAMES: usize = 32;
+/// Number of actions after which a game ends as a draw.
+const MAX_ACTIONS: usize = 1000;
+
+/// Measures the network of `version` of the run in `folder`, with the provider of self-play. An interrupted match continues where it
+/// stopped.
+///
+/// # Errors
+/// The network or an opponent cannot be opened, or a match cannot continue.
+pub fn measure<G: Face>(
+    experiment: &Experiment,
+    folder: &Path,
+    provider: ProviderChoice,
+    version: &str,
+    spent: Spent,
+) -> anyhow::Result<Rated> {
+    let rating = &experiment.rating;
+    let place = folder
+        .to_str()
+        .filter(|place| !place.contains(','))
+        .context("the folder's name must be UTF-8 without a comma")?;
+    let model = spec(&format!("{place}@{version},visits={}", rating.visits))?;
+    let mut networks = Networks::new(NetworkOptions {
+        provider,
+        ..NetworkOptions::default()
+    });
+    let mut matches = Vec::new();
+    for (number, against) in rating.against.iter().enumerate() {
+        let folder = folder.join("matches").join(format!("{version}-{number}"));
+        let players = [&model, &spec(against)?];
+        matches.push(play::<G>(rating.games, players, &mut networks, &folder)?);
+    }
+    let optimal = match rating.solver_positions {
+        0 => None,
+        positions => Some(accuracy::of_network(
+            &model,
+            rating.visits,
+            positions,
+            &mut networks,
+        )?),
+    };
+    Ok(Rated {
+        version: version.into(),
+        spent,
+        matches,
+        optimal_alone: optimal.map(|[alone, _]| alone),
+        optimal_searched: optimal.map(|[_, searched]| searched),
+    })
+}
+
+fn spec(text: &str) -> anyhow::Result<Spec> {
+    text.parse().with_context(|| format!("player {text}"))
+}
+
+/// Plays a match, or the rest of it.
+fn play<G: Face>(
+    games: u32,
+    [own, other]: [&Spec; 2],
+    networks: &mut Networks,
+    folder: &Path,
+) -> anyhow::Result<Match> {
+    ensure!(
+        G::PLAYERS == 2,
+        "{} has one player: `rating.against` must be empty",
+        G::NAME
+    );
+    let rules = G::Rules::default();
+    let pairs = u64::from(games / 2);
+    let players = [Player::<G>::open(own, networks)?, Player::open(other, networks)?];
+    let plan = Plan {
+        schema: plan::SCHEMA,
+        game: G::NAME.into(),
+        rules: serde_json::to_value(&rules)?,
+        players: players
+            .iter()
+            .zip([own, other])
+            .map(|(player, spec)| plan::Entrant::of(player, &spec.written))
+            .collect(),
+        pairs,
+        seed: SEED,
+        openings: openings::random::<G>(&rules, SEED, G::OPENING_PLIES, pairs)?,
+        max_actions: MAX_ACTIONS,
+    };
+    plan.check()?;
+    let mut folder = MatchFolder::open::<G>(folder, &plan, &rules)?;
+    let conduct = Conduct {
+        threads: 1,
+        games: GAMES,
+        sprt: None,
+        stop: &AtomicBool::new(false),
+    };
+    matches::play(&plan, &rules, &players, &mut folder, conduct, &mut |_| {})?;
+    let standing = Standing::of(&plan, folder.records(), None);
+    let pairing = standing.pairings.first().context("the match has no result")?;
+    let estimate = pairing.estimate.as_ref().context("the match has no result")?;
+    Ok(Match {
+        against: other.written.clone(),
+        games: [pairing.wins, pairing.draws, pairing.losses],
+        score: estimate.score,
+        elo: estimate.elo,
+        elo_interval: estimate.elo_interval,
+    })
+}
+
+/// A line about a measurement.
+pub fn text(rated: &Rated) -> String {
+    let mut text = format!(
+        "{} after {} evaluations and {} samples",
+        rated.version, rated.spent.evaluations, rated.spent.samples
+    );
+    for result in &rated.matches {
+        let [wins, draws, losses] = result.games;
+        text += &format!("; +{wins} ={draws} -{losses} against {}", result.against);
+    }
+    if let (Some(alone), Some(searched)) = (rated.optimal_alone, rated.optimal_searched) {
+        text += &format!(
+            "; {:.1} % optimal alone, {:.1} % with search",
+            100.0 * alone,
+            100.0 * searched
+        );
+    }
+    text
+}

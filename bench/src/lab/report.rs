@@ -1,0 +1,213 @@
+//! The results of an experiment: a table as Markdown, everything as JSON, curves as SVG. [`write`].
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use super::{
+    curve::{self, Curve, Point},
+    experiment::Experiment,
+    state::{Rated, State},
+};
+
+/// The runs of an arm.
+#[derive(Serialize)]
+pub struct ArmResult {
+    /// Name of the arm.
+    pub arm: String,
+    /// Seed and state of each run.
+    pub runs: Vec<(u64, State)>,
+}
+
+/// A measured figure.
+#[derive(Clone, Copy)]
+enum Figure {
+    /// Elo against the opponent of this number.
+    Elo(usize),
+    /// Share of optimal moves of the network alone, in percent.
+    Alone,
+    /// Share of optimal moves with search, in percent.
+    Searched,
+}
+
+impl Figure {
+    /// The figures that an experiment measures.
+    fn all(experiment: &Experiment) -> Vec<Self> {
+        let mut figures: Vec<Self> = (0..experiment.rating.against.len()).map(Self::Elo).collect();
+        if experiment.rating.solver_positions > 0 {
+            figures.extend([Self::Alone, Self::Searched]);
+        }
+        figures
+    }
+
+    fn name(self, experiment: &Experiment) -> String {
+        let rating = &experiment.rating;
+        match self {
+            Self::Elo(number) => format!("Elo against {}", rating.against[number]),
+            Self::Alone => "optimal moves alone, %".into(),
+            Self::Searched => format!("optimal moves with {} visits, %", rating.visits),
+        }
+    }
+
+    /// Value in a measurement; `None` for an Elo where every game was won or lost.
+    fn of(self, rated: &Rated) -> Option<f64> {
+        match self {
+            Self::Elo(number) => rated.matches.get(number)?.elo,
+            Self::Alone => Some(100.0 * rated.optimal_alone?),
+            Self::Searched => Some(100.0 * rated.optimal_searched?),
+        }
+    }
+}
+
+/// Writes `table.md`, `result.json` and one `curve-N.svg` for each figure into `folder`. Returns the table.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn write(experiment: &Experiment, arms: &[ArmResult], folder: &Path) -> anyhow::Result<String> {
+    let save = |name: &str, bytes: &[u8]| {
+        let path: PathBuf = folder.join(name);
+        durable::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))
+    };
+    let figures = Figure::all(experiment);
+    let table = table(experiment, arms, &figures);
+    save("table.md", table.as_bytes())?;
+    save("result.json", &serde_json::to_vec_pretty(arms)?)?;
+    for (number, &figure) in figures.iter().enumerate() {
+        let curves: Vec<Curve> = arms.iter().map(|arm| curve_of(experiment, arm, figure)).collect();
+        let drawn = curve::draw(&figure.name(experiment), "evaluations + price × samples", &curves);
+        save(&format!("curve-{number}.svg"), drawn.as_bytes())?;
+    }
+    Ok(table)
+}
+
+/// Reads the states of all runs.
+///
+/// # Errors
+/// A state cannot be read.
+pub fn read(experiment: &Experiment, run: impl Fn(&str, u64) -> PathBuf) -> anyhow::Result<Vec<ArmResult>> {
+    let result = |arm: &super::experiment::Arm| {
+        let runs = experiment
+            .seeds
+            .iter()
+            .map(|&seed| Ok((seed, State::read(&run(&arm.name, seed))?)))
+            .collect::<anyhow::Result<_>>()?;
+        Ok(ArmResult {
+            arm: arm.name.clone(),
+            runs,
+        })
+    };
+    experiment.arms.iter().map(result).collect()
+}
+
+/// The measurements of number `place` of all runs of an arm that have come so far.
+fn measurements(arm: &ArmResult, place: usize) -> Vec<&Rated> {
+    arm.runs
+        .iter()
+        .filter_map(|(_, state)| state.ratings.get(place))
+        .collect()
+}
+
+fn curve_of(experiment: &Experiment, arm: &ArmResult, figure: Figure) -> Curve {
+    let longest = arm
+        .runs
+        .iter()
+        .map(|(_, state)| state.ratings.len())
+        .max()
+        .unwrap_or(0);
+    let points = (0..longest).filter_map(|place| {
+        let measured = measurements(arm, place);
+        let values: Vec<f64> = measured.iter().filter_map(|rated| figure.of(rated)).collect();
+        let cost = |rated: &&Rated| {
+            rated.spent.evaluations as f64 + experiment.sample_price * rated.spent.samples as f64
+        };
+        let x = measured.iter().map(cost).sum::<f64>() / measured.len().max(1) as f64;
+        let (mean, low, high) = summary(&values)?;
+        Some(Point { x, mean, low, high })
+    });
+    Curve {
+        name: arm.arm.clone(),
+        points: points.collect(),
+    }
+}
+
+/// Mean, least and greatest of some values; `None` without any.
+fn summary(values: &[f64]) -> Option<(f64, f64, f64)> {
+    let fold = |first: f64, pick: fn(f64, f64) -> f64| values.iter().copied().fold(first, pick);
+    (!values.is_empty()).then(|| {
+        (
+            values.iter().sum::<f64>() / values.len() as f64,
+            fold(f64::INFINITY, f64::min),
+            fold(f64::NEG_INFINITY, f64::max),
+        )
+    })
+}
+
+fn table(experiment: &Experiment, arms: &[ArmResult], figures: &[Figure]) -> String {
+    let seeds = experiment.seeds.len();
+    let mut text = format!(
+        "{}\n\n{}, {seeds} seeds for each arm. Each figure is the mean over the seeds, with the lowest and the highest seed.\n\n",
+        experiment.question, experiment.game
+    );
+    text += "| arm | runs | evaluations | samples | positions |";
+    for figure in figures {
+        text += &format!(" {} |", figure.name(experiment));
+    }
+    text += &format!("\n|{}\n", "---|".repeat(5 + figures.len()));
+    for arm in arms {
+        let longest = arm
+            .runs
+            .iter()
+            .map(|(_, state)| state.ratings.len())
+            .max()
+            .unwrap_or(0);
+        for place in 0..longest {
+            let measured = measurements(arm, place);
+            let mean = |of: fn(&Rated) -> u64| {
+                measured.iter().map(|rated| of(rated)).sum::<u64>() / measured.len().max(1) as u64
+            };
+            text += &format!(
+                "| {} | {} | {} | {} | {} |",
+                arm.arm,
+                measured.len(),
+                mean(|rated| rated.spent.evaluations),
+                mean(|rated| rated.spent.samples),
+                mean(|rated| rated.spent.positions)
+            );
+            for figure in figures {
+                let values: Vec<f64> = measured.iter().filter_map(|rated| figure.of(rated)).collect();
+                text += &match summary(&values) {
+                    // An Elo is missing where every game was won or lost.
+                    Some((mean, low, high)) if values.len() == measured.len() => {
+                        format!(" {mean:.1} ({low:.1} to {high:.1}) |")
+                    }
+                    _ => " beyond measure |".into(),
+                };
+            }
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// Refuses a folder that holds another experiment; keeps a copy of the file in a new one.
+///
+/// # Errors
+/// The folder holds another experiment, or a file cannot be read or written.
+pub fn claim(folder: &Path, file: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let text = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let kept = folder.join("experiment.toml");
+    match fs::read(&kept) {
+        Ok(begun) if begun == text => Ok(()),
+        Ok(_) => anyhow::bail!(
+            "{} holds another experiment (its experiment.toml differs from {}); name another folder with --folder",
+            folder.display(),
+            file.display()
+        ),
+        Err(_) => durable::write(&kept, &text).with_context(|| format!("cannot write {}", kept.display())),
+    }
+}

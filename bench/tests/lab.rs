@@ -1,0 +1,137 @@
+//! The laboratory with its real processes: equal results for equal experiments, and a run that is killed and continued.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use serde_json::Value;
+
+const EXPERIMENT: &str = r#"
+question = "Do more visits help?"
+game = "connect-four"
+seeds = [1]
+budget = { evaluations = 6000, samples = 100000 }
+round_positions = 60
+[rating]
+every = 3000
+visits = 5
+games = 2
+against = ["random"]
+solver_positions = 2
+[settings]
+"model.blocks" = 1
+"model.filters" = 8
+"model.value_hidden" = 8
+"search.visits" = 6
+"actor.games_per_thread" = 8
+"learner.batch_size" = 16
+"learner.threads" = 1
+"learner.min_positions" = 60
+"learner.checkpoint_steps" = 5
+[[arm]]
+name = "control"
+[[arm]]
+name = "visits-12"
+settings = { "search.visits" = 12 }
+"#;
+
+fn lab(folder: &Path, results: &str) -> Command {
+    let file = folder.join("experiment.toml");
+    fs::write(&file, EXPERIMENT).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_minuet-bench"));
+    command
+        .arg("lab")
+        .arg(file)
+        .arg("--folder")
+        .arg(folder.join(results));
+    command
+}
+
+/// Runs the experiment to its end and returns its result.
+fn finish(folder: &Path, results: &str) -> Value {
+    let output = lab(folder, results).output().unwrap();
+    let logs = || fs::read_to_string(folder.join(results).join("control-1/log"));
+    assert!(output.status.success(), "{output:?} {:?}", logs());
+    let result = fs::read(folder.join(results).join("result.json")).unwrap();
+    serde_json::from_slice(&result).unwrap()
+}
+
+#[test]
+fn an_experiment_gives_the_same_networks_when_it_is_repeated() {
+    let folder = tempfile::tempdir().unwrap();
+    let [first, second] = ["first", "second"].map(|results| finish(folder.path(), results));
+    let versions = |result: &Value| -> Vec<String> {
+        let arms = result.as_array().unwrap().iter();
+        arms.flat_map(|arm| arm["runs"][0][1]["ratings"].as_array().unwrap())
+            .map(|rated| format!("{} {}", rated["version"], rated["spent"]["evaluations"]))
+            .collect()
+    };
+    // The name of a version holds the digest of its network.
+    assert_eq!(versions(&first), versions(&second));
+    for arm in first.as_array().unwrap() {
+        let state = &arm["runs"][0][1];
+        assert_eq!(state["is_complete"], true);
+        let spent = &state["spent"];
+        let count = |name: &str| spent[name].as_u64().unwrap();
+        assert!(count("evaluations") >= 6000, "{spent}");
+        assert_eq!(count("samples"), 16 * count("steps"));
+        assert!(count("samples") <= 2 * count("positions"), "{spent}");
+        assert!(
+            count("samples") + 16 > 2 * (count("positions") - 60) / 100 * 90,
+            "{spent}"
+        );
+        let visits = ["evaluations", "cached", "duplicates", "gray", "terminal"].map(count);
+        // Each decision evaluates its root beside its visits, unless that is known.
+        assert!(visits.iter().sum::<u64>() >= count("visits"), "{spent}");
+        let last = state["ratings"].as_array().unwrap().last().unwrap();
+        assert_eq!(last["matches"][0]["games"].as_array().unwrap().len(), 3);
+        assert!(last["optimal_alone"].is_f64(), "{last}");
+    }
+    let table = fs::read_to_string(folder.path().join("first/table.md")).unwrap();
+    assert!(
+        table.contains("| control | 1 |") && table.contains("| visits-12 | 1 |"),
+        "{table}"
+    );
+    let curve = fs::read_to_string(folder.path().join("first/curve-0.svg")).unwrap();
+    assert!(curve.contains("Elo against random"), "{curve}");
+}
+
+#[test]
+fn a_killed_experiment_is_continued() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = lab(folder.path(), "results")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The second line reports that the first run has spent a part of its budget.
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    lines.nth(1).unwrap().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The runs hold the output open, and end because their parent has ended.
+    lines.for_each(drop);
+    let result = finish(folder.path(), "results");
+    for arm in result.as_array().unwrap() {
+        assert_eq!(arm["runs"][0][1]["is_complete"], true);
+    }
+    let again = lab(folder.path(), "results").output().unwrap();
+    let text = String::from_utf8(again.stdout).unwrap();
+    assert!(text.contains("2 runs, 2 complete"), "{text}");
+}
+
+#[test]
+fn another_experiment_does_not_continue_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let results = folder.path().join("results");
+    fs::create_dir(&results).unwrap();
+    fs::write(results.join("experiment.toml"), "question = \"another\"").unwrap();
+    let output = lab(folder.path(), "results").output().unwrap();
+    assert!(!output.status.success());
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("holds another experiment"), "{text}");
+}
