@@ -58,10 +58,11 @@ picture: build ## draw the picture of the README from a minute of the real progr
 pages: build ## write the generated pages of docs/reference anew
 	MINUET_WRITE_PAGES=1 $(CARGO_TEST) --test pages -- reference
 
-lint: setup ## check formatting, doc comments, error messages, and clippy with warnings denied
+lint: setup ## check formatting, doc comments, error messages, dependencies, and clippy with warnings denied
 	cargo fmt --all --check
 	@python3 scripts/check_comments.py
 	@python3 scripts/check_errors.py
+	@python3 scripts/check_dependencies.py
 	cargo clippy --release --locked --workspace --all-targets --features $(ALL_FEATURES) -- -D warnings
 
 format: ## format the code

@@ -7,6 +7,7 @@
 # FOLDER/ort/lib      ONNX Runtime
 # FOLDER/torch/lib    libtorch (the learner's image only)
 # FOLDER/ssl          CA certificates, for object stores and peers behind public names
+# FOLDER/sbom         bills of materials of the CPU and the GPU images (CycloneDX)
 set -eu
 
 if [ $# -ne 1 ]; then
@@ -18,7 +19,7 @@ dist=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.."
 
 rm -rf "${dist:?}"/*
-mkdir -p "$dist/bin" "$dist/ort" "$dist/torch" "$dist/ssl"
+mkdir -p "$dist/bin" "$dist/ort" "$dist/torch" "$dist/ssl" "$dist/sbom"
 for binary in minuet minuet-actor minuet-inference-server minuet-replay-store minuet-learner; do
     if [ ! -x "target/release/$binary" ]; then
         echo "dist: there is no target/release/$binary; run \`make build FEATURES=otlp,s3\` first" >&2
@@ -30,3 +31,5 @@ done
 cp -a third_party/ort/lib "$dist/ort/"
 cp -a third_party/libtorch/lib "$dist/torch/"
 cp -L /etc/ssl/certs/ca-certificates.crt "$dist/ssl/"
+python3 scripts/sbom.py > "$dist/sbom/cpu.cdx.json"
+python3 scripts/sbom.py --gpu > "$dist/sbom/gpu.cdx.json"

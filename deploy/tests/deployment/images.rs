@@ -48,3 +48,50 @@ fn compose_down_ends_every_profile() {
     let down = makefile.lines().find(|line| line.ends_with(" down")).unwrap();
     assert!(down.contains("$(addprefix --profile ,$(PROFILES))"), "{down}");
 }
+
+#[test]
+fn the_wheels_of_the_gpu_images_are_pinned_by_digest() {
+    let dockerfile = text("docker/gpu.Dockerfile");
+    let installs = dockerfile.matches("pip install").count();
+    assert!(installs > 0);
+    assert_eq!(dockerfile.matches("--require-hashes").count(), installs);
+    let fetched = text("../scripts/fetch_libraries.py");
+    let mut shared = 0;
+    for file in ["docker/cuda-inference.txt", "docker/cuda-learner.txt"] {
+        for line in text(file).lines().filter(|line| !line.starts_with('#')) {
+            let (wheel, digest) = line.split_once(" --hash=sha256:").expect(line);
+            let is_digest = digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
+            assert!(wheel.contains("==") && is_digest, "{file}: {line}");
+            // The same wheel has the same digest where the CPU libraries are fetched.
+            if fetched.contains(&format!("\"{wheel}\"")) {
+                assert!(fetched.contains(digest), "{file}: {line}");
+                shared += 1;
+            }
+        }
+    }
+    assert!(shared > 0);
+}
+
+#[test]
+fn every_image_has_the_bill_of_materials_that_the_build_makes() {
+    let script = text("docker/dist.sh");
+    for (dockerfile, bill) in [("docker/Dockerfile", "cpu"), ("docker/gpu.Dockerfile", "gpu")] {
+        let dockerfile = text(dockerfile);
+        assert!(script.contains(&format!("> \"$dist/sbom/{bill}.cdx.json\"")));
+        let copied =
+            format!("COPY --from=compiled /dist/sbom/{bill}.cdx.json /usr/share/minuet/sbom.cdx.json");
+        let at = dockerfile.find(&copied).expect(bill);
+        // All roles are built on the stage that has it.
+        let stage = dockerfile[..at].rfind("FROM ").unwrap();
+        assert!(
+            dockerfile[stage..at]
+                .lines()
+                .next()
+                .unwrap()
+                .ends_with(" AS base")
+        );
+        for stage in dockerfile[at..].lines().filter(|line| line.starts_with("FROM ")) {
+            assert!(stage.starts_with("FROM base AS "), "{stage}");
+        }
+    }
+}
