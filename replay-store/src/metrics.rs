@@ -23,6 +23,7 @@ pub struct Metrics {
     positions_sampled: Counter,
     duplicates: Counter,
     damaged: Counter,
+    held: Counter,
     deleted: Counter,
     cache_hits: Counter,
     cache_misses: Counter,
@@ -54,6 +55,7 @@ impl Metrics {
             positions_sampled: counter!("minuet_replay_positions_sampled_total"),
             duplicates: counter!("minuet_replay_duplicates_total"),
             damaged: counter!("minuet_replay_damaged_games_total"),
+            held: counter!("minuet_replay_games_held_total"),
             deleted: counter!("minuet_replay_deleted_games_total"),
             cache_hits: counter!("minuet_replay_cache_hits_total"),
             cache_misses: counter!("minuet_replay_cache_misses_total"),
@@ -109,6 +111,11 @@ impl Metrics {
     /// A stored game was sent again.
     pub fn duplicate(&self) {
         self.duplicates.increment(1);
+    }
+
+    /// A game was sent back because the learner is behind. The sender keeps the game and sends it again.
+    pub fn held(&self) {
+        self.held.increment(1);
     }
 
     /// A game was refused because of this field or condition.
@@ -181,6 +188,10 @@ fn describe() {
         "games sent again that were stored already"
     );
     describe_counter!(REFUSED, "games refused, by reason");
+    describe_counter!(
+        "minuet_replay_games_held_total",
+        "games sent back until the learner has used more positions (replay.min_uses); actors keep them"
+    );
     describe_counter!(
         "minuet_replay_damaged_games_total",
         "acknowledged games that cannot be read any more"

@@ -679,9 +679,13 @@ async fn known_games_include_deleted_games() {
     served.stop().await;
 }
 
-/// A client reports that it waits for positions, and the store accepts games regardless of `min_uses`.
+/// Games are sent back while the learner is behind. Then a client reports that it waits for positions, and the store accepts games
+/// regardless of `min_uses`.
 #[tokio::test(flavor = "multi_thread")]
 async fn games_are_accepted_while_a_client_awaits_positions() {
+    let page = metrics_exporter_prometheus::PrometheusBuilder::new()
+        .install_recorder()
+        .unwrap();
     let folder = tempfile::tempdir().unwrap();
     let settings = Settings {
         bounds: Bounds {
@@ -696,9 +700,15 @@ async fn games_are_accepted_while_a_client_awaits_positions() {
     let games = games(20);
     // Nothing is sampled: these games exceed the slack.
     append(&mut client, games[..3].to_vec()).await;
-    let more = append(&mut client, games[3..4].to_vec());
-    let held = tokio::time::timeout(std::time::Duration::from_millis(700), more).await;
-    assert!(held.is_err(), "{held:?}");
+    let held = append(&mut client, games[3..4].to_vec()).await;
+    assert!(
+        held[0].retry && held[0].refused.contains("the learner is behind"),
+        "{held:?}"
+    );
+    // This is no refusal, which would be an alert.
+    let page = page.render();
+    assert!(page.contains("minuet_replay_games_held_total 1\n"), "{page}");
+    assert!(!page.contains("reason=\"held\""), "{page}");
     let waiting = tokio::spawn({
         let mut client = served.client();
         async move {

@@ -24,6 +24,7 @@ use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 use crate::{
     files::{EVERY_COMPONENT, OVERLAYS, documents, folder, rendered, succeeded},
     kubernetes::{Workload, resources, strictly, workloads},
+    programs::configuration,
 };
 
 /// A secret and the keys of it that a pod can read; `None`: all of them, as environment variables.
@@ -143,6 +144,20 @@ fn each_role_reads_its_own_secrets_and_no_others() {
                 })
                 .collect();
             assert_eq!(found, expected, "{at}");
+        }
+    }
+}
+
+#[test]
+fn with_tokens_only_an_administrator_loads_models() {
+    for overlay in OVERLAYS {
+        let servers = workloads(overlay)
+            .into_iter()
+            .filter(|workload| workload.name == "inference-server");
+        for server in servers {
+            let config = configuration(&server, overlay);
+            let has_tokens = !config.security.tokens.as_os_str().is_empty();
+            assert_eq!(config.inference.load_on_demand, !has_tokens, "{overlay}");
         }
     }
 }

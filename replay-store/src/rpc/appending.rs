@@ -96,7 +96,7 @@ async fn wait_for_uses(store: &Arc<Store>, slot: AckPermit, id: &[u8]) -> Result
     if tokio::time::timeout(MAX_HOLD, freed).await.is_ok() {
         return Ok(slot);
     }
-    store.metrics().refused("held");
+    store.metrics().held();
     let refused = Verdict::Refused {
         reason: "the learner is behind: positions have been used less often than replay.min_uses requires"
             .into(),
