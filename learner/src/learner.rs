@@ -29,7 +29,11 @@ use crate::{
         resume::{self, Resumed},
     },
     torch::device,
-    training::{report::Reporter, train::Trainer},
+    training::{
+        divergences::Divergences,
+        report::Reporter,
+        train::{Progress, Trainer},
+    },
     worker::{PROOF_POSITIONS, Parts, Worker},
 };
 
@@ -84,9 +88,19 @@ async fn train(
     if shutdown.is_cancelled() {
         return Ok(());
     }
-    let counts = resumed.as_ref().map_or_else(DrawCounts::default, |resumed| {
-        resumed.snapshot.state.progress.draws.clone()
+    let progress = resumed.as_ref().map_or_else(Progress::default, |resumed| {
+        resumed.snapshot.state.progress.clone()
     });
+    let line = match progress.draws.line {
+        0 => rand::random::<u64>().max(1),
+        line => line,
+    };
+    // After a divergence the batches since the checkpoint are not drawn again: training on them would diverge again.
+    let divergences = Divergences::open(&config.learner.folder, Arc::clone(&metrics));
+    let counts = DrawCounts {
+        line: line.wrapping_add(divergences.since(progress.rollbacks)),
+        ..progress.draws
+    };
     let (send, batches) = mpsc::channel(PREFETCHED);
     let symmetries = if config.learner.symmetries {
         game.symmetries.clone()
@@ -112,6 +126,7 @@ async fn train(
         shape,
         lease,
         resumed,
+        line,
         view: source.view(),
         metrics,
         batches,
@@ -138,6 +153,7 @@ struct Training {
     shape: NetworkShape,
     lease: Arc<Lease>,
     resumed: Option<Resumed>,
+    line: u64,
     view: Arc<StoreView>,
     metrics: Arc<Metrics>,
     batches: mpsc::Receiver<crate::data::batches::HostBatch>,
@@ -177,6 +193,7 @@ impl Training {
             batches: self.batches,
             rows: self.game.rows,
             resumed: self.resumed,
+            line: self.line,
         };
         Worker::begin(config, parts)?.work(&self.shutdown)
     }

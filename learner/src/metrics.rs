@@ -6,8 +6,10 @@ use metrics::{
     Counter, Gauge, Histogram, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge,
     histogram,
 };
+use proto::v1::Redraw;
 
 const DIVERGENCES: &str = "minuet_learner_divergences_total";
+const REDRAWN: &str = "minuet_learner_batches_redrawn_total";
 const LOSS: &str = "minuet_learner_loss";
 const VALIDATION_LOSS: &str = "minuet_learner_validation_loss";
 const VALIDATION_GAP: &str = "minuet_learner_validation_gap";
@@ -147,6 +149,16 @@ impl Metrics {
         self.unusable_batches.increment(1);
     }
 
+    /// Records whether a batch was given to an earlier process too, and with which positions.
+    pub(crate) fn redrawn(&self, redraw: Redraw) {
+        let positions = match redraw {
+            Redraw::None => return,
+            Redraw::Same => "same",
+            Redraw::Other => "other",
+        };
+        counter!(REDRAWN, "positions" => positions).increment(1);
+    }
+
     /// Records positions that a batch was packed without.
     pub(crate) fn unusable_positions(&self, positions: usize) {
         self.unusable_positions.increment(positions as u64);
@@ -207,6 +219,10 @@ fn describe() {
         (
             "minuet_learner_unusable_batches_total",
             "Batches that could not be trained on",
+        ),
+        (
+            REDRAWN,
+            "Batches that an earlier process was given too, by whether they have the same positions",
         ),
         (
             "minuet_learner_unusable_positions_total",

@@ -73,6 +73,8 @@ pub struct Parts {
     pub rows: Vec<u32>,
     /// Checkpoint from which training resumes.
     pub resumed: Option<Resumed>,
+    /// Line of training, by which the replay store knows the batches of these weights.
+    pub line: u64,
 }
 
 impl Worker {
@@ -90,8 +92,10 @@ impl Worker {
             batches,
             rows: proof_rows,
             resumed,
+            line,
         } = parts;
         let mut trainer = new_trainer()?;
+        trainer.progress.draws.line = line;
         tracing::info!(
             parameters = trainer.network().variables().parameters(),
             shape = %trainer.network().shape(),
@@ -105,6 +109,7 @@ impl Worker {
                     .with_context(|| format!("cannot resume from checkpoint {}", resumed.version))?;
                 tracing::info!(version = %resumed.version, step = trainer.progress.step, "resumed");
                 publisher.set_parent(resumed.version);
+                trainer.progress.draws.line = line;
                 resumed.snapshot
             }
             None => {

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use proto::v1::Redraw;
+
 use metrics::{
     Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge,
     histogram,
 };
 
 const REFUSED: &str = "minuet_replay_games_refused_total";
+const REDRAWN: &str = "minuet_replay_batches_redrawn_total";
 
 /// Handles of the store's metrics.
 #[derive(Debug)]
@@ -21,6 +24,7 @@ pub struct Metrics {
     games_inserted: Counter,
     positions_inserted: Counter,
     positions_sampled: Counter,
+    batches_not_remembered: Counter,
     duplicates: Counter,
     damaged: Counter,
     held: Counter,
@@ -43,6 +47,9 @@ impl Metrics {
         // From the start, so that an alert sees the first refusal as a rise.
         counter!(REFUSED, "reason" => "full").increment(0);
         counter!(REFUSED, "reason" => "descriptors").increment(0);
+        for positions in ["same", "other"] {
+            counter!(REDRAWN, "positions" => positions).increment(0);
+        }
         let metrics = Self {
             window_games: gauge!("minuet_replay_window_games"),
             window_positions: gauge!("minuet_replay_window_positions"),
@@ -53,6 +60,7 @@ impl Metrics {
             games_inserted: counter!("minuet_replay_games_inserted_total"),
             positions_inserted: counter!("minuet_replay_positions_inserted_total"),
             positions_sampled: counter!("minuet_replay_positions_sampled_total"),
+            batches_not_remembered: counter!("minuet_replay_batches_not_remembered_total"),
             duplicates: counter!("minuet_replay_duplicates_total"),
             damaged: counter!("minuet_replay_damaged_games_total"),
             held: counter!("minuet_replay_games_held_total"),
@@ -106,6 +114,17 @@ impl Metrics {
         self.cache_hits.increment(hits as u64);
         self.cache_misses.increment(misses as u64);
         self.cache_bytes.set(cache_bytes as f64);
+    }
+
+    /// A batch was drawn for a learner that had been given it before.
+    pub fn redrawn(&self, redraw: Redraw) {
+        let positions = if redraw == Redraw::Same { "same" } else { "other" };
+        counter!(REDRAWN, "positions" => positions).increment(1);
+    }
+
+    /// A batch could not be remembered.
+    pub fn not_remembered(&self) {
+        self.batches_not_remembered.increment(1);
     }
 
     /// A stored game was sent again.
@@ -182,6 +201,14 @@ fn describe() {
     describe_counter!(
         "minuet_replay_positions_sampled_total",
         "positions sent in training batches"
+    );
+    describe_counter!(
+        REDRAWN,
+        "batches given again to a learner that resumed, by whether they had the same positions"
+    );
+    describe_counter!(
+        "minuet_replay_batches_not_remembered_total",
+        "batches that could not be remembered for a learner that resumes"
     );
     describe_counter!(
         "minuet_replay_duplicates_total",

@@ -70,6 +70,7 @@ async fn eight_appenders_and_four_samplers_get_consistent_results() {
                         auxiliary: false,
                         purpose: Purpose::Training.into(),
                         targets: Vec::new(),
+                        line: 0,
                     };
                     let mut stream = client.sample(request).await.unwrap().into_inner();
                     while let Some(batch) = stream.next().await {

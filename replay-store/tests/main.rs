@@ -10,6 +10,7 @@ mod golden;
 mod index;
 mod kill;
 mod reading;
+mod redraws;
 mod restart;
 mod scale;
 #[cfg(feature = "s3")]

@@ -87,6 +87,7 @@ impl Load {
                     auxiliary: false,
                     purpose: Purpose::Training.into(),
                     targets: Vec::new(),
+                    line: 0,
                 };
                 let mut batches = client.sample(request).await?.into_inner();
                 let mut positions = 0;

@@ -23,6 +23,10 @@ pub struct DrawCounts {
     /// Positions inserted by the store's own count when it was last read. A smaller count means that the store was replaced or has
     /// lost positions.
     pub store_inserted: u64,
+    /// Line of training: a random number, by which the store knows the batches that were drawn for these weights. 0 in checkpoints of
+    /// earlier releases.
+    #[serde(default)]
+    pub line: u64,
 }
 
 /// Counts samples against positions.

@@ -43,6 +43,7 @@ pub(crate) fn select(batch: &Batch, samples: &[usize]) -> Batch {
         window_positions: batch.window_positions,
         game: batch.game.clone(),
         options: batch.options,
+        redraw: batch.redraw,
     }
 }
 

@@ -9,7 +9,9 @@ use std::{
 };
 
 use config::LearnerConfig;
-use proto::v1::{Batch, Purpose, SampleRequest, StatsRequest, replay_store_client::ReplayStoreClient};
+use proto::v1::{
+    Batch, Purpose, Redraw, SampleRequest, StatsRequest, replay_store_client::ReplayStoreClient,
+};
 use service::{
     backoff::Backoff,
     connect::{Link, MAX_MESSAGE_BYTES},
@@ -76,6 +78,7 @@ pub struct Source {
     seed: u64,
     ledger: Ledger,
     next_batch: u64,
+    line: u64,
     view: Arc<StoreView>,
     metrics: Arc<Metrics>,
     out: mpsc::Sender<HostBatch>,
@@ -137,6 +140,7 @@ impl Source {
             seed,
             ledger: Ledger::new(config.samples_per_position, config.min_positions, counts),
             next_batch: counts.next_batch,
+            line: counts.line,
             view: Arc::default(),
             metrics,
             out,
@@ -257,6 +261,7 @@ impl Source {
             auxiliary: self.packer.wants_auxiliary(),
             purpose: Purpose::Training.into(),
             targets: self.packer.target_names(),
+            line: self.line,
         }
     }
 
@@ -308,9 +313,21 @@ impl Source {
             }
             self.ledger
                 .observe(batch.positions_inserted, batch.window_positions);
+            self.compare(&batch);
             self.begin_packing(batch).await?;
         }
         Ok(())
+    }
+
+    /// Counts a batch that an earlier process was given before, and logs if it has other positions now.
+    fn compare(&self, batch: &Batch) {
+        self.metrics.redrawn(batch.redraw());
+        if batch.redraw() == Redraw::Other {
+            tracing::warn!(
+                batch = batch.number,
+                "a batch that was given before has other positions now, because games are gone; training does not repeat exactly"
+            );
+        }
     }
 
     /// Begins to pack a batch. If all loaders are busy, waits for the oldest batch and delivers it.

@@ -35,6 +35,11 @@ impl Divergences {
         Self { file, count, metrics }
     }
 
+    /// Returns the number of divergences since a checkpoint, whose count is `published`.
+    pub fn since(&self, published: u64) -> u64 {
+        self.count.saturating_sub(published)
+    }
+
     /// Continues from a checkpoint, exports the count and returns it. The checkpoint's count is the higher one if the folder is new.
     /// The metric is not exported earlier, because the alert takes a rise from zero for a new divergence.
     pub fn resume(&mut self, published: u64) -> u64 {
@@ -70,6 +75,7 @@ mod tests {
         assert_eq!(first.resume(0), 0);
         assert_eq!((first.add(), first.add()), (1, 2));
         // The checkpoint is from before.
+        assert_eq!(open(folder.path()).since(1), 1);
         assert_eq!(open(folder.path()).resume(0), 2);
         let elsewhere = tempfile::tempdir().unwrap();
         assert_eq!(open(elsewhere.path()).resume(2), 2);

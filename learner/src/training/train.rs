@@ -342,6 +342,7 @@ mod tests {
                 inserted: 96,
                 forgone: 4,
                 store_inserted: 90,
+                line: 0,
             },
             rollbacks: 1,
             precision: None,

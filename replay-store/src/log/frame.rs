@@ -27,10 +27,10 @@ pub const MAX_PARTS: usize = 4096;
 /// First bytes of a frame: `Mn`, the letter of its kind and the digit of its version.
 pub type Magic = [u8; 4];
 
-/// Frames that this build reads. Those of the ledger are [`crate::log::ledger`]'s.
+/// Frames that this build reads. Those of the ledger are [`crate::log::ledger`]'s, those of drawn batches [`crate::log::drawn`]'s.
 pub const KNOWN: &[Magic] = &[
     *b"MnG1", *b"MnG2", *b"MnI1", *b"MnI2", *b"MnD1", *b"MnD2", *b"MnX1", *b"MnX2", *b"MnC1", *b"MnC2",
-    *b"MnL1", *b"MnL2",
+    *b"MnL1", *b"MnL2", *b"MnB1",
 ];
 
 const PART_MAGIC: Magic = *b"MnG2";

@@ -9,8 +9,10 @@
 //! | [`volumes`] | the volumes in order |
 //! | [`recover`] | opening a volume after any interruption |
 //! | [`ledger`] | counts of inserted and sampled games and positions, surviving every restart |
+//! | [`drawn`] | training batches that were drawn, for learners that resume |
 //! | [`ids`] | ids of stored and retired games, so that no game is stored twice |
 
+pub mod drawn;
 pub mod files;
 pub mod frame;
 pub mod ids;

@@ -10,6 +10,7 @@ use tonic::Status;
 
 use super::status::shutting_down;
 use crate::{
+    log::drawn::BatchKey,
     settings::MAX_BATCH_POSITIONS,
     store::shared::State,
     store::{SampleError, Store},
@@ -128,9 +129,14 @@ async fn run(
                     continue;
                 }
             }
-            let (drawing, seed, size) = (Arc::clone(store), request.seed, request.batch_size as usize);
+            let (drawing, size) = (Arc::clone(store), request.batch_size as usize);
             let wanted = Arc::clone(wanted);
-            let draw = move || drawing.batch_with_targets(seed, number, size, &wanted);
+            let key = BatchKey {
+                seed: request.seed,
+                line: request.line,
+                number,
+            };
+            let draw = move || drawing.training_batch(key, size, &wanted);
             let drawn = tokio::task::spawn_blocking(draw)
                 .await
                 .map_err(|error| Status::internal(error.to_string()))?;

@@ -18,6 +18,7 @@ use crate::{
     formats::{self, Formats},
     index::Index,
     log::{
+        drawn::{DrawnBatches, DrawnError},
         files::{Files, ReadOnly},
         ids::KnownIds,
         ledger::{Ledger, LedgerFile, LedgerRead, LiveLedger},
@@ -54,6 +55,7 @@ pub struct Opened {
 /// Contents of a store's folder. Nothing was changed to read them.
 struct Contents {
     ledger: Ledger,
+    drawn: DrawnBatches,
     known: KnownIds,
     index: Option<Arc<Index>>,
     validator: Validator,
@@ -201,6 +203,12 @@ fn read(
         return newer(path, format!("ids of format {}", formats::name(magic)));
     }
     damage.id_files = unread.damaged;
+    let drawn = folder.join("drawn");
+    let drawn = match DrawnBatches::read(files, &drawn, formats.frames) {
+        Ok(read) => read,
+        Err(DrawnError::Io(error)) => return Err(OpenError::io(drawn)(error)),
+        Err(DrawnError::Newer(path, magic)) => return newer(path, format!("frame {}", formats::name(magic))),
+    };
     let marker = archived::newer(files.as_ref(), folder, formats.markers).map_err(OpenError::io(folder))?;
     if let Some((path, version)) = marker {
         return newer(path, format!("format {version}"));
@@ -227,6 +235,7 @@ fn read(
     }
     Ok(Contents {
         ledger,
+        drawn,
         known,
         index,
         validator,
@@ -244,6 +253,7 @@ fn assemble(
     ledger: LiveLedger,
 ) -> (Shared, Fill, Damage) {
     let Contents {
+        drawn,
         mut known,
         index,
         validator,
@@ -282,6 +292,7 @@ fn assemble(
         window: RwLock::new(window),
         known_ids: RwLock::new(known),
         ledger: Mutex::new(ledger),
+        drawn: Mutex::new(drawn),
         uses_bound: UsesBound::default(),
         unreadable: Mutex::new(BTreeSet::new()),
         positions: watch::Sender::new(positions),

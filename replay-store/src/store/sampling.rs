@@ -2,12 +2,15 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use proto::v1::Batch;
+use proto::v1::{Batch, Redraw};
 
 use super::{Store, reading::GetError, shared::State};
 use crate::{
     error::StoreFailed,
-    log::files,
+    log::{
+        drawn::{BatchKey, DrawnPosition},
+        files,
+    },
     record::decoded::Decoded,
     window::sampler::{self, EvaluationSet, Pick, WantedTargets},
 };
@@ -42,21 +45,72 @@ impl Store {
     /// # Errors
     /// [`SampleError`].
     pub fn batch(&self, seed: u64, number: u64, positions: usize) -> Result<Batch, SampleError> {
-        self.draw(seed, number, positions, &WantedTargets::default())
+        let key = BatchKey {
+            seed,
+            line: 0,
+            number,
+        };
+        self.training_batch(key, positions, &WantedTargets::default())
     }
 
-    /// Draws as [`Store::batch`] does, and adds the targets that are wanted.
+    /// Draws as [`Store::batch`] does, and adds the targets that are wanted. A batch that was drawn for the same line of training
+    /// before has the same positions again as long as their games are stored, and is not counted again.
     ///
     /// # Errors
     /// [`SampleError`].
-    pub fn batch_with_targets(
+    pub fn training_batch(
         &self,
-        seed: u64,
-        number: u64,
+        key: BatchKey,
         positions: usize,
         wanted: &WantedTargets,
     ) -> Result<Batch, SampleError> {
-        self.draw(seed, number, positions, wanted)
+        if key.line == 0 {
+            return self.draw(key, positions, wanted);
+        }
+        let before = self.shared.drawn.lock().find(&key);
+        let Some(before) = before else {
+            return self.draw(key, positions, wanted);
+        };
+        let redraw = match self.drawn_again(&before, positions, wanted) {
+            Some(batch) => Ok((batch, Redraw::Same)),
+            None => self
+                .draw(key, positions, wanted)
+                .map(|batch| (batch, Redraw::Other)),
+        };
+        let (batch, redraw) = redraw?;
+        self.shared.metrics.redrawn(redraw);
+        Ok(Batch {
+            redraw: redraw.into(),
+            ..self.labelled(batch, key.number)
+        })
+    }
+
+    /// Assembles a batch of positions that were drawn before. Returns `None` if their number has changed, or if one of their games is
+    /// gone.
+    fn drawn_again(
+        &self,
+        before: &[DrawnPosition],
+        positions: usize,
+        wanted: &WantedTargets,
+    ) -> Option<Batch> {
+        let picks: Vec<Pick> = before
+            .iter()
+            .map(|drawn| Pick {
+                sequence: drawn.sequence,
+                position: drawn.position,
+                within: 0,
+            })
+            .collect();
+        // A deleted game is still in its volume.
+        let is_stored = |sequence| {
+            let volume = self.shared.volumes.holding(sequence);
+            volume.is_some_and(|volume| !volume.deleted(sequence))
+        };
+        if picks.len() != positions || !picks.iter().all(|pick| is_stored(pick.sequence)) {
+            return None;
+        }
+        let games = self.decoded(&picks)?;
+        sampler::assemble(&picks, &games, wanted)
     }
 
     /// Draws evaluation batch `number` of `seed`, uniformly from the positions of `set` in the whole window. The positions are not counted
@@ -100,13 +154,8 @@ impl Store {
         batch
     }
 
-    fn draw(
-        &self,
-        seed: u64,
-        number: u64,
-        positions: usize,
-        wanted: &WantedTargets,
-    ) -> Result<Batch, SampleError> {
+    fn draw(&self, key: BatchKey, positions: usize, wanted: &WantedTargets) -> Result<Batch, SampleError> {
+        let BatchKey { seed, line, number } = key;
         for _ in 0..REDRAWS {
             if let State::Failed(failure) = &*self.shared.state.borrow() {
                 return Err(failure.clone().into());
@@ -154,10 +203,29 @@ impl Store {
                     return Err(failure.into());
                 }
             }
+            if line != 0 {
+                self.remember(key, &picks);
+            }
             self.shared.uses_bound.notify_games();
             return Ok(self.labelled(batch, number));
         }
         Err(SampleError::Unreadable)
+    }
+
+    /// Remembers a batch for a learner that resumes. Training goes on if that fails.
+    fn remember(&self, key: BatchKey, picks: &[Pick]) {
+        let positions = picks.iter().map(|pick| DrawnPosition {
+            sequence: pick.sequence,
+            position: pick.position,
+        });
+        if let Err(error) = self.shared.drawn.lock().remember(key, positions) {
+            self.shared.metrics.not_remembered();
+            tracing::warn!(
+                number = key.number,
+                %error,
+                "a batch cannot be remembered; a learner that resumes would get another one"
+            );
+        }
     }
 
     /// The picks' games; `None` where one of them has left the window or cannot be read, so that another draw is due.

@@ -16,7 +16,7 @@ use tokio::sync::{Notify, watch};
 use crate::{
     error::StoreFailed,
     index::Index,
-    log::{files::Files, ids::KnownIds, ledger::LiveLedger, volumes::Volumes},
+    log::{drawn::DrawnBatches, files::Files, ids::KnownIds, ledger::LiveLedger, volumes::Volumes},
     metrics::Metrics,
     record::validate::Validator,
     settings::Settings,
@@ -61,6 +61,8 @@ pub struct Shared {
     pub cache: Cache,
     /// The ledger.
     pub ledger: Mutex<LiveLedger>,
+    /// Training batches that were drawn.
+    pub drawn: Mutex<DrawnBatches>,
     /// Games found unreadable since the store was opened.
     pub unreadable: Mutex<BTreeSet<u64>>,
     /// Counts of waiting batches and games.

@@ -1,0 +1,415 @@
+//! Training batches that were drawn, so that a learner that is killed and resumes gets equal batches again.
+//!
+//! Each batch of a line of training is appended to the newest file in the folder `drawn` before it is sent. A file is not synced: it
+//! survives the end of the process, and a loss of power may cost its newest batches. When a file is full, another one is started and
+//! the oldest one is removed, so that the two newest remain.
+//!
+//! ```text
+//! batch = "MnB1" · length of the payload u32 · crc32 u32 · payload
+//! payload = seed u64 · line u64 · number u64 · (sequence number of the game u64 · trainable position of the game u32) …
+//! ```
+//! Numbers are little-endian. The CRC-32 covers all other bytes. Batches after a damaged one in the same file are forgotten.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use crate::log::{
+    files::{Files, OpenFile},
+    frame::{self, Magic, checksum},
+};
+
+const MAGIC: Magic = *b"MnB1";
+/// Length of magic, payload length and checksum.
+const HEAD: usize = 12;
+/// Length of seed, line and number.
+const KEY: usize = 24;
+/// Length of a drawn position.
+const POSITION: usize = 12;
+/// Length of a file after which another one is started.
+const MAX_FILE_BYTES: u64 = 32 << 20;
+/// Number of files that are kept.
+const FILES: usize = 2;
+const ENDING: &str = "batches";
+
+/// Identifies a training batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct BatchKey {
+    /// Seed of the draws.
+    pub seed: u64,
+    /// Line of training; 0 for batches that are not remembered.
+    pub line: u64,
+    /// Number of the batch.
+    pub number: u64,
+}
+
+/// A drawn position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DrawnPosition {
+    /// Sequence number of the game.
+    pub sequence: u64,
+    /// Number of the trainable position in the game.
+    pub position: u32,
+}
+
+/// Error: the folder cannot be read.
+#[derive(Debug)]
+pub enum DrawnError {
+    /// The file system failed.
+    Io(io::Error),
+    /// A newer build wrote this file.
+    Newer(PathBuf, Magic),
+}
+
+impl From<io::Error> for DrawnError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+#[derive(Debug)]
+struct DrawnFile {
+    number: u64,
+    path: PathBuf,
+    file: Option<Box<dyn OpenFile>>,
+    /// End of the last whole batch.
+    end: u64,
+}
+
+/// Remembered batches.
+#[derive(Debug)]
+pub struct DrawnBatches {
+    files: Arc<dyn Files>,
+    folder: PathBuf,
+    max_file_bytes: u64,
+    /// Oldest first.
+    kept: VecDeque<DrawnFile>,
+    /// Number of the file, offset and length of each batch's payload.
+    places: HashMap<BatchKey, (u64, u64, usize)>,
+}
+
+impl DrawnBatches {
+    /// Reads the batches in `folder`, and changes nothing. `known` are the frames that the build reads.
+    ///
+    /// # Errors
+    /// [`DrawnError`].
+    pub fn read(files: &Arc<dyn Files>, folder: &Path, known: &[Magic]) -> Result<Self, DrawnError> {
+        let mut drawn = Self {
+            files: Arc::clone(files),
+            folder: folder.into(),
+            max_file_bytes: MAX_FILE_BYTES,
+            kept: VecDeque::new(),
+            places: HashMap::new(),
+        };
+        if !files.exists(folder) {
+            return Ok(drawn);
+        }
+        for entry in files.list(folder)? {
+            let Some(number) = number(&entry.path) else {
+                continue;
+            };
+            let bytes = files.read(&entry.path)?;
+            let mut at = 0;
+            while let Some((key, length)) = bytes.get(at..).and_then(batch) {
+                drawn
+                    .places
+                    .insert(key, (number, (at + HEAD) as u64, length - HEAD));
+                at += length;
+            }
+            if let Some(magic) = bytes.get(at..).and_then(|rest| frame::unknown(rest, known)) {
+                return Err(DrawnError::Newer(entry.path, magic));
+            }
+            if at < bytes.len() {
+                tracing::warn!(
+                    file = %entry.path.display(),
+                    bytes = bytes.len() - at,
+                    "the end of a file of drawn batches is damaged; a learner that resumes may get other batches"
+                );
+            }
+            drawn.kept.push_back(DrawnFile {
+                number,
+                path: entry.path,
+                file: None,
+                end: at as u64,
+            });
+        }
+        Ok(drawn)
+    }
+
+    /// Returns the positions of a batch that was drawn before; `None` if it is not remembered or cannot be read.
+    pub fn find(&mut self, key: &BatchKey) -> Option<Vec<DrawnPosition>> {
+        let &(number, offset, length) = self.places.get(key)?;
+        let kept = self.kept.iter_mut().find(|kept| kept.number == number)?;
+        let read = read(self.files.as_ref(), kept, offset, length);
+        let payload = read
+            .inspect_err(|error| tracing::warn!(%error, "a file of drawn batches cannot be read"))
+            .ok()?;
+        payload.get(KEY..)?.chunks_exact(POSITION).map(position).collect()
+    }
+
+    /// Remembers a batch.
+    ///
+    /// # Errors
+    /// The error of the file system. The batch is not remembered then.
+    pub fn remember(
+        &mut self,
+        key: BatchKey,
+        positions: impl ExactSizeIterator<Item = DrawnPosition>,
+    ) -> io::Result<()> {
+        let length = KEY + POSITION * positions.len();
+        let mut bytes = Vec::with_capacity(HEAD + length);
+        bytes.extend_from_slice(&MAGIC);
+        bytes.extend_from_slice(&(length as u32).to_le_bytes());
+        bytes.extend_from_slice(&[0; 4]);
+        for word in [key.seed, key.line, key.number] {
+            bytes.extend_from_slice(&word.to_le_bytes());
+        }
+        for DrawnPosition { sequence, position } in positions {
+            bytes.extend_from_slice(&sequence.to_le_bytes());
+            bytes.extend_from_slice(&position.to_le_bytes());
+        }
+        let crc = checksum(&bytes[..8], &bytes[HEAD..]);
+        bytes[8..HEAD].copy_from_slice(&crc.to_le_bytes());
+
+        let is_full = |kept: &DrawnFile| kept.end > 0 && kept.end + bytes.len() as u64 > self.max_file_bytes;
+        if self.kept.back().is_none_or(is_full) {
+            self.start_file()?;
+        }
+        let Some(newest) = self.kept.back_mut() else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        let end = newest.end;
+        open(self.files.as_ref(), newest)?.write_at(&bytes, end)?;
+        newest.end += bytes.len() as u64;
+        self.places
+            .insert(key, (newest.number, end + HEAD as u64, length));
+        Ok(())
+    }
+
+    fn start_file(&mut self) -> io::Result<()> {
+        self.files.create_folder(&self.folder)?;
+        while self.kept.len() >= FILES
+            && let Some(oldest) = self.kept.front()
+        {
+            self.files.remove_file(&oldest.path)?;
+            let gone = oldest.number;
+            self.places.retain(|_, (number, ..)| *number != gone);
+            self.kept.pop_front();
+        }
+        let number = self.kept.back().map_or(1, |kept| kept.number + 1);
+        let path = self.folder.join(format!("{number:016}.{ENDING}"));
+        self.kept.push_back(DrawnFile {
+            number,
+            path,
+            file: None,
+            end: 0,
+        });
+        Ok(())
+    }
+}
+
+/// Opens a file, and removes what follows its last whole batch.
+fn open<'a>(files: &dyn Files, kept: &'a mut DrawnFile) -> io::Result<&'a dyn OpenFile> {
+    let file = match kept.file.take() {
+        Some(file) => file,
+        None => {
+            let file = files.open(&kept.path, true)?;
+            file.set_len(kept.end)?;
+            file
+        }
+    };
+    let file = kept.file.insert(file);
+    Ok(&**file)
+}
+
+fn read(files: &dyn Files, kept: &mut DrawnFile, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+    let file = open(files, kept)?;
+    let mut bytes = vec![0; length];
+    let mut at = 0;
+    while let Some(rest) = bytes.get_mut(at..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, offset + at as u64)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => at += read,
+        }
+    }
+    Ok(bytes)
+}
+
+/// Returns the number in the name of a file.
+fn number(path: &Path) -> Option<u64> {
+    let is_one = path.extension().is_some_and(|ending| ending == ENDING);
+    path.file_stem()?.to_str()?.parse().ok().filter(|_| is_one)
+}
+
+/// Returns the key of the whole batch at the beginning of `bytes`, and its length with the head.
+fn batch(bytes: &[u8]) -> Option<(BatchKey, usize)> {
+    let (head, rest) = bytes.split_first_chunk::<HEAD>()?;
+    let word = |at: usize| [head[at], head[at + 1], head[at + 2], head[at + 3]];
+    let length = u32::from_le_bytes(word(4)) as usize;
+    let payload = rest.get(..length)?;
+    let is_whole = word(0) == MAGIC && checksum(&head[..8], payload) == u32::from_le_bytes(word(8));
+    let (key, positions) = payload.split_first_chunk::<KEY>()?;
+    if !is_whole || !positions.len().is_multiple_of(POSITION) {
+        return None;
+    }
+    let mut words = key
+        .chunks_exact(8)
+        .map(|word| word.try_into().map_or(0, u64::from_le_bytes));
+    let mut next = || words.next().unwrap_or_default();
+    let key = BatchKey {
+        seed: next(),
+        line: next(),
+        number: next(),
+    };
+    Some((key, HEAD + length))
+}
+
+fn position(bytes: &[u8]) -> Option<DrawnPosition> {
+    let (sequence, rest) = bytes.split_first_chunk::<8>()?;
+    Some(DrawnPosition {
+        sequence: u64::from_le_bytes(*sequence),
+        position: u32::from_le_bytes(rest.try_into().ok()?),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::log::files::Real;
+
+    fn opened(folder: &Path) -> DrawnBatches {
+        let files: Arc<dyn Files> = Arc::new(Real);
+        DrawnBatches::read(&files, folder, frame::KNOWN).unwrap()
+    }
+
+    fn key(number: u64) -> BatchKey {
+        BatchKey {
+            seed: 7,
+            line: 9,
+            number,
+        }
+    }
+
+    fn positions(number: u64) -> Vec<DrawnPosition> {
+        (0..5 + number % 3)
+            .map(|at| DrawnPosition {
+                sequence: number * 100 + at,
+                position: at as u32,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn batches_are_remembered_by_the_next_process() {
+        let folder = tempfile::tempdir().unwrap();
+        for from in [0, 10, 20] {
+            let mut drawn = opened(folder.path());
+            for number in 0..from {
+                assert_eq!(drawn.find(&key(number)), Some(positions(number)));
+            }
+            for number in from..from + 10 {
+                assert_eq!(drawn.find(&key(number)), None);
+                drawn
+                    .remember(key(number), positions(number).into_iter())
+                    .unwrap();
+                assert_eq!(drawn.find(&key(number)), Some(positions(number)));
+            }
+        }
+        let other = BatchKey { line: 8, ..key(3) };
+        assert_eq!(opened(folder.path()).find(&other), None);
+    }
+
+    #[test]
+    fn the_newest_files_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut drawn = opened(folder.path());
+        drawn.max_file_bytes = 1_000;
+        for number in 0..100 {
+            drawn
+                .remember(key(number), positions(number).into_iter())
+                .unwrap();
+            let files: Vec<u64> = fs::read_dir(folder.path())
+                .unwrap()
+                .map(|file| file.unwrap().metadata().unwrap().len())
+                .collect();
+            assert!(
+                files.len() <= FILES && files.iter().all(|&bytes| bytes <= 1_000),
+                "{files:?}"
+            );
+        }
+        let kept = (0..100).filter(|&number| drawn.find(&key(number)).is_some());
+        let kept: Vec<u64> = kept.collect();
+        assert!((10..30).contains(&kept.len()), "{kept:?}");
+        assert_eq!(kept.last(), Some(&99));
+        let mut again = opened(folder.path());
+        assert!(
+            kept.iter()
+                .all(|&number| again.find(&key(number)) == Some(positions(number)))
+        );
+        assert_eq!(drawn.places.len(), kept.len());
+    }
+
+    #[test]
+    fn batches_of_a_newer_build_are_refused_and_damage_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut drawn = opened(folder.path());
+        for number in 0..3 {
+            drawn
+                .remember(key(number), positions(number).into_iter())
+                .unwrap();
+        }
+        let path = drawn.kept[0].path.clone();
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[3] = b'2';
+        let length = HEAD + KEY + POSITION * positions(0).len();
+        let crc = checksum(&bytes[..8], &bytes[HEAD..length]);
+        bytes[8..HEAD].copy_from_slice(&crc.to_le_bytes());
+        fs::write(&path, &bytes).unwrap();
+        let files: Arc<dyn Files> = Arc::new(Real);
+        let error = DrawnBatches::read(&files, folder.path(), frame::KNOWN).unwrap_err();
+        assert!(
+            matches!(error, DrawnError::Newer(_, magic) if magic == *b"MnB2"),
+            "{error:?}"
+        );
+        bytes[20] ^= 1;
+        fs::write(&path, &bytes).unwrap();
+        let mut damaged = opened(folder.path());
+        assert_eq!(damaged.find(&key(1)), None);
+        damaged.remember(key(5), positions(5).into_iter()).unwrap();
+        let mut again = opened(folder.path());
+        assert_eq!(again.find(&key(5)), Some(positions(5)));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn cut_anywhere_the_whole_batches_remain(cut in any::<prop::sample::Index>()) {
+            let folder = tempfile::tempdir().unwrap();
+            let mut drawn = opened(folder.path());
+            let mut ends = Vec::new();
+            for number in 0..6 {
+                drawn.remember(key(number), positions(number).into_iter()).unwrap();
+                ends.push(drawn.kept[0].end as usize);
+            }
+            let path = drawn.kept[0].path.clone();
+            let bytes = fs::read(&path).unwrap();
+            let cut = cut.index(bytes.len() + 1);
+            fs::write(&path, &bytes[..cut]).unwrap();
+            let mut cut_off = opened(folder.path());
+            for number in 0..6 {
+                let is_whole = ends[number as usize] <= cut;
+                prop_assert_eq!(cut_off.find(&key(number)), is_whole.then(|| positions(number)));
+            }
+            cut_off.remember(key(9), positions(9).into_iter()).unwrap();
+            prop_assert_eq!(opened(folder.path()).find(&key(9)), Some(positions(9)));
+        }
+    }
+}
