@@ -32,7 +32,7 @@ pub struct State {
     pub inserted: AtomicU64,
     /// Every stream ends with an error after its first batch.
     pub breaks: AtomicBool,
-    /// Every batch has an invalid row.
+    /// No position of a batch is valid.
     pub is_damaged: AtomicBool,
     /// Numbers of the batches handed out.
     pub handed_out: Mutex<Vec<u64>>,
@@ -120,7 +120,7 @@ impl Store {
             batch.plies.push(0);
         }
         if self.state.is_damaged.load(Ordering::SeqCst) {
-            batch.rows[0] = u32::MAX;
+            batch.root_values.fill(f32::NAN);
         }
         if self.state.other_game.load(Ordering::SeqCst) {
             batch.game = "chess".into();
