@@ -17,6 +17,7 @@ mod problems;
 mod renewal;
 mod sending;
 mod stopping;
+mod token;
 
 use std::{
     path::Path,
