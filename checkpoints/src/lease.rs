@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use tokio::{sync::watch, task::JoinHandle, time::Instant};
 
 use crate::{
-    Draft, Error, Manifest, Pruned, Repository, Version,
+    Draft, Error, Keep, Manifest, Pruned, Repository, Version,
     manifest::{self, SCHEMA, now_ms},
     swap::Seen,
 };
@@ -212,8 +212,9 @@ impl Lease {
     ///
     /// # Errors
     /// Those of [`Repository::prune`].
-    pub async fn prune(&self, keep: usize) -> Result<Pruned, Error> {
-        self.held.repository.prune_line(&self.held.label, keep).await
+    pub async fn prune(&self, keep: impl Into<Keep>) -> Result<Pruned, Error> {
+        let line = &self.held.label;
+        self.held.repository.prune_line(line, keep.into()).await
     }
 
     /// Returns the repository that the lease belongs to.

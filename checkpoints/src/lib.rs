@@ -66,7 +66,7 @@ pub mod watch;
 pub use error::Error;
 pub use lease::{Lease, LeaseTimes};
 pub use manifest::{Draft, FileEntry, Manifest};
-pub use prune::Pruned;
+pub use prune::{Keep, Pruned};
 pub use repository::Repository;
 pub use version::{NameError, Version};
 

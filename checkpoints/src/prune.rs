@@ -30,6 +30,26 @@ fn place(manifest: &Manifest) -> Place {
     }
 }
 
+/// Checkpoints of a line that pruning keeps, besides those with a label.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// Number of newest checkpoints. 0 keeps all.
+    pub newest: usize,
+    /// Number of further checkpoints, the next newest, of the training step `from_step` or a later one.
+    pub more: usize,
+    /// First training step of the further checkpoints.
+    pub from_step: u64,
+}
+
+impl From<usize> for Keep {
+    fn from(newest: usize) -> Self {
+        Self {
+            newest,
+            ..Self::default()
+        }
+    }
+}
+
 /// Result of [`Repository::prune`]: the versions it removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
@@ -40,8 +60,8 @@ pub struct Pruned {
 }
 
 impl Repository {
-    /// Removes all but the `keep` newest checkpoints of the line [`LATEST`] (0 keeps all), and the files of publishes that
-    /// were interrupted more than an hour ago. Other lines are not changed.
+    /// Removes all checkpoints of the line [`LATEST`] but those to `keep` (a number: the newest ones), and the files of publishes
+    /// that were interrupted more than an hour ago. Other lines are not changed.
     ///
     /// The newest checkpoint, from which training resumes, and checkpoints with a label are kept. So are checkpoints that
     /// cannot be read (damaged, or of another schema). The manifest of a checkpoint is removed first, so that a reader sees
@@ -54,8 +74,8 @@ impl Repository {
     /// # Errors
     /// [`Error::Store`], [`Error::Io`]; [`Error::Damaged`] or [`Error::Schema`] if a label cannot be read. No reader sees a
     /// half-removed checkpoint then, and the next call continues.
-    pub async fn prune(&self, keep: usize) -> Result<Pruned, Error> {
-        self.prune_line(LATEST, keep).await
+    pub async fn prune(&self, keep: impl Into<Keep>) -> Result<Pruned, Error> {
+        self.prune_line(LATEST, keep.into()).await
     }
 
     /// Removes a line: its label, and every checkpoint that no other label points at. The line's lease must be free.
@@ -78,7 +98,7 @@ impl Repository {
         Ok(())
     }
 
-    pub(crate) async fn prune_line(&self, line: &str, keep: usize) -> Result<Pruned, Error> {
+    pub(crate) async fn prune_line(&self, line: &str, keep: Keep) -> Result<Pruned, Error> {
         let looked = *self.memory.looked.lock();
         let is_due = looked.is_none_or(|looked| looked.elapsed() >= LEFTOVER_PAUSE);
         let pruned = self
@@ -94,7 +114,7 @@ impl Repository {
     pub(crate) async fn prune_older(
         &self,
         line: &str,
-        keep: usize,
+        keep: Keep,
         leftover_age: Option<Duration>,
     ) -> Result<Pruned, Error> {
         let mut pruned = Pruned::default();
@@ -128,9 +148,9 @@ impl Repository {
         Ok(pruned)
     }
 
-    /// Returns all but the `keep` newest checkpoints of a line, newest first.
-    async fn versions_to_prune(&self, line: &str, keep: usize) -> Result<Vec<(Version, Place)>, Error> {
-        if keep == 0 {
+    /// Returns the checkpoints of a line that are not to be kept, newest first.
+    async fn versions_to_prune(&self, line: &str, keep: Keep) -> Result<Vec<(Version, Place)>, Error> {
+        if keep.newest == 0 {
             return Ok(Vec::new());
         }
         let listed = self.version_folders().await?;
@@ -159,7 +179,10 @@ impl Repository {
                 .collect()
         };
         newest.sort_by(|(left, of_left), (right, of_right)| (of_right, right).cmp(&(of_left, left)));
-        Ok(newest.split_off(keep.min(newest.len())))
+        let older = newest.iter().skip(keep.newest).take(keep.more);
+        let more = older.take_while(|(version, _)| version.step() >= keep.from_step);
+        let kept = keep.newest + more.count();
+        Ok(newest.split_off(kept.min(newest.len())))
     }
 
     /// Returns the versions whose folder has no manifest, by one listing of the whole store.
@@ -300,13 +323,16 @@ mod tests {
 
         let hour = Duration::from_secs(3600);
         assert_eq!(
-            repository.prune_older(LATEST, 1, Some(hour)).await.unwrap(),
+            repository
+                .prune_older(LATEST, 1.into(), Some(hour))
+                .await
+                .unwrap(),
             Pruned::default()
         );
         assert!(dead.join(MODEL).exists() && staged.exists());
 
         let pruned = repository
-            .prune_older(LATEST, 1, Some(Duration::ZERO))
+            .prune_older(LATEST, 1.into(), Some(Duration::ZERO))
             .await
             .unwrap();
         assert_eq!(pruned.checkpoints, []);

@@ -3,7 +3,7 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
 use crate::common::{Faulty, draft, files};
-use checkpoints::{LATEST, MODEL, Repository, Version};
+use checkpoints::{Keep, LATEST, MODEL, Repository, Version};
 use futures::StreamExt as _;
 use object_store::{memory::InMemory, path::Path};
 
@@ -92,6 +92,34 @@ async fn pruning_keeps_the_newest_the_labelled_and_the_resumable_checkpoint() {
     for manifest in repository.list().await.unwrap() {
         repository.fetch(&manifest, MODEL).await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn pruning_keeps_older_checkpoints_within_a_budget() {
+    let home = tempfile::tempdir().unwrap();
+    let repository = Repository::open(home.path().to_str().unwrap()).unwrap();
+    for step in 0..10 {
+        publish(&repository, step).await;
+    }
+    let steps_left = async |more, from_step| {
+        let newest = 2;
+        let keep = Keep {
+            newest,
+            more,
+            from_step,
+        };
+        repository.prune(keep).await.unwrap();
+        let left = repository.list().await.unwrap();
+        let mut left: Vec<u64> = left.iter().map(|manifest| manifest.draft.step).collect();
+        left.sort_unstable();
+        left
+    };
+    // Steps 2 to 7 are needed, and all of them are within the budget.
+    assert_eq!(steps_left(7, 2).await, [2, 3, 4, 5, 6, 7, 8, 9]);
+    // The newest of them stay within a smaller budget.
+    assert_eq!(steps_left(4, 2).await, [4, 5, 6, 7, 8, 9]);
+    assert_eq!(steps_left(4, 7).await, [7, 8, 9]);
+    assert_eq!(steps_left(4, 9).await, [8, 9]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -192,6 +192,9 @@ pub struct CheckpointConfig {
     pub poll_ms: u64,
     /// Number of newest checkpoints to keep; older ones are removed unless they carry a label. 0 keeps all.
     pub keep: usize,
+    /// Greatest number of further checkpoints to keep because stored games were played with them, so that `minuet games check`
+    /// can repeat the searches. The newest of them are kept. 0 keeps none.
+    pub keep_for_games: usize,
     /// Label that the learner moves to each new checkpoint, and resumes from. A second learner in the same repository
     /// (`minuet grow`) has a label of its own.
     pub line: String,
@@ -203,6 +206,7 @@ impl Default for CheckpointConfig {
             store: "checkpoints".into(),
             poll_ms: 500,
             keep: 20,
+            keep_for_games: 50,
             line: "latest".into(),
         }
     }

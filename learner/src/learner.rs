@@ -27,6 +27,7 @@ use crate::{
         lease::{self, LearnerFolder},
         publish::Publisher,
         resume::{self, Resumed},
+        retention::Retention,
     },
     torch::device,
     training::{
@@ -111,6 +112,7 @@ async fn train(
         .with_root_values(config.learner.root_value_share)
         .with_targets(shape.targets(), &game.other_side);
     let link = Connector::new(&config.security).link(config.replay.store_address()?)?;
+    let retention = Retention::new(&config.checkpoints, link.clone());
     let source = Source::new(
         link,
         packer,
@@ -125,6 +127,7 @@ async fn train(
         game,
         shape,
         lease,
+        retention,
         resumed,
         line,
         view: source.view(),
@@ -152,6 +155,7 @@ struct Training {
     game: TrainingGame,
     shape: NetworkShape,
     lease: Arc<Lease>,
+    retention: Retention,
     resumed: Option<Resumed>,
     line: u64,
     view: Arc<StoreView>,
@@ -170,7 +174,7 @@ impl Training {
             self.lease,
             self.game.layout.clone(),
             config.run.seed,
-            config.checkpoints.keep,
+            self.retention,
             &config.inference.runtime,
             self.runtime,
             self.shutdown.clone(),

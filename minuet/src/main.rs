@@ -85,6 +85,11 @@ fn main() -> ExitCode {
                 2
             } else if error.is::<records::damage::Damage>() {
                 3
+            } else if matches!(
+                error.downcast_ref(),
+                Some(records::check::outcome::Failure::NotReproduced(_))
+            ) {
+                4
             } else {
                 1
             })

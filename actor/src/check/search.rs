@@ -1,12 +1,12 @@
 //! Repeats the searches of a record with the same network and compares every decision.
 //!
-//! The settings, the key of the game and the evaluations determine a search. A record names at each position the newest model
-//! version so far. So a game can be repeated up to the position where a second version appears; from there on the record does not
-//! tell which version made which evaluation.
+//! The settings, the key of the game and the evaluations determine a search. A record names the model of every evaluation, so a
+//! game across several checkpoints is repeated whole. Records of builds before 0.1 name only the newest model at each position;
+//! these are repeated up to the position where a second model appears.
 
 use games::{Game, MoverValue, Symmetry};
 use network::{PositionBatch, Predictions};
-use proto::v1;
+use proto::{columns::check_length, v1};
 use search::{LeafId, Search};
 
 use super::{Position, Premises, Problem, Unplayable, positions};
@@ -19,7 +19,7 @@ const VALUE_TOLERANCE: f32 = 1e-5;
 pub struct Followed {
     /// Number of positions whose decision is exactly as recorded: all visits, and the action.
     pub positions: usize,
-    /// Number of positions before the second model version.
+    /// Number of positions whose evaluations the record assigns to models.
     pub of: usize,
     /// Largest difference of a root value.
     pub value_difference: f32,
@@ -41,27 +41,36 @@ pub enum FollowError<E> {
     Search(String),
 }
 
-/// Repeats the searches of a record. `evaluate` appends the predictions for a batch of leaves. Their priors must be rounded to
-/// half precision, as on the wire.
+/// Repeats the searches of a record. `evaluate` appends the predictions of a model, an index into the record's `model_versions`, for a
+/// batch of leaves. Their priors must be rounded to half precision, as on the wire.
 ///
 /// # Errors
 /// [`FollowError`] if the searches cannot be repeated.
 pub fn follow<G: Game, E>(
     record: &v1::Game,
-    mut evaluate: impl FnMut(&PositionBatch, &mut Predictions) -> Result<(), E>,
+    mut evaluate: impl FnMut(usize, &PositionBatch, &mut Predictions) -> Result<(), E>,
 ) -> Result<Followed, FollowError<E>> {
     let premises = Premises::<G>::of(record)?;
-    let first = record.model_of_position.first().copied();
-    let of = (record.model_of_position.iter())
-        .take_while(|&&model| Some(model) == first)
-        .count();
+    let mut models = Models::of(record)?;
+    let of = match models {
+        Models::Runs(_) => record.actions.len(),
+        Models::One(model) => (record.model_of_position.iter())
+            .take_while(|&&of_position| of_position as usize == model)
+            .count(),
+    };
     let mut search = Search::new(premises.start.clone(), premises.settings.clone(), premises.key);
     let mut followed = Followed {
         of,
         ..Followed::default()
     };
     for position in positions(record).map_err(Unplayable::from)?.take(of) {
-        decide(&mut search, premises.encoding, &mut evaluate)?;
+        if let Some(problem) = decide(&mut search, premises.encoding, &mut models, &mut evaluate)? {
+            followed.difference = Some(Problem {
+                ply: Some(position.ply),
+                ..problem
+            });
+            return Ok(followed);
+        }
         let decision = search.decision();
         let state = search.state();
         let index = |action| state.policy_index(premises.encoding, Symmetry::IDENTITY, action);
@@ -145,39 +154,121 @@ fn compare(
     None
 }
 
-/// Completes one decision.
+/// Models of the evaluations, in the order in which the search requests them.
+enum Models {
+    /// Index of a model, and number of evaluations in a row that it made; the last run first.
+    Runs(Vec<(usize, u32)>),
+    /// One model for all.
+    One(usize),
+}
+
+impl Models {
+    fn of(record: &v1::Game) -> Result<Self, Unplayable> {
+        let v1::Game {
+            evaluation_models,
+            evaluation_counts,
+            ..
+        } = record;
+        check_length(
+            "evaluation_counts",
+            evaluation_counts.len(),
+            evaluation_models.len(),
+        )?;
+        if evaluation_models.is_empty() {
+            let first = record.model_of_position.first().copied();
+            return Ok(Self::One(first.unwrap_or_default() as usize));
+        }
+        let runs = evaluation_models.iter().zip(evaluation_counts).rev();
+        Ok(Self::Runs(
+            runs.map(|(&model, &count)| (model as usize, count)).collect(),
+        ))
+    }
+
+    /// Returns the model of the next evaluation; `None` after the last one.
+    fn next(&mut self) -> Option<usize> {
+        match self {
+            Self::One(model) => Some(*model),
+            Self::Runs(runs) => {
+                while runs.last().is_some_and(|&(_, left)| left == 0) {
+                    runs.pop();
+                }
+                let (model, left) = runs.last_mut()?;
+                *left -= 1;
+                Some(*model)
+            }
+        }
+    }
+}
+
+/// Leaves of a gather that one model evaluates.
+struct Part {
+    model: usize,
+    leaves: Vec<LeafId>,
+    batch: PositionBatch,
+}
+
+/// Completes one decision. Returns a problem if the search requests more evaluations than are recorded.
 fn decide<G: Game, E>(
     search: &mut Search<G>,
     encoding: G::Encoding,
-    evaluate: &mut impl FnMut(&PositionBatch, &mut Predictions) -> Result<(), E>,
-) -> Result<(), FollowError<E>> {
-    let mut leaves: Vec<LeafId> = Vec::new();
-    let (mut batch, mut predictions) = (PositionBatch::default(), Predictions::default());
+    models: &mut Models,
+    evaluate: &mut impl FnMut(usize, &PositionBatch, &mut Predictions) -> Result<(), E>,
+) -> Result<Option<Problem>, FollowError<E>> {
+    let mut predictions = Predictions::default();
     while !search.is_decided() {
-        leaves.clear();
-        batch.clear();
-        predictions.clear();
+        let mut parts: Vec<Part> = Vec::new();
+        let mut is_short = false;
         search.gather(|leaf| {
-            leaves.push(leaf.id);
-            batch.push(&leaf, encoding);
+            let Some(model) = models.next() else {
+                is_short = true;
+                return;
+            };
+            let is_same = parts.last().is_some_and(|part| part.model == model);
+            if !is_same {
+                parts.push(Part {
+                    model,
+                    leaves: Vec::new(),
+                    batch: PositionBatch::default(),
+                });
+            }
+            if let Some(part) = parts.last_mut() {
+                part.leaves.push(leaf.id);
+                part.batch.push(&leaf, encoding);
+            }
         });
-        if leaves.is_empty() {
-            continue;
+        if is_short {
+            return Ok(Some(Problem {
+                ply: None,
+                field: "evaluation_counts",
+                problem: "the search requests more evaluations than are recorded".into(),
+            }));
         }
-        evaluate(&batch, &mut predictions).map_err(FollowError::Network)?;
-        let (priors, values) = (predictions.priors.len(), predictions.values.len());
-        if priors != batch.legal().len() || values != batch.len() {
-            return Err(FollowError::Search(format!(
-                "{priors} priors and {values} values for {} leaves with {} legal actions",
-                batch.len(),
-                batch.legal().len()
-            )));
+        for part in parts {
+            predictions.clear();
+            evaluate(part.model, &part.batch, &mut predictions).map_err(FollowError::Network)?;
+            apply(search, &part, &predictions)?;
         }
-        for (position, &id) in leaves.iter().enumerate() {
-            search
-                .apply(id, predictions.get(&batch, position))
-                .map_err(|error| FollowError::Search(error.to_string()))?;
-        }
+    }
+    Ok(None)
+}
+
+fn apply<G: Game, E>(
+    search: &mut Search<G>,
+    part: &Part,
+    predictions: &Predictions,
+) -> Result<(), FollowError<E>> {
+    let (priors, values) = (predictions.priors.len(), predictions.values.len());
+    if priors != part.batch.legal().len() || values != part.batch.len() {
+        return Err(FollowError::Search(format!(
+            "{priors} priors and {values} values for {} leaves with {} legal actions",
+            part.batch.len(),
+            part.batch.legal().len()
+        )));
+    }
+    for (position, &id) in part.leaves.iter().enumerate() {
+        search
+            .apply(id, predictions.get(&part.batch, position))
+            .map_err(|error| FollowError::Search(error.to_string()))?;
     }
     Ok(())
 }

@@ -34,6 +34,8 @@ pub struct Record {
     versions: Vec<VersionId>,
     /// Index of the newest version in `versions`.
     newest: usize,
+    /// Evaluations of the present gather: index of the leaf, and index of the version in `versions`.
+    gathered: Vec<(usize, u32)>,
 }
 
 impl Record {
@@ -52,6 +54,7 @@ impl Record {
             row_lengths: Vec::new(),
             versions: Vec::new(),
             newest: 0,
+            gathered: Vec::new(),
         }
     }
 
@@ -70,20 +73,48 @@ impl Record {
         &self.message.actions
     }
 
-    /// Notes the version of the model that made an evaluation of this game, fresh or cached.
-    pub fn evaluated_by(&mut self, version: VersionId) {
-        // The version is nearly always the newest one.
-        if self.versions.get(self.newest) == Some(&version) || self.versions.contains(&version) {
+    /// Notes the version of the model that evaluated a leaf of the present gather, fresh or cached. `is_last` ends the gather.
+    pub fn evaluated_by(&mut self, leaf: usize, version: VersionId, is_last: bool) {
+        let number = self.number(version);
+        self.gathered.push((leaf, number));
+        if !is_last {
             return;
         }
+        // Evaluations may arrive in any order; the search uses them in the order of the leaves.
+        self.gathered.sort_unstable();
+        let Self {
+            message, gathered, ..
+        } = self;
+        for (_, number) in gathered.drain(..) {
+            match message.evaluation_counts.last_mut() {
+                Some(count) if message.evaluation_models.last() == Some(&number) => *count += 1,
+                _ => {
+                    message.evaluation_models.push(number);
+                    message.evaluation_counts.push(1);
+                }
+            }
+        }
+    }
+
+    /// Returns the index of a version in `versions`; adds the version if it is new.
+    fn number(&mut self, version: VersionId) -> u32 {
+        // The version is nearly always the newest one.
+        if self.versions.get(self.newest) == Some(&version) {
+            return self.newest as u32;
+        }
+        if let Some(known) = self.versions.iter().position(|&known| known == version) {
+            return known as u32;
+        }
+        let number = self.versions.len();
         let is_newest = self
             .versions
             .get(self.newest)
             .is_none_or(|&newest| version > newest);
         if is_newest {
-            self.newest = self.versions.len();
+            self.newest = number;
         }
         self.versions.push(version);
+        number as u32
     }
 
     /// Adds a position: its row, the decision of the search, and the action played.

@@ -131,8 +131,10 @@ impl<G: Game> GameSlot<G> {
         evaluation: Evaluation<'_>,
         version: VersionId,
     ) -> Result<(), SlotError> {
-        self.record.evaluated_by(version);
-        Ok(self.search.apply(leaf, evaluation)?)
+        self.search.apply(leaf, evaluation)?;
+        let is_last = !self.search.is_waiting();
+        self.record.evaluated_by(leaf.index(), version, is_last);
+        Ok(())
     }
 
     /// Plays the move that the search has decided on. Returns the reason if that ends the game.

@@ -1,5 +1,10 @@
 //! Verification of records: a genuine record passes, every alteration is found, and repeated searches give the recorded decisions.
 
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
 use actor::check::{
     rules,
     search::{Followed, follow},
@@ -16,18 +21,22 @@ use crate::{
     tictactoe::TicTacToe,
 };
 
-/// The evaluations of the test's inference server, without the server.
-fn network(batch: &PositionBatch, predictions: &mut Predictions) -> Result<(), String> {
+/// The evaluations of a version of the test's inference server, without the server.
+fn evaluate(version: &str, batch: &PositionBatch, predictions: &mut Predictions) -> Result<(), String> {
     let layout = TicTacToe::layout(());
     let request = batch.to_request(0..batch.len(), layout.row_len());
-    let reply = answer(&request, &layout, "first".into());
+    let reply = answer(&request, &layout, version.into());
     predictions.values.extend(reply.values);
     proto::priors::decode(&reply.priors, batch.legal().len(), &mut predictions.priors).unwrap();
     Ok(())
 }
 
 fn followed(game: &Game) -> Followed {
-    follow::<TicTacToe, String>(game, network).unwrap()
+    let versions = &game.model_versions;
+    follow::<TicTacToe, String>(game, |model, batch, predictions| {
+        evaluate(&versions[model], batch, predictions)
+    })
+    .unwrap()
 }
 
 fn fields(game: &Game) -> Vec<&'static str> {
@@ -108,8 +117,23 @@ async fn every_altered_field_is_found() {
     assert_eq!(differs(&|game| game.root_values[1] = f32::NAN), "root_values");
     let other = |game: &mut Game| game.search_json = game.search_json.replace("1.25", "1.5");
     assert!(["visits", "root_values"].contains(&differs(&other)));
-    // From the second version on, the record does not tell which version made which evaluation.
+    // A wrong number of evaluations, or another model for one of them.
+    assert_eq!(
+        differs(&|game| *game.evaluation_counts.last_mut().unwrap() -= 1),
+        "evaluation_counts"
+    );
+    let other = |game: &mut Game| {
+        game.model_versions.push("second".into());
+        game.evaluation_models.insert(0, 1);
+        game.evaluation_counts.insert(0, 1);
+        game.evaluation_counts[1] -= 1;
+    };
+    assert!(["visits", "root_values"].contains(&differs(&other)));
+
+    // Records of earlier builds name only the newest model at each position.
     let mixed = followed(&altered(&|game| {
+        game.evaluation_models.clear();
+        game.evaluation_counts.clear();
         game.model_versions.push("second".into());
         game.model_of_position
             .last_mut()
@@ -120,4 +144,48 @@ async fn every_altered_field_is_found() {
         (mixed.positions, mixed.of),
         (game.actions.len() - 1, game.actions.len() - 1)
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_searches_of_games_across_several_models_are_repeated_whole() {
+    let server = Server::good();
+    // The model changes all the time, also between the leaves of one search.
+    let changing = tokio::spawn({
+        let server = Arc::clone(&server);
+        async move {
+            for number in 2.. {
+                let seen = server.requests.load(Ordering::SeqCst);
+                while server.requests.load(Ordering::SeqCst) < seen + 15 {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+                *server.version.lock() = format!("model {number}");
+            }
+        }
+    });
+    let (games, _) = first_games(30, &server, |config| {
+        config.search.leaves = 4;
+        config.actor.threads = 2;
+        config.actor.requests_in_flight = 4;
+        config.actor.rows_per_request = 3;
+    })
+    .await;
+    changing.abort();
+    let mut most_models = 0;
+    for game in games.values() {
+        let plies = game.actions.len();
+        let followed = followed(game);
+        assert_eq!((followed.positions, &followed.difference), (plies, &None));
+        assert_eq!(followed.value_difference, 0.0);
+        let totals = game.totals.unwrap();
+        let evaluations = totals.fresh_evaluations + totals.cache_hits + totals.duplicates_in_flight;
+        assert_eq!(
+            game.evaluation_counts
+                .iter()
+                .map(|&count| u64::from(count))
+                .sum::<u64>(),
+            evaluations
+        );
+        most_models = most_models.max(game.model_versions.len());
+    }
+    assert!(most_models > 2, "games are played with several models");
 }

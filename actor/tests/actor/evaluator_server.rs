@@ -1,5 +1,5 @@
-//! An inference server without a network: evaluations are hashes of the row. Equal rows get equal evaluations, replies come in a
-//! random order, and a test chooses the requests that fail.
+//! An inference server without a network: evaluations are hashes of the row and the version. Equal rows get equal evaluations from
+//! one version, replies come in a random order, and a test chooses the requests that fail.
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
@@ -204,7 +204,7 @@ pub fn answer(request: &EvaluateRequest, layout: &RowLayout, version: String) ->
         legal = rest;
         let weight = |salt: u32| {
             let mut hasher = DefaultHasher::new();
-            (row, salt).hash(&mut hasher);
+            (row, salt, &version).hash(&mut hasher);
             // Exact in half precision, so that the wire does not round.
             (hasher.finish() % 64 + 1) as f32
         };

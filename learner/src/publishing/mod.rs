@@ -7,6 +7,7 @@
 //! | [`export`] | the network as an ONNX file |
 //! | [`proof`] | the check that ONNX Runtime and libtorch agree on the exported network |
 //! | [`publish`] | a checkpoint's way into the model repository |
+//! | [`retention`] | the old checkpoints that are kept |
 //! | [`resume`] | the checkpoint from which training goes on |
 
 pub mod export;
@@ -14,4 +15,5 @@ pub mod lease;
 pub mod proof;
 pub mod publish;
 pub mod resume;
+pub mod retention;
 pub mod snapshot;

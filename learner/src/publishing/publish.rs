@@ -13,6 +13,7 @@ use crate::{
     publishing::{
         export::{ExportError, export},
         proof::{ProofError, Prover},
+        retention::Retention,
         snapshot::{Snapshot, SnapshotError},
     },
     training::train::Trainer,
@@ -60,7 +61,7 @@ pub struct Publisher {
     lease: Arc<Lease>,
     layout: RowLayout,
     seed: u64,
-    keep: usize,
+    retention: Retention,
     parent: Option<Version>,
     prover: Prover,
     runtime: Handle,
@@ -68,7 +69,7 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    /// Creates a publisher that holds `lease` and keeps `keep` old checkpoints (0: all).
+    /// Creates a publisher that holds `lease`, and removes the old checkpoints that `retention` does not keep.
     ///
     /// # Errors
     /// [`ProofError::Runtime`] if ONNX Runtime cannot be loaded, because no export could be proven.
@@ -76,7 +77,7 @@ impl Publisher {
         lease: Arc<Lease>,
         layout: RowLayout,
         seed: u64,
-        keep: usize,
+        retention: Retention,
         onnx_runtime: &Path,
         runtime: Handle,
         shutdown: CancellationToken,
@@ -85,7 +86,7 @@ impl Publisher {
             lease,
             layout,
             seed,
-            keep,
+            retention,
             parent: None,
             prover: Prover::load(onnx_runtime)?,
             runtime,
@@ -174,7 +175,7 @@ impl Publisher {
     }
 
     async fn prune(&self) {
-        match self.lease.prune(self.keep).await {
+        match self.lease.prune(self.retention.keep().await).await {
             Ok(pruned) if pruned.leftovers.is_empty() => {}
             Ok(pruned) => tracing::info!(
                 leftovers = pruned.leftovers.len(),

@@ -7,7 +7,7 @@
 //! | [`export`], [`import`], [`delete`] | the commands of these names; [`send`]: sending games to a store |
 //! | [`check`] | replaying games from their records; [`network`]: evaluating positions with their networks |
 
-mod check;
+pub mod check;
 pub mod damage;
 mod delete;
 mod export;

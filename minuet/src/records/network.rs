@@ -9,7 +9,10 @@ use network::{
 /// Largest number of positions of a batch. Searches request a few leaves at a time.
 const BATCH: usize = 16;
 
-/// Loads checkpoints by version, each once.
+/// Largest number of loaded networks.
+const MOST_LOADED: usize = 32;
+
+/// Loads checkpoints by version, and keeps them loaded for the next games.
 pub struct Networks {
     location: String,
     loader: NetworkLoader,
@@ -30,6 +33,9 @@ impl Networks {
     pub fn get(&mut self, version: &str) -> Result<Arc<LocalNetwork>, String> {
         if let Some(known) = self.loaded.get(version) {
             return known.clone();
+        }
+        if self.loaded.len() >= MOST_LOADED {
+            self.loaded.clear();
         }
         let network = self.load(version).map_err(|error| format!("{error:#}"));
         self.loaded.insert(version.into(), network.clone());

@@ -253,6 +253,16 @@ fn lengths(game: &Game) -> Result<usize, Refusal> {
     if providers > 0 {
         equal("model_providers", providers, game.model_versions.len())?;
     }
+    let runs = game.evaluation_models.len();
+    equal("evaluation_counts", game.evaluation_counts.len(), runs)?;
+    let known = game.model_versions.len();
+    require(
+        game.evaluation_models
+            .iter()
+            .all(|&model| (model as usize) < known),
+        "evaluation_models",
+        || format!("a model beyond the {known} in model_versions"),
+    )?;
     let surprises = game.policy_surprises.len();
     if surprises > 0 {
         equal("policy_surprises", surprises, positions)?;
@@ -402,6 +412,15 @@ mod tests {
         assert_eq!(refused(|game| game.result = GameResult::Scored.into()), "result");
         assert_eq!(refused(|game| game.model_of_position[4] = 2), "model_of_position");
         assert_eq!(refused(|game| game.model_versions.clear()), "model_of_position");
+        assert_eq!(
+            refused(|game| game.evaluation_models = vec![0]),
+            "evaluation_counts"
+        );
+        let with_models = |game: &mut Game| {
+            game.evaluation_models = vec![2];
+            game.evaluation_counts = vec![5];
+        };
+        assert_eq!(refused(with_models), "evaluation_models");
         assert_eq!(
             refused(|game| game.model_providers = vec!["cpu".into()]),
             "model_providers"

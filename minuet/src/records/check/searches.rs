@@ -1,0 +1,165 @@
+//! [`SearchChecker`]: repeats the searches of games with the networks that they were played with.
+
+use std::{path::PathBuf, sync::Arc};
+
+use actor::check::search::{FollowError, Followed, follow};
+use config::ProviderChoice;
+use games::{Game, registry};
+use network::{LocalNetwork, Network as _, file::encoding_of, provider::Provider};
+use proto::v1;
+
+use super::outcome::Outcome;
+use crate::records::network::{Networks, evaluate};
+
+/// Repeats searches, with one set of networks for each provider.
+pub struct SearchChecker {
+    /// Model repository; `None` if no one is known.
+    location: Option<String>,
+    /// Folder of ONNX Runtime.
+    runtime: PathBuf,
+    /// Provider to use instead of that of each game.
+    provider: Option<ProviderChoice>,
+    networks: Vec<(ProviderChoice, Networks)>,
+}
+
+impl SearchChecker {
+    /// Prepares to load networks from the repository at `location`. Without `provider`, each game is evaluated by the provider that
+    /// its record names.
+    pub fn new(location: Option<String>, runtime: PathBuf, provider: Option<ProviderChoice>) -> Self {
+        Self {
+            location,
+            runtime,
+            provider,
+            networks: Vec::new(),
+        }
+    }
+
+    /// Repeats the searches of a game whose record agrees with the rules.
+    pub fn check(&mut self, game: &v1::Game) -> anyhow::Result<Outcome> {
+        if !game.provenance.is_empty() {
+            let reason = format!("the game was not played by a search ({})", game.provenance);
+            return Ok(Outcome::Replayed(reason));
+        }
+        let networks = match self.networks_of(game) {
+            Ok(networks) => networks,
+            Err(reason) => return Ok(Outcome::NotTried(reason)),
+        };
+        let following = Following { game, networks };
+        let followed = match registry::visit(&game.game, following)? {
+            Ok(followed) => followed,
+            Err(error @ FollowError::Unplayable(_)) => return Ok(Outcome::NotTried(error.to_string())),
+            Err(error) => return Err(error.into()),
+        };
+        let plies = game.actions.len();
+        Ok(match followed.difference {
+            Some(difference) => Outcome::Differs(vec![difference]),
+            None if followed.positions < plies => Outcome::NotTried(format!(
+                "the search is reproduced for {} of {plies} positions; the record does not say which checkpoint made the evaluations of the rest",
+                followed.positions
+            )),
+            None => Outcome::Reproduced(followed),
+        })
+    }
+
+    /// Loads the network of each of the game's `model_versions` that made evaluations.
+    fn networks_of(&mut self, game: &v1::Game) -> Result<Vec<Option<Arc<LocalNetwork>>>, String> {
+        let location = self
+            .location
+            .clone()
+            .ok_or("no model repository is known; name one with --checkpoints")?;
+        let used = match game.evaluation_models.as_slice() {
+            // Versions are listed in order of arrival, and a position names the newest one.
+            [] => match game.model_of_position.first() {
+                Some(0) => &game.model_of_position[..1],
+                Some(_) => return Err("another checkpoint arrived during the first search".into()),
+                None => return Err("the record names no checkpoint".into()),
+            },
+            used => used,
+        };
+        let mut networks = vec![None; game.model_versions.len()];
+        for &model in used {
+            let model = model as usize;
+            let (Some(version), Some(network)) = (game.model_versions.get(model), networks.get_mut(model))
+            else {
+                return Err(format!("the record has no model {model}"));
+            };
+            if network.is_none() {
+                let provider = self.provider_of(game, model)?;
+                let loaded = self.load(&location, provider, version);
+                *network = Some(loaded.map_err(|reason| format!("checkpoint {version}: {reason}"))?);
+            }
+        }
+        Ok(networks)
+    }
+
+    fn provider_of(&self, game: &v1::Game, model: usize) -> Result<ProviderChoice, String> {
+        let named = game.model_providers.get(model).map_or("", String::as_str);
+        match self.provider {
+            Some(provider) => Ok(provider),
+            None if named.is_empty() => Ok(ProviderChoice::Cpu),
+            None => parse_provider(named).map_err(|_| format!("provider `{named}` is unknown to this build")),
+        }
+    }
+
+    fn load(
+        &mut self,
+        location: &str,
+        provider: ProviderChoice,
+        version: &str,
+    ) -> Result<Arc<LocalNetwork>, String> {
+        let known = self.networks.iter_mut().position(|(of, _)| *of == provider);
+        let at = match known {
+            Some(at) => at,
+            None => {
+                let opened = Networks::open(location, provider, &self.runtime);
+                self.networks
+                    .push((provider, opened.map_err(|error| format!("{error:#}"))?));
+                self.networks.len() - 1
+            }
+        };
+        self.networks[at].1.get(version)
+    }
+}
+
+/// Returns the provider with this name.
+pub fn parse_provider(name: &str) -> anyhow::Result<ProviderChoice> {
+    let choice: Option<ProviderChoice> = name.parse().ok();
+    let named = choice.filter(|&choice| choice != ProviderChoice::Auto);
+    named.ok_or_else(|| {
+        let known: Vec<&str> = Provider::ALL.into_iter().map(Provider::name).collect();
+        anyhow::anyhow!(
+            "--provider {name}: unknown provider; the providers are {}",
+            known.join(", ")
+        )
+    })
+}
+
+struct Following<'a> {
+    game: &'a v1::Game,
+    /// Networks by the index of their version.
+    networks: Vec<Option<Arc<LocalNetwork>>>,
+}
+
+impl registry::Visitor for Following<'_> {
+    type Output = Result<Followed, FollowError<String>>;
+
+    fn visit<G: Game>(self) -> Self::Output {
+        for network in self.networks.iter().flatten() {
+            let description = network.description();
+            let (version, layout) = (&description.version, &description.layout);
+            encoding_of::<G>(layout, version).map_err(|error| FollowError::Network(error.to_string()))?;
+            if layout.options != self.game.options {
+                return Err(FollowError::Network(format!(
+                    "{version} takes rows with options {}, the game has options {}",
+                    layout.options, self.game.options
+                )));
+            }
+        }
+        follow::<G, String>(self.game, |model, batch, predictions| {
+            match self.networks.get(model).and_then(Option::as_ref) {
+                Some(network) => evaluate(network, batch, predictions),
+                None => Err(format!("model {model} of the record is not loaded")),
+            }
+        })
+    }
+}
