@@ -1,4 +1,4 @@
-"""The crates that Minuet is built from: what Cargo.lock and `cargo metadata` say about them."""
+"""The crates that Minuet is built from: what Cargo.lock and `cargo metadata` say about them. Needs Python 3.11 (tomllib)."""
 
 from __future__ import annotations
 
