@@ -11,6 +11,8 @@
 
 use std::{io, path::Path};
 
+use parking_lot::Mutex;
+
 use crate::{
     log::files::{Files, OpenFile},
     log::frame::{self, LEDGER_BYTES, Magic, checksum},
@@ -329,8 +331,43 @@ impl LiveLedger {
     }
 }
 
+/// The ledger of an open store, for all its threads. Reading the counts never waits for the disk.
+#[derive(Debug)]
+pub struct SharedLedger {
+    live: Mutex<LiveLedger>,
+    now: Mutex<Ledger>,
+}
+
+impl SharedLedger {
+    /// Shares a ledger.
+    pub fn new(live: LiveLedger) -> Self {
+        Self {
+            now: Mutex::new(live.now()),
+            live: Mutex::new(live),
+        }
+    }
+
+    /// Returns the counts without the reservation, as they are after the last change that has ended.
+    pub fn now(&self) -> Ledger {
+        *self.now.lock()
+    }
+
+    /// Changes the ledger. Waits for other changes, and for the disk if the change writes.
+    pub fn change<T>(&self, change: impl FnOnce(&mut LiveLedger) -> T) -> T {
+        let mut live = self.live.lock();
+        let done = change(&mut live);
+        *self.now.lock() = live.now();
+        done
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::{
+        sync::{Arc, mpsc},
+        time::Duration,
+    };
+
     use proptest::prelude::*;
 
     use super::*;
@@ -443,6 +480,68 @@ mod tests {
         live.close().unwrap();
         let now = reopen().now();
         assert_eq!((now.positions_sampled, now.positions_used), (sampled, used));
+    }
+
+    /// A file whose syncs wait for permission.
+    #[derive(Debug)]
+    struct SlowFile {
+        begun: mpsc::SyncSender<()>,
+        permitted: Mutex<mpsc::Receiver<()>>,
+    }
+
+    impl OpenFile for SlowFile {
+        fn read_at(&self, _: &mut [u8], _: u64) -> io::Result<usize> {
+            Ok(0)
+        }
+
+        fn write_at(&self, _: &[u8], _: u64) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn set_len(&self, _: u64) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn length(&self) -> io::Result<u64> {
+            Ok(0)
+        }
+
+        fn sync(&self) -> io::Result<()> {
+            self.begun.send(()).unwrap();
+            self.permitted.lock().recv().unwrap();
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn counts_are_read_while_the_disk_is_slow() {
+        let (begun, begins) = mpsc::sync_channel(1);
+        let (permit, permitted) = mpsc::channel();
+        let file = LedgerFile {
+            file: Box::new(SlowFile {
+                begun,
+                permitted: Mutex::new(permitted),
+            }),
+            generation: 0,
+            synced: 1,
+        };
+        let ledger = Arc::new(SharedLedger::new(LiveLedger::to_read(file, Ledger::new())));
+        let sampling = std::thread::spawn({
+            let ledger = Arc::clone(&ledger);
+            move || ledger.change(|live| live.sampled(100, 0)).unwrap()
+        });
+        begins.recv().unwrap();
+        let (tell, told) = mpsc::channel();
+        let reading = std::thread::spawn({
+            let ledger = Arc::clone(&ledger);
+            move || tell.send(ledger.now().positions_sampled).unwrap()
+        });
+        let read = told.recv_timeout(Duration::from_secs(60));
+        permit.send(()).unwrap();
+        sampling.join().unwrap();
+        reading.join().unwrap();
+        assert_eq!(read, Ok(0), "the counts before the change");
+        assert_eq!(ledger.now().positions_sampled, 100);
     }
 
     #[test]

@@ -117,7 +117,7 @@ impl ReplayStore for Rpc {
             .iter()
             .map(|id| id.as_ref().try_into().map_err(|_| invalid_id(id)));
         let parsed: Vec<Id> = parsed.collect::<Result<_, _>>()?;
-        let known = self.store.are_known(&parsed);
+        let known = self.blocking(move |store| store.are_known(&parsed)).await?;
         let ids = ids
             .into_iter()
             .zip(known)

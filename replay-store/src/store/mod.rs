@@ -317,11 +317,7 @@ impl Store {
     /// True if another game may be inserted: `min_uses` permits it, or a batch or a learner waits for positions.
     pub fn may_insert(&self) -> bool {
         self.shared.uses_bound.are_positions_awaited()
-            || self
-                .shared
-                .settings
-                .bounds
-                .may_insert(&self.shared.ledger.lock().now())
+            || self.shared.settings.bounds.may_insert(&self.shared.ledger.now())
     }
 
     /// Deletes games of the window, durably. They stay known, so that they are not taken for new ones.
@@ -346,7 +342,7 @@ impl Store {
 
     /// Returns the statistics of the store. Blocks on the disk.
     pub fn stats(&self) -> StatsReply {
-        let ledger = self.shared.ledger.lock().now();
+        let ledger = self.shared.ledger.now();
         // Opening for reading does not record losses in the ledger.
         let unrecorded = if self.is_read_only() {
             self.damage.losses.len()

@@ -147,7 +147,7 @@ impl Store {
     /// Fills in the fields that every batch has.
     fn labelled(&self, mut batch: Batch, number: u64) -> Batch {
         batch.number = number;
-        batch.positions_inserted = self.shared.ledger.lock().now().positions_inserted;
+        batch.positions_inserted = self.shared.ledger.now().positions_inserted;
         batch.window_positions = self.shared.window.read().positions();
         batch.game.clone_from(&self.shared.settings.game);
         batch.options = self.shared.settings.options;
@@ -160,7 +160,7 @@ impl Store {
             if let State::Failed(failure) = &*self.shared.state.borrow() {
                 return Err(failure.clone().into());
             }
-            let ledger = self.shared.ledger.lock().now();
+            let ledger = self.shared.ledger.now();
             let bounds = &self.shared.settings.bounds;
             let left = self.shared.window.read().positions();
             if !bounds.may_sample(&ledger, left, positions as u64) {
@@ -184,18 +184,20 @@ impl Store {
             let Some(batch) = sampler::assemble(&picks, &games, wanted) else {
                 return Err(SampleError::Unreadable);
             };
-            {
-                let mut keeper = self.shared.ledger.lock();
+            let counted = self.shared.ledger.change(|live| {
                 // Others may have sampled meanwhile.
-                let ledger = keeper.now();
+                let ledger = live.now();
                 if !bounds.may_sample(&ledger, left, positions as u64) {
-                    return Err(SampleError::Held);
+                    return Ok(false);
                 }
-                let forgone = bounds.forgone(&ledger, left);
-                if let Err(error) = keeper.sampled(positions as u64, forgone) {
-                    if files::is_full(&error) {
-                        return Err(SampleError::Full);
-                    }
+                live.sampled(positions as u64, bounds.forgone(&ledger, left))?;
+                Ok(true)
+            });
+            match counted {
+                Ok(true) => {}
+                Ok(false) => return Err(SampleError::Held),
+                Err(error) if files::is_full(&error) => return Err(SampleError::Full),
+                Err(error) => {
                     let failure = StoreFailed {
                         reason: format!("writing the ledger: {error}"),
                     };

@@ -16,7 +16,7 @@ use tokio::sync::{Notify, watch};
 use crate::{
     error::StoreFailed,
     index::Index,
-    log::{drawn::DrawnBatches, files::Files, ids::KnownIds, ledger::LiveLedger, volumes::Volumes},
+    log::{drawn::DrawnBatches, files::Files, ids::KnownIds, ledger::SharedLedger, volumes::Volumes},
     metrics::Metrics,
     record::validate::Validator,
     settings::Settings,
@@ -38,7 +38,8 @@ pub enum State {
 /// Interval at which a lack of disk space is logged.
 const ROOM_WARNING: Duration = Duration::from_secs(60);
 
-/// Shared state of an open store. Locks are held briefly and, except for writes of the small ledger file, never during disk access.
+/// Shared state of an open store. Locks are held briefly. Those of `drawn`, of the writes of the ledger and of the known ids are held during
+/// disk access, and are therefore not taken on async threads.
 #[derive(Debug)]
 pub struct Shared {
     /// The disk.
@@ -60,7 +61,7 @@ pub struct Shared {
     /// Cache of decoded games.
     pub cache: Cache,
     /// The ledger.
-    pub ledger: Mutex<LiveLedger>,
+    pub ledger: SharedLedger,
     /// Training batches that were drawn.
     pub drawn: Mutex<DrawnBatches>,
     /// Games found unreadable since the store was opened.

@@ -20,7 +20,7 @@ use crate::{
     log::{
         files,
         frame::Id,
-        ledger::Ledger,
+        ledger::{Ledger, LiveLedger},
         recover,
         room::Room,
         volume::{Commit, Entry, Volume},
@@ -107,8 +107,7 @@ impl Writer {
         queue.close();
         self.shared
             .ledger
-            .lock()
-            .close()
+            .change(LiveLedger::close)
             .map_err(failed("writing the ledger"))
     }
 
@@ -128,7 +127,7 @@ impl Writer {
         if games.is_empty() {
             return self.save_duplicates();
         }
-        let before = self.shared.ledger.lock().durable();
+        let before = self.shared.ledger.change(|ledger| ledger.durable());
         let mut ledger = before;
         ledger.next_sequence += games.len() as u64;
         ledger.games_inserted += games.len() as u64;
@@ -190,7 +189,7 @@ impl Writer {
             Err(VolumeError::Full) => return Ok(false),
             Err(error) => return Err(failed("writing games")(error)),
         }
-        match self.shared.ledger.lock().inserted(ledger) {
+        match self.shared.ledger.change(|live| live.inserted(ledger)) {
             // The volume contains the ledger too.
             Err(error) if files::is_full(&error) => {}
             written => written.map_err(failed("writing the ledger"))?,
@@ -232,13 +231,13 @@ impl Writer {
     }
 
     fn duplicate(&self, game: Pending) {
-        self.shared.ledger.lock().duplicate();
+        self.shared.ledger.change(LiveLedger::duplicate);
         self.shared.metrics.duplicate();
         (game.reply)(Verdict::Duplicate);
     }
 
     fn save_duplicates(&self) -> Result<(), StoreFailed> {
-        match self.shared.ledger.lock().save() {
+        match self.shared.ledger.change(LiveLedger::save) {
             Err(error) if files::is_full(&error) => Ok(()),
             saved => saved.map_err(failed("writing the ledger")),
         }
@@ -276,7 +275,7 @@ impl Writer {
 
     /// Writes the deletion of games to their volumes and removes them from the window.
     fn delete(&mut self, sequences: Vec<u64>) -> Result<Deleted, VolumeError> {
-        let ledger = self.shared.ledger.lock().durable();
+        let ledger = self.shared.ledger.change(|ledger| ledger.durable());
         let mut by_volume: BTreeMap<u64, (Arc<Volume>, Vec<u64>)> = BTreeMap::new();
         for sequence in sequences {
             if let Some(volume) = self.shared.volumes.holding(sequence) {
