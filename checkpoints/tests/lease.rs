@@ -34,6 +34,12 @@ async fn a_replaced_lease_holder_cannot_publish() {
     scenarios::a_replaced_lease_holder_cannot_publish(repository, TIMES).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_writers_that_race_exactly_one_wins() {
+    let (_home, repository) = folder();
+    scenarios::of_writers_that_race_exactly_one_wins(repository, QUICK).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn competing_publishers_leave_one_line_of_descent_in_memory() {
     scenarios::competing_publishers_leave_one_line_of_descent(in_memory(), TIMES, 60).await;

@@ -52,6 +52,11 @@ async fn a_replaced_lease_holder_cannot_publish() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_writers_that_race_exactly_one_wins() {
+    scenarios::of_writers_that_race_exactly_one_wins(repository(port!(), "races"), QUICK).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn competing_publishers_leave_one_line_of_descent() {
     scenarios::competing_publishers_leave_one_line_of_descent(repository(port!(), "rivals"), QUICK, 8).await;
 }

@@ -165,6 +165,45 @@ pub async fn a_replaced_lease_holder_cannot_publish(repository: Repository, time
     third.release().await.unwrap();
 }
 
+/// Of writers that move a label from the same version at the same time, exactly one succeeds. Of holders that take the lease at
+/// the same time, exactly one keeps it.
+pub async fn of_writers_that_race_exactly_one_wins(repository: Repository, times: LeaseTimes) {
+    let mut versions = Vec::new();
+    for step in 0..6 {
+        versions.push(repository.publish(draft(step), files(step as u8)).await.unwrap());
+    }
+    repository.set_label(LATEST, &versions[0]).await.unwrap();
+    for round in 0..5 {
+        let from = repository.label(LATEST).await.unwrap().unwrap();
+        let others: Vec<&Version> = versions.iter().filter(|version| **version != from).collect();
+        let moves = others
+            .iter()
+            .map(|to| repository.swap_label(LATEST, Some(&from), to));
+        let moved = futures::future::try_join_all(moves).await.unwrap();
+        let winners: Vec<&Version> = others
+            .into_iter()
+            .zip(moved)
+            .filter_map(|(to, is_there)| is_there.then_some(to))
+            .collect();
+        assert_eq!(winners.len(), 1, "round {round}: {winners:?}");
+        assert_eq!(repository.label(LATEST).await.unwrap().as_ref(), Some(winners[0]));
+
+        // Holders of one name do not wait for each other.
+        let taking = (0..5).map(|_| repository.lease(LATEST, "one", times));
+        let leases = futures::future::try_join_all(taking).await.unwrap();
+        let tokens: BTreeSet<u64> = leases.iter().map(|lease| lease.token()).collect();
+        assert_eq!(tokens.len(), leases.len(), "round {round}: {tokens:?}");
+        let mut kept = Vec::new();
+        for lease in leases {
+            if lease.check().await.is_ok() {
+                kept.push(lease.token());
+            }
+            lease.release().await.unwrap();
+        }
+        assert_eq!(kept, [*tokens.last().unwrap()], "round {round}");
+    }
+}
+
 /// Several publishers compete, stall beyond the end of their leases and continue. Every checkpoint whose label was
 /// acknowledged must be an ancestor of the last one, and tokens must not fall along the line.
 pub async fn competing_publishers_leave_one_line_of_descent(
