@@ -77,7 +77,9 @@ fn a_run_survives_faults() {
             "this process may not open the sockets of its children",
         );
     }
-    run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
+    run.wait_for("checkpoint", |event| {
+        event["step"].as_u64() >= Some(checks::FIRST_FAULT)
+    });
 
     let mut checks = RunChecks::default();
     let mut counts = FaultCounts::default();
