@@ -51,6 +51,10 @@ impl Process {
             .args(arguments)
             .arg("--supervised")
             .env_remove("MINUET_CONFIG")
+            // Freed memory returns to the system at once, so that the process is no larger than what it holds.
+            .env("MALLOC_ARENA_MAX", "1")
+            .env("MALLOC_MMAP_THRESHOLD_", "65536")
+            .env("MALLOC_TRIM_THRESHOLD_", "65536")
             .stdin(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -60,6 +64,11 @@ impl Process {
             address,
             metrics,
         }
+    }
+
+    /// Returns the resident memory, in bytes.
+    pub fn memory(&self) -> f64 {
+        service::process::usage(self.child.id()).unwrap().resident_bytes as f64
     }
 
     /// Returns the values of the metrics page, without labels.
