@@ -360,3 +360,62 @@ async fn each_description_of_a_file_and_each_change_of_it_is_another_model() {
     drop(administrator);
     server.stop().await;
 }
+
+/// The server reads the new model from a pipe, so the test decides how long the load takes.
+#[tokio::test]
+async fn requests_are_answered_by_the_old_model_while_the_new_one_is_loaded() {
+    let (store, layout) = (Store::new(), Othello::encoding(0).map(Othello::layout).unwrap());
+    let [old, new] = [1, 2].map(|seed| tower(&layout, seed));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("net.onnx");
+    std::fs::write(folder.path().join("net.toml"), "game='othello'").unwrap();
+    std::fs::write(&path, file(&old, &layout, Input::Rows)).unwrap();
+    let server = Server::start(&store, |config| config.inference.models = folder.path().into()).await;
+    let ask = async |number: u64| {
+        let asked = EvaluateRequest {
+            model: "net".into(),
+            ..request(&layout, number, 4, 5)
+        };
+        let reply = tokio::time::timeout(TIMEOUT, server.evaluate(asked.clone())).await;
+        (reply.unwrap().unwrap(), asked)
+    };
+    let (reply, asked) = ask(0).await;
+    assert!(agrees(&reply, &old, &layout, &asked));
+    let first = reply.version;
+
+    std::fs::remove_file(&path).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+    assert!(made.success());
+    let mut administrator =
+        GrpcInferenceServiceClient::new(service::connect::channel(&server.address).unwrap());
+    let loading = tokio::spawn(async move {
+        let order = RepositoryModelLoadRequest {
+            model_name: "net".into(),
+            ..RepositoryModelLoadRequest::default()
+        };
+        administrator.repository_model_load(order).await
+    });
+    // A pipe opens for writing when somebody reads it: then the load has begun.
+    let opening = tokio::task::spawn_blocking(move || std::fs::OpenOptions::new().write(true).open(path));
+    let mut pipe = tokio::time::timeout(TIMEOUT, opening)
+        .await
+        .unwrap()
+        .unwrap()
+        .unwrap();
+    for number in 1..20 {
+        let (reply, asked) = ask(number).await;
+        assert_eq!(reply.version, first);
+        assert!(agrees(&reply, &old, &layout, &asked));
+    }
+    assert!(!loading.is_finished());
+    let bytes = file(&new, &layout, Input::Rows);
+    tokio::task::spawn_blocking(move || std::io::Write::write_all(&mut pipe, &bytes))
+        .await
+        .unwrap()
+        .unwrap();
+    loading.await.unwrap().unwrap();
+    let (reply, asked) = ask(20).await;
+    assert_ne!(reply.version, first);
+    assert!(agrees(&reply, &new, &layout, &asked));
+    server.stop().await;
+}
