@@ -28,6 +28,8 @@ DIST_IMAGE = "minuet-test-dist:local"
 ROLES = ("replay-store", "inference-server", "learner", "actor")
 # Longest wait in seconds; a test that waits this long is assumed to hang.
 TIMEOUT_S = 600
+# Longest time in seconds until actors use an inference server that was added and is healthy.
+SCALE_UP_S = 30
 
 # A run that publishes a trained checkpoint within seconds, with the shipped file's addresses and folders.
 TINY = """
@@ -191,8 +193,9 @@ class Stack:
         output = self.compose("--profile", "command", "run", "--rm", "-T", "command", *words, "--json")
         return json.loads(output.splitlines()[-1])
 
-    def up(self, actors: int) -> None:
-        self.compose("up", "--detach", "--no-build", "--scale", f"actor={actors}")
+    def up(self, actors: int, inference_servers: int = 1) -> None:
+        scales = (f"actor={actors}", f"inference-server={inference_servers}")
+        self.compose("up", "--detach", "--no-build", *(word for scale in scales for word in ("--scale", scale)))
 
     def containers(self, role: str) -> list[str]:
         labels = ["--filter", f"label=com.docker.compose.project={self.project}", "--filter", f"label=com.docker.compose.service={role}"]
@@ -326,6 +329,7 @@ class ComposeStack(unittest.TestCase):
         stack.wait("games are played with the trained checkpoint", lambda: any(int(version[:12]) for game in stack.games() for version in game["model_versions"]))
         stack.up(actors=4)
         stack.wait("four actors play", lambda: stack.healthy("actor", 4))
+        self.scale_inference(stack)
 
         games = AcknowledgedGames()
         for role in ROLES:
@@ -346,6 +350,23 @@ class ComposeStack(unittest.TestCase):
         self.back_up(stack, games)
         self.wait_for_more_games(stack, games)
         say(f"{len(games.ids)} games were acknowledged; none is lost, none is stored twice")
+
+    def scale_inference(self, stack: Stack) -> None:
+        """Add an inference server, which must get a share of the positions, and remove it again."""
+        first = stack.containers("inference-server")
+        stack.up(actors=4, inference_servers=2)
+        second = [container for container in stack.containers("inference-server") if container not in first]
+        evaluated = lambda containers: stack.metric(containers, "minuet_inference_batch_positions_total")  # noqa: E731
+        stack.wait("a second inference server is healthy", lambda: stack.healthy("inference-server", 2))
+        began, before = time.monotonic(), evaluated(first)
+        stack.wait("the second server evaluates positions", lambda: evaluated(second) > 0)
+        noticed = time.monotonic() - began
+        self.assertLess(noticed, SCALE_UP_S, "the actors notice a new server too late")
+        # The actors open their streams again every few seconds, each to a random server.
+        stack.wait("the second server has a fifth of the positions", lambda: evaluated(second) > 0.2 * (evaluated(first) - before) > 0)
+        say(f"the actors noticed the second server within {noticed:.0f} s")
+        stack.up(actors=4)
+        stack.wait("one inference server is left", lambda: stack.healthy("inference-server", 1))
 
     def kill_all(self, stack: Stack, role: str, games: AcknowledgedGames) -> None:
         """Kill and restart every container of a role."""
