@@ -2,8 +2,10 @@
 
 GAME ?= paco-sako
 RUN  ?= runs/$(GAME)
-# Duration of `make soak` and `make chaos`, and of each reader in `make fuzz`, in seconds.
+# Duration of `make soak` and `make chaos`, and longest duration of each reader in `make fuzz`, in seconds.
 SECONDS ?= 600
+# Inputs of each reader in `make fuzz`.
+INPUTS ?= 1000000
 # More arguments for `minuet up` and `minuet bench`, e.g. make up ARGS="--actors 2"
 ARGS ?=
 
@@ -44,8 +46,8 @@ bench: build ## run the benchmarks, one JSON object per line
 soak: setup ## run 200 misbehaving clients for SECONDS against the inference server
 	MINUET_SOAK_SECONDS=$(SECONDS) $(CARGO_TEST) --test requests two_hundred -- --nocapture
 
-fuzz: setup ## give every reader of foreign bytes random inputs, SECONDS each (about 80 readers)
-	MINUET_FUZZ_SECONDS=$(SECONDS) $(CARGO_TEST) fuzz_ -- --nocapture --test-threads=1
+fuzz: setup ## give every reader of foreign bytes INPUTS random inputs, for at most SECONDS each (about 80 readers)
+	MINUET_FUZZ_INPUTS=$(INPUTS) MINUET_FUZZ_SECONDS=$(SECONDS) $(CARGO_TEST) fuzz_ -- --nocapture --test-threads=1
 
 chaos: setup ## inject random faults into a small run for SECONDS; no acknowledged game may be lost
 	MINUET_CHAOS_SECONDS=$(SECONDS) $(CARGO_TEST) --test chaos -- --nocapture
