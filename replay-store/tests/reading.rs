@@ -191,3 +191,23 @@ async fn an_export_of_a_running_store_ends_with_the_number_of_unreadable_games()
     drop(client);
     served.stop().await;
 }
+
+/// A list by sequence needs no index, so it is often the first to meet a damaged game.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_of_a_running_store_reports_a_game_that_it_cannot_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = settings(folder.path(), 1_000);
+    let store = open(&settings);
+    let games: Vec<Game> = (0..GAMES).map(|number| synthetic::game(number, 20)).collect();
+    put_all(&store, &games).await;
+    damage(&settings);
+    assert_eq!(store.stats().unreadable_games, 0);
+    let listed = store.list(0, 100, false, &Filter::default());
+    assert_eq!(listed.len() as u64, GAMES - 1);
+    assert_eq!(store.stats().unreadable_games, 1);
+    close(store);
+    // The index does not hide the loss from the next opening.
+    let opened = open(&settings);
+    assert_eq!(opened.losses().len(), 1);
+    close(opened);
+}

@@ -106,7 +106,8 @@ impl Store {
     }
 
     /// Games of the window in short: those after sequence number `after`, oldest first; or, newest first, those
-    /// before it (0: from the newest). Games that cannot be read or do not fit are left out. Blocks on the disk.
+    /// before it (0: from the newest). Games that cannot be read are reported and left out, and so are those that do not fit. Blocks
+    /// on the disk.
     pub fn list(&self, after: u64, limit: usize, newest_first: bool, filter: &Filter) -> Vec<GameSummary> {
         // Filtered here, every game may have to be looked at.
         let most = if filter.is_empty() { limit } else { usize::MAX };
@@ -127,11 +128,20 @@ impl Store {
         sequences
             .into_iter()
             .filter_map(|sequence| {
-                let record = self.record(sequence).ok()?;
-                let found = record::summary(&record).ok()?;
-                filter
-                    .fits(&found.id, found.positions, &found.game)
-                    .then(|| summary(sequence, found))
+                let found = self
+                    .record(sequence)
+                    .and_then(|record| decoded_or_damaged(sequence, record::summary(&record)));
+                match found {
+                    Ok(found) => filter
+                        .fits(&found.id, found.positions, &found.game)
+                        .then(|| summary(sequence, found)),
+                    Err(GetError::Damaged { reason, .. }) => {
+                        self.shared.mark_unreadable(sequence, &reason);
+                        None
+                    }
+                    // The game has left the window meanwhile.
+                    Err(GetError::Retired | GetError::Unknown) => None,
+                }
             })
             .take(limit)
             .collect()

@@ -107,11 +107,18 @@ impl Shared {
         let was_sampled = self.window.write().mark_unreadable(sequence);
         if self.unreadable.lock().insert(sequence) {
             self.metrics.damaged(1);
-            if let (Some(index), Some(volume)) = (&self.index, self.volumes.holding(sequence)) {
+            let volume = self.volumes.holding(sequence);
+            if let (Some(index), Some(volume)) = (&self.index, &volume) {
                 index.distrust(volume.first());
             }
+            let id = volume.and_then(|volume| volume.name(sequence));
+            let id = id.map_or_else(
+                || "unknown".to_owned(),
+                |id| format!("{:032x}", u128::from_be_bytes(id)),
+            );
             tracing::error!(
                 sequence,
+                id,
                 reason,
                 "a stored game cannot be read; it is not sampled any more"
             );
