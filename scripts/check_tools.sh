@@ -22,6 +22,10 @@ fi
 if command -v python3 >/dev/null 2>&1 && ! python3 -c 'import ensurepip, venv' >/dev/null 2>&1; then
     echo 'setup: without python3-venv some tests are skipped (Debian, Ubuntu: apt install python3-venv)' >&2
 fi
+# The scripts of the tests and lints read TOML.
+if command -v python3 >/dev/null 2>&1 && ! python3 -c 'import tomllib' >/dev/null 2>&1; then
+    echo 'setup: make test and make lint need Python 3.11 or newer; make up does not' >&2
+fi
 
 if command -v cargo >/dev/null 2>&1; then
     have=$(cargo --version | sed -n 's/^cargo 1\.\([0-9]*\).*/\1/p')
