@@ -356,3 +356,59 @@ fn perft_of_the_board_games() {
         assert_eq!(printed, json!({ "counts": counts }), "{game}");
     }
 }
+
+/// `minuet solve --task` solves a pair of grids of one colour each, and a single grid. The printed moves are played by the rules.
+#[test]
+fn a_task_is_solved_and_its_moves_lead_to_the_grids() {
+    let grid = |colour: u8| vec![vec![colour; 8]; 8];
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("task.json");
+    let task = json!({
+        "train": [{"input": grid(0), "output": grid(5)}],
+        "test": [{"input": grid(2)}],
+    });
+    std::fs::write(&file, task.to_string()).unwrap();
+    let done = minuet(&[
+        "solve", "--model", "uniform", "--visits", "2000", "--json", "--task",
+    ])
+    .arg(&file)
+    .output()
+    .unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let solved: Vec<Value> = String::from_utf8(done.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let names: Vec<&Value> = solved.iter().map(|line| &line["problem"]).collect();
+    assert_eq!(names, ["train:0", "test:0"]);
+    for (line, grids) in solved.iter().zip([&[0, 5][..], &[2]]) {
+        assert_eq!(
+            (&line["solved"], &line["ending"]),
+            (&json!(true), &json!("solved")),
+            "{line}"
+        );
+        let moves: Vec<Value> = line["moves"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|step| json!([step[0], step[1]]))
+            .collect();
+        let mut request =
+            json!({"id": 1, "game": "generator", "start": null, "actions": moves, "target": grid(grids[0])});
+        if let Some(&second) = grids.get(1) {
+            request["second_target"] = json!(grid(second));
+        }
+        let answer = ask(&request);
+        assert_eq!(
+            (&answer["error"], &answer["outcome"]),
+            (&Value::Null, &json!("first")),
+            "{answer}"
+        );
+        assert_eq!(answer["render"], json!(grid(*grids.last().unwrap())));
+        assert_eq!(answer["clan"], line["clan"]);
+        // One move less does not reach the last grid.
+        request["actions"].as_array_mut().unwrap().pop();
+        assert_eq!(ask(&request)["outcome"], Value::Null);
+    }
+}
