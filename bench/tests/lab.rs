@@ -92,6 +92,13 @@ fn an_experiment_gives_the_same_networks_when_it_is_repeated() {
         assert_eq!(last["matches"][0]["games"].as_array().unwrap().len(), 3);
         assert!(last["optimal_alone"].is_f64(), "{last}");
     }
+    // The games of lock step are recorded as those of an actor.
+    let check = Command::new(Path::new(env!("CARGO_BIN_EXE_minuet-bench")).with_file_name("minuet"))
+        .args(["games", "check", "--strict", "--newest", "100", "--run"])
+        .arg(folder.path().join("first/control-1"))
+        .output()
+        .unwrap();
+    assert!(check.status.success(), "{check:?}");
     let table = fs::read_to_string(folder.path().join("first/table.md")).unwrap();
     assert!(
         table.contains("| control | 1 |") && table.contains("| visits-12 | 1 |"),
