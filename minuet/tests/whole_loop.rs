@@ -16,7 +16,7 @@ mod run;
 #[path = "../../checkpoints/tests/common/server.rs"]
 mod server;
 
-use std::{collections::BTreeSet, path::Path, process::Command};
+use std::{cell::RefCell, collections::BTreeSet, path::Path, process::Command};
 
 use acknowledged::{Acknowledged, Stored};
 use run::{Run, tiny_run};
@@ -157,6 +157,12 @@ fn the_searches_of_a_hundred_games_across_checkpoints_are_reproduced() {
     let mut run = Run::of_game("connect-four", folder.path(), &settings);
     run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(30));
     run.wait_for_game(|game| game.sequence >= 100);
+    let seen = RefCell::new(BTreeSet::new());
+    run.wait_for_game(|game| {
+        let mut seen = seen.borrow_mut();
+        seen.extend(game.model_versions.iter().cloned());
+        seen.len() > 2
+    });
     run.stop();
     let check = |arguments: &[&str]| {
         Command::new(env!("CARGO_BIN_EXE_minuet"))

@@ -56,7 +56,10 @@ const OLDER: &[(&str, Formats)] = &[
 async fn filled(settings: &Settings) -> Vec<Game> {
     let games: Vec<Game> = (0..60).map(|number| synthetic::game(number, 10)).collect();
     let store = open(settings);
-    put_all(&store, &games).await;
+    // One commit for each game, so that the number of volumes does not depend on the speed of the machine.
+    for game in &games {
+        put_all(&store, std::slice::from_ref(game)).await;
+    }
     while fs::read_dir(settings.folder.join("archived")).map_or(0, Iterator::count) < 4 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
