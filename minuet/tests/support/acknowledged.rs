@@ -102,10 +102,8 @@ pub struct Stored {
     pub digests: BTreeMap<String, String>,
     /// Ids in the order in which the store took the games.
     pub in_order: Vec<String>,
-    /// Versions of the models that evaluated positions of the first hundred games.
-    pub versions: BTreeSet<String>,
-    /// True if several models took part in one of these games.
-    pub is_mixed: bool,
+    /// Versions of the models that evaluated positions of each game, in the order of `in_order`.
+    pub versions: Vec<Vec<String>>,
     /// Number of positions that can be trained on.
     pub trainable: u64,
     /// Number of trainable positions in the store's own count of insertions.
@@ -124,15 +122,12 @@ impl Stored {
         };
         let store = Store::open_to_read(settings).unwrap();
         let (mut digests, mut trainable) = (BTreeMap::new(), 0);
-        let (mut in_order, mut versions, mut is_mixed) = (Vec::new(), BTreeSet::new(), false);
+        let (mut in_order, mut versions) = (Vec::new(), Vec::new());
         for summary in store.list(0, usize::MAX, false, &Filter::default()) {
             let id: [u8; 16] = summary.id.as_ref().try_into().unwrap();
             let game = store.get(&id).unwrap();
             trainable += game.visit_counts.iter().filter(|&&count| count > 0).count() as u64;
-            if in_order.len() < 100 {
-                is_mixed |= game.model_versions.len() > 1;
-                versions.extend(game.model_versions.iter().cloned());
-            }
+            versions.push(game.model_versions.clone());
             in_order.push(hex(&id));
             let before = digests.insert(hex(&id), digest(&game));
             assert_eq!(before, None, "game {} is stored twice", hex(&id));
@@ -142,7 +137,6 @@ impl Stored {
             digests,
             in_order,
             versions,
-            is_mixed,
             trainable,
             inserted: store.stats().positions_inserted,
             damaged: store.losses().iter().map(id).collect(),

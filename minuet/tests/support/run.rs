@@ -160,6 +160,15 @@ impl Run {
         }
     }
 
+    /// Waits until the stored games `fit`.
+    pub fn wait_for_games(&mut self, fit: impl Fn(&[GameSummary]) -> bool) {
+        let deadline = Instant::now() + TIMEOUT;
+        while !fit(&self.games()) {
+            assert!(Instant::now() < deadline, "no such games were stored");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
     /// Returns the ids of all stored games. Panics if a game is stored twice.
     pub fn game_ids(&mut self) -> BTreeSet<Vec<u8>> {
         let games = self.games();
