@@ -103,23 +103,15 @@ pub fn read(experiment: &Experiment, run: impl Fn(&str, u64) -> PathBuf) -> anyh
     experiment.arms.iter().map(result).collect()
 }
 
-/// The measurements of number `place` of all runs of an arm that have come so far.
-fn measurements(arm: &ArmResult, place: usize) -> Vec<&Rated> {
-    arm.runs
-        .iter()
-        .filter_map(|(_, state)| state.ratings.get(place))
-        .collect()
+/// The first measurements of all runs of an arm, then the second ones, and so on. A run that has not come so far is left out.
+fn measurements(arm: &ArmResult) -> impl Iterator<Item = Vec<&Rated>> {
+    let ratings = || arm.runs.iter().map(|(_, state)| &state.ratings);
+    let longest = ratings().map(Vec::len).max().unwrap_or(0);
+    (0..longest).map(move |place| ratings().filter_map(|ratings| ratings.get(place)).collect())
 }
 
 fn curve_of(experiment: &Experiment, arm: &ArmResult, figure: Figure) -> Curve {
-    let longest = arm
-        .runs
-        .iter()
-        .map(|(_, state)| state.ratings.len())
-        .max()
-        .unwrap_or(0);
-    let points = (0..longest).filter_map(|place| {
-        let measured = measurements(arm, place);
+    let points = measurements(arm).filter_map(|measured| {
         let values: Vec<f64> = measured.iter().filter_map(|rated| figure.of(rated)).collect();
         let cost = |rated: &&Rated| {
             rated.spent.evaluations as f64 + experiment.sample_price * rated.spent.samples as f64
@@ -158,14 +150,7 @@ fn table(experiment: &Experiment, arms: &[ArmResult], figures: &[Figure]) -> Str
     }
     text += &format!("\n|{}\n", "---|".repeat(5 + figures.len()));
     for arm in arms {
-        let longest = arm
-            .runs
-            .iter()
-            .map(|(_, state)| state.ratings.len())
-            .max()
-            .unwrap_or(0);
-        for place in 0..longest {
-            let measured = measurements(arm, place);
+        for measured in measurements(arm) {
             let mean = |of: fn(&Rated) -> u64| {
                 measured.iter().map(|rated| of(rated)).sum::<u64>() / measured.len().max(1) as u64
             };

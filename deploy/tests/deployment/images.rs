@@ -62,7 +62,7 @@ fn the_wheels_of_the_gpu_images_are_pinned_by_digest() {
             let (wheel, digest) = line.split_once(" --hash=sha256:").expect(line);
             let is_digest = digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
             assert!(wheel.contains("==") && is_digest, "{file}: {line}");
-            // The same wheel has the same digest where the CPU libraries are fetched.
+            // scripts/fetch_libraries.py pins some of these wheels too, with equal digests.
             if fetched.contains(&format!("\"{wheel}\"")) {
                 assert!(fetched.contains(digest), "{file}: {line}");
                 shared += 1;

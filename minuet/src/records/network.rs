@@ -61,8 +61,6 @@ pub fn evaluate(
     network
         .evaluate(batch, predictions)
         .map_err(|error| error.to_string())?;
-    let packed = proto::priors::encode(&predictions.priors);
-    let count = predictions.priors.len();
-    predictions.priors.clear();
-    proto::priors::decode(&packed, count, &mut predictions.priors).map_err(|error| error.to_string())
+    predictions.round_priors();
+    Ok(())
 }
