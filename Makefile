@@ -15,13 +15,13 @@ FEATURES ?=
 ALL_FEATURES = otlp,s3
 
 # The example is empty. With it, cargo gives the libraries of others the features that `make test` gives them, so that
-# both share them. `deploy` has tests only, which need more of object_store.
-CARGO_BUILD = cargo build --release --locked --workspace --exclude bench --exclude deploy --bins --example features --features '$(FEATURES)'
-CARGO_TEST = cargo test --release --locked --workspace --features $(ALL_FEATURES)
+# both share them. `deploy` has tests only, which need more of object_store; `python` is no program.
+CARGO_BUILD = cargo build --release --locked --workspace --exclude bench --exclude deploy --exclude python --bins --example features --features '$(FEATURES)'
+CARGO_TEST = cargo test --release --locked --workspace --exclude python --features $(ALL_FEATURES)
 MINUET = target/release/minuet
 
 .DEFAULT_GOAL := help
-.PHONY: help up picture pages test test-docker test-programs bench soak chaos fuzz lint format build setup check-tools clean images compose-up compose-down
+.PHONY: help up play picture pages python test test-docker test-programs bench soak chaos fuzz lint format build setup check-tools clean images compose-up compose-down
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,9 +29,15 @@ help: ## list these commands
 up: build ## train on this machine: make up GAME=paco-sako RUN=runs/my-run; Ctrl-C stops, make up again continues
 	@exec $(MINUET) up --game $(GAME) --run $(RUN) $(ARGS)
 
+play: build ## play against the shipped networks in the browser: make play ARGS="--run runs/my-run" adds a run's
+	@exec $(MINUET) studio --open $(ARGS)
+
 test: setup test-programs ## run every test, the whole loop included (no network needed after the set-up)
 	@python3 scripts/run_tests.py --command 'python3 -m unittest discover -q -s scripts/tests' \
-		--command '$(CARGO_TEST) --no-fail-fast'
+		--command '$(CARGO_TEST) --no-fail-fast' --command 'python3 scripts/test_python.py'
+
+python: ## build the wheel of the Python package into target/wheels
+	@python3 scripts/test_python.py --build
 
 test-docker: FEATURES = $(ALL_FEATURES)
 test-docker: build ## test the compose stack in containers: scaling, kills, network cuts (six minutes)

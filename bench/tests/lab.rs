@@ -26,6 +26,7 @@ solver_positions = 2
 [settings]
 "model.blocks" = 1
 "model.filters" = 8
+"model.global_pooling" = 2
 "model.value_hidden" = 8
 "search.visits" = 6
 "actor.games_per_thread" = 8
@@ -33,11 +34,12 @@ solver_positions = 2
 "learner.threads" = 1
 "learner.min_positions" = 60
 "learner.checkpoint_steps" = 5
+"learner.samples_per_position" = 2.0
 [[arm]]
 name = "control"
 [[arm]]
 name = "visits-12"
-settings = { "search.visits" = 12 }
+settings = { "search.visits" = 12, "search.solver" = true, "search.stop_when_solved" = true, "search.exact_leaves" = true }
 "#;
 
 fn lab(folder: &Path, results: &str) -> Command {

@@ -5,6 +5,7 @@
 //! | [`version`] | [`Version`]: names of checkpoints |
 //! | [`manifest`] | [`Manifest`], [`Draft`]: descriptions of checkpoints |
 //! | [`repository`] | [`Repository`]: labels, resolving, fetching, listing |
+//! | `probe` | tries a store out before a run needs it |
 //! | [`mod@publish`] | publishing: files first, manifest last |
 //! | [`watch`] | watching a label |
 //! | [`lease`] | [`Lease`]: one publisher at a time, with fencing tokens |
@@ -56,6 +57,7 @@ pub mod error;
 pub mod lease;
 pub mod manifest;
 mod memory;
+mod probe;
 pub mod prune;
 pub mod publish;
 pub mod repository;

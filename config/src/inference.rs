@@ -32,7 +32,8 @@ pub struct InferenceConfig {
     pub fp16: bool,
     /// Folder for TensorRT's engines, so that each is built once per model and kind of GPU; empty: engines are not kept.
     pub engine_cache: PathBuf,
-    /// Threads the provider may use for one batch, 1 to 256.
+    /// Threads that compute one batch on the CPU, at most 256; 0: as many as are fastest, measured with the first network
+    /// that is loaded, from one to all cores. `minuet up` keeps the choice with the run.
     pub threads: usize,
     /// Largest batch given to the device, in positions, 1 to 65536.
     pub max_batch: usize,
@@ -73,7 +74,7 @@ impl Default for InferenceConfig {
             device: 0,
             fp16: false,
             engine_cache: PathBuf::new(),
-            threads: 1,
+            threads: 0,
             max_batch: 128,
             max_wait_us: 0,
             max_queue: 16_384,
@@ -118,11 +119,7 @@ impl InferenceConfig {
     }
 
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        require(
-            (1..=256).contains(&self.threads),
-            "inference.threads",
-            "must be between 1 and 256",
-        )?;
+        require(self.threads <= 256, "inference.threads", "must be at most 256")?;
         require(
             !self.fp16
                 || matches!(

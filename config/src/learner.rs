@@ -36,6 +36,22 @@ pub struct LearnerConfig {
     pub max_gradient_norm: f64,
     /// Weight of the value loss; the policy loss has weight 1. 0 or more.
     pub value_weight: f64,
+    /// Policy target of a searched position: `visits` (shares of the visits), or `completed-q` (the network's policy times
+    /// e^(s · value) of each legal action, where unvisited actions have the mean value of the visited ones). The latter leaves
+    /// out the noise of the root. Games recorded without action values keep the visits.
+    pub policy_target: PolicyTarget,
+    /// With policy_target = "completed-q": s above is q_scale · (50 + most visits of an action) / q_range. Larger values trust
+    /// the search more. 0 or more.
+    pub q_scale: f64,
+    /// With policy_target = "completed-q": number that differences of values are divided by, or their range over the
+    /// position's actions if that is larger. 2, the range of all values, keeps a difference worth the same everywhere; a small
+    /// number makes the best and the worst action of every position differ by about q_scale · (50 + visits), noise included.
+    /// Above 0, at most 2.
+    pub q_range: f64,
+    /// Mix the root values of this and later positions into the value target, the result of the game last: each later turn
+    /// has 1 - 1 / value_horizon_turns times the weight of the turn before. At least 1 (this root value alone); 0: the result
+    /// alone.
+    pub value_horizon_turns: f32,
     /// Share of the search's root value in the value target, 0 to 1; the rest is the game's final result.
     pub root_value_share: f32,
     /// Weight of the loss of a second policy head, which predicts the search policy of the opponent's reply (KataGo: 0.15).
@@ -51,7 +67,8 @@ pub struct LearnerConfig {
     /// Replay ratio: training samples per inserted position, above 0. The learner waits when it is ahead of this ratio.
     /// Positions that have left the window no longer count.
     pub samples_per_position: f64,
-    /// Steps between two published checkpoints. At least 1.
+    /// Greatest number of steps between two published checkpoints, at least 1. Early checkpoints are closer together: the first
+    /// one comes after ten steps, and each later distance is half of the steps made so far.
     pub checkpoint_steps: u64,
     /// Folder of the learner's own files (metrics, temporary exports); relative to the run's folder.
     pub folder: PathBuf,
@@ -93,6 +110,17 @@ pub enum Optimizer {
     Sgd,
     /// Adam with decoupled weight decay.
     Adamw,
+}
+
+/// Policy target of a searched position.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PolicyTarget {
+    /// Shares of the visits.
+    #[default]
+    Visits,
+    /// The network's policy, improved by the values of the actions.
+    CompletedQ,
 }
 
 /// Form of a network's value head.
@@ -143,11 +171,15 @@ impl Default for LearnerConfig {
             weight_decay: 1e-4,
             max_gradient_norm: 5.0,
             value_weight: 1.0,
+            policy_target: PolicyTarget::Visits,
+            q_scale: 0.3,
+            q_range: 2.0,
+            value_horizon_turns: 0.0,
             root_value_share: 0.0,
             opponent_policy_weight: 0.0,
             moves_left_weight: 0.0,
             symmetries: true,
-            min_positions: 4_000,
+            min_positions: 1_500,
             samples_per_position: 2.0,
             checkpoint_steps: 50,
             folder: "learner".into(),
@@ -170,7 +202,28 @@ impl Default for ModelConfig {
     }
 }
 
+/// Greatest number of steps before the first trained checkpoint.
+const FIRST_CHECKPOINT: u64 = 10;
+
 impl LearnerConfig {
+    /// Step of the newest checkpoint that is due after `step` steps; 0 before the first one. The distance between two
+    /// checkpoints is half of the steps made so far, at least ten, at most [`LearnerConfig::checkpoint_steps`]. Actors get
+    /// stronger networks while training is fast, and later pay for few changes of the network.
+    pub fn checkpoint_due(&self, step: u64) -> u64 {
+        let most = self.checkpoint_steps.max(1);
+        let mut due: u64 = 0;
+        loop {
+            let distance = (due / 2).clamp(FIRST_CHECKPOINT.min(most), most);
+            if distance == most {
+                return due + step.saturating_sub(due) / most * most;
+            }
+            if due + distance > step {
+                return due;
+            }
+            due += distance;
+        }
+    }
+
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         require(
             (1..=65_536).contains(&self.batch_size),
@@ -201,6 +254,21 @@ impl LearnerConfig {
             let is_weight = weight >= 0.0 && weight.is_finite();
             require(is_weight, key, "must be 0 or a positive number")?;
         }
+        require(
+            self.q_scale >= 0.0 && self.q_scale.is_finite(),
+            "learner.q_scale",
+            "must be 0 or a positive number",
+        )?;
+        require(
+            self.q_range > 0.0 && self.q_range <= 2.0,
+            "learner.q_range",
+            "must be above 0 and at most 2",
+        )?;
+        require(
+            self.value_horizon_turns == 0.0 || (1.0..f32::INFINITY).contains(&self.value_horizon_turns),
+            "learner.value_horizon_turns",
+            "must be 0 or a number of at least 1",
+        )?;
         require(
             (0.0..=1.0).contains(&self.root_value_share),
             "learner.root_value_share",
@@ -256,5 +324,49 @@ impl ModelConfig {
             "model.value_hidden",
             "must be between 1 and 4096",
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn due(most: u64, steps: u64) -> Vec<u64> {
+        let settings = LearnerConfig {
+            checkpoint_steps: most,
+            ..LearnerConfig::default()
+        };
+        (1..=steps)
+            .filter(|&step| settings.checkpoint_due(step) == step)
+            .collect()
+    }
+
+    #[test]
+    fn checkpoints_come_early_and_then_at_growing_distances_up_to_the_greatest() {
+        assert_eq!(due(50, 260), [10, 20, 30, 45, 67, 100, 150, 200, 250]);
+        assert_eq!(due(7, 30), [7, 14, 21, 28]);
+        assert_eq!(due(1, 3), [1, 2, 3]);
+        let far = due(1_000, 20_000);
+        assert_eq!(far[..8], [10, 20, 30, 45, 67, 100, 150, 225]);
+        assert_eq!(far.windows(2).last().unwrap()[1] - far[far.len() - 2], 1_000);
+    }
+
+    #[test]
+    fn the_checkpoint_due_is_that_of_the_last_step_at_which_one_was_due() {
+        for most in [1, 9, 10, 50, 333] {
+            let settings = LearnerConfig {
+                checkpoint_steps: most,
+                ..LearnerConfig::default()
+            };
+            let mut last = 0;
+            for step in 0..3_000 {
+                if settings.checkpoint_due(step) == step {
+                    assert!(step - last <= most.max(1), "{most}: {last} to {step}");
+                    last = step;
+                }
+                assert_eq!(settings.checkpoint_due(step), last, "{most}, step {step}");
+            }
+        }
+        assert_eq!(LearnerConfig::default().checkpoint_due(u64::MAX) % 50, 0);
     }
 }

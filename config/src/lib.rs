@@ -29,7 +29,7 @@ mod version;
 pub use actor::ActorConfig;
 pub use error::ConfigError;
 pub use inference::InferenceConfig;
-pub use learner::{Device, LearnerConfig, ModelConfig, Optimizer, Precision, ValueHead};
+pub use learner::{Device, LearnerConfig, ModelConfig, Optimizer, PolicyTarget, Precision, ValueHead};
 pub use load::{load, load_with, parse, parse_with, security_from_environment};
 pub use overrides::{Override, override_search};
 pub use problems::ProblemsConfig;

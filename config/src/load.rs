@@ -179,6 +179,9 @@ mod tests {
             run.game.rules.insert("dead_end".into(), "forbid".into());
             run.search.visits = 123;
             run.learner.learning_rate = 0.002;
+            // Defaults of the first releases.
+            run.learner.min_positions = 4_000;
+            run.inference.threads = 1;
             run.replay.window_positions = 600_000;
             run.replay.archive = "s3://games".into();
             run.rating.enabled = true;

@@ -4,12 +4,14 @@
 //! texts, actions in JSON, and the numbers that tools use (usual openings, known perft counts). The registry lists faces,
 //! so that a game without one does not compile.
 
+use std::sync::{Arc, atomic::AtomicBool};
+
 use serde_json::{Map, Value};
 
 use crate::{
     Action, Game, Outcome, Player,
     perft::KnownPerft,
-    scene::Scene,
+    scene::{Clicks, Scene},
     terminal::{self, Style},
 };
 
@@ -49,6 +51,9 @@ pub trait Face: Game {
     /// True if games are recorded as PGN, whose moves [`Face::write_turn`] writes.
     const HAS_PGN: bool = false;
 
+    /// True if [`Face::solve_actions`] finds exact values.
+    const HAS_SOLVER: bool = false;
+
     /// Settings of a new run in which this game differs from the usual ones, each as `section.key=value` with a TOML value.
     const RUN_SETTINGS: &'static [&'static str] = &[];
 
@@ -58,6 +63,13 @@ pub trait Face: Game {
     /// Drawing of the position. `last_turn` holds the actions that led to it, which the drawing marks; it may be empty.
     fn scene(&self, last_turn: &[Action]) -> Scene;
 
+    /// Clicks with which a person plays a legal action on the drawing. By default there are none: a page offers the action by
+    /// its name only.
+    fn clicks(&self, action: Action) -> Clicks {
+        let _ = action;
+        Clicks::default()
+    }
+
     /// Reads actions as people write them. Each is legal after those before it; they need not complete the turn.
     ///
     /// # Errors
@@ -66,6 +78,12 @@ pub trait Face: Game {
 
     /// Writes actions of one player, played one after the other from this state, as people do.
     fn write_turn(&self, actions: &[Action]) -> String;
+
+    /// Passes the exact value of each legal action for the player to act to `found`: 1 for a win, 0 for a draw, -1 for a loss.
+    /// Setting `stop` ends the work early. By default the game has no solver, and nothing is found.
+    fn solve_actions(&self, stop: &Arc<AtomicBool>, found: &mut dyn FnMut(Action, i8)) {
+        let _ = (stop, found);
+    }
 
     /// Rules that people play by.
     fn people_rules() -> Self::Rules {
@@ -186,7 +204,7 @@ pub trait Face: Game {
             boards: vec![board],
             hand: None,
             remark: self.remark(),
-            notes: String::new(),
+            tree: Vec::new(),
         }
     }
 }

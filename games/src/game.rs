@@ -36,6 +36,23 @@ impl Outcome {
     }
 }
 
+/// Outcome of a state with best play of both players, with the length of that play.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Known {
+    /// Outcome with best play.
+    pub outcome: Outcome,
+    /// Number of actions until the game is over: 0 if it is over, at least 1 otherwise. Whoever plays the action that leads
+    /// to a win of fewer actions comes to the end.
+    pub actions: u32,
+}
+
+impl Known {
+    /// Outcome of a game that is over.
+    pub const fn over(outcome: Outcome) -> Self {
+        Self { outcome, actions: 0 }
+    }
+}
+
 /// Error: an action is not legal in a state, or the game is over.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("action {action} is not legal here: {reason}")]
@@ -192,6 +209,12 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
     fn other_side(encoding: Self::Encoding) -> OtherSide {
         let _ = encoding;
         OtherSide::default()
+    }
+
+    /// Outcome with best play of a state in which the game is not over, if the rules tell it at a cost below that of a
+    /// network. Two calls for one state have the same result. By default nothing is known.
+    fn known(&self) -> Option<Known> {
+        None
     }
 
     /// Lower bound on the number of actions until the best outcome of a one-player game: 0 if it was reached, `u32::MAX` if

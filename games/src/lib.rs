@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`game`] | the [`Game`] trait: what search, self-play and training need |
 //! | [`face`] | the [`Face`] trait: notation, drawings and JSON, for people and programs |
+//! | [`course`] | a game under way: its actions, its turns, taking back |
 //! | [`registry`] | the list of all games |
 //! | [`value`] | players, and values that carry the point of view they are in |
 //! | [`codec`] | the [`codec::Codec`] trait: one representation of positions as rows |
@@ -56,6 +57,7 @@ mod bits;
 pub mod chess;
 pub mod codec;
 pub mod connect_four;
+pub mod course;
 pub mod face;
 pub mod form;
 pub mod game;
@@ -73,9 +75,10 @@ pub mod terminal;
 pub mod value;
 
 pub use codec::{PolicyHead, RowError};
+pub use course::Course;
 pub use face::Face;
 pub use form::RowForm;
-pub use game::{Action, Drawn, Game, IllegalAction, Outcome, StartError};
+pub use game::{Action, Drawn, Game, IllegalAction, Known, Outcome, StartError};
 pub use layout::RowLayout;
 pub use planes::{ConstantPlane, PlaneStack};
 pub use symmetries::{OtherSide, RowSymmetries, Symmetry};

@@ -22,8 +22,30 @@ pub struct Scene {
     pub hand: Option<Hand>,
     /// Fact that the board does not show, e.g. a check. Empty if there is none.
     pub remark: String,
-    /// Further text below the boards, in a fixed-width font. Empty if there is none.
-    pub notes: String,
+    /// Tree of parts that the boards are drawn from, parents before children. Empty in board games.
+    pub tree: Vec<Part>,
+}
+
+/// One part of [`Scene::tree`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Part {
+    /// Number of edges between the root and the part.
+    pub depth: u8,
+    /// Name and value of the part.
+    pub text: String,
+}
+
+/// Clicks with which a person plays one action.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Clicks {
+    /// Cells of the first board, one list for each click in turn. Each cell of a list will do; the first one is marked.
+    pub cells: Vec<Vec<usize>>,
+    /// Piece that is picked after the clicks, e.g. the one that a pawn is promoted to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub piece: Option<Piece>,
+    /// Part of the tree that the action changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<usize>,
 }
 
 /// One rectangular board.
@@ -93,6 +115,8 @@ pub struct Piece {
 pub struct Hand {
     /// Name of the square that the pieces were lifted from.
     pub square: String,
+    /// Cell of that square on the first board.
+    pub cell: usize,
     /// Pieces in the hand.
     pub pieces: Vec<Piece>,
 }
@@ -158,6 +182,17 @@ impl Board {
             is_turned_for_second: true,
         }
     }
+
+    /// Name of a cell: the labels of its column and its row.
+    pub fn name(&self, cell: usize) -> String {
+        let width = self.columns.len().max(1);
+        let label = |labels: &[&'static str], at: usize| labels.get(at).copied().unwrap_or_default();
+        format!(
+            "{}{}",
+            label(self.columns, cell % width),
+            label(self.rows, cell / width)
+        )
+    }
 }
 
 impl Cell {
@@ -174,6 +209,21 @@ impl Cell {
             ..Self::default()
         }
     }
+}
+
+impl Clicks {
+    /// Clicks on one cell after the other.
+    pub fn on(cells: impl IntoIterator<Item = usize>) -> Self {
+        Self {
+            cells: cells.into_iter().map(|cell| vec![cell]).collect(),
+            ..Self::default()
+        }
+    }
+}
+
+/// Cell of a square, 0 (a1) to 63 (h8), on a board of 8×8 squares with rank 1 at the bottom.
+pub const fn cell_of(square: u32) -> usize {
+    (square ^ 56) as usize
 }
 
 /// Name of a square, 0 (a1) to 63 (h8).

@@ -2,8 +2,10 @@
 
 use std::{pin::Pin, sync::Arc};
 
+use network::threads;
 use proto::v1::{
-    DescribeModelRequest, EvaluateReply, EvaluateRequest, ModelDescription, evaluator_server::Evaluator,
+    DescribeModelRequest, EvaluateReply, EvaluateRequest, ModelDescription, ThreadSpeed,
+    evaluator_server::Evaluator,
 };
 use service::listener::Peer;
 use tokio_stream::Stream;
@@ -74,6 +76,17 @@ impl Evaluator for EvaluatorService {
             step: info.step,
             provider: info.provider.to_owned(),
             digest: info.digest.clone(),
+            threads: info.threads as u32,
+            thread_speeds: info
+                .speeds
+                .iter()
+                .map(|speed| ThreadSpeed {
+                    threads: speed.threads as u32,
+                    positions_per_second: speed.positions_per_second,
+                    positions_per_cpu_second: speed.positions_per_cpu_second,
+                })
+                .collect(),
+            measured_while_busy: !threads::was_quiet(&info.speeds),
         }))
     }
 }

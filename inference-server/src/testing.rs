@@ -106,6 +106,8 @@ pub(crate) fn model(version: &str, max_batch: usize) -> Arc<Model> {
         layout: layout(),
         provider: "fake",
         bytes: 1000,
+        threads: 1,
+        speeds: Vec::new(),
     };
     Arc::new(Model::new(info, Buckets::new(max_batch), Box::new(FakeRunner)))
 }

@@ -6,13 +6,19 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use arena::{matches::standing::PairingStanding, rating::duel::Finished, statistics::Verdict};
 use checkpoints::{Manifest, Version};
 use serde::Serialize;
+use service::role::Role;
 
-use crate::watch::Summary;
+use crate::{run::choices::Choices, watch::Summary};
 
 /// An event of a run, or of `minuet grow`.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
+    /// The studio's pages will be at this address.
+    Studio {
+        /// Address for a browser.
+        url: String,
+    },
     /// The run begins or continues; its processes are about to be started.
     Started {
         /// The run's folder.
@@ -77,6 +83,17 @@ pub enum Event {
     Warning {
         /// Description.
         text: String,
+    },
+    /// A setting that run.toml leaves open was chosen by measurement.
+    Chosen {
+        /// The key.
+        key: String,
+        /// The chosen value.
+        value: String,
+        /// Figures that decided.
+        reason: String,
+        /// True if an earlier start has measured it.
+        kept: bool,
     },
     /// The first game of the run is stored.
     FirstGame {
@@ -171,9 +188,21 @@ impl Event {
         }
     }
 
+    /// Returns the event of choices that were made now, or `kept` from an earlier start.
+    pub fn chosen(choices: &Choices, kept: bool) -> Self {
+        Self::Chosen {
+            key: "inference.threads".into(),
+            value: choices.threads().to_string(),
+            reason: choices.reason(),
+            kept,
+        }
+    }
+
     /// Returns the reason why the command has to end, if the event is one.
     pub fn failure(&self) -> Option<String> {
         match self {
+            // A run without its pages is still a run.
+            Self::RoleFailed { name, .. } if name == Role::Studio.name() => None,
             Self::RoleFailed {
                 name, reason, log, ..
             } => Some(format!("{name}: {reason}; see {log}")),
@@ -187,7 +216,7 @@ impl Event {
 pub struct Process {
     /// Name.
     pub name: String,
-    /// Address of the metrics page.
+    /// Address of the metrics page; empty: none.
     pub metrics: String,
 }
 
@@ -219,9 +248,28 @@ pub fn line(event: &impl Serialize) -> serde_json::Result<String> {
         #[serde(flatten)]
         event: &'a E,
     }
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     serde_json::to_string(&Line {
-        at_ms: since.as_millis() as u64,
+        at_ms: unix_ms(),
         event,
     })
+}
+
+/// Returns the entry of an event in a journal: the fields of [`line`], and the lines for people as `text`.
+///
+/// # Errors
+/// None in practice: every field of an event has a JSON form.
+pub fn entry(event: &Event, text: Vec<String>) -> serde_json::Result<serde_json::Value> {
+    let mut entry = serde_json::to_value(event)?;
+    if let Some(fields) = entry.as_object_mut() {
+        fields.insert("at_ms".into(), unix_ms().into());
+        if !text.is_empty() {
+            fields.insert("text".into(), text.into());
+        }
+    }
+    Ok(entry)
+}
+
+fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_millis() as u64
 }

@@ -8,26 +8,33 @@
 //! | [`plan`] | which processes a run has, and the arguments of each |
 //! | [`processes`] | processes that are kept running, their logs, and those left over from an earlier start |
 //! | [`watch`] | observations of the processes, and the figures computed from them |
+//! | [`alarms`] | what is wrong with a run, by which number, and what to do |
 //! | [`page`] | metrics pages of the roles |
 //! | [`event`] | what happens in a run; [`screen`] shows it |
 //! | [`signals`] | signals and time limits that end a command |
 
+pub mod alarms;
 pub mod event;
 pub mod grow;
 pub mod page;
 pub mod plan;
 pub mod processes;
 pub mod run;
-mod screen;
+pub mod screen;
 pub mod signals;
 pub mod up;
 mod usage;
-mod watch;
+pub mod watch;
 
 use anyhow::Context as _;
 
 pub use run::{folder::new_run, game::check as check_game};
 pub use usage::BadUsage;
+
+/// Number of cores that this process may use: those of its affinity, within its container's limit.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
 
 /// Runs a command to its end. Processes that are left are killed when the runtime is dropped.
 fn block_on(command: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {

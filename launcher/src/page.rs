@@ -54,6 +54,23 @@ impl Page {
             .reduce(|left, right| left + right)
     }
 
+    /// Buckets of a histogram, summed over its other labels: the upper end of each and its count, ascending. `name` ends with
+    /// `_bucket`.
+    pub fn buckets(&self, name: &str) -> Vec<(f64, f64)> {
+        let mut buckets: Vec<(f64, f64)> = Vec::new();
+        for sample in self.named(name) {
+            let Some(end) = sample.label("le").and_then(|end| end.parse().ok()) else {
+                continue;
+            };
+            match buckets.iter_mut().find(|(other, _)| *other == end) {
+                Some((_, count)) => *count += sample.value,
+                None => buckets.push((end, sample.value)),
+            }
+        }
+        buckets.sort_by(|left, right| left.0.total_cmp(&right.0));
+        buckets
+    }
+
     fn named(&self, name: &str) -> impl Iterator<Item = &Sample> {
         self.samples.iter().filter(move |sample| sample.name == name)
     }
@@ -164,6 +181,7 @@ minuet_odd NaN
             page.sum_with("minuet_inference_model_info", "version", "a \"b\" \\ {c},d=\n"),
             Some(1.0)
         );
+        assert_eq!(page.buckets("minuet_wait_seconds_bucket"), [(f64::INFINITY, 7.0)]);
         assert_eq!(page.sum("minuet_absent"), None);
         assert!(page.sum("minuet_odd").is_some_and(f64::is_nan));
         assert_eq!(page.samples.len(), 7);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use checkpoints::{Lease, Repository};
-use config::RunConfig;
+use config::{LearnerConfig, PolicyTarget, RunConfig};
 use games::RowSymmetries;
 use service::{connect::Connector, role::Work};
 use tokio::{
@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     data::{
+        completed_q::CompletedQ,
         game::TrainingGame,
         ledger::DrawCounts,
         packer::Packer,
@@ -109,6 +110,8 @@ async fn train(
         RowSymmetries::none()
     };
     let packer = Packer::new(game.layout.clone(), symmetries, config.run.seed)
+        .with_completed_q(completed_q(&config.learner))
+        .with_value_horizon(config.learner.value_horizon_turns)
         .with_root_values(config.learner.root_value_share)
         .with_targets(shape.targets(), &game.other_side);
     let link = Connector::new(&config.security).link(config.replay.store_address()?)?;
@@ -147,6 +150,17 @@ async fn train(
     let fetched = fetching.await.context("the source of batches failed")?;
     trained??;
     Ok(fetched?)
+}
+
+/// Returns the computation of policy targets; `None` for the visits.
+fn completed_q(learner: &LearnerConfig) -> Option<CompletedQ> {
+    match learner.policy_target {
+        PolicyTarget::Visits => None,
+        PolicyTarget::CompletedQ => Some(CompletedQ {
+            scale: learner.q_scale,
+            range: learner.q_range,
+        }),
+    }
 }
 
 /// Everything that the training thread needs.

@@ -39,7 +39,7 @@ pub struct Worker {
     view: Arc<StoreView>,
     metrics: Arc<Metrics>,
     batches: mpsc::Receiver<HostBatch>,
-    checkpoint_steps: u64,
+    settings: config::LearnerConfig,
     /// Rows on which the next export is proven, back to back.
     proof_rows: Vec<u32>,
     /// The last checkpoint; restored if training diverges.
@@ -135,7 +135,7 @@ impl Worker {
             view,
             metrics,
             batches,
-            checkpoint_steps: config.learner.checkpoint_steps,
+            settings: config.learner.clone(),
             proof_rows,
             safe,
             rolled_back: false,
@@ -160,7 +160,7 @@ impl Worker {
             self.decide_precision(&batch)?;
             self.step(&batch)?;
             let step = self.trainer.progress.step;
-            if step > self.published_step && is_due(step, self.checkpoint_steps) {
+            if step > self.published_step && self.settings.checkpoint_due(step) == step {
                 self.publish()?;
             }
         }
@@ -273,23 +273,5 @@ impl Worker {
             "training diverged; the last checkpoint is restored"
         );
         Ok(())
-    }
-}
-
-/// True if a checkpoint is published after this step: every `checkpoint_steps` steps, and once after a fifth of them, so that
-/// actors get a trained network early.
-fn is_due(step: u64, checkpoint_steps: u64) -> bool {
-    step.is_multiple_of(checkpoint_steps) || step == (checkpoint_steps / 5).max(1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_trained_checkpoint_comes_early() {
-        let due: Vec<u64> = (1..=150).filter(|&step| is_due(step, 50)).collect();
-        assert_eq!(due, [10, 50, 100, 150]);
-        assert!(is_due(1, 1) && is_due(1, 3));
     }
 }

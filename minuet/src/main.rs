@@ -3,6 +3,7 @@
 mod arena;
 mod bench;
 mod config;
+mod doctor;
 mod network;
 mod perft;
 mod play;
@@ -33,10 +34,14 @@ enum Command {
     Up(up::Arguments),
     /// Train a larger network beside a run, on its games; once it is as good, the run continues with it.
     Grow(grow::Arguments),
+    /// Look at this machine before a first run, and at the state of a run: what is missing, what is wrong, what to do.
+    Doctor(doctor::Arguments),
     /// Print or check a run's configuration, for roles that are started one by one.
     Config(config::Arguments),
     /// Answer questions about rules: JSON lines in, JSON lines out.
     Rules(rules::Arguments),
+    /// Show a run in the browser: its state, its games, its strength.
+    Studio(studio::Arguments),
     /// Play against a network, or another person, at the terminal.
     Play(play::Arguments),
     /// Ask a network about a position: its value and its best moves.
@@ -65,8 +70,10 @@ fn main() -> ExitCode {
         Command::Rating(arguments) => return rating(arguments),
         Command::Up(arguments) => up::run(arguments),
         Command::Grow(arguments) => grow::run(arguments),
+        Command::Doctor(arguments) => doctor::run(arguments),
         Command::Config(arguments) => config::run(arguments),
         Command::Rules(arguments) => rules::run(arguments),
+        Command::Studio(arguments) => studio::run(arguments),
         Command::Play(arguments) => play::run(arguments),
         Command::Query(arguments) => query::run(arguments),
         Command::Uci(arguments) => uci::run(arguments),
@@ -85,10 +92,12 @@ fn main() -> ExitCode {
                 2
             } else if error.is::<records::damage::Damage>() {
                 3
-            } else if matches!(
-                error.downcast_ref(),
-                Some(records::check::outcome::Failure::NotReproduced(_))
-            ) {
+            } else if error.is::<solve::Unsolved>()
+                || matches!(
+                    error.downcast_ref(),
+                    Some(records::check::outcome::Failure::NotReproduced(_))
+                )
+            {
                 4
             } else {
                 1

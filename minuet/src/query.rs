@@ -32,7 +32,7 @@ use crate::usage::BadUsage;
 #[command(after_help = HELP)]
 pub struct Arguments {
     /// The network: an inference server (http://host:port, http://host:port@latest), a run's folder (its server, while it
-    /// runs), a checkpoint's folder or an .onnx file.
+    /// runs), a checkpoint's folder, an .onnx file, or a game's name for the network that comes with Minuet.
     #[arg(value_name = "NETWORK")]
     network: String,
     /// Moves from the position, in the game's notation, one argument for each turn ("e2 e4").
@@ -58,6 +58,7 @@ pub struct Arguments {
 const ATTEMPTS: u32 = 5;
 
 const HELP: &str = "Examples:
+  minuet query connect-four d1 d2
   minuet query runs/chess e4 e5 Nf3
   minuet query http://127.0.0.1:50051 --fen 'r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1' --json
   minuet query runs/paco-sako 'e2 e4' 'd7 d5' --visits 400";

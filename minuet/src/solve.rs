@@ -28,9 +28,9 @@ pub struct Arguments {
     /// A problem as JSON: "target", or "target" and "second_target", as rows of colours; "clan" to begin with another one.
     #[arg(long, value_name = "JSON", conflicts_with = "task")]
     problem: Option<String>,
-    /// The network: a run's folder, a checkpoint's folder, an .onnx file, an inference server (http://host:port), or
-    /// `uniform` for a search without a network.
-    #[arg(long)]
+    /// The network: a run's folder, a checkpoint's folder, an .onnx file, an inference server (http://host:port),
+    /// `generator` for the one that comes with Minuet, or `uniform` for a search without a network.
+    #[arg(long, default_value = GeneratorGame::NAME)]
     model: String,
     /// Number of visits for each move.
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -48,7 +48,9 @@ pub struct Arguments {
 
 const HELP: &str = r#"Examples:
   minuet solve --task tasks/0ca9ddb6.json --model runs/generator
-  minuet solve --problem '{"target":[[0,0,2],[0,2,0],[2,0,0]]}' --model uniform --visits 2000"#;
+  minuet solve --problem '{"target":[[0,0,2],[0,2,0],[2,0,0]]}' --model uniform --visits 2000
+
+Exit status: 0 if all problems are solved, 4 if one is not."#;
 
 /// A problem and its name.
 struct Posed {
@@ -56,20 +58,41 @@ struct Posed {
     start: GeneratorGame,
 }
 
-/// Solves the problems and prints the results. An unsolved problem is not an error.
+/// Error: problems were not solved. Their attempts are printed. The process exits with 4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{unsolved} of {posed} problems not solved: --visits and --moves give the search more to try")]
+pub struct Unsolved {
+    unsolved: usize,
+    posed: usize,
+}
+
+/// Solves the problems and prints the results.
+///
+/// # Errors
+/// [`Unsolved`] after the results are printed; another error if a problem or the network cannot be used.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let posed = problems(&arguments)?;
     let source = solver::open(&arguments.model)?;
     let settings = solver::settings(arguments.visits);
+    let count = posed.len();
+    let mut unsolved = 0;
     for Posed { name, start } in posed {
         let starts = std::slice::from_ref(&start);
         for attempt in solver::solve(&source, starts, &settings, arguments.seed, 1)? {
+            unsolved += usize::from(!attempt.is_solved());
             if arguments.json {
                 println!("{}", as_json(&name, &attempt));
             } else {
                 print!("{}", as_text(&name, &attempt));
             }
         }
+    }
+    if unsolved > 0 {
+        return Err(Unsolved {
+            unsolved,
+            posed: count,
+        }
+        .into());
     }
     Ok(())
 }

@@ -67,6 +67,10 @@ impl Place {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
+        self.command_with_studio(&[arguments, &["--no-studio"]].concat())
+    }
+
+    fn command_with_studio(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_minuet"));
         command
             .arg("up")
@@ -81,9 +85,7 @@ impl Place {
     }
 
     fn up(&self, arguments: &[&str]) -> Up {
-        let mut child = self.command(arguments).arg("--json").spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Up { child, lines }
+        Up::new(self.command(arguments))
     }
 
     /// Returns the roles in the order in which their processes stopped.
@@ -100,6 +102,12 @@ struct Up {
 }
 
 impl Up {
+    fn new(mut command: Command) -> Self {
+        let mut child = command.arg("--json").spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
     /// Waits for the next event of this kind; `None` if there are no more events.
     fn next(&mut self, kind: &str) -> Option<Value> {
         self.lines
@@ -440,4 +448,42 @@ fn output_without_a_terminal_is_lines() {
     );
     assert!(rest.iter().any(|line| line.contains("kept in ")), "{rest:?}");
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn the_studio_is_named_first_and_its_end_does_not_end_the_run() {
+    let place = Place::new();
+    symlink(
+        env!("CARGO_BIN_EXE_minuet"),
+        place.folder.path().join("bin/minuet"),
+    )
+    .unwrap();
+    let mut up = Up::new(place.command_with_studio(&[]));
+    let first = event(&up.lines.next().unwrap().unwrap());
+    assert_eq!(first["event"], "studio");
+    assert!(
+        first["url"].as_str().unwrap().starts_with("http://127.0.0.1:"),
+        "{first}"
+    );
+    let started = |up: &mut Up| loop {
+        let event = up.next("role-started").expect("the studio is started");
+        if event["name"] == "studio" {
+            return event["pid"].as_i64().unwrap() as i32;
+        }
+    };
+    let pid = started(&mut up);
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    let exited = up.next("role-exited").unwrap();
+    assert_eq!(exited["name"], "studio");
+    assert_ne!(started(&mut up), pid);
+    up.send(Signal::INT);
+    let (events, code, said) = up.end();
+    assert_eq!(code, Some(0), "{said}");
+    let stopped = of_kind(&events, "role-stopped");
+    assert!(
+        stopped
+            .iter()
+            .any(|event| event["name"] == "studio" && event["killed"] == false),
+        "{stopped:?}"
+    );
 }

@@ -11,7 +11,10 @@ use config::ConfigError;
 use games::{Game, RowLayout};
 use onnx::model::{MetadataError, metadata_of};
 
-use crate::name::ModelName;
+use crate::{
+    name::ModelName,
+    shipped::{self, NotShipped},
+};
 
 /// Names of files in runs, stores and checkpoints.
 const RUN_CONFIG: &str = "run.toml";
@@ -31,7 +34,7 @@ pub struct ModelFile {
     pub step: u64,
     /// Layout of its rows.
     pub layout: RowLayout,
-    /// Search settings of the run in which it was found, if it was found in one.
+    /// Search settings of its run, if it was found in a run's folder or with a `run.toml` beside it.
     pub search: Option<search::Settings>,
 }
 
@@ -113,6 +116,9 @@ pub enum ModelError {
         /// Difference.
         reason: String,
     },
+    /// Minuet comes with no network for this game.
+    #[error(transparent)]
+    NotShipped(#[from] NotShipped),
     /// The name is that of an inference server, which has no file.
     #[error("{0} is an inference server, not a file")]
     Server(String),
@@ -132,6 +138,7 @@ impl ModelFile {
             ModelName::Folder { path, version } => Self::in_folder(path, version.as_deref()),
             ModelName::Store { url, version } => Self::in_store(url, version.as_deref(), name.to_string()),
             ModelName::Server { address, .. } => Err(ModelError::Server(address.clone())),
+            ModelName::Shipped(game) => Self::checkpoint(&shipped::folder(game)?, None),
         }
     }
 
@@ -189,7 +196,7 @@ impl ModelFile {
         })
     }
 
-    /// Reads the folder of one checkpoint.
+    /// Reads the folder of one checkpoint. A shipped one has the `run.toml` of its run beside it.
     fn checkpoint(folder: &Path, asked: Option<&str>) -> Result<Self, ModelError> {
         let path = folder.join(MANIFEST);
         let damaged = |path: &Path, reason: String| ModelError::Damaged {
@@ -229,7 +236,18 @@ impl ModelFile {
                 format!("its sha-256 is {found}, {expected} was published"),
             ));
         }
-        Self::of_manifest(&manifest, bytes, &path.display().to_string())
+        let config = folder.join(RUN_CONFIG);
+        let search = match config.is_file() {
+            true => {
+                let run = config::load(&config).map_err(|source| ModelError::Run { path: config, source })?;
+                Some(run.search)
+            }
+            false => None,
+        };
+        Ok(Self {
+            search,
+            ..Self::of_manifest(&manifest, bytes, &path.display().to_string())?
+        })
     }
 
     fn in_store(store: &str, version: Option<&str>, place: String) -> Result<Self, ModelError> {

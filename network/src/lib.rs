@@ -7,13 +7,16 @@
 //! | [`batched`] | evaluates the leaves of many searches in batches, with the cache and without duplicates |
 //! | [`cache`] | evaluations by exact row and legal actions, bounded in bytes |
 //! | `file` | finds and verifies the ONNX file that a name stands for |
+//! | `beside` | finds files that belong to the programs |
 //! | `runtime` | finds and loads the ONNX Runtime library, once in a process |
 //! | `provider` | ONNX Runtime's execution providers and their settings |
 //! | `session` | one model in ONNX Runtime: rows in, logits and values out |
 //! | `loader` | loads a model, checks it against f32, measures providers, warms it up |
+//! | `threads` | the number of threads that compute a batch, by measurement |
 //! | `canary` | compares a provider's outputs with those of f32 |
 //! | `buckets` | the batch sizes that a model is padded to |
 //! | `model` | a model that is ready to run, and what is known about it |
+//! | [`shipped`] | networks that come with Minuet |
 //! | `sidecar` | descriptions of models that other programs made |
 //!
 //! The feature `local` (on by default) adds everything that needs ONNX Runtime. Without it the crate holds names, the
@@ -22,6 +25,8 @@
 #[cfg(feature = "local")]
 pub mod batch;
 pub mod batched;
+#[cfg(feature = "local")]
+mod beside;
 #[cfg(feature = "local")]
 pub mod buckets;
 pub mod cache;
@@ -46,8 +51,12 @@ pub mod runtime;
 #[cfg(feature = "local")]
 pub mod session;
 #[cfg(feature = "local")]
+pub mod shipped;
+#[cfg(feature = "local")]
 pub mod sidecar;
 pub mod softmax;
+#[cfg(feature = "local")]
+pub mod threads;
 
 #[cfg(feature = "local")]
 pub use client::LocalNetwork;

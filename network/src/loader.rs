@@ -19,6 +19,7 @@ use crate::{
     session::binding::Memory,
     session::expanded::ExpandedRunner,
     session::{Contract, ModelError, SessionRunner},
+    threads::{self, ThreadSpeed},
 };
 
 /// Number of rounds of the measurement. The best counts, so that other work on the machine does not.
@@ -79,7 +80,8 @@ struct Task<'a> {
     contract: &'a Contract,
 }
 
-/// Loads models with one provider, or with the fastest one.
+/// Loads models with one provider, or with the fastest one. If the settings leave the number of threads open, the first model
+/// decides it by measurement.
 #[derive(Debug)]
 pub struct Loader {
     environment: Environment,
@@ -88,6 +90,8 @@ pub struct Loader {
     asked_for: Option<Provider>,
     /// With `auto`: the available providers, the fastest first. Empty until they have been measured.
     ranking: Mutex<Vec<Provider>>,
+    /// Measured speeds, if the settings leave the number of threads open. Empty until they have been measured.
+    speeds: Mutex<Vec<ThreadSpeed>>,
     numbers: VersionIds,
 }
 
@@ -142,6 +146,7 @@ impl Loader {
             buckets,
             asked_for,
             ranking: Mutex::new(Vec::new()),
+            speeds: Mutex::new(Vec::new()),
             numbers: VersionIds::default(),
         };
         if let Some(provider) = asked_for {
@@ -175,6 +180,7 @@ impl Loader {
             }
             None => self.choose(task, plain, &truth)?,
         };
+        let runner = self.with_best_threads(provider, runner, task)?;
         let runner = self.warmed(runner, file.layout)?;
         let digest = checkpoints::version::sha256_hex(file.bytes);
         let info = ModelInfo {
@@ -186,6 +192,8 @@ impl Loader {
             layout: file.layout.clone(),
             provider: provider.name_with(&self.settings),
             bytes: self.memory_on(provider, file.bytes.len() as u64),
+            threads: self.threads(),
+            speeds: self.speeds.lock().clone(),
         };
         let buckets = match varies(file.layout) {
             true => self.buckets.every_size(),
@@ -213,6 +221,61 @@ impl Loader {
 
     fn memory_on(&self, provider: Provider, file_bytes: u64) -> u64 {
         file_bytes * (1 + provider.fixed_sizes(self.buckets.sizes()).len() as u64)
+    }
+
+    /// Number of threads that compute a batch. 1 until it has been measured.
+    fn threads(&self) -> usize {
+        match self.settings.threads {
+            0 => threads::choose(&self.speeds.lock()).unwrap_or(1),
+            threads => threads,
+        }
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            threads: self.threads(),
+            ..self.settings.clone()
+        }
+    }
+
+    /// Returns `runner`, which computes with one thread, or one of the same model with the best number of threads. Measures
+    /// that number at the first call, if the settings leave it open.
+    fn with_best_threads(
+        &self,
+        provider: Provider,
+        runner: Box<dyn Runner>,
+        task: Task<'_>,
+    ) -> Result<Box<dyn Runner>, LoadError> {
+        // A GPU computes; threads of the CPU only feed it.
+        if self.settings.threads > 0 || provider.is_gpu() || !self.speeds.lock().is_empty() {
+            return Ok(runner);
+        }
+        let mut runners = vec![(1, runner)];
+        for threads in threads::candidates(threads::cores()).into_iter().skip(1) {
+            let settings = Settings {
+                threads,
+                ..self.settings.clone()
+            };
+            runners.push((threads, self.runner(provider, task, &settings)?));
+        }
+        let batch = canary::batch(task.file.layout, self.buckets.largest());
+        let speeds = threads::measure(&mut runners, &batch)?;
+        for speed in &speeds {
+            tracing::info!(
+                %provider,
+                threads = speed.threads,
+                positions_per_second = speed.positions_per_second.round() as u64,
+                positions_per_cpu_second = speed.positions_per_cpu_second.round() as u64,
+                cores = format_args!("{:.2}", speed.cores),
+                batch = batch.size(),
+                "threads measured"
+            );
+        }
+        *self.speeds.lock() = speeds;
+        let best = self.threads();
+        let found = runners.into_iter().find(|(threads, _)| *threads == best);
+        let (_, runner) = found.ok_or_else(|| RunError("no number of threads was measured".into()))?;
+        Ok(runner)
     }
 
     /// Runs a tiny network on `provider`, so that a missing provider is found at start.
@@ -245,7 +308,7 @@ impl Loader {
     /// Loads the model with the plain CPU provider and runs the canary batch.
     fn plain(&self, task: Task<'_>) -> Result<(Box<dyn Runner>, CanaryOutput), LoadError> {
         // The reference is the file itself, in its own precision.
-        let settings = Settings::from(self.settings.threads);
+        let settings = Settings::from(self.threads());
         let mut runner = self.runner(Provider::Cpu, task, &settings)?;
         let truth = canary::run(runner.as_mut(), task.file.layout, canary::ROWS, false)?;
         Ok((runner, truth))
@@ -258,7 +321,7 @@ impl Loader {
         task: Task<'_>,
         truth: &CanaryOutput,
     ) -> Result<Candidate, LoadError> {
-        let mut runner = self.runner(provider, task, &self.settings)?;
+        let mut runner = self.runner(provider, task, &self.settings())?;
         let (layout, mut distance) = (task.file.layout, Distance::NONE);
         for size in self.canary_sizes(provider, layout) {
             let found = canary::run(runner.as_mut(), layout, size, false)?;

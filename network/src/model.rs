@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use crate::{
     batch::{Batch, Outputs, RunError, Runner},
     buckets::Buckets,
+    threads::ThreadSpeed,
 };
 
 /// Facts about a loaded model.
@@ -30,6 +31,10 @@ pub struct ModelInfo {
     pub provider: &'static str,
     /// Memory that it counts for, in bytes: the length of its file, for each time that it was compiled.
     pub bytes: u64,
+    /// Number of threads that compute a batch.
+    pub threads: usize,
+    /// Speeds from which that number was chosen; empty if the configuration sets it.
+    pub speeds: Vec<ThreadSpeed>,
 }
 
 /// A loaded model.

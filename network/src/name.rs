@@ -2,6 +2,8 @@
 
 use std::{fmt, path::PathBuf, str::FromStr};
 
+use games::registry;
+
 /// Name of a network. Only the form of a text decides its meaning, not the content of the file system.
 ///
 /// | written | means |
@@ -11,6 +13,7 @@ use std::{fmt, path::PathBuf, str::FromStr};
 /// | `runs/x/checkpoints/versions/000000001200-3fa94c21` | the folder of one checkpoint |
 /// | `s3://bucket/prefix@best`, `file:///models` | a model store |
 /// | `http://host:50051`, `http://host:50051@latest` | an inference server, and which of its models |
+/// | `chess` (the name of a game) | the network that comes with Minuet; a folder of this name is written `./chess` |
 ///
 /// ```
 /// use network::ModelName;
@@ -45,13 +48,15 @@ pub enum ModelName {
         /// A label or a version; `None`: the server's default.
         model: Option<String>,
     },
+    /// The network that comes with Minuet for this game ([`crate::shipped`]).
+    Shipped(&'static str),
 }
 
 /// Error: a text is not the name of a network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` names no network: write a run's folder (runs/chess, runs/chess@latest), a checkpoint's folder, a file \
-     (model.onnx), or an inference server (http://host:port)"
+     (model.onnx), an inference server (http://host:port), or a game (chess) for the network that comes with Minuet"
 )]
 pub struct NoModelName(pub String);
 
@@ -60,6 +65,9 @@ impl FromStr for ModelName {
 
     fn from_str(text: &str) -> Result<Self, NoModelName> {
         let text = text.trim();
+        if let Some(game) = registry::NAMES.iter().find(|&&name| name == text) {
+            return Ok(Self::Shipped(game));
+        }
         // A version has no slash, so an `@` before a slash (a password in an address) does not begin a version.
         let (place, version) = match text.rsplit_once('@') {
             Some((place, version)) if !version.contains('/') => (place, Some(version.to_owned())),
@@ -90,6 +98,7 @@ impl fmt::Display for ModelName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (place, version) = match self {
             Self::File(path) => return write!(formatter, "{}", path.display()),
+            Self::Shipped(game) => return formatter.write_str(game),
             Self::Folder { path, version } => (path.to_string_lossy(), version),
             Self::Store { url, version } => (url.into(), version),
             Self::Server { address, model } => (address.into(), model),
@@ -155,6 +164,14 @@ mod tests {
             read("a@b/c"),
             ModelName::Folder {
                 path: "a@b/c".into(),
+                version: None
+            }
+        );
+        assert_eq!(read("chess"), ModelName::Shipped("chess"));
+        assert_eq!(
+            read("./chess"),
+            ModelName::Folder {
+                path: "./chess".into(),
                 version: None
             }
         );

@@ -34,7 +34,7 @@ pub enum Provider {
 /// Settings that apply to every provider.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Threads that compute one batch on the CPU.
+    /// Threads that compute one batch on the CPU; 0: the loader measures how many are fastest.
     pub threads: usize,
     /// Index of the GPU, from 0.
     pub device: u32,

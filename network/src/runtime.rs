@@ -9,6 +9,8 @@ use std::{
 use ort::{environment::Environment, logging::LogLevel};
 use parking_lot::Mutex;
 
+use crate::beside;
+
 /// File name of the library on Linux.
 const LIBRARY: &str = "libonnxruntime.so";
 /// Folders of the library, relative to the executable: for programs and test programs in a clone of the repository, and for
@@ -103,15 +105,8 @@ fn find(configured: &Path) -> Result<PathBuf, RuntimeError> {
     if let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
         return named(VARIABLE, Path::new(&path));
     }
-    let executable = std::env::current_exe().unwrap_or_default();
-    let folder = executable.parent().unwrap_or(Path::new("."));
-    let folders = BESIDE_EXECUTABLE.map(|relative| folder.join(relative));
-    folders
-        .iter()
-        .find_map(|folder| folder.join(LIBRARY).canonicalize().ok())
-        .ok_or_else(|| RuntimeError::NotFound {
-            looked: folders.map(|folder| folder.display().to_string()).join(", "),
-        })
+    beside::find(&beside::programs(), BESIDE_EXECUTABLE, LIBRARY)
+        .map_err(|looked| RuntimeError::NotFound { looked })
 }
 
 fn named(named_by: &'static str, path: &Path) -> Result<PathBuf, RuntimeError> {

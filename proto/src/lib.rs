@@ -8,14 +8,20 @@
 //! | [`v1`] | `minuet.v1`: the services `Evaluator` and `ReplayStore` |
 //! | [`inference`] | the Open Inference Protocol (KServe v2) |
 //! | [`columns`] | views of ragged columns: rows and sparse policies of many positions |
+//! | [`decisions`] | results of searches in games and batches |
+//! | [`ids`] | ids of games as text |
+//! | [`endings`] | endings of games that no rule gives |
 //! | [`targets`] | training targets beside policy and value, by name |
 //! | [`priors`] | packing of priors in [`v1::EvaluateReply::priors`] |
 //! | [`bounded`] | a codec that limits the memory of a decoded message |
 
 pub mod bounded;
 pub mod columns;
+pub mod decisions;
+pub mod endings;
 #[cfg(test)]
 mod fuzz;
+pub mod ids;
 pub mod priors;
 pub mod targets;
 

@@ -31,7 +31,7 @@ impl Formats {
     pub const THIS_BUILD: Self = Self {
         folders: identity::FORMATS,
         frames: frame::KNOWN,
-        records: &[record::VERSION],
+        records: record::VERSIONS,
         ids: ids::KNOWN,
         markers: archived::FORMATS,
     };

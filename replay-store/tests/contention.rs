@@ -69,8 +69,8 @@ async fn eight_appenders_and_four_samplers_get_consistent_results() {
                         min_positions: 200,
                         auxiliary: false,
                         purpose: Purpose::Training.into(),
-                        targets: Vec::new(),
                         line: 0,
+                        ..SampleRequest::default()
                     };
                     let mut stream = client.sample(request).await.unwrap().into_inner();
                     while let Some(batch) = stream.next().await {

@@ -3,7 +3,10 @@
 
 use crate::common::{open, settings};
 use games::{Action, Game as _, Outcome, Player, Symmetry, paco_sako::PacoSako};
-use proto::v1::{Game, GameResult};
+use proto::{
+    decisions::{Entry, Recorder},
+    v1::{DecisionKind, Game, GameResult},
+};
 use rand::{Rng as _, SeedableRng as _, seq::IndexedRandom as _};
 use rand_chacha::ChaCha8Rng;
 use replay_store::{record, store::append::Verdict};
@@ -24,6 +27,7 @@ fn random_game(number: u64) -> Game {
     game.visits.clear();
     game.root_values.clear();
     game.model_of_position.clear();
+    let mut recorder = Recorder::default();
     let mut movers = Vec::new();
     let mut legal: Vec<Action> = Vec::new();
     let mut value = 0.0f32;
@@ -36,18 +40,31 @@ fn random_game(number: u64) -> Game {
             .map(|_| (-random.random::<f64>().ln()).powi(2))
             .collect();
         let sum: f64 = weights.iter().sum();
-        let mut entries = 0;
+        value = (value + random.random_range(-0.1..0.1f32)).clamp(-1.0, 1.0);
+        let (mut visited, mut unvisited) = (Vec::new(), Vec::new());
         for (&action, weight) in legal.iter().zip(&weights) {
             let visits = (weight / sum * 99.0).round() as u32;
+            let index = state.policy_index(encoding, Symmetry::IDENTITY, action);
+            let prior = (weight / sum) as f32;
             if visits > 0 || legal.len() == 1 {
-                game.visit_actions
-                    .push(state.policy_index(encoding, Symmetry::IDENTITY, action));
+                game.visit_actions.push(index);
                 game.visits.push(visits.max(1));
-                entries += 1;
+                visited.push((
+                    prior,
+                    (value + random.random_range(-0.1..0.1f32)).clamp(-1.0, 1.0),
+                ));
+            } else {
+                unvisited.push((index, prior));
             }
         }
-        game.visit_counts.push(entries);
-        value = (value + random.random_range(-0.1..0.1f32)).clamp(-1.0, 1.0);
+        game.visit_counts.push(visited.len() as u32);
+        recorder.push(&Entry {
+            kind: DecisionKind::Searched,
+            visited: &visited,
+            unvisited: &unvisited,
+            evaluation: (value + random.random_range(-0.1..0.1f32)).clamp(-1.0, 1.0),
+            played: random.random_range(0..visited.len()),
+        });
         game.root_values.push(value);
         movers.push(state.to_move().index() as u8);
         game.model_of_position.push((movers.len() > 100).into());
@@ -56,6 +73,7 @@ fn random_game(number: u64) -> Game {
         state.play(action).unwrap();
     }
     game.movers = movers.into();
+    game.decisions = Some(recorder.finish());
     let (result, score) = match state.outcome() {
         Some(Outcome::Won(Player::First)) => (GameResult::FirstWon, 1.0),
         Some(Outcome::Won(Player::Second)) => (GameResult::SecondWon, -1.0),

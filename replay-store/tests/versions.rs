@@ -21,7 +21,13 @@ const ALL: Formats = Formats::THIS_BUILD;
 
 /// Older builds, and the file that each of them must name.
 const OLDER: &[(&str, Formats)] = &[
-    ("store.json", Formats { folders: &[1], ..ALL }),
+    (
+        "store.json",
+        Formats {
+            folders: &[1, 2],
+            ..ALL
+        },
+    ),
     (
         "ledger",
         Formats {
@@ -47,7 +53,7 @@ const OLDER: &[(&str, Formats)] = &[
             ..ALL
         },
     ),
-    ("volumes", Formats { records: &[], ..ALL }),
+    ("volumes", Formats { records: &[1], ..ALL }),
     ("retired", Formats { ids: &[], ..ALL }),
     ("archived", Formats { markers: &[], ..ALL }),
 ];

@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::common::{Served, append, is_stored, settings, stats, synthetic};
-use proto::v1::{
-    Batch, DeleteGamesRequest, ExportRequest, Game, GameFilter, GetGameRequest, KnownGamesRequest,
-    ListGamesRequest, Purpose, SampleRequest, StatsRequest, replay_store_client::ReplayStoreClient,
+use proto::{
+    decisions::Decision,
+    v1::{
+        Batch, DeleteGamesRequest, ExportRequest, Game, GameFilter, GetGameRequest, KnownGamesRequest,
+        ListGamesRequest, Purpose, SampleRequest, StatsRequest, replay_store_client::ReplayStoreClient,
+    },
 };
 use replay_store::window::held_out::HeldOut;
 use replay_store::{settings::Settings, window::uses_bound::Bounds};
@@ -278,7 +281,10 @@ async fn batches_contain_positions_of_the_games_and_depend_only_on_the_seed() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(settings(folder.path(), 100_000)).await;
     let mut client = served.client();
-    let games = games(12);
+    let mut games = games(12);
+    for game in games.iter_mut().step_by(2) {
+        *game = synthetic::with_decisions(game.clone());
+    }
     // One stream, so that the games are numbered in this order.
     for game in &games {
         append(&mut client, vec![game.clone()]).await;
@@ -343,13 +349,39 @@ async fn batches_contain_positions_of_the_games_and_depend_only_on_the_seed() {
         );
     }
 
+    let searched = SampleRequest {
+        decisions: true,
+        value_horizon_turns: 6.0,
+        ..sample(50, 6, 7)
+    };
+    for (plain, more) in batches.iter().zip(draw(searched).await) {
+        check_decisions(&more, &games);
+        let without = Batch {
+            decisions: None,
+            future_wins: vec![],
+            future_losses: vec![],
+            ..more
+        };
+        assert_eq!(without, *plain);
+    }
+
     let numbers = stats(&mut client).await;
-    assert_eq!(numbers.positions_sampled, 50 * (6 + 6 + 6 + 2 + 1));
+    assert_eq!(numbers.positions_sampled, 50 * (6 + 6 + 6 + 6 + 2 + 1));
+    let horizon = SampleRequest {
+        value_horizon_turns: 0.5,
+        ..sample(5, 1, 1)
+    };
     let unknown = SampleRequest {
         targets: vec!["nosuch".into()],
         ..sample(5, 1, 1)
     };
-    for bad in [sample(0, 1, 1), sample(100_000, 1, 1), sample(5, 0, 1), unknown] {
+    for bad in [
+        sample(0, 1, 1),
+        sample(100_000, 1, 1),
+        sample(5, 0, 1),
+        unknown,
+        horizon,
+    ] {
         assert_eq!(
             client.sample(bad).await.unwrap_err().code(),
             Code::InvalidArgument
@@ -393,6 +425,34 @@ fn check(batch: &Batch, games: &[Game]) {
     }
     assert_eq!((batch.rows.len(), batch.visits.len()), (row_at, visit_at));
     assert_eq!((batch.game.as_str(), batch.options), ("paco-sako", 1));
+}
+
+/// Every other game is one of an earlier release, without search results.
+fn check_decisions(batch: &Batch, games: &[Game]) {
+    let mut visit_at = 0;
+    assert_eq!(batch.decision_columns().unwrap().len(), batch.positions as usize);
+    for (at, found) in batch.decision_columns().unwrap().enumerate() {
+        let game = &games[batch.game_sequences[at] as usize - 1];
+        let ply = batch.plies[at] as usize;
+        match game.decision_columns().unwrap() {
+            Some(mut recorded) => {
+                let expected = recorded.nth(ply).unwrap();
+                assert_eq!(
+                    found,
+                    Decision {
+                        played: None,
+                        ..expected
+                    }
+                );
+            }
+            None => assert!(!found.is_recorded() && found.unvisited.is_empty()),
+        }
+        visit_at += batch.visit_counts[at] as usize;
+        let [win, loss] = [batch.future_wins[at], batch.future_losses[at]];
+        assert!(win >= 0.0 && loss >= 0.0 && win + loss <= 1.000_001);
+    }
+    assert_eq!(batch.visits.len(), visit_at);
+    assert_eq!(batch.future_wins.len(), batch.positions as usize);
 }
 
 /// A turn of these games is a lift and a place, so that the reply follows after one or two positions.

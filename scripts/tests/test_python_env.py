@@ -1,6 +1,7 @@
 """The script that makes Python environments, if one cannot be made."""
 
 import contextlib
+import ctypes
 import io
 import os
 import subprocess
@@ -52,6 +53,19 @@ class PythonEnv(unittest.TestCase):
         self.assertEqual(code, python_env.UNREACHABLE)
         self.assertIn("cannot be fetched: ERROR: no matching distribution", stderr)
         self.assertEqual(self.leftovers(), [])
+
+    def test_absent_gpu_libraries_are_replaced_and_present_ones_stay(self):
+        libraries = self.cache / "site-packages" / "torch" / "lib"
+        real = self.cache / "site-packages" / "nvidia" / "cu13" / "lib" / "libcudart.so.13"
+        for folder in (libraries, real.parent):
+            folder.mkdir(parents=True)
+        real.touch()
+        names = b"\0libcublas.so.13\0libcudart.so.13\0libnccl.so.2\0libcuda.so.1\0libm.so.6\0"
+        (libraries / "libtorch_cuda.so").write_bytes(b"head" + names + b"tail")
+        python_env.replace_gpu_libraries(libraries)
+        made = {path.name for path in libraries.iterdir()}
+        self.assertEqual(made, {"libtorch_cuda.so", "libcublas.so.13", "libnccl.so.2"})
+        ctypes.CDLL(str(libraries / "libnccl.so.2"))
 
 
 if __name__ == "__main__":

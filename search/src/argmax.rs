@@ -58,6 +58,19 @@ fn argmax_of_many(room: &mut [f32], scores: impl Iterator<Item = f32>) -> Best {
     }
 }
 
+/// Finds the greatest of scores that are stored already.
+pub(crate) fn argmax_stored(scores: &[f32]) -> Best {
+    let best = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let mut places = (0u32..)
+        .zip(scores)
+        .filter(|&(_, &score)| score == best)
+        .map(|(edge, _)| edge);
+    match (places.next(), places.next()) {
+        (Some(edge), None) => Best::Edge(edge),
+        _ => Best::Tied(best),
+    }
+}
+
 /// Maps a float to an integer of the same order: processors have vector instructions for the maximum of integers.
 #[inline(always)]
 fn order(score: f32) -> i32 {

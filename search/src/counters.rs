@@ -14,7 +14,7 @@ pub struct Counters {
     pub root_evaluations: u64,
     /// Visits of gray nodes, which have an evaluation from an earlier decision.
     pub gray_visits: u64,
-    /// Visits of nodes where the game is over.
+    /// Visits of nodes where the game is over, or whose outcome is known or proven.
     pub terminal_visits: u64,
     /// Visits given up because they came to a pending leaf.
     pub collisions: u64,

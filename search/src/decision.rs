@@ -5,7 +5,7 @@ use games::{Action, Game, MoverValue, Player};
 use crate::{
     draws::{Draws, GameKey, Purpose},
     search::Search,
-    tree::TOTAL,
+    tree::{Step, TOTAL},
 };
 
 /// Result of a decision, as a game record keeps it. All lists have the order of `actions`.
@@ -16,20 +16,24 @@ pub struct Decision {
     /// Legal actions, ascending; none where the game is over.
     pub actions: Vec<Action>,
     /// Visits of each action. Their sum is the number of the decision's visits, plus those kept from earlier decisions with
-    /// [`Reuse::Keep`](crate::Reuse::Keep).
+    /// [`Reuse::Keep`](crate::Reuse::Keep), less those of actions that a [proof](crate::Settings::solver) refutes, which count
+    /// as 0 if others have any.
     pub visits: Vec<u32>,
     /// Priors from the evaluator. Empty, like `searched_priors`, until the decision node is evaluated.
     pub priors: Vec<f32>,
     /// Priors with noise, as the search used them.
     pub searched_priors: Vec<f32>,
-    /// Mean value of the visits of each action; its first-play value if it has none.
+    /// Mean value of the visits of each action; its first-play value if it has none, and the outcome if that is proven.
     pub values: Vec<MoverValue>,
+    /// True for each action that a [proof](crate::Settings::solver) refutes: it loses, or gives away a proven draw or win.
+    /// Empty where `visits` is.
+    pub refuted: Vec<bool>,
     /// Evaluation of the decision node: 0 until there is one, the result where the game is over.
     pub evaluation: MoverValue,
-    /// Mean of the decision node's own evaluation and of the values of all its visits; the discounted solution where one is
-    /// known.
+    /// Mean of the decision node's own evaluation and of the values of all its visits; the outcome where it is proven, and
+    /// the discounted solution of a one-player game where one is known.
     pub value: MoverValue,
-    /// First action of the shortest solution known.
+    /// First action of [`Search::solution`].
     pub solution: Option<Action>,
 }
 
@@ -47,19 +51,26 @@ impl<G: Game> Search<G> {
                 priors: Vec::new(),
                 searched_priors: Vec::new(),
                 values: Vec::new(),
+                refuted: Vec::new(),
                 evaluation: value,
                 value,
                 solution: None,
             };
         }
         let evaluation = self.tree.evaluation(root);
-        let first = self.selector.first_value(evaluation.get());
-        let visits = self.root_visits().to_vec();
+        let first = self.selector.first_value(&self.tree, root);
+        let visits = self.root_visits();
         let totals: Vec<f32> = self.tree.floats(root, TOTAL).take(visits.len()).collect();
+        let proofs = || (0..visits.len() as u32).map(|edge| self.tree.proof_below(Step { node: root, edge }));
         let values = totals
             .iter()
-            .zip(&visits)
-            .map(|(&total, &visits)| MoverValue::new(if visits == 0 { first } else { total / visits as f32 }))
+            .zip(visits)
+            .zip(proofs())
+            .map(|((&total, &visits), proof)| match (proof, visits) {
+                (Some(outcome), _) => outcome.value().seen_by(mover),
+                (None, 0) => MoverValue::new(first),
+                (None, _) => MoverValue::new(total / visits as f32),
+            })
             .collect();
         let all: f64 = totals.iter().map(|&total| f64::from(total)).sum();
         let count: f64 = visits.iter().map(|&visits| f64::from(visits)).sum();
@@ -69,12 +80,16 @@ impl<G: Game> Search<G> {
             actions: self.tree.actions(root).collect(),
             priors: self.tree.priors(root).take(visits.len()).collect(),
             searched_priors: self.root_priors.clone(),
-            visits,
+            visits: self.open_visits(),
             values,
+            refuted: (0..visits.len() as u32)
+                .map(|edge| self.tree.is_refuted(Step { node: root, edge }))
+                .collect(),
             evaluation,
-            value: match self.solution() {
-                Some(solution) => MoverValue::new(self.settings.discount.powi(solution.len() as i32)),
-                None => MoverValue::new(value as f32),
+            value: match (self.tree.proof(root), self.solution()) {
+                (Some(outcome), _) => outcome.value().seen_by(mover),
+                (None, Some(solution)) => MoverValue::new(self.settings.discount.powi(solution.len() as i32)),
+                (None, None) => MoverValue::new(value as f32),
             },
             solution: self.solution().and_then(|solution| solution.first().copied()),
         }
@@ -84,13 +99,14 @@ impl<G: Game> Search<G> {
     /// visited action and draws among ties.
     ///
     /// The draw is keyed by the ply, so a second call returns the same action. Without visits the priors replace the visits.
-    /// A known solution is followed. Returns `None` where the game is over or the decision node is not evaluated yet.
+    /// A known solution is followed, and no action that a proof refutes is drawn. Returns `None` where the game is over or the
+    /// decision node is not evaluated yet.
     pub fn choose(&self, temperature: f32) -> Option<Action> {
         if let Some(solution) = self.solution() {
             return solution.first().copied();
         }
         let mut weights: Vec<f64> = self
-            .root_visits()
+            .open_visits()
             .iter()
             .map(|&visits| f64::from(visits))
             .collect();
@@ -99,6 +115,30 @@ impl<G: Game> Search<G> {
         }
         let edge = drawn(&weights, temperature, self.key, self.ply)?;
         self.tree.actions(self.root).nth(edge)
+    }
+
+    /// Returns the visits of the decision node's actions without those that a proof refutes, if that leaves any.
+    fn open_visits(&self) -> Vec<u32> {
+        let visits = self.root_visits();
+        if !self.tree.is_near_proof(self.root) {
+            return visits.to_vec();
+        }
+        let open: Vec<u32> = (0u32..)
+            .zip(visits)
+            .map(|(edge, &visits)| {
+                match self.tree.is_refuted(Step {
+                    node: self.root,
+                    edge,
+                }) {
+                    true => 0,
+                    false => visits,
+                }
+            })
+            .collect();
+        if open.iter().all(|&visits| visits == 0) {
+            return visits.to_vec();
+        }
+        open
     }
 }
 

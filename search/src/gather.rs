@@ -1,7 +1,7 @@
-//! Gathering: visits descend the tree, and each new leaf requests its evaluation. Gray and terminal leaves need none and
-//! are backed up at once.
+//! Gathering: visits descend the tree, and each new leaf requests its evaluation. Gray, proven and
+//! terminal leaves need none and are backed up at once.
 
-use games::{Action, Game, Symmetry};
+use games::{Action, Game, Known, Symmetry};
 
 use crate::{
     leaf::{Gathered, LeafId, LeafRequest, PendingLeaf},
@@ -25,6 +25,7 @@ impl<G: Game> Search<G> {
         self.pending_paths.clear();
         match self.tree.kind(self.root, self.generation) {
             Kind::Terminal => {}
+            _ if self.is_solved() => {}
             Kind::Empty => {
                 self.path.clear();
                 self.counters.root_evaluations += 1;
@@ -33,10 +34,12 @@ impl<G: Game> Search<G> {
                 self.legal.extend(self.tree.actions(self.root));
                 self.request_evaluation(Some(self.root), &mut request);
             }
-            Kind::Gray | Kind::Active if self.solution.is_proven => {}
             Kind::Gray | Kind::Active => {
                 let most = self.settings.leaves.clamp(1, MAX_VIRTUAL_LOSSES);
-                while self.unanswered < most && self.visits_done + self.unanswered < self.settings.visits {
+                while self.unanswered < most
+                    && self.visits_done + self.unanswered < self.settings.visits
+                    && !self.is_solved()
+                {
                     if !self.visit(&mut request) {
                         self.counters.collisions += 1;
                         break;
@@ -60,6 +63,11 @@ impl<G: Game> Search<G> {
             self.expand(request);
             return true;
         };
+        if let Some(outcome) = self.tree.proof(end) {
+            self.counters.terminal_visits += 1;
+            self.back_up_path(outcome.value());
+            return true;
+        }
         match self.tree.kind(end, self.generation) {
             Kind::Terminal => {
                 self.counters.terminal_visits += 1;
@@ -84,7 +92,7 @@ impl<G: Game> Search<G> {
         true
     }
 
-    /// Follows PUCT to the first node that is not active. Returns `None` if that node does not exist yet.
+    /// Follows PUCT to the first node that is proven or not active. Returns `None` if that node does not exist yet.
     fn descend(&mut self) -> Option<NodeId> {
         self.path.clear();
         let mut node = self.root;
@@ -98,7 +106,7 @@ impl<G: Game> Search<G> {
             let step = Step { node, edge };
             self.path.push(step);
             node = self.tree.child(step)?;
-            if self.tree.kind(node, self.generation) != Kind::Active {
+            if self.tree.kind(node, self.generation) != Kind::Active || self.tree.proof(node).is_some() {
                 return Some(node);
             }
         }
@@ -107,12 +115,14 @@ impl<G: Game> Search<G> {
     /// Adds the node that the path leads to.
     fn expand(&mut self, request: &mut impl FnMut(LeafRequest<'_, G>)) {
         self.replay_path();
-        let node = match outcome_or_legal_actions(&self.scratch, &mut self.legal) {
-            Some(outcome) => {
-                let node = self.tree.push_terminal(outcome.value());
+        let end = outcome_or_legal_actions(&self.scratch, &mut self.legal).map(Known::over);
+        let node = match end.or_else(|| self.known(&self.scratch)) {
+            Some(known) => {
+                let value = known.outcome.value();
+                let node = self.push_certain(known);
                 self.counters.terminal_visits += 1;
-                self.record_solution(outcome.value());
-                self.back_up_path(outcome.value());
+                self.record_solution(value);
+                self.back_up_path(value);
                 node
             }
             None => {
@@ -125,6 +135,9 @@ impl<G: Game> Search<G> {
         };
         if let (Some(node), Some(&step)) = (node, self.path.last()) {
             self.tree.set_child(step, node);
+            if self.tree.proof(node).is_some() {
+                self.carry_proof_up();
+            }
         }
     }
 
@@ -136,7 +149,7 @@ impl<G: Game> Search<G> {
     }
 
     /// Puts the state at the end of the path into `scratch`.
-    fn replay_path(&mut self) {
+    pub(crate) fn replay_path(&mut self) {
         self.scratch.clone_from(&self.state);
         for &step in &self.path {
             self.scratch.play_legal(self.tree.action(step));

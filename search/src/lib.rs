@@ -43,6 +43,8 @@
 //! | [`leaf`] | [`LeafRequest`], [`Evaluation`] |
 //! | [`decision`] | the result, and the choice of an action by temperature |
 //! | [`solve`] | one-player games: the shortest solution known, and its proof |
+//! | [`look`] | any node of the tree, by its path |
+//! | `proof` | two-player games: nodes whose outcome is proven |
 //! | [`principal_variation`] | the most visited line |
 //! | [`drive`](mod@drive) | a decision in one call, for evaluators that answer at once |
 //! | [`draws`] | the seeded generator |
@@ -52,6 +54,7 @@
 mod argmax;
 mod backup;
 mod compact;
+mod proof;
 mod puct;
 mod tree;
 mod virtual_loss;
@@ -63,6 +66,7 @@ pub mod draws;
 pub mod drive;
 pub mod gather;
 pub mod leaf;
+pub mod look;
 pub mod noise;
 pub mod principal_variation;
 pub mod search;

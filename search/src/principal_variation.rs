@@ -9,8 +9,13 @@ use crate::{
 
 impl<G: Game> Search<G> {
     /// Returns the most visited line from the decision node on, or the most visited one that begins with `first`. The line
-    /// ends where this decision has no visits. Of equally visited actions the one with the greater prior counts.
+    /// ends where this decision has no visits. A [solution](Search::solution) of a two-player game is the line. Of equally visited
+    /// actions the one with the greater prior counts.
     pub fn principal_variation(&self, first: Option<Action>) -> Vec<Action> {
+        let begins = |line: &&[Action]| first.is_none_or(|first| line.first() == Some(&first));
+        if let Some(solution) = self.solution().filter(|_| self.seeks_proofs()).filter(begins) {
+            return solution.to_vec();
+        }
         let mut line = Vec::new();
         let mut node = self.root;
         while matches!(self.tree.kind(node, self.generation), Kind::Active) {
@@ -32,16 +37,21 @@ impl<G: Game> Search<G> {
         line
     }
 
+    /// Returns the visited edge of a node with the most visits. Those that a proof refutes come last.
     fn most_visited(&self, node: NodeId) -> Option<usize> {
-        let mut best: Option<(u32, f32, usize)> = None;
+        let mut best: Option<(bool, u32, f32, usize)> = None;
         let visits = self.tree.column(node, VISITS).iter().copied();
         for (edge, (visits, prior)) in visits.zip(self.tree.priors(node)).enumerate() {
-            let is_better =
-                best.is_none_or(|(most, greatest, _)| visits > most || (visits == most && prior > greatest));
+            let step = Step {
+                node,
+                edge: edge as u32,
+            };
+            let rank = (!self.tree.is_refuted(step), visits, prior, edge);
+            let is_better = best.is_none_or(|best| (rank.0, rank.1, rank.2) > (best.0, best.1, best.2));
             if visits > 0 && is_better {
-                best = Some((visits, prior, edge));
+                best = Some(rank);
             }
         }
-        best.map(|(_, _, edge)| edge)
+        best.map(|(.., edge)| edge)
     }
 }

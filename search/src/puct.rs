@@ -15,21 +15,22 @@
 //! the `1` in the denominator is the weight that `F` keeps afterwards. (If `F` applied to unvisited actions alone, the
 //! first visit of an action worth as much as its parent would halve its `Q`, and a player who is winning would try every
 //! action once before trying any twice.) `F` applies to every edge from the moment its node becomes active, and again after
-//! a re-root. With `F = 0` the formula is `W/(1+N) + c·P·√ΣN/(1+N)`.
+//! a re-root; [`FirstPlay::Mean`] moves with the node's visits. With `F = 0` the formula is `W/(1+N) + c·P·√ΣN/(1+N)`.
 //!
 //! In one-player games the best visit of an edge can have a share λ of its value: `(1 - λ)·W + λ·N·max` then stands for
 //! `W`, because no opponent can refute a line that was found ([`Settings::max_share`]).
 //!
-//! [Virtual losses](crate::virtual_loss) count as visits that were lost.
+//! [Virtual losses](crate::virtual_loss) count as visits that were lost. Actions that a [proof](crate::proof) refutes are
+//! left out.
 //!
 //! Of equal `V` the greater prior wins. (At a node whose edges have no visits `U` is 0 for all; this is the formula's
 //! limit.) The seeded generator draws among actions that are still equal.
 
 use crate::{
-    argmax::{Best, argmax, draw_among_equals},
+    argmax::{Best, argmax, argmax_stored, draw_among_equals},
     draws::Draws,
     settings::{FirstPlay, Settings},
-    tree::{NodeId, Statistics, Tree},
+    tree::{NodeId, Statistics, Step, Tree},
     virtual_loss::virtual_losses,
 };
 
@@ -58,11 +59,18 @@ impl Selector {
         }
     }
 
-    /// Returns the value from which the total of a visited edge starts, at a node with this evaluation.
-    pub(crate) fn first_value(&self, evaluation: f32) -> f32 {
+    /// Returns the value from which the total of a visited edge of a node starts.
+    pub(crate) fn first_value(&self, tree: &Tree, node: NodeId) -> f32 {
+        let evaluation = tree.evaluation(node).get();
         match self.first_play {
             FirstPlay::Zero => 0.0,
             FirstPlay::Parent | FirstPlay::Reduction => evaluation,
+            FirstPlay::Mean => {
+                let edges = tree.statistics(node);
+                let total: f32 = edges.totals.iter().map(|&total| f32::from_bits(total)).sum();
+                let visits: u32 = edges.visits.iter().sum();
+                (evaluation + total) / (1.0 + float(visits))
+            }
         }
     }
 
@@ -86,9 +94,9 @@ impl Selector {
         if self.scores.len() < priors.len() {
             self.scores.resize(priors.len(), 0.0);
         }
-        let first = self.first_value(tree.evaluation(node).get());
+        let first = self.first_value(tree, node);
         let reduction = match self.first_play {
-            FirstPlay::Reduction => Some(self.first_play_reduction),
+            FirstPlay::Reduction | FirstPlay::Mean => Some(self.first_play_reduction),
             FirstPlay::Parent | FirstPlay::Zero => None,
         };
         let (lowest, max_share) = (self.lowest, self.max_share);
@@ -113,6 +121,16 @@ impl Selector {
                 argmax(scores, lowered)
             }
             None => argmax(scores, plain_scores(&edges, priors, first, scale)),
+        };
+        let best = if tree.is_near_proof(node) {
+            for (edge, score) in (0u32..).zip(scores.iter_mut()) {
+                if tree.is_refuted(Step { node, edge }) {
+                    *score = f32::NEG_INFINITY;
+                }
+            }
+            argmax_stored(scores)
+        } else {
+            best
         };
         match best {
             Best::Edge(edge) => edge,
@@ -240,10 +258,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{
-        draws::{GameKey, Purpose},
-        tree::Step,
-    };
+    use crate::draws::{GameKey, Purpose};
 
     const KEY: GameKey = GameKey { run_seed: 1, game: 2 };
 
@@ -301,16 +316,20 @@ mod tests {
 
             let sum: u32 = edges.iter().map(|edge| edge.2 + edge.3).sum();
             let mass: f64 = edges.iter().filter(|edge| edge.2 + edge.3 > 0).map(|edge| f64::from(edge.0)).sum();
+            let real: f64 = edges.iter().map(|edge| f64::from(edge.2)).sum();
+            let total: f64 = edges.iter().map(|edge| f64::from(edge.1) * f64::from(edge.2)).sum();
             let v = |&(prior, mean, visits, lost): &(f32, f32, u32, u32)| {
                 let (visits, lost) = (f64::from(visits), f64::from(lost));
                 let n = visits + lost;
                 // Every visit of an edge has the same value here, so the best is the mean.
                 let w = f64::from(mean) * visits + f64::from(lowest) * lost;
-                let f = match first_play {
+                let start = match first_play {
                     FirstPlay::Zero => 0.0,
-                    FirstPlay::Reduction if n == 0.0 => f64::from(value) - f64::from(first_play_reduction) * mass.sqrt(),
+                    FirstPlay::Mean => (f64::from(value) + total) / (1.0 + real),
                     FirstPlay::Parent | FirstPlay::Reduction => f64::from(value),
                 };
+                let is_reduced = n == 0.0 && matches!(first_play, FirstPlay::Reduction | FirstPlay::Mean);
+                let f = if is_reduced { start - f64::from(first_play_reduction) * mass.sqrt() } else { start };
                 let q = (f + w) / (1.0 + n);
                 let u = f64::from(exploration) * f64::from(prior) * f64::from(sum).sqrt() / (1.0 + n);
                 q + u

@@ -109,10 +109,10 @@ impl<G: Game> Search<G> {
         self.unanswered > 0
     }
 
-    /// Returns true if this decision needs no more visits: all are done, the game is over, or the shortest solution is
-    /// proven and [`Settings::stop_when_solved`] is set.
+    /// Returns true if this decision needs no more visits: all are done, the game is over, or the decision is solved and
+    /// [`Settings::stop_when_solved`] is set.
     pub fn is_decided(&self) -> bool {
-        let is_done = || self.visits_done >= self.settings.visits || self.solution.is_proven;
+        let is_done = || self.visits_done >= self.settings.visits || self.is_solved();
         !self.is_waiting() && (self.is_over() || is_done())
     }
 
@@ -162,7 +162,7 @@ impl<G: Game> Search<G> {
         self.ply += 1;
         match self
             .child_by(action)
-            .filter(|_| self.settings.reuse != Reuse::Drop)
+            .filter(|&child| self.settings.reuse != Reuse::Drop && !self.tree.is_cut(child))
         {
             Some(child) => {
                 self.root = child;
@@ -176,6 +176,11 @@ impl<G: Game> Search<G> {
         }
         self.begin_decision();
         Ok(())
+    }
+
+    /// Returns true if a solution ends this decision.
+    pub(crate) fn is_solved(&self) -> bool {
+        self.solution.is_proven && self.settings.stop_when_solved
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -206,7 +211,7 @@ impl<G: Game> Search<G> {
         self.tree.clear();
         self.next_compaction = Tree::next_compaction(0);
         let node = match outcome_or_legal_actions(&self.state, &mut self.legal) {
-            Some(outcome) => self.tree.push_terminal(outcome.value()),
+            Some(outcome) => self.tree.push_terminal(outcome.value(), 0),
             None => {
                 if let Some(allowed) =
                     allowed.filter(|allowed| self.legal.iter().any(|legal| allowed.contains(legal)))
@@ -231,6 +236,11 @@ impl<G: Game> Search<G> {
         self.symmetries = Draws::new(self.key, self.ply, Purpose::Symmetry);
         self.root_priors.clear();
         self.activate_root();
+        if self.seeks_proofs() {
+            self.solution = Solution::default();
+            self.solve_by_knowledge();
+            self.solve_by_proof();
+        }
     }
 
     fn child_by(&self, action: Action) -> Option<NodeId> {

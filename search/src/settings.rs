@@ -17,10 +17,11 @@ pub struct Settings {
     /// actions, smaller ones trust the best action so far. 0 or more.
     pub exploration: f32,
     /// First-play urgency F, the value an action has before its first visit: 'parent' (the parent's own evaluation), 'zero'
-    /// (a draw) or 'reduction' (the parent's evaluation less first_play_reduction).
+    /// (a draw), 'reduction' (the parent's evaluation less first_play_reduction) or 'mean' (the mean of the parent's
+    /// evaluation and all visits below it so far, less first_play_reduction).
     pub first_play: FirstPlay,
-    /// With first_play = "reduction": subtracted from the parent's value, times √(sum of the priors of the visited actions).
-    /// 0 or more.
+    /// With first_play = "reduction" or "mean": subtracted from F, times √(sum of the priors of the visited actions). 0 or
+    /// more.
     pub first_play_reduction: f32,
     /// Leaves that one search requests at once, kept apart by virtual losses. 1 is serial UCT; more fill batches better and
     /// search a little worse. 1 to 4095.
@@ -41,8 +42,15 @@ pub struct Settings {
     /// Weight of the best visit in an action's value, in one-player games: 0 (the mean alone) to 1 (the maximum alone).
     pub max_share: f32,
     /// In one-player games: end a decision once the shortest solution is proven, and play the shortest solution known
-    /// (true or false).
+    /// (true or false). In two-player games with 'solver': end a decision once its outcome is proven.
     pub stop_when_solved: bool,
+    /// In two-player games: prove outcomes in the tree (true or false). A proven action is searched no further, a proven loss
+    /// is not played while another action is open, and a proven decision plays the shortest win, else a draw, else the longest
+    /// defence, which is also its recorded policy.
+    pub solver: bool,
+    /// Ask the game for the exact outcome of each new leaf, which then needs no evaluation (true or false): wins in one in
+    /// Connect Four, the last eight empty squares in Othello, wins within a turn in Paco Ŝako.
+    pub exact_leaves: bool,
     /// Steps of the temperature schedule, which draws moves from the visit counts. The first step whose 'until_action' lies
     /// ahead applies; after the last step the most visited action is played.
     pub temperature: Vec<TemperatureStep>,
@@ -65,6 +73,9 @@ pub enum FirstPlay {
     /// The parent's own evaluation, less [`Settings::first_play_reduction`] times √(sum of the priors of the visited actions).
     /// The first visit of an action lifts the reduction.
     Reduction,
+    /// The mean of the parent's own evaluation and of all visits below it in this decision, less
+    /// [`Settings::first_play_reduction`] as above (KataGo, Leela Chess Zero).
+    Mean,
 }
 
 /// Treatment of the subtree below the played action.
@@ -208,6 +219,8 @@ impl Default for Settings {
             discount: 1.0,
             max_share: 0.0,
             stop_when_solved: false,
+            solver: false,
+            exact_leaves: false,
             temperature: vec![step(30, 1.0), step(100_000, 0.25)],
             max_actions: 1_000,
             tree_bytes: 256 << 20,

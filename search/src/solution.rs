@@ -1,4 +1,5 @@
-//! [`Solution`]: the shortest known sequence of actions to the best outcome of a one-player game.
+//! [`Solution`]: the shortest known sequence of actions to the best outcome of a one-player game, or the best line to the
+//! proven outcome of a two-player game.
 
 use games::Action;
 

@@ -16,7 +16,9 @@ const SOLVED: f32 = 1.0;
 
 impl<G: Game> Search<G> {
     /// Returns the shortest solution known from the decision node, in one-player games with
-    /// [`Settings::stop_when_solved`](crate::Settings::stop_when_solved).
+    /// [`Settings::stop_when_solved`](crate::Settings::stop_when_solved). In two-player games with
+    /// [`Settings::solver`](crate::Settings::solver), returns the best line known from a decision node whose outcome is
+    /// proven, up to the end of the game or to a state whose outcome the game knows.
     pub fn solution(&self) -> Option<&[Action]> {
         let actions = self.solution.actions.as_slice();
         (!actions.is_empty()).then_some(actions)

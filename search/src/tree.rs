@@ -3,7 +3,7 @@
 //! A node is a header of four words followed by five columns, one entry for each legal action:
 //!
 //! ```text
-//! bound·kind·mover·edges | generation | ΣN | value || P… | W… | N… | child… | action·virtual losses… (| max…)
+//! bound·kind·mover·proof·edges | generation | ΣN | value || P… | W… | N… | child… | action·virtual losses… (| max…)
 //! ```
 //!
 //! All that a visit touches of a node lies together, and each statistic is contiguous over the node's edges. Nodes are only
@@ -34,7 +34,7 @@ pub(crate) enum Kind {
     Gray,
     /// The node has an evaluation and statistics of this decision.
     Active,
-    /// The game is over here.
+    /// The game is over here, or its value is known without a search.
     Terminal,
 }
 
@@ -81,7 +81,11 @@ pub(crate) struct Statistics<'a> {
     pub best: &'a [u32],
 }
 
-const EDGE_BITS: u32 = 0x00ff_ffff;
+const EDGE_BITS: u32 = 0x001f_ffff;
+/// Bit of a node with a child whose outcome is [proven](crate::proof).
+pub(crate) const NEAR_PROOF: u32 = 1 << 21;
+/// Lowest of the two bits with the proven outcome of a node.
+pub(crate) const PROOF: u32 = 22;
 const SECOND: u32 = 1 << 24;
 const EVALUATED: u32 = 1 << 25;
 const TERMINAL: u32 = 1 << 26;
@@ -150,8 +154,9 @@ impl Tree {
         Some(NodeId(start as u32))
     }
 
-    /// Appends a node where the game is over; returns `None` if the tree is full.
-    pub(crate) fn push_terminal(&mut self, value: FirstValue) -> Option<NodeId> {
+    /// Appends a node without edges, where the game is over or its value is known; returns `None` if the tree is full.
+    /// `actions` is the number of actions that the game goes on for.
+    pub(crate) fn push_terminal(&mut self, value: FirstValue, actions: u32) -> Option<NodeId> {
         let start = self.words.len();
         if start + HEADER > self.limit && start > 0 {
             self.is_full = true;
@@ -159,7 +164,7 @@ impl Tree {
         }
         self.make_room(start + HEADER);
         self.words
-            .extend([TERMINAL, NO_GENERATION, 0, value.get().to_bits()]);
+            .extend([TERMINAL, NO_GENERATION, actions, value.get().to_bits()]);
         self.nodes += 1;
         Some(NodeId(start as u32))
     }

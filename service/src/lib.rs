@@ -15,6 +15,7 @@
 //! | [`telemetry`] | spans for an OpenTelemetry collector |
 //! | [`log_throttle`] | limits how often a repeated condition is logged |
 //! | [`descriptors`] | limit of file descriptors of the process |
+//! | [`filesystem`] | the kind of file system that a folder lies on |
 //! | [`process`] | memory and processor time of a process |
 //! | [`figures`] | files of figures over time: JSON lines, TensorBoard |
 
@@ -25,6 +26,7 @@ pub mod connect;
 pub mod contain;
 pub mod descriptors;
 pub mod figures;
+pub mod filesystem;
 pub mod listener;
 pub mod log_throttle;
 pub mod metrics_page;

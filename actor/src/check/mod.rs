@@ -15,6 +15,7 @@ use ::search::{GameKey, Settings, SettingsError};
 use games::{Game, StartError};
 use proto::{
     columns::{ColumnError, check_length},
+    decisions::Decision,
     v1,
 };
 
@@ -130,6 +131,8 @@ pub struct Position<'a> {
     pub visits: &'a [u32],
     /// Value of the root after the search.
     pub root_value: f32,
+    /// Other results of the search, if they are recorded.
+    pub decision: Option<Decision<'a>>,
 }
 
 /// Iterates over the positions of a record.
@@ -141,10 +144,11 @@ pub fn positions(record: &v1::Game) -> Result<impl Iterator<Item = Position<'_>>
     check_length("movers", record.movers.len(), positions)?;
     check_length("root_values", record.root_values.len(), positions)?;
     let (rows, policies) = (record.row_columns()?, record.policy_columns()?);
+    let mut decisions = record.decision_columns()?;
     let numbers = record.actions.iter().zip(&record.movers).zip(&record.root_values);
     let columns = rows.zip(policies).zip(numbers).enumerate();
     Ok(columns.map(
-        |(ply, ((row, (visit_actions, visits)), ((&action, &mover), &root_value)))| Position {
+        move |(ply, ((row, (visit_actions, visits)), ((&action, &mover), &root_value)))| Position {
             ply,
             action,
             mover,
@@ -152,6 +156,10 @@ pub fn positions(record: &v1::Game) -> Result<impl Iterator<Item = Position<'_>>
             visit_actions,
             visits,
             root_value,
+            decision: decisions
+                .as_mut()
+                .and_then(Iterator::next)
+                .filter(Decision::is_recorded),
         },
     ))
 }

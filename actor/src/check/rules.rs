@@ -1,7 +1,11 @@
 //! Checks a record against the rules of its game: every move, row and visit, and the end.
 
 use games::{Action, Game, Outcome, Symmetry};
-use proto::v1::{self, GameResult};
+use proto::{
+    decisions::Decision,
+    endings,
+    v1::{self, GameResult},
+};
 use search::Reuse;
 
 use super::{Position, Premises, Problem, Unplayable, positions};
@@ -142,6 +146,9 @@ impl<G: Game> Replay<G> {
                 format!("{total} visits, but the search makes at most {most}")
             });
         }
+        if let Some(decision) = &position.decision {
+            self.decision(state, position, decision);
+        }
         let temperature = self.premises.settings.temperature_after(position.ply);
         let drawn = search::decision::chosen(&visits, temperature, self.premises.key, position.ply as u32);
         let expected = drawn.and_then(|edge| self.legal.get(edge)).copied();
@@ -156,13 +163,35 @@ impl<G: Game> Replay<G> {
         }
     }
 
+    /// Checks that the named actions are exactly the legal ones, and that the played one is named as such.
+    fn decision(&mut self, state: &G, position: &Position<'_>, decision: &Decision<'_>) {
+        let encoding = self.premises.encoding;
+        let index = |action| state.policy_index(encoding, Symmetry::IDENTITY, action);
+        let named: Vec<u32> = [position.visit_actions, decision.unvisited].concat();
+        let mut legal: Vec<u32> = self.legal.iter().map(|&action| index(action)).collect();
+        let mut sorted = named.clone();
+        legal.sort_unstable();
+        sorted.sort_unstable();
+        if sorted != legal {
+            self.note("decisions.unvisited_actions", || {
+                "with the visited actions these are not the legal actions".into()
+            });
+        }
+        let played = decision.played.and_then(|place| named.get(place as usize));
+        if played != Some(&index(position.action)) {
+            self.note("decisions.played", || {
+                format!("another action than {} is named", position.action)
+            });
+        }
+    }
+
     fn end(&mut self, state: &G, record: &v1::Game) {
         let cut = record.actions.len() >= self.premises.settings.max_actions as usize;
         state.legal_actions(&mut self.legal);
         let (outcome, ending) = match state.outcome() {
             Some(outcome) => (outcome, state.ending().unwrap_or_default()),
-            None if cut => (undecided::<G>(), "max-actions"),
-            None if self.legal.is_empty() => (undecided::<G>(), "no-action"),
+            None if cut => (undecided::<G>(), endings::MAX_ACTIONS),
+            None if self.legal.is_empty() => (undecided::<G>(), endings::NO_ACTION),
             None => {
                 self.note("actions", || {
                     "the game is not over at the end of the record".into()

@@ -6,13 +6,20 @@
 
 use games::{Game, MoverValue, Symmetry};
 use network::{PositionBatch, Predictions};
-use proto::{columns::check_length, v1};
+use proto::{
+    columns::check_length,
+    decisions::{DecisionColumns, Halves, Recorder},
+    v1,
+};
 use search::{LeafId, Search};
 
 use super::{Position, Premises, Problem, Unplayable, positions};
+use crate::play::decisions::{record_search, visited};
 
 /// Tolerance for root values, which are sums of network values in single precision.
 const VALUE_TOLERANCE: f32 = 1e-5;
+/// Largest step between two numbers in half precision, relative to the smaller one.
+const HALF_STEP: f32 = 1.0 / 1024.0;
 
 /// Result of repeating the searches of a record.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -74,20 +81,18 @@ pub fn follow<G: Game, E>(
         let decision = search.decision();
         let state = search.state();
         let index = |action| state.policy_index(premises.encoding, Symmetry::IDENTITY, action);
-        // As in the record, the next action of a known solution stands for all visits.
-        let visited: Vec<(u32, u32)> = match decision.solution {
-            Some(solution) => vec![(index(solution), decision.visits.iter().sum::<u32>().max(1))],
-            None => decision
-                .actions
-                .iter()
-                .zip(&decision.visits)
-                .filter(|&(_, &visits)| visits > 0)
-                .map(|(&action, &visits)| (index(action), visits))
-                .collect(),
-        };
+        let named = visited(&decision);
+        let visits: Vec<(u32, u32)> = named
+            .iter()
+            .map(|&(action, visits)| (index(action), visits))
+            .collect();
         let difference = (decision.value.get() - position.root_value).abs();
         let chosen = search.choose(premises.settings.temperature_after(position.ply));
-        let problem = compare(&position, &visited, decision.value, chosen);
+        let problem = compare(&position, &visits, decision.value, chosen).or_else(|| {
+            let mut recorder = Recorder::default();
+            record_search(&mut recorder, &decision, &named, position.action, index);
+            compare_decision(&position, &recorder.finish())
+        });
         // A NaN fails the comparison, and the maximum stays as it is.
         if difference > followed.value_difference {
             followed.value_difference = difference;
@@ -152,6 +157,52 @@ fn compare(
         return problem("actions", text);
     }
     None
+}
+
+/// Compares the priors, values and evaluation of a position with those of the repeated search, `expected`. They are rounded to half
+/// precision, so a difference within the tolerance of root values may be one of the last digit.
+fn compare_decision(position: &Position<'_>, expected: &v1::Decisions) -> Option<Problem> {
+    let recorded = position.decision?;
+    let counts = [position.visits.len() as u32];
+    let expected = DecisionColumns::new(expected, &counts).ok()?.next()?;
+    let is_equal = |found: Halves<'_>, expected: Halves<'_>| {
+        found.bytes().len() == expected.bytes().len()
+            && found
+                .iter()
+                .zip(expected.iter())
+                .all(|(found, expected)| is_near(found, expected))
+    };
+    let checks = [
+        (recorded.kind == expected.kind, "decisions.kinds"),
+        (
+            recorded.unvisited == expected.unvisited,
+            "decisions.unvisited_actions",
+        ),
+        (
+            is_equal(recorded.visited_priors, expected.visited_priors),
+            "decisions.visited_priors",
+        ),
+        (
+            is_equal(recorded.unvisited_priors, expected.unvisited_priors),
+            "decisions.unvisited_priors",
+        ),
+        (is_equal(recorded.values, expected.values), "decisions.values"),
+        (
+            is_near(recorded.evaluation, expected.evaluation),
+            "decisions.evaluations",
+        ),
+    ];
+    let (_, field) = checks.into_iter().find(|&(holds, _)| !holds)?;
+    Some(Problem {
+        ply: Some(position.ply),
+        field,
+        problem: "the search comes to something else".into(),
+    })
+}
+
+/// True if two numbers in half precision differ by no more than rounding.
+fn is_near(found: f32, expected: f32) -> bool {
+    (found - expected).abs() <= VALUE_TOLERANCE + HALF_STEP * expected.abs()
 }
 
 /// Models of the evaluations, in the order in which the search requests them.

@@ -8,6 +8,7 @@
 //! | [`slot`] | one game in progress, a state machine |
 //! | [`setup`] | what all games of an actor have in common, taken from the configuration |
 //! | `build` | identifies the running program in records |
+//! | `decisions` | the results of a search as a record keeps them |
 //! | [`record`] | the record of a game, built while the game is played |
 //! | [`curriculum`] | the difficulty of the next problem, for games that are about problems |
 //! | [`naming`] | unique game numbers and ids, reserved durably |
@@ -15,6 +16,7 @@
 mod begin;
 mod build;
 pub mod curriculum;
+pub(crate) mod decisions;
 pub mod lock_step;
 pub mod naming;
 pub mod record;

@@ -3,10 +3,18 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use games::{Action, Drawn, Game, IllegalAction, MoverValue, Outcome, Symmetry};
-use proto::v1::{self, GameResult, VisitTotals};
+use proto::{
+    decisions::Recorder,
+    endings,
+    v1::{self, GameResult, VisitTotals},
+};
 use search::{Decision, Search};
 
-use super::{build::build, setup::Setup};
+use super::{
+    build::build,
+    decisions::{record_search, visited},
+    setup::Setup,
+};
 use crate::{
     GameId,
     evaluator::{VersionId, Versions},
@@ -28,6 +36,7 @@ pub enum End {
 pub struct Record {
     id: GameId,
     message: v1::Game,
+    decisions: Recorder,
     movers: Vec<u8>,
     row_lengths: Vec<u32>,
     /// The record's `model_versions`, in the order of their first evaluation.
@@ -50,6 +59,7 @@ impl Record {
         Self {
             id,
             message,
+            decisions: Recorder::default(),
             movers: Vec::new(),
             row_lengths: Vec::new(),
             versions: Vec::new(),
@@ -125,21 +135,15 @@ impl Record {
         let start = game.rows.len();
         state.write_row(encoding, Symmetry::IDENTITY, &mut game.rows);
         self.row_lengths.push((game.rows.len() - start) as u32);
-        let before = game.visits.len();
-        let index = |action| state.policy_index(encoding, Symmetry::IDENTITY, action);
-        // Once a solution is known, its next action is the policy to learn, whatever the visits are.
-        if let Some(solution) = decision.solution {
-            game.visit_actions.push(index(solution));
-            game.visits.push(decision.visits.iter().sum::<u32>().max(1));
-        } else {
-            for (&legal, &visits) in decision.actions.iter().zip(&decision.visits) {
-                if visits > 0 {
-                    game.visit_actions.push(index(legal));
-                    game.visits.push(visits);
-                }
-            }
+        let visited = visited(decision);
+        game.visit_counts.push(visited.len() as u32);
+        for &(legal, visits) in &visited {
+            game.visit_actions
+                .push(state.policy_index(encoding, Symmetry::IDENTITY, legal));
+            game.visits.push(visits);
         }
-        game.visit_counts.push((game.visits.len() - before) as u32);
+        let index = |action| state.policy_index(encoding, Symmetry::IDENTITY, action);
+        record_search(&mut self.decisions, decision, &visited, action, index);
         game.policy_surprises.push(surprise(decision));
         game.root_values.push(decision.value.get());
         game.model_of_position.push(self.newest as u32);
@@ -162,8 +166,8 @@ impl Record {
         let result = result_of(outcome);
         let ending = match end {
             End::Rules(_) => search.state().ending().unwrap_or_default(),
-            End::NoAction => "no-action",
-            End::MaxActions => "max-actions",
+            End::NoAction => endings::NO_ACTION,
+            End::MaxActions => endings::MAX_ACTIONS,
         };
         let rows_vary = self
             .row_lengths
@@ -176,6 +180,7 @@ impl Record {
             movers: self.movers.into(),
             rules_json: setup.rules_json.clone(),
             row_lengths: if rows_vary { self.row_lengths } else { Vec::new() },
+            decisions: (!self.decisions.is_empty()).then(|| self.decisions.finish()),
             result: result.into(),
             score: outcome.value().get(),
             discount: discount(setup),
@@ -230,6 +235,7 @@ pub fn of_solution<G: Game>(
             priors: Vec::new(),
             searched_priors: Vec::new(),
             values: Vec::new(),
+            refuted: Vec::new(),
             evaluation: MoverValue::default(),
             value: MoverValue::new(setup.settings.discount.powi(left)),
             solution: Some(action),

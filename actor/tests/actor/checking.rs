@@ -12,7 +12,7 @@ use actor::check::{
 use games::Game as _;
 use network::{PositionBatch, Predictions};
 use prost::bytes::Bytes;
-use proto::v1::Game;
+use proto::v1::{Decisions, Game};
 use search::Reuse;
 
 use crate::{
@@ -46,10 +46,19 @@ fn fields(game: &Game) -> Vec<&'static str> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn repeated_searches_give_the_recorded_decisions() {
-    for (reuse, leaves) in [(Reuse::Gray, 3), (Reuse::Keep, 4), (Reuse::Drop, 1)] {
+    for (reuse, leaves, solver) in [
+        (Reuse::Gray, 3, false),
+        (Reuse::Keep, 4, false),
+        (Reuse::Drop, 1, false),
+        (Reuse::Gray, 3, true),
+        (Reuse::Keep, 1, true),
+    ] {
         let (games, _) = first_games(8, &Server::good(), |config| {
             config.search.reuse = reuse;
             config.search.leaves = leaves;
+            config.search.solver = solver;
+            config.search.stop_when_solved = solver;
+            config.search.exact_leaves = solver;
             config.actor.threads = 2;
         })
         .await;
@@ -101,6 +110,9 @@ async fn every_altered_field_is_found() {
     assert!(told(&|game| game.ending = "boredom".into()).contains(&"ending"));
     // Another seed soon draws another move.
     assert!(told(&|game| game.run_seed += 1).contains(&"actions"));
+    let told_of = |change: &dyn Fn(&mut Decisions)| told(&|game| change(game.decisions.as_mut().unwrap()));
+    assert!(told_of(&|found| found.unvisited_actions[0] = 77).contains(&"decisions.unvisited_actions"));
+    assert!(told_of(&|found| found.played[1] += 1).contains(&"decisions.played"));
     assert!(rules::check::<TicTacToe>(&altered(&|game| game.id = Bytes::new())).is_err());
     assert!(rules::check::<TicTacToe>(&altered(&|game| game.rules_json = "{".into())).is_err());
 
@@ -115,6 +127,31 @@ async fn every_altered_field_is_found() {
     );
     assert_eq!(differs(&|game| game.root_values[1] += 0.001), "root_values");
     assert_eq!(differs(&|game| game.root_values[1] = f32::NAN), "root_values");
+    // The upper byte of a number has its sign and its exponent.
+    let alter = |column: &mut Bytes| {
+        let mut bytes = column.to_vec();
+        bytes[1] ^= 0x84;
+        *column = bytes.into();
+    };
+    type Change<'a> = &'a dyn Fn(&mut Decisions);
+    let changes: [(&str, Change<'_>); 5] = [
+        ("decisions.kinds", &|found| {
+            let mut kinds = found.kinds.to_vec();
+            kinds[0] = 2;
+            found.kinds = kinds.into();
+        }),
+        ("decisions.visited_priors", &|found| {
+            alter(&mut found.visited_priors)
+        }),
+        ("decisions.unvisited_priors", &|found| {
+            alter(&mut found.unvisited_priors)
+        }),
+        ("decisions.values", &|found| alter(&mut found.values)),
+        ("decisions.evaluations", &|found| alter(&mut found.evaluations)),
+    ];
+    for (field, change) in changes {
+        assert_eq!(differs(&|game| change(game.decisions.as_mut().unwrap())), field);
+    }
     let other = |game: &mut Game| game.search_json = game.search_json.replace("1.25", "1.5");
     assert!(["visits", "root_values"].contains(&differs(&other)));
     // A wrong number of evaluations, or another model for one of them.

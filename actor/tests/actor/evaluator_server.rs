@@ -159,6 +159,7 @@ impl Evaluator for Service {
             step: 0,
             provider: "hash".into(),
             digest: "hash".into(),
+            ..Default::default()
         }))
     }
 }

@@ -8,7 +8,10 @@ use std::{
 
 use config::RunConfig;
 use games::{Game as _, Outcome, Player, Symmetry, paco_sako::PacoSako};
-use proto::v1::{Game, GameResult};
+use proto::{
+    decisions::Decision,
+    v1::{Game, GameResult},
+};
 use search::Reuse;
 use tokio_util::sync::CancellationToken;
 
@@ -165,6 +168,7 @@ fn check_record(game: &Game, reuse: Reuse) {
         (plies, plies, plies)
     );
     assert!(game.row_lengths.is_empty());
+    let mut decisions = game.decision_columns().unwrap().expect("searches are recorded");
     let mut rows = game.rows.chunks_exact(10);
     let (mut indices, mut visits) = (game.visit_actions.iter(), game.visits.iter());
     let mut state = TicTacToe::start(&Default::default(), None).unwrap();
@@ -183,6 +187,7 @@ fn check_record(game: &Game, reuse: Reuse) {
         assert!(searched.contains(&action), "only what was visited is played");
         assert_eq!(times.iter().sum::<u32>(), 24, "{reuse:?}");
         assert!(game.root_values[ply].abs() <= 1.0);
+        check_decision(&decisions.next().unwrap(), &state, &searched, action);
         state.play(action).unwrap();
     }
     assert!(rows.next().is_none() && indices.next().is_none() && visits.next().is_none());
@@ -198,6 +203,34 @@ fn check_record(game: &Game, reuse: Reuse) {
     let totals = game.totals.unwrap();
     assert_eq!(totals.visits, 24 * plies as u64);
     assert!(game.finished_at_ms > 1_600_000_000_000);
+}
+
+/// The named actions are the legal ones, priors are a distribution, and an action that ends the game has its result for the mover.
+fn check_decision(decision: &Decision<'_>, state: &TicTacToe, searched: &[u32], action: u32) {
+    assert!(decision.is_searched());
+    let named = [searched, decision.unvisited].concat();
+    let (mut legal, mut sorted) = (Vec::new(), named.clone());
+    state.legal_actions(&mut legal);
+    sorted.sort_unstable();
+    assert_eq!(sorted, legal);
+    assert_eq!(named[decision.played.unwrap() as usize], action);
+    let priors = decision
+        .visited_priors
+        .iter()
+        .chain(decision.unvisited_priors.iter());
+    assert!((priors.sum::<f32>() - 1.0).abs() < 0.01);
+    assert!(decision.evaluation.abs() <= 1.0);
+    for (&action, value) in searched.iter().zip(decision.values.iter()) {
+        let mut next = state.clone();
+        next.play(action).unwrap();
+        match next.outcome() {
+            Some(Outcome::Won(winner)) => {
+                assert_eq!(value, if winner == state.to_move() { 1.0 } else { -1.0 })
+            }
+            Some(_) => assert_eq!(value, 0.0),
+            None => assert!(value.abs() <= 1.0),
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -45,6 +45,25 @@ fn replay(game: &Game) -> f32 {
     }
 }
 
+/// A search is recorded with the values of its actions; after a known solution the value is that of the root.
+fn check_decisions(game: &Game) {
+    assert_eq!(game.decisions.is_some(), game.provenance.is_empty());
+    let Some(decisions) = game.decision_columns().unwrap() else {
+        return;
+    };
+    for (ply, decision) in decisions
+        .enumerate()
+        .filter(|(_, decision)| decision.is_recorded())
+    {
+        let values: Vec<f32> = decision.values.iter().collect();
+        assert!(values.iter().all(|value| value.abs() <= 1.0), "{values:?}");
+        if !decision.is_searched() {
+            assert_eq!(values.len(), 1);
+            assert!((values[0] - game.root_values[ply]).abs() < 1e-3);
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn problems_are_played_known_solutions_and_hindsight_recorded() {
     let folder = tempfile::tempdir().unwrap();
@@ -82,6 +101,7 @@ async fn problems_are_played_known_solutions_and_hindsight_recorded() {
             assert_eq!(replay(&game), game.score, "{provenance}");
             assert_eq!(game.result(), GameResult::Scored);
             assert_eq!(game.discount, 0.9);
+            check_decisions(&game);
             assert!(provenance.is_empty() || game.score == 1.0);
             assert_eq!(provenance.is_empty(), !game.model_versions.is_empty());
         }

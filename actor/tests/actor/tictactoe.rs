@@ -1,8 +1,8 @@
 //! Tic-tac-toe on the corner of an 8×8 board: short games, many transpositions, one symmetry beside the identity.
 
 use games::{
-    Action, ConstantPlane, Game, IllegalAction, Outcome, PlaneStack, Player, RowForm, RowLayout, StartError,
-    Symmetry,
+    Action, ConstantPlane, Game, IllegalAction, Known, Outcome, PlaneStack, Player, RowForm, RowLayout,
+    StartError, Symmetry,
 };
 use serde::{Deserialize, Serialize};
 
@@ -134,6 +134,19 @@ impl Game for TicTacToe {
     fn play_legal(&mut self, action: Action) {
         self.cells[action as usize] = Some(self.to_move);
         self.to_move = self.to_move.other();
+    }
+
+    fn known(&self) -> Option<Known> {
+        let wins = |cell: usize| {
+            let mut next = self.clone();
+            next.play_legal(cell as Action);
+            next.has_line(self.to_move)
+        };
+        let mut empty = (0..self.cells.len()).filter(|&cell| self.cells[cell].is_none());
+        empty.any(wins).then_some(Known {
+            outcome: Outcome::Won(self.to_move),
+            actions: 1,
+        })
     }
 
     fn position(&self) -> String {

@@ -5,14 +5,15 @@
 //! | text | player |
 //! |---|---|
 //! | `runs/chess,visits=400` | search with a checkpoint's network (see [`ModelName`]) |
+//! | `chess` | search with the network that comes with Minuet |
 //! | `uct,visits=100` | UCT with value 0 for every position and equal priors |
 //! | `random` | random legal actions |
 //! | `perfect` | optimal play in Connect Four |
 //! | `uci:stockfish,nodes=1000,option.Skill Level=3` | a UCI engine, chess only |
 //!
 //! Keys: `name`, the player's name; for searches `visits` (default 100), `leaves` (default 1; more are faster in a single game
-//! but play a little worse), `exploration`, `first-play` (`parent`, `zero` or a reduction), `symmetry` (`true`, `false`),
-//! `reuse` (`gray`, `keep`, `drop`), `temperature` (default 0); for engines `nodes`, `movetime` (milliseconds), `depth` and
+//! but play a little worse), `exploration`, `first-play` (`parent`, `zero`, `mean` or a reduction), `symmetry` (`true`, `false`),
+//! `reuse` (`gray`, `keep`, `drop`), `solver` and `exact-leaves` (`true`, `false`), `temperature` (default 0); for engines `nodes`, `movetime` (milliseconds), `depth` and
 //! `option.NAME`.
 
 use std::{fmt, str::FromStr};
@@ -97,13 +98,15 @@ const VISITS: u32 = 100;
 /// Default limit of an engine, in nodes.
 const NODES: u64 = 1_000;
 /// Keys of a search, and the keys of `[search]` in `run.toml` that they set.
-const SEARCH_SETTINGS: [(&str, &str); 6] = [
+const SEARCH_SETTINGS: [(&str, &str); 8] = [
     ("visits", "visits"),
     ("leaves", "leaves"),
     ("exploration", "exploration"),
     ("first-play", "first_play"),
     ("symmetry", "random_symmetry"),
     ("reuse", "reuse"),
+    ("solver", "solver"),
+    ("exact-leaves", "exact_leaves"),
 ];
 
 impl SearchSpec {
@@ -220,7 +223,8 @@ impl FromStr for Spec {
     }
 }
 
-const SEARCH_KEYS: &str = "name, visits, leaves, exploration, first-play, symmetry, reuse, temperature";
+const SEARCH_KEYS: &str =
+    "name, visits, leaves, exploration, first-play, symmetry, reuse, solver, exact-leaves, temperature";
 const ENGINE_KEYS: &str = "name, nodes, movetime, depth, option.NAME";
 
 fn kind(text: &str) -> Result<Kind, String> {

@@ -209,19 +209,25 @@ fn decide(
     let settings = Settings {
         visits: visits.max(1),
         leaves: 1,
-        // Without search no symmetry is applied to the position.
+        // Without a search no symmetry is applied to the position, and the rules prove nothing.
         random_symmetry: settings.random_symmetry && visits > 0,
+        solver: settings.solver && visits > 0,
+        exact_leaves: settings.exact_leaves && visits > 0,
         ..settings
     };
     let mut evaluator = player.evaluator(0).context("it does not search")?;
     Ok(decide_all(&states, &settings, seed, &mut evaluator)?)
 }
 
-/// Returns the most visited action, ties broken by greatest prior; with 0 visits the action of greatest prior.
+/// Returns the action that a proof chose, or else the most visited action, ties broken by greatest prior; with 0 visits the action of
+/// greatest prior.
 fn best(decision: &Decision, visits: u32) -> Option<u32> {
+    if decision.solution.is_some() {
+        return decision.solution;
+    }
     let key = |&place: &usize| {
         let visited = if visits == 0 { 0 } else { decision.visits[place] };
-        (visited, decision.priors[place])
+        (visited, decision.priors.get(place).copied().unwrap_or_default())
     };
     (0..decision.actions.len())
         .max_by(|left, right| {

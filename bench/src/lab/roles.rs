@@ -147,7 +147,7 @@ impl Roles {
         } else {
             samples / learner.batch_size as u64
         };
-        let due_checkpoint = newest_checkpoint(due, learner.checkpoint_steps);
+        let due_checkpoint = learner.checkpoint_due(due);
         let (mut last, mut progress_at) = (None, Instant::now());
         loop {
             let step = page::fetch(self.learner_page)?.sum(STEP).unwrap_or(0.0) as u64;
@@ -207,30 +207,5 @@ fn wait_until_free(lock: &Path) -> anyhow::Result<()> {
                 return Err(error).with_context(|| format!("cannot lock {}", lock.display()));
             }
         }
-    }
-}
-
-/// Step of the newest checkpoint that a learner has published after `step` steps: it publishes after a fifth of
-/// `checkpoint_steps`, and then after every `checkpoint_steps`.
-fn newest_checkpoint(step: u64, checkpoint_steps: u64) -> u64 {
-    let early = (checkpoint_steps / 5).max(1);
-    match step / checkpoint_steps * checkpoint_steps {
-        0 if step >= early => early,
-        published => published,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn checkpoints_are_published_early_and_then_regularly() {
-        let published: Vec<u64> = [0, 9, 10, 49, 50, 99, 100]
-            .into_iter()
-            .map(|step| newest_checkpoint(step, 50))
-            .collect();
-        assert_eq!(published, [0, 0, 10, 10, 50, 50, 100]);
-        assert_eq!(newest_checkpoint(1, 1), 1);
     }
 }

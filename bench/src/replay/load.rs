@@ -82,12 +82,8 @@ impl Load {
                     batch_size,
                     batches: u32::MAX,
                     seed,
-                    first_batch: 0,
-                    min_positions: 0,
-                    auxiliary: false,
                     purpose: Purpose::Training.into(),
-                    targets: Vec::new(),
-                    line: 0,
+                    ..SampleRequest::default()
                 };
                 let mut batches = client.sample(request).await?.into_inner();
                 let mut positions = 0;

@@ -6,7 +6,6 @@
 //! medians of the rounds, by wall clock and per second of the store's processor time, which other work on the machine disturbs
 //! less.
 
-mod filesystem;
 mod load;
 mod pool;
 
@@ -19,9 +18,9 @@ use std::{
 use anyhow::Context as _;
 use proto::v1::{StatsReply, StatsRequest, replay_store_client::ReplayStoreClient};
 use serde::Serialize;
-use service::role::Role;
+use service::{filesystem::Filesystem, role::Role};
 
-use self::{filesystem::Filesystem, load::Load, pool::Pool};
+use self::{load::Load, pool::Pool};
 use crate::harness::{
     measure::{Cores, Measured, measure},
     report,
@@ -112,7 +111,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         .prefix("minuet-replay-")
         .tempdir_in(&parent)
         .with_context(|| format!("cannot make a folder in {}", parent.display()))?;
-    let filesystem = Filesystem::of(folder.path())?;
+    let filesystem = Filesystem::of(folder.path()).context("cannot find the file system of the folder")?;
     let cores = Cores::find()?;
     cores.use_first()?;
     let (mut store, address) = start_store(folder.path(), arguments.window)?;

@@ -35,6 +35,9 @@ struct Report {
     /// Execution provider of the network.
     provider: String,
     cores: usize,
+    /// Threads that compute a batch, and the measured speeds from which the server has chosen them.
+    inference_threads: u32,
+    thread_speeds: Vec<(u32, f64)>,
     actor_threads: usize,
     games_in_progress: usize,
     visits_per_move: u32,
@@ -66,6 +69,8 @@ struct Report {
     actor_cores: f64,
     inference_cores: f64,
     replay_cores: f64,
+    /// Share of the cores that all processes together kept busy.
+    cores_busy: f64,
     actor_us_per_visit: f64,
     actor_memory_mib: u64,
     inference_memory_mib: u64,
@@ -109,7 +114,14 @@ fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
         game: arguments.game.clone(),
         network: system.network.clone(),
         provider: system.model.provider.clone(),
-        cores: thread::available_parallelism().map_or(1, |cores| cores.get()),
+        cores: launcher::cores(),
+        inference_threads: system.model.threads,
+        thread_speeds: system
+            .model
+            .thread_speeds
+            .iter()
+            .map(|speed| (speed.threads, speed.positions_per_second))
+            .collect(),
         actor_threads: system.actor_threads(),
         games_in_progress: system.actor_threads() * system.config.actor.games_per_thread,
         visits_per_move: system.config.search.visits,
@@ -136,6 +148,7 @@ fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
         actor_cores: cores(Role::Actor),
         inference_cores: cores(Role::InferenceServer),
         replay_cores: cores(Role::ReplayStore),
+        cores_busy: sample::ROLES.into_iter().map(cores).sum::<f64>() / launcher::cores() as f64,
         actor_us_per_visit: cores(Role::Actor) * seconds * 1e6 / visits,
         actor_memory_mib: memory(Role::Actor),
         inference_memory_mib: memory(Role::InferenceServer),
@@ -161,7 +174,7 @@ fn text(report: &Report) -> String {
          games                     {:>10.0} /h  ({} in this time)\n\
          batches                   {:>10.1} positions, {:.0} % full, device busy {:.0} %\n\
          processor                 {:>10.2} cores for play ({:.1} us a visit, threads busy {:.0} %), \
-         {:.2} for inference, {:.2} for the store\n",
+         {:.2} for inference ({} threads), {:.2} for the store; {:.0} % of all cores busy\n",
         report.game,
         report.network,
         report.provider,
@@ -178,6 +191,8 @@ fn text(report: &Report) -> String {
         report.actor_us_per_visit,
         100.0 * report.worker_busy,
         report.inference_cores,
+        report.inference_threads,
         report.replay_cores,
+        100.0 * report.cores_busy,
     )
 }

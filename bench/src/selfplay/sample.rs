@@ -16,7 +16,8 @@ use launcher::page::Page;
 use super::system::{System, VISITS};
 use crate::harness::page;
 
-const ROLES: [Role; 3] = [Role::Actor, Role::InferenceServer, Role::ReplayStore];
+/// Roles of the benchmark.
+pub const ROLES: [Role; 3] = [Role::Actor, Role::InferenceServer, Role::ReplayStore];
 const TIMEOUT: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(5);
 

@@ -1,6 +1,6 @@
 //! The processes of the benchmark, started as `minuet up` starts them: [`System`].
 
-use std::{fs, net::SocketAddr, num::NonZero, path::Path, thread, time::Duration};
+use std::{fs, net::SocketAddr, path::Path, time::Duration};
 
 use anyhow::{Context as _, ensure};
 use config::{RunConfig, load_with, template};
@@ -86,10 +86,7 @@ impl System {
     /// Worker threads of the actor.
     pub fn actor_threads(&self) -> usize {
         match self.config.actor.threads {
-            0 => thread::available_parallelism()
-                .map_or(1, NonZero::get)
-                .saturating_sub(1)
-                .max(1),
+            0 => launcher::cores().saturating_sub(1).max(1),
             threads => threads,
         }
     }

@@ -94,6 +94,7 @@ pub fn health(role: Role, config: &RunConfig) -> &str {
         Role::Learner => &config.learner.health,
         Role::Actor => &config.actor.health,
         Role::Rating => &config.rating.health,
+        Role::Studio => "",
     }
 }
 
@@ -134,7 +135,7 @@ fn containers_have_the_ports_that_their_programs_listen_on() {
             let listen = match role {
                 Role::InferenceServer => config.inference.listen_address(),
                 Role::ReplayStore => config.replay.listen.as_str(),
-                Role::Actor | Role::Learner | Role::Rating => "",
+                Role::Actor | Role::Learner | Role::Rating | Role::Studio => "",
             };
             let named = [
                 ("grpc", listen),

@@ -7,7 +7,7 @@ use crate::{
     Action, Face, Game, Player, Symmetry,
     face::JsonFields,
     perft::KnownPerft,
-    scene::{Board, Cell, Piece, Scene, read_square},
+    scene::{Board, Cell, Clicks, Piece, Scene, cell_of, read_square},
 };
 
 impl Face for Chess {
@@ -57,6 +57,19 @@ impl Face for Chess {
             is_last: touched.contains(&square),
             ..Cell::default()
         }))
+    }
+
+    fn clicks(&self, action: Action) -> Clicks {
+        let uci = self.uci(action);
+        let squares = [uci.get(..2), uci.get(2..4)];
+        let letter = uci.chars().nth(4).map(|letter| match self.to_move() {
+            Player::First => letter.to_ascii_uppercase(),
+            Player::Second => letter,
+        });
+        Clicks {
+            piece: letter.and_then(Piece::chessman),
+            ..Clicks::on(squares.into_iter().flatten().filter_map(read_square).map(cell_of))
+        }
     }
 
     fn remark(&self) -> String {

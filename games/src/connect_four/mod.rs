@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     bits,
-    game::{Action, Game, IllegalAction, Outcome, StartError},
+    game::{Action, Game, IllegalAction, Known, Outcome, StartError},
     layout::RowLayout,
     symmetries::{RowSymmetries, Symmetry},
     value::Player,
@@ -112,5 +112,9 @@ impl Game for ConnectFour {
 
     fn row_symmetries((): ()) -> RowSymmetries {
         row::symmetries()
+    }
+
+    fn known(&self) -> Option<Known> {
+        solver::at_once(self)
     }
 }

@@ -1,11 +1,19 @@
 //! Connect Four for people: the drawing of the board, and moves as column numbers from 1.
 
-use super::state::{COLUMNS, ConnectFour, ROWS};
+use std::sync::{Arc, atomic::AtomicBool};
+
+use super::{
+    solver::Solver,
+    state::{COLUMNS, ConnectFour, ROWS},
+};
 use crate::{
     Action, Face, Game, Player,
     perft::KnownPerft,
-    scene::{Board, Cell, Scene, Surface},
+    scene::{Board, Cell, Clicks, Scene, Surface},
 };
+
+/// Memory of the solver's table while it judges the columns, in bytes.
+const SOLVER_BYTES: usize = 64 << 20;
 
 impl ConnectFour {
     /// Discs of the first player, then of the second: bit `8·row + column`.
@@ -26,6 +34,21 @@ impl Face for ConnectFour {
     }];
 
     const OPENING_PLIES: u32 = 4;
+
+    const HAS_SOLVER: bool = true;
+
+    // Decided by lab/first-minutes.toml.
+    const RUN_SETTINGS: &'static [&'static str] = &[
+        "search.visits=32",
+        "model.filters=32",
+        "model.value_head=wdl",
+        "model.global_pooling=8",
+        "learner.batch_size=64",
+        "learner.samples_per_position=4.0",
+        "learner.warmup_steps=50",
+        "learner.root_value_share=0.25",
+        "learner.checkpoint_steps=100",
+    ];
 
     fn player_name(player: Player) -> &'static str {
         match player {
@@ -58,6 +81,33 @@ impl Face for ConnectFour {
             pieces_per_cell: 1,
             is_turned_for_second: false,
         })
+    }
+
+    /// One click anywhere on the column. The cell where the disc lands comes first.
+    fn clicks(&self, column: Action) -> Clicks {
+        let discs = self.discs_by_player();
+        let free = |row: &u32| (discs[0] | discs[1]) >> (8 * row + column) & 1 == 0;
+        let landing = (0..ROWS).find(free).unwrap_or(ROWS - 1);
+        let rows = (landing..ROWS).chain(0..landing);
+        let cell = |row: u32| ((ROWS - 1 - row) * COLUMNS + column) as usize;
+        Clicks {
+            cells: vec![rows.map(cell).collect()],
+            ..Clicks::default()
+        }
+    }
+
+    fn solve_actions(&self, stop: &Arc<AtomicBool>, found: &mut dyn FnMut(Action, i8)) {
+        let mut solver = Solver::new(SOLVER_BYTES);
+        for column in 0..COLUMNS {
+            let mut next = *self;
+            if next.play(column).is_err() {
+                continue;
+            }
+            match solver.winner_unless(&next, stop) {
+                Some(winner) => found(column, -winner),
+                None => return,
+            }
+        }
     }
 
     fn read_turn(&self, text: &str) -> Result<Vec<Action>, String> {

@@ -5,8 +5,8 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    End, GeneratorGame, Grid, Move, Problem, Rules,
-    grammar::MAX_IMPS,
+    Clan, End, GeneratorGame, Grid, Move, Problem, Rules,
+    grammar::{self, MAX_IMPS},
     grid::{ABSENT, SIDE},
     moves::MOVES,
     paint,
@@ -15,7 +15,7 @@ use crate::{
     Action, Face, Game, Player,
     face::JsonFields,
     perft::KnownPerft,
-    scene::{Board, Cell, Scene, Surface},
+    scene::{Board, Cell, Clicks, Part, Scene, Surface},
     terminal::Style,
 };
 
@@ -84,7 +84,14 @@ impl Face for GeneratorGame {
             boards: boards.collect(),
             hand: None,
             remark: self.remark(),
-            notes: self.clan().to_text(),
+            tree: parts(self.clan()),
+        }
+    }
+
+    fn clicks(&self, action: Action) -> Clicks {
+        Clicks {
+            part: Some(Self::imp_and_move(action).0),
+            ..Clicks::default()
         }
     }
 
@@ -226,6 +233,20 @@ impl Face for GeneratorGame {
             ("step_marked", self.step_marked().into()),
         ]
     }
+}
+
+/// Imps of a clan as parts of a tree. A part's place in the list is the number of its imp.
+fn parts(clan: &Clan) -> Vec<Part> {
+    let depths = clan.depths();
+    let imps = clan.values().iter().zip(clan.roles()).zip(depths);
+    imps.map(|((&value, &role), depth)| Part {
+        depth,
+        text: match role {
+            grammar::THIS => grammar::value_name(value),
+            _ => format!("{}: {}", grammar::role_name(role), grammar::value_name(value)),
+        },
+    })
+    .collect()
 }
 
 /// Board of a grid. Absent cells have no paint.

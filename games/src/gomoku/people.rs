@@ -4,7 +4,7 @@ use super::state::Gomoku;
 use crate::{
     Action, Face, Game, Player,
     perft::KnownPerft,
-    scene::{Board, Cell, Scene, Surface, read_square, square_name},
+    scene::{Board, Cell, Clicks, Scene, Surface, cell_of, read_square, square_name},
 };
 
 impl Face for Gomoku {
@@ -36,6 +36,10 @@ impl Face for Gomoku {
                 ..Cell::of_discs(stones, square)
             })
         })
+    }
+
+    fn clicks(&self, action: Action) -> Clicks {
+        Clicks::on([cell_of(action)])
     }
 
     fn read_turn(&self, text: &str) -> Result<Vec<Action>, String> {

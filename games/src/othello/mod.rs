@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `state` | the state of a game |
 //! | `board` | legal placements and turned discs, on bitboards |
+//! | `endgame` | exact outcomes of the last few empty squares |
 //! | `text` | positions as text, checked when read |
 //! | `row` | the index row, its layout and its symmetries |
 //! | `people` | drawing and notation |
@@ -12,6 +13,7 @@
 //! player can place a disc, and the player with more discs wins. All eight symmetries of the square hold.
 
 mod board;
+mod endgame;
 mod people;
 mod row;
 mod state;
@@ -23,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     bits,
-    game::{Action, Game, IllegalAction, Outcome, StartError},
+    game::{Action, Game, IllegalAction, Known, Outcome, StartError},
     layout::RowLayout,
     symmetries::{RowSymmetries, Symmetry},
     value::Player,
@@ -127,5 +129,9 @@ impl Game for Othello {
 
     fn row_symmetries((): ()) -> RowSymmetries {
         row::symmetries()
+    }
+
+    fn known(&self) -> Option<Known> {
+        endgame::known(self)
     }
 }

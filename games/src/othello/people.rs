@@ -4,7 +4,7 @@ use super::state::{Othello, PASS};
 use crate::{
     Action, Face, Game, Player,
     perft::KnownPerft,
-    scene::{Board, Cell, RANKS_FROM_TOP, Scene, Surface, read_square, square_name},
+    scene::{Board, Cell, Clicks, RANKS_FROM_TOP, Scene, Surface, read_square, square_name},
 };
 
 impl Othello {
@@ -56,6 +56,11 @@ impl Face for Othello {
             is_turned_for_second: false,
             ..Board::of_squares(|_| Cell::default())
         })
+    }
+
+    /// A pass has no cell: it is offered by its name.
+    fn clicks(&self, action: Action) -> Clicks {
+        Clicks::on((action != PASS).then_some(action as usize))
     }
 
     fn remark(&self) -> String {

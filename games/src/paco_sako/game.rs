@@ -12,10 +12,11 @@ use super::{
     position::{Position, RequiredAction, Victory},
     row::{self, Encoding},
     rules::{DeadEnd, Rules, TurnCycles},
-    threats,
+    threats, turn_win,
 };
 use crate::{
-    Action, Game, IllegalAction, OtherSide, Outcome, Player, RowLayout, RowSymmetries, StartError, Symmetry,
+    Action, Game, IllegalAction, Known, OtherSide, Outcome, Player, RowLayout, RowSymmetries, StartError,
+    Symmetry,
 };
 
 /// Number of lifts without a new union or promotion that ends the game as a draw.
@@ -302,6 +303,22 @@ impl Game for PacoSako {
 
     fn other_side(encoding: Encoding) -> OtherSide {
         row::other_side(encoding)
+    }
+
+    /// A win within the turn, if the search of its chains finds one.
+    fn known(&self) -> Option<Known> {
+        let line = turn_win::shortest(&self.position, self.history.chain_states())?;
+        if self.rules.dead_end == DeadEnd::Forbid {
+            // With this rule a second search with its own limit decides which actions are offered, so the line is played by it.
+            let mut state = self.clone();
+            for &act in &line {
+                state.play(act.number()).ok()?;
+            }
+        }
+        Some(Known {
+            outcome: Outcome::Won(self.position.to_move),
+            actions: line.len() as u32,
+        })
     }
 }
 

@@ -17,6 +17,7 @@
 //! | `apply` | effects of actions |
 //! | `legal`, `offer`, `completion`, `rules` | legal actions under the switchable rules |
 //! | `history`, `digest`, `seen` | repetitions, cycles within a turn, hashes of states |
+//! | `turn_win` | wins within the present turn |
 //! | `fen`, `row` | a position as text, and as the row of a network |
 //! | `game` | [`PacoSako`], the [`crate::Game`] |
 //! | `people` | drawing, notation and JSON |
@@ -43,6 +44,7 @@ mod rules;
 mod seen;
 mod sides;
 mod threats;
+mod turn_win;
 
 pub use game::PacoSako;
 pub use piece::Kind;

@@ -10,7 +10,7 @@ use crate::{
     Action, Face, Game, Player,
     face::JsonFields,
     perft::KnownPerft,
-    scene::{Board, Cell, Hand, Piece, Scene, read_square, square_name},
+    scene::{Board, Cell, Clicks, Hand, Piece, Scene, cell_of, read_square, square_name},
 };
 
 /// First action that places. Actions below it lift.
@@ -93,6 +93,7 @@ A turn may be entered in parts; undo takes back the last part.";
         let mover = self.to_move();
         let hand = self.in_hand().map(|(square, own, partner)| Hand {
             square: square_name(square.into()),
+            cell: cell_of(square.into()),
             pieces: [chessman(mover, Some(own)), chessman(mover.other(), partner)]
                 .into_iter()
                 .flatten()
@@ -104,6 +105,18 @@ A turn may be entered in parts; undo takes back the last part.";
                 pieces_per_cell: 2,
                 ..board
             })
+        }
+    }
+
+    /// One click to lift, one to place. A promotion is picked on the pawn's square.
+    fn clicks(&self, action: Action) -> Clicks {
+        if action < PROMOTE {
+            return Clicks::on([cell_of(action % PLACE)]);
+        }
+        let kind = Kind::PROMOTIONS.get((action - PROMOTE) as usize).copied();
+        Clicks {
+            piece: chessman(self.to_move(), kind),
+            ..Clicks::on(self.promotion().map(|square| cell_of(square.into())))
         }
     }
 
@@ -352,14 +365,15 @@ fn hand_remark(state: &PacoSako) -> String {
     state.legal_actions(&mut actions);
     let places: Vec<String> = actions.iter().map(|action| square_name(action % PLACE)).collect();
     let contents = match partner {
-        Some(partner) => format!("the union of {} and {}", name(own), name(partner)),
-        None => format!("the {}", name(own)),
+        Some(partner) => format!("union of {} and {}", name(own), name(partner)),
+        None => name(own).into(),
     };
     let square = square_name(square.into());
-    format!(
-        "The turn is not complete: {contents} on {square} must be placed on one of {}.",
-        places.join(" ")
-    )
+    let places = match places.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => places.concat(),
+    };
+    format!("Place the {contents} from {square}: {places}.")
 }
 
 /// Sentence that asks for a promotion.
@@ -367,7 +381,7 @@ fn promotion_remark(state: &PacoSako) -> String {
     let square = state.promotion().map_or_else(String::new, |square| {
         format!(" on {}", square_name(square.into()))
     });
-    format!("The pawn{square} must be promoted: add r, n, b or q.")
+    format!("Promote the pawn{square}: r, n, b or q.")
 }
 
 /// Sentence for a person that says why an action is not legal. `reason` is the game's own reason.
@@ -464,7 +478,7 @@ mod tests {
         assert!(now.is_mid_turn());
         let error = now.remark();
         assert!(
-            error.contains("not complete") && error.contains("pawn on d5") && error.contains("e6"),
+            error.starts_with("Place the pawn from d5: ") && error.ends_with("e6."),
             "{error}"
         );
         assert_eq!(read(&now, "e6"), Ok("e6".into()));
@@ -476,7 +490,7 @@ mod tests {
         assert!(
             read(&promotion, "b7 b8 c8")
                 .unwrap_err()
-                .contains("pawn on b8 must be promoted")
+                .contains("Promote the pawn on b8")
         );
         assert!(
             read(&promotion, "q")

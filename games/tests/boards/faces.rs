@@ -84,6 +84,7 @@ for_all_games!(
 for_all_games!(positions_are_read_as_they_were_written, check_text);
 for_all_games!(turns_are_read_as_they_were_written, check_notation);
 for_all_games!(drawings_are_complete, check_scene);
+for_all_games!(clicks_tell_actions_apart, check_clicks);
 for_all_games!(json_actions_are_read_as_they_were_written, check_json);
 for_all_games!(openings_are_playable, check_openings);
 for_all_games!(bad_texts_are_refused, check_bad_texts);
@@ -289,6 +290,40 @@ fn check_scene<G: Face>() {
             };
             let text = state.draw(style);
             assert!(text.ends_with('\n'), "{text}");
+        }
+    });
+}
+
+/// Each action has clicks of its own or is offered by its name. A piece is clicked where it stands, and placed on its cell.
+fn check_clicks<G: Face>() {
+    walk::<G>(&G::people_rules(), |state, _| {
+        let scene = state.scene(&[]);
+        let cells = scene.boards[0].cells.len();
+        let mut seen = HashSet::new();
+        for action in legal(state) {
+            let clicks = state.clicks(action);
+            assert!(clicks.cells.iter().all(|click| !click.is_empty()));
+            assert!(clicks.cells.iter().flatten().all(|&cell| cell < cells));
+            assert!(clicks.part.is_none_or(|part| part < scene.tree.len()));
+            let first: Vec<usize> = clicks.cells.iter().map(|click| click[0]).collect();
+            let letter = clicks.piece.map(|piece| piece.letter);
+            let by_name = clicks.cells.is_empty().then_some(action);
+            assert!(
+                seen.insert((first.clone(), letter, by_name)),
+                "{action} in {state:?}"
+            );
+            let mut after = state.clone();
+            after.play(action).unwrap();
+            if let [place] = first[..]
+                && G::PLAYERS == 2
+            {
+                // A cell that one click plays on is marked afterwards, as a part of the turn.
+                let drawn = after.scene(&[action]).boards.swap_remove(0);
+                assert!(drawn.cells[place].is_last || clicks.piece.is_some());
+            }
+        }
+        if let Some(hand) = scene.hand {
+            assert_eq!(scene.boards[0].name(hand.cell), hand.square);
         }
     });
 }

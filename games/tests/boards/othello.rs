@@ -174,3 +174,42 @@ fn a_row_repeats_its_first_entry() {
     assert!(row[4..64].iter().all(|&entry| entry == 28));
     assert_eq!(row[64], 1);
 }
+
+/// Result for the first player by trying every action.
+fn minimax(state: &Othello) -> f32 {
+    if let Some(outcome) = state.outcome() {
+        return outcome.value().get();
+    }
+    let results = legal(state).into_iter().map(|action| {
+        let mut next = *state;
+        next.play_legal(action);
+        minimax(&next)
+    });
+    match state.to_move() {
+        Player::First => results.fold(-1.0, f32::max),
+        Player::Second => results.fold(1.0, f32::min),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn outcomes_of_the_last_empty_squares_agree_with_minimax(choices in prop::collection::vec(any::<u16>(), 70)) {
+        let mut state = Othello::initial();
+        let mut late = Vec::new();
+        play(&mut state, &choices, |state, _| late.push(*state));
+        let mut compared = 0;
+        for state in late {
+            let (own, other) = state.bitboards();
+            let empty = (!(own | other)).count_ones();
+            let known = state.known();
+            prop_assert_eq!(known.is_some(), empty <= 8);
+            if let Some(known) = known.filter(|_| empty <= 6) {
+                prop_assert_eq!(known.outcome.value().get(), minimax(&state), "{}", state.position());
+                compared += 1;
+            }
+        }
+        prop_assert!(compared > 0 || state.outcome().is_some());
+    }
+}

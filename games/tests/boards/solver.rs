@@ -1,7 +1,12 @@
 //! The Connect Four solver, compared with minimax, with other sizes of its table, and with published scores.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
 use games::{
-    Game, Outcome,
+    Face, Game, Outcome,
     connect_four::{ConnectFour, solver::Solver},
 };
 use proptest::prelude::*;
@@ -98,4 +103,49 @@ fn the_first_player_wins_the_main_line_at_the_end() {
 #[ignore = "takes some minutes"]
 fn the_first_disc_in_the_centre_wins() {
     assert_eq!(Solver::new(64 << 20).winner(&after("4")), -1);
+}
+
+/// The empty board takes minutes, so that it is never solved between two looks at the flag.
+#[test]
+fn a_stopped_solver_says_nothing_and_learns_nothing_wrong() {
+    let stop = Arc::new(AtomicBool::new(true));
+    let mut solver = Solver::new(1 << 16);
+    assert_eq!(solver.winner_unless(&ConnectFour::EMPTY, &stop), None);
+    stop.store(false, Ordering::Relaxed);
+    for columns in ["444444111122", "4444441552233111"] {
+        let state = after(columns);
+        let fresh = Solver::new(1 << 16).winner(&state);
+        assert_eq!(solver.winner_unless(&state, &stop), Some(fresh));
+        assert_eq!(solver.winner(&state), fresh);
+        let mut columns = [None; 7];
+        state.solve_actions(&stop, &mut |column, value| columns[column as usize] = Some(value));
+        assert_eq!(columns, solver.winners(&state));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(50))]
+
+    /// The game knows exactly the wins with the next disc and the losses with the one after it.
+    #[test]
+    fn known_outcomes_are_wins_and_losses_of_one_and_two_discs(choices in prop::collection::vec(any::<u16>(), 10..42)) {
+        let mut state = ConnectFour::EMPTY;
+        let mut late = Vec::new();
+        play(&mut state, &choices, |state, _| late.push(*state));
+        let mut solver = Solver::new(1 << 20);
+        for state in late.into_iter().filter(|state| state.discs() >= 14) {
+            let score = solver.score(&state);
+            let discs = state.discs() as i8;
+            // Scores of a win with the next disc, and of a loss with the one after it.
+            let (win, loss) = (22 - (discs + 2) / 2, (discs + 3) / 2 - 22);
+            let expected = match score {
+                _ if score == win => Some((state.to_move(), 1)),
+                _ if score == loss => Some((state.to_move().other(), 2)),
+                _ => None,
+            };
+            let known = state.known().map(|known| (known.outcome, known.actions));
+            let expected = expected.map(|(winner, actions)| (Outcome::Won(winner), actions));
+            prop_assert_eq!(known, expected, "{}", state.position());
+        }
+    }
 }

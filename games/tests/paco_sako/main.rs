@@ -10,4 +10,5 @@ mod rows;
 mod sako;
 mod switches;
 mod traces;
+mod turn_wins;
 mod turns;

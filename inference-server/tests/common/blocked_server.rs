@@ -149,6 +149,8 @@ impl BlockedServer {
             layout: layout.clone(),
             provider: "held",
             bytes: 0,
+            threads: 1,
+            speeds: Vec::new(),
         };
         let runner = BlockedRunner {
             gate: gate.clone(),

@@ -7,18 +7,21 @@
 //! lower one ([`LEARNER_NICE`]): it gets the time that self-play leaves, and at least its share by weight. The rating runs at a
 //! lower priority still. Waiting threads do not spin.
 
-pub(crate) mod ports;
+pub mod ports;
 
-use std::{io, net::SocketAddr, num::NonZero, time::Duration};
+use std::{io, net::SocketAddr, time::Duration};
 
 use config::{ConfigError, Override, RunConfig};
 use service::role::Role;
 
-use crate::run::folder::{FolderError, RunFolder};
+use crate::run::{
+    choices::Choices,
+    folder::{FolderError, RunFolder},
+};
 
 /// Niceness of the learner.
 const LEARNER_NICE: &str = "5";
-/// Niceness of the rating role, which is the least urgent.
+/// Niceness of the studio and of the rating role, which are the least urgent.
 const RATING_NICE: &str = "10";
 
 /// A process of the run, before it is started.
@@ -32,8 +35,8 @@ pub struct PlannedProcess {
     pub arguments: Vec<String>,
     /// Variables added to the environment.
     pub environment: Vec<(&'static str, &'static str)>,
-    /// Address of the metrics page.
-    pub metrics: SocketAddr,
+    /// Address of the metrics page; `None` if the process has none.
+    pub metrics: Option<SocketAddr>,
     /// Time from the request to stop until the process is killed.
     pub stop_within: Duration,
 }
@@ -45,6 +48,8 @@ pub struct Plan {
     pub config: RunConfig,
     /// The processes, in the order in which they are started.
     pub processes: Vec<PlannedProcess>,
+    /// Choices of an earlier start, which the processes use.
+    pub choices: Option<Choices>,
 }
 
 /// Error: the processes of a run cannot be planned.
@@ -75,7 +80,6 @@ impl Plan {
     /// # Errors
     /// [`PlanError`].
     pub fn new(folder: &RunFolder, overrides: &[Override], actors: usize) -> Result<Self, PlanError> {
-        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         let overrides = &without_network_of_file(folder, overrides)?[..];
         let written = folder.load(overrides)?;
         // Two services, four metrics pages, and one page for each actor.
@@ -87,7 +91,17 @@ impl Plan {
             Override::text("replay.address", &next())?,
         ];
         if written.actor.threads == 0 {
-            shared.push(Override::new("actor.threads", actor_threads(cores, actors))?);
+            shared.push(Override::new(
+                "actor.threads",
+                actor_threads(crate::cores(), actors),
+            )?);
+        }
+        let choices = match written.inference.threads {
+            0 => Choices::kept(folder.path(), &written),
+            _ => None,
+        };
+        if let Some(kept) = &choices {
+            shared.extend(kept.settings(&written)?);
         }
         let mut processes = Vec::new();
         for role in [
@@ -101,6 +115,8 @@ impl Plan {
                 Role::Actor => actors,
                 Role::Rating => usize::from(written.rating.enabled),
                 Role::ReplayStore | Role::InferenceServer | Role::Learner => 1,
+                // See `add_studio`.
+                Role::Studio => 0,
             };
             for number in 1..=count {
                 let mut own = shared.clone();
@@ -123,7 +139,37 @@ impl Plan {
         Ok(Self {
             config: folder.load(&shared)?,
             processes,
+            choices,
         })
+    }
+
+    /// Adds the studio, which shows the run in `folder` at port 7070 if that is free. Returns its address.
+    ///
+    /// # Errors
+    /// There is no free port.
+    pub fn add_studio(&mut self, folder: &RunFolder) -> io::Result<SocketAddr> {
+        let address = ports::free_for_people()?;
+        let run = folder.path().display().to_string();
+        let port = address.port().to_string();
+        let words = [
+            "studio",
+            "--run",
+            &run,
+            "--port",
+            &port,
+            "--supervised",
+            "--nice",
+            RATING_NICE,
+        ];
+        self.processes.push(PlannedProcess {
+            name: Role::Studio.name().into(),
+            role: Role::Studio,
+            arguments: words.map(str::to_owned).into(),
+            environment: environment(Role::Studio),
+            metrics: None,
+            stop_within: Duration::from_secs(5),
+        });
+        Ok(address)
     }
 }
 
@@ -162,13 +208,14 @@ fn process(
         Role::Learner => Duration::from_secs(60),
         Role::InferenceServer => service::serve::DRAIN + Duration::from_secs(5),
         Role::ReplayStore => Duration::from_secs(30),
+        Role::Studio => Duration::from_secs(5),
     };
     Ok(PlannedProcess {
         name,
         role,
         arguments,
         environment: environment(role),
-        metrics,
+        metrics: Some(metrics),
         stop_within,
     })
 }
@@ -199,6 +246,8 @@ fn metrics_key(role: Role) -> &'static str {
         Role::Learner => "learner.metrics",
         Role::Actor => "actor.metrics",
         Role::Rating => "rating.metrics",
+        // The studio has no metrics page.
+        Role::Studio => "",
     }
 }
 
@@ -257,10 +306,15 @@ mod tests {
         for (member, config) in plan.processes.iter().zip(&configs) {
             assert_eq!(config.inference.address, plan.config.inference.address);
             assert_eq!(config.replay.address, plan.config.replay.address);
-            assert_eq!(member.role.metrics(config), member.metrics.to_string());
+            let page = member.metrics.map(|page| page.to_string());
+            assert_eq!(Some(member.role.metrics(config)), page.as_deref());
             assert!(config.actor.threads >= 1);
         }
-        let pages: HashSet<SocketAddr> = plan.processes.iter().map(|member| member.metrics).collect();
+        let pages: HashSet<SocketAddr> = plan
+            .processes
+            .iter()
+            .filter_map(|member| member.metrics)
+            .collect();
         assert_eq!(pages.len(), 6);
         let actors = &configs[3..];
         assert_eq!(

@@ -24,6 +24,19 @@ pub fn free(run: &Path, count: usize) -> io::Result<Vec<SocketAddr>> {
     free_among(all, count)
 }
 
+/// Port of a page for people, if it is free.
+const FOR_PEOPLE: u16 = 7070;
+
+/// Returns the address of a page for people on which nothing listens now: port 7070, or else any.
+///
+/// # Errors
+/// There is no free port.
+pub fn free_for_people() -> io::Result<SocketAddr> {
+    let first = TcpListener::bind((Ipv4Addr::LOCALHOST, FOR_PEOPLE));
+    let listener = first.or_else(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?;
+    listener.local_addr()
+}
+
 fn free_among(ports: impl Iterator<Item = u16>, count: usize) -> io::Result<Vec<SocketAddr>> {
     // All listeners are held until the last one is found, so that the ports differ.
     let listeners: Vec<TcpListener> = ports

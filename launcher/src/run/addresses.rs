@@ -3,10 +3,15 @@
 use std::{
     fs::{self, File, TryLockError},
     io,
+    net::SocketAddr,
     path::Path,
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use serde::{Deserialize, Serialize};
+use service::role::Role;
+
+use crate::plan::Plan;
 
 const FILE: &str = "addresses.json";
 const LOCK: &str = "lock";
@@ -18,9 +23,44 @@ pub struct Addresses {
     pub inference: String,
     /// The replay store.
     pub replay: String,
+    /// The processes that have metrics pages.
+    #[serde(default)]
+    pub members: Vec<Member>,
+    /// Time at which the run was started, in milliseconds since the Unix epoch.
+    #[serde(default)]
+    pub started_at_ms: u64,
+}
+
+/// A process of the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// Name, e.g. `actor-1`.
+    pub name: String,
+    /// Role.
+    pub role: Role,
+    /// Address of the metrics page.
+    pub metrics: SocketAddr,
 }
 
 impl Addresses {
+    /// Returns the addresses of a planned run, which is started now.
+    pub fn of_plan(plan: &Plan) -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let members = plan.processes.iter().filter_map(|process| {
+            Some(Member {
+                name: process.name.clone(),
+                role: process.role,
+                metrics: process.metrics?,
+            })
+        });
+        Self {
+            inference: plan.config.inference.address.clone(),
+            replay: plan.config.replay.address.clone(),
+            members: members.collect(),
+            started_at_ms: since.as_millis() as u64,
+        }
+    }
+
     /// Writes the addresses into the run's folder.
     ///
     /// # Errors
@@ -54,9 +94,19 @@ mod tests {
         let addresses = Addresses {
             inference: "127.0.0.1:1".into(),
             replay: "127.0.0.1:2".into(),
+            members: vec![Member {
+                name: "actor-1".into(),
+                role: Role::Actor,
+                metrics: ([127, 0, 0, 1], 3).into(),
+            }],
+            started_at_ms: 4,
         };
         addresses.write(folder.path()).unwrap();
         assert_eq!(Addresses::of_running(parent.path()), Some(addresses));
+        // The form of an older program.
+        fs::write(parent.path().join(FILE), r#"{"inference":"a","replay":"b"}"#).unwrap();
+        let old = Addresses::of_running(parent.path()).unwrap();
+        assert_eq!((old.inference.as_str(), old.members.len()), ("a", 0));
         drop(folder);
         assert_eq!(Addresses::of_running(parent.path()), None);
     }

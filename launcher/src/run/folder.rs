@@ -5,7 +5,9 @@
 //! | `run.toml` | the run's configuration, commented | yours |
 //! | `lock` | locked by the one `minuet up` that works here | `minuet up` |
 //! | `processes.json` | the role processes that were started last | `minuet up` |
+//! | `choices.json` | settings that were chosen by measurement on this machine | `minuet up` |
 //! | `addresses.json` | addresses of the services while the run is at work | `minuet up` |
+//! | `up/` | events, and figures over time ([`crate::up::journal`]) | `minuet up` |
 //! | `logs/<process>.log` | a role's log, bounded; `.log.1` is the part before | each role |
 //! | `spool/<actor>/` | finished games that the store has not acknowledged | the actor |
 //! | `replay/` | the stored games | the replay store |

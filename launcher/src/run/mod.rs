@@ -1,6 +1,7 @@
 //! The folder of a run: its files, its configuration, the lock, and the addresses of its services.
 
 pub mod addresses;
+pub mod choices;
 pub mod edit;
 pub mod folder;
 pub mod game;

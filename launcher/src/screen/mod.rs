@@ -1,9 +1,9 @@
 //! [`Screen`]: shows the run as a table on a terminal, as lines of text, or as lines of JSON.
 
-mod figures;
+pub mod figures;
 mod rows;
 mod table;
-mod text;
+pub(crate) mod text;
 
 use std::{
     io::{self, IsTerminal, Write},

@@ -6,6 +6,7 @@ use crate::event::{Event, Kept};
 /// Returns the lines for an event; some events have none.
 pub fn lines(event: &Event) -> Vec<String> {
     match event {
+        Event::Studio { url } => vec![format!("studio: {url}")],
         Event::Started { run, game, new, .. } => {
             let begins = if *new { "a new run" } else { "the run continues" };
             vec![
@@ -45,6 +46,21 @@ pub fn lines(event: &Event) -> Vec<String> {
             last_lines,
         ),
         Event::Warning { text } => vec![format!("warning: {text}")],
+        Event::Chosen {
+            key,
+            value,
+            reason,
+            kept,
+        } => {
+            let when = if *kept {
+                "measured at an earlier start"
+            } else {
+                "measured"
+            };
+            vec![format!(
+                "{key} = {value} ({when}: {reason}); --set {key}=N fixes it"
+            )]
+        }
         Event::FirstGame { after_seconds } => {
             vec![format!("first game stored after {}", age(*after_seconds))]
         }

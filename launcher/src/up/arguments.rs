@@ -28,10 +28,16 @@ pub struct Arguments {
     /// Number of actor processes. Together they use every core but one, unless actor.threads is set.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(super) actors: u16,
+    /// Cores that no process of the run uses, so that other work goes on undisturbed.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(super) leave_cores: usize,
     /// Rate new checkpoints by matches and move the label `best` to the strongest; actors can follow it (--set actor.model=best).
     /// Short for --set rating.enabled=true.
     #[arg(long)]
     pub(super) rating: bool,
+    /// Do not start the studio, the pages about the run in the browser.
+    #[arg(long)]
+    pub(super) no_studio: bool,
     /// Stop after this time, e.g. 90s, 4m, 1h30m.
     #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration)]
     pub(super) limit: Option<Duration>,

@@ -11,7 +11,7 @@ use tokio::{
     time::{Instant, MissedTickBehavior},
 };
 
-use super::{arguments::Arguments, session::Session};
+use super::{arguments::Arguments, journal::Journal, session::Session};
 use crate::{
     event::{Event, Process},
     grow::growth,
@@ -20,7 +20,7 @@ use crate::{
     run::{addresses::Addresses, folder::RunFolder},
     screen::Screen,
     signals::{Signals, sleep},
-    watch::{Observation, Observer},
+    watch::{Observation, Observer, Summary},
 };
 
 /// Interval at which the processes are observed.
@@ -41,18 +41,30 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let folder = RunFolder::open(&arguments.folder(), arguments.game.as_deref(), &overrides)?;
     // A `minuet grow` may have been killed during its takeover.
     growth::recover(folder.path()).await?;
-    let plan = Plan::new(&folder, &overrides, usize::from(arguments.actors))?;
+    let mut plan = Plan::new(&folder, &overrides, usize::from(arguments.actors))?;
+    let mut journal = Journal::open(folder.path()).context("cannot record the run's figures")?;
+    if !arguments.no_studio {
+        let address = plan
+            .add_studio(&folder)
+            .context("cannot find a port for the studio")?;
+        screen.event(&Event::Studio {
+            url: format!("http://{address}/"),
+        })?;
+    }
     let repository = Repository::open(&plan.config.checkpoints.store)?;
     let observer = Observer::new(&plan)?;
     let mut session = Session::new(plan.config.clone());
-    let addresses = Addresses {
-        inference: plan.config.inference.address.clone(),
-        replay: plan.config.replay.address.clone(),
-    };
-    addresses
+    Addresses::of_plan(&plan)
         .write(folder.path())
         .context("cannot write the run's addresses")?;
-    screen.event(&started(&plan, &folder))?;
+    let started = started(&plan, &folder);
+    screen.event(&started)?;
+    journal.event(&started);
+    if let Some(kept) = &plan.choices {
+        let chosen = Event::chosen(kept, true);
+        screen.event(&chosen)?;
+        journal.event(&chosen);
+    }
 
     let list = tokio::select! {
         list = wait_for_left_overs_of(folder.path(), &mut screen) => list?,
@@ -62,6 +74,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         ProcessGroups::start(&plan.processes, folder.path(), &arguments.binaries()?, list)?;
     let mut show = Show {
         screen: &mut screen,
+        journal: &mut journal,
         session: &mut session,
         events: &mut events,
     };
@@ -79,7 +92,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         Reason::Requested(text) | Reason::Failed(text) => text.clone(),
     };
     // The run stops in order even if the output is closed.
-    let _ = show.screen.event(&Event::Stopping { reason: text });
+    let _ = show.event(&Event::Stopping { reason: text });
     let kept = tokio::select! {
         kept = show.until_all_stopped(&mut groups, &folder, &observer, &repository) => kept,
         name = signals.next() => bail!("{name} again: stopped at once"),
@@ -90,6 +103,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         let _ = screen.event(&Event::Warning { text });
     }
     screen.close();
+    journal.event(&kept);
     let _ = screen.event(&kept);
     match reason {
         Reason::Requested(_) => Ok(()),
@@ -109,7 +123,7 @@ fn started(plan: &Plan, folder: &RunFolder) -> Event {
             .iter()
             .map(|member| Process {
                 name: member.name.clone(),
-                metrics: member.metrics.to_string(),
+                metrics: member.metrics.map(|page| page.to_string()).unwrap_or_default(),
             })
             .collect(),
     }
@@ -131,11 +145,26 @@ async fn wait_for_left_overs_of(run: &Path, screen: &mut Screen) -> io::Result<P
 /// Shows the run while it is at work and while it stops.
 struct Show<'a> {
     screen: &'a mut Screen,
+    journal: &'a mut Journal,
     session: &'a mut Session,
     events: &'a mut mpsc::Receiver<Event>,
 }
 
 impl Show<'_> {
+    /// Shows an event and records it.
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        let warning = self.journal.event(event);
+        self.screen.event(event)?;
+        warning.map_or(Ok(()), |warning| self.screen.event(&warning))
+    }
+
+    /// Shows figures and records them.
+    fn summary(&mut self, summary: Summary) -> io::Result<()> {
+        let warning = self.journal.summary(&summary);
+        self.screen.summary(summary)?;
+        warning.map_or(Ok(()), |warning| self.screen.event(&warning))
+    }
+
     async fn until_it_ends(
         &mut self,
         plan: &Plan,
@@ -164,18 +193,18 @@ impl Show<'_> {
                 Some(event) = self.events.recv() => {
                     self.session.note(&event);
                     pids.send_replace(self.session.pids());
-                    let shown = self.screen.event(&event);
+                    let shown = self.event(&event);
                     match event.failure() {
                         Some(reason) => return Reason::Failed(reason),
                         None => shown,
                     }
                 }
                 Some(manifest) = published.next() => match self.session.published(manifest) {
-                    Some(event) => self.screen.event(&event),
+                    Some(event) => self.event(&event),
                     None => Ok(()),
                 },
                 Some(manifest) = promoted.next() => match self.session.promoted(&manifest) {
-                    Some(event) => self.screen.event(&event),
+                    Some(event) => self.event(&event),
                     None => Ok(()),
                 },
                 Some(observation) = observations.recv() => {
@@ -183,9 +212,16 @@ impl Show<'_> {
                         // A failed rotation is tried again a second later.
                         let _ = logs::rotate(&folder.log(&member.name), logs::LARGEST);
                     }
-                    let (events, summary) = self.session.observe(&observation);
-                    let shown = events.iter().try_for_each(|event| self.screen.event(event));
-                    shown.and_then(|()| self.screen.summary(summary))
+                    let (mut events, summary) = self.session.observe(&observation);
+                    if let Some(choices) = self.session.chosen(&observation) {
+                        events.push(Event::chosen(&choices, false));
+                        if let Err(error) = choices.keep(folder.path()) {
+                            let text = format!("the next start measures again, since the choices cannot be kept: {error}");
+                            events.push(Event::Warning { text });
+                        }
+                    }
+                    let shown = events.iter().try_for_each(|event| self.event(event));
+                    shown.and_then(|()| self.summary(summary))
                 }
             };
             if let Err(error) = shown {
@@ -209,7 +245,7 @@ impl Show<'_> {
                 biased;
                 Some(event) = self.events.recv() => {
                     self.session.note(&event);
-                    let _ = self.screen.event(&event);
+                    let _ = self.event(&event);
                 }
                 ended = &mut stopping => break ended,
             }
@@ -226,7 +262,7 @@ impl Show<'_> {
 /// learner, which saves its state; then the servers that both need. Returns the numbers of games and positions ever stored, and
 /// the names of processes that had to be killed.
 async fn stop_in_order(groups: &mut ProcessGroups, observer: &Observer) -> (Option<(u64, u64)>, Vec<String>) {
-    let mut killed = groups.stop(&[Role::Actor, Role::Rating]).await;
+    let mut killed = groups.stop(&[Role::Actor, Role::Rating, Role::Studio]).await;
     killed.extend(groups.stop(&[Role::Learner]).await);
     let stats = observer.stats().await;
     killed.extend(groups.stop(&[Role::InferenceServer, Role::ReplayStore]).await);

@@ -3,10 +3,14 @@
 //! | module | contents |
 //! |---|---|
 //! | [`arguments`] | arguments of the command |
+//! | [`cores`] | cores that the run leaves to others |
 //! | [`lifecycle`] | start everything, watch until something ends it, stop in order |
+//! | [`journal`] | what happened, in files |
 //! | [`session`] | the state of the run since it was started |
 
 mod arguments;
+mod cores;
+pub mod journal;
 mod lifecycle;
 mod session;
 
@@ -17,5 +21,7 @@ pub use arguments::Arguments;
 /// # Errors
 /// What stopped the run, other than a signal or the time limit.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
+    // Before any thread or process is started: they inherit the cores.
+    cores::leave(arguments.leave_cores)?;
     crate::block_on(lifecycle::run(arguments))
 }

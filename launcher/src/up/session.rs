@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::{
     event::{Event, Kept},
+    run::choices::Choices,
     watch::{self, Beginning, Checkpoint, History, Observation, Summary, limit},
 };
 
@@ -26,6 +27,8 @@ pub struct Session {
     beginning: Option<Beginning>,
     checkpoint: Option<Manifest>,
     serving: Option<String>,
+    /// Choices of the inference server at its first answer to this `minuet up`.
+    choices: Option<Choices>,
     best: Option<String>,
     games: Option<u64>,
     positions: Option<u64>,
@@ -44,6 +47,7 @@ impl Session {
             beginning: None,
             checkpoint: None,
             serving: None,
+            choices: None,
             best: None,
             games: None,
             positions: None,
@@ -113,6 +117,16 @@ impl Session {
             });
         }
         (events, summary)
+    }
+
+    /// Returns the choices that the inference server has made, once.
+    pub fn chosen(&mut self, observation: &Observation) -> Option<Choices> {
+        let model = observation.model.as_ref()?;
+        if self.choices.is_some() {
+            return None;
+        }
+        self.choices = Choices::of(model, &self.config);
+        self.choices.clone()
     }
 
     fn newly_ready(&mut self, observation: &Observation) -> Vec<Event> {

@@ -28,7 +28,7 @@ pub fn sentence(summary: &Summary, config: &RunConfig) -> String {
         return "self-play makes no progress: see the logs of actor and inference server".into();
     }
     let cores: f64 = summary.processes.iter().filter_map(|process| process.cores).sum();
-    let available = std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
+    let available = crate::cores() as f64;
     if cores >= 0.95 * available {
         let mut shares: Vec<_> = summary
             .processes

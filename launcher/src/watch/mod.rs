@@ -10,7 +10,7 @@ mod summary;
 pub use history::History;
 pub use observe::{Observation, Observer};
 pub use rating::{Elo, Rating};
-pub use summary::{Beginning, Checkpoint, Summary};
+pub use summary::{Actor, Beginning, Checkpoint, Inference, Learner, Process, Replay, Summary};
 
 /// Creates a history of the counters that a summary shows.
 pub fn new_history() -> History {

@@ -73,7 +73,7 @@ impl Observation {
 /// Observes all processes of a run.
 #[derive(Clone, Debug)]
 pub struct Observer {
-    members: Vec<(String, Role, SocketAddr)>,
+    members: Vec<(String, Role, Option<SocketAddr>)>,
     inference: Link,
     store: Link,
     /// Label or version that actors request.
@@ -118,22 +118,28 @@ impl Observer {
         }
     }
 
-    async fn process(&self, role: Role, metrics: SocketAddr, pid: Option<u32>) -> Process {
+    async fn process(&self, role: Role, metrics: Option<SocketAddr>, pid: Option<u32>) -> Process {
         let serving = async {
             match role {
                 Role::InferenceServer => serves(self.inference.clone()).await,
                 Role::ReplayStore => serves(self.store.clone()).await,
-                Role::Learner | Role::Actor | Role::Rating => true,
+                Role::Learner | Role::Actor | Role::Rating | Role::Studio => true,
+            }
+        };
+        let page = async {
+            match metrics {
+                Some(metrics) => Page::fetch(metrics).await,
+                None => None,
             }
         };
         let (page, serving) = match pid {
-            Some(_) => tokio::join!(Page::fetch(metrics), serving),
+            Some(_) => tokio::join!(page, serving),
             None => (None, false),
         };
         Process {
             role,
             pid,
-            ready: page.is_some() && serving,
+            ready: serving && (page.is_some() || metrics.is_none()),
             page,
             usage: pid.and_then(process::usage),
         }

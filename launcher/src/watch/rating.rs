@@ -1,13 +1,14 @@
 //! [`Rating`]: figures of the rating role.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use service::role::Role;
 
 use super::{names, observe::Observation};
 use crate::page::Page;
 
 /// Strength of the checkpoints, in Elo above the first one.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Rating {
     /// The best checkpoint.
     pub best: Option<Elo>,
@@ -20,7 +21,7 @@ pub struct Rating {
 }
 
 /// Rating of one checkpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Elo {
     /// Training steps of the checkpoint.
     pub step: u64,

@@ -1,7 +1,7 @@
 //! [`Summary`]: the run's figures at one moment, by stage in the order of a position's journey.
 
 use config::RunConfig;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use service::role::Role;
 
 use super::{
@@ -12,7 +12,8 @@ use super::{
 };
 
 /// The run's figures. Unknown figures are `None`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Summary {
     /// Seconds since `minuet up` was started.
     pub after_seconds: f64,
@@ -38,7 +39,8 @@ pub struct Summary {
 }
 
 /// Self-play, over all actors.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Actor {
     /// Visits of search trees, in all.
     pub visits_per_second: Option<f64>,
@@ -57,7 +59,8 @@ pub struct Actor {
 }
 
 /// The inference server.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Inference {
     /// Positions evaluated.
     pub positions_per_second: Option<f64>,
@@ -80,7 +83,8 @@ pub struct Inference {
 }
 
 /// The replay store.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Replay {
     /// Stored games.
     pub games: Option<u64>,
@@ -101,7 +105,8 @@ pub struct Replay {
 }
 
 /// The learner.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Learner {
     /// Training steps done.
     pub step: Option<u64>,
@@ -118,7 +123,8 @@ pub struct Learner {
 }
 
 /// The newest checkpoint.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Checkpoint {
     /// Version.
     pub version: String,
@@ -129,7 +135,8 @@ pub struct Checkpoint {
 }
 
 /// A process of the run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Process {
     /// Name.
     pub name: String,

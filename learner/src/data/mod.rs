@@ -10,10 +10,11 @@
 //! | [`batches`] | a checked batch on the host |
 //! | [`packer`], `packing` | checks a batch from the wire and packs it; `selection`: without its invalid samples |
 //! | [`expanded`] | rows as inputs of the network |
-//! | [`policies`], [`outcomes`] | policy and value targets |
+//! | [`policies`], [`completed_q`], [`outcomes`] | policy and value targets |
 //! | [`targets`] | training targets on the device |
 
 pub mod batches;
+pub mod completed_q;
 pub mod expanded;
 pub mod game;
 pub mod ledger;

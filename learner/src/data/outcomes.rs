@@ -9,14 +9,16 @@ pub fn of_value(value: f32) -> Outcomes {
     [value.max(0.0), 1.0 - value.abs(), (-value).max(0.0)]
 }
 
-/// Target of a position: `1 - share` of its game's result plus `share` (0 to 1) of the search's root value ([`of_value`]). Its
-/// win - loss is `result + share · (root value - result)`. `None` if the result is no win, draw or loss.
-pub fn mixed(result: f32, root_value: f32, share: f32) -> Option<Outcomes> {
-    if ![1.0, 0.0, -1.0].contains(&result) {
-        return None;
-    }
-    let (ended, searched) = (of_value(result), of_value(root_value));
-    Some([0, 1, 2].map(|at: usize| ended[at] + share * (searched[at] - ended[at])))
+/// Returns the distribution of a game's result; `None` if it is no win, draw or loss.
+pub fn of_result(result: f32) -> Option<Outcomes> {
+    [1.0, 0.0, -1.0].contains(&result).then(|| of_value(result))
+}
+
+/// Mixes `1 - share` of a game's outcomes with `share` (0 to 1) of the search's root value ([`of_value`]). Win - loss of the mixture is
+/// `value + share · (root value - value)`, where `value` is win - loss of the outcomes.
+pub fn mixed(ended: Outcomes, root_value: f32, share: f32) -> Outcomes {
+    let searched = of_value(root_value);
+    [0, 1, 2].map(|at: usize| ended[at] + share * (searched[at] - ended[at]))
 }
 
 #[cfg(test)]
@@ -32,7 +34,7 @@ mod tests {
             root_value in -1.0_f32..=1.0,
             share in 0.0_f32..=1.0,
         ) {
-            let [win, draw, loss] = mixed(result, root_value, share).unwrap();
+            let [win, draw, loss] = mixed(of_result(result).unwrap(), root_value, share);
             prop_assert!([win, draw, loss].iter().all(|share| (0.0..=1.0).contains(share)));
             prop_assert!((win + draw + loss - 1.0).abs() < 1e-6);
             let mean = f64::from(result) + f64::from(share) * (f64::from(root_value) - f64::from(result));
@@ -52,15 +54,16 @@ mod tests {
         #[test]
         fn scores_are_no_outcomes(result in prop::num::f32::ANY) {
             let is_outcome = result == 1.0 || result == 0.0 || result == -1.0;
-            prop_assert_eq!(mixed(result, 0.5, 0.5).is_some(), is_outcome);
+            prop_assert_eq!(of_result(result).is_some(), is_outcome);
         }
     }
 
     #[test]
     fn results_alone_are_certain() {
-        assert_eq!(mixed(1.0, -0.5, 0.0), Some([1.0, 0.0, 0.0]));
-        assert_eq!(mixed(0.0, -0.5, 0.0), Some([0.0, 1.0, 0.0]));
-        assert_eq!(mixed(-1.0, 0.5, 0.0), Some([0.0, 0.0, 1.0]));
-        assert_eq!(mixed(-1.0, 0.5, 0.5), Some([0.25, 0.25, 0.5]));
+        let mixed = |result, root_value, share| mixed(of_result(result).unwrap(), root_value, share);
+        assert_eq!(mixed(1.0, -0.5, 0.0), [1.0, 0.0, 0.0]);
+        assert_eq!(mixed(0.0, -0.5, 0.0), [0.0, 1.0, 0.0]);
+        assert_eq!(mixed(-1.0, 0.5, 0.0), [0.0, 0.0, 1.0]);
+        assert_eq!(mixed(-1.0, 0.5, 0.5), [0.25, 0.25, 0.5]);
     }
 }

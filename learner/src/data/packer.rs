@@ -11,6 +11,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::data::{
     batches::{BatchError, HeadTargets, HostBatch},
+    completed_q::CompletedQ,
     packing::{Packing, PackingRules},
     selection,
 };
@@ -32,6 +33,8 @@ impl Packer {
             rules: PackingRules {
                 layout,
                 symmetries,
+                completed_q: None,
+                value_horizon: 0.0,
                 root_value_share: 0.0,
                 targets: HeadTargets::default(),
                 other_side: OtherSide::default(),
@@ -46,6 +49,31 @@ impl Packer {
     pub fn with_root_values(mut self, share: f32) -> Self {
         self.rules.root_value_share = share;
         self
+    }
+
+    /// Computes policy targets from the values of actions instead of their visits, where a search is recorded with them. With `None`,
+    /// and in other positions, targets are the visits.
+    #[must_use]
+    pub fn with_completed_q(mut self, completed_q: Option<CompletedQ>) -> Self {
+        self.rules.completed_q = completed_q;
+        self
+    }
+
+    /// Sets the horizon, in turns, of the mixture of results with later root values; 0: results alone.
+    #[must_use]
+    pub fn with_value_horizon(mut self, turns: f32) -> Self {
+        self.rules.value_horizon = turns;
+        self
+    }
+
+    /// True if batches must have the results of searches.
+    pub fn wants_decisions(&self) -> bool {
+        self.rules.completed_q.is_some()
+    }
+
+    /// Horizon of the mixed values that batches must have; 0: none.
+    pub fn value_horizon(&self) -> f32 {
+        self.rules.value_horizon
     }
 
     /// Adds the targets of a network's heads. `other_side` is that of the rows' representation.

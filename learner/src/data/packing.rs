@@ -9,12 +9,14 @@ use std::borrow::Cow;
 use games::{OtherSide, RowLayout, RowSymmetries, Symmetry, codec::Candidates};
 use proto::{
     columns::{ColumnError, Ragged, SparsePolicies, check_length},
+    decisions::{Decision, DecisionColumns},
     targets::{Shape, Target},
     v1,
 };
 
 use crate::data::{
     batches::{BatchError, HeadTargets, HostBatch, HostTarget},
+    completed_q::CompletedQ,
     expanded::BatchExpander,
     outcomes,
     policies::Policies,
@@ -30,6 +32,10 @@ pub(crate) struct PackingRules {
     pub(crate) layout: RowLayout,
     /// Symmetries of the rows, one of which is applied to each sample.
     pub(crate) symmetries: RowSymmetries,
+    /// Computation of policy targets from the values of actions; `None`: targets are the visits.
+    pub(crate) completed_q: Option<CompletedQ>,
+    /// Horizon in turns of the mixture of results with later root values; 0: results alone.
+    pub(crate) value_horizon: f32,
     /// Share (0 to 1) of the search's root value in the value targets.
     pub(crate) root_value_share: f32,
     /// Targets of the network's heads.
@@ -45,6 +51,10 @@ pub(crate) struct Packing<'a> {
     packed: HostBatch,
     rows: Ragged<'a>,
     policy: SparsePolicies<'a>,
+    /// Search results, if policy targets are computed from them.
+    decisions: Option<DecisionColumns<'a>>,
+    /// Places of the samples without a result that have not been reached yet.
+    undecided: std::slice::Iter<'a, u32>,
     /// Parallel to the batch's auxiliary targets.
     auxiliary: Vec<WireTarget<'a>>,
     expander: BatchExpander,
@@ -93,6 +103,11 @@ impl<'a> Packing<'a> {
         let policy = batch.policy_columns()?;
         check_length("results", batch.results.len(), positions)?;
         check_length("root_values", batch.root_values.len(), positions)?;
+        if rules.value_horizon > 0.0 {
+            check_length("future_wins", batch.future_wins.len(), positions)?;
+            check_length("future_losses", batch.future_losses.len(), positions)?;
+        }
+        let decisions = rules.completed_q.map(|_| batch.decision_columns()).transpose()?;
         let auxiliary = wanted
             .auxiliary
             .iter()
@@ -125,6 +140,8 @@ impl<'a> Packing<'a> {
             },
             rows,
             policy,
+            decisions,
+            undecided: batch.undecided.iter(),
             auxiliary,
             expander: BatchExpander::new(layout),
             samples: Vec::with_capacity(targets),
@@ -150,10 +167,19 @@ impl<'a> Packing<'a> {
         let row = push_row(&mut packed.rows, row, symmetries, symmetry)?;
         let candidates = self.expander.push(row).map_err(|error| error.to_string())?;
         let visited = self.policy.next().unwrap_or_default();
-        packed.policy.push(visited, |action| {
+        let decision = self.decisions.as_mut().and_then(Iterator::next);
+        let own_place = |action| {
             let turned = symmetries.turn_action(symmetry, action);
             place(layout, candidates.as_ref(), turned)
-        })?;
+        };
+        match (self.rules.completed_q, decision.filter(Decision::is_searched)) {
+            (Some(completed_q), Some(decision)) if !visited.0.is_empty() => {
+                let shares = completed_q.target(visited.1, &decision)?;
+                let actions = visited.0.iter().chain(decision.unvisited).copied();
+                packed.policy.push_shares(actions.zip(shares), own_place)?;
+            }
+            _ => packed.policy.push(visited, own_place)?,
+        }
         self.samples.resize(packed.policy.at.len(), sample);
         let first = sample * layout.actions as usize;
         let place = |action| {
@@ -184,19 +210,39 @@ impl<'a> Packing<'a> {
         };
         let result = in_range("result", self.batch.results[sample])?;
         let root_value = in_range("root value", self.batch.root_values[sample])?;
+        let is_undecided = self.undecided.as_slice().first() == Some(&(sample as u32));
+        if is_undecided {
+            self.undecided.next();
+        }
         let share = if was_searched {
             self.rules.root_value_share
         } else {
             0.0
         };
-        self.packed.results.push(result + share * (root_value - result));
+        let (value, outcomes) = if self.rules.value_horizon > 0.0 {
+            let (win, loss) = (self.batch.future_wins[sample], self.batch.future_losses[sample]);
+            let is_share = |share: f32| (0.0..=1.0 + VALUE_SLACK).contains(&share);
+            if ![win, loss, win + loss].into_iter().all(is_share) {
+                return Err(format!(
+                    "{win} and {loss} are not the probabilities of a win and of a loss"
+                ));
+            }
+            let outcomes = [win, (1.0 - win - loss).max(0.0), loss];
+            (in_range("mixed value", win - loss)?, Some(outcomes))
+        } else if is_undecided {
+            // There is no result, and the root value is in its place.
+            (root_value, Some(outcomes::of_value(root_value)))
+        } else {
+            (result, outcomes::of_result(result))
+        };
+        self.packed.results.push(value + share * (root_value - value));
         if let Some(targets) = &mut self.packed.outcomes {
-            let target = outcomes::mixed(result, root_value, share).ok_or_else(|| {
+            let outcomes = outcomes.ok_or_else(|| {
                 format!(
                     "the result is {result}, which is no win, draw or loss: model.value_head must be \"scalar\" for such games"
                 )
             })?;
-            targets.extend(target);
+            targets.extend(outcomes::mixed(outcomes, root_value, share));
         }
         Ok(())
     }

@@ -1,12 +1,12 @@
-//! Sparse policies: the visits of searched actions, converted to shares that a network is trained towards.
+//! Sparse policies: shares of actions that a network is trained towards, from their visits or from [`super::completed_q`].
 
 /// Policies of a batch on the host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Policies {
-    /// Place of each searched action of each sample: `sample · actions + entry`. With candidates
+    /// Place of each action in a target of each sample: `sample · actions + entry`. With candidates
     /// ([`crate::data::expanded::HostCandidates`]) it is `sample · width + place among the sample's candidates`.
     pub at: Vec<i64>,
-    /// Share of each searched action in its sample's visits.
+    /// Share of each of these actions in its sample's target.
     pub share: Vec<f32>,
     /// Number of samples that have a policy.
     pub samples: usize,
@@ -40,13 +40,25 @@ impl Policies {
         if total == 0 {
             return Err("no action was visited".into());
         }
+        let shares = visits.iter().map(|&visits| f64::from(visits) / total as f64);
+        self.push_shares(actions.iter().copied().zip(shares), place)
+    }
+
+    /// Adds a sample's actions with their shares, whose sum is 1. Actions without a share are left out.
+    ///
+    /// # Errors
+    /// Reason why an action is invalid.
+    pub(crate) fn push_shares(
+        &mut self,
+        shares: impl Iterator<Item = (u32, f64)>,
+        place: impl Fn(u32) -> Result<usize, String>,
+    ) -> Result<(), String> {
         self.samples += 1;
-        for (&action, &visits) in actions.iter().zip(visits) {
+        for (action, share) in shares {
             let place = place(action)?;
-            if visits == 0 {
+            if share <= 0.0 {
                 continue;
             }
-            let share = f64::from(visits) / total as f64;
             self.at.push(place as i64);
             self.share.push(share as f32);
             self.entropy -= share * share.ln();

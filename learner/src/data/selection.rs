@@ -1,6 +1,9 @@
 //! Selects samples of a batch as it came over the wire, for a batch with invalid samples.
 
-use proto::v1::{Batch, TargetColumn};
+use proto::{
+    decisions::Recorder,
+    v1::{Batch, TargetColumn},
+};
 
 /// Returns a batch of the given samples, in ascending order, of `batch`. The lengths of the columns must fit each other.
 pub(crate) fn select(batch: &Batch, samples: &[usize]) -> Batch {
@@ -44,6 +47,21 @@ pub(crate) fn select(batch: &Batch, samples: &[usize]) -> Batch {
         game: batch.game.clone(),
         options: batch.options,
         redraw: batch.redraw,
+        decisions: batch.decision_columns().ok().map(|decisions| {
+            let mut recorder = Recorder::default();
+            let found = decisions.enumerate();
+            found
+                .filter(|(sample, _)| samples.binary_search(sample).is_ok())
+                .for_each(|(_, decision)| recorder.copy(&decision));
+            recorder.finish_batch()
+        }),
+        undecided: (0..)
+            .zip(samples)
+            .filter(|&(_, &sample)| batch.undecided.binary_search(&(sample as u32)).is_ok())
+            .map(|(place, _)| place)
+            .collect(),
+        future_wins: plain(&batch.future_wins, samples),
+        future_losses: plain(&batch.future_losses, samples),
     }
 }
 
@@ -72,7 +90,27 @@ fn ragged(values: &[u32], counts: &[u32], samples: &[usize]) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
+    use proto::{
+        decisions::Entry,
+        v1::{DecisionKind, Decisions},
+    };
+
     use super::*;
+
+    /// Decisions of positions with this many visited actions and one unvisited action.
+    fn decisions(positions: &[(usize, u32)]) -> Decisions {
+        let mut recorder = Recorder::default();
+        for &(visited, unvisited) in positions {
+            recorder.push(&Entry {
+                kind: DecisionKind::Searched,
+                visited: &vec![(0.25, visited as f32); visited],
+                unvisited: &[(unvisited, 0.5)],
+                evaluation: unvisited as f32,
+                played: 0,
+            });
+        }
+        recorder.finish_batch()
+    }
 
     #[test]
     fn a_selection_has_the_columns_of_its_samples() {
@@ -94,6 +132,10 @@ mod tests {
                 visits: vec![1, 2, 3, 4],
                 ..TargetColumn::default()
             }],
+            undecided: vec![0, 2],
+            future_wins: vec![0.5, 0.25, 0.0],
+            future_losses: vec![0.0, 0.25, 0.5],
+            decisions: Some(decisions(&[(2, 20), (0, 21), (1, 22)])),
             ..Batch::default()
         };
         assert_eq!(select(&batch, &[0, 1, 2]), batch);
@@ -115,9 +157,14 @@ mod tests {
                 visits: vec![1, 3, 4],
                 ..TargetColumn::default()
             }],
+            undecided: vec![0, 1],
+            future_wins: vec![0.5, 0.0],
+            future_losses: vec![0.0, 0.5],
+            decisions: Some(decisions(&[(2, 20), (1, 22)])),
             ..Batch::default()
         };
         assert_eq!(select(&batch, &[0, 2]), expected);
+        assert_eq!(select(&batch, &[1, 2]).undecided, [1]);
         let varying = Batch {
             row_lengths: vec![1, 3, 2],
             ..batch

@@ -262,6 +262,8 @@ impl Source {
             purpose: Purpose::Training.into(),
             targets: self.packer.target_names(),
             line: self.line,
+            decisions: self.packer.wants_decisions(),
+            value_horizon_turns: self.packer.value_horizon(),
         }
     }
 

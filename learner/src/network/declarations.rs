@@ -2,8 +2,9 @@
 //!
 //! First values are drawn here and not by torch, so that a seed gives the same network on every machine. Convolutions
 //! begin as He et al. (2015) derive for ReLU; the last normalisation of each block begins at 0, so that the block
-//! begins as the identity (Goyal et al., 2017); the heads' last layers begin small, so that the first policy is nearly
-//! uniform and the first value in the middle. For a layer over one-hot planes, the number of inputs is that of the planes
+//! begins as the identity (Goyal et al., 2017). In towers the last layers of policy and value begin at 0: the first policy is
+//! exactly uniform and the first value exactly 0, so that the first games are played by a search without a bias. Other last
+//! layers begin small. For a layer over one-hot planes, the number of inputs is that of the planes
 //! which can be 1 at a time.
 
 use config::ValueHead;
@@ -17,7 +18,9 @@ use proto::targets::Shape;
 
 use super::{NetworkShape, PolicyShape, TowerShape};
 
-/// Scale of the first weights of the heads' last layers, relative to He's.
+/// Scale of the first weights of the last layers of a tower's policy and value, relative to He's.
+const SERVED_LAYER: f32 = 0.0;
+/// Scale of the first weights of other last layers.
 const LAST_LAYER: f32 = 0.1;
 
 /// Use of a variable in training.
@@ -75,7 +78,7 @@ fn tower(list: &mut Declarations, shape: &TowerShape) {
         PolicyShape::Planes { .. } => list.conv_norm("policy", filters, filters, 3, 1.0),
     }
     let kept = list.pooling("policy.pooling", filters, shape.pooled_in_policy());
-    policy_output(list, "policy.output", shape, kept);
+    policy_output(list, "policy.output", shape, kept, SERVED_LAYER);
     let channels = shape.value_channels;
     list.conv_norm("value", channels, filters, 1, 1.0);
     list.linear("value.hidden", shape.value_hidden, channels * squares, 1.0);
@@ -83,24 +86,24 @@ fn tower(list: &mut Declarations, shape: &TowerShape) {
         ValueHead::Scalar => 1,
         ValueHead::Wdl => 3,
     };
-    list.linear("value.output", outputs, shape.value_hidden, LAST_LAYER);
+    list.linear("value.output", outputs, shape.value_hidden, SERVED_LAYER);
     for head in shape.auxiliary.iter() {
         let name = head.output_name();
         match head.target.shape() {
-            Shape::OpponentPolicy => policy_output(list, &name, shape, kept),
+            Shape::OpponentPolicy => policy_output(list, &name, shape, kept, LAST_LAYER),
             Shape::Number => list.linear(&name, 1, shape.value_hidden, LAST_LAYER),
         }
     }
 }
 
 /// Declares the last layer of a policy head; `channels` is the number of input channels of a convolutional one.
-fn policy_output(list: &mut Declarations, name: &str, shape: &TowerShape, channels: u32) {
+fn policy_output(list: &mut Declarations, name: &str, shape: &TowerShape, channels: u32, scale: f32) {
     match shape.policy {
         PolicyShape::Dense { channels } => {
-            list.linear(name, shape.actions, channels * SQUARES as u32, LAST_LAYER);
+            list.linear(name, shape.actions, channels * SQUARES as u32, scale);
         }
         PolicyShape::Planes { planes } => {
-            list.conv(name, planes, channels, 3, LAST_LAYER);
+            list.conv(name, planes, channels, 3, scale);
             list.constant(&format!("{name}.bias"), planes, Purpose::Plain, 0.0);
         }
     }

@@ -13,4 +13,5 @@ mod killed;
 mod lease;
 mod optimizer;
 mod role;
+mod targets;
 mod training;

@@ -4,8 +4,9 @@ use crate::common::{all_heads, batch, batch_for, layout, model, settings, traine
 use config::{LearnerConfig, ModelConfig, Optimizer};
 use learner::{
     data::store_view::ValidationBatches,
+    network::{Pass, inputs::Feeder},
     publishing::snapshot::{Snapshot, SnapshotError},
-    torch::tensor_files,
+    torch::{tensor_files, to_host},
     training::{
         train::{TrainError, Trainer},
         validation::Validation,
@@ -16,6 +17,29 @@ fn train(trainer: &mut Trainer, numbers: std::ops::Range<u64>) {
     for number in numbers {
         let batch = batch_for(trainer, &layout(9), 32, 5, number);
         trainer.step(&batch).unwrap();
+    }
+}
+use tch::Device;
+
+/// The first search of a run is UCT with equal priors and no opinion.
+#[test]
+fn the_first_network_is_exactly_uniform() {
+    let (all, heads) = all_heads(&model(), &settings());
+    for (actions, model, settings) in [
+        (9, model(), settings()),
+        (73 * 64, model(), settings()),
+        (9, all.clone(), heads.clone()),
+        (73 * 64, all, heads),
+    ] {
+        let layout = layout(actions);
+        let trainer = trainer(&layout, &model, &settings, 1);
+        let rows = batch(&layout, 16, 1, 0).rows;
+        let inputs = Feeder::new(&layout, Device::Cpu).unwrap().rows(&rows).unwrap();
+        let outputs = tch::no_grad(|| trainer.network().forward(&inputs, Pass::EVALUATE).unwrap());
+        let logits = to_host(&outputs.logits).unwrap();
+        assert_eq!(logits.len(), 16 * actions as usize);
+        assert!(logits.iter().all(|&logit| logit == 0.0));
+        assert_eq!(to_host(&outputs.values).unwrap(), [0.0; 16]);
     }
 }
 

@@ -1,22 +1,21 @@
-//! A game under way: its actions so far, and the beginnings of its turns.
+//! A game under way, saved and loaded.
 
-use std::path::Path;
+use std::{
+    ops::{Deref, DerefMut},
+    path::Path,
+};
 
 use anyhow::{Context as _, bail};
-use games::{Action, Face, Player};
+use games::{Course, Face};
 use serde_json::{Map, Value};
 
 use crate::rules::request::Request;
 
-/// A game under way.
+/// A game under way, with the text of its start.
 pub struct Play<G: Face> {
-    begin: G,
     /// Start position as it was given. `None` stands for the usual start.
     start: Option<String>,
-    actions: Vec<Action>,
-    /// Player of each action, and true if it began a turn.
-    played: Vec<(Player, bool)>,
-    state: G,
+    course: Course<G>,
 }
 
 impl<G: Face> Play<G> {
@@ -25,13 +24,9 @@ impl<G: Face> Play<G> {
     /// # Errors
     /// `start` is not a position of the game.
     pub fn new(start: Option<&str>) -> anyhow::Result<Self> {
-        let begin = G::start(&G::people_rules(), start)?;
         Ok(Self {
-            state: begin.clone(),
-            begin,
             start: start.map(str::to_owned),
-            actions: Vec::new(),
-            played: Vec::new(),
+            course: Course::new(G::start(&G::people_rules(), start)?),
         })
     }
 
@@ -64,10 +59,11 @@ impl<G: Face> Play<G> {
         let mut play = Self::new(start.as_deref())?;
         for (number, value) in request.actions.iter().flatten().enumerate() {
             let action = play
-                .state
+                .state()
                 .action_from_json(value)
                 .map_err(|error| anyhow::anyhow!("{}: action {number}: {error}", path.display()))?;
-            play.play(action)
+            play.course
+                .play(action)
                 .with_context(|| format!("{}: action {number}", path.display()))?;
         }
         Ok(play)
@@ -78,9 +74,9 @@ impl<G: Face> Play<G> {
     /// # Errors
     /// The file cannot be written.
     pub fn save(&self, path: &Path) -> anyhow::Result<()> {
-        let mut state = self.begin.clone();
-        let mut actions = Vec::with_capacity(self.actions.len());
-        for &action in &self.actions {
+        let mut state = self.course.begin().clone();
+        let mut actions = Vec::with_capacity(self.course.actions().len());
+        for &action in self.course.actions() {
             actions.push(state.action_to_json(action));
             state.play_legal(action);
         }
@@ -98,57 +94,25 @@ impl<G: Face> Play<G> {
         let line = format!("{}\n", Value::Object(record));
         std::fs::write(path, line).with_context(|| format!("cannot write {}", path.display()))
     }
+}
 
-    /// First state of the game.
-    pub fn begin(&self) -> &G {
-        &self.begin
+impl<G: Face> Deref for Play<G> {
+    type Target = Course<G>;
+
+    fn deref(&self) -> &Course<G> {
+        &self.course
     }
+}
 
-    /// Present state of the game.
-    pub fn state(&self) -> &G {
-        &self.state
-    }
-
-    /// Actions played so far.
-    pub fn actions(&self) -> &[Action] {
-        &self.actions
-    }
-
-    /// Plays an action.
-    ///
-    /// # Errors
-    /// The action is not legal. Nothing has changed then.
-    pub fn play(&mut self, action: Action) -> Result<(), games::IllegalAction> {
-        let begins = !self.state.is_mid_turn();
-        let mover = self.state.to_move();
-        self.state.play(action)?;
-        self.actions.push(action);
-        self.played.push((mover, begins));
-        Ok(())
-    }
-
-    /// Takes back all actions since one of `players` last began a turn. Returns false if none of them has.
-    pub fn undo(&mut self, players: &[Player]) -> bool {
-        let last = self
-            .played
-            .iter()
-            .rposition(|(player, begins)| *begins && players.contains(player));
-        let Some(last) = last else {
-            return false;
-        };
-        self.actions.truncate(last);
-        self.played.truncate(last);
-        self.state.clone_from(&self.begin);
-        for &action in &self.actions {
-            self.state.play_legal(action);
-        }
-        true
+impl<G: Face> DerefMut for Play<G> {
+    fn deref_mut(&mut self) -> &mut Course<G> {
+        &mut self.course
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use games::{Game as _, chess::Chess, paco_sako::PacoSako};
+    use games::{Game as _, Player, chess::Chess, paco_sako::PacoSako};
 
     use super::*;
 

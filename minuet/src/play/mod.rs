@@ -39,10 +39,11 @@ pub struct Arguments {
     #[arg(long, default_value = "paco-sako")]
     game: String,
     /// Your opponent: a run's folder (runs/chess, runs/chess@best), a checkpoint's folder, an .onnx file, an inference
-    /// server (http://host:port), `uct` (a search without a network) or `random`; with settings behind it, e.g.
-    /// runs/chess,visits=400,temperature=0.5.
-    #[arg(long, default_value = "uct,visits=1000")]
-    opponent: String,
+    /// server (http://host:port), a game's name (the network that comes with Minuet), `uct` (a search without a network) or
+    /// `random`; with settings behind it, e.g. runs/chess,visits=400,temperature=0.5. [default: the network that comes with
+    /// Minuet for the game, or else uct,visits=1000]
+    #[arg(long)]
+    opponent: Option<String>,
     /// Your side: first, second, both (two people) or none (watch); or as the game calls it, e.g. white.
     #[arg(long, default_value = "first")]
     side: String,
@@ -63,7 +64,11 @@ pub struct Arguments {
     seed: u64,
 }
 
+/// The opponent where no network comes with Minuet.
+const WITHOUT_NETWORK: &str = "uct,visits=1000";
+
 const HELP: &str = "Examples:
+  minuet play --game chess
   minuet play --opponent runs/paco-sako,visits=400
   minuet play --game chess --opponent runs/chess --side black
   minuet play --game othello --side both --ascii
@@ -94,14 +99,20 @@ impl Visitor for Arguments {
             Some(file) => Play::<G>::load(file)?,
             None => Play::<G>::new(self.start.as_deref())?,
         };
-        let spec: Spec = self.opponent.parse()?;
+        let opponent = self
+            .opponent
+            .unwrap_or_else(|| match network::shipped::folder(G::NAME) {
+                Ok(_) => G::NAME.into(),
+                Err(_) => WITHOUT_NETWORK.into(),
+            });
+        let spec: Spec = opponent.parse()?;
         let mut networks = Networks::new(NetworkOptions {
             provider: self.provider,
             batch: 16,
             ..NetworkOptions::default()
         });
-        let computer = Opponent::open(&spec, &mut networks)
-            .with_context(|| format!("the opponent {}", self.opponent))?;
+        let computer =
+            Opponent::open(&spec, &mut networks).with_context(|| format!("the opponent {opponent}"))?;
         let colour = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let mut session = Session {
             play,
@@ -185,10 +196,7 @@ mod tests {
     #[test]
     fn a_turn_of_paco_sako_in_two_lines() {
         let seen = seen::<PacoSako>("e2\nundo\ne2\ne4\nquit\n", "white");
-        assert_eq!(
-            seen.matches("The turn is not complete: the pawn on e2").count(),
-            2
-        );
+        assert_eq!(seen.matches("Place the pawn from e2").count(), 2);
         assert_eq!(seen.matches("Black (random) plays").count(), 1);
     }
 

@@ -1,8 +1,7 @@
 //! Damage that a command found in a store. The process exits with 3.
 
+use proto::ids::hex;
 use replay_store::damage::{Damage as StoreDamage, Loss};
-
-use super::format::hex;
 
 /// Most lost games that are named.
 const MOST_NAMED: usize = 10;

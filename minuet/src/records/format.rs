@@ -1,14 +1,10 @@
 //! Ids and times as text.
 
-/// Returns an id in hexadecimal digits.
-pub fn hex(id: &[u8]) -> String {
-    id.iter().map(|byte| format!("{byte:02x}")).collect()
-}
+use proto::ids::parse_game_id;
 
 /// Parses an id of 32 hexadecimal digits.
 pub fn parse_id(text: &str) -> Result<[u8; 16], String> {
-    let digits = u128::from_str_radix(text, 16).ok().filter(|_| text.len() == 32);
-    digits.map(u128::to_be_bytes).ok_or_else(|| {
+    parse_game_id(text).ok_or_else(|| {
         format!(
             "`{text}` is not a game id; an id has 32 hexadecimal digits, as `minuet games list` prints them"
         )
@@ -28,7 +24,7 @@ mod tests {
     #[test]
     fn printed_ids_are_parsed() {
         let id = *b"0123456789abcdef";
-        assert_eq!(parse_id(&hex(&id)), Ok(id));
+        assert_eq!(parse_id(&proto::ids::hex(&id)), Ok(id));
         for wrong in [
             "",
             "12",
@@ -36,7 +32,7 @@ mod tests {
             &"f".repeat(33),
             "+0000000000000000000000000000001",
         ] {
-            assert!(wrong.len() == 32 || parse_id(wrong).is_err(), "{wrong}");
+            assert!(parse_id(wrong).is_err(), "{wrong}");
         }
     }
 }

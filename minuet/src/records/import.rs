@@ -19,7 +19,6 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    format::hex,
     send::{self, AppendCounts, WINDOW},
     source::{Access, Source, StoreLocation},
 };
@@ -92,7 +91,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         );
     }
     for ack in &counts.refusals {
-        eprintln!("game {} was refused: {}", hex(&ack.id), ack.refused);
+        eprintln!("game {} was refused: {}", proto::ids::hex(&ack.id), ack.refused);
     }
     ended?;
     if let Some(name) = stopped_by {

@@ -1,11 +1,14 @@
 //! `minuet games list`: lists stored games in a chosen order, page by page.
 
 use anyhow::Context as _;
-use proto::v1::{GameFilter, GameResult, GameSort, GameSummary};
+use proto::{
+    ids::{hex, parse_hex},
+    v1::{GameFilter, GameResult, GameSort, GameSummary},
+};
 use serde_json::json;
 
 use super::{
-    format::{hex, time},
+    format::time,
     selection::Selection,
     source::{Access, Order, StoreLocation},
 };
@@ -58,12 +61,7 @@ struct Cursor(Vec<u8>);
 
 /// Reads a cursor from hexadecimal digits.
 fn parse_cursor(text: &str) -> Result<Cursor, String> {
-    let digit = |at: usize| {
-        text.get(at..at + 2)
-            .and_then(|pair| u8::from_str_radix(pair, 16).ok())
-    };
-    let bytes: Option<Vec<u8>> = (0..text.len()).step_by(2).map(digit).collect();
-    bytes
+    parse_hex(text)
         .filter(|bytes| !bytes.is_empty())
         .map(Cursor)
         .ok_or_else(|| format!("`{text}` is not a cursor; copy the cursor that `minuet games list` printed"))

@@ -2,11 +2,15 @@
 
 use actor::check::positions;
 use games::{Game, registry};
-use proto::v1;
+use proto::{
+    decisions::{Decision, Halves},
+    ids::hex,
+    v1,
+};
 use serde_json::{Value, json};
 
 use super::{
-    format::{hex, parse_id, time},
+    format::{parse_id, time},
     list::result,
     source::{Access, StoreLocation},
 };
@@ -51,6 +55,7 @@ fn print(game: &v1::Game, as_json: bool) -> anyhow::Result<()> {
                 "position": text,
                 "visits": position.visit_actions.iter().zip(position.visits).collect::<Vec<_>>(),
                 "root_value": position.root_value,
+                "decision": position.decision.as_ref().map(decision),
                 "model": game.model_of_position.get(position.ply)
                     .and_then(|&model| game.model_versions.get(model as usize)),
             })
@@ -88,6 +93,19 @@ fn print(game: &v1::Game, as_json: bool) -> anyhow::Result<()> {
         );
     }
     Ok(())
+}
+
+/// Results of a search beside its visits. The priors and values of the visited actions have the order of `visits`.
+fn decision(decision: &Decision<'_>) -> Value {
+    let numbers = |halves: Halves<'_>| halves.iter().collect::<Vec<f32>>();
+    json!({
+        "is_solved": !decision.is_searched(),
+        "evaluation": decision.evaluation,
+        "priors": numbers(decision.visited_priors),
+        "values": numbers(decision.values),
+        "unvisited": decision.unvisited.iter().zip(decision.unvisited_priors.iter()).collect::<Vec<_>>(),
+        "played": decision.played,
+    })
 }
 
 fn whole(game: &v1::Game, moves: Vec<Value>) -> Value {

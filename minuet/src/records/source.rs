@@ -5,9 +5,12 @@ use std::{net::Ipv4Addr, path::PathBuf};
 
 use anyhow::Context as _;
 use config::{self, RunConfig, SecurityConfig};
-use proto::v1::{
-    ExportRequest, Game, GameFilter, GameSort, GameSummary, GetGameRequest, ListGamesRequest, StatsRequest,
-    StoredGame, replay_store_client::ReplayStoreClient,
+use proto::{
+    ids::hex,
+    v1::{
+        ExportRequest, Game, GameFilter, GameSort, GameSummary, GetGameRequest, ListGamesRequest,
+        StatsRequest, StoredGame, replay_store_client::ReplayStoreClient,
+    },
 };
 use replay_store::{
     damage::Damage as StoreDamage,
@@ -20,10 +23,7 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tonic::Code;
 
-use super::{
-    damage::{self, Damage},
-    format::hex,
-};
+use super::damage::{self, Damage};
 
 /// Options that locate a store.
 #[derive(Clone, Debug, clap::Args)]

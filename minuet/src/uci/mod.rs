@@ -29,6 +29,7 @@ use std::{
 };
 
 use anyhow::Context as _;
+use games::{Game as _, chess::Chess};
 
 use self::{engine::Engine, options::Options, worker::Event};
 use crate::{
@@ -44,8 +45,9 @@ const MAX_EVENTS: usize = 1024;
 #[command(after_help = HELP)]
 pub struct Arguments {
     /// The network: a run's folder (runs/chess, runs/chess@best), a checkpoint's folder, an .onnx file, an inference
-    /// server (http://host:port), or `uniform` for a search without any. A GUI can set it as the option Model.
-    #[arg(long, env = "MINUET_MODEL", default_value = "")]
+    /// server (http://host:port), `chess` for the one that comes with Minuet, or `uniform` for a search without any. A GUI can
+    /// set it as the option Model.
+    #[arg(long, env = "MINUET_MODEL", default_value = Chess::NAME)]
     model: String,
     /// Sets an option as a GUI would, e.g. --option Visits=400. May be given several times.
     #[arg(long = "option", value_name = "NAME=VALUE")]

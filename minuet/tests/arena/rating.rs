@@ -598,7 +598,7 @@ fn a_game_for_one_player_is_refused_with_the_key() {
         "{said}"
     );
     let up = Command::new(env!("CARGO_BIN_EXE_minuet"))
-        .args(["up", "--rating", "--game", "generator", "--run"])
+        .args(["up", "--no-studio", "--rating", "--game", "generator", "--run"])
         .arg(place.folder.path().join("another"))
         .output()
         .unwrap();

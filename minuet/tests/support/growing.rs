@@ -197,7 +197,7 @@ fn a_larger_network_trains_on_the_stored_games_and_can_be_deleted_until_its_take
     grow.wait_for("growing", |event| event["beside"] == false);
     grow.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
     let up = Command::new(env!("CARGO_BIN_EXE_minuet"))
-        .args(["up", "--run"])
+        .args(["up", "--no-studio", "--run"])
         .arg(folder.path())
         .output()
         .unwrap();

@@ -22,6 +22,8 @@ pub fn tiny_run() -> Vec<&'static str> {
         "model.blocks=1",
         "model.filters=8",
         "model.value_hidden=8",
+        "model.global_pooling=0",
+        "model.value_head=scalar",
         "search.visits=6",
         "search.max_actions=120",
         "actor.games_per_thread=16",
@@ -33,6 +35,7 @@ pub fn tiny_run() -> Vec<&'static str> {
         "learner.min_positions=200",
         "learner.checkpoint_steps=5",
         "learner.warmup_steps=2",
+        "learner.samples_per_position=2.0",
         "checkpoints.poll_ms=100",
     ]
 }
@@ -90,7 +93,7 @@ impl Run {
         }
         let mut command = Command::new(minuet);
         command
-            .args(["up", "--json", "--game", game, "--run"])
+            .args(["up", "--no-studio", "--json", "--game", game, "--run"])
             .arg(folder)
             .args(arguments);
         for setting in settings {

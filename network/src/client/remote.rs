@@ -7,7 +7,7 @@ use games::RowLayout;
 use parking_lot::Mutex;
 use proto::{
     priors,
-    v1::{DescribeModelRequest, EvaluateRequest, evaluator_client::EvaluatorClient},
+    v1::{DescribeModelRequest, EvaluateRequest, Priority, evaluator_client::EvaluatorClient},
 };
 use service::connect::{self, AddressError, Link, MAX_MESSAGE_BYTES};
 use tokio::runtime::Runtime;
@@ -57,7 +57,8 @@ pub struct RemoteNetwork {
     address: String,
     description: Description,
     client: EvaluatorClient<Link>,
-    runtime: Mutex<Runtime>,
+    /// `None` only while the network is dropped.
+    runtime: Mutex<Option<Runtime>>,
 }
 
 impl RemoteNetwork {
@@ -108,19 +109,29 @@ impl RemoteNetwork {
                 provider: described.provider,
             },
             client,
-            runtime: Mutex::new(runtime),
+            runtime: Mutex::new(Some(runtime)),
         })
     }
 
     fn ask(&self, request: EvaluateRequest) -> Result<proto::v1::EvaluateReply, NetworkError> {
         let mut client = self.client.clone();
-        self.runtime
-            .lock()
-            .block_on(within(async move { client.evaluate(request).await }))
-            .map_err(|status| NetworkError::Server {
-                address: self.address.clone(),
-                status: Box::new(status),
-            })
+        let answered = match &*self.runtime.lock() {
+            Some(runtime) => runtime.block_on(within(async move { client.evaluate(request).await })),
+            None => Err(Status::cancelled("the connection is closed")),
+        };
+        answered.map_err(|status| NetworkError::Server {
+            address: self.address.clone(),
+            status: Box::new(status),
+        })
+    }
+}
+
+impl Drop for RemoteNetwork {
+    /// Ends the runtime without waiting, so that an async task may drop a network.
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.lock().take() {
+            runtime.shutdown_background();
+        }
     }
 }
 
@@ -145,6 +156,7 @@ impl Network for RemoteNetwork {
             }
             let request = EvaluateRequest {
                 model: self.description.version.clone(),
+                priority: Priority::Play.into(),
                 ..batch.to_request(first..last, row_len)
             };
             let legal = request.legal_actions.len();

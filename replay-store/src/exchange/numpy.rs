@@ -115,7 +115,7 @@ impl Writer {
         self.movers.extend(game.movers.iter().copied())?;
         self.games_of.extend(std::iter::repeat_n(number, positions))?;
         self.plies.extend(0..positions as u32)?;
-        let id: String = game.id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let id = proto::ids::hex(&game.id);
         self.games.push(json!({
             "id": id,
             "sequence": sequence,

@@ -2,26 +2,31 @@
 
 use proto::{
     columns::ColumnError,
+    decisions::Recorder,
     targets::Target,
-    v1::{Batch, Game, TargetColumn},
+    v1::{Batch, Game, GameResult, TargetColumn},
 };
 
-use crate::record::surprise::Surprise;
+use crate::record::{
+    decisions::Kept,
+    surprise::Surprise,
+    values::{self, End, Step},
+};
 
 /// Numbers that take two bytes each where all of them fit.
 #[derive(Debug)]
-enum Numbers {
+pub(super) enum Numbers {
     Narrow(Box<[u16]>),
     Wide(Box<[u32]>),
 }
 
 impl Numbers {
-    fn new(values: Vec<u32>) -> Self {
+    pub(super) fn new(values: Vec<u32>) -> Self {
         let narrow: Result<Box<[u16]>, _> = values.iter().map(|&value| u16::try_from(value)).collect();
         narrow.map_or_else(|_| Self::Wide(values.into()), Self::Narrow)
     }
 
-    fn append(&self, from: usize, to: usize, out: &mut Vec<u32>) {
+    pub(super) fn append(&self, from: usize, to: usize, out: &mut Vec<u32>) {
         match self {
             Self::Narrow(values) => out.extend(
                 values
@@ -34,7 +39,7 @@ impl Numbers {
         }
     }
 
-    fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Narrow(values) => 2 * values.len(),
             Self::Wide(values) => 4 * values.len(),
@@ -45,11 +50,12 @@ impl Numbers {
 /// One trainable position.
 #[derive(Clone, Copy, Debug)]
 struct Position {
-    ply: u32,
     row_end: u32,
     visits_end: u32,
+    /// Result of the game; the root value if it has none.
     result: f32,
-    root_value: f32,
+    /// The position's own part of a mixture of root values.
+    step: Step,
     /// The number of the position in which the other player replied; 0, which is nobody's reply, where there is none.
     reply: u32,
 }
@@ -65,8 +71,9 @@ pub struct Decoded {
     visit_actions: Numbers,
     visits: Numbers,
     varying_rows: bool,
-    /// Actions of the whole game.
-    actions: u32,
+    end: End,
+    /// Search results, if they are recorded.
+    decisions: Option<Kept>,
     /// For each position the sum of the weights up to and with it, ascending to 1; none where all weigh the same.
     weights: Box<[f32]>,
 }
@@ -82,6 +89,8 @@ impl Decoded {
         let mut visit_actions = Vec::new();
         let mut visits = Vec::new();
         let discount = if game.discount > 0.0 { game.discount } else { 1.0 };
+        let players = if game.result() == GameResult::Scored { 1 } else { 2 };
+        let turns = values::turns(&game.movers, players);
         for (ply, (row, (own_actions, own_visits))) in
             game.row_columns()?.zip(game.policy_columns()?).enumerate()
         {
@@ -92,19 +101,33 @@ impl Decoded {
             visit_actions.extend_from_slice(own_actions);
             visits.extend_from_slice(own_visits);
             let is_second = game.movers.get(ply) == Some(&1);
+            let value = game.root_values.get(ply).copied().unwrap_or_default();
             positions.push(Position {
-                ply: ply as u32,
                 row_end: rows.len() as u32,
                 visits_end: visits.len() as u32,
                 result: {
                     let left = (game.actions.len() - ply) as i32;
                     let score = game.score * discount.powi(left);
-                    if is_second { -score } else { score }
+                    match is_second {
+                        _ if game.is_undecided() => value,
+                        true => -score,
+                        false => score,
+                    }
                 },
-                root_value: game.root_values.get(ply).copied().unwrap_or_default(),
+                step: Step {
+                    ply: ply as u32,
+                    mover: u8::from(is_second),
+                    turn: turns.get(ply).copied().unwrap_or(1),
+                    value,
+                },
                 reply: 0,
             });
         }
+        let decisions = game.decision_columns()?.map(|found| {
+            let is_trainable = |ply: usize| game.visit_counts.get(ply).is_some_and(|&count| count > 0);
+            let found = found.enumerate().filter(|&(ply, _)| is_trainable(ply));
+            Kept::new(found.map(|(_, decision)| decision))
+        });
         find_replies(game, &mut positions);
         Ok(Self {
             weights: weights(game, &positions, surprise),
@@ -113,7 +136,12 @@ impl Decoded {
             visit_actions: Numbers::new(visit_actions),
             visits: Numbers::new(visits),
             varying_rows: !game.row_lengths.is_empty(),
-            actions: game.actions.len() as u32,
+            end: End {
+                plies: game.actions.len() as u32,
+                score: (!game.is_undecided()).then_some(game.score),
+                discount,
+            },
+            decisions,
         })
     }
 
@@ -138,6 +166,7 @@ impl Decoded {
             + self.rows.bytes()
             + self.visit_actions.bytes()
             + self.visits.bytes()
+            + self.decisions.as_ref().map_or(0, Kept::bytes)
     }
 
     /// Visit entries and row values of a position, to reserve room by.
@@ -160,10 +189,45 @@ impl Decoded {
         self.visit_actions
             .append(visits.0, visits.1, &mut batch.visit_actions);
         self.visits.append(visits.0, visits.1, &mut batch.visits);
+        if self.end.score.is_none() {
+            batch.undecided.push(batch.results.len() as u32);
+        }
         batch.results.push(found.result);
-        batch.root_values.push(found.root_value);
+        batch.root_values.push(found.step.value);
         batch.game_sequences.push(sequence);
-        batch.plies.push(found.ply);
+        batch.plies.push(found.step.ply);
+        true
+    }
+
+    /// Appends the search results of a position to those of a batch; `false` if there is no such position.
+    #[must_use]
+    pub fn append_decision(&self, position: u32, recorder: &mut Recorder) -> bool {
+        let Some((_, _, visits)) = self.spans(position) else {
+            return false;
+        };
+        match &self.decisions {
+            Some(kept) => kept.append(position as usize, visits, recorder),
+            None => {
+                recorder.push_unrecorded(visits.1 - visits.0);
+                true
+            }
+        }
+    }
+
+    /// Appends the mixture of a position's result with later root values ([`values`]) to a batch; `false` if there is no such
+    /// position.
+    #[must_use]
+    pub fn append_future(&self, position: u32, horizon: f32, batch: &mut Batch) -> bool {
+        let Some(later) = self
+            .positions
+            .get(position as usize..)
+            .filter(|later| !later.is_empty())
+        else {
+            return false;
+        };
+        let [win, loss] = values::future(later.iter().map(|found| found.step), self.end, horizon);
+        batch.future_wins.push(win);
+        batch.future_losses.push(loss);
         true
     }
 
@@ -182,7 +246,7 @@ impl Decoded {
         batch.reply_counts.push((to - from) as u32);
         self.visit_actions.append(from, to, &mut batch.reply_actions);
         self.visits.append(from, to, &mut batch.reply_visits);
-        batch.moves_left.push(self.actions.saturating_sub(found.ply));
+        batch.moves_left.push(self.actions_left(found));
         true
     }
 
@@ -201,10 +265,14 @@ impl Decoded {
                     self.visit_actions.append(from, to, &mut column.actions);
                     self.visits.append(from, to, &mut column.visits);
                 }
-                Target::MovesLeft => column.numbers.push(self.actions.saturating_sub(found.ply) as f32),
+                Target::MovesLeft => column.numbers.push(self.actions_left(found) as f32),
             }
         }
         true
+    }
+
+    fn actions_left(&self, position: &Position) -> u32 {
+        self.end.plies.saturating_sub(position.step.ply)
     }
 
     fn spans(&self, position: u32) -> Option<(&Position, Span, Span)> {
@@ -238,7 +306,7 @@ fn find_replies(game: &Game, positions: &mut [Position]) {
         }
         let target = left.checked_sub(1).and_then(|at| positions.get_mut(at));
         let mut number = 0;
-        if let Some(position) = target.filter(|position| position.ply as usize == ply) {
+        if let Some(position) = target.filter(|position| position.step.ply as usize == ply) {
             position.reply = reply;
             left -= 1;
             number = left as u32;
@@ -256,14 +324,14 @@ fn weights(game: &Game, positions: &[Position], surprise: &Surprise) -> Box<[f32
         .iter()
         .map(|position| {
             game.policy_surprises
-                .get(position.ply as usize)
+                .get(position.step.ply as usize)
                 .copied()
                 .unwrap_or(0.0)
         })
         .collect();
     let value: Vec<f32> = positions
         .iter()
-        .map(|position| (position.result - position.root_value).abs())
+        .map(|position| (position.result - position.step.value).abs())
         .collect();
     let mut weights = vec![0.0f64; positions.len()];
     let mut rest = 1.0;
@@ -357,7 +425,7 @@ mod tests {
         let off: Vec<f32> = decoded
             .positions
             .iter()
-            .map(|position| (position.result - position.root_value).abs())
+            .map(|position| (position.result - position.step.value).abs())
             .collect();
         let off_sum: f32 = off.iter().sum();
         for (ply, &count) in counts.iter().enumerate() {
@@ -448,6 +516,91 @@ mod tests {
             assert!(!decoded.append_auxiliary(decoded.positions(), &mut batch));
         }
         assert!(replied > 500 && alone > 500, "{replied}, {alone}");
+    }
+
+    #[test]
+    fn search_results_are_those_of_the_trainable_positions() {
+        let mut game = scattered(5, 40);
+        game = synthetic::with_decisions(game);
+        let kept: Vec<usize> = (0..40).filter(|&ply| game.visit_counts[ply] > 0).collect();
+        assert!(kept.len() < 40);
+        let all: Vec<_> = game.decision_columns().unwrap().unwrap().collect();
+        let mut expected = Recorder::default();
+        kept.iter().for_each(|&ply| expected.copy(&all[ply]));
+        let found = |game: &Game| {
+            let decoded = Decoded::new(game, &Surprise::default()).unwrap();
+            let mut recorder = Recorder::default();
+            for position in 0..decoded.positions() {
+                assert!(decoded.append_decision(position, &mut recorder));
+            }
+            assert!(!decoded.append_decision(decoded.positions(), &mut recorder));
+            recorder.finish_batch()
+        };
+        assert_eq!(found(&game), expected.finish_batch());
+        // A record of an earlier release says so of each position.
+        game.decisions = None;
+        let nothing = found(&game);
+        assert!(nothing.kinds.iter().all(|&kind| kind == 0) && nothing.unvisited_actions.is_empty());
+        assert_eq!(nothing.values.len(), 2 * game.visits.len());
+    }
+
+    /// A game with runs of one player's actions and with positions that were not searched, by the rule of [`values`].
+    #[test]
+    fn mixed_values_are_computed_over_the_searched_positions() {
+        let mut game = scattered(9, 40);
+        (game.result, game.score) = (2, -1.0);
+        let turns = values::turns(&game.movers, 2);
+        let step = |ply: usize| Step {
+            ply: ply as u32,
+            mover: game.movers[ply],
+            turn: turns[ply],
+            value: game.root_values[ply],
+        };
+        let searched: Vec<usize> = (0..40).filter(|&ply| game.visit_counts[ply] > 0).collect();
+        let cut = Game {
+            ending: "max-actions".into(),
+            result: 3,
+            score: 0.0,
+            ..game.clone()
+        };
+        for (game, score) in [(&game, Some(-1.0)), (&cut, None)] {
+            let decoded = Decoded::new(game, &Surprise::default()).unwrap();
+            let end = End {
+                plies: 40,
+                score,
+                discount: 1.0,
+            };
+            let mut batch = Batch::default();
+            for at in 0..searched.len() {
+                assert!(decoded.append_future(at as u32, 6.0, &mut batch));
+                let [win, loss] = values::future(searched[at..].iter().map(|&ply| step(ply)), end, 6.0);
+                assert_eq!((batch.future_wins[at], batch.future_losses[at]), (win, loss));
+            }
+            assert!(!decoded.append_future(searched.len() as u32, 6.0, &mut batch));
+        }
+    }
+
+    #[test]
+    fn positions_of_a_game_that_was_cut_have_their_root_values() {
+        let mut game = synthetic::game(3, 4);
+        (game.result, game.score) = (3, 0.0);
+        let batch = |game: &Game| {
+            let decoded = Decoded::new(game, &Surprise::default()).unwrap();
+            let mut batch = Batch::default();
+            (0..4).for_each(|position| assert!(decoded.append(position, 1, &mut batch)));
+            batch
+        };
+        let drawn = batch(&game);
+        assert_eq!((drawn.results, drawn.undecided), (vec![0.0; 4], vec![]));
+        game.ending = "max-actions".into();
+        let cut = batch(&game);
+        assert_eq!(
+            (cut.results, cut.undecided),
+            (game.root_values.clone(), vec![0, 1, 2, 3])
+        );
+        // A problem that is not solved within the limit has a result.
+        game.result = 4;
+        assert!(batch(&game).undecided.is_empty());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! its id, as protobuf writes it. A field that the message gains later is kept here without more ado.
 
 use prost::Message as _;
-use proto::v1::Game;
+use proto::v1::{Decisions, Game};
 
 use super::{
     error::{DecodeError, MAX_POSITIONS, MAX_VALUES},
@@ -30,6 +30,8 @@ pub(super) struct Counts {
     pub row_values: usize,
     pub visit_entries: usize,
     pub models_of_position: usize,
+    /// Unvisited actions of all positions, if the game has search results.
+    pub unvisited_entries: Option<usize>,
     pub varying_rows: bool,
 }
 
@@ -41,6 +43,7 @@ pub(super) struct Head {
 
 const VARYING_ROWS: u8 = 1;
 const HAS_MODELS: u8 = 2;
+const HAS_DECISIONS: u8 = 4;
 
 /// A game's columns, apart from the rest.
 pub(super) struct Columns {
@@ -53,6 +56,7 @@ pub(super) struct Columns {
     pub visits: Vec<u32>,
     pub root_values: Vec<f32>,
     pub model_of_position: Vec<u32>,
+    pub decisions: Option<Decisions>,
 }
 
 impl Columns {
@@ -70,6 +74,7 @@ impl Columns {
             visits: take(&mut game.visits),
             root_values: take(&mut game.root_values),
             model_of_position: take(&mut game.model_of_position),
+            decisions: take(&mut game.decisions),
         }
     }
 }
@@ -79,7 +84,8 @@ pub(super) fn put(rest: &Game, columns: &Columns, out: &mut Vec<u8>) {
     let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
     out.push(
         flag(!columns.row_lengths.is_empty(), VARYING_ROWS)
-            | flag(!columns.model_of_position.is_empty(), HAS_MODELS),
+            | flag(!columns.model_of_position.is_empty(), HAS_MODELS)
+            | flag(columns.decisions.is_some(), HAS_DECISIONS),
     );
     let trainable = columns.visit_counts.iter().filter(|&&count| count > 0).count();
     for count in [
@@ -89,6 +95,9 @@ pub(super) fn put(rest: &Game, columns: &Columns, out: &mut Vec<u8>) {
         columns.visit_actions.len(),
     ] {
         put_varint(count as u64, out);
+    }
+    if let Some(decisions) = &columns.decisions {
+        put_varint(decisions.unvisited_actions.len() as u64, out);
     }
     out.extend_from_slice(&rest.encode_to_vec());
 }
@@ -103,6 +112,10 @@ pub(super) fn take(plain: &[u8]) -> Result<Head, DecodeError> {
         trainable: reader.count(positions)?,
         row_values: reader.count(MAX_VALUES)?,
         visit_entries: reader.count(MAX_VALUES)?,
+        unvisited_entries: match flags & HAS_DECISIONS {
+            0 => None,
+            _ => Some(reader.count(MAX_VALUES)?),
+        },
         models_of_position: if flags & HAS_MODELS == 0 { 0 } else { positions },
         varying_rows: flags & VARYING_ROWS != 0,
     };

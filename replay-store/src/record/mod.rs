@@ -8,13 +8,16 @@
 //!         · section: visit counts and visited actions
 //!         · section: visits
 //!         · section: root values
+//!         · if the game has search results: their two sections ([`decisions`])
 //! section = plain length varint · packed length varint · zstd frame
 //! ```
 //!
 //! Numbers are LEB128 ([`reader`]) or byte planes ([`planes`]). A record says nothing of its own
 //! integrity: [`crate::log::frame`] carries checksums. Decoding is total all the same: any bytes give a game or
-//! a [`DecodeError`]. A field that is added later needs a new version; old ones stay readable.
+//! a [`DecodeError`]. A column that is added later needs a new version; old ones stay readable. Version 1 had no
+//! search results, and is otherwise equal.
 
+mod decisions;
 pub mod decoded;
 mod error;
 pub mod filter;
@@ -25,6 +28,7 @@ mod rows;
 mod section;
 pub mod surprise;
 pub mod validate;
+pub mod values;
 
 use proto::{columns::Lengths, v1::Game};
 
@@ -34,7 +38,10 @@ pub use head::Summary;
 use reader::Reader;
 
 /// The version that is written.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
+
+/// The versions that this build reads.
+pub const VERSIONS: &[u8] = &[1, VERSION];
 
 /// Packs a game that [`crate::record::validate::check`] has passed.
 ///
@@ -61,7 +68,12 @@ pub fn encode(mut game: Game) -> std::io::Result<Vec<u8>> {
         packer.put(&mut record, |plain| planes::put(&columns.visits, plain))?;
         packer.put(&mut record, |plain| {
             planes::put_floats(&columns.root_values, plain)
-        })
+        })?;
+        if let Some(found) = &columns.decisions {
+            packer.put(&mut record, |plain| decisions::put_names(found, plain))?;
+            packer.put(&mut record, |plain| decisions::put_numbers(found, plain))?;
+        }
+        Ok(())
     })?;
     Ok(record)
 }
@@ -117,6 +129,22 @@ pub fn decode(record: &[u8]) -> Result<Game, DecodeError> {
     game.root_values = planes::take_floats(&mut section, counts.positions)?;
     section.end()?;
 
+    if let Some(unvisited) = counts.unvisited_entries {
+        let plain = unpacker.take(&mut reader)?;
+        let mut section = Reader::new(plain);
+        let mut found = decisions::take_names(&mut section, counts.positions, unvisited)?;
+        section.end()?;
+
+        let plain = unpacker.take(&mut reader)?;
+        let mut section = Reader::new(plain);
+        decisions::take_numbers(&mut section, &mut found, counts.visit_entries)?;
+        section.end()?;
+        if Lengths::Varying(&found.unvisited_counts).total(counts.positions) != unvisited as u64 {
+            return Err(DecodeError::Number);
+        }
+        game.decisions = Some(found);
+    }
+
     reader.end()?;
     if Lengths::Varying(&game.visit_counts).total(counts.positions) != counts.visit_entries as u64 {
         return Err(DecodeError::Number);
@@ -154,7 +182,7 @@ pub fn summary(record: &[u8]) -> Result<Summary, DecodeError> {
 fn open(record: &[u8]) -> Result<(Reader<'_>, section::Unpacker, [u8; 16], head::Head), DecodeError> {
     let mut reader = Reader::new(record);
     match reader.byte()? {
-        VERSION => {}
+        version if VERSIONS.contains(&version) => {}
         other => return Err(DecodeError::Version(other)),
     }
     let id = reader.array()?;

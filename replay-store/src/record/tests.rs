@@ -1,10 +1,28 @@
 //! A record gives back the very game; damaged bytes give an error or a game, never a panic.
 
 use proptest::prelude::*;
-use proto::v1::VisitTotals;
+use proto::v1::{Decisions, VisitTotals};
 
 use super::*;
 use crate::synthetic;
+
+/// Adds search results with other numbers in each column.
+fn add_decisions(game: &mut Game) {
+    let entries = game.visits.len();
+    let unvisited_counts: Vec<u32> = game.actions.iter().map(|action| action % 4).collect();
+    let unvisited: usize = unvisited_counts.iter().sum::<u32>() as usize;
+    let bytes = |count: usize, from: usize| (0..2 * count).map(|at| (at * 37 + from) as u8).collect();
+    game.decisions = Some(Decisions {
+        kinds: game.actions.iter().map(|action| (action % 3) as u8).collect(),
+        unvisited_counts,
+        unvisited_actions: (0..unvisited).map(|at| at as u32 * 300).collect(),
+        visited_priors: bytes(entries, 1),
+        unvisited_priors: bytes(unvisited, 2),
+        values: bytes(entries, 3),
+        evaluations: bytes(game.actions.len(), 4),
+        played: game.actions.clone(),
+    });
+}
 
 fn any_game() -> impl Strategy<Value = Game> {
     let position = (
@@ -28,9 +46,17 @@ fn any_game() -> impl Strategy<Value = Game> {
         numbers,
         any::<bool>(),
         any::<bool>(),
+        any::<bool>(),
     )
         .prop_map(
-            |(positions, texts, (id, options, numbers, totals, result), fixed, with_models)| {
+            |(
+                positions,
+                texts,
+                (id, options, numbers, totals, result),
+                fixed,
+                with_models,
+                with_decisions,
+            )| {
                 let mut game = Game {
                     id: id.to_vec().into(),
                     game: texts[0].clone(),
@@ -79,6 +105,9 @@ fn any_game() -> impl Strategy<Value = Game> {
                     }
                 }
                 game.movers = movers.into();
+                if with_decisions {
+                    add_decisions(&mut game);
+                }
                 game
             },
         )
@@ -104,7 +133,7 @@ proptest! {
         flips in prop::collection::vec((any::<prop::sample::Index>(), 1u8..), 1..6),
         cut in any::<prop::sample::Index>(),
     ) {
-        let mut record = encode(synthetic::game(number, 40)).unwrap();
+        let mut record = encode(synthetic::with_decisions(synthetic::game(number, 40))).unwrap();
         for (at, flip) in flips {
             let at = at.index(record.len());
             record[at] ^= flip;
@@ -121,6 +150,15 @@ proptest! {
         record.extend(bytes);
         let _ = decode(&record);
     }
+}
+
+/// Version 1 has no search results and is otherwise equal. Golden folders hold records that earlier builds wrote.
+#[test]
+fn version_1_is_read() {
+    let game = synthetic::game(1, 3);
+    let mut record = encode(game.clone()).unwrap();
+    assert_eq!(std::mem::replace(&mut record[0], 1), VERSION);
+    assert_eq!(decode(&record), Ok(game));
 }
 
 #[test]

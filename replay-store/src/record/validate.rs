@@ -8,7 +8,7 @@ use proto::{
 
 use crate::{
     error::UnknownLayout,
-    record::{MAX_POSITIONS, MAX_VALUES},
+    record::{MAX_POSITIONS, MAX_VALUES, decisions},
 };
 
 /// Longest of the short texts (name, ending, actor, build, one model version), in bytes.
@@ -18,7 +18,7 @@ const MAX_LONG_TEXT: usize = 64 * 1024;
 /// Most model versions of one game.
 const MAX_VERSIONS: usize = 4096;
 /// Amount by which rounding may move a value out of its range. The learner accepts it too.
-const VALUE_SLACK: f32 = 1e-3;
+pub(super) const VALUE_SLACK: f32 = 1e-3;
 
 /// Why a game is not taken; sending it again will not help.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -114,6 +114,14 @@ impl Validator {
         require(entries <= MAX_VALUES as u64, "visit_counts", || {
             format!("{entries} entries, at most {MAX_VALUES} are taken")
         })?;
+        let mut searches = column(game.decision_columns())?;
+        let unvisited = game
+            .decisions
+            .as_ref()
+            .map_or(0, |found| found.unvisited_actions.len());
+        require(unvisited <= MAX_VALUES, "decisions.unvisited_actions", || {
+            format!("{unvisited} entries, at most {MAX_VALUES} are taken")
+        })?;
         let rows = column(game.row_columns())?;
         let policies = column(game.policy_columns())?;
         let (codec, actions) = (self.layout.codec(), self.layout.actions);
@@ -134,31 +142,44 @@ impl Validator {
                 field: "rows",
                 problem: format!("position {ply}: {error}"),
             })?;
-            if visit_actions.is_empty() {
-                continue;
-            }
-            trainable += 1;
-            let candidates = expander.as_deref().and_then(Expander::candidates);
-            for &action in visit_actions {
+            let search = searches.as_mut().and_then(Iterator::next);
+            let unvisited = search.as_ref().map_or(&[][..], |search| search.unvisited);
+            let has_actions = !visit_actions.is_empty() || !unvisited.is_empty();
+            let candidates = expander
+                .as_deref()
+                .filter(|_| has_actions)
+                .and_then(Expander::candidates);
+            let visited = visit_actions.iter().map(|action| ("visit_actions", action));
+            let others = unvisited
+                .iter()
+                .map(|action| ("decisions.unvisited_actions", action));
+            for (field, &action) in visited.chain(others) {
                 let is_possible = candidates
                     .as_ref()
                     .is_none_or(|candidates| candidates.place(action).is_some());
                 match named.get_mut(action as usize).filter(|_| is_possible) {
                     None => {
                         return Err(Refusal {
-                            field: "visit_actions",
+                            field,
                             problem: format!("position {ply} has no policy index {action}"),
                         });
                     }
                     Some(mark) if *mark == ply + 1 => {
                         return Err(Refusal {
-                            field: "visit_actions",
+                            field,
                             problem: format!("policy index {action} stands twice at position {ply}"),
                         });
                     }
                     Some(mark) => *mark = ply + 1,
                 }
             }
+            if let Some(search) = &search {
+                decisions::check(ply, search, visit_actions.len(), codec.lowest_value())?;
+            }
+            if visit_actions.is_empty() {
+                continue;
+            }
+            trainable += 1;
             let sum: u64 = visits.iter().map(|&visits| u64::from(visits)).sum();
             require(sum > 0 && sum <= u64::from(u32::MAX), "visits", || {
                 format!("position {ply} has {sum} visits in all")
@@ -346,6 +367,11 @@ fn values(game: &Game, players: u8, least: f32) -> Result<(), Refusal> {
 
 #[cfg(test)]
 mod tests {
+    use proto::{
+        decisions::{Entry, Recorder},
+        v1::{DecisionKind, Decisions},
+    };
+
     use super::*;
     use crate::synthetic;
 
@@ -433,6 +459,114 @@ mod tests {
             refused(|game| game.policy_surprises = vec![-0.5; 10]),
             "policy_surprises"
         );
+    }
+
+    #[test]
+    fn search_results_are_checked() {
+        let whole = || synthetic::with_decisions(synthetic::game(1, 10));
+        let found = validator().check(&whole()).unwrap();
+        assert_eq!((found.positions, found.trainable), (10, 10));
+        let refused = |change: &dyn Fn(&mut Game)| {
+            let mut game = whole();
+            change(&mut game);
+            validator().check(&game).unwrap_err()
+        };
+        let columns = |change: &dyn Fn(&mut Decisions)| {
+            refused(&|game| change(game.decisions.as_mut().unwrap()))
+                .field
+                .strip_prefix("decisions.")
+                .unwrap()
+                .to_owned()
+        };
+        let first = |column: &mut bytes::Bytes, value: f32| {
+            let mut numbers = column.to_vec();
+            numbers[..2].copy_from_slice(&half::f16::from_f32(value).to_le_bytes());
+            *column = numbers.into();
+        };
+        let kind = |columns: &mut Decisions, kind| {
+            let mut kinds = columns.kinds.to_vec();
+            kinds[0] = kind;
+            columns.kinds = kinds.into();
+        };
+        assert_eq!(columns(&|columns| columns.played.truncate(9)), "played");
+        assert_eq!(columns(&|columns| columns.played[0] = 1_000), "played");
+        assert_eq!(columns(&|columns| kind(columns, 3)), "kinds");
+        // Unvisited actions where nothing is recorded.
+        let named = whole().decisions.unwrap().unvisited_counts[0] > 0;
+        assert!(named, "the first position has unvisited actions");
+        assert_eq!(columns(&|columns| kind(columns, 0)), "unvisited_actions");
+        assert_eq!(
+            columns(&|columns| columns.unvisited_actions[0] = 132),
+            "unvisited_actions"
+        );
+        let visited = whole().visit_actions[0];
+        assert_eq!(
+            columns(&|columns| columns.unvisited_actions[0] = visited),
+            "unvisited_actions"
+        );
+        assert_eq!(
+            columns(&|columns| columns.unvisited_counts[0] += 1),
+            "unvisited_actions"
+        );
+        for value in [f32::NAN, 1.5, -0.5] {
+            assert_eq!(
+                columns(&|columns| first(&mut columns.visited_priors, value)),
+                "visited_priors"
+            );
+            assert_eq!(
+                columns(&|columns| first(&mut columns.unvisited_priors, value)),
+                "unvisited_priors"
+            );
+        }
+        // A probability, but the sum is above 1.
+        assert_eq!(
+            columns(&|columns| first(&mut columns.unvisited_priors, 0.9)),
+            "visited_priors"
+        );
+        // A refuted action has the prior 0.
+        let mut game = whole();
+        let columns_of = game.decisions.as_mut().unwrap();
+        first(&mut columns_of.unvisited_priors, 0.0);
+        validator().check(&game).unwrap();
+        for value in [f32::NAN, 1.5, -1.5, f32::INFINITY] {
+            assert_eq!(columns(&|columns| first(&mut columns.values, value)), "values");
+            assert_eq!(
+                columns(&|columns| first(&mut columns.evaluations, value)),
+                "evaluations"
+            );
+        }
+        assert_eq!(
+            columns(&|columns| columns.values = columns.values.slice(2..)),
+            "values"
+        );
+        assert_eq!(
+            refused(&|game| game.visit_counts[0] += 1).field,
+            "decisions.visited_priors"
+        );
+        let mut generator = generator();
+        generator.decisions = Some(generator_decisions(-0.5));
+        let error = Validator::new("generator", 0)
+            .unwrap()
+            .check(&generator)
+            .unwrap_err();
+        assert_eq!(
+            error.field, "decisions.values",
+            "values of one player are in [0, 1]"
+        );
+        generator.decisions = Some(generator_decisions(0.5));
+        Validator::new("generator", 0).unwrap().check(&generator).unwrap();
+    }
+
+    fn generator_decisions(value: f32) -> Decisions {
+        let mut recorder = Recorder::default();
+        recorder.push(&Entry {
+            kind: DecisionKind::Searched,
+            visited: &[(1.0, value)],
+            unvisited: &[],
+            evaluation: 0.25,
+            played: 0,
+        });
+        recorder.finish()
     }
 
     #[test]

@@ -45,8 +45,7 @@ pub(super) fn start(
             request.min_positions
         )));
     }
-    let wanted = WantedTargets::of(&request)
-        .map_err(|name| Status::invalid_argument(format!("targets: this store does not know `{name}`")))?;
+    let wanted = WantedTargets::of(&request).map_err(|error| Status::invalid_argument(error.to_string()))?;
     let wanted = Arc::new(wanted);
     let (batches, stream) = mpsc::channel(MAX_READY_BATCHES);
     tokio::spawn(async move {

@@ -10,11 +10,11 @@ use crate::{
 };
 
 /// Version that is written. It stands for the whole folder: a change of any frame or file raises it, so that an older build
-/// refuses the folder at once. Version 1 had frames without a checksum of their magic.
-const FORMAT: u32 = 2;
+/// refuses the folder at once. Version 1 had frames without a checksum of their magic, version 2 records without search results.
+const FORMAT: u32 = 3;
 
 /// Versions that this build reads.
-pub const FORMATS: &[u32] = &[1, 2];
+pub const FORMATS: &[u32] = &[1, 2, FORMAT];
 
 /// The one game and representation whose positions a store holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -221,10 +221,10 @@ mod tests {
         fs::write(path.join(FILE), "{\"format\":").unwrap();
         let error = claim(path, "chess", 0).unwrap_err();
         assert!(matches!(error, OpenError::Identity { .. }), "{error}");
-        fs::write(path.join(FILE), "{\"format\":3,\"shards\":3}").unwrap();
+        fs::write(path.join(FILE), "{\"format\":4,\"shards\":3}").unwrap();
         let error = claim(path, "chess", 0).unwrap_err();
         assert!(matches!(error, OpenError::Newer { .. }), "{error}");
-        assert!(error.to_string().contains("format 3"), "{error}");
+        assert!(error.to_string().contains("format 4"), "{error}");
         assert_eq!(fs::read_dir(path).unwrap().count(), 2, "no lock file is made");
     }
 }

@@ -12,6 +12,7 @@
 use std::sync::Arc;
 
 use proto::{
+    decisions::Recorder,
     targets::Target,
     v1::{Batch, SampleRequest, TargetColumn},
 };
@@ -170,22 +171,43 @@ pub struct WantedTargets {
     pub auxiliary: bool,
     /// Targets that are sent as named columns.
     pub named: Vec<Target>,
+    /// True for search results.
+    pub decisions: bool,
+    /// Horizon in turns of the mixture of results with later root values, if it is sent.
+    pub value_horizon: Option<f32>,
+}
+
+/// Error: a request for targets that this store does not have.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum UnknownTarget {
+    /// No target has this name.
+    #[error("targets: this store does not know `{0}`")]
+    Name(String),
+    /// The horizon is out of range.
+    #[error("value_horizon_turns: {0} is neither 0 nor a number of at least 1")]
+    Horizon(f32),
 }
 
 impl WantedTargets {
     /// Reads a request.
     ///
     /// # Errors
-    /// The first name that is not the name of a target.
-    pub fn of(request: &SampleRequest) -> Result<Self, String> {
+    /// [`UnknownTarget`] with the first fault.
+    pub fn of(request: &SampleRequest) -> Result<Self, UnknownTarget> {
         let named = request
             .targets
             .iter()
-            .map(|name| Target::from_name(name).ok_or_else(|| name.clone()));
+            .map(|name| Target::from_name(name).ok_or_else(|| UnknownTarget::Name(name.clone())));
+        let horizon = request.value_horizon_turns;
+        if horizon != 0.0 && !(1.0..f32::INFINITY).contains(&horizon) {
+            return Err(UnknownTarget::Horizon(horizon));
+        }
         Ok(Self {
             // A learner that names targets sets the flag for stores of earlier releases.
             auxiliary: request.auxiliary && request.targets.is_empty(),
             named: named.collect::<Result<_, _>>()?,
+            decisions: request.decisions,
+            value_horizon: (horizon > 0.0).then_some(horizon),
         })
     }
 }
@@ -219,12 +241,20 @@ pub fn assemble(picks: &[Pick], games: &[Arc<Decoded>], wanted: &WantedTargets) 
         ..TargetColumn::default()
     };
     let mut columns: Vec<TargetColumn> = wanted.named.iter().map(column).collect();
+    let mut decisions = wanted.decisions.then(Recorder::default);
     let is_whole = picks.iter().zip(games).all(|(pick, game)| {
         game.append(pick.position, pick.sequence, &mut batch)
             && (!wanted.auxiliary || game.append_auxiliary(pick.position, &mut batch))
             && game.append_targets(pick.position, &wanted.named, &mut columns)
+            && decisions
+                .as_mut()
+                .is_none_or(|decisions| game.append_decision(pick.position, decisions))
+            && wanted
+                .value_horizon
+                .is_none_or(|horizon| game.append_future(pick.position, horizon, &mut batch))
     });
     batch.targets = columns;
+    batch.decisions = decisions.map(Recorder::finish_batch);
     is_whole.then_some(batch)
 }
 

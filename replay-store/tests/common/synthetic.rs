@@ -2,7 +2,10 @@
 //! place in each turn, about nine legal actions, a hundred visits spread over them.
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
-use proto::v1::{Game, GameResult, VisitTotals};
+use proto::{
+    decisions::{Entry, Recorder},
+    v1::{DecisionKind, Game, GameResult, VisitTotals},
+};
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 
@@ -120,6 +123,39 @@ pub fn game(number: u64, positions: usize) -> Game {
         .map(|_| rng.random_range(-10_000i32..10_000) as f32 / 10_007.0)
         .collect();
     game.model_of_position = (0..positions).map(|ply| u32::from(ply > positions / 2)).collect();
+    game
+}
+
+/// Adds search results to a game. Each position has up to three unvisited actions; every fifth has a known solution, and every
+/// seventh has no recorded search.
+pub fn with_decisions(mut game: Game) -> Game {
+    let mut rng = ChaCha8Rng::seed_from_u64(game.game_number);
+    let mut recorder = Recorder::default();
+    let mut actions = game.visit_actions.as_slice();
+    for (ply, &count) in game.visit_counts.iter().enumerate() {
+        let (own, rest) = actions.split_at(count as usize);
+        actions = rest;
+        if ply % 7 == 6 || own.is_empty() {
+            recorder.push_unrecorded(own.len());
+            continue;
+        }
+        let others = (0..132).filter(|action| !own.contains(action));
+        let others: Vec<u32> = others.take(rng.random_range(0..4)).collect();
+        let prior = 1.0 / (own.len() + others.len()) as f32;
+        let visited: Vec<(f32, f32)> = own.iter().map(|_| (prior, rng.random_range(-1.0..1.0))).collect();
+        let unvisited: Vec<(u32, f32)> = others.into_iter().map(|action| (action, prior)).collect();
+        recorder.push(&Entry {
+            kind: match ply % 5 {
+                4 => DecisionKind::Solved,
+                _ => DecisionKind::Searched,
+            },
+            visited: &visited,
+            unvisited: &unvisited,
+            evaluation: rng.random_range(-1.0..1.0),
+            played: rng.random_range(0..own.len()),
+        });
+    }
+    game.decisions = Some(recorder.finish());
     game
 }
 

@@ -1,8 +1,8 @@
 //! A game whose tree is drawn from a seed: uneven branching, players who act several times in a row, early ends.
 
 use games::{
-    Action, Game, IllegalAction, MoverValue, Outcome, PlaneStack, Player, RowForm, RowLayout, StartError,
-    Symmetry,
+    Action, Game, IllegalAction, Known, MoverValue, Outcome, PlaneStack, Player, RowForm, RowLayout,
+    StartError, Symmetry,
 };
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -66,6 +66,36 @@ impl<const PLAYERS: u8> TreeGame<PLAYERS> {
     /// Returns true for one early end in eight, which has no action and no outcome by the rules.
     fn is_dead_end(&self) -> bool {
         self.property(4).is_multiple_of(8)
+    }
+
+    /// Returns the outcome with best play and the length of that play, by trying every action.
+    pub fn solved(&self) -> Known {
+        let mut legal = Vec::new();
+        self.legal_actions(&mut legal);
+        if legal.is_empty() {
+            return Known::over(self.outcome().unwrap_or(Outcome::Draw));
+        }
+        let after = |action| {
+            let mut next = self.clone();
+            next.play_legal(action);
+            let below = next.solved();
+            let value = below.outcome.value().seen_by(self.mover).get();
+            let length = below.actions as f32 + 1.0;
+            // Short wins are good, short losses are bad.
+            (value, if value > 0.0 { -length } else { length }, below)
+        };
+        let results = legal.into_iter().map(after);
+        let best = results.reduce(|best, other| {
+            if (other.0, other.1) > (best.0, best.1) {
+                other
+            } else {
+                best
+            }
+        });
+        best.map_or(Known::over(Outcome::Draw), |(.., below)| Known {
+            actions: below.actions + 1,
+            ..below
+        })
     }
 
     /// Returns the priors and the value of the state, coarse like half-precision priors, so that ties occur.
@@ -179,6 +209,15 @@ impl<const PLAYERS: u8> Game for TreeGame<PLAYERS> {
                 .wrapping_add(u64::from(action).wrapping_mul(0xd6e8_feb8_6659_fd93)),
         );
         self.depth += 1;
+    }
+
+    /// Half of the states in the last two layers know their outcome; in every other tree, all of them.
+    fn known(&self) -> Option<Known> {
+        let mut legal = Vec::new();
+        self.legal_actions(&mut legal);
+        let is_late = self.depth + 2 >= self.shape.depth;
+        let is_known = self.shape.seed.is_multiple_of(2) || self.property(8).is_multiple_of(2);
+        (PLAYERS == 2 && is_late && is_known && !legal.is_empty()).then(|| self.solved())
     }
 
     fn position(&self) -> String {

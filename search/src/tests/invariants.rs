@@ -37,6 +37,14 @@ fn node<const PLAYERS: u8>(
     let kind = tree.kind(at, search.generation);
     let mut legal = Vec::new();
     state.legal_actions(&mut legal);
+    if let (Some(proof), true) = (tree.proof(at), state.shape.depth - state.depth < 4) {
+        assert_eq!(proof, state.solved().outcome, "a wrong proof");
+    }
+    if tree.is_cut(at) {
+        let known = state.known().unwrap();
+        assert_eq!((kind, tree.result(at)), (Kind::Terminal, known.outcome.value()));
+        return;
+    }
     if kind == Kind::Terminal {
         assert!(legal.is_empty());
         let result = state.outcome().map_or(0.0, |outcome| outcome.value().get());
@@ -94,20 +102,23 @@ fn edge_adds_up<const PLAYERS: u8>(
     } else {
         1.0
     };
+    // Visits since the child was proven have its outcome as their value and end there.
+    let proof = tree
+        .proof(child)
+        .map(|outcome| outcome.value().seen_by(mover).get());
     let expected = match tree.kind(child, search.generation) {
         Kind::Empty | Kind::Gray => {
-            assert_eq!(visits, 0);
-            0.0
+            assert!(visits == 0 || proof.is_some());
+            proof.unwrap_or(0.0) * visits as f32
         }
         Kind::Terminal => tree.result(child).seen_by(mover).get() * visits as f32,
         Kind::Active => {
-            assert_eq!(visits, 1 + tree.visit_sum(child));
+            let since = visits - (1 + tree.visit_sum(child));
+            assert!(since == 0 || proof.is_some());
             let below: f32 = tree.floats(child, TOTAL).sum();
             let own = tree.evaluation(child).get() + below;
-            MoverValue::new(own)
-                .of_first(tree.mover(child))
-                .seen_by(mover)
-                .get()
+            let own = MoverValue::new(own).of_first(tree.mover(child)).seen_by(mover);
+            own.get() + since as f32 * proof.unwrap_or(0.0)
         }
     };
     let expected = expected * discount;

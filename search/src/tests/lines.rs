@@ -35,6 +35,13 @@ proptest! {
         let search = searched(&shape, settings, key);
         let decision = search.decision();
         let line = search.principal_variation(None);
+        if let Some(solution) = search.solution() {
+            prop_assert_eq!(solution, &line);
+            prop_assert_eq!(decision.solution, line.first().copied());
+            let mut state = TreeGame::<2>::of(&shape);
+            prop_assert!(line.iter().all(|&action| state.play(action).is_ok()));
+            return Ok(());
+        }
         let most = decision.visits.iter().max().copied().unwrap_or(0);
         prop_assert_eq!(line.is_empty(), most == 0);
         let mut state = TreeGame::<2>::of(&shape);

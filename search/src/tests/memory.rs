@@ -65,6 +65,7 @@ proptest! {
         kilobytes in 1usize..8,
     ) {
         settings.tree_bytes = kilobytes << 10;
+        settings.solver = false;
         let visits = settings.visits;
         let keeps = settings.reuse == Reuse::Keep;
         let mut search = Search::new(TreeGame::<2>::of(&shape), settings, key);

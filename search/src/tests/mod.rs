@@ -5,8 +5,10 @@ mod budget;
 mod game;
 mod invariants;
 mod lines;
+mod look;
 mod memory;
 mod one_player;
+mod proofs;
 mod reference;
 mod reuse;
 mod seeded;
@@ -27,7 +29,8 @@ fn any_first_play() -> impl Strategy<Value = (FirstPlay, f32)> {
     let first_play = prop_oneof![
         Just(FirstPlay::Parent),
         Just(FirstPlay::Zero),
-        Just(FirstPlay::Reduction)
+        Just(FirstPlay::Reduction),
+        Just(FirstPlay::Mean)
     ];
     (first_play, 0.0f32..0.8)
 }
@@ -41,10 +44,22 @@ fn any_noise() -> impl Strategy<Value = (f32, f32)> {
     (prop_oneof![Just(0.0), 0.0f32..=1.0], 0.05f32..12.0)
 }
 
+/// Returns three switches: the solver, exact leaves, and the end of solved decisions.
+fn any_proofs() -> impl Strategy<Value = [bool; 3]> {
+    prop_oneof![Just([false; 3]), any::<[bool; 3]>()]
+}
+
 fn any_settings(leaves: impl Strategy<Value = u32>) -> impl Strategy<Value = Settings> {
     let numbers = (1u32..120, 0.0f32..3.0, leaves, 0.5f32..=1.0);
-    (numbers, any_first_play(), any_noise(), any_reuse(), any::<bool>()).prop_map(
-        |((visits, exploration, leaves, discount), first_play, noise, reuse, random_symmetry)| Settings {
+    let choices = (any_reuse(), any_proofs());
+    (numbers, any_first_play(), any_noise(), choices, any::<bool>()).prop_map(
+        |(
+            (visits, exploration, leaves, discount),
+            first_play,
+            noise,
+            (reuse, [solver, exact_leaves, stop_when_solved]),
+            random_symmetry,
+        )| Settings {
             visits,
             exploration,
             first_play: first_play.0,
@@ -55,6 +70,9 @@ fn any_settings(leaves: impl Strategy<Value = u32>) -> impl Strategy<Value = Set
             random_symmetry,
             reuse,
             discount,
+            solver,
+            exact_leaves,
+            stop_when_solved,
             ..Settings::default()
         },
     )

@@ -23,6 +23,10 @@ struct Edge {
 struct Node {
     mover: Player,
     result: Option<FirstValue>,
+    /// Value for the first player with best play of both, if it is proven.
+    proof: Option<f32>,
+    /// True if the game goes on although the node has a result.
+    is_cut: bool,
     evaluation: Option<f32>,
     is_expanded: bool,
     edges: Vec<Edge>,
@@ -39,8 +43,26 @@ struct Reference<const PLAYERS: u8> {
     evaluations: u64,
 }
 
+fn sign(player: Player) -> f32 {
+    if player == Player::First { 1.0 } else { -1.0 }
+}
+
+impl Edge {
+    fn proof(&self) -> Option<f32> {
+        self.child.as_ref().and_then(|child| child.proof)
+    }
+}
+
 impl Node {
-    fn new<const PLAYERS: u8>(state: &TreeGame<PLAYERS>) -> Self {
+    fn root<const PLAYERS: u8>(state: &TreeGame<PLAYERS>, settings: &Settings) -> Self {
+        let settings = Settings {
+            exact_leaves: false,
+            ..settings.clone()
+        };
+        Self::new(state, &settings)
+    }
+
+    fn new<const PLAYERS: u8>(state: &TreeGame<PLAYERS>, settings: &Settings) -> Self {
         let mut legal = Vec::new();
         state.legal_actions(&mut legal);
         let result = match state.outcome() {
@@ -48,6 +70,14 @@ impl Node {
             None if legal.is_empty() => Some(Outcome::Draw.value()),
             None => None,
         };
+        let known = state
+            .known()
+            .filter(|_| settings.exact_leaves && result.is_none());
+        let is_cut = known.is_some();
+        let result = result.or(known.map(|known| known.outcome.value()));
+        if is_cut {
+            legal.clear();
+        }
         let edge = |action| Edge {
             action,
             prior: 0.0,
@@ -57,11 +87,44 @@ impl Node {
         };
         Self {
             mover: state.mover,
+            proof: result
+                .map(FirstValue::get)
+                .filter(|_| PLAYERS == 2 && settings.solver),
+            is_cut,
             result,
             evaluation: None,
             is_expanded: false,
             edges: legal.into_iter().map(edge).collect(),
         }
+    }
+
+    /// Proves the node by its children, if they suffice.
+    fn prove(&mut self) {
+        let sign = sign(self.mover);
+        let proofs: Vec<Option<f32>> = self.edges.iter().map(Edge::proof).collect();
+        if proofs.contains(&Some(sign)) {
+            self.proof = Some(sign);
+        } else if !proofs.contains(&None) && !proofs.is_empty() {
+            self.proof = Some(if proofs.contains(&Some(0.0)) { 0.0 } else { -sign });
+        }
+    }
+
+    /// Returns true for an edge that is not worth a visit any more.
+    fn refutes(&self, edge: &Edge) -> bool {
+        match (self.proof, edge.proof()) {
+            (Some(own), below) => below != Some(own),
+            (None, below) => below == Some(-sign(self.mover)),
+        }
+    }
+
+    /// Returns the visits of a decision, without those of refuted edges if others have any.
+    fn open_visits(&self) -> Vec<u32> {
+        let open = |edge: &Edge| if self.refutes(edge) { 0 } else { edge.visits };
+        let open: Vec<u32> = self.edges.iter().map(open).collect();
+        if open.iter().sum::<u32>() == 0 {
+            return self.edges.iter().map(|edge| edge.visits).collect();
+        }
+        open
     }
 
     fn clear(&mut self) {
@@ -79,7 +142,7 @@ impl Node {
 impl<const PLAYERS: u8> Reference<PLAYERS> {
     fn new(state: TreeGame<PLAYERS>, settings: Settings, key: GameKey) -> Self {
         Self {
-            root: Node::new(&state),
+            root: Node::root(&state, &settings),
             settings,
             key,
             ply: 0,
@@ -90,10 +153,38 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
         }
     }
 
+    /// Returns true if a proof ends a decision at this node.
+    fn is_solved(&self, root: &Node) -> bool {
+        self.settings.stop_when_solved && root.proof.is_some()
+    }
+
+    /// Proves a new decision node that the game knows by the actions that it knows.
+    fn ask_the_game(&self, root: &mut Node) {
+        let Settings {
+            solver,
+            exact_leaves,
+            stop_when_solved,
+            ..
+        } = self.settings;
+        let asks = PLAYERS == 2 && solver && exact_leaves && stop_when_solved;
+        if !asks || root.evaluation.is_some() || self.state.known().is_none() {
+            return;
+        }
+        for edge in &mut root.edges {
+            let mut state = self.state.clone();
+            state.play(edge.action).unwrap();
+            let child = Node::new(&state, &self.settings);
+            edge.child = child.result.is_some().then(|| Box::new(child));
+        }
+        root.prove();
+    }
+
     fn decide(&mut self) {
         self.ties = Draws::new(self.key, self.ply, Purpose::Ties);
-        let mut root = std::mem::replace(&mut self.root, Node::new(&self.state));
-        if root.result.is_none() {
+        self.root_priors.clear();
+        let mut root = std::mem::replace(&mut self.root, Node::root(&self.state, &self.settings));
+        self.ask_the_game(&mut root);
+        if root.result.is_none() && (root.evaluation.is_some() || !self.is_solved(&root)) {
             let state = self.state.clone();
             if root.evaluation.is_none() {
                 self.evaluate(&mut root, &state);
@@ -104,7 +195,9 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
             let (fraction, total_alpha) = (self.settings.noise_fraction, self.settings.noise_total_alpha);
             noise::mix(fraction, total_alpha, &mut draws, &mut self.root_priors);
             for _ in 0..self.settings.visits {
-                self.visit(&mut root, state.clone(), true);
+                if !self.is_solved(&root) {
+                    self.visit(&mut root, state.clone(), true);
+                }
             }
         }
         self.root = root;
@@ -124,18 +217,27 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
         if let Some(result) = node.result {
             return result.get();
         }
-        let sign = if node.mover == Player::First { 1.0 } else { -1.0 };
+        if let (Some(proof), false) = (node.proof, is_root) {
+            return proof;
+        }
+        let sign = sign(node.mover);
         if node.is_expanded {
             let best = self.best(node, is_root);
+            let settings = self.settings.clone();
             let edge = &mut node.edges[best];
             state.play(edge.action).unwrap();
-            let child = edge.child.get_or_insert_with(|| Box::new(Node::new(&state)));
+            let child = edge
+                .child
+                .get_or_insert_with(|| Box::new(Node::new(&state, &settings)));
             let mut value = self.visit(child, state, false);
             if PLAYERS == 1 {
                 value *= self.settings.discount;
             }
             edge.total += sign * value;
             edge.visits += 1;
+            if PLAYERS == 2 && settings.solver {
+                node.prove();
+            }
             return value;
         }
         if node.evaluation.is_none() {
@@ -157,6 +259,10 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
         let value = match self.settings.first_play {
             FirstPlay::Zero => 0.0,
             FirstPlay::Parent | FirstPlay::Reduction => node.evaluation.unwrap(),
+            FirstPlay::Mean => {
+                let total = node.edges.iter().fold(-0.0, |sum, edge| sum + edge.total);
+                (node.evaluation.unwrap() + total) / (1.0 + sum as f32)
+            }
         };
         let mut mass = 0.0;
         for (index, edge) in node.edges.iter().enumerate() {
@@ -169,7 +275,7 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
         let mut greatest = (f32::NEG_INFINITY, f32::NEG_INFINITY);
         for (index, edge) in node.edges.iter().enumerate() {
             let mut first = value;
-            if let (FirstPlay::Reduction, 0) = (self.settings.first_play, edge.visits) {
+            if let (FirstPlay::Reduction | FirstPlay::Mean, 0) = (self.settings.first_play, edge.visits) {
                 first -= self.settings.first_play_reduction * mass.sqrt();
             }
             let explore = self.settings.exploration * (sum as f32).sqrt();
@@ -178,6 +284,9 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
                 v = 0.0;
             }
             let key = (v, prior(index));
+            if node.refutes(edge) {
+                continue;
+            }
             if key > greatest {
                 greatest = key;
                 best.clear();
@@ -203,7 +312,8 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
             .find(|edge| edge.action == action)
             .and_then(|edge| edge.child.take());
         self.root = match (child, self.settings.reuse) {
-            (None, _) | (_, Reuse::Drop) => Node::new(&self.state),
+            (None, _) | (_, Reuse::Drop) => Node::root(&self.state, &self.settings),
+            (Some(child), _) if child.is_cut => Node::root(&self.state, &self.settings),
             (Some(child), Reuse::Keep) => *child,
             (Some(mut child), Reuse::Gray) => {
                 child.clear();
@@ -227,14 +337,23 @@ fn compare<const PLAYERS: u8>(shape: &Shape, settings: Settings, key: GameKey) -
             &decision.actions,
             &edges.iter().map(|edge| edge.action).collect::<Vec<_>>()
         );
-        prop_assert_eq!(
-            &decision.visits,
-            &edges.iter().map(|edge| edge.visits).collect::<Vec<_>>()
-        );
+        let mut visits = reference.root.open_visits();
+        if reference.root.evaluation.is_none() {
+            // Solved without an evaluation.
+            visits.clear();
+        }
+        prop_assert_eq!(&decision.visits, &visits);
+        if let Some(proof) = reference.root.proof {
+            let value = FirstValue::new(proof).seen_by(decision.mover);
+            prop_assert_eq!(decision.value, value);
+            prop_assert!(decision.solution.is_some() || edges.is_empty());
+        }
         prop_assert_eq!(search.counters().evaluations, reference.evaluations);
         for (edge, value) in edges.iter().zip(&decision.values) {
-            if edge.visits > 0 {
-                prop_assert_eq!(edge.total / edge.visits as f32, value.get());
+            match edge.proof() {
+                Some(proof) => prop_assert_eq!(FirstValue::new(proof).seen_by(decision.mover), *value),
+                None if edge.visits > 0 => prop_assert_eq!(edge.total / edge.visits as f32, value.get()),
+                None => {}
             }
         }
         let Some(action) = search.choose(1.0) else {

@@ -32,12 +32,13 @@ use crate::{descriptors, metrics_page, serve, telemetry::Telemetry};
 use config::{ConfigError, RunConfig, load_with};
 
 pub use arguments::{Arguments, LogFormat};
+pub use shutdown::{stop_on_signals, stop_when_stdin_closes};
 
 /// Time limit for remaining threads to stop after the role's work has ended.
 const LEFT_OVER_THREADS: Duration = Duration::from_secs(2);
 
 /// A role: the task of one process of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// Keeps finished games and serves training batches.
@@ -50,6 +51,8 @@ pub enum Role {
     Actor,
     /// Plays new checkpoints against the best one.
     Rating,
+    /// Shows the run in the browser.
+    Studio,
 }
 
 impl Role {
@@ -61,6 +64,7 @@ impl Role {
             Self::Learner => "learner",
             Self::Actor => "actor",
             Self::Rating => "rating",
+            Self::Studio => "studio",
         }
     }
 
@@ -71,14 +75,14 @@ impl Role {
             Self::InferenceServer => "minuet-inference-server",
             Self::Learner => "minuet-learner",
             Self::Actor => "minuet-actor",
-            Self::Rating => "minuet",
+            Self::Rating | Self::Studio => "minuet",
         }
     }
 
     /// Returns the first argument of the binary if the role is a subcommand of `minuet`, whose binary already contains its
     /// dependencies.
     pub fn subcommand(self) -> Option<&'static str> {
-        (self == Self::Rating).then_some("rating")
+        matches!(self, Self::Rating | Self::Studio).then(|| self.name())
     }
 
     fn about(self) -> &'static str {
@@ -89,6 +93,7 @@ impl Role {
             }
             Self::Learner => "Trains the network on stored games and publishes checkpoints.",
             Self::Actor => "Plays games against itself and sends them to the replay store.",
+            Self::Studio => "Shows the run in the browser.",
             Self::Rating => {
                 "Plays new checkpoints against the best one and moves the label `best` to a better one."
             }
@@ -103,13 +108,14 @@ impl Role {
             Self::Learner => &config.learner.metrics,
             Self::Actor => &config.actor.metrics,
             Self::Rating => &config.rating.metrics,
+            Self::Studio => "",
         }
     }
 
     /// Returns the address of a separate health service; empty: none, or the role's own service includes health.
     fn separate_health(self, config: &RunConfig) -> &str {
         match self {
-            Self::ReplayStore | Self::InferenceServer => "",
+            Self::ReplayStore | Self::InferenceServer | Self::Studio => "",
             Self::Learner => &config.learner.health,
             Self::Actor => &config.actor.health,
             Self::Rating => &config.rating.health,
@@ -207,9 +213,9 @@ fn run_to_end(role: Role, arguments: &Arguments, config: RunConfig, run: Run) ->
         .context("cannot start the runtime")?;
     let ended = runtime.block_on(async {
         let shutdown = CancellationToken::new();
-        shutdown::on_signals(shutdown.clone())?;
+        stop_on_signals(shutdown.clone())?;
         if arguments.supervised {
-            shutdown::when_stdin_closes(shutdown.clone())?;
+            stop_when_stdin_closes(shutdown.clone())?;
         }
         let metrics = role.metrics(&config);
         if !metrics.is_empty() {

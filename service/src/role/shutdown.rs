@@ -17,7 +17,7 @@ const SUPERVISED_LIMIT: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// Error of the operating system if a signal handler cannot be installed.
-pub(super) fn on_signals(shutdown: CancellationToken) -> io::Result<()> {
+pub fn stop_on_signals(shutdown: CancellationToken) -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     tokio::spawn(async move {
@@ -43,7 +43,7 @@ pub(super) fn on_signals(shutdown: CancellationToken) -> io::Result<()> {
 ///
 /// # Errors
 /// Error of the operating system if no thread can be started.
-pub(super) fn when_stdin_closes(shutdown: CancellationToken) -> io::Result<()> {
+pub fn stop_when_stdin_closes(shutdown: CancellationToken) -> io::Result<()> {
     let wait = move || {
         let mut stdin = io::stdin().lock();
         let mut ignored = [0; 64];

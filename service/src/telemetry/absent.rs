@@ -62,7 +62,7 @@ pub mod steps {
     use std::time::Instant;
 
     /// A sampled call that caused other work. No value of this type exists in a build without the feature `otlp`.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Debug, PartialEq, Eq)]
     pub enum Cause {}
 
     impl Cause {

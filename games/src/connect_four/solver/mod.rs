@@ -6,12 +6,35 @@
 mod position;
 mod table;
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
 use self::{position::Position, table::Table};
 use super::state::{COLUMNS, ConnectFour};
-use crate::game::Game;
+use crate::game::{Game, Known, Outcome};
 
 /// Columns from the centre outwards, because more lines pass through the centre.
 const CENTRE_FIRST: [u32; COLUMNS as usize] = [3, 2, 4, 1, 5, 0, 6];
+
+/// Outcome of a position in which the game is not over, if the next disc wins, or if the opponent wins with the disc after it
+/// whatever the next one is.
+pub(super) fn at_once(state: &ConnectFour) -> Option<Known> {
+    let position = Position::new(state);
+    let mover = state.to_move();
+    let (winner, actions) = if position.wins_at_once() != 0 {
+        (mover, 1)
+    } else if position.safe_landings() == 0 {
+        (mover.other(), 2)
+    } else {
+        return None;
+    };
+    Some(Known {
+        outcome: Outcome::Won(winner),
+        actions,
+    })
+}
 
 /// Computes exact scores. A table of fixed size keeps results between calls.
 ///
@@ -36,6 +59,9 @@ const CENTRE_FIRST: [u32; COLUMNS as usize] = [3, 2, 4, 1, 5, 0, 6];
 pub struct Solver {
     table: Table,
     visited: u64,
+    /// Flag that stops a search, and true once a search has seen it.
+    stop: Option<Arc<AtomicBool>>,
+    is_stopped: bool,
 }
 
 impl Solver {
@@ -45,6 +71,8 @@ impl Solver {
         Self {
             table: Table::new(bytes),
             visited: 0,
+            stop: None,
+            is_stopped: false,
         }
     }
 
@@ -58,6 +86,15 @@ impl Solver {
     /// [`Solver::score`].
     pub fn winner(&mut self, state: &ConnectFour) -> i8 {
         self.score_within(state, -1, 1).signum()
+    }
+
+    /// Sign of the score as [`Solver::winner`] gives it. `None` if `stop` was set before it was found; what was found on the
+    /// way stays in the table.
+    pub fn winner_unless(&mut self, state: &ConnectFour, stop: &Arc<AtomicBool>) -> Option<i8> {
+        self.stop = Some(Arc::clone(stop));
+        let winner = self.winner(state);
+        self.stop = None;
+        (!std::mem::take(&mut self.is_stopped)).then_some(winner)
     }
 
     /// Score of each column, for the player to act. `None` for columns that cannot be played.
@@ -91,7 +128,7 @@ impl Solver {
     fn score_within(&mut self, state: &ConnectFour, mut low: i8, mut high: i8) -> i8 {
         let position = Position::new(state);
         if state.outcome().is_some() {
-            let lost = state.outcome() != Some(crate::game::Outcome::Draw);
+            let lost = state.outcome() != Some(Outcome::Draw);
             let score = if lost { -soonest(position.discs - 1) } else { 0 };
             return score.clamp(low, high);
         }
@@ -99,7 +136,7 @@ impl Solver {
             return soonest(position.discs).clamp(low, high);
         }
         // Null-window searches narrow the range, near zero first, because short wins are refuted quickly.
-        while low < high {
+        while low < high && !self.is_stopped {
             let middle = low + (high - low) / 2;
             let bound = match middle {
                 ..=0 if low / 2 < middle => low / 2,
@@ -120,6 +157,12 @@ impl Solver {
     /// bound if it is at most `alpha`.
     fn search(&mut self, position: &Position, mut alpha: i8, mut beta: i8) -> i8 {
         self.visited += 1;
+        if self.visited.is_multiple_of(STOP_EVERY) {
+            self.is_stopped |= self
+                .stop
+                .as_ref()
+                .is_some_and(|stop| stop.load(Ordering::Relaxed));
+        }
         let safe = position.safe_landings();
         if safe == 0 {
             return -soonest(position.discs + 1);
@@ -158,6 +201,10 @@ impl Solver {
         }
         for landing in ordered(position, safe) {
             let score = -self.search(&position.after(landing), -beta, -alpha);
+            if self.is_stopped {
+                // Nothing incomplete enters the table.
+                return alpha;
+            }
             if score >= beta {
                 self.table.put(key, score + OFFSET + LOWER);
                 return score;
@@ -168,6 +215,9 @@ impl Solver {
         alpha
     }
 }
+
+/// Number of positions between two looks at the flag that stops a search.
+const STOP_EVERY: u64 = 4096;
 
 /// Offset that makes scores positive, which lie within ±21. The value 0 marks an empty slot of the table.
 const OFFSET: i8 = 22;

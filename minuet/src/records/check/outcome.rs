@@ -1,10 +1,8 @@
 //! [`Outcome`]: the result of checking a game, and [`Failure`]: the reason why a check of several games fails.
 
 use actor::check::{Problem, search::Followed};
-use proto::v1;
+use proto::{ids::hex, v1};
 use serde_json::json;
-
-use crate::records::format::hex;
 
 /// Result of checking a game.
 pub enum Outcome {

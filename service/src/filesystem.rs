@@ -1,8 +1,6 @@
-//! [`Filesystem`]: where the store writes, because memory keeps nothing and disks differ.
+//! [`Filesystem`]: the kind of file system that a folder lies on, because memory keeps nothing and disks differ.
 
-use std::path::Path;
-
-use anyhow::Context as _;
+use std::{io, path::Path};
 
 /// Magic numbers of file systems, as in statfs(2), and their names.
 const NAMES: [(u32, &str); 9] = [
@@ -20,6 +18,7 @@ const NAMES: [(u32, &str); 9] = [
 const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
 
 /// The file system of a folder.
+#[derive(Clone, Debug)]
 pub struct Filesystem {
     /// Name, or the magic number of one that has no name here.
     pub name: String,
@@ -29,9 +28,11 @@ pub struct Filesystem {
 
 impl Filesystem {
     /// Finds the file system of `folder`.
-    pub fn of(folder: &Path) -> anyhow::Result<Self> {
-        let found = rustix::fs::statfs(folder)
-            .with_context(|| format!("cannot find the file system of {}", folder.display()))?;
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn of(folder: &Path) -> io::Result<Self> {
+        let found = rustix::fs::statfs(folder)?;
         let magic = found.f_type as u32;
         let known = NAMES.iter().find(|(number, _)| *number == magic);
         Ok(Self {

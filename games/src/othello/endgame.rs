@@ -1,0 +1,62 @@
+//! Exact outcomes of positions with few empty squares: alpha-beta search of wins, draws and losses.
+
+use std::cmp::Ordering;
+
+use super::{
+    board::{placements, turned},
+    state::Othello,
+};
+use crate::{
+    bits,
+    game::{Known, Outcome},
+};
+
+/// Greatest number of empty squares that is searched.
+pub(super) const MOST_EMPTY: u32 = 8;
+/// Corners, which are tried first.
+const CORNERS: u64 = 0x8100_0000_0000_0081;
+
+/// Outcome of a position in which the game is not over, if few squares are empty.
+pub(super) fn known(state: &Othello) -> Option<Known> {
+    let empty = (!(state.own | state.other)).count_ones();
+    if empty > MOST_EMPTY {
+        return None;
+    }
+    let outcome = match best(state.own, state.other, state.placements, -1, 1) {
+        0 => Outcome::Draw,
+        1.. => Outcome::Won(state.to_move),
+        _ => Outcome::Won(state.to_move.other()),
+    };
+    // Each square can need a pass before it.
+    Some(Known {
+        outcome,
+        actions: 2 * empty.max(1),
+    })
+}
+
+/// Result for the owner of `own`, who is to act and may place a disc on any of `open`: 1 for a win, 0 for a draw, -1 for a
+/// loss. Exact within the window from `alpha` to `beta`.
+fn best(own: u64, other: u64, open: u64, mut alpha: i8, beta: i8) -> i8 {
+    if open == 0 {
+        let answers = placements(other, own);
+        return if answers == 0 {
+            match own.count_ones().cmp(&other.count_ones()) {
+                Ordering::Less => -1,
+                Ordering::Equal => 0,
+                Ordering::Greater => 1,
+            }
+        } else {
+            -best(other, own, answers, -beta, -alpha)
+        };
+    }
+    for placed in bits::squares(open & CORNERS).chain(bits::squares(open & !CORNERS)) {
+        let placed = 1 << placed;
+        let flipped = turned(placed, own, other);
+        let (own, other) = (other & !flipped, own | flipped | placed);
+        alpha = alpha.max(-best(own, other, placements(own, other), -beta, -alpha));
+        if alpha >= beta {
+            break;
+        }
+    }
+    alpha
+}

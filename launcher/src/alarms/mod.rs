@@ -1,0 +1,81 @@
+//! Alarms of a run: what is wrong with it, by which number, what to do, and a setting that may help.
+//!
+//! The list has the alerts of `deploy/prometheus/alerts.yml`, by name and limit; a test compares them. Prometheus looks at series of
+//! hours; these checks look at the metrics pages at one moment, with an earlier moment if there is one.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`evidence`] | the figures that the checks look at |
+//! | [`list`] | all alarms and their checks |
+
+pub mod evidence;
+pub mod list;
+
+use serde::Serialize;
+
+pub use evidence::{Evidence, NewestCheckpoint, Seen};
+pub use list::ALARMS;
+
+/// Urgency of an alarm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// The run goes on, but something needs attention.
+    Warning,
+    /// The run makes no progress, or may lose some.
+    Critical,
+}
+
+/// A kind of alarm.
+#[derive(Clone, Copy, Debug)]
+pub struct Definition {
+    /// Name of the alert in `deploy/prometheus/alerts.yml`.
+    pub name: &'static str,
+    /// Urgency.
+    pub severity: Severity,
+    /// Number that the check compares with, as the alert's expression has it.
+    pub limit: f64,
+    /// Remedy: an action of a person.
+    pub mend: &'static str,
+    /// A setting for `--set` or `run.toml` that may help; none: no setting helps.
+    pub setting: Option<&'static str>,
+    /// Returns a sentence with the cause and its number for each case of the alarm.
+    check: fn(&Evidence<'_>, f64) -> Vec<String>,
+}
+
+/// An alarm that the figures of a run show.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Alarm {
+    /// Name.
+    pub name: &'static str,
+    /// Urgency.
+    pub severity: Severity,
+    /// Cause, with its number.
+    pub text: String,
+    /// Remedy: an action of a person.
+    pub mend: &'static str,
+    /// A setting that may help.
+    pub setting: Option<&'static str>,
+}
+
+/// Returns all alarms that the evidence shows, the critical ones first.
+pub fn raised(evidence: &Evidence<'_>) -> Vec<Alarm> {
+    let mut raised: Vec<Alarm> = ALARMS
+        .iter()
+        .flat_map(|kind| {
+            let texts = (kind.check)(evidence, kind.limit);
+            texts.into_iter().map(|text| Alarm {
+                name: kind.name,
+                severity: kind.severity,
+                text,
+                mend: kind.mend,
+                setting: kind.setting,
+            })
+        })
+        .collect();
+    raised.sort_by_key(|alarm| alarm.severity != Severity::Critical);
+    raised
+}
+
+#[cfg(test)]
+mod tests;

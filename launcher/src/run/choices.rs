@@ -1,0 +1,215 @@
+//! Settings that were chosen by measurement on this machine, kept in the run's folder: later starts use them without measuring
+//! again, as long as machine and network are the same.
+
+use std::{fs, io, path::Path};
+
+use config::{Override, RunConfig};
+use proto::v1::ModelDescription;
+use serde::{Deserialize, Serialize};
+
+const FILE: &str = "choices.json";
+/// Version of the file.
+const FORMAT: u32 = 1;
+
+/// Settings chosen for a run on a machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Choices {
+    format: u32,
+    /// Conditions of the measurement.
+    conditions: Conditions,
+    /// Chosen number of threads for a batch.
+    threads: u32,
+    /// Speed with each number of threads that was measured.
+    speeds: Vec<Speed>,
+    /// Execution provider that was measured.
+    provider: String,
+    /// True if other programs used the cores meanwhile.
+    busy: bool,
+}
+
+/// Everything that a measured speed depends on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Conditions {
+    processor: String,
+    cores: usize,
+    game: String,
+    options: u32,
+    /// The section `[model]`, which gives the network's shape.
+    network: toml::Table,
+    /// The key `inference.provider`.
+    provider: config::ProviderChoice,
+    max_batch: usize,
+}
+
+/// Measured speed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Speed {
+    threads: u32,
+    positions_per_second: f64,
+    positions_per_cpu_second: f64,
+}
+
+impl Conditions {
+    fn new(config: &RunConfig) -> Self {
+        Self {
+            processor: processor().unwrap_or_default(),
+            cores: crate::cores(),
+            game: config.game.name.clone(),
+            options: config.game.options,
+            network: toml::Table::try_from(&config.model).unwrap_or_default(),
+            provider: config.inference.provider,
+            max_batch: config.inference.max_batch,
+        }
+    }
+}
+
+impl Choices {
+    /// Returns the choices that an inference server describes; `None` if it has measured nothing.
+    pub fn of(model: &ModelDescription, config: &RunConfig) -> Option<Self> {
+        let speeds = model.thread_speeds.iter().map(|speed| Speed {
+            threads: speed.threads,
+            positions_per_second: speed.positions_per_second,
+            positions_per_cpu_second: speed.positions_per_cpu_second,
+        });
+        let speeds: Vec<Speed> = speeds.collect();
+        (!speeds.is_empty()).then(|| Self {
+            format: FORMAT,
+            conditions: Conditions::new(config),
+            threads: model.threads,
+            speeds,
+            provider: model.provider.clone(),
+            busy: model.measured_while_busy,
+        })
+    }
+
+    /// Reads the choices kept in the folder of a run; `None` if there are none for this machine and this configuration.
+    pub fn kept(run: &Path, config: &RunConfig) -> Option<Self> {
+        let kept: Self = serde_json::from_slice(&fs::read(run.join(FILE)).ok()?).ok()?;
+        (kept.format == FORMAT && kept.conditions == Conditions::new(config)).then_some(kept)
+    }
+
+    /// Keeps the choices in the folder of a run. Choices that were measured while other programs used the cores are not kept, so
+    /// that the next start measures again.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn keep(&self, run: &Path) -> io::Result<()> {
+        if self.busy {
+            return Ok(());
+        }
+        durable::write(&run.join(FILE), &serde_json::to_vec_pretty(self)?)
+    }
+
+    /// Returns the settings that these choices make, for a run that leaves them open.
+    ///
+    /// # Errors
+    /// None in practice: the keys are valid.
+    pub fn settings(&self, config: &RunConfig) -> Result<Vec<Override>, config::ConfigError> {
+        match config.inference.threads {
+            0 => Ok(vec![Override::new("inference.threads", self.threads)?]),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Chosen number of threads for a batch.
+    pub fn threads(&self) -> u32 {
+        self.threads
+    }
+
+    /// Formats the speeds that decided: `1: 8,020, 2: 14,800 positions/s, openvino-f32`. If other programs used the cores, those are
+    /// speeds per second of processor time.
+    pub fn reason(&self) -> String {
+        let speeds = self.speeds.iter().map(|speed| {
+            let rate = match self.busy {
+                false => speed.positions_per_second,
+                true => speed.positions_per_cpu_second,
+            };
+            format!(
+                "{}: {}",
+                speed.threads,
+                indicatif::HumanCount(rate.round() as u64)
+            )
+        });
+        let speeds: Vec<String> = speeds.collect();
+        let unit = match self.busy {
+            false => "positions/s",
+            true => "positions per second of processor time, since other programs used the cores",
+        };
+        format!("{} {unit}, {}", speeds.join(", "), self.provider)
+    }
+}
+
+/// Name of this machine's processor; `None` if the system does not tell.
+fn processor() -> Option<String> {
+    let text = fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use proto::v1::ThreadSpeed;
+
+    use super::*;
+
+    fn described(threads: u32) -> ModelDescription {
+        let speed = |threads, positions_per_second| ThreadSpeed {
+            threads,
+            positions_per_second,
+            positions_per_cpu_second: 7_900.0,
+        };
+        ModelDescription {
+            provider: "cpu".into(),
+            threads,
+            thread_speeds: vec![speed(1, 8_020.4), speed(2, 14_800.0)],
+            ..ModelDescription::default()
+        }
+    }
+
+    #[test]
+    fn choices_are_kept_for_the_same_network_and_do_not_override_a_set_key() {
+        let run = tempfile::tempdir().unwrap();
+        let mut config = RunConfig::default();
+        assert_eq!(Choices::kept(run.path(), &config), None);
+        let choices = Choices::of(&described(2), &config).unwrap();
+        assert_eq!(choices.reason(), "1: 8,020, 2: 14,800 positions/s, cpu");
+        choices.keep(run.path()).unwrap();
+        assert_eq!(Choices::kept(run.path(), &config), Some(choices.clone()));
+
+        let set = choices.settings(&config).unwrap();
+        assert_eq!(
+            set.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["inference.threads=2"]
+        );
+        config.inference.threads = 3;
+        assert!(choices.settings(&config).unwrap().is_empty());
+
+        config.model.blocks += 1;
+        assert_eq!(Choices::kept(run.path(), &config), None, "another network");
+        fs::write(run.path().join(FILE), "{").unwrap();
+        assert_eq!(Choices::kept(run.path(), &RunConfig::default()), None, "damaged");
+    }
+
+    #[test]
+    fn choices_of_a_busy_machine_hold_for_one_start() {
+        let run = tempfile::tempdir().unwrap();
+        let described = ModelDescription {
+            measured_while_busy: true,
+            ..described(2)
+        };
+        let choices = Choices::of(&described, &RunConfig::default()).unwrap();
+        assert!(
+            choices
+                .reason()
+                .starts_with("1: 7,900, 2: 7,900 positions per second of processor time")
+        );
+        choices.keep(run.path()).unwrap();
+        assert_eq!(Choices::kept(run.path(), &RunConfig::default()), None);
+    }
+
+    #[test]
+    fn a_server_that_measured_nothing_makes_no_choices() {
+        let silent = ModelDescription::default();
+        assert_eq!(Choices::of(&silent, &RunConfig::default()), None);
+    }
+}

@@ -1,0 +1,139 @@
+//! `minuet doctor`: looks at everything that a run needs, and at the state of a run.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`check`] | one line of the result |
+//! | [`machine`] | processor, cores, memory, GPU, clock, ports |
+//! | [`programs`] | the roles' programs and ONNX Runtime |
+//! | [`storage`] | the disk of the run's folder, and the model store |
+//! | [`run`] | the run's state and its alarms |
+
+mod check;
+mod machine;
+mod programs;
+mod run;
+mod storage;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use config::RunConfig;
+use launcher::{alarms::Alarm, run::folder::CONFIG};
+use serde::Serialize;
+
+use check::{Check, State};
+
+/// Arguments of `minuet doctor`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  minuet doctor
+      looks at this machine before a first run
+  minuet doctor --run runs/chess
+      also looks at the run: its settings, its disk, its processes while it is at work, and its alarms
+  minuet doctor --json
+      prints one object: {\"ok\":…,\"checks\":[{\"name\":…,\"state\":\"ok\",\"text\":…,\"mend\":…}],\"alarms\":[…]}
+
+The exit code is 0 if nothing fails, else 1.")]
+pub struct Arguments {
+    /// Folder of a run.
+    #[arg(long, value_name = "DIR")]
+    run: Option<PathBuf>,
+    /// Folder of the roles' programs. [default: that of this program]
+    #[arg(long, value_name = "DIR")]
+    binaries: Option<PathBuf>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Error: a check has failed, or the run has a critical alarm.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} of the lines above need mending")]
+struct Failed(usize);
+
+/// All results.
+#[derive(Serialize)]
+struct Report {
+    /// True if nothing fails.
+    ok: bool,
+    checks: Vec<Check>,
+    alarms: Vec<Alarm>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Something fails.
+pub fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let report = examine(&arguments)?;
+    if arguments.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        report.checks.iter().for_each(|check| print!("{}", check.lines()));
+        for alarm in &report.alarms {
+            print!("{}", Check::of_alarm(alarm).lines());
+        }
+    }
+    match report.failures() {
+        0 => Ok(()),
+        failures => Err(Failed(failures).into()),
+    }
+}
+
+fn examine(arguments: &Arguments) -> anyhow::Result<Report> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    let folder = arguments.run.as_deref().unwrap_or(Path::new("."));
+    let (config, mut checks) = match &arguments.run {
+        Some(run) => settings(run),
+        None => (RunConfig::default(), Vec::new()),
+    };
+    let is_readable = checks.iter().all(|check| check.state == State::Ok);
+    checks.extend(machine::checks(&config, arguments.run.as_deref()));
+    checks.extend(programs::checks(&config, arguments.binaries.as_deref())?);
+    checks.extend(runtime.block_on(storage::checks(&config, folder, arguments.run.is_some())));
+    let mut alarms = Vec::new();
+    if let Some(run) = arguments.run.as_ref().filter(|_| is_readable) {
+        let (state, raised) = runtime.block_on(run::state(run, &config));
+        checks.extend(state);
+        alarms = raised;
+    }
+    let mut report = Report {
+        ok: true,
+        checks,
+        alarms,
+    };
+    report.ok = report.failures() == 0;
+    Ok(report)
+}
+
+/// Reads the settings of a run. Those of a run that cannot be read are the defaults.
+fn settings(run: &Path) -> (RunConfig, Vec<Check>) {
+    let file = run.join(CONFIG);
+    let loaded = config::load_with(Some(&file), &[]).and_then(|config| {
+        launcher::check_game(&config.game)?;
+        Ok(config)
+    });
+    match loaded {
+        Ok(config) => {
+            let text = format!("{} can be used: a run of {}", file.display(), config.game.name);
+            (config, vec![Check::ok("settings", text)])
+        }
+        Err(error) => {
+            let text = service::chain(&error).to_string();
+            let mend = "name the folder of a run, and correct the key that the message names";
+            (RunConfig::default(), vec![Check::fail("settings", text, mend)])
+        }
+    }
+}
+
+impl Report {
+    fn failures(&self) -> usize {
+        let checks = self.checks.iter().filter(|check| check.state == State::Fail);
+        let alarms = self.alarms.iter().map(Check::of_alarm);
+        checks.count() + alarms.filter(|check| check.state == State::Fail).count()
+    }
+}

@@ -1,0 +1,124 @@
+//! The state of a run, and its alarms while it is at work.
+
+use std::{
+    path::Path,
+    time::{Duration, SystemTime},
+};
+
+use checkpoints::{LATEST, Manifest, Repository};
+use config::RunConfig;
+use launcher::{
+    alarms::{self, Alarm, Evidence, NewestCheckpoint, Seen},
+    page::Page,
+    run::addresses::{Addresses, Member},
+};
+use proto::v1::{GameSort, ListGamesRequest, replay_store_client::ReplayStoreClient};
+
+use super::check::Check;
+
+/// Longest time for a question to the store.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Tolerated difference between the clock of the machine that published a checkpoint and this one's.
+const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
+
+/// Looks at the run's checkpoints and, if it is at work, at its processes.
+pub async fn state(run: &Path, config: &RunConfig) -> (Vec<Check>, Vec<Alarm>) {
+    let mut config = config.clone();
+    config.resolve_paths(run);
+    let newest = newest_checkpoint(&config).await;
+    let mut checks = vec![checkpoint(&newest)];
+    let Some(addresses) = Addresses::of_running(run) else {
+        checks.push(Check::ok("run", "not at work; `minuet up` continues it"));
+        return (checks, Vec::new());
+    };
+    let mut pages = Vec::with_capacity(addresses.members.len());
+    for member in &addresses.members {
+        pages.push(Page::fetch(member.metrics).await);
+    }
+    let seen = addresses.members.iter().zip(&pages);
+    let processes = seen.map(|(Member { name, role, .. }, page)| Seen {
+        name,
+        role: *role,
+        now: page.as_ref(),
+        before: None,
+    });
+    let evidence = Evidence {
+        processes: processes.collect(),
+        newest_game_age: newest_game(&config, &addresses).await,
+        newest_checkpoint: newest.ok().flatten().map(|manifest| NewestCheckpoint {
+            step: manifest.draft.step,
+            age: age(manifest.created_at_ms),
+        }),
+    };
+    let answer = pages.iter().flatten().count();
+    let mut text = format!("at work: {answer} of {} processes answer", pages.len());
+    if let Some(age) = evidence.newest_game_age {
+        text.push_str(&format!(", the last game was stored {} s ago", age.as_secs()));
+    }
+    checks.push(Check::ok("run", text));
+    (checks, alarms::raised(&evidence))
+}
+
+async fn newest_checkpoint(config: &RunConfig) -> Result<Option<Manifest>, checkpoints::Error> {
+    let store = &config.checkpoints.store;
+    // Opening a folder would create it.
+    if !store.contains("://") && !Path::new(store).exists() {
+        return Ok(None);
+    }
+    let repository = Repository::open(store)?;
+    match repository.resolve(LATEST).await {
+        Ok(manifest) => Ok(Some(manifest)),
+        Err(checkpoints::Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn checkpoint(newest: &Result<Option<Manifest>, checkpoints::Error>) -> Check {
+    match newest {
+        Ok(None) => Check::ok("checkpoint", "none yet"),
+        Ok(Some(manifest)) => {
+            let (version, step) = (&manifest.version, manifest.draft.step);
+            let made = SystemTime::UNIX_EPOCH + Duration::from_millis(manifest.created_at_ms);
+            if made > SystemTime::now() + CLOCK_TOLERANCE {
+                let made = humantime::format_rfc3339_seconds(made);
+                return Check::warn(
+                    "clock",
+                    format!("checkpoint {version} was published in the future, at {made}"),
+                    "set the clocks of the machines that share the run",
+                );
+            }
+            let minutes = age(manifest.created_at_ms).as_secs() / 60;
+            Check::ok(
+                "checkpoint",
+                format!("{version}, step {step}, {minutes} minutes old"),
+            )
+        }
+        Err(error) => Check::fail(
+            "checkpoint",
+            service::chain(error).to_string(),
+            "check checkpoints.store; older versions in it can be served by name",
+        ),
+    }
+}
+
+fn age(at_ms: u64) -> Duration {
+    let at = SystemTime::UNIX_EPOCH + Duration::from_millis(at_ms);
+    SystemTime::now().duration_since(at).unwrap_or_default()
+}
+
+/// Time since the newest game of the store ended, or since the run was started if there is none; `None` if the store does not answer.
+async fn newest_game(config: &RunConfig, addresses: &Addresses) -> Option<Duration> {
+    let link = service::connect::link(&addresses.replay, &config.security).ok()?;
+    let request = ListGamesRequest {
+        limit: 1,
+        newest_first: true,
+        sort: GameSort::Sequence.into(),
+        ..ListGamesRequest::default()
+    };
+    let mut client = ReplayStoreClient::new(link);
+    let reply = tokio::time::timeout(TIMEOUT, client.list_games(request)).await;
+    let games = reply.ok()?.ok()?.into_inner().games;
+    Some(age(games
+        .first()
+        .map_or(addresses.started_at_ms, |game| game.finished_at_ms)))
+}

@@ -1,0 +1,162 @@
+//! `minuet studio` without a run: random games of every game over HTTP, which `minuet rules` repeats.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::TcpStream,
+    process::{Child, Command, Stdio},
+};
+
+use games::{
+    Face,
+    registry::{self, Visitor},
+};
+use serde_json::{Value, json};
+
+const MINUET: &str = env!("CARGO_BIN_EXE_minuet");
+/// Moves of each game.
+const MOVES: usize = 24;
+
+struct Studio {
+    process: Child,
+    address: String,
+}
+
+impl Drop for Studio {
+    fn drop(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
+
+impl Studio {
+    fn start() -> Self {
+        let mut process = Command::new(MINUET)
+            .arg("studio")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let address = line
+            .trim()
+            .trim_start_matches("http://")
+            .trim_end_matches('/')
+            .to_owned();
+        Self { process, address }
+    }
+
+    fn ask(&self, head: &str, body: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let head = format!(
+            "{head}\r\nHost: {}\r\nContent-Length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    }
+
+    fn json(&self, head: &str, body: &str) -> Value {
+        let mut text = String::new();
+        let head = format!("{head} HTTP/1.1\r\nContent-Type: application/json\r\nConnection: close");
+        self.ask(&head, body).read_to_string(&mut text).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 200"), "{text}");
+        serde_json::from_str(body).unwrap()
+    }
+}
+
+/// Plays random offers of a table, and compares with the rules at the end.
+struct Random<'a>(&'a Studio);
+
+impl Visitor for Random<'_> {
+    type Output = ();
+
+    fn visit<G: Face>(self) {
+        let Self(studio) = self;
+        let opened = studio.json(
+            "POST /play/tables",
+            &json!({ "game": G::NAME, "side": "both", "seed": 7 }).to_string(),
+        );
+        let table = format!("/play/tables/{}", opened["table"].as_str().unwrap());
+        let stream = studio.ask(&format!("GET {table}/events HTTP/1.1"), "");
+        let mut events = BufReader::new(stream)
+            .lines()
+            .map(Result::unwrap)
+            .filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok());
+        let (mut offers, mut position, mut at) = (Vec::new(), String::new(), 0);
+        let mut random = 12_345_u64;
+        for played in 0..=MOVES {
+            for event in events.by_ref() {
+                if let Some(fresh) = event["offers"].as_array() {
+                    offers.clone_from(fresh);
+                }
+                if let Some(text) = event["slots"]["position"].as_str() {
+                    position = text
+                        .replace("<code>", "")
+                        .replace("</code>", "")
+                        .replace("&quot;", "\"");
+                }
+                if event["flags"]["at"] == at {
+                    break;
+                }
+            }
+            if played == MOVES || offers.is_empty() {
+                break;
+            }
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let offer = &offers[(random >> 33) as usize % offers.len()];
+            let deed = json!({ "do": "play", "actions": offer["actions"], "at": at });
+            at += offer["actions"].as_array().unwrap().len();
+            studio.json(&format!("POST {table}"), &deed.to_string());
+        }
+        let record = studio.json(&format!("GET {table}/record"), "");
+        assert_eq!(record["actions"].as_array().unwrap().len(), at);
+        let answer = rules(&record);
+        assert_eq!(answer["error"], Value::Null, "{record}");
+        assert_eq!(answer["fen"], Value::from(position), "{}", G::NAME);
+        let state = replayed::<G>(&record);
+        let mut first: Vec<Value> = offers
+            .iter()
+            .map(|offer| state.action_to_json(offer["actions"][0].as_u64().unwrap() as u32))
+            .collect();
+        first.dedup();
+        let legal = answer["legal"].as_array().unwrap();
+        assert_eq!(first.len(), legal.len(), "{}: {first:?} {legal:?}", G::NAME);
+        assert!(legal.iter().all(|action| first.contains(action)));
+    }
+}
+
+fn rules(record: &Value) -> Value {
+    let mut rules = Command::new(MINUET)
+        .arg("rules")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    writeln!(rules.stdin.take().unwrap(), "{record}").unwrap();
+    let output = rules.wait_with_output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn replayed<G: Face>(record: &Value) -> G {
+    let mut state = G::start(&G::people_rules(), record["start"].as_str()).unwrap();
+    for action in record["actions"].as_array().unwrap() {
+        state.play(state.action_from_json(action).unwrap()).unwrap();
+    }
+    state
+}
+
+#[test]
+fn random_games_on_the_page_are_repeated_by_the_rules() {
+    let studio = Studio::start();
+    for name in registry::NAMES {
+        registry::visit(name, Random(&studio)).unwrap();
+    }
+}

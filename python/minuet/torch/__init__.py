@@ -1,0 +1,28 @@
+"""Minuet with PyTorch: rows to planes, networks of checkpoints, data sets, publishing.
+
+| module | content |
+|---|---|
+| `planes` | `Expansion`: index rows to planes, as the ONNX graph expands them |
+| `tower` | `Tower`: the network that the learner trains |
+| `checkpoint` | `load_network` |
+| `data` | `ReplayDataset`, `ExportedDataset` |
+| `evaluator` | `NetworkEvaluator`: a module as evaluator of a search |
+| `publishing` | `publish`: a module as checkpoint |
+"""
+
+from .checkpoint import load_network
+from .data import ExportedDataset, ReplayDataset
+from .evaluator import NetworkEvaluator
+from .planes import Expansion
+from .publishing import publish
+from .tower import Tower
+
+__all__ = [
+    "ExportedDataset",
+    "Expansion",
+    "NetworkEvaluator",
+    "ReplayDataset",
+    "Tower",
+    "load_network",
+    "publish",
+]

@@ -1,0 +1,88 @@
+"""Networks of checkpoints as PyTorch modules."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load as load_tensors
+
+from .._minuet import CheckpointError, ModelError, fetch
+from .tower import Tower
+
+WEIGHTS = "weights.safetensors"
+OPTIMIZER = "optimizer.safetensors"
+MODEL = "model.onnx"
+#: Prefix of averaged weights in the optimiser's file. A checkpoint that has them was exported with them.
+AVERAGE = "average/"
+
+
+def read_checkpoint(place: str | Path, version: str, names: list[str]) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Manifest and files of a checkpoint, with their digests checked: from a checkpoint's folder, a run's folder, or a model store
+    (a folder or s3://). Raises CheckpointError."""
+    folder = Path(place)
+    if (folder / "manifest.json").is_file():
+        return _in_folder(folder, names)
+    store = str(place)
+    if (folder / "run.toml").is_file():
+        run = tomllib.loads((folder / "run.toml").read_text())
+        store = run.get("checkpoints", {}).get("store", "checkpoints")
+        if "://" not in store:
+            store = str(folder / store)
+    if "://" not in store and not (Path(store) / "versions").is_dir():
+        raise CheckpointError(f"{place} is neither a run's folder, nor a model store, nor a checkpoint")
+    manifest, files = fetch(store, version, names)
+    return json.loads(manifest), files
+
+
+def _in_folder(folder: Path, names: list[str]) -> tuple[dict[str, Any], dict[str, bytes]]:
+    try:
+        manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
+        schema, listed = manifest["schema"], manifest["files"]
+    except (OSError, ValueError, KeyError) as error:
+        raise CheckpointError(f"{folder / 'manifest.json'} is no manifest: {error}") from error
+    if schema != 1:
+        raise CheckpointError(f"{folder / 'manifest.json'} has schema {schema}, this version of minuet reads 1")
+    files = {}
+    for name in names:
+        if name not in listed:
+            continue
+        try:
+            files[name] = (folder / name).read_bytes()
+        except OSError as error:
+            raise CheckpointError(f"{folder / name} cannot be read: {error}") from error
+        if hashlib.sha256(files[name]).hexdigest() != listed[name]["sha256"]:
+            raise CheckpointError(f"{folder / name} is damaged: its SHA-256 is not that of the manifest")
+    return manifest, files
+
+
+def load_network(place: str | Path, version: str = "latest") -> Tower:
+    """Network of a checkpoint as a module in evaluation mode: planes, float32 [n, planes, 8, 8], give logits, float32 [n, actions],
+    and values, float32 [n, 1]. It computes what the checkpoint's ONNX file computes.
+
+    `place` is a checkpoint's folder, a run's folder or a model store; `version` a label or a version. The module has the attributes
+    `manifest` and `layout`. Raises CheckpointError, or ModelError if the network is no residual tower.
+    """
+    manifest, files = read_checkpoint(place, version, [WEIGHTS, OPTIMIZER])
+    shape = manifest.get("network")
+    if not isinstance(shape, dict) or "policy" not in shape or "planes" not in manifest.get("layout", {}):
+        raise ModelError(f"checkpoint {manifest['version']} of {place} is no residual tower; load its {MODEL} instead")
+    if WEIGHTS not in files:
+        raise ModelError(f"checkpoint {manifest['version']} of {place} has no {WEIGHTS}")
+    tensors = load_tensors(files[WEIGHTS])
+    averages = load_tensors(files[OPTIMIZER]) if OPTIMIZER in files else {}
+    tensors.update(
+        (name.removeprefix(AVERAGE), tensor) for name, tensor in averages.items() if name.startswith(AVERAGE)
+    )
+    network = Tower(shape)
+    wanted = network.state_dict()
+    try:
+        network.load_state_dict({name: tensors[name] for name in wanted})
+    except (KeyError, RuntimeError) as error:
+        raise ModelError(f"checkpoint {manifest['version']} of {place} has other variables than its shape says: {error}") from error
+    network.manifest = manifest
+    network.layout = manifest["layout"]
+    return network.eval()

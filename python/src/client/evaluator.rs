@@ -1,0 +1,208 @@
+//! The class `EvaluatorClient`: requests of an inference server. The Python class `Evaluator` is its face.
+
+use std::time::Duration;
+
+use futures::future::try_join_all;
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use proto::{
+    priors,
+    v1::{DescribeModelRequest, EvaluateReply, EvaluateRequest, evaluator_client::EvaluatorClient as Grpc},
+};
+use pyo3::{prelude::*, types::PyDict};
+use service::connect::{Link, MAX_MESSAGE_BYTES};
+use tonic::{Request, Status};
+
+use super::link::{Client, wait};
+use crate::error::RowError;
+
+/// Largest number of positions in one request, far below the default limit of servers.
+const LARGEST: usize = 1024;
+
+/// Priors back to back, values, and the version of the model.
+type Answer<'py> = (Bound<'py, PyArray1<f32>>, Bound<'py, PyArray1<f32>>, String);
+
+/// Requests of one inference server.
+#[pyclass(frozen, module = "minuet._minuet")]
+pub struct EvaluatorClient {
+    client: Client<Grpc<Link>>,
+}
+
+/// Positions of one call, split into requests.
+struct Positions {
+    rows: Vec<u32>,
+    lengths: Vec<u32>,
+    entries: Vec<u32>,
+    counts: Vec<u32>,
+    is_ragged: bool,
+}
+
+impl Positions {
+    fn requests(&self) -> Vec<EvaluateRequest> {
+        let (mut row, mut entry) = (0, 0);
+        let parts = self.lengths.chunks(LARGEST).zip(self.counts.chunks(LARGEST));
+        let sum = |numbers: &[u32]| numbers.iter().map(|&number| number as usize).sum::<usize>();
+        parts
+            .map(|(lengths, counts)| {
+                let (rows, entries) = (row..row + sum(lengths), entry..entry + sum(counts));
+                (row, entry) = (rows.end, entries.end);
+                EvaluateRequest {
+                    indices: self.rows[rows].to_vec(),
+                    row_lengths: if self.is_ragged {
+                        lengths.to_vec()
+                    } else {
+                        Vec::new()
+                    },
+                    legal_actions: self.entries[entries].to_vec(),
+                    legal_counts: counts.to_vec(),
+                    ..EvaluateRequest::default()
+                }
+            })
+            .collect()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let sum = |numbers: &[u32]| numbers.iter().map(|&number| u64::from(number)).sum::<u64>();
+        if self.lengths.len() != self.counts.len() {
+            return Err(format!(
+                "{} rows, but legal entries of {} positions",
+                self.lengths.len(),
+                self.counts.len()
+            ));
+        }
+        if sum(&self.lengths) != self.rows.len() as u64 {
+            return Err(format!(
+                "the row lengths sum to {}, the rows have {}",
+                sum(&self.lengths),
+                self.rows.len()
+            ));
+        }
+        if sum(&self.counts) != self.entries.len() as u64 {
+            return Err(format!(
+                "the counts sum to {}, there are {} entries",
+                sum(&self.counts),
+                self.entries.len()
+            ));
+        }
+        Ok(())
+    }
+}
+
+#[pymethods]
+impl EvaluatorClient {
+    #[new]
+    #[pyo3(signature = (address, security=None))]
+    fn new(address: &str, security: Option<&str>) -> PyResult<Self> {
+        let client = Client::new(address, security, |link| {
+            Grpc::new(link)
+                .max_decoding_message_size(MAX_MESSAGE_BYTES)
+                .max_encoding_message_size(MAX_MESSAGE_BYTES)
+        })?;
+        Ok(Self { client })
+    }
+
+    /// Description of a model, as a dictionary.
+    fn describe<'py>(&self, py: Python<'py>, model: &str, seconds: f64) -> PyResult<Bound<'py, PyDict>> {
+        let mut client = self.client.get()?;
+        let request = timed(DescribeModelRequest { model: model.into() }, seconds);
+        let call = async move {
+            client
+                .describe_model(request)
+                .await
+                .map(tonic::Response::into_inner)
+        };
+        let described = wait(py, &self.client.address, Some(seconds), call)?;
+        let facts = PyDict::new(py);
+        facts.set_item("version", described.version)?;
+        facts.set_item("game", described.game)?;
+        facts.set_item("layout", described.layout_json)?;
+        facts.set_item("actions", described.actions)?;
+        facts.set_item("step", described.step)?;
+        facts.set_item("provider", described.provider)?;
+        facts.set_item("digest", described.digest)?;
+        Ok(facts)
+    }
+
+    /// Evaluates positions. All are evaluated by one version, that of the first request's reply.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the Python class hands on its own settings"
+    )]
+    fn evaluate<'py>(
+        &self,
+        py: Python<'py>,
+        model: &str,
+        rows: PyReadonlyArray1<'py, u32>,
+        lengths: PyReadonlyArray1<'py, u32>,
+        entries: PyReadonlyArray1<'py, u32>,
+        counts: PyReadonlyArray1<'py, u32>,
+        is_ragged: bool,
+        seconds: f64,
+    ) -> PyResult<Answer<'py>> {
+        let of = |numbers: &PyReadonlyArray1<'py, u32>| numbers.as_array().to_vec();
+        let positions = Positions {
+            rows: of(&rows),
+            lengths: of(&lengths),
+            entries: of(&entries),
+            counts: of(&counts),
+            is_ragged,
+        };
+        positions.check().map_err(RowError::new_err)?;
+        let call = ask(self.client.get()?, model.into(), positions.requests(), seconds);
+        let (priors, values, version) = wait(py, &self.client.address, Some(seconds), call)?;
+        Ok((priors.into_pyarray(py), values.into_pyarray(py), version))
+    }
+}
+
+/// Asks for all positions. The version that answers the first request answers the others too.
+async fn ask(
+    client: Grpc<Link>,
+    model: String,
+    requests: Vec<EvaluateRequest>,
+    seconds: f64,
+) -> Result<(Vec<f32>, Vec<f32>, String), Status> {
+    let mut requests = requests.into_iter();
+    let (mut priors, mut values) = (Vec::new(), Vec::new());
+    let Some(first) = requests.next() else {
+        return Ok((priors, values, model));
+    };
+    let first = one(client.clone(), EvaluateRequest { model, ..first }, seconds).await?;
+    let version = first.2;
+    let others = requests.map(|request| {
+        let model = version.clone();
+        one(client.clone(), EvaluateRequest { model, ..request }, seconds)
+    });
+    let others = try_join_all(others).await?;
+    for (more_priors, more_values, _) in std::iter::once((first.0, first.1, String::new())).chain(others) {
+        priors.extend(more_priors);
+        values.extend(more_values);
+    }
+    Ok((priors, values, version))
+}
+
+async fn one(
+    mut client: Grpc<Link>,
+    request: EvaluateRequest,
+    seconds: f64,
+) -> Result<(Vec<f32>, Vec<f32>, String), Status> {
+    let (positions, legal) = (request.legal_counts.len(), request.legal_actions.len());
+    let reply: EvaluateReply = client.evaluate(timed(request, seconds)).await?.into_inner();
+    if reply.values.len() != positions {
+        let found = reply.values.len();
+        return Err(Status::internal(format!(
+            "the answer has {found} values for {positions} positions"
+        )));
+    }
+    let mut decoded = Vec::with_capacity(legal);
+    priors::decode(&reply.priors, legal, &mut decoded)
+        .map_err(|error| Status::internal(error.to_string()))?;
+    Ok((decoded, reply.values, reply.version))
+}
+
+/// A request with a deadline that the server sees too.
+fn timed<T>(message: T, seconds: f64) -> Request<T> {
+    let mut request = Request::new(message);
+    if let Ok(limit) = Duration::try_from_secs_f64(seconds) {
+        request.set_timeout(limit);
+    }
+    request
+}

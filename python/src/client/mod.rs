@@ -1,0 +1,19 @@
+//! The inference server and the replay store over gRPC, with the GIL released while a call waits.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`link`] | addresses, `[security]`, deadlines, the runtime |
+//! | [`evaluator`] | the class `EvaluatorClient` |
+//! | [`store`] | the class `StoreClient` |
+//! | [`streams`] | streams of batches and of games |
+//! | [`arrays`] | messages as dictionaries of arrays |
+
+mod arrays;
+mod evaluator;
+pub mod link;
+mod store;
+mod streams;
+
+pub use evaluator::EvaluatorClient;
+pub use store::StoreClient;
+pub use streams::{BatchStream, GameStream};

@@ -1,0 +1,36 @@
+//! The native part of the Python package `minuet`. The package's own modules are in `python/minuet`.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`rules`] | games, states and batches of states, for every game of the registry |
+//! | [`searching`] | searches, with any Python callable as evaluator |
+//! | [`client`] | the inference server and the replay store over gRPC |
+//! | [`publishing`] | checkpoints: fetching and publishing |
+//! | [`error`] | the exceptions |
+
+mod client;
+mod error;
+mod publishing;
+mod rules;
+mod searching;
+
+use pyo3::prelude::*;
+
+/// Rules, searches and clients of Minuet in native code.
+#[pymodule]
+fn _minuet(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    error::add(module)?;
+    module.add_class::<rules::Game>()?;
+    module.add_class::<rules::State>()?;
+    module.add_class::<rules::Batch>()?;
+    module.add_function(wrap_pyfunction!(rules::game_names, module)?)?;
+    module.add_class::<searching::Search>()?;
+    module.add_function(wrap_pyfunction!(searching::run_searches, module)?)?;
+    module.add_class::<client::EvaluatorClient>()?;
+    module.add_class::<client::StoreClient>()?;
+    module.add_class::<client::BatchStream>()?;
+    module.add_class::<client::GameStream>()?;
+    module.add_function(wrap_pyfunction!(publishing::publish, module)?)?;
+    module.add_function(wrap_pyfunction!(publishing::fetch, module)?)
+}

@@ -1,0 +1,238 @@
+//! The class `Game`: facts about a game, expansion of rows, symmetries of rows.
+
+use std::sync::Arc;
+
+use games::{Symmetry, registry};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArray4, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods,
+};
+use pyo3::{prelude::*, types::PyDict};
+
+use super::{
+    Batch, State,
+    erased::{Spec, SpecError},
+    json_fields, json_of, python_of, table,
+};
+use crate::error::{PositionError, RowError, UnknownGameError};
+
+/// Names of all games.
+#[pyfunction(name = "games")]
+pub fn game_names() -> Vec<&'static str> {
+    registry::NAMES.to_vec()
+}
+
+/// A game with its rules and the representation of its rows.
+#[pyclass(frozen, module = "minuet")]
+#[derive(Clone)]
+pub struct Game {
+    pub spec: Arc<Spec>,
+}
+
+#[pymethods]
+impl Game {
+    #[new]
+    #[pyo3(signature = (name, options=None, **rules))]
+    fn new(name: &str, options: Option<u32>, rules: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let spec = Spec::new(name, options, json_fields(rules)?).map_err(|error| match error {
+            SpecError::Unknown(text) => UnknownGameError::new_err(text),
+            SpecError::Rules(text) => PositionError::new_err(text),
+        })?;
+        Ok(Self { spec: Arc::new(spec) })
+    }
+
+    /// Name of the game.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.spec.name
+    }
+
+    /// Number of players, 1 or 2.
+    #[getter]
+    fn players(&self) -> u8 {
+        self.spec.players
+    }
+
+    /// Number of action ids, and of policy entries.
+    #[getter]
+    fn actions(&self) -> u32 {
+        self.spec.actions
+    }
+
+    /// Number of symmetries, the identity included.
+    #[getter]
+    fn symmetries(&self) -> u8 {
+        self.spec.symmetries
+    }
+
+    /// Number of the representation.
+    #[getter]
+    fn options(&self) -> u32 {
+        self.spec.layout.options
+    }
+
+    /// Rules of the game.
+    #[getter]
+    fn rules<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        python_of(py, &self.spec.rules)
+    }
+
+    /// Row layout, as in a checkpoint's manifest.
+    #[getter]
+    fn layout<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        python_of(py, &self.spec.layout)
+    }
+
+    /// Number of values of every row. None if rows differ in length.
+    #[getter]
+    fn row_length(&self) -> Option<usize> {
+        self.spec.layout.row_len()
+    }
+
+    /// Greatest number of values of a row.
+    #[getter]
+    fn max_row_length(&self) -> usize {
+        *self.spec.layout.row_lengths().end()
+    }
+
+    /// Number of planes that a row expands to. None if rows are not planes.
+    #[getter]
+    fn planes(&self) -> Option<u32> {
+        self.spec.layout.stack().ok().map(|stack| stack.planes)
+    }
+
+    /// State that a game begins in: the usual start, or a position as text (a FEN) or as the game's JSON form.
+    #[pyo3(signature = (position=None, **fields))]
+    fn start(
+        &self,
+        position: Option<&Bound<'_, PyAny>>,
+        fields: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<State> {
+        let position = position.map(json_of).transpose()?;
+        let state = self
+            .spec
+            .game
+            .start(position.as_ref(), &json_fields(fields)?)
+            .map_err(PositionError::new_err)?;
+        Ok(State::new(self.spec.clone(), state))
+    }
+
+    /// Batch of `size` states at the usual start.
+    fn batch(&self, size: usize) -> PyResult<Batch> {
+        let start = self
+            .spec
+            .game
+            .start(None, &serde_json::Map::new())
+            .map_err(PositionError::new_err)?;
+        Ok(Batch::of(
+            self.spec.clone(),
+            (0..size).map(|_| start.copy()).collect(),
+        ))
+    }
+
+    /// Planes of rows: float32 [n, planes, 8, 8] from uint32 [n, row_length], by the reference expansion.
+    fn expand<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray2<'py, u32>,
+    ) -> PyResult<Bound<'py, PyArray4<f32>>> {
+        let (count, width) = (rows.shape()[0], rows.shape()[1]);
+        let rows = rows.as_array();
+        expand(py, &self.spec, count, |tensor, at| {
+            let row = rows.row(at);
+            match row.as_slice() {
+                Some(row) => tensor(row),
+                None => tensor(&row.to_vec()),
+            }
+        })
+        .map_err(|error| RowError::new_err(format!("the rows are uint32 [{count}, {width}]: {error}")))
+    }
+
+    /// Raises RowError if a row of uint32 [n, row_length] is not a row of this game.
+    fn check_rows(&self, rows: PyReadonlyArray2<'_, u32>) -> PyResult<()> {
+        for (at, row) in rows.as_array().rows().into_iter().enumerate() {
+            self.spec
+                .layout
+                .validate(&row.to_vec())
+                .map_err(|error| RowError::new_err(format!("row {at}: {error}")))?;
+        }
+        Ok(())
+    }
+
+    /// Images of rows in a symmetry, uint32 [n, row_length]. Symmetry 0 is the identity.
+    fn turn_rows<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray2<'py, u32>,
+        symmetry: u8,
+    ) -> PyResult<Bound<'py, PyArray2<u32>>> {
+        self.check_symmetry(symmetry)?;
+        let (count, width) = (rows.shape()[0], rows.shape()[1]);
+        let mut turned = Vec::with_capacity(count * width);
+        for (at, row) in rows.as_array().rows().into_iter().enumerate() {
+            let begin = turned.len();
+            turned.extend(row);
+            let row = &mut turned[begin..];
+            self.spec
+                .layout
+                .validate(row)
+                .map_err(|error| RowError::new_err(format!("row {at}: {error}")))?;
+            self.spec.maps.turn_row(Symmetry(symmetry), row);
+        }
+        table(py, turned, count, width)
+    }
+
+    /// Image of each policy entry in a symmetry, uint32 [actions].
+    fn turn_entries<'py>(&self, py: Python<'py>, symmetry: u8) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        self.check_symmetry(symmetry)?;
+        let entries = 0..self.spec.actions;
+        let turned: Vec<u32> = entries
+            .map(|entry| self.spec.maps.turn_action(Symmetry(symmetry), entry))
+            .collect();
+        Ok(turned.into_pyarray(py))
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "minuet.Game({:?}, options={})",
+            self.spec.name, self.spec.layout.options
+        )
+    }
+
+    fn __eq__(&self, other: &Self) -> bool {
+        self.spec.is_like(&other.spec)
+    }
+}
+
+impl Game {
+    fn check_symmetry(&self, symmetry: u8) -> PyResult<()> {
+        if symmetry < self.spec.symmetries {
+            return Ok(());
+        }
+        let (name, count) = (self.spec.name, self.spec.symmetries);
+        Err(RowError::new_err(format!(
+            "{name} has {count} symmetries, symmetry {symmetry} is none of them"
+        )))
+    }
+}
+
+/// Planes of `count` rows. `row` calls its first argument with the row of the given number.
+pub fn expand<'py>(
+    py: Python<'py>,
+    spec: &Spec,
+    count: usize,
+    row: impl Fn(&mut dyn FnMut(&[u32]) -> Result<(), games::RowError>, usize) -> Result<(), games::RowError>
+    + Sync,
+) -> Result<Bound<'py, PyArray4<f32>>, String> {
+    let stack = spec.layout.stack().map_err(|error| error.to_string())?;
+    let length = stack.tensor_len();
+    let tensors = py.detach(|| {
+        let mut tensors = vec![0.0; count * length];
+        for (at, tensor) in tensors.chunks_exact_mut(length).enumerate() {
+            row(&mut |row| stack.expand(row, tensor), at).map_err(|error| format!("row {at}: {error}"))?;
+        }
+        Ok::<_, String>(tensors)
+    })?;
+    PyArray1::from_vec(py, tensors)
+        .reshape([count, stack.planes as usize, 8, 8])
+        .map_err(|error| error.to_string())
+}

@@ -1,0 +1,115 @@
+//! A search without the type of its game.
+
+use std::fmt::Debug;
+
+use games::{Action, Face, IllegalAction, MoverValue, Symmetry};
+use search::{ApplyError, Decision, Evaluation, LeafId, Search};
+
+use crate::rules::{AnyState, TypedState};
+
+/// A search of one game. The methods are those of [`Search`].
+pub trait AnySearch: Send + Sync + Debug {
+    /// Gathers leaves and hands on each leaf's state and symmetry.
+    fn gather(&mut self, leaf: &mut dyn FnMut(Box<dyn AnyState>, Symmetry));
+    /// Gives the leaves of the last gather their evaluations: priors back to back, and one value for each leaf.
+    fn apply(&mut self, priors: &[f32], counts: &[u32], values: &[f32]) -> Result<(), ApplyError>;
+    fn abandon(&mut self);
+    fn is_decided(&self) -> bool;
+    fn visits_done(&self) -> u32;
+    fn set_visits(&mut self, visits: u32);
+    fn state(&self) -> Box<dyn AnyState>;
+    fn decision(&self) -> Decision;
+    fn choose(&self, temperature: f32) -> Option<Action>;
+    fn advance(&mut self, action: Action) -> Result<(), IllegalAction>;
+    fn principal_variation(&self) -> Vec<Action>;
+}
+
+/// A search with its type.
+#[derive(Debug)]
+pub struct TypedSearch<G: Face> {
+    search: Search<G>,
+    encoding: G::Encoding,
+    /// Leaves of the last gather.
+    leaves: Vec<LeafId>,
+}
+
+impl<G: Face> TypedSearch<G> {
+    pub fn new(state: G, encoding: G::Encoding, settings: search::Settings, key: search::GameKey) -> Self {
+        Self {
+            search: Search::new(state, settings, key),
+            encoding,
+            leaves: Vec::new(),
+        }
+    }
+}
+
+impl<G: Face> AnySearch for TypedSearch<G> {
+    fn gather(&mut self, leaf: &mut dyn FnMut(Box<dyn AnyState>, Symmetry)) {
+        let Self {
+            search,
+            encoding,
+            leaves,
+        } = self;
+        leaves.clear();
+        search.gather(|request| {
+            leaves.push(request.id);
+            let state = request.state.clone();
+            let encoding = *encoding;
+            leaf(Box::new(TypedState { state, encoding }), request.symmetry);
+        });
+    }
+
+    fn apply(&mut self, priors: &[f32], counts: &[u32], values: &[f32]) -> Result<(), ApplyError> {
+        let mut begin = 0;
+        for ((&leaf, &count), &value) in self.leaves.iter().zip(counts).zip(values) {
+            let end = begin + count as usize;
+            let priors = priors.get(begin..end).unwrap_or_default();
+            let value = MoverValue::new(value);
+            self.search.apply(leaf, Evaluation { priors, value })?;
+            begin = end;
+        }
+        self.leaves.clear();
+        Ok(())
+    }
+
+    fn abandon(&mut self) {
+        self.leaves.clear();
+        self.search.abandon();
+    }
+
+    fn is_decided(&self) -> bool {
+        self.search.is_decided()
+    }
+
+    fn visits_done(&self) -> u32 {
+        self.search.visits_done()
+    }
+
+    fn set_visits(&mut self, visits: u32) {
+        self.search.set_visits(visits);
+    }
+
+    fn state(&self) -> Box<dyn AnyState> {
+        Box::new(TypedState {
+            state: self.search.state().clone(),
+            encoding: self.encoding,
+        })
+    }
+
+    fn decision(&self) -> Decision {
+        self.search.decision()
+    }
+
+    fn choose(&self, temperature: f32) -> Option<Action> {
+        self.search.choose(temperature)
+    }
+
+    fn advance(&mut self, action: Action) -> Result<(), IllegalAction> {
+        self.leaves.clear();
+        self.search.advance(action)
+    }
+
+    fn principal_variation(&self) -> Vec<Action> {
+        self.search.principal_variation(None)
+    }
+}

@@ -1,0 +1,141 @@
+"""States, batches, rows and their symmetries; bad input."""
+
+import copy
+import unittest
+
+import numpy as np
+
+import minuet
+
+
+def random_states(game, count, seed=0):
+    random = np.random.default_rng(seed)
+    state, found = game.start(), []
+    while len(found) < count:
+        legal = state.legal_actions()
+        if state.outcome is not None or len(legal) == 0:
+            state = game.start()
+            continue
+        found.append(state.copy())
+        state.play(int(random.choice(legal)))
+    return found
+
+
+class Rules(unittest.TestCase):
+    def test_batches_equal_their_states_in_every_game(self):
+        for name in minuet.games():
+            game = minuet.Game(name)
+            states = random_states(game, 60)
+            batch = minuet.Batch(states)
+            entries, counts = batch.legal()
+            self.assertEqual(entries.tolist(), np.concatenate([state.legal_entries() for state in states]).tolist())
+            self.assertEqual(counts.tolist(), [len(state.legal_actions()) for state in states])
+            self.assertEqual(batch.to_move().tolist(), [state.to_move for state in states])
+            self.assertTrue((batch.legal_mask() == np.stack([state.legal_mask() for state in states])).all())
+            rows = np.concatenate([state.row() for state in states])
+            self.assertEqual(batch.rows().ravel().tolist(), rows.tolist())
+            self.assertEqual(batch.row_lengths().sum(), len(rows))
+            if game.planes is not None:
+                self.assertEqual(batch.rows().shape, (60, game.row_length))
+                planes = np.stack([state.planes() for state in states])
+                self.assertTrue((batch.planes() == planes).all())
+                self.assertTrue((game.expand(batch.rows()) == planes).all())
+
+    def test_a_batch_plays_one_entry_in_each_running_game(self):
+        game = minuet.Game("connect-four")
+        batch = game.batch(2)
+        won = game.start()
+        for column in (0, 1, 0, 1, 0, 1, 0):
+            won.play(column)
+        batch[1] = won
+        batch.play(np.array([3, 99], np.uint32))
+        self.assertEqual(batch[0].position, self.played(game, 3).position)
+        values = batch.values()
+        self.assertTrue(np.isnan(values[0]) and values[1] == 1.0)
+        with self.assertRaisesRegex(minuet.IllegalActionError, "state 0"):
+            batch.play(np.array([9, 0], np.uint32))
+        self.assertEqual(batch[0].position, self.played(game, 3).position)
+
+    @staticmethod
+    def played(game, *actions):
+        state = game.start()
+        for action in actions:
+            state.play(action)
+        return state
+
+    def test_policy_entries_are_distinct_and_lead_back_to_their_actions(self):
+        for name in minuet.games():
+            for state in random_states(minuet.Game(name), 80, seed=3):
+                for action in state.legal_actions():
+                    self.assertEqual(state.action_at(state.policy_entry(int(action))), action)
+
+    def test_symmetries_of_rows_equal_rows_of_symmetric_states(self):
+        for name in ("connect-four", "othello", "gomoku"):
+            game = minuet.Game(name)
+            for state in random_states(game, 30, seed=1):
+                for symmetry in state.symmetries():
+                    turned = game.turn_rows(state.row()[None], symmetry)
+                    self.assertTrue((game.expand(turned)[0] == state.planes(symmetry)).all())
+                    entries = game.turn_entries(symmetry)[state.legal_entries()]
+                    self.assertEqual(entries.tolist(), state.legal_entries(symmetry).tolist())
+
+    def test_a_copy_and_a_position_are_the_same_state(self):
+        state = minuet.Game("chess").start()
+        for turn in ("e4", "e5", "Nf3"):
+            state.play(turn)
+        twin = copy.deepcopy(state)
+        twin.play("Nc6")
+        self.assertNotEqual(twin.position, state.position)
+        again = state.game.start(state.position)
+        self.assertEqual(again.legal_actions().tolist(), state.legal_actions().tolist())
+        self.assertEqual(state.notation([state.action("b8c6")]), "Nc6")
+        state.play("d5")
+        self.assertIn("", str(state))
+        self.assertEqual((state.outcome, state.value, state.ending), (None, None, None))
+
+    def test_rules_are_switched_by_keyword(self):
+        usual = minuet.Game("paco-sako")
+        self.assertEqual(usual.rules["dead_end"], "loss")
+        self.assertEqual(minuet.Game("paco-sako", dead_end="forbid").rules["dead_end"], "forbid")
+        self.assertNotEqual(usual, minuet.Game("paco-sako", dead_end="forbid"))
+
+
+class BadInput(unittest.TestCase):
+    def refused(self, kind, words, call, *arguments, **options):
+        with self.assertRaises(kind) as caught:
+            call(*arguments, **options)
+        self.assertIsInstance(caught.exception, minuet.Error)
+        self.assertIn(words, str(caught.exception))
+
+    def test_unknown_games_rules_and_positions_are_named(self):
+        self.refused(minuet.UnknownGameError, "did you mean chess", minuet.Game, "chss")
+        self.refused(minuet.PositionError, "no_such_rule", minuet.Game, "paco-sako", no_such_rule=1)
+        self.refused(minuet.PositionError, "options", minuet.Game, "othello", 3)
+        chess = minuet.Game("chess")
+        self.refused(minuet.PositionError, "", chess.start, "no fen")
+        self.refused(minuet.PositionError, "no field", chess.start, colour="white")
+        self.refused(minuet.PositionError, "connect-four", minuet.Batch, [chess.start(), minuet.Game("connect-four").start()])
+
+    def test_illegal_actions_leave_the_state_as_it_was(self):
+        state = minuet.Game("chess").start()
+        before = state.position
+        self.refused(minuet.IllegalActionError, "not legal", state.play, "Qxf7")
+        self.refused(minuet.IllegalActionError, "not legal", state.play, 4671)
+        self.refused(minuet.IllegalActionError, "action id", state.policy_entry, 5000)
+        self.assertEqual(state.position, before)
+
+    def test_wrong_rows_are_refused_with_the_place(self):
+        game = minuet.Game("connect-four")
+        rows = game.batch(2).rows()
+        wrong = rows.copy()
+        wrong[1, 0] = 9999
+        self.refused(minuet.RowError, "row 1", game.expand, wrong)
+        self.refused(minuet.RowError, "row 1", game.check_rows, wrong)
+        self.refused(minuet.RowError, "instead of", game.expand, rows[:, :-1])
+        self.refused(minuet.RowError, "symmetries", game.turn_rows, rows, 7)
+        self.refused(minuet.RowError, "planes", minuet.Game("generator").batch(1).planes)
+        self.refused(minuet.EvaluationError, "logits", game.batch(2).priors, np.zeros((2, 3), np.float32))
+
+
+if __name__ == "__main__":
+    unittest.main()

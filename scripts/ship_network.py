@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Copy the last checkpoint of a run of the laboratory to networks/<game>/, where it becomes the network that comes with Minuet.
+
+    target/release/minuet lab lab/networks/connect-four.toml
+    $(python3 scripts/python_env.py minuet) scripts/ship_network.py lab/networks/connect-four.toml
+
+The folder has the form of a checkpoint's folder: model.onnx and manifest.json. The weights in model.onnx are rounded to half precision,
+and cast to single precision when the network is loaded; a test plays with the result. The optimiser's state and the weights for further
+training stay behind. run.toml has the settings of the run; provenance.json has the experiment, the commit, what the run spent, and its
+measurements of strength. `reference` is the last opponent of the experiment that lost four fifths of its points; a test plays it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+ROOT = Path(__file__).resolve().parent.parent
+# Greatest size of a network that comes with Minuet, in bytes.
+MAX_BYTES = 2 << 20
+# Least number of values of a tensor that is stored in half precision.
+LEAST_HALVED = 1024
+# Share of the points against the reference.
+SAFE_SCORE = 0.8
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("experiment", type=Path, help="file of an experiment with one arm and one seed")
+    parser.add_argument("--folder", type=Path, help="folder of the experiment's runs (default: runs/lab/ and the name of the file)")
+    arguments = parser.parse_args()
+    experiment = tomllib.loads(arguments.experiment.read_text())
+    if len(experiment["arm"]) != 1 or len(experiment["seeds"]) != 1:
+        return fail(f"{arguments.experiment} has several arms or seeds; a network comes from one run")
+    runs = arguments.folder or Path("runs/lab") / arguments.experiment.stem
+    run = runs / f"{experiment['arm'][0]['name']}-{experiment['seeds'][0]}"
+    state = json.loads((run / "lab.json").read_text())
+    if not state["ratings"] or state["spent"] != state["ratings"][-1]["spent"]:
+        return fail(f"{run} is not complete: minuet lab continues it")
+    measured = state["ratings"][-1]
+    checkpoint = run / "checkpoints/versions" / measured["version"]
+    manifest = json.loads((checkpoint / "manifest.json").read_text())
+    model = (checkpoint / "model.onnx").read_bytes()
+    entry = manifest["files"]["model.onnx"]
+    if hashlib.sha256(model).hexdigest() != entry["sha256"]:
+        return fail(f"{checkpoint / 'model.onnx'} is damaged: its digest is not that of the manifest")
+    model = halved(model)
+    digest = hashlib.sha256(model).hexdigest()
+    if len(model) > MAX_BYTES:
+        return fail(f"{checkpoint / 'model.onnx'} has {len(model)} bytes; the limit is {MAX_BYTES}")
+    beaten = [match["against"] for match in measured["matches"] if match["score"] >= SAFE_SCORE]
+    if not beaten:
+        return fail(f"the network scores {SAFE_SCORE} against no opponent of {arguments.experiment}")
+
+    target = ROOT / "networks" / manifest["game"]
+    target.mkdir(parents=True, exist_ok=True)
+    (target / "model.onnx").write_bytes(model)
+    manifest["version"] = f"{manifest['step']:012}-{digest[:8]}"
+    manifest["files"] = {"model.onnx": {"sha256": digest, "bytes": len(model)}}
+    write_json(target / "manifest.json", manifest)
+    shutil.copyfile(run / "run.toml", target / "run.toml")
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True)
+    provenance = {
+        "experiment": str(arguments.experiment),
+        "commit": commit.stdout.strip(),
+        "seed": experiment["seeds"][0],
+        "visits_in_matches": experiment["rating"]["visits"],
+        "reference": beaten[-1],
+        "spent": measured["spent"],
+        "matches": measured["matches"],
+    }
+    provenance |= {key: measured[key] for key in ("optimal_alone", "optimal_searched") if measured.get(key) is not None}
+    write_json(target / "provenance.json", provenance)
+    print(f"{target}: {manifest['version']}, {len(model)} bytes")
+    return 0
+
+
+def halved(model: bytes) -> bytes:
+    """Return the ONNX file with its large tensors in half precision, each cast to single precision before its use."""
+    graph_of = onnx.load_from_string(model)
+    graph = graph_of.graph
+    casts = []
+    for place, tensor in enumerate(graph.initializer):
+        values = numpy_helper.to_array(tensor)
+        if tensor.data_type != TensorProto.FLOAT or values.size < LEAST_HALVED:
+            continue
+        half = f"{tensor.name}.half"
+        casts.append(helper.make_node("Cast", [half], [tensor.name], name=f"{tensor.name}.cast", to=TensorProto.FLOAT))
+        graph.initializer[place].CopyFrom(numpy_helper.from_array(values.astype(numpy.float16), half))
+    nodes = list(graph.node)
+    del graph.node[:]
+    graph.node.extend(casts + nodes)
+    onnx.checker.check_model(graph_of)
+    return graph_of.SerializeToString()
+
+
+def write_json(path: Path, content: object) -> None:
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def fail(reason: str) -> int:
+    print(f"ship_network: {reason}", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Build the wheel of the Python package, install it into a clean virtual environment and run its tests there.
+
+    python3 scripts/test_python.py             # builds into target/wheels
+    python3 scripts/test_python.py --wheel W   # tests this wheel
+
+The new environment has the wheel, and sees the packages of scripts/python/minuet.txt. MINUET_PROGRAMS names the folder of the
+roles' programs, which some tests start (default: target/release).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+import python_env
+
+ROOT = Path(__file__).resolve().parent.parent
+WHEELS = ROOT / "target" / "wheels"
+
+
+def build(python: Path) -> Path:
+    """Build the wheel and return its path."""
+    for old in WHEELS.glob("minuet-*.whl"):
+        old.unlink()
+    command = [
+        str(python), "-m", "maturin", "build", "--release", "--locked", "--quiet", "--out", str(WHEELS),
+        "--manifest-path", str(ROOT / "python" / "Cargo.toml"), "--interpreter", str(python),
+    ]  # fmt: skip
+    subprocess.run(command, check=True)
+    (wheel,) = WHEELS.glob("minuet-*.whl")
+    return wheel
+
+
+def test(python: Path, wheel: Path) -> int:
+    """Run the tests with the wheel in a clean environment. Return the exit code."""
+    site = next((python.parent.parent / "lib").glob("python*/site-packages"))
+    with tempfile.TemporaryDirectory() as folder:
+        clean = Path(folder) / "clean"
+        venv.create(clean, with_pip=False)
+        own = clean / "bin" / "python"
+        install = [str(python), "-m", "pip", "--python", str(own), "install", "--quiet", "--no-deps", "--no-index", str(wheel)]
+        subprocess.run(install, check=True)
+        packages = next((clean / "lib").glob("python*/site-packages"))
+        # Files of the kind .pth count in folders that `site` adds.
+        (packages / "others.pth").write_text(f"import site; site.addsitedir({str(site)!r})\n")
+        # The libraries of others have no types, or few.
+        lenient = ["--ignore-missing-imports", "--allow-subclassing-any", "--allow-untyped-calls", "--no-warn-return-any"]
+        command = [str(own), "-m", "mypy", "--strict", "--follow-imports=silent", *lenient, str(packages / "minuet")]
+        typed = subprocess.run(command, cwd=folder).returncode
+        command = [str(own), "-P", "-m", "unittest", "discover", "-s", str(ROOT / "python" / "tests"), "-t", str(ROOT / "python" / "tests")]
+        return subprocess.run(command, cwd=folder).returncode or typed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--wheel", type=Path, help="test this wheel and build none")
+    parser.add_argument("--build", action="store_true", help="only build")
+    arguments = parser.parse_args()
+    try:
+        python = python_env.interpreter("minuet")
+    except python_env.Unreachable as error:
+        reason = f"the Python package was not tested: {error}"
+        if os.environ.get("MINUET_FORBID_SKIPS") == "1" or arguments.build:
+            sys.exit(reason)
+        if "MINUET_SKIPS" in os.environ:
+            with open(os.environ["MINUET_SKIPS"], "a") as skips:
+                skips.write(reason + "\n")
+        return 0
+    wheel = arguments.wheel or build(python)
+    if arguments.build:
+        print(wheel.relative_to(ROOT))
+        return 0
+    return test(python, wheel)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+//! A read-only look at any node of the tree, by the path of actions from the decision node.
+
+use games::{Action, Game, MoverValue, Player};
+
+use crate::{
+    search::Search,
+    tree::{Kind, NodeId, Step, TOTAL, VISITS},
+};
+
+/// One node of the tree.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Look {
+    /// State of the node.
+    pub stage: Stage,
+    /// Player to act. At the end of a game this is not known and the first player stands here.
+    pub mover: Player,
+    /// Value that the evaluator gave, or the result where the game is over; `None` before the evaluation.
+    pub evaluation: Option<MoverValue>,
+    /// Sum of the visits of the children.
+    pub visits: u32,
+    /// Legal actions in ascending order; none where the game is over.
+    pub children: Vec<Child>,
+}
+
+/// One action of a node, and the node below it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Child {
+    /// The action.
+    pub action: Action,
+    /// Prior as the search uses it: at the decision node with noise. 0 before the node is evaluated.
+    pub prior: f32,
+    /// Number of visits in this decision.
+    pub visits: u32,
+    /// Mean value `Q` of these visits for the player to act at the parent; `None` without visits.
+    pub value: Option<MoverValue>,
+    /// State of the node below; `None` if the action was never tried.
+    pub stage: Option<Stage>,
+}
+
+/// State of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The node waits for its evaluation.
+    Empty,
+    /// The node has an evaluation, and no visits in this decision.
+    Gray,
+    /// The node has an evaluation and counts visits of this decision.
+    Active,
+    /// The game is over here, or its outcome is known without a search.
+    Terminal,
+}
+
+impl From<Kind> for Stage {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Empty => Self::Empty,
+            Kind::Gray => Self::Gray,
+            Kind::Active => Self::Active,
+            Kind::Terminal => Self::Terminal,
+        }
+    }
+}
+
+impl<G: Game> Search<G> {
+    /// Returns the node that `path` leads to from the decision node. `None` if the tree has no such node.
+    pub fn look(&self, path: &[Action]) -> Option<Look> {
+        let mut node = self.root;
+        for &action in path {
+            let edge = self.tree.actions(node).position(|legal| legal == action)?;
+            node = self.tree.child(Step {
+                node,
+                edge: edge as u32,
+            })?;
+        }
+        Some(self.look_at(node))
+    }
+
+    fn look_at(&self, node: NodeId) -> Look {
+        let kind = self.tree.kind(node, self.generation);
+        let mover = self.tree.mover(node);
+        // Statistics of an earlier decision do not count.
+        let counts = |count: u32| if kind == Kind::Active { count } else { 0 };
+        let priors: Vec<f32> = match &self.root_priors[..] {
+            noisy @ [_, ..] if node == self.root => noisy.to_vec(),
+            _ => self.tree.priors(node).collect(),
+        };
+        let statistics = self
+            .tree
+            .column(node, VISITS)
+            .iter()
+            .zip(self.tree.floats(node, TOTAL));
+        let children: Vec<Child> = (0..)
+            .zip(self.tree.actions(node))
+            .zip(priors)
+            .zip(statistics)
+            .map(|(((edge, action), prior), (&visits, total))| {
+                let visits = counts(visits);
+                let below = self.tree.child(Step { node, edge });
+                Child {
+                    action,
+                    prior,
+                    visits,
+                    value: (visits > 0).then(|| MoverValue::new(total / visits as f32)),
+                    stage: below.map(|below| self.tree.kind(below, self.generation).into()),
+                }
+            })
+            .collect();
+        Look {
+            stage: kind.into(),
+            mover,
+            evaluation: match kind {
+                Kind::Empty => None,
+                Kind::Terminal => Some(self.tree.result(node).seen_by(mover)),
+                Kind::Gray | Kind::Active => Some(self.tree.evaluation(node)),
+            },
+            visits: children.iter().map(|child| child.visits).sum(),
+            children,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Style sheets, scripts and pictures, embedded in the program.
+//!
+//! The path of an asset has a digest of all assets, so browsers may keep a file for ever. All files share one folder, so scripts import
+//! each other by relative paths.
+
+use std::sync::LazyLock;
+
+use axum::{
+    Router,
+    extract::Path,
+    http::header,
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use sha2::{Digest as _, Sha256};
+
+use crate::{app::App, failure::Failure};
+
+/// An embedded file.
+struct Asset {
+    name: &'static str,
+    media_type: &'static str,
+    content: &'static [u8],
+}
+
+const CSS: &str = "text/css; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+const SVG: &str = "image/svg+xml";
+
+macro_rules! assets {
+    ($($name:literal: $media_type:expr),* $(,)?) => {
+        &[$(Asset {
+            name: $name,
+            media_type: $media_type,
+            content: include_bytes!(concat!("../assets/", $name)),
+        }),*]
+    };
+}
+
+/// All files.
+const ALL: &[Asset] = assets![
+    "tokens.css": CSS,
+    "style.css": CSS,
+    "theme.js": SCRIPT,
+    "ages.js": SCRIPT,
+    "slots.js": SCRIPT,
+    "live.js": SCRIPT,
+    "board.css": CSS,
+    "board.js": SCRIPT,
+    "play.css": CSS,
+    "play.js": SCRIPT,
+    "replay.js": SCRIPT,
+    "mark.svg": SVG,
+];
+
+/// Style sheets, in the order in which a page names them.
+pub const STYLES: &[&str] = &["tokens.css", "style.css", "board.css"];
+
+/// Begin of every asset's path: `/assets/<digest>`.
+static FOLDER: LazyLock<String> = LazyLock::new(|| {
+    let mut digest = Sha256::new();
+    for asset in ALL {
+        digest.update(asset.name);
+        digest.update(asset.content);
+    }
+    let hex: String = digest
+        .finalize()
+        .iter()
+        .take(6)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    format!("/assets/{hex}")
+});
+
+/// Path of the file `name`, with the digest.
+pub fn path(name: &str) -> String {
+    format!("{}/{name}", *FOLDER)
+}
+
+/// Content of the file `name` as text; empty if there is none. A page that is one file embeds its style so.
+pub fn text(name: &str) -> &'static str {
+    let found = ALL.iter().find(|asset| asset.name == name);
+    found
+        .and_then(|asset| std::str::from_utf8(asset.content).ok())
+        .unwrap_or_default()
+}
+
+/// Routes of the files.
+pub fn routes() -> Router<App> {
+    Router::new().route("/assets/{digest}/{name}", get(asset))
+}
+
+async fn asset(Path((digest, name)): Path<(String, String)>) -> Result<Response, Failure> {
+    let found = ALL.iter().find(|asset| asset.name == name);
+    let found = found.filter(|_| FOLDER.ends_with(&format!("/{digest}")));
+    let asset = found.ok_or(Failure::NoSuchPage)?;
+    let headers = [
+        (header::CONTENT_TYPE, asset.media_type),
+        (header::CACHE_CONTROL, "public, max-age=31536000, immutable"),
+    ];
+    Ok((headers, asset.content).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_import_only_files_that_are_embedded() {
+        for asset in ALL.iter().filter(|asset| asset.media_type == SCRIPT) {
+            for line in text(asset.name).lines().filter(|line| line.starts_with("import")) {
+                let from = line.rsplit('"').nth(1).and_then(|path| path.strip_prefix("./"));
+                let known = from.is_some_and(|from| ALL.iter().any(|asset| asset.name == from));
+                assert!(known, "{}: {line}", asset.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! A position as SVG: one renderer for the boards of all games.
+//!
+//! The drawing has classes in place of colours, which `board.css` gives for light and for dark. An interactive board is a
+//! grid to assistive programs: rows of cells with names, of which one is in the order of focus. `board.js` brings the clicks.
+
+mod overlay;
+mod pieces;
+
+pub use overlay::{Shown, overlay};
+pub use pieces::pieces;
+
+use games::{
+    Player,
+    scene::{Board, Cell, Hand, Piece, Scene, Surface},
+};
+use maud::{Markup, html};
+
+/// Side of a cell in units of the drawing.
+const CELL: usize = 100;
+/// Room for the labels of columns and rows.
+const MARGIN: usize = 36;
+
+/// Way in which a board is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct View {
+    /// The second player sits at the lower edge.
+    pub flipped: bool,
+    /// Cells can be clicked and have the focus.
+    pub interactive: bool,
+}
+
+/// All boards of a scene, from left to right, each with its title.
+pub fn boards(scene: &Scene, view: View) -> Markup {
+    html! {
+        div.boards {
+            @for (number, board) in scene.boards.iter().enumerate() {
+                figure.board {
+                    @if !board.title.is_empty() { figcaption { (board.title) } }
+                    (draw(scene, board, view, number == 0))
+                }
+            }
+        }
+    }
+}
+
+/// Geometry of one board: places of cells, as the view turns it.
+#[derive(Clone, Copy, Debug)]
+pub struct Geometry {
+    columns: usize,
+    rows: usize,
+    turned: bool,
+    margin: usize,
+}
+
+impl Geometry {
+    /// Geometry of `board` in `view`.
+    pub fn new(board: &Board, view: View) -> Self {
+        let has_labels = board
+            .columns
+            .iter()
+            .chain(board.rows)
+            .any(|label| !label.is_empty());
+        Self {
+            columns: board.columns.len(),
+            rows: board.rows.len(),
+            turned: view.flipped && board.is_turned_for_second,
+            margin: if has_labels { MARGIN } else { 0 },
+        }
+    }
+
+    /// Column and row of a cell as drawn, from the top left.
+    fn place(self, cell: usize) -> (usize, usize) {
+        let (column, row) = (cell % self.columns.max(1), cell / self.columns.max(1));
+        if self.turned {
+            (
+                (self.columns - 1).saturating_sub(column),
+                (self.rows - 1).saturating_sub(row),
+            )
+        } else {
+            (column, row)
+        }
+    }
+
+    /// Upper left corner of a cell.
+    fn corner(self, cell: usize) -> (usize, usize) {
+        let (column, row) = self.place(cell);
+        (self.margin + column * CELL, row * CELL)
+    }
+
+    /// Centre of a cell.
+    pub fn centre(self, cell: usize) -> (usize, usize) {
+        let (x, y) = self.corner(cell);
+        (x + CELL / 2, y + CELL / 2)
+    }
+}
+
+fn draw(scene: &Scene, board: &Board, view: View, is_first: bool) -> Markup {
+    let geometry = Geometry::new(board, view);
+    let (width, height) = (
+        geometry.margin + geometry.columns * CELL,
+        geometry.rows * CELL + geometry.margin,
+    );
+    let interactive = view.interactive && is_first && board.surface != Surface::Painted;
+    let cell_at = |column: usize, row: usize| {
+        // The inverse of `place`, which is its own inverse.
+        let (column, row) = geometry.place(row * geometry.columns + column);
+        row * geometry.columns + column
+    };
+    html! {
+        svg.scene
+            viewBox=(format!("0 0 {width} {height}"))
+            data-board=[is_first.then_some("")]
+            data-columns=(geometry.columns)
+            data-turned=[geometry.turned.then_some("")]
+            data-turnable=[board.is_turned_for_second.then_some("")]
+            role=(if interactive { "grid" } else { "img" })
+            aria-label=(if interactive { "Board".to_owned() } else { summary(scene, board) }) {
+            @if board.surface == Surface::Holes {
+                rect.frame x=(geometry.margin) y="0" width=(geometry.columns * CELL) height=(geometry.rows * CELL) rx="18" {}
+            }
+            @for row in 0..geometry.rows {
+                g role=[interactive.then_some("row")] {
+                    @for column in 0..geometry.columns {
+                        @let cell = cell_at(column, row);
+                        @if let Some(content) = board.cells.get(cell) {
+                            (draw_cell(board, content, cell, geometry, interactive))
+                        }
+                    }
+                }
+            }
+            (labels(board, geometry))
+            @if is_first {
+                g.overlay data-slot="overlay" aria-hidden="true" {}
+                @if let Some(hand) = &scene.hand { (draw_hand(board, hand, geometry)) }
+                g.moving aria-hidden="true" {}
+            }
+        }
+    }
+}
+
+fn draw_cell(board: &Board, content: &Cell, cell: usize, geometry: Geometry, interactive: bool) -> Markup {
+    let (x, y) = geometry.corner(cell);
+    let columns = board.columns.len();
+    let shade = match board.surface {
+        Surface::Checkered if (cell / columns + cell % columns).is_multiple_of(2) => "light",
+        Surface::Checkered => "dark",
+        Surface::Plain => "plain",
+        Surface::Holes => "hole",
+        Surface::Painted => "painted",
+    };
+    let paint = content.paint.map(|paint| format!("paint-{paint}"));
+    html! {
+        g.cell .last[content.is_last] .playable[content.is_playable]
+            transform=(format!("translate({x} {y})"))
+            data-cell=(cell)
+            role=[interactive.then_some("gridcell")]
+            tabindex=[interactive.then_some("-1")]
+            aria-label=[interactive.then(|| label(board, content, cell))] {
+            @match (board.surface, &paint) {
+                (Surface::Holes, _) => {
+                    rect.back width=(CELL) height=(CELL) {}
+                    circle.hole cx="50" cy="50" r="40" {}
+                }
+                (Surface::Painted, Some(paint)) => { rect class=(format!("square {paint}")) width=(CELL) height=(CELL) {} }
+                (Surface::Painted, None) => {}
+                _ => { rect class=(format!("square {shade}")) width=(CELL) height=(CELL) {} }
+            }
+            @if content.is_last { rect.mark x="3" y="3" width="94" height="94" rx="6" {} }
+            @if content.is_playable && content.pieces.is_empty() { circle.playable cx="50" cy="50" r="9" {} }
+            (pieces_on(board, &content.pieces))
+        }
+    }
+}
+
+/// Pieces of one cell. Two of them form a union: they stand close together, on one floor.
+fn pieces_on(board: &Board, pieces: &[Piece]) -> Markup {
+    html! {
+        @match pieces {
+            [] => {}
+            [piece] => { (draw_piece(board, piece, "translate(4 4) scale(.92)")) }
+            [first, second, ..] => {
+                g.union {
+                    ellipse.floor cx="51" cy="86" rx="45" ry="10" {}
+                    (draw_piece(board, first, "translate(-3 12) scale(.68)"))
+                    (draw_piece(board, second, "translate(35 25) scale(.68)"))
+                }
+            }
+        }
+    }
+}
+
+/// One piece in a box of 100×100 units, moved by `transform`.
+fn draw_piece(board: &Board, piece: &Piece, transform: &str) -> Markup {
+    let color = board.colors[piece.player.index()];
+    let side = match piece.player {
+        Player::First => "first",
+        Player::Second => "second",
+    };
+    html! {
+        use class=(format!("piece {side} {color}")) href=(format!("#piece-{}", piece.kind)) width="100" height="100"
+            transform=(transform) data-player=(side) {}
+    }
+}
+
+/// Pieces in the hand, above the cell they were lifted from.
+fn draw_hand(board: &Board, hand: &Hand, geometry: Geometry) -> Markup {
+    let (x, y) = geometry.corner(hand.cell);
+    html! {
+        g.hand data-hand=(hand.cell) aria-hidden="true" transform=(format!("translate({} {})", x + 34, y.saturating_sub(38))) {
+            ellipse.shadow cx="50" cy="96" rx="30" ry="7" {}
+            (pieces_on(board, &hand.pieces))
+        }
+    }
+}
+
+/// One piece as a drawing of its own, e.g. on a button.
+pub fn piece_alone(board: &Board, piece: &Piece) -> Markup {
+    html! {
+        svg.scene.alone viewBox="0 0 100 100" aria-hidden="true" { (draw_piece(board, piece, "")) }
+    }
+}
+
+fn labels(board: &Board, geometry: Geometry) -> Markup {
+    let columns = geometry.columns;
+    let middle = CELL / 2;
+    html! {
+        g.labels aria-hidden="true" {
+            @for (column, label) in board.columns.iter().enumerate() {
+                @let (x, _) = geometry.corner(column);
+                text x=(x + middle) y=(geometry.rows * CELL + 28) text-anchor="middle" { (label) }
+            }
+            @for (row, label) in board.rows.iter().enumerate() {
+                @let (_, y) = geometry.corner(row * columns);
+                text x="14" y=(y + middle + 9) text-anchor="middle" { (label) }
+            }
+        }
+    }
+}
+
+/// Name of a cell and what stands on it, e.g. `e4, White pawn and Black knight`.
+fn label(board: &Board, content: &Cell, cell: usize) -> String {
+    let columns = board.columns.len().max(1);
+    let name = match board.rows.get(cell / columns) {
+        Some(&"") => format!(
+            "column {}, row {} from below",
+            board.columns.get(cell % columns).copied().unwrap_or_default(),
+            board.rows.len() - cell / columns
+        ),
+        _ => board.name(cell),
+    };
+    let pieces: Vec<String> = content
+        .pieces
+        .iter()
+        .map(|piece| format!("{} {}", board.colors[piece.player.index()], piece.kind))
+        .collect();
+    let content_text = match (pieces.is_empty(), content.is_playable) {
+        (true, true) => "can be played".into(),
+        (true, false) => "empty".into(),
+        (false, _) => pieces.join(" and "),
+    };
+    format!("{name}, {content_text}")
+}
+
+/// One sentence about a board, for those who do not see it.
+fn summary(scene: &Scene, board: &Board) -> String {
+    let names: Vec<String> = (0..board.cells.len())
+        .filter(|&cell| !board.cells[cell].pieces.is_empty())
+        .map(|cell| label(board, &board.cells[cell], cell))
+        .collect();
+    let mover = scene.players[scene.to_move.index()];
+    match (board.title, names.is_empty()) {
+        ("", true) => format!("Empty board, {mover} to move"),
+        ("", false) => format!("{mover} to move; {}", names.join("; ")),
+        (title, _) => title.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use games::{Face, connect_four::ConnectFour, paco_sako::PacoSako};
+
+    use super::*;
+
+    fn drawn<G: Face>(position: Option<&str>, turns: &[&str], view: View) -> String {
+        let mut state = G::start(&G::people_rules(), position).unwrap();
+        for turn in turns {
+            for action in state.read_turn(turn).unwrap() {
+                state.play(action).unwrap();
+            }
+        }
+        boards(&state.scene(&[]), view).into_string()
+    }
+
+    #[test]
+    fn a_union_and_the_hand_are_drawn_and_named() {
+        let view = View {
+            interactive: true,
+            ..View::default()
+        };
+        let chain = drawn::<PacoSako>(Some("4k3/8/4p3/3a4/8/8/8/3RK3 w 0 - - -"), &["d1 d5"], view);
+        // The rook and the freed pawn's place; the pawn itself is in the hand, over d5 (cell 27).
+        assert!(chain.contains(r##"data-hand="27""##), "{chain}");
+        assert!(chain.contains("d5, white rook and black pawn"), "{chain}");
+        assert_eq!(chain.matches("role=\"row\"").count(), 8);
+        assert_eq!(chain.matches("role=\"gridcell\"").count(), 64);
+    }
+
+    #[test]
+    fn a_turned_board_has_its_first_cell_at_the_lower_right() {
+        let place = |flipped| {
+            let view = View {
+                flipped,
+                ..View::default()
+            };
+            let board = drawn::<games::chess::Chess>(None, &[], view);
+            let cell = board.find("data-cell=\"0\"").unwrap();
+            let transform = board[..cell].rfind("translate(").unwrap();
+            board[transform..cell].split('"').next().unwrap().to_owned()
+        };
+        assert_eq!(place(false), "translate(36 0)");
+        assert_eq!(place(true), "translate(736 700)");
+    }
+
+    #[test]
+    fn connect_four_is_not_turned_and_has_42_holes() {
+        let view = View {
+            flipped: true,
+            interactive: true,
+        };
+        let board = drawn::<ConnectFour>(None, &["4"], view);
+        assert_eq!(board.matches("class=\"hole\"").count(), 42);
+        assert!(board.contains("column 4, row 1 from below, red disc"), "{board}");
+    }
+}

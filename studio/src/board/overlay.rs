@@ -1,0 +1,78 @@
+//! Figures of an analysis, drawn over the board.
+
+use games::{
+    Face,
+    scene::{Board, Clicks},
+};
+use maud::{Markup, html};
+
+use super::{Geometry, View};
+
+/// Figures of one action, each a share from 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Shown {
+    /// Prior of the network.
+    pub prior: f32,
+    /// Share of the visits.
+    pub visits: f32,
+    /// Chance to win for the player to act; `None` without visits.
+    pub value: Option<f32>,
+}
+
+/// Least share that is drawn.
+const LEAST: f32 = 0.02;
+
+/// Marks for the prior, the visits and the value of actions, one group for each. Actions without a cell are left out.
+pub fn overlay<G: Face>(
+    state: &G,
+    board: &Board,
+    view: View,
+    shown: impl Iterator<Item = (u32, Shown)> + Clone,
+) -> Markup {
+    let geometry = Geometry::new(board, view);
+    let marks = |figure: fn(&Shown) -> Option<f32>| {
+        html! {
+            @for (action, shown) in shown.clone() {
+                @if let Some(share) = figure(&shown).filter(|_| shown.prior.max(shown.visits) >= LEAST) {
+                    (mark(&state.clicks(action), geometry, share, shown.visits))
+                }
+            }
+        }
+    };
+    html! {
+        g.by-prior { (marks(|shown| Some(shown.prior))) }
+        g.by-visits { (marks(|shown| Some(shown.visits))) }
+        g.by-value { (marks(|shown| shown.value)) }
+    }
+}
+
+/// One action: an arrow for two clicks, a disc for one. Actions with few visits are pale and small.
+fn mark(clicks: &Clicks, geometry: Geometry, share: f32, weight: f32) -> Markup {
+    let cells: Vec<usize> = clicks
+        .cells
+        .iter()
+        .filter_map(|click| click.first().copied())
+        .collect();
+    let opacity = format!("{:.2}", 0.3 + 0.6 * weight.clamp(0.0, 1.0).sqrt());
+    let percent = format!("{:.0}", 100.0 * share);
+    html! {
+        @match cells[..] {
+            [cell] => {
+                @let (x, y) = geometry.centre(cell);
+                g.advice opacity=(opacity) {
+                    circle cx=(x) cy=(y) r=(format!("{:.1}", 16.0 + 20.0 * weight.clamp(0.0, 1.0).sqrt())) {}
+                    text x=(x) y=(y + 9) text-anchor="middle" { (percent) }
+                }
+            }
+            [from, .., to] => {
+                @let ((x, y), (tox, toy)) = (geometry.centre(from), geometry.centre(to));
+                g.advice opacity=(opacity) {
+                    line x1=(x) y1=(y) x2=(tox) y2=(toy) stroke-width=(format!("{:.1}", 5.0 + 11.0 * weight.clamp(0.0, 1.0).sqrt())) {}
+                    circle cx=(tox) cy=(toy) r="24" {}
+                    text x=(tox) y=(toy + 9) text-anchor="middle" { (percent) }
+                }
+            }
+            [] => {}
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! [`Failure`]: errors as pages, or as JSON where a script asked.
+
+use axum::{
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use maud::html;
+
+use crate::page;
+
+/// Error of a request.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// There is no page at the address.
+    #[error("There is no page at this address.")]
+    NoSuchPage,
+    /// The requested thing does not exist.
+    #[error("{0}")]
+    Missing(String),
+    /// The request has a part that cannot be used.
+    #[error("{0}")]
+    BadRequest(String),
+    /// Another part of the run does not answer.
+    #[error("{0}")]
+    Unavailable(String),
+    /// Too many requests of this kind are at work.
+    #[error("{0}")]
+    Busy(String),
+    /// A part of the studio failed, for this reason with all its causes.
+    #[error("{0}")]
+    Inside(String),
+}
+
+impl Failure {
+    /// Status of the reply.
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Self::NoSuchPage | Self::Missing(_) => StatusCode::NOT_FOUND,
+            Self::BadRequest(_) => StatusCode::BAD_REQUEST,
+            Self::Unavailable(_) => StatusCode::BAD_GATEWAY,
+            Self::Busy(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Inside(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// Reply with a JSON object `{"error": …}`, for scripts.
+    pub fn as_json(&self) -> Response {
+        let body = serde_json::json!({ "error": self.to_string() });
+        (self.status(), axum::Json(body)).into_response()
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Inside(format!("{error:#}"))
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        if let Self::Inside(error) = &self {
+            tracing::error!("{error}");
+        }
+        let status = self.status();
+        let body = page::bare(
+            "Not here",
+            &html! {
+                h1 { (status.canonical_reason().unwrap_or("Error")) }
+                p { (self.to_string()) }
+                p { a href="/" { "Overview" } }
+            },
+        );
+        (status, body).into_response()
+    }
+}

@@ -1,0 +1,45 @@
+//! The studio: pages about a run, in the browser, served by Minuet itself.
+//!
+//! The pages read a run's folder and ask its services. They change nothing but the studio's own searches and saved games.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`arguments`] | arguments of `minuet studio` |
+//! | [`server`] | from the arguments to an open door, and the end of the process |
+//! | [`app`] | the state that all pages share, and the list of routes |
+//! | [`security`] | refused hosts, refused cross-site requests, headers of every reply |
+//! | [`assets`] | style sheets, scripts and pictures, embedded |
+//! | [`page`] | the frame of a page: head, navigation, main part |
+//! | [`failure`] | errors as pages |
+//! | [`board`] | a position as SVG, for all pages |
+//! | [`play`] | a person plays, and analyses, against any checkpoint |
+//! | [`live`] | parts of a page that change, and their stream |
+//! | [`figures`] | figures over time, from the files that the roles write |
+//! | [`store`] | the stored games |
+//! | [`chart`](mod@chart), [`drawing`] | curves, and positions |
+//! | [`overview`] | page: the state of the run |
+//! | [`records`] | pages: the stored games, and the replay of one |
+//! | [`matches`] | page: the ladder, and every rated match |
+//! | [`report`] | the run as one HTML file |
+
+pub mod app;
+pub mod arguments;
+pub mod assets;
+pub mod board;
+pub mod chart;
+pub mod drawing;
+pub mod failure;
+pub mod figures;
+pub mod live;
+pub mod matches;
+pub mod overview;
+pub mod page;
+pub mod play;
+pub mod records;
+pub mod report;
+pub mod security;
+pub mod server;
+pub mod store;
+
+pub use arguments::Arguments;
+pub use server::run;

@@ -1,0 +1,115 @@
+//! Parts of a page that change: [`Slots`], and the stream that keeps them current.
+//!
+//! A page is made of the same parts that its stream sends, so that both agree. The stream sends a part only when it has changed.
+
+use std::{collections::BTreeMap, convert::Infallible, time::Duration};
+
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures::{Stream, StreamExt as _, stream};
+use maud::{Markup, PreEscaped, html};
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+use crate::{app::App, failure::Failure};
+
+/// Time between two looks at what has changed.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Changing parts of a page, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Slots(BTreeMap<&'static str, String>);
+
+impl Slots {
+    /// Adds a part.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, content: Markup) -> Self {
+        self.0.insert(name, content.into_string());
+        self
+    }
+
+    /// The place of a part in a page, with its present content.
+    pub fn show(&self, name: &'static str) -> Markup {
+        let content = self.0.get(name).cloned().unwrap_or_default();
+        html! { div.slot data-slot=(name) { (PreEscaped(content)) } }
+    }
+
+    /// Parts that differ from those of `before`, as a JSON object of HTML.
+    fn since(&self, before: &Self) -> Option<String> {
+        let changed: BTreeMap<_, _> = self
+            .0
+            .iter()
+            .filter(|(name, content)| before.0.get(*name) != Some(*content))
+            .collect();
+        if changed.is_empty() {
+            return None;
+        }
+        serde_json::to_string(&changed).ok()
+    }
+
+    /// All parts, as a JSON object of HTML.
+    pub fn json(&self) -> axum::Json<&BTreeMap<&'static str, String>> {
+        axum::Json(&self.0)
+    }
+}
+
+struct Watching<R> {
+    ticks: Interval,
+    sent: Slots,
+    render: R,
+}
+
+/// Streams the changes of `render`, which is called once a second. The stream ends with the studio.
+///
+/// # Errors
+/// [`Failure::Busy`] if too many streams are open.
+pub fn stream<R, F>(
+    app: &App,
+    render: R,
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>> + use<R, F>>, Failure>
+where
+    R: FnMut() -> F + Send + 'static,
+    F: Future<Output = Slots> + Send,
+{
+    let permit = app.stream_permit().ok_or_else(|| {
+        Failure::Busy("Too many pages are open at once; close some, and load this one again.".into())
+    })?;
+    let mut ticks = interval(INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let watching = Watching {
+        ticks,
+        sent: Slots::default(),
+        render,
+    };
+    let changes = stream::unfold(watching, |mut watching| async {
+        loop {
+            watching.ticks.tick().await;
+            let slots = (watching.render)().await;
+            let changes = slots.since(&watching.sent);
+            watching.sent = slots;
+            if let Some(changes) = changes {
+                return Some((Ok(Event::default().event("slots").data(changes)), watching));
+            }
+        }
+    });
+    let changes = changes
+        .take_until(app.ending().clone().cancelled_owned())
+        .map(move |event| {
+            let _held_while_open = &permit;
+            event
+        });
+    Ok(Sse::new(changes).keep_alive(KeepAlive::default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_changed_parts_are_sent() {
+        let before = Slots::default()
+            .with("one", html! { "1" })
+            .with("two", html! { b { "2" } });
+        let after = before.clone().with("two", html! { b { "3 < 4" } });
+        assert_eq!(after.since(&before).unwrap(), r#"{"two":"<b>3 &lt; 4</b>"}"#);
+        assert_eq!(after.since(&after), None);
+    }
+}

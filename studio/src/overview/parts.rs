@@ -1,0 +1,226 @@
+//! Parts of the overview: status, alarms, losses, strength, machine, newest game, events.
+
+use arena::{rating::line::Outcome, statistics::Rating};
+use maud::{Markup, html};
+
+use super::{newest::Newest, state::State};
+use crate::{
+    chart::{Chart, Curve, Look, chart},
+    drawing,
+    figures::{
+        learning::Head,
+        series::Point,
+        words::{bytes, clock, count, moment, shown, version},
+    },
+};
+
+/// Events that are shown.
+const EVENTS: usize = 12;
+
+/// The state of the run in a sentence, with the age of its figures, and the stage that limits it.
+pub fn status(state: &State) -> Markup {
+    let Some(now) = &state.journal.newest else {
+        return html! {
+            p.status { span.lamp.off {} b { @if state.is_running { "Starting" } @else { "Not started yet" } } }
+            p.limit {
+                @if state.is_running { "The first figures come within seconds." }
+                @else { "Start the run with " code { "minuet up" } "; the diagram below fills while it works." }
+            }
+        };
+    };
+    let summary = &now.summary;
+    let step = summary
+        .learner
+        .step
+        .or(summary.checkpoint.as_ref().map(|checkpoint| checkpoint.step));
+    html! {
+        p.status {
+            @if state.is_running { span.lamp.on {} b { "Training" } } @else { span.lamp.off {} b { "Stopped" } }
+            span { (clock(std::time::Duration::from_secs_f64(summary.after_seconds.max(0.0)))) }
+            span { "step " (shown(step, |step| count(step as f64))) }
+            span.quiet { "figures of " (moment(now.at_ms)) }
+        }
+        p.limit {
+            @if state.is_running { (capital(&summary.limit)) "." }
+            @else { "These are its last figures. The same " code { "minuet up" } " continues the run." }
+        }
+    }
+}
+
+/// Problems, each with its cause. Empty if there are none.
+pub fn alarms(state: &State) -> Markup {
+    let summary = state
+        .journal
+        .newest
+        .as_ref()
+        .map(|now| &now.summary)
+        .filter(|_| state.is_running);
+    let down: Vec<&str> = summary
+        .iter()
+        .flat_map(|summary| &summary.processes)
+        .filter(|process| !process.ready)
+        .map(|process| process.name.as_str())
+        .collect();
+    html! {
+        @if !down.is_empty() {
+            ul.alarms role="status" {
+                li { span.sign aria-hidden="true" { "▲" } span { b { (down.join(", ")) } " does not answer; see its log in " code { "logs/" } "." } }
+            }
+        }
+    }
+}
+
+/// Losses of one head in training and on held-out games.
+pub fn losses(title: &str, head: &Head) -> Markup {
+    html! {
+        (chart(&Chart {
+            title,
+            across: "step",
+            range: None,
+            curves: &[
+                Curve { name: "training", points: head.training.points(), look: Look::First },
+                Curve { name: "held-out games", points: head.held_out.points(), look: Look::Second },
+            ],
+            empty: "The learner writes its first losses ten seconds after its first step.",
+        }))
+        p.quiet.small {
+            @match head.gap {
+                Some(gap) => { "Gap between held-out and trained games: " (format!("{gap:+.3}")) "." }
+                None => { "Held-out games are measured at each checkpoint." }
+            }
+        }
+    }
+}
+
+/// Ratings of the checkpoints with their intervals.
+pub fn strength(state: &State) -> Markup {
+    let points = |which: fn([Option<Rating>; 2]) -> Option<Rating>| -> Vec<Point> {
+        let rated = state.rated.iter().filter_map(|line| {
+            let rating = which(line.ratings())?;
+            Some(Point::with_interval(
+                line.step as f64,
+                rating.elo,
+                rating.low,
+                rating.high,
+            ))
+        });
+        let mut points: Vec<Point> = rated.collect();
+        points.sort_by(|left, right| left.x.total_cmp(&right.x));
+        points
+    };
+    let rated = points(|[candidate, _]| candidate);
+    let best = points(|[_, best]| best);
+    html! {
+        (chart(&Chart {
+            title: "Elo above the first checkpoint, with 95 % intervals",
+            across: "step",
+            range: None,
+            curves: &[
+                Curve { name: "best", points: &best, look: Look::First },
+                Curve { name: "rated", points: &rated, look: Look::Second },
+            ],
+            empty: "No checkpoint is rated yet. `minuet up --rating` plays each new checkpoint against the best one.",
+        }))
+        @if let Some(line) = state.rated.last() {
+            p.quiet.small {
+                (version(&line.candidate.to_string())) " against " (version(&line.opponent.to_string())) ": "
+                (line.wins) " won, " (line.draws) " drawn, " (line.losses) " lost; " (outcome(line.outcome)) "."
+            }
+        }
+    }
+}
+
+/// Outcome of a rated match in words.
+pub fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Promoted => "it is the best checkpoint now",
+        Outcome::Kept => "the best checkpoint stays",
+        Outcome::Undecided => "undecided after the largest number of games",
+        Outcome::Overtaken => "another checkpoint became the best meanwhile",
+        Outcome::Placed => "the best checkpoint got its rating",
+    }
+}
+
+/// Processes with their memory and processor time.
+pub fn machine(state: &State) -> Markup {
+    let Some(now) = &state.journal.newest else {
+        return html! { p.empty { "Memory and processor time of each process." } };
+    };
+    html! {
+        table.figures {
+            thead { tr { th scope="col" { "Process" } th scope="col" { "Cores" } th scope="col" { "Memory" } } }
+            tbody {
+                @for process in &now.summary.processes {
+                    tr {
+                        th scope="row" { (process.name) }
+                        td { (shown(process.cores, |cores| format!("{cores:.2}"))) }
+                        td { (shown(process.memory_bytes, bytes)) }
+                    }
+                }
+            }
+            tfoot {
+                tr {
+                    th scope="row" { "together" }
+                    td { (format!("{:.2}", now.summary.processes.iter().filter_map(|process| process.cores).sum::<f64>())) }
+                    td { (bytes(now.summary.memory_bytes)) }
+                }
+            }
+        }
+    }
+}
+
+/// The newest game, with its last position.
+pub fn newest(newest: Option<&Newest>) -> Markup {
+    let Some(newest) = newest else {
+        return html! { p.empty { "The first finished game appears here." } };
+    };
+    html! {
+        @if let Some(end) = &newest.end { (drawing::small(end)) }
+        p { (newest.result) " " span.quiet { (newest.actions) " moves · " (moment(newest.finished_at_ms)) } }
+        p { a href=(format!("/games/{}?ply=0", newest.id)) { "Replay it" } }
+    }
+}
+
+/// The last events, newest first.
+pub fn events(state: &State) -> Markup {
+    let kept = state.journal.events.iter().rev().take(EVENTS);
+    html! {
+        @if state.journal.events.is_empty() {
+            p.empty { "What the run does is listed here." }
+        } @else {
+            ol.events {
+                @for event in kept {
+                    li {
+                        (moment(event.at_ms))
+                        (said(event.text.first().map_or(event.event.as_str(), String::as_str)))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A line of an event, in which the versions of checkpoints are their steps.
+fn said(line: &str) -> Markup {
+    let is_version = |word: &str| {
+        let parts = word.split_once('-');
+        parts.is_some_and(|(step, digest)| {
+            step.len() == 12 && digest.len() == 8 && step.bytes().all(|byte| byte.is_ascii_digit())
+        })
+    };
+    html! {
+        span title=(line) {
+            @for word in line.split_inclusive([' ', ':']) {
+                @let bare = word.trim_end_matches([' ', ':']);
+                @if is_version(bare) { (version(bare)) (word.get(bare.len()..).unwrap_or_default()) } @else { (word) }
+            }
+        }
+    }
+}
+
+fn capital(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

@@ -1,0 +1,188 @@
+//! The deeds of a page at a table.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use games::{Action, Face, Player};
+use tokio::sync::watch;
+
+use super::{
+    Refusal,
+    deed::{AnyTable, Deed, Watching},
+    table::{Inner, Table, stop, stop_all},
+    view::{self, Slots},
+};
+use crate::board::View;
+
+impl<G: Face> Table<G> {
+    /// Plays actions of a person from the position that is shown.
+    fn play(self: &Arc<Self>, inner: &mut Inner<G>, actions: &[Action]) -> Result<(), Refusal> {
+        let state = inner.shown();
+        if state.outcome().is_some() {
+            return Err(Refusal::Turn("The game is over.".into()));
+        }
+        if self.is_computers(&state) {
+            return Err(Refusal::Turn("It is not your turn.".into()));
+        }
+        let mut after = state.clone();
+        for &action in actions {
+            after
+                .play(action)
+                .map_err(|error| Refusal::Turn(format!("{}.", error.reason)))?;
+        }
+        inner.course.truncate(inner.at);
+        for &action in actions {
+            inner
+                .course
+                .play(action)
+                .map_err(|error| Refusal::Turn(format!("{}.", error.reason)))?;
+        }
+        inner.at = inner.course.actions().len();
+        stop(&mut inner.opponent_job);
+        self.moved(inner);
+        Ok(())
+    }
+
+    /// Takes back actions until `is_enough` of what is left.
+    fn take_back(self: &Arc<Self>, inner: &mut Inner<G>, count: usize) {
+        inner.course.truncate(count);
+        inner.at = inner.course.actions().len();
+        inner.last_value = None;
+        inner.is_paused = self.seats.people.is_empty();
+        stop(&mut inner.opponent_job);
+        self.moved(inner);
+    }
+
+    /// Number of actions that are left if a person takes back one action.
+    fn before_last_action(&self, inner: &Inner<G>) -> Option<usize> {
+        (0..inner.course.actions().len()).rev().find(|&count| {
+            let state = inner.course.state_after(count);
+            self.seats.people.is_empty() || self.seats.people.contains(&state.to_move())
+        })
+    }
+}
+
+impl<G: Face> AnyTable for Table<G> {
+    fn act(self: Arc<Self>, deed: Deed) -> Result<(), Refusal> {
+        let inner = &mut *self.inner.lock();
+        inner.trouble = None;
+        match deed {
+            Deed::Play { actions, at } if at == inner.at => self.play(inner, &actions)?,
+            Deed::Play { .. } => return Err(Refusal::Turn("The position has changed.".into())),
+            Deed::Say { text } => {
+                let read = inner.shown().read_turn(&text);
+                let actions = read.map_err(Refusal::Turn)?;
+                self.play(inner, &actions)?;
+            }
+            Deed::Back => {
+                let count = self.before_last_action(inner);
+                self.take_back(inner, count.ok_or(Refusal::Nothing)?);
+            }
+            Deed::Undo => {
+                let mut course = inner.course.clone();
+                let people = match self.seats.people[..] {
+                    [] => &[Player::First, Player::Second][..],
+                    ref people => people,
+                };
+                if !course.undo(people) {
+                    return Err(Refusal::Nothing);
+                }
+                self.take_back(inner, course.actions().len());
+            }
+            Deed::Go { to } => {
+                inner.at = to.min(inner.course.actions().len());
+                self.moved(inner);
+            }
+            Deed::Hint => {
+                if inner.outcome_of_shown().is_some() {
+                    return Err(Refusal::Turn("The game is over.".into()));
+                }
+                inner.hint = (inner.hint + 1).min(3);
+                self.wake(inner);
+            }
+            Deed::Analyse { on } => {
+                inner.is_analysing = on;
+                // A search for a hint has another limit.
+                stop(&mut inner.analysis_job);
+                self.wake(inner);
+            }
+            Deed::Pause { on } => {
+                inner.is_paused = on;
+                self.wake(inner);
+            }
+        }
+        Ok(())
+    }
+
+    fn slots(&self, view: View) -> Slots {
+        view::slots(self, &self.inner.lock(), view)
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    fn watch(self: Arc<Self>) -> Watching {
+        {
+            let inner = &mut *self.inner.lock();
+            inner.watchers += 1;
+            self.wake(inner);
+        }
+        let table = Arc::clone(&self);
+        Watching(Some(Box::new(move || table.left())))
+    }
+
+    fn unwatched_for(&self) -> Option<Duration> {
+        let inner = self.inner.lock();
+        (inner.watchers == 0).then(|| inner.unwatched_since.elapsed())
+    }
+
+    fn close(&self) {
+        let inner = &mut *self.inner.lock();
+        inner.is_closed = true;
+        stop_all(inner);
+    }
+
+    fn record(&self) -> serde_json::Value {
+        let inner = self.inner.lock();
+        let mut state = inner.course.begin().clone();
+        let mut actions = Vec::new();
+        for &action in inner.course.actions() {
+            actions.push(state.action_to_json(action));
+            state.play_legal(action);
+        }
+        let mut record = serde_json::json!({ "game": G::NAME, "start": inner.start, "actions": actions });
+        if let (Some(record), Ok(serde_json::Value::Object(rules))) =
+            (record.as_object_mut(), serde_json::to_value(G::people_rules()))
+        {
+            record.extend(rules);
+        }
+        record
+    }
+
+    fn game(&self) -> &'static str {
+        G::NAME
+    }
+}
+
+impl<G: Face> Table<G> {
+    /// A watcher has left. If nobody comes in time, the searches stop.
+    fn left(self: Arc<Self>) {
+        {
+            let mut inner = self.inner.lock();
+            inner.watchers = inner.watchers.saturating_sub(1);
+            inner.unwatched_since = Instant::now();
+        }
+        let limit = self.house.limits.unwatched;
+        let runtime = self.runtime.clone();
+        runtime.spawn(async move {
+            tokio::time::sleep(limit).await;
+            let inner = &mut *self.inner.lock();
+            if inner.watchers == 0 && inner.unwatched_since.elapsed() >= limit {
+                stop_all(inner);
+            }
+        });
+    }
+}

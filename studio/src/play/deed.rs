@@ -1,0 +1,97 @@
+//! Requests of a page to a table, and what any table can do ([`AnyTable`]).
+
+use std::{sync::Arc, time::Duration};
+
+use arena::Spec;
+use games::{Action, Player};
+use serde::Deserialize;
+use tokio::sync::watch;
+
+use super::{Refusal, view::Slots};
+use crate::board::View;
+
+/// A request of a page to a table.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Deed {
+    /// Plays actions after the first `at` actions; later ones are taken back.
+    Play {
+        /// The actions.
+        actions: Vec<Action>,
+        /// Number of actions before them, as the page shows the game.
+        at: usize,
+    },
+    /// Plays a turn, or a part of one, as people write it.
+    Say {
+        /// The turn.
+        text: String,
+    },
+    /// Takes back the last action, and the computer's actions after it.
+    Back,
+    /// Takes back the person's last turn and all after it.
+    Undo,
+    /// Shows the position after some actions.
+    Go {
+        /// Number of actions.
+        to: usize,
+    },
+    /// Shows the next stage of a hint.
+    Hint,
+    /// Switches the analysis.
+    Analyse {
+        /// True to switch it on.
+        on: bool,
+    },
+    /// Lets the computer go on, or wait.
+    Pause {
+        /// True to wait.
+        on: bool,
+    },
+}
+
+/// Players of a table.
+#[derive(Clone, Debug)]
+pub struct Seats {
+    /// Sides that people play.
+    pub people: Vec<Player>,
+    /// Player of the other sides.
+    pub opponent: Spec,
+    /// Player whose network analyses.
+    pub advisor: Spec,
+    /// Seed of the players' random draws.
+    pub seed: u64,
+}
+
+/// A table of any game.
+pub trait AnyTable: Send + Sync {
+    /// Does what a page asked.
+    ///
+    /// # Errors
+    /// [`Refusal`] with a sentence for the person.
+    fn act(self: Arc<Self>, deed: Deed) -> Result<(), Refusal>;
+    /// Everything that the page shows.
+    fn slots(&self, view: View) -> Slots;
+    /// Signals of changes.
+    fn changes(&self) -> watch::Receiver<u64>;
+    /// Counts a watcher until the guard is dropped.
+    fn watch(self: Arc<Self>) -> Watching;
+    /// Time since the last watcher left; `None` while somebody watches.
+    fn unwatched_for(&self) -> Option<Duration>;
+    /// Stops all searches for good.
+    fn close(&self);
+    /// The game as a request that `minuet rules` answers.
+    fn record(&self) -> serde_json::Value;
+    /// Name of the game.
+    fn game(&self) -> &'static str;
+}
+
+/// Guard of one watcher.
+pub struct Watching(pub(super) Option<Box<dyn FnOnce() + Send + Sync>>);
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        if let Some(leave) = self.0.take() {
+            leave();
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! The house of all tables: networks, permits for searches, the tables themselves.
+
+use std::{sync::Arc, time::Duration};
+
+use arena::{
+    PlayerError, Spec,
+    players::{NetworkOptions, Networks},
+};
+use config::ProviderChoice;
+use games::{
+    Face, Player,
+    registry::{self, UnknownGame, Visitor},
+};
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+
+use super::{Refusal, deed::AnyTable};
+use crate::app::Run;
+
+/// Networks that stay open. With more, all are forgotten, so that those in use are opened again.
+const OPEN_NETWORKS: usize = 8;
+
+/// Limits of play.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Searches at work at once.
+    pub searches: usize,
+    /// Most visits of one search.
+    pub visits: u32,
+    /// Time after which the searches of a table that nobody watches stop.
+    pub unwatched: Duration,
+    /// Most tables.
+    pub tables: usize,
+    /// Most open streams of events.
+    pub streams: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            searches: 2,
+            visits: 20_000,
+            unwatched: Duration::from_secs(60),
+            tables: 16,
+            streams: 64,
+        }
+    }
+}
+
+/// Networks, permits and tables.
+pub struct House {
+    /// Run whose networks are offered.
+    pub run: Option<Run>,
+    /// Limits.
+    pub limits: Limits,
+    /// Permits for searches.
+    pub searches: Arc<Semaphore>,
+    /// Permit of the exact solver.
+    pub solving: Arc<Semaphore>,
+    /// Permits for streams.
+    pub streams: Arc<Semaphore>,
+    networks: Mutex<(Networks, usize)>,
+    tables: Mutex<Vec<(String, Arc<dyn AnyTable>)>>,
+}
+
+impl std::fmt::Debug for House {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "House({} tables)", self.tables.lock().len())
+    }
+}
+
+impl House {
+    /// A house without tables.
+    pub fn new(run: Option<Run>, limits: Limits) -> Self {
+        // Small batches: one thread of the processor, and a provider that needs no measurement.
+        let mut networks = Networks::new(NetworkOptions {
+            provider: ProviderChoice::Cpu,
+            copies: limits.searches,
+            batch: 16,
+            ..NetworkOptions::default()
+        });
+        if let Some(run) = &run {
+            networks = networks.of_run(run.config.inference.runtime.clone(), run.config.security.clone());
+        }
+        Self {
+            run,
+            limits,
+            searches: Arc::new(Semaphore::new(limits.searches)),
+            solving: Arc::new(Semaphore::new(1)),
+            streams: Arc::new(Semaphore::new(limits.streams)),
+            networks: Mutex::new((networks, 0)),
+            tables: Mutex::default(),
+        }
+    }
+
+    /// Opens a player. Loading a network takes a moment.
+    ///
+    /// # Errors
+    /// [`PlayerError`] if the network cannot be used.
+    pub fn player<G: Face>(&self, spec: &Spec) -> Result<arena::Player<G>, PlayerError> {
+        let mut networks = self.networks.lock();
+        if networks.1 >= OPEN_NETWORKS {
+            networks.0.forget();
+            networks.1 = 0;
+        }
+        networks.1 += 1;
+        arena::Player::open(spec, &mut networks.0)
+    }
+
+    /// The table with this id.
+    ///
+    /// # Errors
+    /// [`Refusal::NoTable`].
+    pub fn table(&self, id: &str) -> Result<Arc<dyn AnyTable>, Refusal> {
+        let tables = self.tables.lock();
+        let found = tables.iter().find(|(known, _)| known == id);
+        found.map(|(_, table)| Arc::clone(table)).ok_or(Refusal::NoTable)
+    }
+
+    /// Adds a table and returns its id. The table that nobody has watched for the longest time makes room.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] if all tables are watched.
+    pub fn add(&self, table: Arc<dyn AnyTable>) -> Result<String, Refusal> {
+        let mut tables = self.tables.lock();
+        if tables.len() >= self.limits.tables {
+            let idle =
+                |(at, (_, table)): (usize, &(String, Arc<dyn AnyTable>))| Some((table.unwatched_for()?, at));
+            let longest = tables.iter().enumerate().filter_map(idle).max();
+            let (_, at) = longest.ok_or(Refusal::Busy("all tables are in use; close one first"))?;
+            tables.remove(at).1.close();
+        }
+        let mut id = format!("{:08x}", rand::random::<u32>());
+        while tables.iter().any(|(known, _)| *known == id) {
+            id = format!("{:08x}", rand::random::<u32>());
+        }
+        tables.push((id.clone(), table));
+        Ok(id)
+    }
+}
+
+/// Facts of a game that its page needs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Facts {
+    /// Name of the game.
+    pub name: &'static str,
+    /// Names of the players; one in a game for one.
+    pub players: [&'static str; 2],
+    /// Number of players.
+    pub count: u8,
+    /// True if exact values are found.
+    pub has_solver: bool,
+    /// Highest level of difficulty; 0 if all games begin alike.
+    pub levels: u32,
+    /// Help about typed turns.
+    pub help: &'static str,
+}
+
+impl Facts {
+    /// Facts of the game called `game`.
+    ///
+    /// # Errors
+    /// [`UnknownGame`].
+    pub fn of(game: &str) -> Result<Self, UnknownGame> {
+        struct Ask;
+
+        impl Visitor for Ask {
+            type Output = Facts;
+
+            fn visit<G: Face>(self) -> Facts {
+                Facts {
+                    name: G::NAME,
+                    players: [Player::First, Player::Second].map(G::player_name),
+                    count: G::PLAYERS,
+                    has_solver: G::HAS_SOLVER,
+                    levels: G::LEVELS,
+                    help: G::HELP,
+                }
+            }
+        }
+
+        registry::visit(game, Ask)
+    }
+}

@@ -1,0 +1,289 @@
+//! Play and analysis: a person plays any game against any checkpoint, in the browser.
+//!
+//! The server knows the rules; the page shows what it is sent and says which offer was chosen. Searches run in this process
+//! or on the run's inference server, within the limits of [`house::Limits`].
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`house`] | what all tables share: networks, permits, the tables |
+//! | [`opponents`] | checkpoints, shipped networks and other players to choose from |
+//! | [`deed`] | what a page asks of a table |
+//! | [`table`], `acts` | one game under way: when to search; moves and taking back |
+//! | `jobs` | the searches of a table: the opponent's move, the analysis, the exact solver |
+//! | [`analysis`] | figures of an analysis |
+//! | [`offers`] | legal moves as clicks and names |
+//! | `view`, `figures` | a table as pieces of HTML: words and moves; figures of searches |
+//! | `page` | the page around them |
+//! | `stream` | events that keep the page current |
+
+mod acts;
+pub mod analysis;
+pub mod deed;
+mod figures;
+pub mod house;
+mod jobs;
+pub mod offers;
+pub mod opponents;
+mod page;
+mod stream;
+pub mod table;
+mod view;
+
+use std::sync::Arc;
+
+use arena::Spec;
+use axum::{
+    Json, Router,
+    extract::{Path, State, rejection::JsonRejection},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use games::{
+    Action, Face, Player,
+    registry::{self, UnknownGame, Visitor},
+};
+use search::{Draws, GameKey, Purpose};
+use serde::Deserialize;
+use serde_json::json;
+
+use self::{
+    deed::{AnyTable, Deed, Seats},
+    house::{Facts, House},
+    opponents::Opponent,
+    table::Table,
+};
+use crate::{app::App, failure::Failure};
+
+/// Attempts to draw a problem.
+const ATTEMPTS: u32 = 64;
+
+/// Error: a table refuses a request.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// No game has this name.
+    #[error(transparent)]
+    Game(#[from] UnknownGame),
+    /// No table has this id.
+    #[error("This table is closed. Start a new game.")]
+    NoTable,
+    /// The opponent is not in the list.
+    #[error("There is no opponent `{0}` for this game.")]
+    Opponent(String),
+    /// The position cannot be used.
+    #[error(transparent)]
+    Position(#[from] games::StartError),
+    /// The move is not possible.
+    #[error("{0}")]
+    Turn(String),
+    /// There is nothing to take back.
+    #[error("There is nothing of yours to take back.")]
+    Nothing,
+    /// A part of the request cannot be used.
+    #[error("{0}")]
+    Request(String),
+    /// A limit is reached.
+    #[error("{0}")]
+    Busy(&'static str),
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::NoTable => Self::Missing(refusal.to_string()),
+            Refusal::Busy(_) => Self::Busy(refusal.to_string()),
+            _ => Self::BadRequest(refusal.to_string()),
+        }
+    }
+}
+
+/// Refusals answer scripts, so they are JSON.
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        Failure::from(self).as_json()
+    }
+}
+
+/// A game to begin.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewGame {
+    /// Name of the game.
+    pub game: String,
+    /// Id of the opponent. `None`: the first of the list.
+    #[serde(default)]
+    pub opponent: Option<String>,
+    /// Visits of the opponent for each decision.
+    #[serde(default = "usual_visits")]
+    pub visits: u32,
+    /// Side of the person: `first`, `second`, `both`, `none`, or as the game calls it.
+    #[serde(default = "usual_side")]
+    pub side: String,
+    /// Position as text. `None`: the usual start, or a drawn problem.
+    #[serde(default)]
+    pub start: Option<String>,
+    /// Level of the drawn problem.
+    #[serde(default = "usual_level")]
+    pub level: u32,
+    /// Actions that were played before.
+    #[serde(default)]
+    pub actions: Vec<Action>,
+    /// Seed of all draws. `None`: another one for each game.
+    #[serde(default)]
+    pub seed: Option<u64>,
+}
+
+fn usual_visits() -> u32 {
+    100
+}
+
+fn usual_side() -> String {
+    "first".into()
+}
+
+fn usual_level() -> u32 {
+    3
+}
+
+/// Routes of play.
+pub fn routes() -> Router<App> {
+    Router::new()
+        .route("/play", get(page::show))
+        .route("/play/tables", post(begin))
+        .route("/play/tables/{id}", post(act))
+        .route("/play/tables/{id}/events", get(stream::events))
+        .route("/play/tables/{id}/record", get(record))
+}
+
+async fn begin(
+    State(app): State<App>,
+    new: Result<Json<NewGame>, JsonRejection>,
+) -> Result<Response, Refusal> {
+    let Json(new) = new.map_err(|error| Refusal::Request(error.body_text()))?;
+    let id = open_table(app.house(), new).await?;
+    Ok(Json(json!({ "table": id })).into_response())
+}
+
+async fn act(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    deed: Result<Json<Deed>, JsonRejection>,
+) -> Result<Response, Refusal> {
+    let Json(deed) = deed.map_err(|error| Refusal::Request(error.body_text()))?;
+    app.house().table(&id)?.act(deed)?;
+    Ok(Json(json!({})).into_response())
+}
+
+/// The game so far, as a line that `minuet rules` answers.
+async fn record(State(app): State<App>, Path(id): Path<String>) -> Result<Response, Refusal> {
+    let record = app.house().table(&id)?.record();
+    Ok(Json(record).into_response())
+}
+
+/// Opens a table and returns its id.
+///
+/// # Errors
+/// [`Refusal`] if the game, the opponent, the side or the position cannot be used.
+pub async fn open_table(house: &Arc<House>, new: NewGame) -> Result<String, Refusal> {
+    let game = new.game.clone();
+    let facts = Facts::of(&game)?;
+    if !(1..=house.limits.visits).contains(&new.visits) {
+        let most = house.limits.visits;
+        return Err(Refusal::Request(format!(
+            "The number of visits is from 1 to {most}."
+        )));
+    }
+    let known = opponents::opponents(house, &facts).await;
+    let chosen = match &new.opponent {
+        None => known.first(),
+        Some(id) => known.iter().find(|opponent| opponent.id == *id),
+    };
+    let missing = || Refusal::Opponent(new.opponent.clone().unwrap_or_default());
+    let chosen = chosen.ok_or_else(missing)?;
+    let advisor = match chosen.searches {
+        true => Some(chosen),
+        false => known.iter().find(|opponent| opponent.searches),
+    };
+    let table = registry::visit(
+        &game,
+        Open {
+            house: Arc::clone(house),
+            opponent: chosen.spec(new.visits)?,
+            advisor: advisor.unwrap_or(chosen).spec(new.visits)?,
+            new,
+        },
+    )??;
+    house.add(table)
+}
+
+struct Open {
+    house: Arc<House>,
+    opponent: Spec,
+    advisor: Spec,
+    new: NewGame,
+}
+
+impl Visitor for Open {
+    type Output = Result<Arc<dyn AnyTable>, Refusal>;
+
+    fn visit<G: Face>(self) -> Self::Output {
+        let Self {
+            house,
+            opponent,
+            advisor,
+            new,
+        } = self;
+        let people = people::<G>(&new.side)?;
+        let seed = new.seed.unwrap_or_else(rand::random);
+        let begin = match &new.start {
+            None if G::LEVELS > 0 => drawn_start::<G>(new.level.clamp(1, G::LEVELS), seed)?,
+            start => G::start(&G::people_rules(), start.as_deref())?,
+        };
+        // A drawn problem is kept as text, so that its record tells it.
+        let start = new.start.or_else(|| (G::LEVELS > 0).then(|| begin.position()));
+        let seats = Seats {
+            people,
+            opponent,
+            advisor,
+            seed,
+        };
+        let table = Table::new(house, seats, begin, start);
+        table.replay(&new.actions)?;
+        Ok(table)
+    }
+}
+
+/// Draws a problem of a game that consists of problems.
+fn drawn_start<G: Face>(level: u32, seed: u64) -> Result<G, Refusal> {
+    let key = GameKey {
+        run_seed: seed,
+        game: 0,
+    };
+    let mut draws = Draws::new(key, 0, Purpose::Problem);
+    for _ in 0..ATTEMPTS {
+        if let Some(drawn) = G::draw_start(&G::people_rules(), level, &mut |below| draws.below(below)) {
+            return Ok(drawn.start);
+        }
+    }
+    Ok(G::start(&G::people_rules(), None)?)
+}
+
+fn people<G: Face>(side: &str) -> Result<Vec<Player>, Refusal> {
+    Ok(match side {
+        _ if G::PLAYERS == 1 && side != "none" => vec![Player::First],
+        "both" => vec![Player::First, Player::Second],
+        "none" => Vec::new(),
+        _ => {
+            vec![G::player_named(side).ok_or_else(|| {
+                Refusal::Request(format!("`{side}` is no side: first, second, both or none."))
+            })?]
+        }
+    })
+}
+
+/// Names of opponents as a page lists them: id, name, and whether the opponent searches.
+fn listed(opponents: &[Opponent]) -> Vec<(&str, &str, bool)> {
+    opponents
+        .iter()
+        .map(|opponent| (opponent.id.as_str(), opponent.name.as_str(), opponent.searches))
+        .collect()
+}

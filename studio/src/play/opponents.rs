@@ -1,0 +1,132 @@
+//! Opponents that a page offers for a game: checkpoints of the run, shipped networks, and players without a network.
+//!
+//! A page names an opponent by its id, never by a path, so that it cannot make the studio read a file or start a program.
+
+use arena::{
+    Spec,
+    players::spec::{Kind, SearchSpec},
+};
+use checkpoints::Repository;
+use network::{ModelName, shipped};
+
+use super::{
+    Refusal,
+    house::{Facts, House},
+};
+
+/// Most checkpoints that are listed; the newest ones.
+const MOST: usize = 200;
+
+/// An opponent that can be chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Opponent {
+    /// Id in requests.
+    pub id: String,
+    /// Name for people.
+    pub name: String,
+    /// True if the opponent searches, so that it takes a number of visits.
+    pub searches: bool,
+    kind: Kind,
+}
+
+impl Opponent {
+    fn new(id: &str, name: impl Into<String>, kind: Kind) -> Self {
+        Self {
+            id: id.into(),
+            name: name.into(),
+            searches: matches!(kind, Kind::Model(..) | Kind::Uct(_)),
+            kind,
+        }
+    }
+
+    fn model(id: &str, name: impl Into<String>, model: ModelName) -> Self {
+        Self::new(id, name, Kind::Model(model, SearchSpec::default()))
+    }
+
+    /// Specification of the player, with `visits` for each decision if it searches.
+    ///
+    /// # Errors
+    /// [`Refusal`] if the number of visits is out of range.
+    pub fn spec(&self, visits: u32) -> Result<Spec, Refusal> {
+        let search = || SearchSpec::with_visits(visits).map_err(|error| Refusal::Request(error.to_string()));
+        let kind = match &self.kind {
+            Kind::Model(name, _) => Kind::Model(name.clone(), search()?),
+            Kind::Uct(_) => Kind::Uct(search()?),
+            other => other.clone(),
+        };
+        Ok(Spec {
+            name: self.name.clone(),
+            written: self.id.clone(),
+            kind,
+        })
+    }
+}
+
+/// Opponents for a game, the usual one first.
+pub async fn opponents(house: &House, game: &Facts) -> Vec<Opponent> {
+    let mut found = Vec::new();
+    let run = house.run.as_ref();
+    if let Some(run) = run.filter(|run| run.config.game.name == game.name) {
+        found.extend(of_run(run).await);
+    }
+    if shipped::folder(game.name).is_ok() {
+        let model = ModelName::Shipped(game.name);
+        found.push(Opponent::model(
+            "shipped",
+            "the network that comes with Minuet",
+            model,
+        ));
+    }
+    found.push(Opponent::new(
+        "uct",
+        "search without a network",
+        Kind::Uct(SearchSpec::default()),
+    ));
+    if game.has_solver {
+        found.push(Opponent::new("perfect", "perfect play", Kind::Perfect));
+    }
+    found.push(Opponent::new("random", "random moves", Kind::Random));
+    found
+}
+
+/// Checkpoints of a run, newest first, and the network that its inference server serves while the run is at work.
+async fn of_run(run: &crate::app::Run) -> Vec<Opponent> {
+    let Ok(repository) = Repository::open(&run.config.checkpoints.store) else {
+        return Vec::new();
+    };
+    let labels = repository.labels().await.unwrap_or_default();
+    let mut manifests = repository.list().await.unwrap_or_default();
+    manifests.sort_by_key(|manifest| std::cmp::Reverse(manifest.draft.step));
+    let mut found: Vec<Opponent> = manifests
+        .iter()
+        .take(MOST)
+        .map(|manifest| {
+            let named: Vec<&str> = labels
+                .iter()
+                .filter(|(_, version)| **version == manifest.version)
+                .map(|(label, _)| label.as_str())
+                .collect();
+            let name = match named.is_empty() {
+                true => format!("step {}", manifest.draft.step),
+                false => format!("step {} ({})", manifest.draft.step, named.join(", ")),
+            };
+            let model = ModelName::Folder {
+                path: run.folder.clone(),
+                version: Some(manifest.version.as_str().into()),
+            };
+            Opponent::model(manifest.version.as_str(), name, model)
+        })
+        .collect();
+    if let Some(addresses) = launcher::run::addresses::Addresses::of_running(&run.folder) {
+        let model = ModelName::Server {
+            address: format!("http://{}", addresses.inference),
+            model: None,
+        };
+        found.push(Opponent::model(
+            "server",
+            "the newest, by the run's inference server",
+            model,
+        ));
+    }
+    found
+}

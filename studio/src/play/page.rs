@@ -1,0 +1,180 @@
+//! The page around a table: who plays, the board, the moves, the analysis.
+
+use axum::{
+    extract::{Query, State},
+    response::{IntoResponse, Response},
+};
+use games::registry;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::{
+    Refusal,
+    house::Facts,
+    listed,
+    opponents::{Opponent, opponents},
+};
+use crate::{
+    app::App,
+    assets, board,
+    failure::Failure,
+    page::{Section, page},
+};
+
+/// Game that is offered where no run says another one.
+const USUAL_GAME: &str = "paco-sako";
+
+/// Parameters of the page's address.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Asked {
+    /// A table that is open.
+    table: Option<String>,
+    game: Option<String>,
+    opponent: Option<String>,
+    visits: Option<u32>,
+    side: Option<String>,
+    level: Option<u32>,
+    start: Option<String>,
+    /// Actions that were played before, as JSON.
+    actions: Option<String>,
+}
+
+pub(super) async fn show(State(app): State<App>, Query(asked): Query<Asked>) -> Result<Response, Failure> {
+    let house = app.house();
+    let table = match &asked.table {
+        Some(id) => house.table(id).ok(),
+        None => None,
+    };
+    let run_game = || house.run.as_ref().map(|run| run.config.game.name.clone());
+    let game = match &table {
+        Some(table) => table.game().to_owned(),
+        None => asked
+            .game
+            .clone()
+            .or_else(run_game)
+            .unwrap_or_else(|| USUAL_GAME.into()),
+    };
+    let facts = Facts::of(&game).map_err(Refusal::from)?;
+    let known = opponents(house, &facts).await;
+    let id = asked.table.as_deref().filter(|_| table.is_some());
+    let body = html! {
+        link rel="stylesheet" href=(assets::path("board.css"));
+        link rel="stylesheet" href=(assets::path("play.css"));
+        (board::pieces())
+        h1.hidden-text { "Play " (facts.name) }
+        (setup(&facts, &known, &asked, house.limits.visits))
+        div.play data-play data-table=[id] data-players=(facts.count) {
+            (table_parts(&facts))
+        }
+        noscript { p { "Moves need JavaScript, which this browser does not run." } }
+    };
+    Ok(page(
+        &app,
+        Section::Play,
+        &format!("Play {}", facts.name),
+        &["play.js"],
+        &body,
+    )
+    .into_response())
+}
+
+/// Choice of the game, the opponent and the start.
+fn setup(facts: &Facts, known: &[Opponent], asked: &Asked, most_visits: u32) -> Markup {
+    let is = |asked: &Option<String>, value: &str| asked.as_deref() == Some(value);
+    let [first, second] = facts.players;
+    html! {
+        form.setup method="get" action="/play" data-setup {
+            label { span { "Game" }
+                select name="game" {
+                    @for &name in registry::NAMES {
+                        option value=(name) selected[name == facts.name] { (name) }
+                    }
+                }
+            }
+            @if facts.count == 2 {
+                label { span { "You" }
+                    select name="side" {
+                        @for (value, name) in [("first", first), ("second", second), ("both", "both sides"), ("none", "watch")] {
+                            option value=(value) selected[is(&asked.side, value)] { (name) }
+                        }
+                    }
+                }
+            }
+            label.wide { span { @if facts.count == 2 { "Opponent" } @else { "Helper" } }
+                select name="opponent" {
+                    @for (id, name, searches) in listed(known) {
+                        option value=(id) selected[is(&asked.opponent, id)] data-searches[searches] { (name) }
+                    }
+                }
+            }
+            label { span { "Visits" }
+                input name="visits" type="number" min="1" max=(most_visits) value=(asked.visits.unwrap_or(100)) required;
+            }
+            @if facts.levels > 0 {
+                label { span { "Level" }
+                    input name="level" type="number" min="1" max=(facts.levels) value=(asked.level.unwrap_or(3)) required;
+                }
+            }
+            details.position {
+                summary { "Position" }
+                label { span { "Begin with" }
+                    input.mono name="start" value=[asked.start.as_deref()] placeholder="usual start" autocomplete="off" spellcheck="false";
+                }
+            }
+            input type="hidden" name="actions" value=[asked.actions.as_deref()];
+            button.primary type="submit" { "New game" }
+        }
+    }
+}
+
+/// Places that the server fills, and the buttons between them.
+fn table_parts(facts: &Facts) -> Markup {
+    html! {
+        section.stage aria-label="Board" {
+            div.bar-slot data-slot="bar" {}
+            div.board-slot data-slot="board" {}
+            div.picker role="dialog" aria-label="Choose a piece" hidden {}
+        }
+        section.side aria-label="Game" {
+            div.status.card role="status" aria-live="polite" data-slot="status" {}
+            p.said role="alert" {}
+            div.deeds {
+                button type="button" data-do="back" { "Step back" }
+                button type="button" data-do="undo" { "Undo turn" }
+                button type="button" data-do="hint" { "Hint" }
+                @if facts.count == 2 { button type="button" data-flip { "Turn board" } }
+                button type="button" data-pause hidden { "Go on" }
+            }
+            form.say {
+                label { span.hidden-text { "Your move" }
+                    input.mono name="text" placeholder="Type a move" autocomplete="off" autocapitalize="off" spellcheck="false" title=(facts.help);
+                }
+                button type="submit" { "Play" }
+            }
+            details.legal open[facts.levels > 0] {
+                summary { "Legal moves" }
+                div.parts data-slot="tree" {}
+                div.choices data-slot="legal" {}
+            }
+            section.card.moves aria-labelledby="moves" {
+                h2 #moves { "Moves" }
+                div.turns data-slot="moves" {}
+                details.small { summary { "Position as text" } div data-slot="position" {} }
+            }
+            section.card.analysis aria-labelledby="analysis" {
+                div.head {
+                    h2 #analysis { "Analysis" }
+                    label.switch { input type="checkbox" role="switch" name="analyse"; span { "on" } }
+                    fieldset.show {
+                        legend.hidden-text { "Figure on the board" }
+                        @for (value, name) in [("visits", "visits"), ("prior", "prior"), ("value", "value")] {
+                            label { input type="radio" name="show" value=(value) checked[value == "visits"]; (name) }
+                        }
+                    }
+                }
+                div.rows data-slot="analysis" {}
+            }
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! The list of games: filters, orders, pages.
+
+use std::collections::BTreeSet;
+
+use axum::extract::{Query, State};
+use games::{Face, Player, registry};
+use maud::{Markup, html};
+use proto::{
+    ids::{hex, parse_hex},
+    v1::{GameFilter, GameResult, GameSort, GameSummary, ListGamesReply},
+};
+use serde::Deserialize;
+
+use crate::{
+    app::App,
+    failure::Failure,
+    figures::words::{count, moment, version},
+    page::{Section, page},
+    store::Order,
+};
+
+/// Games of a page.
+const LIMIT: u32 = 50;
+
+/// Query of the list, in the terms of `minuet games list`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Wanted {
+    sort: Sort,
+    model: String,
+    ending: String,
+    actor: String,
+    cursor: String,
+}
+
+/// Orders of the list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Sort {
+    #[default]
+    Newest,
+    Oldest,
+    Longest,
+    Shortest,
+    Surprising,
+}
+
+impl Sort {
+    const ALL: [(Self, &'static str, &'static str); 5] = [
+        (Self::Newest, "newest", "newest first"),
+        (Self::Oldest, "oldest", "oldest first"),
+        (Self::Longest, "longest", "longest first"),
+        (Self::Shortest, "shortest", "shortest first"),
+        (Self::Surprising, "surprising", "most surprising first"),
+    ];
+
+    fn order(self) -> Order {
+        let (sort, descending) = match self {
+            Self::Newest => (GameSort::Time, true),
+            Self::Oldest => (GameSort::Time, false),
+            Self::Longest => (GameSort::Length, true),
+            Self::Shortest => (GameSort::Length, false),
+            Self::Surprising => (GameSort::Surprise, true),
+        };
+        Order { sort, descending }
+    }
+}
+
+impl Wanted {
+    fn filter(&self) -> GameFilter {
+        let one = |text: &String| {
+            let text = text.trim();
+            (!text.is_empty()).then(|| text.to_owned()).into_iter().collect()
+        };
+        GameFilter {
+            model_versions: one(&self.model),
+            endings: one(&self.ending),
+            actors: one(&self.actor),
+            ..GameFilter::default()
+        }
+    }
+
+    fn is_filtered(&self) -> bool {
+        self.filter() != GameFilter::default()
+    }
+
+    fn cursor(&self) -> Result<Vec<u8>, Failure> {
+        let wrong = || {
+            Failure::BadRequest(
+                "The address of this page of the list is damaged; begin again at Games.".into(),
+            )
+        };
+        parse_hex(&self.cursor).ok_or_else(wrong)
+    }
+}
+
+/// `GET /games`.
+///
+/// # Errors
+/// [`Failure`] if the store does not answer.
+pub async fn list(State(app): State<App>, Query(wanted): Query<Wanted>) -> Result<Markup, Failure> {
+    let reply = app
+        .store()
+        .list(wanted.sort.order(), wanted.filter(), LIMIT, wanted.cursor()?)
+        .await?;
+    let players = registry::visit(&app.run().config.game.name, Players)
+        .map_err(|error| Failure::Missing(error.to_string()))?;
+    let body = html! {
+        h1 { "Games" }
+        (form(&wanted, &reply.games))
+        @if reply.unreadable > 0 {
+            p.warning { (reply.unreadable) " games cannot be read and are left out; " code { "minuet games list" } " says which." }
+        }
+        @if reply.games.is_empty() {
+            p.empty {
+                @if wanted.is_filtered() { "No stored game fits. " a href="/games" { "Show all" } }
+                @else if !wanted.cursor.is_empty() { "These were all." }
+                @else { "No game is finished yet." }
+            }
+        } @else {
+            div.scroll tabindex="0" role="region" aria-label="Games" { (table(&reply.games, players)) }
+        }
+        (next(&wanted, &reply))
+    };
+    Ok(page(&app, Section::Games, "Games", &["ages.js"], &body))
+}
+
+fn form(wanted: &Wanted, games: &[GameSummary]) -> Markup {
+    let endings: BTreeSet<&str> = games.iter().map(|game| game.ending.as_str()).collect();
+    let models: BTreeSet<&str> = games
+        .iter()
+        .flat_map(|game| &game.model_versions)
+        .map(String::as_str)
+        .collect();
+    let actors: BTreeSet<&str> = games.iter().map(|game| game.actor.as_str()).collect();
+    let field = |name: &str, label: &str, value: &str, known: BTreeSet<&str>| {
+        html! {
+            label { span { (label) } input name=(name) value=(value) list=(format!("{name}s")) autocomplete="off" placeholder="any"; }
+            datalist id=(format!("{name}s")) { @for known in known { option value=(known) {} } }
+        }
+    };
+    html! {
+        form.filters method="get" action="/games" {
+            label {
+                span { "Order" }
+                select name="sort" {
+                    @for (sort, name, text) in Sort::ALL { option value=(name) selected[sort == wanted.sort] { (text) } }
+                }
+            }
+            (field("ending", "Ending", &wanted.ending, endings))
+            (field("model", "Network", &wanted.model, models))
+            (field("actor", "Actor", &wanted.actor, actors))
+            button type="submit" { "Show" }
+            @if wanted.is_filtered() { a href="/games" { "Show all" } }
+        }
+    }
+}
+
+fn table(games: &[GameSummary], players: [&str; 2]) -> Markup {
+    html! {
+        table.games {
+            thead {
+                tr {
+                    th scope="col" { "Ended" }
+                    th scope="col" { "Result" }
+                    th scope="col" { "Ending" }
+                    th.number scope="col" { "Moves" }
+                    th.number scope="col" { abbr title="Mean divergence of the visits from the network's priors, in nats" { "Surprise" } }
+                    th scope="col" { "Network" }
+                    th scope="col" { "Actor" }
+                }
+            }
+            tbody {
+                @for game in games {
+                    tr {
+                        th scope="row" { a href=(format!("/games/{}?ply=0", hex(&game.id))) { (moment(game.finished_at_ms)) } }
+                        td { (result(game.result, players)) }
+                        td { (game.ending.replace('-', " ")) }
+                        td.number { (count(f64::from(game.positions))) }
+                        td.number { (format!("{:.2}", game.surprise)) }
+                        td { @if let Some(model) = game.model_versions.last() { (version(model)) } }
+                        td { (game.actor) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn next(wanted: &Wanted, reply: &ListGamesReply) -> Markup {
+    let next = Wanted {
+        cursor: hex(&reply.next_cursor),
+        ..wanted.clone()
+    };
+    let query: Vec<String> = [
+        (
+            "sort",
+            Sort::ALL
+                .iter()
+                .find(|(sort, ..)| *sort == next.sort)
+                .map_or("", |(_, name, _)| name),
+        ),
+        ("model", &next.model),
+        ("ending", &next.ending),
+        ("actor", &next.actor),
+        ("cursor", &next.cursor),
+    ]
+    .into_iter()
+    .filter(|(_, value)| !value.is_empty())
+    .map(|(name, value)| format!("{name}={}", escaped(value)))
+    .collect();
+    html! {
+        @if !reply.next_cursor.is_empty() {
+            p { a.button href=(format!("/games?{}", query.join("&"))) { "More games" } }
+        }
+    }
+}
+
+/// A value in a query: everything but letters, digits and a few signs as `%XX`.
+fn escaped(value: &str) -> String {
+    value
+        .bytes()
+        .map(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => char::from(byte).to_string(),
+            _ => format!("%{byte:02X}"),
+        })
+        .collect()
+}
+
+struct Players;
+
+impl registry::Visitor for Players {
+    type Output = [&'static str; 2];
+
+    fn visit<G: Face>(self) -> Self::Output {
+        [Player::First, Player::Second].map(G::player_name)
+    }
+}
+
+fn result(result: i32, [first, second]: [&str; 2]) -> String {
+    match GameResult::try_from(result) {
+        Ok(GameResult::FirstWon) => format!("{first} won"),
+        Ok(GameResult::SecondWon) => format!("{second} won"),
+        Ok(GameResult::Draw) => "draw".into(),
+        Ok(GameResult::Scored) => "scored".into(),
+        _ => "unknown".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_a_query_are_escaped_and_damaged_cursors_refused() {
+        assert_eq!(escaped("a b&c=é"), "a%20b%26c%3D%C3%A9");
+        let with = |cursor: &str| Wanted {
+            cursor: cursor.into(),
+            ..Wanted::default()
+        };
+        assert_eq!(with("01ff").cursor().unwrap(), [1, 255]);
+        assert!(with("").cursor().unwrap().is_empty());
+        for wrong in ["0", "zz", "é"] {
+            assert!(with(wrong).cursor().is_err(), "{wrong}");
+        }
+    }
+}

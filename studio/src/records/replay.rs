@@ -1,0 +1,199 @@
+//! A stored game, played again: its positions, and what the search thought in each.
+
+use games::{Action, Face, MoverValue, Player, Symmetry, registry, scene::Scene};
+use proto::{ids::parse_game_id, v1::Game};
+
+use crate::failure::Failure;
+
+/// Reads an id of 32 hexadecimal digits.
+///
+/// # Errors
+/// [`Failure::BadRequest`].
+pub fn parse_id(text: &str) -> Result<Vec<u8>, Failure> {
+    let wrong =
+        || Failure::BadRequest("This is not the id of a game, which has 32 hexadecimal digits.".into());
+    parse_game_id(text).map(Vec::from).ok_or_else(wrong)
+}
+
+/// States of a game: before each action, and after the last. There are fewer if the rules of this build refuse an action, and none if
+/// they refuse the start.
+pub fn states<G: Face>(game: &Game) -> Vec<G> {
+    let start = (!game.start.is_empty()).then_some(game.start.as_str());
+    let Some(mut state) = serde_json::from_str(&game.rules_json)
+        .ok()
+        .and_then(|rules| G::start(&rules, start).ok())
+    else {
+        return Vec::new();
+    };
+    let mut states = vec![state.clone()];
+    for &action in &game.actions {
+        if state.play(action).is_err() {
+            break;
+        }
+        states.push(state.clone());
+    }
+    states
+}
+
+/// Actions of the turn that led to position `at`, which drawings mark.
+pub fn last_turn<G: Face>(game: &Game, at: usize) -> Vec<Action> {
+    let Some(last) = at.checked_sub(1) else {
+        return Vec::new();
+    };
+    let mover = game.movers.get(last);
+    let mut from = last;
+    while G::PLAYERS > 1 && from > 0 && game.movers.get(from - 1) == mover {
+        from -= 1;
+    }
+    game.actions.get(from..at).unwrap_or_default().to_vec()
+}
+
+/// An action of a game, with what the search thought.
+#[derive(Clone, Debug)]
+pub struct Ply {
+    /// Player who acted.
+    pub mover: Player,
+    /// Action as people write it.
+    pub text: String,
+    /// Value of the root after the search, from the first player's point of view, -1 to 1.
+    pub value: f32,
+    /// Version of the network.
+    pub model: Option<String>,
+    /// Visited actions, most visited first.
+    pub candidates: Vec<Candidate>,
+    /// Visits of all actions.
+    pub visits: u32,
+}
+
+/// A visited action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Action as people write it.
+    pub text: String,
+    /// Visits.
+    pub visits: u32,
+    /// True if the action was played.
+    pub is_played: bool,
+}
+
+/// A game as its page shows it, with the drawing of one position.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    /// Names of the players.
+    pub players: [&'static str; 2],
+    /// Result in a sentence.
+    pub result: String,
+    /// Actions.
+    pub plies: Vec<Ply>,
+    /// Number of the drawn position: actions played before it.
+    pub at: usize,
+    /// Drawn position.
+    pub scene: Option<Scene>,
+}
+
+impl Replay {
+    /// Plays a game again, and draws position `at`, or the last if there are fewer.
+    ///
+    /// # Errors
+    /// [`Failure`] if this build does not know the game.
+    pub fn of(game: &Game, at: usize) -> Result<Self, Failure> {
+        registry::visit(&game.game, Reading { game, at }).map_err(|error| Failure::Missing(error.to_string()))
+    }
+
+    /// True if the rules of this build played the whole game.
+    pub fn is_whole(&self, game: &Game) -> bool {
+        self.plies.len() == game.actions.len()
+    }
+}
+
+/// Drawings of a game's positions, from the start to at most `most` actions on.
+///
+/// # Errors
+/// [`Failure`] if this build does not know the game.
+pub fn scenes(game: &Game, most: usize) -> Result<Vec<Scene>, Failure> {
+    struct Drawing<'a>(&'a Game, usize);
+
+    impl registry::Visitor for Drawing<'_> {
+        type Output = Vec<Scene>;
+
+        fn visit<G: Face>(self) -> Vec<Scene> {
+            let states = states::<G>(self.0);
+            let numbered = states.iter().enumerate().take(self.1 + 1);
+            numbered
+                .map(|(at, state)| state.scene(&last_turn::<G>(self.0, at)))
+                .collect()
+        }
+    }
+
+    registry::visit(&game.game, Drawing(game, most)).map_err(|error| Failure::Missing(error.to_string()))
+}
+
+struct Reading<'a> {
+    game: &'a Game,
+    at: usize,
+}
+
+impl registry::Visitor for Reading<'_> {
+    type Output = Replay;
+
+    fn visit<G: Face>(self) -> Replay {
+        let game = self.game;
+        let states = states::<G>(game);
+        let at = self.at.min(states.len().saturating_sub(1));
+        let result = states.last().and_then(Face::result_text);
+        Replay {
+            players: [Player::First, Player::Second].map(G::player_name),
+            result: result.unwrap_or_else(|| "The game has no result by the rules of this build.".into()),
+            plies: plies(game, &states),
+            at,
+            scene: states.get(at).map(|state| state.scene(&last_turn::<G>(game, at))),
+        }
+    }
+}
+
+fn plies<G: Face>(game: &Game, states: &[G]) -> Vec<Ply> {
+    let encoding = G::encoding(game.options).ok();
+    let mut policies = game.policy_columns().ok().into_iter().flatten();
+    let mut plies = Vec::with_capacity(game.actions.len());
+    let mut legal = Vec::new();
+    // A state that follows shows that the action was legal.
+    for (ply, state) in states.iter().take(states.len().saturating_sub(1)).enumerate() {
+        let action = game.actions.get(ply).copied().unwrap_or_default();
+        let mover = state.to_move();
+        let (indices, visits) = policies.next().unwrap_or_default();
+        state.legal_actions(&mut legal);
+        let named = |index: u32| {
+            let encoding = encoding?;
+            let is_it =
+                |&&action: &&Action| state.policy_index(encoding, Symmetry::IDENTITY, action) == index;
+            legal.iter().find(is_it).copied()
+        };
+        let mut candidates: Vec<Candidate> = indices
+            .iter()
+            .zip(visits)
+            .filter_map(|(&index, &visits)| {
+                let found = named(index)?;
+                Some(Candidate {
+                    text: state.write_turn(&[found]),
+                    visits,
+                    is_played: found == action,
+                })
+            })
+            .collect();
+        candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.visits));
+        let value = MoverValue::new(game.root_values.get(ply).copied().unwrap_or_default());
+        let model = game
+            .model_of_position
+            .get(ply)
+            .and_then(|&model| game.model_versions.get(model as usize));
+        plies.push(Ply {
+            mover,
+            text: state.write_turn(&[action]),
+            value: value.of_first(mover).get(),
+            model: model.cloned(),
+            candidates,
+            visits: visits.iter().sum(),
+        });
+    }
+    plies
+}

@@ -1,0 +1,109 @@
+//! From the arguments to an open door, and the end of the process.
+
+use std::{
+    io::{self, Write as _},
+    net::{Ipv4Addr, SocketAddr},
+    path::Path,
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tower::make::Shared;
+
+use crate::{
+    Arguments,
+    app::{App, Run, routes},
+    report, security,
+};
+
+/// Port that is tried first if none is asked for.
+const PORT: u16 = 7070;
+/// Time that open connections have to end.
+const DRAIN: Duration = Duration::from_millis(500);
+
+/// Runs `minuet studio` until a signal ends it.
+///
+/// # Errors
+/// The folder is not that of a run, or the port is taken.
+pub fn run(arguments: Arguments) -> anyhow::Result<()> {
+    // Before any thread is started, because on Linux a thread inherits its creator's niceness.
+    if let Some(nice) = arguments.nice {
+        rustix::process::nice(nice).context("cannot set the process's niceness")?;
+    }
+    let run = arguments.run.as_deref().map(Run::open).transpose()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    if let Some(file) = &arguments.report {
+        let run = run.context("a report needs a run; name its folder with --run")?;
+        return runtime.block_on(write_report(run, file));
+    }
+    let ended = runtime.block_on(async {
+        let ending = CancellationToken::new();
+        service::role::stop_on_signals(ending.clone())?;
+        if arguments.supervised {
+            service::role::stop_when_stdin_closes(ending.clone())?;
+        }
+        let listener = listen(arguments.port).await?;
+        let url = format!("http://{}/", listener.local_addr()?);
+        let mut output = io::stdout().lock();
+        writeln!(output, "{url}")
+            .and_then(|()| output.flush())
+            .context("cannot print the address")?;
+        drop(output);
+        if arguments.open
+            && let Err(error) = open::that_detached(&url)
+        {
+            eprintln!("minuet: cannot open a browser ({error}); open {url}");
+        }
+        serve(listener, App::new(run, ending)).await
+    });
+    runtime.shutdown_timeout(DRAIN);
+    ended
+}
+
+async fn write_report(run: Run, file: &Path) -> anyhow::Result<()> {
+    let app = App::new(run, CancellationToken::new());
+    let report = report::report(&app).await?;
+    std::fs::write(file, report.into_string()).with_context(|| format!("cannot write {}", file.display()))?;
+    println!("{}", file.display());
+    Ok(())
+}
+
+async fn listen(port: Option<u16>) -> anyhow::Result<TcpListener> {
+    let on = |port: u16| TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    match port {
+        Some(port) => on(port)
+            .await
+            .with_context(|| format!("cannot serve on 127.0.0.1:{port}")),
+        None => match on(PORT).await {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                on(0).await.context("cannot find a free port")
+            }
+            first => first.with_context(|| format!("cannot serve on 127.0.0.1:{PORT}")),
+        },
+    }
+}
+
+/// Serves the pages until [`App::ending`] is cancelled. Open streams end then; a connection that stays open after that is cut.
+///
+/// # Errors
+/// The listener fails.
+pub async fn serve(listener: TcpListener, app: App) -> anyhow::Result<()> {
+    let ending = app.ending().clone();
+    let site = security::guard(routes(app));
+    let serving =
+        axum::serve(listener, Shared::new(site)).with_graceful_shutdown(ending.clone().cancelled_owned());
+    let cut = async {
+        ending.cancelled().await;
+        tokio::time::sleep(DRAIN).await;
+    };
+    tokio::select! {
+        served = serving.into_future() => served.context("cannot serve any more"),
+        () = cut => Ok(()),
+    }
+}

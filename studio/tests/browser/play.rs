@@ -1,0 +1,95 @@
+//! The page of a table: the opponent, taking back, hints, the analysis, typed moves.
+
+use crate::browser::{Browser, Hand};
+
+#[test]
+fn the_computer_answers_and_a_turn_is_taken_back() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    browser.open("/play?game=connect-four&opponent=uct&visits=20");
+    browser.find("[data-play][data-at='0'] .turn");
+    browser.press(Hand::Click, &[38]);
+    browser.find("[data-play][data-at='2']");
+    browser.click("[data-do=undo]");
+    browser.find("[data-play][data-at='0']");
+    // The board is drawn without discs again.
+    browser.wait("document.querySelectorAll('.board-slot .piece').length === 0");
+    browser.end();
+}
+
+#[test]
+fn the_analysis_streams_figures_and_exact_values_and_stops() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    // Twelve discs: the solver takes a moment only.
+    let actions = "[3,3,3,3,3,3,0,0,0,0,1,1]";
+    browser.open(&format!("/play?game=connect-four&side=both&actions={actions}"));
+    browser.find("[data-play][data-at='12']");
+    browser.click("[name=analyse]");
+    assert!(browser.text(".rows tbody tr").contains('%'));
+    browser.find(".overlay .by-visits .advice");
+    let judged = "[...document.querySelectorAll('.rows tbody tr')].filter(r => /wins|draws|loses/.test(r.textContent))";
+    browser.wait(&format!("{judged}.length >= 6"));
+    browser.click("[name=analyse]");
+    browser.find(".rows:empty");
+    browser.end();
+}
+
+#[test]
+fn a_hint_has_three_stages() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    browser.open("/play?game=chess&side=both&start=7k/8/5KQ1/8/8/8/8/8%20w%20-%20-%200%201");
+    browser.find("[data-play][data-at='0'] .turn");
+    for words in ["begin on", "go to", "visits"] {
+        browser.click("[data-do=hint]");
+        browser.wait(&format!(
+            "document.querySelector('.hint')?.textContent.includes('{words}')"
+        ));
+    }
+    browser.find("circle.hinted");
+    browser.end();
+}
+
+#[test]
+fn a_typed_move_is_played_and_a_wrong_one_is_explained() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    browser.open("/play?game=paco-sako&side=both");
+    browser.find("[data-play][data-at='0'] .turn");
+    browser.fill("[name=text]", "e2 e5\u{e007}");
+    let said = browser.text(".said:not(:empty)");
+    assert!(said.contains("cannot be placed on e5"), "{said}");
+    browser.fill("[name=text]", "e2 e4\u{e007}");
+    browser.find("[data-play][data-at='2']");
+    // A piece dragged to a wrong square is explained in the same words.
+    browser.drag(12, 44);
+    let said = browser.text(".said:not(:empty)");
+    assert!(said.contains("e7") && said.contains("e3"), "{said}");
+    browser.end();
+}
+
+#[test]
+fn the_page_fits_into_every_width() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    for width in [360, 900, 1600] {
+        browser.set_width(width);
+        for game in games::registry::NAMES {
+            browser.open(&format!("/play?game={game}&side=both"));
+            browser.find("[data-play][data-at='0'] .turn");
+            let over = browser
+                .script("return document.documentElement.scrollWidth - document.documentElement.clientWidth");
+            assert!(
+                over.as_i64().unwrap() <= 0,
+                "{game} at {width}: {over} pixels too wide"
+            );
+        }
+    }
+    browser.end();
+}

@@ -1,0 +1,170 @@
+//! The pages of a run, without a browser.
+
+use std::fs;
+
+use launcher::watch::Summary;
+use serde_json::{Value, json};
+use tokio::io::AsyncReadExt as _;
+
+use crate::{site::Site, stored};
+
+/// Site of a stopped run with games.
+async fn with_games() -> Site {
+    let folder = tempfile::tempdir().unwrap();
+    stored::run(folder.path()).await;
+    Site::of(folder).await
+}
+
+/// Writes `up/now.json` as `minuet up` does.
+fn record(site: &Site, change: impl FnOnce(&mut Summary)) {
+    let mut summary = Summary::default();
+    change(&mut summary);
+    let mut line = serde_json::to_value(summary).unwrap();
+    line["event"] = "summary".into();
+    line["at_ms"] = 1_795_255_200_000_u64.into();
+    let folder = site.folder().join("up");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("now.json"), line.to_string()).unwrap();
+}
+
+#[tokio::test]
+async fn a_run_that_never_started_says_so_and_has_its_diagram() {
+    let site = Site::new().await;
+    let page = site.get("/").await;
+    assert_eq!(page.status, 200);
+    for text in [
+        "Not started yet",
+        "Actors",
+        "Inference",
+        "No checkpoint is rated yet",
+        "The first finished game",
+    ] {
+        assert!(page.body.contains(text), "{text} in {}", page.body);
+    }
+    let games = site.get("/games").await;
+    assert!(games.body.contains("No game is finished yet."), "{}", games.body);
+}
+
+#[tokio::test]
+async fn the_overview_shows_what_was_recorded_with_its_time() {
+    let site = Site::new().await;
+    record(&site, |summary| {
+        summary.learner.step = Some(735);
+        summary.actor.visits_per_second = Some(21_340.0);
+        summary.limit = "inference limits: busy 93 %".into();
+    });
+    let learner = site.folder().join("learner");
+    fs::create_dir_all(&learner).unwrap();
+    let line =
+        json!({"step": 735, "steps": 10, "policy_loss": 2.0, "value_loss": 0.75, "target_entropy": 1.5});
+    fs::write(learner.join("metrics.jsonl"), format!("{line}\n")).unwrap();
+    let up = site.folder().join("up/metrics.jsonl");
+    let event =
+        json!({"event": "checkpoint", "at_ms": 1_795_255_200_000_u64, "text": ["checkpoint <x>: 735 steps"]});
+    fs::write(up, format!("{event}\n{{\"event\":\"summary\",\"at_ms\":1}}\n")).unwrap();
+    let page = site.get("/").await.body;
+    for text in [
+        "Stopped",
+        "step 735",
+        "21,340",
+        "data-at=\"1795255200000\"",
+        "checkpoint &lt;x&gt;: 735 steps",
+        "training: 0.500 at step 735",
+        "training: 0.750 at step 735",
+    ] {
+        assert!(page.contains(text), "{text} in {page}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_sends_all_parts_once_and_then_only_what_changed() {
+    let site = Site::new().await;
+    record(&site, |summary| summary.learner.step = Some(1));
+    let mut stream = site
+        .open(&format!("GET /live HTTP/1.1\nHost: {}", site.address))
+        .await;
+    let mut text = String::new();
+    let first = event(&mut stream, &mut text).await;
+    assert!(first["status"].as_str().unwrap().contains("step 1"), "{first}");
+    assert!(first.as_object().unwrap().len() >= 8, "{first}");
+    record(&site, |summary| summary.learner.step = Some(2));
+    let second = event(&mut stream, &mut text).await;
+    assert!(second["status"].as_str().unwrap().contains("step 2"), "{second}");
+    let names: Vec<&String> = second.as_object().unwrap().keys().collect();
+    assert_eq!(names, ["flow", "status"]);
+}
+
+/// Reads the next event of a stream.
+async fn event(stream: &mut tokio::net::TcpStream, text: &mut String) -> Value {
+    loop {
+        if let Some(at) = text.find("data: ") {
+            let rest = text[at + 6..].to_owned();
+            if let Some((data, after)) = rest.split_once("\n\n") {
+                // A chunk of the body may end within an event; its length stands on a line of its own.
+                let data: String = data.split("\r\n").step_by(2).collect();
+                *text = after.to_owned();
+                return serde_json::from_str(&data).unwrap();
+            }
+        }
+        let mut bytes = [0; 65_536];
+        let length = stream.read(&mut bytes).await.unwrap();
+        assert!(length > 0, "the stream ended: {text}");
+        text.push_str(std::str::from_utf8(&bytes[..length]).unwrap());
+    }
+}
+
+#[tokio::test]
+async fn games_of_a_stopped_run_are_listed_in_each_order_and_filtered() {
+    let site = with_games().await;
+    let ids = async |query: &str| -> Vec<String> {
+        let page = site.get(&format!("/games{query}")).await;
+        assert_eq!(page.status, 200, "{}", page.body);
+        let links = page.body.split("href=\"/games/").skip(1);
+        links.map(|rest| rest[..2].to_owned()).collect()
+    };
+    assert_eq!(ids("").await, ["03", "02", "01"]);
+    assert_eq!(ids("?sort=oldest").await, ["01", "02", "03"]);
+    assert_eq!(ids("?sort=longest").await[0], "02");
+    assert_eq!(ids(&format!("?model={}", stored::MODEL)).await.len(), 3);
+    assert!(ids("?model=none").await.is_empty());
+    assert!(ids("?ending=nothing").await.is_empty());
+    let page = site.get("/games").await.body;
+    assert!(page.contains("X won") && page.contains("O won"), "{page}");
+    assert_eq!(site.get("/games?cursor=zz").await.status, 400);
+    assert_eq!(site.get("/games?sort=best").await.status, 400);
+}
+
+#[tokio::test]
+async fn a_game_is_replayed_move_by_move_with_what_the_search_thought() {
+    let site = with_games().await;
+    let id = "02".repeat(16);
+    let page = site.get(&format!("/games/{id}?ply=1")).await.body;
+    for text in [
+        "O has won",
+        "after 1 of 8",
+        "plays <b>2</b>",
+        "the most visited move",
+        "15 visits",
+        "75 % for X",
+    ] {
+        assert!(page.contains(text), "{text} in {page}");
+    }
+    let at: Value = serde_json::from_str(&site.get(&format!("/games/{id}/at/8")).await.body).unwrap();
+    assert!(
+        at["thought"]
+            .as_str()
+            .unwrap()
+            .contains("This is the end of the game"),
+        "{at}"
+    );
+    assert!(at["steps"].as_str().unwrap().contains("after 8 of 8"), "{at}");
+    // A number beyond the end shows the end.
+    let beyond: Value = serde_json::from_str(&site.get(&format!("/games/{id}/at/800")).await.body).unwrap();
+    assert_eq!(beyond, at);
+    assert_eq!(site.get(&format!("/games/{}", "ff".repeat(16))).await.status, 404);
+    assert_eq!(site.get("/games/xyz").await.status, 400);
+    assert_eq!(
+        site.get(&format!("/games/{}/at/0", "ff".repeat(16))).await.status,
+        404
+    );
+}

@@ -1,0 +1,232 @@
+//! Tables over HTTP: what is refused, what the stream sends, and the limits.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+use studio::play::{
+    NewGame, Refusal,
+    deed::Deed,
+    house::{House, Limits},
+    open_table,
+};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+
+use crate::site::{Reply, Site};
+
+async fn post(site: &Site, path: &str, body: &Value) -> Reply {
+    let body = body.to_string();
+    let head = format!(
+        "POST {path} HTTP/1.1\nHost: {}\nSec-Fetch-Site: same-origin\nContent-Type: application/json\nContent-Length: {}",
+        site.address,
+        body.len()
+    );
+    site.send_with(&head, &body).await
+}
+
+async fn open(site: &Site, game: &Value) -> String {
+    let reply = post(site, "/play/tables", game).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    let answer: Value = serde_json::from_str(&reply.body).unwrap();
+    answer["table"].as_str().unwrap().into()
+}
+
+/// The stream of a table.
+struct Events(tokio::io::Lines<BufReader<tokio::net::TcpStream>>);
+
+impl Events {
+    async fn of(site: &Site, table: &str) -> Self {
+        let head = format!("GET /play/tables/{table}/events HTTP/1.1\nHost: {}", site.address);
+        Self(BufReader::new(site.open(&head).await).lines())
+    }
+
+    async fn next(&mut self) -> Value {
+        loop {
+            let line = self.0.next_line().await.unwrap().expect("the stream is open");
+            if let Some(data) = line.strip_prefix("data: ") {
+                return serde_json::from_str(data).unwrap();
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_move_reaches_the_stream_as_the_pieces_that_changed() {
+    let site = Site::new().await;
+    let table = open(&site, &json!({ "game": "chess", "side": "both" })).await;
+    let mut events = Events::of(&site, &table).await;
+    let first = events.next().await;
+    assert_eq!(first["offers"].as_array().unwrap().len(), 20);
+    for slot in ["board", "status", "moves", "position"] {
+        assert!(first["slots"][slot].is_string(), "{slot}");
+    }
+    let say = json!({ "do": "say", "text": "e4" });
+    assert_eq!(
+        post(&site, &format!("/play/tables/{table}"), &say).await.status,
+        200
+    );
+    let next = events.next().await;
+    assert_eq!(next["flags"]["at"], 1);
+    assert!(
+        next["slots"]["status"]
+            .as_str()
+            .unwrap()
+            .contains("White played <b>e4</b>")
+    );
+    // Nothing is evaluated, so the bar stays as it is.
+    assert!(next["slots"].get("bar").is_none(), "{next}");
+    assert_eq!(
+        post(&site, &format!("/play/tables/{table}"), &json!({ "do": "undo" }))
+            .await
+            .status,
+        200
+    );
+    assert_eq!(events.next().await["flags"]["at"], 0);
+}
+
+#[tokio::test]
+async fn refusals_are_sentences_and_change_nothing() {
+    let site = Site::new().await;
+    let table = open(&site, &json!({ "game": "paco-sako", "side": "both" })).await;
+    let address = format!("/play/tables/{table}");
+    for (deed, status, words) in [
+        (
+            json!({ "do": "say", "text": "e2 e5" }),
+            400,
+            "cannot be placed on e5",
+        ),
+        (json!({ "do": "play", "actions": [0], "at": 0 }), 400, "."),
+        (
+            json!({ "do": "play", "actions": [12, 92], "at": 7 }),
+            400,
+            "has changed",
+        ),
+        (
+            json!({ "do": "play", "actions": [4_000_000_000_u32], "at": 0 }),
+            400,
+            ".",
+        ),
+        (json!({ "do": "undo" }), 400, "nothing of yours"),
+        (json!({ "do": "back" }), 400, "nothing of yours"),
+        (json!({ "do": "fly" }), 400, "fly"),
+    ] {
+        let reply = post(&site, &address, &deed).await;
+        let answer: Value = serde_json::from_str(&reply.body).unwrap();
+        assert_eq!(reply.status, status, "{deed}: {}", reply.body);
+        assert!(
+            answer["error"].as_str().unwrap().contains(words),
+            "{deed}: {answer}"
+        );
+    }
+    let record = site.get(&format!("{address}/record")).await;
+    let record: Value = serde_json::from_str(&record.body).unwrap();
+    assert_eq!(record["actions"], json!([]));
+    assert_eq!(
+        post(&site, "/play/tables/00000000", &json!({ "do": "back" }))
+            .await
+            .status,
+        404
+    );
+}
+
+/// A page names an opponent by an id of the list, so that it cannot make the studio read a file or start a program.
+#[tokio::test]
+async fn an_opponent_that_is_not_listed_is_refused() {
+    let site = Site::new().await;
+    for opponent in [
+        "uci:/bin/sh",
+        "/etc/passwd",
+        "../model.onnx",
+        "http://127.0.0.1:1",
+        "uct,visits=9",
+        "",
+    ] {
+        let reply = post(
+            &site,
+            "/play/tables",
+            &json!({ "game": "chess", "opponent": opponent }),
+        )
+        .await;
+        assert_eq!(reply.status, 400, "{opponent}");
+        assert!(reply.body.contains("no opponent"), "{}", reply.body);
+    }
+    for (game, words) in [
+        (json!({ "game": "chest" }), "did you mean chess"),
+        (json!({ "game": "chess", "visits": 20_001 }), "1 to 20000"),
+        (json!({ "game": "chess", "visits": 0 }), "1 to 20000"),
+        (json!({ "game": "chess", "start": "8/8" }), "cannot start"),
+        (json!({ "game": "chess", "side": "red" }), "no side"),
+        (json!({ "game": "chess", "actions": [1] }), "not legal"),
+    ] {
+        let reply = post(&site, "/play/tables", &game).await;
+        assert_eq!(reply.status, 400, "{game}");
+        assert!(reply.body.contains(words), "{game}: {}", reply.body);
+    }
+    let text = site
+        .send_with(
+            &format!(
+                "POST /play/tables HTTP/1.1\nHost: {}\nContent-Type: text/plain\nContent-Length: 16",
+                site.address
+            ),
+            "{\"game\":\"chess\"}",
+        )
+        .await;
+    assert_eq!(text.status, 400, "a form of another site has no JSON");
+}
+
+fn game(name: &str) -> NewGame {
+    serde_json::from_value(json!({ "game": name, "side": "both" })).unwrap()
+}
+
+#[tokio::test]
+async fn the_table_that_was_left_first_makes_room_and_watched_ones_stay() {
+    let limits = Limits {
+        tables: 3,
+        ..Limits::default()
+    };
+    let house = Arc::new(House::new(None, limits));
+    let mut ids = Vec::new();
+    let mut watchers = Vec::new();
+    for _ in 0..3 {
+        ids.push(open_table(&house, game("othello")).await.unwrap());
+    }
+    watchers.push(house.table(&ids[0]).unwrap().watch());
+    let fourth = open_table(&house, game("othello")).await.unwrap();
+    assert!(matches!(house.table(&ids[1]), Err(Refusal::NoTable)));
+    for id in [&ids[2], &fourth] {
+        watchers.push(house.table(id).unwrap().watch());
+    }
+    let refused = open_table(&house, game("othello")).await;
+    assert!(matches!(refused, Err(Refusal::Busy(_))), "{refused:?}");
+}
+
+/// The search would take hours. It ends because nobody watches.
+#[tokio::test]
+async fn a_search_that_nobody_watches_stops() {
+    let limits = Limits {
+        visits: 1 << 30,
+        unwatched: Duration::ZERO,
+        ..Limits::default()
+    };
+    let house = Arc::new(House::new(None, limits));
+    let id = open_table(&house, game("chess")).await.unwrap();
+    let table = house.table(&id).unwrap();
+    let watching = Arc::clone(&table).watch();
+    let mut changes = table.changes();
+    Arc::clone(&table).act(Deed::Analyse { on: true }).unwrap();
+    // The first report shows that the search is at work.
+    while !analysis(&*table).contains("visits") {
+        changes.changed().await.unwrap();
+    }
+    drop(watching);
+    // The search holds the table until it ends.
+    while Arc::strong_count(&table) > 2 {
+        tokio::task::yield_now().await;
+    }
+    assert!(analysis(&*table).contains("visits"), "what was found stays");
+}
+
+fn analysis(table: &dyn studio::play::deed::AnyTable) -> String {
+    let slots = table.slots(studio::board::View::default());
+    let found = slots.html.into_iter().find(|(name, _)| *name == "analysis");
+    found.unwrap().1
+}
