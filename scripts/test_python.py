@@ -37,21 +37,28 @@ def build(python: Path) -> Path:
     return wheel
 
 
+def environment(folder: Path, python: Path, wheel: Path, others: Path) -> Path:
+    """Make a clean environment in `folder` with the wheel, which sees the packages of the environment of `others` too. Return its
+    interpreter. `python` has pip."""
+    venv.create(folder, with_pip=False)
+    own = folder / "bin" / "python"
+    install = [str(python), "-m", "pip", "--python", str(own), "install", "--quiet", "--no-deps", "--no-index", str(wheel)]
+    subprocess.run(install, check=True)
+    site = next((others.parent.parent / "lib").glob("python*/site-packages"))
+    packages = next((folder / "lib").glob("python*/site-packages"))
+    # Files of the kind .pth count in folders that `site` adds.
+    (packages / "others.pth").write_text(f"import site; site.addsitedir({str(site)!r})\n")
+    return own
+
+
 def test(python: Path, wheel: Path) -> int:
     """Run the tests with the wheel in a clean environment. Return the exit code."""
-    site = next((python.parent.parent / "lib").glob("python*/site-packages"))
     with tempfile.TemporaryDirectory() as folder:
-        clean = Path(folder) / "clean"
-        venv.create(clean, with_pip=False)
-        own = clean / "bin" / "python"
-        install = [str(python), "-m", "pip", "--python", str(own), "install", "--quiet", "--no-deps", "--no-index", str(wheel)]
-        subprocess.run(install, check=True)
-        packages = next((clean / "lib").glob("python*/site-packages"))
-        # Files of the kind .pth count in folders that `site` adds.
-        (packages / "others.pth").write_text(f"import site; site.addsitedir({str(site)!r})\n")
+        own = environment(Path(folder) / "clean", python, wheel, python)
+        package = next(own.parent.parent.glob("lib/python*/site-packages/minuet"))
         # The libraries of others have no types, or few.
         lenient = ["--ignore-missing-imports", "--allow-subclassing-any", "--allow-untyped-calls", "--no-warn-return-any"]
-        command = [str(own), "-m", "mypy", "--strict", "--follow-imports=silent", *lenient, str(packages / "minuet")]
+        command = [str(own), "-m", "mypy", "--strict", "--follow-imports=silent", *lenient, str(package)]
         typed = subprocess.run(command, cwd=folder).returncode
         command = [str(own), "-P", "-m", "unittest", "discover", "-s", str(ROOT / "python" / "tests"), "-t", str(ROOT / "python" / "tests")]
         return subprocess.run(command, cwd=folder).returncode or typed

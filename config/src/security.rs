@@ -81,7 +81,11 @@ impl Default for SecurityConfig {
 }
 
 impl SecurityConfig {
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
+    /// Checks that keys which need each other are given together, and that numbers are in range.
+    ///
+    /// # Errors
+    /// [`ConfigError`] that names the first wrong key.
+    pub fn check(&self) -> Result<(), ConfigError> {
         let is_given = |path: &Path| !path.as_os_str().is_empty();
         require(
             is_given(&self.certificate) == is_given(&self.key),

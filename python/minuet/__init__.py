@@ -4,6 +4,7 @@
 |---|---|
 | `minuet` | games, states, batches, searches, the evaluator, the replay store |
 | `minuet.environments` | PettingZoo and Gymnasium environments |
+| `minuet.openspiel` | games for OpenSpiel |
 | `minuet.torch` | rows to planes, networks, data sets, publishing, with PyTorch |
 
 Conventions: n is the number of states, k that of a state's legal actions. An *action* is an absolute id. A *policy entry* is the
@@ -35,11 +36,12 @@ from ._minuet import (
     run_searches,
 )
 from .evaluator import Evaluation, Evaluator
-from .store import GameRecord, GameSummary, ReplayStore, SampleBatch
+from .store import Decisions, GameRecord, GameSummary, ReplayStore, SampleBatch
 
 __all__ = [
     "Batch",
     "CheckpointError",
+    "Decisions",
     "Error",
     "Evaluation",
     "EvaluationError",

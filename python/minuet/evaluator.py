@@ -6,15 +6,21 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Any, Mapping, Union
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._minuet import Batch, EvaluatorClient, Game, ModelError, PositionError, RowError, State
+from ._minuet import Batch, EvaluatorClient, Game, ModelError, PositionError, RowError, SettingsError, State
 
 #: Positions to evaluate: a batch, states, or positions as text (FENs).
 Positions = Union[Batch, State, Sequence[State], Sequence[str]]
+
+
+#: Rows, their lengths, policy entries of the legal actions, and their counts.
+Columns = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]
 
 
 @dataclass(frozen=True)
@@ -40,31 +46,33 @@ class Evaluation:
 
 
 class Evaluator:
-    """A model behind an inference server: `Evaluator("127.0.0.1:7001", model="latest")`.
+    """A model behind an inference server: `Evaluator("127.0.0.1:50051", model="latest")`, or `Evaluator("runs/mine")` with the folder of
+    a run that `minuet up` has at work on this machine.
 
     `model` is a label, whose newest version answers each call, or a version. `timeout` is the deadline of each call in seconds; the
     server sees it too. `security` holds keys of `[security]` of `run.toml`, e.g. `{"ca": "ca.pem", "token": "token"}`; without it,
     the run that the variable `MINUET_CONFIG` names says how to connect. Certificates and tokens that change are read again.
-    Calls from several threads share the connection. An evaluator is also the evaluator of a `Search`.
+    Calls from several threads share the connection. An evaluator is also the evaluator of a `Search`. A server that is away, or has too
+    much to do, after it has answered once is asked again until the deadline.
 
     Raises ServerError if the server refuses or cannot be reached, ModelError if its rows are unknown here.
     """
 
     def __init__(
         self,
-        address: str,
+        address: str | PathLike[str],
         model: str = "latest",
         *,
         timeout: float = 30.0,
         security: Mapping[str, Any] | None = None,
     ) -> None:
-        self.address = address
+        self.address = address_of(address, "inference")
         self.model = model
         self.timeout = timeout
-        self._client = EvaluatorClient(address, None if security is None else json.dumps(dict(security)))
+        self._client = EvaluatorClient(self.address, None if security is None else json.dumps(dict(security)))
         facts = self.describe()
         #: Game of the model, in the representation of its rows.
-        self.game = game_of_layout(facts["layout"], f"inference server {address}")
+        self.game = game_of_layout(facts["layout"], f"inference server {self.address}")
 
     def describe(self) -> dict[str, Any]:
         """Version, game, row layout, step, provider and digest of the model that answers now."""
@@ -80,11 +88,7 @@ class Evaluator:
 
         Raises ModelError if the positions are of another game than the model's.
         """
-        batch = self._batch(positions)
-        entries, counts = batch.legal()
-        rows = np.ravel(batch.rows())
-        lengths = batch.row_lengths()
-        return self._evaluate(rows, lengths, entries, counts)
+        return self._evaluate(*self._columns(positions))
 
     def evaluate_rows(
         self,
@@ -106,13 +110,30 @@ class Evaluator:
         return self._evaluate(*as_u32)
 
     async def evaluate_async(self, positions: Positions) -> Evaluation:
-        """Like `evaluate`, for asyncio. Several calls may wait at the same time."""
-        return await asyncio.to_thread(self.evaluate, positions)
+        """Like `evaluate`, for asyncio. Any number of calls may wait at the same time; they take no threads."""
+        rows, lengths, entries, counts = self._columns(positions)
+        loop = asyncio.get_running_loop()
+        answered: asyncio.Future[tuple[NDArray[np.float32], NDArray[np.float32], str]] = loop.create_future()
+
+        def done(answer: Any, error: Exception | None) -> None:
+            loop.call_soon_threadsafe(_settle, answered, answer, error)
+
+        ragged = self.game.row_length is None
+        call = self._client.start(self.model, rows, lengths, entries, counts, ragged, self.timeout, done)
+        try:
+            priors, values, version = await answered
+        finally:
+            call.cancel()
+        return Evaluation(priors, values, entries, counts, version)
 
     def __call__(self, batch: Batch) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Priors and values of a batch, as a `Search` asks for them."""
         evaluation = self.evaluate(batch)
         return evaluation.priors, evaluation.values
+
+    def _columns(self, positions: Positions) -> Columns:
+        batch = self._batch(positions)
+        return np.ravel(batch.rows()), batch.row_lengths(), *batch.legal()
 
     def _batch(self, positions: Positions) -> Batch:
         if isinstance(positions, State):
@@ -147,6 +168,28 @@ class Evaluator:
 
     def __repr__(self) -> str:
         return f"<minuet.Evaluator {self.address}: {self.model} of {self.game.name}>"
+
+
+def address_of(place: str | PathLike[str], service: str) -> str:
+    """Address of a service: `place` itself, or that of the run in the folder `place`. Raises SettingsError if the run is not at work."""
+    folder = Path(place)
+    if not (folder / "run.toml").is_file():
+        return str(place)
+    try:
+        addresses = json.loads((folder / "addresses.json").read_text())
+        return str(addresses[service])
+    except (OSError, ValueError, KeyError) as error:
+        raise SettingsError(f"the run {place} is not at work ({error}); start it with `minuet up --run {place}`") from error
+
+
+def _settle(future: asyncio.Future[Any], answer: Any, error: Exception | None) -> None:
+    """Gives a future its end, unless nobody waits for it any more."""
+    if future.done():
+        return
+    if error is None:
+        future.set_result(answer)
+    else:
+        future.set_exception(error)
 
 
 def game_of_layout(layout: Mapping[str, Any], place: str) -> Game:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._minuet import StoreClient
+from ._minuet import EvaluationError, RowError, ServerError, StoreClient
+from .evaluator import address_of
 
 
 @dataclass(frozen=True)
@@ -33,36 +35,116 @@ class GameSummary:
 
 
 @dataclass(frozen=True)
-class GameRecord:
-    """A stored game of p positions, one for each action played."""
+class Decisions:
+    """Results of the searches of n positions beside visits and root values. Numbers had half precision. Values are in [-1, 1], for the
+    player to act. The visited actions are those of `visit_entries`; the legal actions are these and the unvisited ones."""
 
-    id: str
+    #: 0 where nothing is recorded, and all numbers are 0; 1: a search; 2: a known solution, which has all visits: uint8 [n].
+    kinds: NDArray[np.uint8]
+    #: Priors of the visited actions from the network, without noise, back to back: float32.
+    visited_priors: NDArray[np.float32]
+    #: Mean value of the visits of each visited action, back to back: float32.
+    values: NDArray[np.float32]
+    #: Number of legal actions without visits: uint32 [n].
+    unvisited_counts: NDArray[np.uint32]
+    #: Policy entries of these actions, back to back: uint32.
+    unvisited_entries: NDArray[np.uint32]
+    #: Priors of these actions, back to back: float32. An action that a proof refutes has 0.
+    unvisited_priors: NDArray[np.float32]
+    #: Evaluation of each position by the network: float32 [n].
+    evaluations: NDArray[np.float32]
+    #: Place of the played action: among the visited actions, or behind them among the unvisited ones: uint32 [n]. Empty in batches.
+    played: NDArray[np.uint32]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Searched:
+    """n positions with the results of their searches. Columns lie back to back over the positions."""
+
     game: str
     options: int
+    #: Rows back to back: uint32.
+    rows: NDArray[np.uint32]
+    #: Length of each row: uint32 [n]; empty where all rows have the same length.
+    row_lengths: NDArray[np.uint32]
+    #: Number of visited actions: uint32 [n]. 0: not searched fully, not to be trained on.
+    visit_counts: NDArray[np.uint32]
+    #: Policy entries of the visited actions, back to back: uint32.
+    visit_entries: NDArray[np.uint32]
+    #: Visits of these actions, back to back: uint32.
+    visits: NDArray[np.uint32]
+    #: Value of each root after the search, for the player to act: float32 [n].
+    root_values: NDArray[np.float32]
+    #: Priors, values of actions and evaluations. None where no position has them, or a batch was drawn without them.
+    decisions: Decisions | None
+
+    def row_table(self) -> NDArray[np.uint32]:
+        """Rows as uint32 [n, row_length], in games whose rows have one length. Raises RowError in others."""
+        if len(self.row_lengths):
+            raise RowError(f"the rows of {self.game} differ in length; use rows and row_lengths")
+        return self.rows.reshape(len(self.visit_counts), -1)
+
+    def policies(self, actions: int) -> NDArray[np.float32]:
+        """Shares of the visits: float32 [n, actions]. Each row sums to 1, or to 0 without visits."""
+        shares = self._visited(actions, self.visits, 0.0)
+        total: NDArray[np.float32] = shares.sum(axis=1, keepdims=True)
+        return np.divide(shares, total, out=shares, where=total > 0.0)
+
+    def priors(self, actions: int) -> NDArray[np.float32]:
+        """Priors of the legal actions from the network, 0 elsewhere: float32 [n, actions]. Raises EvaluationError without decisions."""
+        decisions = self._decisions()
+        priors = self._visited(actions, decisions.visited_priors, 0.0)
+        position = np.repeat(np.arange(len(priors)), decisions.unvisited_counts)
+        priors[position, decisions.unvisited_entries] = decisions.unvisited_priors
+        return priors
+
+    def action_values(self, actions: int) -> NDArray[np.float32]:
+        """Mean value of each visited action for the player to act, NaN elsewhere: float32 [n, actions]. Raises EvaluationError without
+        decisions."""
+        decisions = self._decisions()
+        values = self._visited(actions, decisions.values, np.nan)
+        values[decisions.kinds == 0] = np.nan
+        return values
+
+    def _decisions(self) -> Decisions:
+        if self.decisions is None:
+            raise EvaluationError("these positions have no decisions; sample(decisions=True) asks for them")
+        return self.decisions
+
+    def _visited(self, actions: int, numbers: NDArray[Any], others: float) -> NDArray[np.float32]:
+        table = np.full((len(self.visit_counts), actions), others, np.float32)
+        position = np.repeat(np.arange(len(table)), self.visit_counts)
+        table[position, self.visit_entries] = numbers
+        return table
+
+
+@dataclass(frozen=True, kw_only=True)
+class GameRecord(Searched):
+    """A stored game of n positions, one for each action played."""
+
+    id: str
     rules: Any
     start: str
-    #: Action ids: uint32 [p].
+    #: Action ids: uint32 [n].
     actions: NDArray[np.uint32]
-    #: Player who acted, 0 or 1: uint8 [p].
+    #: Player who acted, 0 or 1: uint8 [n].
     movers: NDArray[np.uint8]
-    #: Rows back to back.
-    rows: NDArray[np.uint32]
-    #: Length of each row; empty where all rows have the same length.
-    row_lengths: NDArray[np.uint32]
-    #: Number of visited actions: uint32 [p]. 0: not searched fully, not to be trained on.
-    visit_counts: NDArray[np.uint32]
-    #: Policy entries of the visited actions, back to back.
-    visit_entries: NDArray[np.uint32]
-    #: Visits of these actions, back to back.
-    visits: NDArray[np.uint32]
-    #: Value of each root for the player to act: float32 [p].
-    root_values: NDArray[np.float32]
+    #: Divergence of the visits from the network's priors in nats: float32 [n]; empty where it was not measured.
+    policy_surprises: NDArray[np.float32]
     #: first_won, second_won, draw or scored.
     result: str
     #: Final value for the first player.
     score: float
+    #: Value of a result that comes one action later, relative to the result; 1 in games for two.
+    discount: float
     ending: str
+    #: Empty for self-play; "known-solution" or "hindsight" for games that were recorded from a solution.
+    provenance: str
     model_versions: list[str]
+    #: Newest model at each position, as an index into `model_versions`: uint32 [n]; empty where it is not known.
+    model_of_position: NDArray[np.uint32]
+    run_seed: int
+    game_number: int
     actor: str
     build: str
     search: Any
@@ -70,33 +152,21 @@ class GameRecord:
     #: Number in the store; only in games that `records` gives.
     sequence: int = 0
 
-    def row_table(self) -> NDArray[np.uint32]:
-        """Rows as uint32 [p, row_length], in games whose rows have one length."""
-        return self.rows.reshape(len(self.actions), -1)
 
-
-@dataclass(frozen=True)
-class SampleBatch:
-    """n positions for training; every column lies back to back."""
+@dataclass(frozen=True, kw_only=True)
+class SampleBatch(Searched):
+    """n positions for training."""
 
     number: int
-    game: str
-    options: int
     positions: int
-    #: Rows back to back.
-    rows: NDArray[np.uint32]
-    #: Length of each row; empty where all rows have the same length.
-    row_lengths: NDArray[np.uint32]
-    #: Number of visited actions: uint32 [n].
-    visit_counts: NDArray[np.uint32]
-    #: Policy entries of the visited actions, back to back.
-    visit_entries: NDArray[np.uint32]
-    #: Visits of these actions, back to back.
-    visits: NDArray[np.uint32]
-    #: Final result for the player to act: float32 [n].
+    #: Final result for the player to act: float32 [n]. Positions of `undecided` have their root value instead.
     results: NDArray[np.float32]
-    #: Value of the root after the search, for the player to act: float32 [n].
-    root_values: NDArray[np.float32]
+    #: Places in the batch of positions whose game has no result, because it reached the limit of actions: uint32.
+    undecided: NDArray[np.uint32]
+    #: Probabilities of a win and of a loss for the player to act, from the result and later root values: float32 [n] each. Empty
+    #: unless `value_horizon_turns` was given.
+    future_wins: NDArray[np.float32]
+    future_losses: NDArray[np.float32]
     #: Number of each position's game in the store: uint64 [n].
     games: NDArray[np.uint64]
     #: Number of each position in its game: uint32 [n].
@@ -108,34 +178,26 @@ class SampleBatch:
     #: Targets that were asked for by name.
     targets: dict[str, dict[str, NDArray[Any]]]
 
-    def row_table(self) -> NDArray[np.uint32]:
-        """Rows as uint32 [n, row_length], in games whose rows have one length."""
-        return self.rows.reshape(self.positions, -1)
-
-    def policies(self, actions: int) -> NDArray[np.float32]:
-        """Shares of the visits as float32 [n, actions]; each row sums to 1."""
-        shares = np.zeros((self.positions, actions), np.float32)
-        position = np.repeat(np.arange(self.positions), self.visit_counts)
-        shares[position, self.visit_entries] = self.visits
-        shares /= shares.sum(axis=1, keepdims=True)
-        return shares
-
 
 class ReplayStore:
-    """A replay store: `ReplayStore("127.0.0.1:7002")`. For `timeout` and `security` see `Evaluator`.
+    """A replay store: `ReplayStore("127.0.0.1:50052")`, or `ReplayStore("runs/mine")` with the folder of a run that is at work on this
+    machine. For `timeout` and `security` see `Evaluator`.
 
     A filter is keyword arguments that a game must match, each of them: `ids`, `model_versions`, `builds`, `actors` and `endings`
     are lists of which one entry must match; `finished_from_ms` (inclusive), `finished_before_ms` (exclusive), `min_positions` and
     `max_positions` (inclusive) are numbers.
 
-    Raises ServerError if the store refuses or cannot be reached, SettingsError for a filter that does not exist.
+    Once the store has answered a call, later ones outlast its restart: they are repeated for up to `timeout` seconds, and streams go on
+    where they were. Raises ServerError if the store refuses or cannot be reached, SettingsError for a filter that does not exist.
     """
 
-    def __init__(self, address: str, *, timeout: float = 30.0, security: Mapping[str, Any] | None = None) -> None:
-        self.address = address
+    def __init__(
+        self, address: str | PathLike[str], *, timeout: float = 30.0, security: Mapping[str, Any] | None = None
+    ) -> None:
+        self.address = address_of(address, "replay")
         self.timeout = timeout
         self.security = None if security is None else dict(security)
-        self._client = StoreClient(address, None if security is None else json.dumps(self.security))
+        self._client = StoreClient(self.address, None if security is None else json.dumps(self.security))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process connects again.
@@ -146,23 +208,28 @@ class ReplayStore:
         return self._client.stats(awaits_positions, self.timeout)
 
     def games(self, sort: str = "time", newest_first: bool = False, **filter: Any) -> Iterator[GameSummary]:
-        """Lists games by `time`, `length` or `surprise`, page by page as they are asked for."""
-        cursor = b""
+        """Lists games by `time`, `length` or `surprise`, page by page as they are asked for. Raises ServerError behind the last game if
+        games were left out because the store cannot read them."""
+        cursor, unreadable = b"", 0
         while True:
-            page, cursor = self._client.list(sort, newest_first, cursor, 200, self.timeout, **filter)
+            page, cursor, missing = self._client.list(sort, newest_first, cursor, 200, self.timeout, **filter)
+            unreadable += missing
             for fields in page:
                 yield GameSummary(**fields)
             if not cursor:
-                return
+                break
+        if unreadable:
+            raise ServerError(f"server {self.address}: {unreadable} games cannot be read and were left out")
 
     def game(self, id: str) -> GameRecord:
         """One game, by its id."""
-        return GameRecord(**self._client.game(id, self.timeout))
+        return GameRecord(**_searched(self._client.game(id, self.timeout)))
 
     def records(self, **filter: Any) -> Iterator[GameRecord]:
-        """Whole games in the order of their arrival."""
+        """Whole games in the order of their arrival. Raises ServerError behind the last game if games were left out because the store
+        cannot read them."""
         for fields in self._client.export(self.timeout, **filter):
-            yield GameRecord(**fields)
+            yield GameRecord(**_searched(fields))
 
     def sample(
         self,
@@ -174,18 +241,41 @@ class ReplayStore:
         min_positions: int = 0,
         purpose: str = "training",
         targets: Sequence[str] = (),
+        decisions: bool = False,
+        value_horizon_turns: float = 0.0,
     ) -> Iterator[SampleBatch]:
         """Training batches, drawn from the window as the store's settings say. Batch k depends on `seed`, `first_batch` + k and the
         window only. The first batch waits until the window holds `min_positions`. `purpose` is `training`, `held-out` or `trained`.
+        `decisions` asks for priors, values of actions and evaluations, `value_horizon_turns` (1 or more) for `future_wins` and
+        `future_losses`. Raises ServerError if the store is too old for what was asked, or away for longer than `timeout`.
         """
         stream = self._client.sample(
-            batch_size, batches, seed, first_batch, min_positions, purpose, list(targets)
+            batch_size,
+            batches,
+            seed,
+            first_batch,
+            min_positions,
+            purpose,
+            list(targets),
+            decisions,
+            value_horizon_turns,
+            self.timeout,
         )
         for fields in stream:
-            yield SampleBatch(**fields)
+            batch = SampleBatch(**_searched(fields))
+            has_future = len(batch.future_wins) == len(batch.future_losses) == batch.positions
+            if (decisions and batch.decisions is None) or (value_horizon_turns and not has_future):
+                raise ServerError(f"server {self.address} does not send what was asked for: it is older than this version of minuet")
+            yield batch
 
     def __repr__(self) -> str:
         return f"<minuet.ReplayStore {self.address}>"
+
+
+def _searched(fields: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a dataclass from those of the native part."""
+    decisions = fields["decisions"]
+    return fields if decisions is None else {**fields, "decisions": Decisions(**decisions)}
 
 
 def _connect(address: str, timeout: float, security: dict[str, Any] | None) -> ReplayStore:

@@ -28,6 +28,7 @@ fn _minuet(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<searching::Search>()?;
     module.add_function(wrap_pyfunction!(searching::run_searches, module)?)?;
     module.add_class::<client::EvaluatorClient>()?;
+    module.add_class::<client::Pending>()?;
     module.add_class::<client::StoreClient>()?;
     module.add_class::<client::BatchStream>()?;
     module.add_class::<client::GameStream>()?;

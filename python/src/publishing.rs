@@ -12,8 +12,8 @@ use pyo3::{prelude::*, types::PyBytes};
 
 use crate::{client::link::runtime, error::CheckpointError};
 
-fn refused(error: &Error) -> PyErr {
-    CheckpointError::new_err(service::chain(error).to_string())
+fn refused(store: &str, error: &Error) -> PyErr {
+    CheckpointError::new_err(format!("{store}: {}", service::chain(error)))
 }
 
 /// Publishes a checkpoint under a label's lease and moves the label to it. Returns its version. `draft` is the description of
@@ -52,7 +52,7 @@ pub fn publish(
     let runtime = runtime()?;
     let published = py.detach(|| runtime.block_on(async { tokio::time::timeout(limit, publishing).await }));
     match published {
-        Ok(published) => Ok(published.map_err(|error| refused(&error))?.to_string()),
+        Ok(published) => Ok(published.map_err(|error| refused(store, &error))?.to_string()),
         Err(_) => Err(CheckpointError::new_err(format!(
             "{store}: another learner publishes under the label {label:?}; it held its lease for {seconds} s"
         ))),
@@ -82,7 +82,7 @@ pub fn fetch<'py>(
     };
     let (manifest, found) = py
         .detach(|| runtime.block_on(fetching))
-        .map_err(|error| refused(&error))?;
+        .map_err(|error| refused(store, &error))?;
     let text =
         serde_json::to_string(&manifest).map_err(|error| CheckpointError::new_err(error.to_string()))?;
     let files = found

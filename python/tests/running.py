@@ -106,9 +106,17 @@ class Minuet:
         store.stats()
         return store
 
-    def start_inference(self):
-        self.start("inference-server")
-        return self.wait("inference-server", lambda: minuet.Evaluator(self.inference))
+    def start_inference(self, *settings, **options):
+        self.start("inference-server", *settings)
+        return self.wait("inference-server", lambda: minuet.Evaluator(self.inference, **options))
+
+    def kill(self, role):
+        """Kills a role at once, as a crash would."""
+        for each in [each for each in self.processes if each[0] == role]:
+            each[1].kill()
+            each[1].wait()
+            each[1].stdin.close()
+            self.processes.remove(each)
 
     def stop(self):
         for _, process in self.processes:

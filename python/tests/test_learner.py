@@ -16,6 +16,7 @@ import numpy as np
 import onnxruntime
 import torch
 from running import ROOT, Minuet, program_of
+from test_networks import tower
 
 import minuet
 from minuet.torch import Expansion, ExportedDataset, NetworkEvaluator, ReplayDataset
@@ -88,15 +89,20 @@ class Learning(unittest.TestCase):
         score = play_match(one, other, 40, 24, seed=3)
         print(f"the last checkpoint scores {score:.2f} against the first", flush=True)
         self.assertGreater(score, 0.65)
-        # The server serves the new checkpoint, and the actors have played with an earlier one of this learner.
+        # The server serves the new checkpoint, and the actors play with it.
         self.run_.wait("inference-server", lambda: self.served(last))
-        versions = {version for game in self.store.games() for version in game.model_versions}
-        self.assertIn(self.first, versions)
+        self.run_.wait("actor", lambda: self.played(last))
+        self.played(self.first)
 
     def served(self, version):
         found = self.evaluator.describe()["version"]
         if found != version:
             raise minuet.ServerError(f"serves {found}")
+
+    def played(self, version):
+        self.store.stats(awaits_positions=True)
+        if next(self.store.games(model_versions=[version]), None) is None:
+            raise minuet.ServerError(f"no game was played with {version}")
 
     def test_evaluations_equal_those_of_the_published_module(self):
         game = connect_four.GAME
@@ -150,6 +156,53 @@ class Learning(unittest.TestCase):
         self.assertEqual(state.value, record.score)
         exported = {game.id: game for game in self.store.records(ids=[long.id])}
         self.assertEqual(exported[long.id].actions.tolist(), record.actions.tolist())
+
+    def test_games_hold_what_the_searches_found(self):
+        listed = next(self.store.games(model_versions=[self.first]))
+        record = self.store.game(listed.id)
+        decisions = record.decisions
+        self.assertEqual(len(record.policy_surprises), len(record.actions))
+        self.assertEqual(record.model_versions[record.model_of_position[0]], self.first)
+        # The network's own answer at the start. A search may have asked about the mirrored board.
+        pinned = minuet.Evaluator(self.run_.inference, self.first)
+        evaluation = pinned.evaluate(connect_four.GAME.start())
+        self.assertAlmostEqual(float(decisions.evaluations[0]), float(evaluation.values[0]), delta=2e-3)
+        priors = record.priors(7)
+        np.testing.assert_allclose(priors.sum(axis=1)[decisions.kinds == 1], 1.0, atol=0.02)
+        nearest = min(np.abs(priors[0] - expected).max() for expected in (evaluation.priors, evaluation.priors[::-1]))
+        self.assertLess(nearest, 4e-3)
+        values, state = record.action_values(7), connect_four.GAME.start()
+        visited, unvisited = np.cumsum(record.visit_counts), np.cumsum(decisions.unvisited_counts)
+        for ply, action in enumerate(record.actions):
+            entries = record.visit_entries[visited[ply] - record.visit_counts[ply] : visited[ply]]
+            others = decisions.unvisited_entries[unvisited[ply] - decisions.unvisited_counts[ply] : unvisited[ply]]
+            if decisions.kinds[ply]:
+                self.assertEqual(sorted([*entries, *others]), state.legal_entries().tolist())
+                self.assertEqual([*entries, *others][decisions.played[ply]], action)
+                self.assertEqual(np.flatnonzero(~np.isnan(values[ply])).tolist(), sorted(entries))
+            state.play(int(action))
+        self.assertGreater((decisions.kinds == 1).sum(), 3)
+        self.assertLessEqual(np.nanmax(np.abs(values)), 1.001)
+
+    def test_batches_bring_what_the_searches_found(self):
+        options = {"seed": 6, "purpose": "trained"}
+        (batch,) = self.store.sample(300, 1, decisions=True, value_horizon_turns=1.0, **options)
+        records = {record.sequence: record for record in self.store.records()}
+        priors, values = batch.priors(7), batch.action_values(7)
+        for number, (sequence, ply) in enumerate(zip(batch.games.tolist(), batch.plies.tolist())):
+            record = records[sequence]
+            np.testing.assert_array_equal(priors[number], record.priors(7)[ply])
+            np.testing.assert_array_equal(values[number], record.action_values(7)[ply])
+            self.assertEqual(batch.decisions.evaluations[number], record.decisions.evaluations[ply])
+        # A horizon of one turn leaves the position's own root value.
+        np.testing.assert_allclose(batch.future_wins - batch.future_losses, batch.root_values, atol=1e-5)
+        np.testing.assert_array_equal(batch.future_wins * batch.future_losses, 0.0)
+        (plain,) = self.store.sample(300, 1, **options)
+        self.assertIsNone(plain.decisions)
+        with self.assertRaisesRegex(minuet.EvaluationError, "decisions=True"):
+            plain.priors(7)
+        (sample,) = ReplayDataset(self.store, connect_four.GAME, 32, 1, decisions=True)
+        self.assertEqual([sample[name].shape for name in ("priors", "action_values", "evaluations")], [(32, 7), (32, 7), (32,)])
 
     def test_batches_are_the_same_for_a_seed_and_reach_torch(self):
         one, again = (next(iter(self.store.sample(64, 1, seed=5, purpose="trained"))) for _ in range(2))
@@ -234,13 +287,15 @@ class Learning(unittest.TestCase):
         self.assertGreater(len(blocks), 7)
         self.learner.wait_for(1500)
         names = {"__name__": "tutorial"}
+        # A run's folder as `minuet up` has it, whose learner has trained a tower.
+        mine = Path(self.folder) / "mine"
+        mine.mkdir()
+        (mine / "run.toml").write_text(self.run_.config.read_text())
+        (mine / "addresses.json").write_text(json.dumps({"inference": self.run_.inference, "replay": self.run_.store}))
+        minuet.publish(tower("connect-four")[1], str(mine / "checkpoints"), connect_four.GAME, 1)
         written = io.StringIO()
         for block in blocks:
-            for name, here in (
-                ("127.0.0.1:50051", self.run_.inference),
-                ("127.0.0.1:50052", self.run_.store),
-                ("runs/mine/checkpoints", str(Path(self.folder) / "tutorial")),
-            ):
+            for name, here in (("runs/mine", str(mine)), ("runs/from-python", str(Path(self.folder) / "tutorial"))):
                 block = block.replace(name, here)
             with redirect_stdout(written):
                 exec(compile(block, "docs/guide/python.md", "exec"), names)

@@ -1,6 +1,7 @@
 """States, batches, rows and their symmetries; bad input."""
 
 import copy
+import pickle
 import unittest
 
 import numpy as np
@@ -56,6 +57,30 @@ class Rules(unittest.TestCase):
             batch.play(np.array([9, 0], np.uint32))
         self.assertEqual(batch[0].position, self.played(game, 3).position)
 
+    def test_random_games_of_a_batch_equal_those_of_single_states_in_every_game(self):
+        for name in minuet.games():
+            game, random = minuet.Game(name), np.random.default_rng(4)
+            batch, states, restarted = game.batch(24), [game.start() for _ in range(24)], 0
+            for _ in range(60):
+                entries, counts = batch.legal()
+                self.assertEqual(counts.tolist(), [len(state.legal_actions()) for state in states])
+                chosen = entries[np.cumsum(counts) - counts + (random.random(24) * counts).astype(np.uint32)]
+                batch.play(chosen)
+                for state, entry in zip(states, chosen.tolist()):
+                    state.play(state.action_at(entry))
+                values = [np.nan if state.value is None else state.value for state in states]
+                np.testing.assert_array_equal(batch.values(), np.array(values, np.float32))
+                finished = batch.restart().tolist()
+                self.assertEqual(finished, np.flatnonzero(~np.isnan(values)).tolist())
+                for place in finished:
+                    states[place] = game.start()
+                restarted += len(finished)
+                rows = [state.row() for state in states]
+                self.assertEqual(batch.rows().ravel().tolist(), np.concatenate(rows).tolist(), name)
+                self.assertEqual(batch.legal()[0].tolist(), np.concatenate([state.legal_entries() for state in states]).tolist())
+            if name in ("connect-four", "othello"):
+                self.assertGreater(restarted, 10, name)
+
     @staticmethod
     def played(game, *actions):
         state = game.start()
@@ -97,7 +122,11 @@ class Rules(unittest.TestCase):
         usual = minuet.Game("paco-sako")
         self.assertEqual(usual.rules["dead_end"], "loss")
         self.assertEqual(minuet.Game("paco-sako", dead_end="forbid").rules["dead_end"], "forbid")
-        self.assertNotEqual(usual, minuet.Game("paco-sako", dead_end="forbid"))
+        forbidding = minuet.Game("paco-sako", 5, dead_end="forbid")
+        self.assertNotEqual(usual, forbidding)
+        self.assertEqual(pickle.loads(pickle.dumps(forbidding)), forbidding)
+        for name in minuet.games():
+            self.assertEqual(pickle.loads(pickle.dumps(minuet.Game(name))), minuet.Game(name))
 
 
 class BadInput(unittest.TestCase):
@@ -134,6 +163,10 @@ class BadInput(unittest.TestCase):
         self.refused(minuet.RowError, "instead of", game.expand, rows[:, :-1])
         self.refused(minuet.RowError, "symmetries", game.turn_rows, rows, 7)
         self.refused(minuet.RowError, "planes", minuet.Game("generator").batch(1).planes)
+        lengths = np.array([43, 42], np.uint32)
+        self.refused(minuet.RowError, "row 0", game.inputs, rows.ravel(), np.array([42, 44], np.uint32))
+        self.refused(minuet.RowError, "row 1 ends beyond", game.inputs, rows.ravel()[:-1], np.array([43, 43], np.uint32))
+        self.refused(minuet.RowError, "behind the last row", game.inputs, rows.ravel(), lengths[:1])
         self.refused(minuet.EvaluationError, "logits", game.batch(2).priors, np.zeros((2, 3), np.float32))
 
 

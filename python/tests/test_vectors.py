@@ -39,7 +39,7 @@ class Vectors(unittest.TestCase):
 
     def test_legal_sets_of_paco_sako_equal_the_vectors_before_every_action(self):
         checked = 0
-        for vector in lines("paco-sako/random_games.jsonl.gz")[::3]:
+        for vector in lines("paco-sako/random_games.jsonl.gz"):
             repetitions = vector["draw_after_n_repetitions"]
             game = minuet.Game("paco-sako", **COMPATIBLE, draw_after_n_repetitions=repetitions)
             state = game.start(vector["start_fen"])
@@ -90,24 +90,44 @@ class Vectors(unittest.TestCase):
             for move, san in vector["moves"].items():
                 self.assertEqual(state.notation([state.action(move)]), san)
 
-    def test_legal_moves_of_the_generator_game_equal_the_vectors(self):
-        game = minuet.Game("generator", illegal="strict", cycles="allow")
-        checked = 0
+    def test_rows_and_legal_moves_of_the_generator_game_equal_the_vectors(self):
+        original = minuet.Game("generator", illegal="oops", cycles="allow")
+        strict = minuet.Game("generator", illegal="strict", cycles="allow")
+        oopses = checked = 0
         for vector in lines("generator/clans.jsonl.gz"):
-            state = game.start(vector["packed"])
-            legal = set(state.legal_actions().tolist())
-            for step in vector["steps"]:
-                imp, move, packed = step[:3]
-                if packed is None:
-                    continue
+            state = original.start(vector["packed"])
+            legal = state.legal_actions().tolist()
+            self.assertEqual(len(legal), vector["n_masked_moves"])
+            offered = set(strict.start(vector["packed"]).legal_actions().tolist())
+            self.assertLess(offered, set(legal))
+            for imp, move, packed in vector["steps"]:
                 action = state.action([imp, move])
                 self.assertIn(action, legal)
+                self.assertEqual(action in offered, packed is not None)
                 after = state.copy()
                 after.play(action)
-                if after.outcome is None:
-                    self.assertEqual(json.loads(after.position)["clan"], packed)
                 checked += 1
-        self.assertGreater(checked, 100)
+                if packed is None:
+                    self.assertEqual((after.ending, after.value), ("oops", 0.0))
+                    oopses += 1
+                elif after.outcome is None:
+                    self.assertEqual(json.loads(after.position)["clan"], packed)
+                    self.assertEqual(after.row()[2 : 2 + len(packed)].tolist(), packed)
+            self.check_inputs(original, state, vector)
+        self.assertGreater(checked, 2000)
+        self.assertGreater(oopses, 300)
+
+    def check_inputs(self, game, state, vector):
+        """The row and what it expands to: the clan, its picture, the picture of one imp and the path to it."""
+        row, imps = state.row(), len(vector["packed"])
+        self.assertEqual(row[0], imps)
+        self.assertEqual(row[2 : 2 + imps].tolist(), vector["packed"])
+        inputs = game.inputs(row, np.array([len(row)], np.uint32))
+        self.assertEqual(inputs["grids"][0, 2].tolist(), np.ravel(vector["render"]).tolist())
+        imp, path = vector["imp"], vector["path"]
+        self.assertEqual(inputs["views"][inputs["view"][imp]].tolist(), np.ravel(vector["imp_render"]).tolist())
+        ended = game.layout["clan"]["roles"] - 1
+        self.assertEqual(inputs["path"][imp].tolist(), path + [ended] * (inputs["path"].shape[1] - len(path)))
 
     def test_counts_of_action_sequences_equal_published_ones(self):
         known = {

@@ -16,8 +16,9 @@ from .._minuet import CheckpointError, Game
 from ..evaluator import game_of_layout
 from ..store import ReplayStore
 
-#: Rows, int64 [n, row_length]; shares of the visits, float32 [n, actions]; results and root values for the player to act,
-#: float32 [n].
+#: `rows`, int64 [n, row_length]; `policy`, shares of the visits, float32 [n, actions]; `results` and `root_values` for the player to
+#: act, float32 [n]. With decisions also `priors` and `action_values`, float32 [n, actions], the latter NaN where an action has no
+#: visits, and `evaluations`, float32 [n].
 Sample = dict[str, Tensor]
 
 
@@ -29,7 +30,8 @@ def _worker() -> tuple[int, int]:
 
 class ReplayDataset(IterableDataset[Sample]):
     """Batches of a live store, drawn as its settings say; give `batch_size=None` to a DataLoader. Several workers share the
-    batches, whose numbers differ. The first batch waits until the store's window holds `min_positions`.
+    batches, whose numbers differ. The first batch waits until the store's window holds `min_positions`. `decisions` adds priors,
+    values of actions and evaluations to each sample.
     """
 
     def __init__(
@@ -42,13 +44,14 @@ class ReplayDataset(IterableDataset[Sample]):
         seed: int = 0,
         first_batch: int = 0,
         min_positions: int = 1,
+        decisions: bool = False,
     ) -> None:
         super().__init__()
         self.store = ReplayStore(store) if isinstance(store, str) else store
-        # Games cannot be sent to another process, their names can.
-        self.game, self.options = game.name, game.options
+        self.game = game
         self.batch_size, self.batches = batch_size, batches
         self.seed, self.first_batch, self.min_positions = seed, first_batch, min_positions
+        self.decisions = decisions
 
     def __iter__(self) -> Iterator[Sample]:
         worker, workers = _worker()
@@ -56,16 +59,26 @@ class ReplayDataset(IterableDataset[Sample]):
         first = self.first_batch + worker * (self.batches // workers) + min(worker, self.batches % workers)
         if own == 0:
             return
-        actions = Game(self.game, self.options).actions
+        actions = self.game.actions
         for batch in self.store.sample(
-            self.batch_size, own, seed=self.seed, first_batch=first, min_positions=self.min_positions
+            self.batch_size,
+            own,
+            seed=self.seed,
+            first_batch=first,
+            min_positions=self.min_positions,
+            decisions=self.decisions,
         ):
-            yield {
+            sample = {
                 "rows": torch.from_numpy(batch.row_table().astype(np.int64)),
                 "policy": torch.from_numpy(batch.policies(actions)),
                 "results": torch.from_numpy(batch.results),
                 "root_values": torch.from_numpy(batch.root_values),
             }
+            if batch.decisions is not None:
+                sample["priors"] = torch.from_numpy(batch.priors(actions))
+                sample["action_values"] = torch.from_numpy(batch.action_values(actions))
+                sample["evaluations"] = torch.from_numpy(batch.decisions.evaluations)
+            yield sample
 
 
 class ExportedDataset(IterableDataset[Sample]):

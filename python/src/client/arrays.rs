@@ -2,19 +2,29 @@
 
 use numpy::IntoPyArray;
 use proto::{
+    columns::ColumnError,
+    decisions::Halves,
     ids::hex,
-    v1::{Batch, Game, GameSummary, StatsReply, TargetColumn},
+    v1::{Batch, DecisionKind, Decisions, Game, GameResult, GameSummary, StatsReply, TargetColumn},
 };
 use pyo3::{
     prelude::*,
     types::{PyBytes, PyDict},
 };
 
-use crate::rules::python_of;
+use crate::{error::ServerError, rules::python_of};
 
-/// Fields of one batch.
-pub fn of_batch(py: Python<'_>, batch: Batch) -> PyResult<Bound<'_, PyDict>> {
+/// Fields of one batch of the store at `address`.
+pub fn of_batch<'py>(py: Python<'py>, address: &str, mut batch: Batch) -> PyResult<Bound<'py, PyDict>> {
     let fields = PyDict::new(py);
+    let columns = batch.decision_columns().map(drop);
+    fields.set_item(
+        "decisions",
+        of_decisions(py, address, batch.decisions.take(), columns)?,
+    )?;
+    fields.set_item("undecided", batch.undecided.into_pyarray(py))?;
+    fields.set_item("future_wins", batch.future_wins.into_pyarray(py))?;
+    fields.set_item("future_losses", batch.future_losses.into_pyarray(py))?;
     fields.set_item("number", batch.number)?;
     fields.set_item("game", batch.game)?;
     fields.set_item("options", batch.options)?;
@@ -47,10 +57,15 @@ fn of_target(py: Python<'_>, column: TargetColumn) -> PyResult<Bound<'_, PyDict>
     Ok(fields)
 }
 
-/// Fields of one stored game.
-pub fn of_game(py: Python<'_>, game: Game) -> PyResult<Bound<'_, PyDict>> {
+/// Fields of one game of the store at `address`.
+pub fn of_game<'py>(py: Python<'py>, address: &str, mut game: Game) -> PyResult<Bound<'py, PyDict>> {
     let fields = PyDict::new(py);
-    let result = game.result().as_str_name();
+    let result = result_of(address, game.result)?;
+    let columns = game.decision_columns().map(drop);
+    fields.set_item(
+        "decisions",
+        of_decisions(py, address, game.decisions.take(), columns)?,
+    )?;
     fields.set_item("id", hex(&game.id))?;
     fields.set_item("game", game.game)?;
     fields.set_item("options", game.options)?;
@@ -64,10 +79,16 @@ pub fn of_game(py: Python<'_>, game: Game) -> PyResult<Bound<'_, PyDict>> {
     fields.set_item("visit_entries", game.visit_actions.into_pyarray(py))?;
     fields.set_item("visits", game.visits.into_pyarray(py))?;
     fields.set_item("root_values", game.root_values.into_pyarray(py))?;
-    fields.set_item("result", result.trim_start_matches("GAME_RESULT_").to_lowercase())?;
+    fields.set_item("policy_surprises", game.policy_surprises.into_pyarray(py))?;
+    fields.set_item("result", result)?;
     fields.set_item("score", game.score)?;
+    fields.set_item("discount", if game.discount == 0.0 { 1.0 } else { game.discount })?;
     fields.set_item("ending", game.ending)?;
+    fields.set_item("provenance", game.provenance)?;
     fields.set_item("model_versions", game.model_versions)?;
+    fields.set_item("model_of_position", game.model_of_position.into_pyarray(py))?;
+    fields.set_item("run_seed", game.run_seed)?;
+    fields.set_item("game_number", game.game_number)?;
     fields.set_item("actor", game.actor)?;
     fields.set_item("build", game.build)?;
     fields.set_item("search", parsed(py, &game.search_json)?)?;
@@ -75,15 +96,15 @@ pub fn of_game(py: Python<'_>, game: Game) -> PyResult<Bound<'_, PyDict>> {
     Ok(fields)
 }
 
-/// Fields of a listed game.
-pub fn of_summary(py: Python<'_>, game: GameSummary) -> PyResult<Bound<'_, PyDict>> {
+/// Fields of a listed game of the store at `address`.
+pub fn of_summary<'py>(py: Python<'py>, address: &str, game: GameSummary) -> PyResult<Bound<'py, PyDict>> {
     let fields = PyDict::new(py);
-    let result = game.result().as_str_name();
+    let result = result_of(address, game.result)?;
     fields.set_item("id", hex(&game.id))?;
     fields.set_item("sequence", game.sequence)?;
     fields.set_item("game", game.game)?;
     fields.set_item("positions", game.positions)?;
-    fields.set_item("result", result.trim_start_matches("GAME_RESULT_").to_lowercase())?;
+    fields.set_item("result", result)?;
     fields.set_item("ending", game.ending)?;
     fields.set_item("model_versions", game.model_versions)?;
     fields.set_item("finished_at_ms", game.finished_at_ms)?;
@@ -91,6 +112,52 @@ pub fn of_summary(py: Python<'_>, game: GameSummary) -> PyResult<Bound<'_, PyDic
     fields.set_item("build", game.build)?;
     fields.set_item("surprise", game.surprise)?;
     Ok(fields)
+}
+
+/// Results of searches, `None` without any. Raises `ServerError` if the columns do not fit together, or a kind is unknown.
+fn of_decisions<'py>(
+    py: Python<'py>,
+    address: &str,
+    decisions: Option<Decisions>,
+    columns: Result<(), ColumnError>,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let Some(decisions) = decisions else {
+        return Ok(None);
+    };
+    columns.map_err(|error| ServerError::new_err(format!("server {address}: {error}")))?;
+    let unknown = |&&kind: &&u8| DecisionKind::try_from(i32::from(kind)).is_err();
+    if let Some(kind) = decisions.kinds.iter().find(unknown) {
+        return Err(newer(address, &format!("search results of kind {kind}")));
+    }
+    let numbers = |bytes: &[u8]| Halves::new(bytes).iter().collect::<Vec<f32>>().into_pyarray(py);
+    let fields = PyDict::new(py);
+    fields.set_item("kinds", decisions.kinds.to_vec().into_pyarray(py))?;
+    fields.set_item("visited_priors", numbers(&decisions.visited_priors))?;
+    fields.set_item("values", numbers(&decisions.values))?;
+    fields.set_item("unvisited_counts", decisions.unvisited_counts.into_pyarray(py))?;
+    fields.set_item("unvisited_entries", decisions.unvisited_actions.into_pyarray(py))?;
+    fields.set_item("unvisited_priors", numbers(&decisions.unvisited_priors))?;
+    fields.set_item("evaluations", numbers(&decisions.evaluations))?;
+    fields.set_item("played", decisions.played.into_pyarray(py))?;
+    Ok(Some(fields))
+}
+
+/// Name of a game's result: first_won, second_won, draw or scored.
+fn result_of(address: &str, result: i32) -> PyResult<String> {
+    match GameResult::try_from(result) {
+        Ok(GameResult::Unspecified) | Err(_) => Err(newer(address, &format!("results of kind {result}"))),
+        Ok(known) => {
+            let name = known.as_str_name();
+            Ok(name.strip_prefix("GAME_RESULT_").unwrap_or(name).to_lowercase())
+        }
+    }
+}
+
+/// Exception for an answer that only a newer version can read.
+fn newer(address: &str, what: &str) -> PyErr {
+    ServerError::new_err(format!(
+        "server {address}: its games have {what}, which this version of minuet does not know; update minuet"
+    ))
 }
 
 /// Counts of a store.

@@ -1,7 +1,5 @@
 //! The class `EvaluatorClient`: requests of an inference server. The Python class `Evaluator` is its face.
 
-use std::time::Duration;
-
 use futures::future::try_join_all;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use proto::{
@@ -10,16 +8,20 @@ use proto::{
 };
 use pyo3::{prelude::*, types::PyDict};
 use service::connect::{Link, MAX_MESSAGE_BYTES};
-use tonic::{Request, Status};
+use tokio::task::AbortHandle;
+use tonic::Status;
 
-use super::link::{Client, wait};
-use crate::error::RowError;
+use super::link::{Client, Limits, of_link, runtime, within};
+use crate::error::{RowError, server};
 
 /// Largest number of positions in one request, far below the default limit of servers.
 const LARGEST: usize = 1024;
 
 /// Priors back to back, values, and the version of the model.
 type Answer<'py> = (Bound<'py, PyArray1<f32>>, Bound<'py, PyArray1<f32>>, String);
+
+/// Priors back to back, values, and the version of the model, before they become arrays.
+type Answered = (Vec<f32>, Vec<f32>, String);
 
 /// Requests of one inference server.
 #[pyclass(frozen, module = "minuet._minuet")]
@@ -37,6 +39,29 @@ struct Positions {
 }
 
 impl Positions {
+    /// Copies arrays.
+    ///
+    /// # Errors
+    /// `RowError` if their lengths do not fit together.
+    fn new(
+        rows: &PyReadonlyArray1<'_, u32>,
+        lengths: &PyReadonlyArray1<'_, u32>,
+        entries: &PyReadonlyArray1<'_, u32>,
+        counts: &PyReadonlyArray1<'_, u32>,
+        is_ragged: bool,
+    ) -> PyResult<Self> {
+        let of = |numbers: &PyReadonlyArray1<'_, u32>| numbers.as_array().to_vec();
+        let positions = Self {
+            rows: of(rows),
+            lengths: of(lengths),
+            entries: of(entries),
+            counts: of(counts),
+            is_ragged,
+        };
+        positions.check().map_err(RowError::new_err)?;
+        Ok(positions)
+    }
+
     fn requests(&self) -> Vec<EvaluateRequest> {
         let (mut row, mut entry) = (0, 0);
         let parts = self.lengths.chunks(LARGEST).zip(self.counts.chunks(LARGEST));
@@ -87,6 +112,20 @@ impl Positions {
     }
 }
 
+/// A call that runs while Python does something else.
+#[pyclass(frozen, module = "minuet._minuet")]
+pub struct Pending {
+    task: AbortHandle,
+}
+
+#[pymethods]
+impl Pending {
+    /// Ends the call, unless it has ended.
+    fn cancel(&self) {
+        self.task.abort();
+    }
+}
+
 #[pymethods]
 impl EvaluatorClient {
     #[new]
@@ -102,15 +141,12 @@ impl EvaluatorClient {
 
     /// Description of a model, as a dictionary.
     fn describe<'py>(&self, py: Python<'py>, model: &str, seconds: f64) -> PyResult<Bound<'py, PyDict>> {
-        let mut client = self.client.get()?;
-        let request = timed(DescribeModelRequest { model: model.into() }, seconds);
-        let call = async move {
-            client
-                .describe_model(request)
-                .await
-                .map(tonic::Response::into_inner)
-        };
-        let described = wait(py, &self.client.address, Some(seconds), call)?;
+        let request = DescribeModelRequest { model: model.into() };
+        let described = self
+            .client
+            .call(py, seconds, request, |mut client, request| async move {
+                client.describe_model(request).await
+            })?;
         let facts = PyDict::new(py);
         facts.set_item("version", described.version)?;
         facts.set_item("game", described.game)?;
@@ -138,19 +174,50 @@ impl EvaluatorClient {
         is_ragged: bool,
         seconds: f64,
     ) -> PyResult<Answer<'py>> {
-        let of = |numbers: &PyReadonlyArray1<'py, u32>| numbers.as_array().to_vec();
-        let positions = Positions {
-            rows: of(&rows),
-            lengths: of(&lengths),
-            entries: of(&entries),
-            counts: of(&counts),
-            is_ragged,
-        };
-        positions.check().map_err(RowError::new_err)?;
-        let call = ask(self.client.get()?, model.into(), positions.requests(), seconds);
-        let (priors, values, version) = wait(py, &self.client.address, Some(seconds), call)?;
-        Ok((priors.into_pyarray(py), values.into_pyarray(py), version))
+        let positions = Positions::new(&rows, &lengths, &entries, &counts, is_ragged)?;
+        let limits = self.client.limits(seconds);
+        let call = ask(self.client.get()?, model.into(), positions.requests(), limits);
+        let answered = self.client.wait(py, Some(seconds), call)?;
+        Ok(arrays(py, answered))
     }
+
+    /// Like `evaluate`, but returns at once. Another thread calls `done(answer, None)` or `done(None, exception)` at the end.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the Python class hands on its own settings"
+    )]
+    fn start<'py>(
+        &self,
+        model: &str,
+        rows: PyReadonlyArray1<'py, u32>,
+        lengths: PyReadonlyArray1<'py, u32>,
+        entries: PyReadonlyArray1<'py, u32>,
+        counts: PyReadonlyArray1<'py, u32>,
+        is_ragged: bool,
+        seconds: f64,
+        done: Py<PyAny>,
+    ) -> PyResult<Pending> {
+        let positions = Positions::new(&rows, &lengths, &entries, &counts, is_ragged)?;
+        let limits = self.client.limits(seconds);
+        let call = ask(self.client.get()?, model.into(), positions.requests(), limits);
+        let address = self.client.address.clone();
+        let task = runtime()?.spawn(async move {
+            let answer = within(Some(limits.left()), call).await;
+            // The interpreter may be shutting down; then nobody waits.
+            let told = Python::try_attach(|py| match answer {
+                Ok(answered) => done.call1(py, (arrays(py, answered), py.None())),
+                Err(status) => done.call1(py, (py.None(), server(py, &address, &of_link(status)))),
+            });
+            drop(told);
+        });
+        Ok(Pending {
+            task: task.abort_handle(),
+        })
+    }
+}
+
+fn arrays(py: Python<'_>, (priors, values, version): Answered) -> Answer<'_> {
+    (priors.into_pyarray(py), values.into_pyarray(py), version)
 }
 
 /// Asks for all positions. The version that answers the first request answers the others too.
@@ -158,18 +225,18 @@ async fn ask(
     client: Grpc<Link>,
     model: String,
     requests: Vec<EvaluateRequest>,
-    seconds: f64,
-) -> Result<(Vec<f32>, Vec<f32>, String), Status> {
+    limits: Limits,
+) -> Result<Answered, Status> {
     let mut requests = requests.into_iter();
     let (mut priors, mut values) = (Vec::new(), Vec::new());
     let Some(first) = requests.next() else {
         return Ok((priors, values, model));
     };
-    let first = one(client.clone(), EvaluateRequest { model, ..first }, seconds).await?;
+    let first = one(client.clone(), EvaluateRequest { model, ..first }, limits).await?;
     let version = first.2;
     let others = requests.map(|request| {
         let model = version.clone();
-        one(client.clone(), EvaluateRequest { model, ..request }, seconds)
+        one(client.clone(), EvaluateRequest { model, ..request }, limits)
     });
     let others = try_join_all(others).await?;
     for (more_priors, more_values, _) in std::iter::once((first.0, first.1, String::new())).chain(others) {
@@ -179,13 +246,13 @@ async fn ask(
     Ok((priors, values, version))
 }
 
-async fn one(
-    mut client: Grpc<Link>,
-    request: EvaluateRequest,
-    seconds: f64,
-) -> Result<(Vec<f32>, Vec<f32>, String), Status> {
+async fn one(client: Grpc<Link>, request: EvaluateRequest, limits: Limits) -> Result<Answered, Status> {
     let (positions, legal) = (request.legal_counts.len(), request.legal_actions.len());
-    let reply: EvaluateReply = client.evaluate(timed(request, seconds)).await?.into_inner();
+    let attempt = move || {
+        let (mut client, request) = (client.clone(), limits.request(request.clone()));
+        async move { client.evaluate(request).await }
+    };
+    let reply: EvaluateReply = limits.repeat(attempt).await?.into_inner();
     if reply.values.len() != positions {
         let found = reply.values.len();
         return Err(Status::internal(format!(
@@ -196,13 +263,4 @@ async fn one(
     priors::decode(&reply.priors, legal, &mut decoded)
         .map_err(|error| Status::internal(error.to_string()))?;
     Ok((decoded, reply.values, reply.version))
-}
-
-/// A request with a deadline that the server sees too.
-fn timed<T>(message: T, seconds: f64) -> Request<T> {
-    let mut request = Request::new(message);
-    if let Ok(limit) = Duration::try_from_secs_f64(seconds) {
-        request.set_timeout(limit);
-    }
-    request
 }

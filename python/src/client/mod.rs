@@ -2,7 +2,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`link`] | addresses, `[security]`, deadlines, the runtime |
+//! | [`link`] | addresses, `[security]`, deadlines, repeated calls, the runtime |
 //! | [`evaluator`] | the class `EvaluatorClient` |
 //! | [`store`] | the class `StoreClient` |
 //! | [`streams`] | streams of batches and of games |
@@ -14,6 +14,6 @@ pub mod link;
 mod store;
 mod streams;
 
-pub use evaluator::EvaluatorClient;
+pub use evaluator::{EvaluatorClient, Pending};
 pub use store::StoreClient;
 pub use streams::{BatchStream, GameStream};

@@ -1,5 +1,7 @@
 //! The class `StoreClient`: requests of a replay store. The Python class `ReplayStore` is its face.
 
+use std::sync::Arc;
+
 use proto::{
     ids::parse_game_id,
     v1::{
@@ -16,15 +18,18 @@ use service::connect::{Link, MAX_MESSAGE_BYTES};
 
 use super::{
     arrays,
-    link::{Client, wait},
-    streams::{BatchStream, GameStream},
+    link::{Client, duration},
+    streams::{BatchStream, GameStream, Stream},
 };
 use crate::{error::SettingsError, rules::json_fields};
+
+/// Games of one page, the cursor of the next page, and the number of games that cannot be read.
+type Page<'py> = (Vec<Bound<'py, PyDict>>, Bound<'py, PyBytes>, u32);
 
 /// Requests of one replay store.
 #[pyclass(frozen, module = "minuet._minuet")]
 pub struct StoreClient {
-    client: Client<Grpc<Link>>,
+    client: Arc<Client<Grpc<Link>>>,
 }
 
 /// A filter as Python gives it; see `GameFilter` of the wire.
@@ -78,7 +83,9 @@ impl StoreClient {
                 .max_decoding_message_size(MAX_MESSAGE_BYTES)
                 .max_encoding_message_size(MAX_MESSAGE_BYTES)
         })?;
-        Ok(Self { client })
+        Ok(Self {
+            client: Arc::new(client),
+        })
     }
 
     /// Counts of the store.
@@ -88,15 +95,17 @@ impl StoreClient {
         awaits_positions: bool,
         seconds: f64,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let mut client = self.client.get()?;
-        let call = async move { client.stats(StatsRequest { awaits_positions }).await };
-        arrays::of_stats(
-            py,
-            wait(py, &self.client.address, Some(seconds), call)?.into_inner(),
-        )
+        let request = StatsRequest { awaits_positions };
+        let stats = self
+            .client
+            .call(py, seconds, request, |mut client, request| async move {
+                client.stats(request).await
+            })?;
+        arrays::of_stats(py, stats)
     }
 
-    /// One page of a list: the games, and the cursor of the next page, which is empty after the last one.
+    /// One page of a list: the games, the cursor of the next page, which is empty after the last one, and the number of games that
+    /// were left out because they cannot be read.
     #[pyo3(signature = (sort, newest_first, cursor, limit, seconds, **filter))]
     #[expect(
         clippy::too_many_arguments,
@@ -111,7 +120,7 @@ impl StoreClient {
         limit: u32,
         seconds: f64,
         filter: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<(Vec<Bound<'py, PyDict>>, Bound<'py, PyBytes>)> {
+    ) -> PyResult<Page<'py>> {
         let sort = match sort {
             "time" => GameSort::Time,
             "length" => GameSort::Length,
@@ -129,14 +138,14 @@ impl StoreClient {
             cursor: cursor.to_vec().into(),
             ..ListGamesRequest::default()
         };
-        let mut client = self.client.get()?;
-        let call = async move { client.list_games(request).await };
-        let page = wait(py, &self.client.address, Some(seconds), call)?.into_inner();
-        let games = page.games.into_iter().map(|game| arrays::of_summary(py, game));
-        Ok((
-            games.collect::<PyResult<_>>()?,
-            PyBytes::new(py, &page.next_cursor),
-        ))
+        let page = self
+            .client
+            .call(py, seconds, request, |mut client, request| async move {
+                client.list_games(request).await
+            })?;
+        let summary = |game| arrays::of_summary(py, &self.client.address, game);
+        let games = page.games.into_iter().map(summary).collect::<PyResult<_>>()?;
+        Ok((games, PyBytes::new(py, &page.next_cursor), page.unreadable))
     }
 
     /// One game, by its id in hexadecimal.
@@ -144,12 +153,12 @@ impl StoreClient {
         let request = GetGameRequest {
             id: id_of(id)?.into(),
         };
-        let mut client = self.client.get()?;
-        let call = async move { client.get_game(request).await };
-        arrays::of_game(
-            py,
-            wait(py, &self.client.address, Some(seconds), call)?.into_inner(),
-        )
+        let game = self
+            .client
+            .call(py, seconds, request, |mut client, request| async move {
+                client.get_game(request).await
+            })?;
+        arrays::of_game(py, &self.client.address, game)
     }
 
     /// Stream of whole games, oldest first.
@@ -165,10 +174,7 @@ impl StoreClient {
             to_sequence: 0,
             filter: Some(Filter::read(filter)?),
         };
-        let mut client = self.client.get()?;
-        let call = async move { client.export(request).await };
-        let stream = wait(py, &self.client.address, Some(seconds), call)?.into_inner();
-        Ok(GameStream::new(self.client.address.clone(), stream))
+        Stream::open(py, &self.client, request, duration(seconds)).map(GameStream)
     }
 
     /// Stream of training batches.
@@ -186,6 +192,9 @@ impl StoreClient {
         min_positions: u64,
         purpose: &str,
         targets: Vec<String>,
+        decisions: bool,
+        value_horizon_turns: f32,
+        seconds: f64,
     ) -> PyResult<BatchStream> {
         let purpose = match purpose {
             "training" => Purpose::Training,
@@ -205,11 +214,10 @@ impl StoreClient {
             min_positions,
             purpose: purpose.into(),
             targets,
+            decisions,
+            value_horizon_turns,
             ..SampleRequest::default()
         };
-        let mut client = self.client.get()?;
-        let call = async move { client.sample(request).await };
-        let stream = wait(py, &self.client.address, None, call)?.into_inner();
-        Ok(BatchStream::new(self.client.address.clone(), stream))
+        Stream::open(py, &self.client, request, duration(seconds)).map(BatchStream)
     }
 }

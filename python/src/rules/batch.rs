@@ -1,6 +1,6 @@
 //! The class `Batch`: many states of one game, with arrays of all their rows, planes and legal actions.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use games::{Action, Symmetry};
 use numpy::{
@@ -12,7 +12,6 @@ use super::{
     Game, State,
     erased::{AnyState, Spec},
     game::expand,
-    state::action_at,
     table,
 };
 use crate::error::{EvaluationError, IllegalActionError, PositionError, RowError};
@@ -21,24 +20,53 @@ use crate::error::{EvaluationError, IllegalActionError, PositionError, RowError}
 /// identity everywhere but in the leaves that a search asks about.
 #[pyclass(module = "minuet")]
 pub struct Batch {
-    pub spec: Arc<Spec>,
-    pub states: Vec<Box<dyn AnyState>>,
-    pub symmetries: Vec<Symmetry>,
+    spec: Arc<Spec>,
+    states: Vec<Box<dyn AnyState>>,
+    symmetries: Vec<Symmetry>,
+    /// Legal actions of all states. Empty after a state has changed.
+    legal: OnceLock<Legal>,
+}
+
+/// Legal actions of the states of a batch, back to back.
+#[derive(Debug, Default)]
+pub struct Legal {
+    actions: Vec<Action>,
+    /// Policy entry of each action, in the symmetry of its state.
+    pub entries: Vec<u32>,
+    /// Number of actions of each state.
+    pub counts: Vec<u32>,
+}
+
+impl Legal {
+    /// Place of each state's actions.
+    fn places(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
+        self.counts.iter().scan(0, |begin, &count| {
+            let place = *begin..*begin + count as usize;
+            *begin = place.end;
+            Some(place)
+        })
+    }
 }
 
 impl Batch {
     pub fn of(spec: Arc<Spec>, states: Vec<Box<dyn AnyState>>) -> Self {
-        let symmetries = vec![Symmetry::IDENTITY; states.len()];
         Self {
+            symmetries: vec![Symmetry::IDENTITY; states.len()],
             spec,
             states,
-            symmetries,
+            legal: OnceLock::new(),
         }
     }
 
     pub fn push(&mut self, state: Box<dyn AnyState>, symmetry: Symmetry) {
         self.states.push(state);
         self.symmetries.push(symmetry);
+        self.legal.take();
+    }
+
+    /// Number of states.
+    pub fn len(&self) -> usize {
+        self.states.len()
     }
 
     fn each(&self) -> impl Iterator<Item = (&dyn AnyState, Symmetry)> {
@@ -60,16 +88,79 @@ impl Batch {
         (rows, lengths)
     }
 
-    /// Policy entries of the legal actions back to back, and their number in each state.
-    pub fn flat_legal(&self) -> (Vec<u32>, Vec<u32>) {
-        let (mut entries, mut counts) = (Vec::new(), Vec::with_capacity(self.states.len()));
-        let mut actions = Vec::new();
-        for (state, symmetry) in self.each() {
-            state.legal_actions(&mut actions);
-            entries.extend(actions.iter().map(|&action| state.policy_index(symmetry, action)));
-            counts.push(actions.len() as u32);
+    /// Legal actions of all states. They are computed once, until a state changes.
+    pub fn legal_actions(&self) -> &Legal {
+        self.legal.get_or_init(|| {
+            let mut legal = Legal::default();
+            let mut actions = Vec::new();
+            for (state, symmetry) in self.each() {
+                state.legal_actions(&mut actions);
+                legal
+                    .entries
+                    .extend(actions.iter().map(|&action| state.policy_index(symmetry, action)));
+                legal.counts.push(actions.len() as u32);
+                legal.actions.extend_from_slice(&actions);
+            }
+            legal
+        })
+    }
+
+    /// Action of each state that has the policy entry of the same place; `None` for states that are over.
+    fn chosen(&self, entries: &[u32]) -> Result<Vec<Option<Action>>, String> {
+        let legal = self.legal_actions();
+        let states = self.states.iter().zip(legal.places()).zip(entries).enumerate();
+        states
+            .map(|(at, ((state, place), &entry))| {
+                // Without legal actions a game is over, but for Paco Ŝako under its rules of compatibility.
+                if place.is_empty() && state.outcome().is_some() {
+                    return Ok(None);
+                }
+                let found = legal.entries[place.clone()]
+                    .iter()
+                    .position(|&legal| legal == entry);
+                match found {
+                    Some(found) => Ok(Some(legal.actions[place.start + found])),
+                    None => Err(format!(
+                        "state {at}: policy entry {entry} belongs to no legal action"
+                    )),
+                }
+            })
+            .collect()
+    }
+
+    /// Places of the states that are over, ascending.
+    fn finished(&self) -> Vec<u32> {
+        // Only states without legal actions can be over.
+        let counts = self.legal_actions().counts.iter();
+        let states = self.states.iter().zip(counts).zip(0..);
+        states
+            .filter(|((state, count), _)| **count == 0 && state.outcome().is_some())
+            .map(|(_, place)| place)
+            .collect()
+    }
+
+    /// Puts copies of `start` at places that ascend, whose states have no legal actions. The legal actions of the others are kept.
+    fn replace(&mut self, places: &[u32], start: &dyn AnyState) {
+        let mut opening = Vec::new();
+        start.legal_actions(&mut opening);
+        let entry = |&action: &Action| start.policy_index(Symmetry::IDENTITY, action);
+        let entries: Vec<u32> = opening.iter().map(entry).collect();
+        let before = self.legal.take().unwrap_or_default();
+        let mut legal = Legal::default();
+        let mut places = places.iter().map(|&place| place as usize).peekable();
+        for (at, own) in before.places().enumerate() {
+            let (actions, entries) = if places.next_if_eq(&at).is_some() {
+                self.states[at] = start.copy();
+                self.symmetries[at] = Symmetry::IDENTITY;
+                (opening.as_slice(), entries.as_slice())
+            } else {
+                (&before.actions[own.clone()], &before.entries[own])
+            };
+            legal.actions.extend_from_slice(actions);
+            legal.entries.extend_from_slice(entries);
+            legal.counts.push(actions.len() as u32);
         }
-        (entries, counts)
+        self.legal = OnceLock::from(legal);
     }
 
     fn place(&self, index: isize) -> PyResult<usize> {
@@ -129,6 +220,7 @@ impl Batch {
             )));
         }
         self.states[place] = state.state.copy();
+        self.legal.take();
         Ok(())
     }
 
@@ -162,20 +254,22 @@ impl Batch {
 
     /// Policy entries of the legal actions back to back, uint32 [sum of counts], and their counts, uint32 [n].
     fn legal<'py>(&self, py: Python<'py>) -> (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<u32>>) {
-        let (entries, counts) = py.detach(|| self.flat_legal());
-        (entries.into_pyarray(py), counts.into_pyarray(py))
+        let legal = py.detach(|| self.legal_actions());
+        (
+            PyArray1::from_slice(py, &legal.entries),
+            PyArray1::from_slice(py, &legal.counts),
+        )
     }
 
     /// True for the policy entries of legal actions: bool [n, actions].
     fn legal_mask<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<bool>>> {
         let width = self.spec.actions as usize;
         let mask = py.detach(|| {
+            let legal = self.legal_actions();
             let mut mask = vec![false; self.states.len() * width];
-            let mut actions = Vec::new();
-            for ((state, symmetry), mask) in self.each().zip(mask.chunks_exact_mut(width.max(1))) {
-                state.legal_actions(&mut actions);
-                for &action in &actions {
-                    if let Some(entry) = mask.get_mut(state.policy_index(symmetry, action) as usize) {
+            for (mask, place) in mask.chunks_exact_mut(width.max(1)).zip(legal.places()) {
+                for &entry in &legal.entries[place] {
+                    if let Some(entry) = mask.get_mut(entry as usize) {
                         *entry = true;
                     }
                 }
@@ -196,22 +290,8 @@ impl Batch {
             )));
         }
         py.detach(|| {
-            let found = self
-                .each()
-                .zip(&entries)
-                .enumerate()
-                .map(|(at, ((state, symmetry), &entry))| {
-                    if state.outcome().is_some() {
-                        return Ok(None);
-                    }
-                    match action_at(state, symmetry, entry) {
-                        Some(action) => Ok(Some(action)),
-                        None => Err(format!(
-                            "state {at}: policy entry {entry} belongs to no legal action"
-                        )),
-                    }
-                });
-            let actions: Vec<Option<Action>> = found.collect::<Result<_, String>>()?;
+            let actions = self.chosen(&entries)?;
+            self.legal.take();
             for (state, action) in self.states.iter_mut().zip(actions) {
                 if let Some(action) = action {
                     state.play_legal(action);
@@ -220,6 +300,23 @@ impl Batch {
             Ok(())
         })
         .map_err(|error: String| IllegalActionError::new_err(error))
+    }
+
+    /// Begins a new game, at the usual start, in the place of each finished one. Returns those places: uint32 [finished games].
+    fn restart<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let start = self
+            .spec
+            .game
+            .start(None, &serde_json::Map::new())
+            .map_err(PositionError::new_err)?;
+        let finished = py.detach(|| {
+            let finished = self.finished();
+            if !finished.is_empty() {
+                self.replace(&finished, start.as_ref());
+            }
+            finished
+        });
+        Ok(finished.into_pyarray(py))
     }
 
     /// Player to act in each state, 0 or 1: uint8 [n].
@@ -234,8 +331,16 @@ impl Batch {
 
     /// Value of each outcome for the first player, NaN while the game runs: float32 [n].
     fn values<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
-        let value = |state: &dyn AnyState| state.outcome().map_or(f32::NAN, |outcome| outcome.value().get());
-        let values: Vec<f32> = self.states.iter().map(|state| value(state.as_ref())).collect();
+        let values = py.detach(|| {
+            let mut values = vec![f32::NAN; self.states.len()];
+            for place in self.finished() {
+                let place = place as usize;
+                if let Some(outcome) = self.states[place].outcome() {
+                    values[place] = outcome.value().get();
+                }
+            }
+            values
+        });
         values.into_pyarray(py)
     }
 
@@ -254,12 +359,10 @@ impl Batch {
             )));
         }
         let logits = logits.as_array();
-        let (entries, counts) = self.flat_legal();
-        let mut priors = Vec::with_capacity(entries.len());
-        let mut rest = entries.as_slice();
-        for (row, &count) in logits.rows().into_iter().zip(&counts) {
-            let (own, others) = rest.split_at(count as usize);
-            rest = others;
+        let legal = self.legal_actions();
+        let mut priors = Vec::with_capacity(legal.entries.len());
+        for (row, place) in logits.rows().into_iter().zip(legal.places()) {
+            let own = &legal.entries[place];
             let most = own
                 .iter()
                 .map(|&entry| row[entry as usize])

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use games::{Symmetry, registry};
 use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyArray4, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods,
+    IntoPyArray, PyArray1, PyArray2, PyArray4, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
+    PyUntypedArrayMethods,
 };
 use pyo3::{prelude::*, types::PyDict};
+use serde_json::Value;
 
 use super::{
     Batch, State,
@@ -147,6 +149,43 @@ impl Game {
         .map_err(|error| RowError::new_err(format!("the rows are uint32 [{count}, {width}]: {error}")))
     }
 
+    /// Inputs of a network for rows that lie back to back, uint32, of the lengths `row_lengths`, uint32 [n]: int32 arrays by the names
+    /// that the inputs of the ONNX graph have.
+    fn inputs<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray1<'py, u32>,
+        row_lengths: PyReadonlyArray1<'py, u32>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let (rows, lengths) = (rows.as_array().to_vec(), row_lengths.as_array().to_vec());
+        let mut rest = rows.as_slice();
+        let mut expander = self.spec.layout.codec().expander();
+        for (at, &length) in lengths.iter().enumerate() {
+            let Some((row, others)) = rest.split_at_checked(length as usize) else {
+                let found = rows.len();
+                return Err(RowError::new_err(format!(
+                    "row {at} ends beyond the {found} values of the rows"
+                )));
+            };
+            rest = others;
+            expander
+                .push(row)
+                .map_err(|error| RowError::new_err(format!("row {at}: {error}")))?;
+        }
+        if !rest.is_empty() {
+            let left = rest.len();
+            return Err(RowError::new_err(format!(
+                "{left} values of the rows lie behind the last row"
+            )));
+        }
+        let inputs = PyDict::new(py);
+        for input in expander.inputs() {
+            let array = PyArray1::from_slice(py, input.numbers).reshape(input.shape())?;
+            inputs.set_item(input.name, array)?;
+        }
+        Ok(inputs)
+    }
+
     /// Raises RowError if a row of uint32 [n, row_length] is not a row of this game.
     fn check_rows(&self, rows: PyReadonlyArray2<'_, u32>) -> PyResult<()> {
         for (at, row) in rows.as_array().rows().into_iter().enumerate() {
@@ -200,6 +239,15 @@ impl Game {
 
     fn __eq__(&self, other: &Self) -> bool {
         self.spec.is_like(&other.spec)
+    }
+
+    /// Arguments that make an equal game in another process.
+    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<((&'static str, u32), Bound<'py, PyAny>)> {
+        let rules = match &self.spec.rules {
+            Value::Object(rules) => python_of(py, rules)?,
+            _ => PyDict::new(py).into_any(),
+        };
+        Ok(((self.spec.name, self.spec.layout.options), rules))
     }
 }
 

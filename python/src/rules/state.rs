@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use games::{Action, Symmetry};
 use numpy::{IntoPyArray, PyArray1, PyArray3, PyArrayMethods};
-use pyo3::{prelude::*, types::PyDict};
+use pyo3::{
+    prelude::*,
+    types::{PyDict, PyString},
+};
 
 use super::{
     Batch, Game,
@@ -114,12 +117,13 @@ impl State {
     /// Plays an action id, or a turn as people write it.
     fn play(&mut self, action: &Bound<'_, PyAny>) -> PyResult<()> {
         let wrong = |error: games::IllegalAction| IllegalActionError::new_err(error.to_string());
-        let Ok(text) = action.extract::<String>() else {
+        let Ok(text) = action.cast::<PyString>() else {
             return self.state.play(action.extract()?).map_err(wrong);
         };
         // A turn is played whole or not at all.
         let mut next = self.state.copy();
-        for action in self.state.read_turn(&text).map_err(IllegalActionError::new_err)? {
+        let turn = self.state.read_turn(text.to_str()?);
+        for action in turn.map_err(IllegalActionError::new_err)? {
             next.play(action).map_err(wrong)?;
         }
         self.state = next;

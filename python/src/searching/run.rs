@@ -78,13 +78,13 @@ fn rounds(
     loop {
         py.check_signals()?;
         let (leaves, ends) = py.detach(|| gather(spec, searches));
-        if leaves.states.is_empty() {
+        if leaves.len() == 0 {
             if searches.iter().all(|search| search.is_decided()) {
                 return Ok(());
             }
             continue;
         }
-        let (_, counts) = leaves.flat_legal();
+        let counts = leaves.legal_actions().counts.clone();
         let answer = evaluator.call1((Bound::new(py, leaves)?,))?;
         let (priors, values) = answer
             .extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()
@@ -106,7 +106,7 @@ fn gather(spec: &Arc<Spec>, searches: &mut [Box<dyn AnySearch>]) -> (Batch, Vec<
         if !search.is_decided() {
             search.gather(&mut |state, symmetry| leaves.push(state, symmetry));
         }
-        leaves.states.len()
+        leaves.len()
     });
     let ends = ends.collect();
     (leaves, ends)
