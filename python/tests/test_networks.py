@@ -1,10 +1,8 @@
-"""Networks of checkpoints, publishing, servers that cannot be used."""
+"""Networks of checkpoints, and publishing."""
 
-import json
 import tempfile
 import unittest
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import onnxruntime
@@ -13,8 +11,7 @@ from running import Minuet
 from torch import nn
 
 import minuet
-from minuet.evaluator import game_of_layout
-from minuet.torch import Expansion, ExportedDataset, Tower
+from minuet.torch import Expansion, ExportedDataset, FishEye, NetworkEvaluator, Tower
 from minuet.torch.checkpoint import read_checkpoint
 from minuet.torch.publishing import positions
 
@@ -104,6 +101,52 @@ class Networks(unittest.TestCase):
         with self.assertRaises(minuet.RowError):
             minuet.publish(network, store, minuet.Game("generator"), 1)
 
+    def test_a_fish_eye_network_of_the_learner_equals_its_onnx_file(self):
+        run = Minuet(self.folder, "generator")
+        self.addCleanup(run.stop)
+        run.start_store()
+        run.start(
+            "learner", "model.blocks=2", "model.filters=16", "learner.batch_size=64", 'learner.device="cpu"', "learner.threads=1",
+            'learner.precision="f32"',
+        )  # fmt: skip
+        network = run.wait("learner", lambda: minuet.load_network(run.checkpoints))
+        self.assertIsInstance(network, FishEye)
+        game, random = minuet.Game("generator"), np.random.default_rng(6)
+        states = [game.start(target=[[1, 2], [3, 4]]) for _ in range(20)]
+        for number, state in enumerate(states):
+            for _ in range(number):
+                actions = [action for action in state.legal_actions().tolist() if not self.ends(state, action)]
+                state.play(int(random.choice(actions)))
+        batch = minuet.Batch(states)
+        inputs = game.inputs(batch.rows(), batch.row_lengths())
+        _, files = read_checkpoint(run.checkpoints, network.manifest["version"], ["model.onnx"])
+        session = onnxruntime.InferenceSession(files["model.onnx"], providers=["CPUExecutionProvider"])
+        logits, values = session.run(["policy_logits", "value"], inputs)
+        tensors = {name: torch.from_numpy(array) for name, array in inputs.items()}
+        with torch.inference_mode():
+            by_torch = network(tensors)
+        self.assertGreater(logits.std(), 0.0)
+        np.testing.assert_allclose(logits, by_torch[0].numpy(), atol=1e-4)
+        np.testing.assert_allclose(values, by_torch[1].numpy(), atol=1e-4)
+
+        evaluator = NetworkEvaluator(network)
+        priors, evaluated = evaluator(batch)
+        np.testing.assert_allclose(evaluated, values.ravel(), atol=1e-4)
+        # The last position by hand: its imps are the last ones, and its entries are moves of imps.
+        entries = states[-1].legal_entries()
+        own = logits[inputs["root"][-1] :].ravel()[entries]
+        expected = np.exp(own - own.max()) / np.exp(own - own.max()).sum()
+        np.testing.assert_allclose(priors[-len(entries) :], expected, atol=1e-4)
+        search = minuet.Search(states[3], evaluator, visits=30)
+        search.run()
+        self.assertEqual(search.visits_done, 30)
+
+    @staticmethod
+    def ends(state, action):
+        after = state.copy()
+        after.play(action)
+        return after.outcome is not None
+
     def test_a_damaged_checkpoint_and_a_wrong_place_are_named(self):
         game, network = tower("connect-four")
         version = minuet.publish(network, str(self.folder / "store"), game, 1)
@@ -117,50 +160,6 @@ class Networks(unittest.TestCase):
                 minuet.load_network(place)
         with self.assertRaisesRegex(minuet.CheckpointError, "neither"):
             minuet.load_network(self.folder)
-
-    def test_a_store_that_asks_for_a_token_is_told_it(self):
-        (self.folder / "tokens").write_text("reader sample secret-of-the-reader-0123456789\n")
-        (self.folder / "token").write_text("secret-of-the-reader-0123456789\n")
-        (self.folder / "wrong").write_text("another-secret-0123456789-0123456789\n")
-        run = Minuet(self.folder, security='tokens = "tokens"')
-        self.addCleanup(run.stop)
-        store = run.start_store(security={"token": str(self.folder / "token")})
-        self.assertEqual(store.stats()["games"], 0)
-        for security in ({}, {"token": str(self.folder / "wrong")}):
-            with self.assertRaises(minuet.ServerError) as caught:
-                minuet.ReplayStore(run.store, security=security).stats()
-            self.assertIn(caught.exception.code, ("UNAUTHENTICATED", "PERMISSION_DENIED"))
-
-    def test_a_model_of_a_newer_minuet_is_refused_with_a_sentence(self):
-        layout = minuet.Game("connect-four").layout
-        for change, words in (
-            ({"game": "go"}, "does not know"),
-            ({"options": 3}, "does not write"),
-            ({"actions": 9}, "update minuet"),
-            ({"new_field": 1}, "update minuet"),
-        ):
-            with self.assertRaisesRegex(minuet.ModelError, words):
-                game_of_layout({**layout, **change}, "server")
-        newer = {"version": "1", "game": "connect-four", "layout": json.dumps({**layout, "new": 1}), "actions": 7, "step": 1}
-        with mock.patch.object(minuet.evaluator, "EvaluatorClient") as client:
-            client.return_value.describe.return_value = newer
-            with self.assertRaisesRegex(minuet.ModelError, "update minuet"):
-                minuet.Evaluator("127.0.0.1:1")
-
-    def test_a_dead_server_is_a_server_error_with_its_code(self):
-        for call in (
-            lambda: minuet.Evaluator("127.0.0.1:9", timeout=5.0),
-            lambda: minuet.ReplayStore("127.0.0.1:9", timeout=5.0).stats(),
-        ):
-            with self.assertRaisesRegex(minuet.ServerError, "127.0.0.1:9") as caught:
-                call()
-            self.assertIn(caught.exception.code, ("UNAVAILABLE", "DEADLINE_EXCEEDED"))
-        with self.assertRaisesRegex(minuet.SettingsError, "host:port"):
-            minuet.ReplayStore("nowhere")
-        with self.assertRaisesRegex(minuet.SettingsError, "plaintext"):
-            minuet.ReplayStore("10.0.0.1:1")
-        with self.assertRaisesRegex(minuet.SettingsError, "security"):
-            minuet.ReplayStore("127.0.0.1:1", security={"colour": 1})
 
     def test_an_incomplete_export_is_refused(self):
         with self.assertRaisesRegex(minuet.CheckpointError, "no complete export"):

@@ -3,7 +3,8 @@
 | module | content |
 |---|---|
 | `planes` | `Expansion`: index rows to planes, as the ONNX graph expands them |
-| `tower` | `Tower`: the network that the learner trains |
+| `tower` | `Tower`: the network that the learner trains on planes |
+| `fish_eye` | `FishEye`: the network that the learner trains on the generator game |
 | `checkpoint` | `load_network` |
 | `data` | `ReplayDataset`, `ExportedDataset` |
 | `evaluator` | `NetworkEvaluator`: a module as evaluator of a search |
@@ -13,6 +14,7 @@
 from .checkpoint import load_network
 from .data import ExportedDataset, ReplayDataset
 from .evaluator import NetworkEvaluator
+from .fish_eye import FishEye
 from .planes import Expansion
 from .publishing import publish
 from .tower import Tower
@@ -20,6 +22,7 @@ from .tower import Tower
 __all__ = [
     "ExportedDataset",
     "Expansion",
+    "FishEye",
     "NetworkEvaluator",
     "ReplayDataset",
     "Tower",

@@ -11,6 +11,7 @@ from typing import Any
 from safetensors.torch import load as load_tensors
 
 from .._minuet import CheckpointError, ModelError, fetch
+from .fish_eye import FishEye
 from .tower import Tower
 
 WEIGHTS = "weights.safetensors"
@@ -59,30 +60,43 @@ def _in_folder(folder: Path, names: list[str]) -> tuple[dict[str, Any], dict[str
     return manifest, files
 
 
-def load_network(place: str | Path, version: str = "latest") -> Tower:
-    """Network of a checkpoint as a module in evaluation mode: planes, float32 [n, planes, 8, 8], give logits, float32 [n, actions],
-    and values, float32 [n, 1]. It computes what the checkpoint's ONNX file computes.
+def load_network(place: str | Path, version: str = "latest") -> Tower | FishEye:
+    """Network of a checkpoint as a module in evaluation mode. It computes what the checkpoint's ONNX file computes.
 
-    `place` is a checkpoint's folder, a run's folder or a model store; `version` a label or a version. The module has the attributes
-    `manifest` and `layout`. Raises CheckpointError, or ModelError if the network is no residual tower.
+    A `Tower` takes planes, float32 [n, planes, 8, 8], and gives logits, float32 [n, actions], and values, float32 [n, 1]. Networks of the
+    generator game are a `FishEye`, which takes the inputs that `Game.inputs` makes of rows. `place` is a checkpoint's folder, a run's
+    folder or a model store; `version` a label or a version. The module has the attributes `manifest` and `layout`.
+
+    Raises CheckpointError, or ModelError if the network is of a kind that this version of minuet does not know.
     """
     manifest, files = read_checkpoint(place, version, [WEIGHTS, OPTIMIZER])
-    shape = manifest.get("network")
-    if not isinstance(shape, dict) or "policy" not in shape or "planes" not in manifest.get("layout", {}):
-        raise ModelError(f"checkpoint {manifest['version']} of {place} is no residual tower; load its {MODEL} instead")
+    checkpoint = f"checkpoint {manifest['version']} of {place}"
+    network = _network(manifest, checkpoint)
     if WEIGHTS not in files:
-        raise ModelError(f"checkpoint {manifest['version']} of {place} has no {WEIGHTS}")
+        raise ModelError(f"{checkpoint} has no {WEIGHTS}; load its {MODEL} with ONNX Runtime instead")
     tensors = load_tensors(files[WEIGHTS])
     averages = load_tensors(files[OPTIMIZER]) if OPTIMIZER in files else {}
     tensors.update(
         (name.removeprefix(AVERAGE), tensor) for name, tensor in averages.items() if name.startswith(AVERAGE)
     )
-    network = Tower(shape)
-    wanted = network.state_dict()
     try:
-        network.load_state_dict({name: tensors[name] for name in wanted})
+        network.load_state_dict({name: tensors[name] for name in network.state_dict()})
     except (KeyError, RuntimeError) as error:
-        raise ModelError(f"checkpoint {manifest['version']} of {place} has other variables than its shape says: {error}") from error
+        raise ModelError(f"{checkpoint} has other variables than its shape says: {error}") from error
     network.manifest = manifest
     network.layout = manifest["layout"]
     return network.eval()
+
+
+def _network(manifest: dict[str, Any], checkpoint: str) -> Tower | FishEye:
+    """A network of the manifest's shape, with random weights."""
+    shape: Any = manifest.get("network")
+    layout = manifest.get("layout", {})
+    try:
+        if "planes" in layout and "policy" in shape:
+            return Tower(shape)
+        if "clan" in layout and "rollup" in shape:
+            return FishEye(shape)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ModelError(f"{checkpoint} has a network that this version of minuet does not know: {error!r}") from error
+    raise ModelError(f"{checkpoint} has a network that this version of minuet does not know; load its {MODEL} with ONNX Runtime instead")

@@ -1,0 +1,117 @@
+"""The fish-eye network over clans, for the generator game."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+SIDE = 8
+SQUARES = SIDE * SIDE
+
+
+class FishEye(nn.Module):
+    """The network of `shape`, the `network` of a manifest, with the learner's names of variables.
+
+    It takes what `Game.inputs` makes of B rows with M imps in all, as tensors, and gives logits, float32 [M, moves], and values, float32
+    [B, 1], in [0, 1]: the outputs of the checkpoint's ONNX file. `dense` makes logits of actions of them.
+    """
+
+    #: Manifest and row layout of the checkpoint, in networks of `load_network`.
+    manifest: dict[str, Any]
+    layout: dict[str, Any]
+
+    def __init__(self, shape: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.shape = dict(shape)
+        size = self.shape
+        own = size["width"] + size["context"] + size["path"] + size["view"]
+        self.embedding = nn.Parameter(torch.randn(size["values"], size["width"]))
+        self.rollup = nn.ModuleDict({
+            "hidden": nn.Linear(size["roles"] * size["width"], size["rollup"]),
+            "output": nn.Linear(size["rollup"], size["width"]),
+        })
+        self.context = nn.Linear(size["depth"] * size["width"], size["context"])
+        self.path = nn.Linear((size["roles"] - 1) * size["depth"], size["path"])
+        planes = size["grids"] * size["symbols"] + size["flags"]
+        self.grids = nn.ModuleDict({
+            f"conv{number}": nn.Conv2d(size["filters"] if number else planes, size["filters"], 3, padding=1)
+            for number in range(size["convolutions"])
+        })
+        self.grids["reduce"] = nn.Conv2d(size["filters"], size["reduced"], 1)
+        self.grids["output"] = nn.Linear(size["reduced"] * SQUARES, size["position"])
+        self.view = nn.ModuleDict({
+            "conv": nn.Conv2d(size["symbols"], size["view_filters"], 3, padding=1),
+            "reduce": nn.Conv2d(size["view_filters"], size["view_reduced"], 1),
+            "output": nn.Linear(size["view_reduced"] * SQUARES, size["view"]),
+        })
+        self.policy = nn.ModuleDict({
+            "hidden": nn.Linear(own + size["position"], size["policy_hidden"]),
+            "output": nn.Linear(size["policy_hidden"], size["moves"]),
+        })
+        self.value = nn.ModuleDict({
+            "hidden": nn.Linear(size["width"] + size["position"] + size["view"], size["value_hidden"]),
+            "output": nn.Linear(size["value_hidden"], 1),
+        })
+
+    def forward(self, inputs: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+        table = self._table(inputs)
+        sept = table[inputs["sept"]]
+        contexts = functional.relu(self.context(table[inputs["ancestors"]].flatten(1)))
+        path = functional.relu(self.path(self._paths(inputs["path"])))
+        position = self._position(inputs)
+        view = _encode(self.view, functional.relu(self.view["conv"](self._planes(inputs["views"]))))[inputs["view"]]
+        own = torch.cat([sept, contexts[inputs["parent"]], path, view, position[inputs["position"]]], 1)
+        logits = self.policy["output"](functional.relu(self.policy["hidden"](own)))
+        root = inputs["root"]
+        of_root = torch.cat([sept[root], position, view[root]], 1)
+        values = self.value["output"](functional.relu(self.value["hidden"](of_root)))
+        return logits, torch.sigmoid(values)
+
+    def dense(self, logits: Tensor, inputs: Mapping[str, Tensor], actions: int) -> Tensor:
+        """Logits of actions, float32 [B, actions], from those of imps. Actions of imps that a position does not have get the least
+        float32."""
+        positions = inputs["position"]
+        dense = logits.new_full((len(inputs["root"]), actions // self.shape["moves"], self.shape["moves"]), torch.finfo(torch.float32).min)
+        imps = torch.arange(len(positions), device=logits.device) - inputs["root"][positions]
+        dense[positions, imps] = logits
+        return dense.flatten(1)
+
+    def _table(self, inputs: Mapping[str, Tensor]) -> Tensor:
+        """The embedding's rows, then the septs of interior imps, each level from those below it: float32 [rows, width]."""
+        table: Tensor = self.embedding
+        levels = inputs["levels"].tolist()
+        for begin, end in zip(levels, levels[1:]):
+            if end > begin:
+                matrices = table[inputs["roles"][begin:end]].flatten(1)
+                septs = self.rollup["output"](functional.relu(self.rollup["hidden"](matrices)))
+                table = torch.cat([table, septs])
+        return table
+
+    def _paths(self, roles: Tensor) -> Tensor:
+        """Path matrices, flattened by roles, from the roles on each path: 1 for the role at each depth, 0 beyond the path's end."""
+        one_hot = functional.one_hot(roles.long(), self.shape["roles"]).float()
+        # The last role means that the path has ended.
+        return one_hot[:, :, :-1].transpose(1, 2).flatten(1)
+
+    def _planes(self, symbols: Tensor) -> Tensor:
+        """Symbols [boards, 64] as planes [boards, symbols, 8, 8]."""
+        one_hot = functional.one_hot(symbols.long(), self.shape["symbols"]).float()
+        return one_hot.transpose(1, 2).reshape(-1, self.shape["symbols"], SIDE, SIDE)
+
+    def _position(self, inputs: Mapping[str, Tensor]) -> Tensor:
+        """Encoded grids of each position: float32 [B, position]."""
+        flags = inputs["flags"].float()
+        planes = self._planes(inputs["grids"].reshape(-1, SQUARES)).reshape(len(flags), -1, SIDE, SIDE)
+        board = torch.cat([planes, flags[:, :, None, None].expand(-1, -1, SIDE, SIDE)], 1)
+        for number in range(self.shape["convolutions"]):
+            board = functional.relu(self.grids[f"conv{number}"](board))
+        return _encode(self.grids, board)
+
+
+def _encode(layers: nn.ModuleDict, board: Tensor) -> Tensor:
+    """A board as a list of numbers."""
+    return functional.relu(layers["output"](functional.relu(layers["reduce"](board)).flatten(1)))
