@@ -10,6 +10,7 @@
 //! | [`exchange`] | archive files, NumPy arrays, the archive of sealed volumes |
 //! | [`rpc`] | the gRPC service |
 //! | [`serve`](mod@serve) | the role: opens, serves, closes |
+//! | [`client`] | clients of a served store, and of the folder of a stopped run |
 //! | [`settings`], [`error`], [`metrics`] | settings and limits, errors, Prometheus metrics |
 //! | [`damage`] | games that were lost, and damaged files |
 //! | [`formats`] | versions of the files that a build reads |
@@ -17,6 +18,7 @@
 //! The path of a game: `rpc` reads it from a stream, `record` checks and packs it, `store` commits it with others to the
 //! newest volume of the `log` and flushes, and only then is the game acknowledged and added to the `window`.
 
+pub mod client;
 pub mod damage;
 pub mod error;
 pub mod exchange;

@@ -106,7 +106,7 @@ pub fn serve(listener: TcpListener, settings: Settings, shutdown: CancellationTo
 ///
 /// # Errors
 /// The errors of [`run`].
-pub fn serve_privately(listener: TcpListener, store: Store, shutdown: CancellationToken) -> Work {
+pub(crate) fn serve_privately(listener: TcpListener, store: Store, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
         let connection_policy = ConnectionPolicy::new(&SecurityConfig::default(), method)?;
         connection_policy.check(listener.local_addr()?)?;

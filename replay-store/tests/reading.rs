@@ -4,18 +4,16 @@ use std::{fs, path::PathBuf};
 
 use proto::v1::{DeleteGamesRequest, ExportRequest, Game, GameSort, SampleRequest, StatsRequest};
 use replay_store::{
+    client::PrivateStore,
     error::OpenError,
     record::filter::Filter,
-    serve::serve_privately,
     settings::Settings,
     store::{GetError, Opening, Store, listing::Listing},
 };
-use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 use tonic::Code;
 
 use crate::{
-    common::{Served, append, client, open, settings, snapshot, synthetic},
+    common::{Served, append, open, settings, snapshot, synthetic},
     restart::{close, put_all},
 };
 
@@ -122,10 +120,8 @@ async fn a_store_that_is_open_for_reading_refuses_changes() {
     let settings = settings(folder.path(), 1_000);
     let games = filled(&settings).await;
     let store = Store::open_to_read(settings.clone()).unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let mut client = client(listener.local_addr().unwrap());
-    let shutdown = CancellationToken::new();
-    let serving = tokio::spawn(serve_privately(listener, store, shutdown.clone()));
+    let private = PrivateStore::serve(store).await.unwrap();
+    let mut client = private.client();
     let stats = client.stats(StatsRequest::default()).await.unwrap().into_inner();
     assert_eq!(stats.games, GAMES);
     assert!(!settings.folder.join("address").exists());
@@ -156,8 +152,7 @@ async fn a_store_that_is_open_for_reading_refuses_changes() {
     delete.dry_run = true;
     assert_eq!(client.delete_games(delete).await.unwrap().into_inner().games, 1);
     drop(client);
-    shutdown.cancel();
-    serving.await.unwrap().unwrap();
+    private.close().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

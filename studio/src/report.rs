@@ -9,6 +9,7 @@ use axum::{
 };
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use proto::v1::{Game, GameFilter, GameSort};
+use replay_store::client::{NEWEST, Order};
 
 use crate::{
     app::App,
@@ -18,7 +19,6 @@ use crate::{
     matches,
     overview::parts,
     records::replay::{Replay, scenes},
-    store::{NEWEST, Order},
 };
 
 /// Games of a report: the newest, the longest and the most surprising one.

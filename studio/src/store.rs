@@ -2,18 +2,16 @@
 //!
 //! The folder of a stopped run is opened for reading only, and closed soon after the last request, so that the run can start.
 
-use std::{net::Ipv4Addr, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use config::SecurityConfig;
-use proto::v1::{
-    Game, GameFilter, GameSort, GetGameRequest, ListGamesReply, ListGamesRequest,
-    replay_store_client::ReplayStoreClient,
+use proto::v1::{Game, GameFilter, GetGameRequest, ListGamesReply};
+use replay_store::{
+    client::{self, Client, Order, PrivateStore},
+    settings::Settings,
+    store::Store as Folder,
 };
-use replay_store::{settings::Settings, store::Store as Folder};
-use service::connect::{self, Link, MAX_MESSAGE_BYTES};
-use tokio::{net::TcpListener, sync::Mutex, time::Instant};
-use tokio_util::sync::CancellationToken;
+use tokio::{sync::Mutex, time::Instant};
 use tonic::{Code, Status};
 
 use crate::{app::Run, failure::Failure};
@@ -22,23 +20,6 @@ use crate::{app::Run, failure::Failure};
 const IDLE: Duration = Duration::from_secs(3);
 /// Longest time for a request.
 const TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Order and direction of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Order {
-    /// Order.
-    pub sort: GameSort,
-    /// True for the newest, longest or most surprising games first.
-    pub descending: bool,
-}
-
-/// The newest games first.
-pub const NEWEST: Order = Order {
-    sort: GameSort::Time,
-    descending: true,
-};
-
-type Client = ReplayStoreClient<Link>;
 
 /// The stored games of a run.
 #[derive(Debug)]
@@ -50,15 +31,8 @@ pub struct Store {
 /// The folder of a stopped run, served to this process alone.
 #[derive(Debug)]
 struct Opened {
-    client: Client,
-    shutdown: CancellationToken,
+    store: PrivateStore,
     used: Instant,
-}
-
-impl Drop for Opened {
-    fn drop(&mut self) {
-        self.shutdown.cancel();
-    }
 }
 
 impl Store {
@@ -81,14 +55,7 @@ impl Store {
         limit: u32,
         cursor: Vec<u8>,
     ) -> Result<ListGamesReply, Failure> {
-        let request = ListGamesRequest {
-            limit,
-            newest_first: order.descending,
-            filter: Some(filter),
-            sort: order.sort.into(),
-            cursor: cursor.into(),
-            ..ListGamesRequest::default()
-        };
+        let request = order.request(filter, limit, cursor);
         let Some(mut client) = self.client().await? else {
             return Ok(ListGamesReply::default());
         };
@@ -129,14 +96,15 @@ impl Store {
         }
         let mut opened = self.opened.lock().await;
         if let Some(address) = replay_store::serve::address(folder).filter(|_| opened.is_none()) {
-            return Ok(Some(client(&address.to_string(), &self.run.config.security)?));
+            let client = client::connect(&address.to_string(), &self.run.config.security);
+            return Ok(Some(client.map_err(Failure::from)?));
         }
         if let Some(opened) = opened.as_mut() {
             opened.used = Instant::now();
-            return Ok(Some(opened.client.clone()));
+            return Ok(Some(opened.store.client()));
         }
         let fresh = open(&self.run).await?;
-        let client = fresh.client.clone();
+        let client = fresh.store.client();
         *opened = Some(fresh);
         tokio::spawn(close_when_idle(Arc::clone(&self.opened)));
         Ok(Some(client))
@@ -154,11 +122,6 @@ fn refused(status: &Status) -> Failure {
     }
 }
 
-fn client(address: &str, security: &SecurityConfig) -> Result<Client, Failure> {
-    let link = connect::link(address, security).map_err(|error| Failure::from(anyhow::Error::from(error)))?;
-    Ok(ReplayStoreClient::new(link).max_decoding_message_size(MAX_MESSAGE_BYTES))
-}
-
 async fn open(run: &Run) -> Result<Opened, Failure> {
     let settings = Settings::from_config(&run.config);
     let store = tokio::task::spawn_blocking(move || Folder::open_to_read(settings));
@@ -169,23 +132,8 @@ async fn open(run: &Run) -> Result<Opened, Failure> {
             service::chain(&error)
         ))
     })?;
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .await
-        .context("cannot serve the stored games")?;
-    let address = listener
-        .local_addr()
-        .context("cannot serve the stored games")?
-        .to_string();
-    let shutdown = CancellationToken::new();
-    tokio::spawn(replay_store::serve::serve_privately(
-        listener,
-        store,
-        shutdown.clone(),
-    ));
     Ok(Opened {
-        // No other process knows this address.
-        client: client(&address, &SecurityConfig::default())?,
-        shutdown,
+        store: PrivateStore::serve(store).await?,
         used: Instant::now(),
     })
 }

@@ -5,12 +5,13 @@ use proto::{
     ids::{hex, parse_hex},
     v1::{GameFilter, GameResult, GameSort, GameSummary},
 };
+use replay_store::client::Order;
 use serde_json::json;
 
 use super::{
     format::time,
     selection::Selection,
-    source::{Access, Order, StoreLocation},
+    source::{Access, StoreLocation},
 };
 
 /// Arguments of `minuet games list`.

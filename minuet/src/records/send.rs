@@ -5,6 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 use futures::{Stream, StreamExt as _};
 use parking_lot::Mutex;
 use proto::v1::{AppendAck, Game, StatsRequest};
+use replay_store::client::Client;
 use service::backoff::Backoff;
 use tokio::{
     sync::mpsc,
@@ -15,7 +16,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
-use super::source::{Client, Source, status_error};
+use super::source::{Source, status_error};
 
 /// Maximum number of games that are sent and not acknowledged.
 pub const WINDOW: usize = 64;

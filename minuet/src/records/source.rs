@@ -1,26 +1,21 @@
 //! Connects to the replay store of a run. If no process serves the store, this process opens the folder until the command ends:
 //! for reading, unless the command stores or deletes games. Damage is mended only with `--repair`.
 
-use std::{net::Ipv4Addr, path::PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use config::{self, RunConfig, SecurityConfig};
 use proto::{
     ids::hex,
-    v1::{
-        ExportRequest, Game, GameFilter, GameSort, GameSummary, GetGameRequest, ListGamesRequest,
-        StatsRequest, StoredGame, replay_store_client::ReplayStoreClient,
-    },
+    v1::{ExportRequest, Game, GameFilter, GameSummary, GetGameRequest, StatsRequest, StoredGame},
 };
 use replay_store::{
+    client::{self, Client, Order, PrivateStore},
     damage::Damage as StoreDamage,
     error::OpenError,
     settings::{MAX_LISTED, Settings},
     store::{Opening, Store},
 };
-use service::connect::{self, Link, MAX_MESSAGE_BYTES};
-use tokio::{net::TcpListener, task::JoinHandle};
-use tokio_util::sync::CancellationToken;
 use tonic::Code;
 
 use super::damage::{self, Damage};
@@ -49,24 +44,6 @@ pub enum Access {
     Write,
 }
 
-/// Order and direction of a list, in the terms of the store's protocol.
-#[derive(Clone, Copy, Debug)]
-pub struct Order {
-    /// The order.
-    pub sort: GameSort,
-    /// True for the newest, longest or most surprising game first.
-    pub descending: bool,
-}
-
-/// The newest games first.
-pub const NEWEST: Order = Order {
-    sort: GameSort::Time,
-    descending: true,
-};
-
-/// Client of a store.
-pub type Client = ReplayStoreClient<Link>;
-
 /// A connected store.
 pub struct Source {
     /// Client of the store.
@@ -80,9 +57,7 @@ pub struct Source {
 
 /// A store that this process serves until the command ends.
 struct Opened {
-    address: String,
-    shutdown: CancellationToken,
-    serving: JoinHandle<anyhow::Result<()>>,
+    store: PrivateStore,
     damage: StoreDamage,
 }
 
@@ -119,7 +94,7 @@ impl StoreLocation {
                 .or_else(own)
                 .unwrap_or_default();
             let address = config::store_address(store).context("--store")?;
-            return Source::at(address, config, None, &security);
+            return Source::at(address, config, &security);
         }
         let Some(config) = config else {
             anyhow::bail!(
@@ -131,27 +106,24 @@ impl StoreLocation {
         if !folder.join("store.json").exists() {
             anyhow::bail!("{} holds no games yet", self.run.display());
         }
-        let mut source = match replay_store::serve::address(folder) {
+        match replay_store::serve::address(folder) {
             Some(address) if self.repair => anyhow::bail!(
                 "--repair needs a stopped run, and this one is served at {address}; its store mends itself when it is started"
             ),
             Some(address) => {
                 let security = config.security.clone();
-                Source::at(&address.to_string(), Some(config), None, &security)?
+                Source::at(&address.to_string(), Some(config), &security)
             }
             None => {
                 let opened = Opened::new(&config, access, self.repair).await?;
-                // No other process knows this address.
-                Source::at(
-                    &opened.address.clone(),
-                    Some(config),
-                    Some(opened),
-                    &SecurityConfig::default(),
-                )?
+                Ok(Source {
+                    client: opened.store.client(),
+                    config: Some(config),
+                    opened: Some(opened),
+                    unreadable: 0,
+                })
             }
-        };
-        source.wait().await?;
-        Ok(source)
+        }
     }
 }
 
@@ -163,18 +135,8 @@ impl Opened {
         if !damage.is_none() {
             damage::print(&damage, "");
         }
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        let address = listener.local_addr()?.to_string();
-        let shutdown = CancellationToken::new();
-        let serving = tokio::spawn(replay_store::serve::serve_privately(
-            listener,
-            store,
-            shutdown.clone(),
-        ));
         Ok(Self {
-            address,
-            shutdown,
-            serving,
+            store: PrivateStore::serve(store).await?,
             damage,
         })
     }
@@ -221,41 +183,14 @@ fn mend(settings: &Settings) -> anyhow::Result<StoreDamage> {
 }
 
 impl Source {
-    fn at(
-        address: &str,
-        config: Option<RunConfig>,
-        opened: Option<Opened>,
-        security: &SecurityConfig,
-    ) -> anyhow::Result<Self> {
-        let link = connect::link(address, security).context("--store")?;
+    /// Source of a store that another process serves.
+    fn at(address: &str, config: Option<RunConfig>, security: &SecurityConfig) -> anyhow::Result<Self> {
         Ok(Self {
-            client: ReplayStoreClient::new(link)
-                .max_decoding_message_size(MAX_MESSAGE_BYTES)
-                .max_encoding_message_size(MAX_MESSAGE_BYTES),
+            client: client::connect(address, security).context("--store")?,
             config,
-            opened,
+            opened: None,
             unreadable: 0,
         })
-    }
-
-    /// Waits until the store that this process opened answers.
-    ///
-    /// # Errors
-    /// The store's own error if it ends instead.
-    async fn wait(&mut self) -> anyhow::Result<()> {
-        while let Some(opened) = &self.opened {
-            if self.client.stats(StatsRequest::default()).await.is_ok() {
-                return Ok(());
-            }
-            if opened.serving.is_finished()
-                && let Some(opened) = self.opened.take()
-            {
-                opened.serving.await??;
-                anyhow::bail!("the store ended unexpectedly");
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
-        Ok(())
     }
 
     /// Fetches one game. Returns `None` if the store has it and cannot read it, which is printed and counted.
@@ -303,14 +238,8 @@ impl Source {
         };
         loop {
             let left = count.saturating_sub(listing.games.len() as u64);
-            let request = ListGamesRequest {
-                limit: left.min(u64::from(MAX_LISTED)) as u32,
-                newest_first: order.descending,
-                filter: Some(filter.clone()),
-                sort: order.sort.into(),
-                cursor: listing.next_cursor.into(),
-                ..ListGamesRequest::default()
-            };
+            let limit = left.min(u64::from(MAX_LISTED)) as u32;
+            let request = order.request(filter.clone(), limit, listing.next_cursor);
             let reply = self
                 .client
                 .list_games(request)
@@ -356,8 +285,7 @@ impl Source {
         let Some(opened) = self.opened else {
             return Ok((self.unreadable > 0).then(|| Damage::of_running_store(self.unreadable)));
         };
-        opened.shutdown.cancel();
-        opened.serving.await??;
+        opened.store.close().await?;
         Ok(match self.unreadable {
             _ if !opened.damage.is_none() => Some(Damage::of_store(&opened.damage)),
             0 => None,

@@ -5,12 +5,9 @@ use proto::{
     ids::hex,
     v1::{Game, GameFilter},
 };
+use replay_store::client::NEWEST;
 
-use crate::{
-    failure::Failure,
-    records::replay,
-    store::{NEWEST, Store},
-};
+use crate::{failure::Failure, records::replay, store::Store};
 
 /// A finished game, ready to be shown.
 #[derive(Clone, Debug)]

@@ -9,6 +9,7 @@ use proto::{
     ids::{hex, parse_hex},
     v1::{GameFilter, GameResult, GameSort, GameSummary, ListGamesReply},
 };
+use replay_store::client::Order;
 use serde::Deserialize;
 
 use crate::{
@@ -16,7 +17,6 @@ use crate::{
     failure::Failure,
     figures::words::{count, moment, version},
     page::{Section, page},
-    store::Order,
 };
 
 /// Games of a page.

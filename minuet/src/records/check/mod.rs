@@ -11,10 +11,11 @@ mod searches;
 use actor::check::{Problem, Unplayable, rules};
 use games::{Game, registry};
 use proto::v1::{self, GameFilter};
+use replay_store::client::NEWEST;
 
 use super::{
     format::parse_id,
-    source::{Access, NEWEST, StoreLocation},
+    source::{Access, StoreLocation},
 };
 use outcome::{Counts, Failure, Outcome};
 use searches::{SearchChecker, parse_provider};
