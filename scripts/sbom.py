@@ -19,7 +19,7 @@ import dependencies
 import fetch_libraries
 
 # Members of the workspace that are not in the images.
-LEFT_OUT = {"bench", "deploy"}
+LEFT_OUT = {"bench", "deploy", "python", "test-support"}
 GPU_WHEELS = ("cuda-inference.txt", "cuda-learner.txt")
 
 

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 import unittest
 import urllib.request
 from pathlib import Path
@@ -317,6 +318,7 @@ class ComposeStack(unittest.TestCase):
             size = json.loads(run("docker", "image", "inspect", f"minuet-{role}:{stack.project}"))[0]
             say(f"minuet-{role}: {size['Size'] / 1e6:.0f} MB")
             self.assertEqual(size["Config"]["User"], "65532:65532")
+            self.check_bill(f"minuet-{role}:{stack.project}")
         base = json.loads(run("docker", "image", "inspect", BASE_IMAGE))[0]["Size"]
         sizes = {r: json.loads(run("docker", "image", "inspect", f"minuet-{r}:{stack.project}"))[0]["Size"] - base for r in ROLES}
         self.assertLess(max(sizes["actor"], sizes["replay-store"]), 40e6, "an image without native libraries grew")
@@ -350,6 +352,18 @@ class ComposeStack(unittest.TestCase):
         self.back_up(stack, games)
         self.wait_for_more_games(stack, games)
         say(f"{len(games.ids)} games were acknowledged; none is lost, none is stored twice")
+
+    def check_bill(self, image: str) -> None:
+        """Check that the bill of materials in an image names each locked crate with its checksum, and the native libraries."""
+        bill = json.loads(run("docker", "run", "--rm", "--entrypoint", "cat", image, "/usr/share/minuet/sbom.cdx.json"))
+        self.assertEqual((bill["bomFormat"], bill["specVersion"]), ("CycloneDX", "1.5"))
+        named = {part["purl"]: part for part in bill["components"]}
+        for package in tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]:
+            if package["name"] in ("tonic", "tokio", "sled", "tch", "ort"):
+                part = named[f"pkg:cargo/{package['name']}@{package['version']}"]
+                self.assertEqual(part["hashes"][0]["content"], package["checksum"])
+        self.assertTrue(any(purl.startswith("pkg:pypi/torch@") for purl in named), "libtorch is not named")
+        self.assertFalse(any(purl.startswith("pkg:cargo/pyo3@") for purl in named), "no image has the Python package")
 
     def scale_inference(self, stack: Stack) -> None:
         """Add an inference server, which must get a share of the positions, and remove it again."""
