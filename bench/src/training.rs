@@ -41,6 +41,9 @@ pub struct Arguments {
     /// Positions per step.
     #[arg(long, default_value_t = 256)]
     batch: u32,
+    /// Device, as in `learner.device`.
+    #[arg(long, default_value = "cpu", value_parser = ["cpu", "cuda"])]
+    device: String,
     /// Set another key of the learner, e.g. learner.opponent_policy_weight=0.15. (The network in PyTorch is the plain tower.)
     #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with = "python")]
     settings: Vec<String>,
@@ -63,6 +66,7 @@ struct Report {
     bench: &'static str,
     game: String,
     network: String,
+    device: String,
     batch: u32,
     rounds: u8,
     figures: Vec<Figures>,
@@ -113,6 +117,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         bench: "training",
         network: format!("{}x{}", arguments.blocks, arguments.filters),
         game: arguments.game,
+        device: arguments.device,
         batch: arguments.batch,
         rounds: arguments.rounds,
         figures: pairs.iter().map(figures).collect(),
@@ -129,7 +134,7 @@ fn start(arguments: &Arguments, precision: &'static str) -> anyhow::Result<Pair>
         format!("model.filters={}", arguments.filters),
         format!("learner.batch_size={}", arguments.batch),
         format!("learner.precision={precision}"),
-        "learner.device=cpu".to_owned(),
+        format!("learner.device={}", arguments.device),
         "learner.threads=1".to_owned(),
     ];
     settings.extend_from_slice(&arguments.settings);
@@ -167,9 +172,10 @@ fn figures(pair: &Pair) -> Figures {
 
 fn text(report: &Report) -> String {
     let mut text = format!(
-        "{}, {} network, steps of {} samples, one thread\n{:<10} {:>12} {:>12} {:>12} {:>8}\n",
+        "{}, {} network on {}, steps of {} samples, one thread\n{:<10} {:>12} {:>12} {:>12} {:>8}\n",
         report.game,
         report.network,
+        report.device,
         report.batch,
         "precision",
         "samples/s",

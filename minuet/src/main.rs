@@ -6,6 +6,7 @@ mod config;
 mod doctor;
 mod network;
 mod perft;
+mod plan;
 mod play;
 mod query;
 mod records;
@@ -63,6 +64,8 @@ enum Command {
     Bench(bench::Arguments),
     /// Compare settings by training with each of them, in lock step, with equal budgets and paired seeds.
     Lab(bench::Arguments),
+    /// Compute how many actors, inference servers and learners a run needs, from measured figures.
+    Plan(plan::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         Command::Games(arguments) => records::run(arguments),
         Command::Bench(arguments) => bench::run(None, arguments),
         Command::Lab(arguments) => bench::run(Some("lab"), arguments),
+        Command::Plan(arguments) => plan::run(arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -5,6 +5,8 @@ use config::ConfigError;
 use games::{StartError, registry::UnknownGame};
 use network::name::NoModelName;
 
+use crate::plan::NotMeasured;
+
 pub use launcher::BadUsage;
 
 /// True if an error is about the arguments or a configuration.
@@ -16,5 +18,6 @@ pub fn is_bad_usage(error: &anyhow::Error) -> bool {
             || cause.is::<StartError>()
             || cause.is::<SpecError>()
             || cause.is::<NoModelName>()
+            || cause.is::<NotMeasured>()
     })
 }

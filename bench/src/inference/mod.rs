@@ -97,7 +97,7 @@ fn measure(
     let (model, _) = model::find(&arguments.game, 0, None, (network.blocks, network.filters))?;
     let file = folder.join("direct.onnx");
     std::fs::write(&file, &model.bytes)?;
-    let batch = usize::from(arguments.batch);
+    let (batch, model_bytes) = (usize::from(arguments.batch), model.bytes.len());
     cores.use_first()?;
     let mut direct = direct::start(&arguments.game, provider, batch, &file)?;
     let mut served = Served::start(arguments, provider, folder, model)?;
@@ -133,6 +133,7 @@ fn measure(
             load: load.to_string(),
             asked_for: provider.to_owned(),
             provider: chosen.clone(),
+            model_bytes,
             served: rate,
             served_per_cpu_second: median_of(&serveds, Measured::per_cpu_second),
             overhead_us_per_position: (1.0 / direct.cpu_ratio - 1.0) / direct.per_cpu_second * 1e6,

@@ -32,6 +32,8 @@ pub struct Figures {
     pub load: String,
     pub asked_for: String,
     pub provider: String,
+    /// Size of the model's file.
+    pub model_bytes: usize,
     /// Rate served to streams that have one request in flight each.
     pub served: f64,
     pub served_per_cpu_second: f64,

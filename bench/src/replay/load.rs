@@ -8,8 +8,9 @@ use std::{
     time::Duration,
 };
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use futures::future::try_join_all;
+use prost::Message as _;
 use proto::v1::{Purpose, SampleRequest, replay_store_client::ReplayStoreClient};
 use service::connect::MAX_MESSAGE_BYTES;
 use tonic::transport::Channel;
@@ -72,20 +73,28 @@ impl Load {
         Ok(games.into_iter().sum::<u64>() * pool.positions())
     }
 
+    /// Size of a batch's message, in bytes for each of its positions.
+    pub async fn batch_bytes(&self, batch_size: u32) -> anyhow::Result<f64> {
+        let client = self.clients.first().context("there is no connection")?;
+        let mut batches = client
+            .clone()
+            .sample(request(batch_size, 1, 0))
+            .await?
+            .into_inner();
+        let batch = batches.message().await?.context("there is no batch")?;
+        Ok(batch.encoded_len() as f64 / f64::from(batch.positions.max(1)))
+    }
+
     /// Draws batches for `seconds`; returns the number of positions received.
     pub async fn sample(&self, batch_size: u32, seconds: f64) -> anyhow::Result<u64> {
         let is_over = Arc::new(AtomicBool::new(false));
         let streams = (0..).zip(&self.clients).map(|(seed, client)| {
             let (mut client, is_over) = (client.clone(), Arc::clone(&is_over));
             tokio::spawn(async move {
-                let request = SampleRequest {
-                    batch_size,
-                    batches: u32::MAX,
-                    seed,
-                    purpose: Purpose::Training.into(),
-                    ..SampleRequest::default()
-                };
-                let mut batches = client.sample(request).await?.into_inner();
+                let mut batches = client
+                    .sample(request(batch_size, u32::MAX, seed))
+                    .await?
+                    .into_inner();
                 let mut positions = 0;
                 while let Some(batch) = batches.message().await? {
                     ensure!(
@@ -108,5 +117,15 @@ impl Load {
             positions += stream.await??;
         }
         Ok(positions)
+    }
+}
+
+fn request(batch_size: u32, batches: u32, seed: u64) -> SampleRequest {
+    SampleRequest {
+        batch_size,
+        batches,
+        seed,
+        purpose: Purpose::Training.into(),
+        ..SampleRequest::default()
     }
 }

@@ -16,6 +16,8 @@ use std::{
 };
 
 use anyhow::Context as _;
+use clap::builder::PossibleValuesParser;
+use games::{Game as _, paco_sako::PacoSako, registry};
 use proto::v1::{StatsReply, StatsRequest, replay_store_client::ReplayStoreClient};
 use serde::Serialize;
 use service::{filesystem::Filesystem, role::Role};
@@ -35,6 +37,9 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  minuet bench replay --seconds 3 --json")]
 pub struct Arguments {
+    /// Game whose positions are stored.
+    #[arg(long, default_value = PacoSako::NAME, value_parser = PossibleValuesParser::new(registry::NAMES))]
+    game: String,
     /// Positions in each game.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=2048))]
     positions: u16,
@@ -65,7 +70,7 @@ pub struct Arguments {
 #[derive(Serialize)]
 struct Report {
     bench: &'static str,
-    game: &'static str,
+    game: String,
     positions_per_game: u16,
     streams: u16,
     batch: u32,
@@ -83,6 +88,8 @@ struct Report {
     message_bytes: f64,
     stored_bytes: f64,
     disk_bytes: f64,
+    /// Bytes of a position in a batch.
+    batch_bytes: f64,
     /// Resident memory of the store at the end, in MiB.
     memory_mib: f64,
 }
@@ -105,7 +112,7 @@ impl Rates {
 
 /// Runs the benchmark and prints the result.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let pool = Pool::play(usize::from(arguments.positions))?;
+    let pool = Pool::play(&arguments.game, usize::from(arguments.positions))?;
     let parent = arguments.folder.unwrap_or_else(std::env::temp_dir);
     let folder = tempfile::Builder::new()
         .prefix("minuet-replay-")
@@ -114,7 +121,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let filesystem = Filesystem::of(folder.path()).context("cannot find the file system of the folder")?;
     let cores = Cores::find()?;
     cores.use_first()?;
-    let (mut store, address) = start_store(folder.path(), arguments.window)?;
+    let (mut store, address) = start_store(folder.path(), (&arguments.game, pool.options), arguments.window)?;
     cores.use_second()?;
     // Made after this thread was pinned, because the runtime's threads inherit its core.
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -147,7 +154,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let each = |bytes: u64| bytes as f64 / stats.window_positions as f64;
     let found = Report {
         bench: "replay",
-        game: pool::GAME,
+        game: arguments.game,
         positions_per_game: arguments.positions,
         streams: arguments.streams,
         batch: arguments.batch,
@@ -161,18 +168,23 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         message_bytes: pool.message_bytes(),
         stored_bytes: each(stats.stored_bytes),
         disk_bytes: each(stats.disk_bytes),
+        batch_bytes: runtime.block_on(load.batch_bytes(arguments.batch))?,
         memory_mib: usage.resident_bytes as f64 / f64::from(1 << 20),
     };
     report::print(&found, arguments.json, text)
 }
 
-/// Starts a store in `folder` and returns it with its address.
-fn start_store(folder: &Path, window: u64) -> anyhow::Result<(RoleProcess, String)> {
+/// Starts a store of a game and its options in `folder`; returns it with its address.
+fn start_store(
+    folder: &Path,
+    (game, options): (&str, u32),
+    window: u64,
+) -> anyhow::Result<(RoleProcess, String)> {
     let address = free_addresses(1)?.first().map(ToString::to_string);
     let address = address.context("there is no free port")?;
     let settings = [
-        format!("game.name={}", pool::GAME),
-        format!("game.options={}", pool::OPTIONS),
+        format!("game.name={game}"),
+        format!("game.options={options}"),
         format!("replay.address={address}"),
         format!("replay.folder={}", folder.join("replay").display()),
         format!("replay.window_positions={window}"),
@@ -219,8 +231,9 @@ fn text(report: &Report) -> String {
     }
     let _ = writeln!(
         text,
-        "a position takes {:.1} bytes as a message, {:.1} in its record, {:.1} on the disk; the store takes {:.0} MiB of memory",
-        report.message_bytes, report.stored_bytes, report.disk_bytes, report.memory_mib
+        "a position takes {:.1} bytes as a message, {:.1} in its record, {:.1} on the disk, {:.1} in a batch; \
+         the store takes {:.0} MiB of memory",
+        report.message_bytes, report.stored_bytes, report.disk_bytes, report.batch_bytes, report.memory_mib
     );
     text
 }

@@ -2,16 +2,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use games::{Game as _, Symmetry, paco_sako::PacoSako};
+use games::{Symmetry, registry};
 use prost::Message as _;
 use proto::v1::{Game, GameResult};
 use rand::{Rng as _, SeedableRng as _, seq::IndexedRandom as _};
 use rand_chacha::ChaCha8Rng;
-
-/// Name of the game.
-pub const GAME: &str = PacoSako::NAME;
-/// Representation options of the game.
-pub const OPTIONS: u32 = 1;
 
 /// Number of different games; they are sent repeatedly under new ids.
 const GAMES: u64 = 128;
@@ -20,17 +15,20 @@ const VISITS: f64 = 100.0;
 
 /// The games.
 pub struct Pool {
+    /// Representation options of their rows.
+    pub options: u32,
     games: Vec<Game>,
     sent: AtomicU64,
 }
 
 impl Pool {
-    /// Plays games of `positions` positions; a random game that ends earlier continues from the start position.
-    pub fn play(positions: usize) -> anyhow::Result<Self> {
-        let games = (0..GAMES)
-            .map(|seed| play(seed, positions))
-            .collect::<anyhow::Result<_>>()?;
+    /// Plays games of `positions` positions, in the representation of a new run of `game`; a random game that ends earlier
+    /// continues from the start position.
+    pub fn play(game: &str, positions: usize) -> anyhow::Result<Self> {
+        let options = launcher::new_run(Some(game), &[])?.game.options;
+        let games = registry::visit(game, Play { options, positions })??;
         Ok(Self {
+            options,
             games,
             sent: AtomicU64::new(0),
         })
@@ -63,18 +61,39 @@ impl Pool {
     }
 }
 
-fn play(seed: u64, positions: usize) -> anyhow::Result<Game> {
+struct Play {
+    options: u32,
+    positions: usize,
+}
+
+impl registry::Visitor for Play {
+    type Output = anyhow::Result<Vec<Game>>;
+
+    fn visit<G: games::Game>(self) -> Self::Output {
+        (0..GAMES)
+            .map(|seed| play::<G>(seed, self.options, self.positions))
+            .collect()
+    }
+}
+
+fn play<G: games::Game>(seed: u64, options: u32, positions: usize) -> anyhow::Result<Game> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let encoding = PacoSako::encoding(OPTIONS)?;
-    let rules = Default::default();
-    let mut state = PacoSako::start(&rules, None)?;
+    let encoding = G::encoding(options)?;
+    let is_fixed = G::layout(encoding).row_len().is_some();
+    let rules = G::Rules::default();
+    let mut state = G::start(&rules, None)?;
+    // One-player games are scored, and their values are at least 0.
+    let (result, least) = match G::PLAYERS {
+        1 => (GameResult::Scored, 0.0),
+        _ => (GameResult::Draw, -1.0),
+    };
     let mut legal = Vec::new();
     let mut movers = Vec::with_capacity(positions);
     let mut game = Game {
-        game: GAME.into(),
-        options: OPTIONS,
+        game: G::NAME.into(),
+        options,
         rules_json: serde_json::to_string(&rules)?,
-        result: GameResult::Draw.into(),
+        result: result.into(),
         ending: "bench".into(),
         model_versions: vec!["000000000100-0123abcd".into()],
         model_of_position: vec![0; positions],
@@ -86,11 +105,16 @@ fn play(seed: u64, positions: usize) -> anyhow::Result<Game> {
     };
     while movers.len() < positions {
         state.legal_actions(&mut legal);
-        let Some(&action) = legal.choose(&mut random) else {
-            state = PacoSako::start(&rules, None)?;
+        let chosen = legal.choose(&mut random).filter(|_| state.outcome().is_none());
+        let Some(&action) = chosen else {
+            state = G::start(&rules, None)?;
             continue;
         };
+        let written = game.rows.len();
         state.write_row(encoding, Symmetry::IDENTITY, &mut game.rows);
+        if !is_fixed {
+            game.row_lengths.push((game.rows.len() - written) as u32);
+        }
         let weights: Vec<f64> = legal
             .iter()
             .map(|_| (-random.random::<f64>().ln()).powi(2))
@@ -103,7 +127,7 @@ fn play(seed: u64, positions: usize) -> anyhow::Result<Game> {
             game.visits.push((weight / sum * VISITS).round().max(1.0) as u32);
         }
         game.visit_counts.push((game.visits.len() - before) as u32);
-        game.root_values.push(random.random_range(-1.0..1.0));
+        game.root_values.push(random.random_range(least..1.0));
         game.actions.push(action);
         movers.push(state.to_move().index() as u8);
         state.play_legal(action);

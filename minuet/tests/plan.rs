@@ -1,0 +1,188 @@
+//! `minuet plan` against this machine: a plan from figures that were measured one by one predicts a whole self-play.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{
+    fs,
+    process::{Command, Output},
+};
+
+use serde_json::Value;
+
+/// Greatest relative difference between the prediction and the measurement.
+const WITHIN: f64 = 0.15;
+/// Number of times that everything is measured anew, because other work disturbs single measurements.
+const ATTEMPTS: usize = 4;
+
+fn minuet(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_minuet"));
+    command
+        .args(arguments)
+        .env_remove("MINUET_CONFIG")
+        .output()
+        .unwrap()
+}
+
+fn object(arguments: &[&str]) -> Value {
+    let output = minuet(arguments);
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// One thread plays, one evaluates, on ONNX Runtime's own CPU provider.
+fn selfplay() -> Value {
+    object(
+        &[
+            &["bench", "selfplay", "--blocks", "2", "--filters", "32"][..],
+            &["--warm-up", "2", "--seconds", "6", "--json"],
+            &["--set", "inference.provider=cpu", "--set", "inference.threads=1"],
+            &["--set", "actor.threads=1"],
+        ]
+        .concat(),
+    )
+}
+
+fn inference() -> Value {
+    object(
+        &[
+            &["bench", "inference", "--networks", "2x32", "--providers", "cpu"][..],
+            &["--loads", "3x64", "--batch", "128", "--overload", "0"],
+            &["--rounds", "3", "--seconds", "1", "--json"],
+        ]
+        .concat(),
+    )
+}
+
+fn number(object: &Value, path: &str) -> f64 {
+    object
+        .pointer(path)
+        .and_then(Value::as_f64)
+        .unwrap_or_else(|| panic!("no {path} in {object}"))
+}
+
+/// Ratios of predicted to measured figures. The plan is asked for the positions of the measured self-play, and told nothing else
+/// about it. Its processor time is compared, so the speed of the machine and other work on it have no part in the ratios.
+fn ratios(figures: &[Value], whole: &Value) -> Vec<(&'static str, f64)> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("figures.jsonl");
+    let lines: Vec<String> = figures.iter().map(Value::to_string).collect();
+    fs::write(&file, lines.join("\n")).unwrap();
+    let positions = number(whole, "/positions_per_second");
+    let positions_per_day = (positions * 86_400.0).round().to_string();
+    let plan = object(&[
+        "plan",
+        "--game",
+        "paco-sako",
+        "--network",
+        "2x32",
+        "--json",
+        "--positions-per-day",
+        &positions_per_day,
+        "--measured",
+        file.to_str().unwrap(),
+    ]);
+    let [actor, inference] = ["/actors/cores", "/inference/cores"].map(|path| number(&plan, path));
+    let [actor_used, inference_used] = ["/actor_cores", "/inference_cores"].map(|path| number(whole, path));
+    // Positions and visits that the plan promises for the processor time that self-play has used.
+    let promised = (actor_used + inference_used) / (actor + inference);
+    let share = |part: f64, other: f64| part / (part + other);
+    vec![
+        ("positions/s", promised),
+        (
+            "visits/s",
+            promised * number(&plan, "/visits_per_second") / number(whole, "/visits_per_second"),
+        ),
+        (
+            "share of the actor",
+            share(actor, inference) / share(actor_used, inference_used),
+        ),
+        (
+            "share of the server",
+            share(inference, actor) / share(inference_used, actor_used),
+        ),
+    ]
+}
+
+#[test]
+fn a_plan_predicts_a_whole_self_play() {
+    let mut seen = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let figures = [selfplay(), inference()];
+        let ratios = ratios(&figures, &selfplay());
+        println!("{ratios:.3?}");
+        if ratios
+            .iter()
+            .all(|(_, ratio)| (1.0 - WITHIN..=1.0 + WITHIN).contains(ratio))
+        {
+            return;
+        }
+        seen.push(ratios);
+    }
+    panic!("predicted / measured: {seen:.3?}");
+}
+
+#[test]
+fn arguments_that_cannot_be_used_are_refused_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let damaged = folder.path().join("figures.jsonl");
+    fs::write(&damaged, "{\"bench\": \"selfplay\"").unwrap();
+    let damaged = damaged.to_str().unwrap();
+    let usual = ["plan", "--game", "paco-sako", "--positions-per-day", "1000000"];
+    for (arguments, code, said) in [
+        (
+            &["plan", "--game", "paco-saco", "--positions-per-day", "5"][..],
+            2,
+            "paco-sako",
+        ),
+        (
+            &["plan", "--game", "chess", "--positions-per-day", "0"],
+            2,
+            "--positions-per-day",
+        ),
+        (&["plan", "--game", "chess"], 2, "--positions-per-day"),
+        (
+            &[&usual[..], &["--network", "4x65"]].concat(),
+            2,
+            "paco-sako 4x64",
+        ),
+        (
+            &[&usual[..], &["--measured", damaged]].concat(),
+            1,
+            "object 1 is no result of `minuet bench",
+        ),
+        (
+            &[&usual[..], &["--measured", "/nowhere/figures"]].concat(),
+            1,
+            "cannot read /nowhere/figures",
+        ),
+    ] {
+        let output = minuet(arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
+        assert!(error.contains(said), "{arguments:?}: {error}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}
+
+/// The table shows the needs of the object, and a dash for what is not known.
+#[test]
+fn table_and_object_are_one_plan() {
+    let usual = ["plan", "--game", "paco-sako", "--positions-per-day", "10000000"];
+    let plan = object(&[&usual[..], &["--json"]].concat());
+    let text = String::from_utf8(minuet(&usual).stdout).unwrap();
+    let line = |what: &str| {
+        text.lines()
+            .find(|line| line.starts_with(what))
+            .unwrap_or_else(|| panic!("{what}: {text}"))
+    };
+    assert!(line("actors ").contains(&format!("{:.2} cores", number(&plan, "/actors/cores"))));
+    assert!(line("inference ").contains(&format!("{:.2} cores", number(&plan, "/inference/cores"))));
+    assert!(line("all ").contains(&format!("{:.2} cores", number(&plan, "/cores"))));
+    assert!(line("paco-sako").contains("10,000,000 positions a day"));
+    for unknown in plan["unknown"].as_array().unwrap() {
+        assert!(
+            text.contains(unknown["figure"].as_str().unwrap())
+                && text.contains(unknown["command"].as_str().unwrap())
+        );
+    }
+}
