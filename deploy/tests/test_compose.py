@@ -33,17 +33,9 @@ TIMEOUT_S = 600
 SCALE_UP_S = 30
 
 # A run that publishes a trained checkpoint within seconds, with the shipped file's addresses and folders.
-TINY = """
-[model]
-blocks = 1
-filters = 8
-value_hidden = 8
-
-[search]
-visits = 6
-max_actions = 120
-"""
 TINY_KEYS = {
+    "model": {"blocks": 1, "filters": 8, "global_pooling": 0, "value_hidden": 8},
+    "search": {"visits": 6, "max_actions": 120},
     "actor": {"games_per_thread": 16, "threads": 1},
     # No game may leave the window during the test, which looks for all games.
     "replay": {"window_positions": 100_000_000},
@@ -51,6 +43,7 @@ TINY_KEYS = {
     "learner": {
         "batch_size": 32, "threads": 1, "min_positions": 200, "checkpoint_steps": 5, "warmup_steps": 2,
     },
+    "checkpoints": {"poll_ms": 200},
 }  # fmt: skip
 
 
@@ -136,11 +129,16 @@ def make_dist_image() -> None:
 
 
 def tiny_configuration() -> str:
-    text = (DEPLOY / "compose" / "run.toml").read_text()
-    for section, keys in TINY_KEYS.items():
-        lines = "".join(f"{key} = {value}\n" for key, value in keys.items())
-        text = text.replace(f"[{section}]\n", f"[{section}]\n{lines}")
-    return text.replace("[checkpoints]\n", "[checkpoints]\npoll_ms = 200\n") + TINY
+    """Return the shipped configuration with `TINY_KEYS` in place of its own values."""
+    section = ""
+    lines = []
+    for line in (DEPLOY / "compose" / "run.toml").read_text().splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+            lines += [line, *(f"{key} = {value}" for key, value in TINY_KEYS.get(section, {}).items())]
+        elif line.split(" = ")[0] not in TINY_KEYS.get(section, {}):
+            lines.append(line)
+    return "\n".join(lines) + "\n"
 
 
 class AcknowledgedGames:

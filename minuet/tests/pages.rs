@@ -111,7 +111,8 @@ fn expect_page(name: &str, expected: &str) {
 #[test]
 fn configuration_reference_is_the_template() {
     let mut page = String::from(
-        "# run.toml\n\nEvery key with its default. `minuet config` prints this file.\n\n```toml\n",
+        "# run.toml\n\nEvery key, with its value in a new run of Paco Ŝako. `minuet config` prints this file; `--game NAME` prints that \
+         of another game.\n\n```toml\n",
     );
     page.push_str(&minuet(&["config"]));
     page.push_str("```\n");

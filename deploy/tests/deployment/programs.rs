@@ -8,6 +8,7 @@ use std::{
 
 use clap::Parser as _;
 use config::{self, Override, RunConfig};
+use games::{Face as _, Game as _, paco_sako::PacoSako};
 use regex::Regex;
 use service::role::{Arguments, Role};
 
@@ -121,6 +122,21 @@ fn configurations_load_and_listen_at_the_ports_that_others_use() {
                 "{file}: {address} is not the service's name"
             );
         }
+    }
+}
+
+/// A cluster trains with the settings that `minuet up` gives a new run of the same game.
+#[test]
+fn configurations_have_the_settings_of_their_game() {
+    let settings: Vec<Override> = PacoSako::RUN_SETTINGS
+        .iter()
+        .map(|setting| setting.parse().unwrap())
+        .collect();
+    for file in CONFIGURATIONS {
+        let file = folder().join(file);
+        let config = load(&file, &[]);
+        assert_eq!(config.game.name, PacoSako::NAME);
+        assert_eq!(load(&file, &settings), config, "{}", file.display());
     }
 }
 
