@@ -4,7 +4,7 @@
 
 use std::{
     fs,
-    io::{BufRead as _, BufReader},
+    io::{self, BufRead as _, BufReader},
     path::Path,
     process::{Command, Stdio},
 };
@@ -110,27 +110,75 @@ fn an_experiment_gives_the_same_networks_when_it_is_repeated() {
     assert!(curve.contains("Elo against random"), "{curve}");
 }
 
+/// Returns the lines of JSON on standard output, and the text on standard error.
+fn finish_with_points(folder: &Path) -> (Vec<Value>, String) {
+    let output = lab(folder, "results").arg("--json").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let points = lines.lines().map(|line| serde_json::from_str(line).unwrap());
+    (points.collect(), String::from_utf8(output.stderr).unwrap())
+}
+
 #[test]
-fn a_killed_experiment_is_continued() {
+fn a_killed_experiment_is_continued_and_prints_every_point() {
     let folder = tempfile::tempdir().unwrap();
     let mut child = lab(folder.path(), "results")
+        .arg("--json")
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The second line reports that the first run has spent a part of its budget.
+    // A run has spent half of its budget.
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    lines.nth(1).unwrap().unwrap();
+    let first: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    // The runs hold the output open, and end because their parent has ended.
-    lines.for_each(drop);
-    let result = finish(folder.path(), "results");
+    // The runs hold standard error open, and end because their parent has ended.
+    io::copy(&mut child.stderr.take().unwrap(), &mut io::sink()).unwrap();
+
+    let (points, said) = finish_with_points(folder.path());
+    assert!(points.contains(&first), "{first} is not in {points:#?}");
+    assert!(said.contains("| visits-12 | 1 |"), "{said}");
+    let result = fs::read(folder.path().join("results/result.json")).unwrap();
+    let result: Value = serde_json::from_slice(&result).unwrap();
     for arm in result.as_array().unwrap() {
-        assert_eq!(arm["runs"][0][1]["is_complete"], true);
+        let state = &arm["runs"][0][1];
+        assert_eq!(state["is_complete"], true);
+        let of_arm: Vec<&Value> = points.iter().filter(|point| point["arm"] == arm["arm"]).collect();
+        let rated = state["ratings"].as_array().unwrap();
+        assert_eq!(of_arm.len(), rated.len());
+        for (point, rated) in of_arm.into_iter().zip(rated) {
+            let (spent, played) = (&rated["spent"], &rated["matches"][0]);
+            assert_eq!(point["seed"], 1);
+            assert_eq!(point["reference"], "random");
+            for count in ["evaluations", "samples", "visits", "cached", "gray", "terminal"] {
+                assert_eq!(point[count], spent[count], "{count} of {point}");
+            }
+            let seconds = |of: &str| spent[of].as_f64().unwrap();
+            let sum = seconds("self_play_cpu_seconds") + seconds("learner_cpu_seconds");
+            assert!(
+                (point["cpu_seconds"].as_f64().unwrap() - sum).abs() < 1e-6,
+                "{point}"
+            );
+            assert_eq!(
+                [&point["won"], &point["drawn"], &point["lost"]],
+                [0, 1, 2].map(|at| &played["games"][at])
+            );
+            assert_eq!(point["elo"], played["elo"]);
+            assert_eq!(point["elo_interval"], played["elo_interval"]);
+            assert_eq!(point["optimal_alone"], rated["optimal_alone"]);
+            assert_eq!(point["version"], rated["version"]);
+        }
     }
-    let again = lab(folder.path(), "results").output().unwrap();
-    let text = String::from_utf8(again.stdout).unwrap();
-    assert!(text.contains("2 runs, 2 complete"), "{text}");
+    // A complete experiment prints the same once more.
+    let (again, said) = finish_with_points(folder.path());
+    assert!(said.contains("2 runs, 2 complete"), "{said}");
+    let sorted = |points: &[Value]| {
+        let mut lines: Vec<String> = points.iter().map(Value::to_string).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&again), sorted(&points));
 }
 
 #[test]

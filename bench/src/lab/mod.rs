@@ -7,12 +7,14 @@
 //! | [`roles`] | the replay store and the learner of a run |
 //! | [`rating`] | measures a network against fixed opponents and an exact solver |
 //! | [`state`] | counts and measurements of a run, kept in its folder |
+//! | [`points`] | measurements as lines of JSON |
 //! | [`report`] | table, JSON and curves |
 //! | [`curve`] | curves as SVG |
 
 mod cell;
 mod curve;
 mod experiment;
+mod points;
 mod rating;
 mod report;
 mod roles;
@@ -31,6 +33,7 @@ use std::{
 use anyhow::{Context as _, bail};
 
 use experiment::Experiment;
+use points::Points;
 use state::State;
 
 const POLL: Duration = Duration::from_millis(200);
@@ -44,7 +47,9 @@ Examples:
   minuet lab lab/first-minutes.toml
       trains every arm with every seed and prints the table; after Ctrl-C the same command continues
   minuet lab lab/first-minutes.toml --jobs 1
-      one run at a time; the results do not depend on the number of jobs"
+      one run at a time; the results do not depend on the number of jobs
+  minuet lab lab/first-minutes.toml --json > points.jsonl
+      one line for each opponent of each measurement, also of earlier calls, with what the run had spent by then"
 )]
 pub struct Arguments {
     /// File of the experiment.
@@ -56,6 +61,9 @@ pub struct Arguments {
     /// Number of runs at a time. [default: number of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
+    /// Print one JSON object per line for each opponent of each measurement. Everything else goes to standard error.
+    #[arg(long)]
+    json: bool,
     /// Make only this run: ARM/SEED. The command starts itself with it.
     #[arg(long, value_name = "RUN", hide = true)]
     run: Option<String>,
@@ -84,27 +92,40 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         None => thread::available_parallelism().map_or(1, NonZero::get),
     };
     let mut waiting = Vec::new();
+    let mut points = Points::default();
     // The seeds come one after the other, so that an unfinished experiment has complete comparisons.
     for &seed in &experiment.seeds {
         for arm in &experiment.arms {
             let path = place(&arm.name, seed);
+            if arguments.json {
+                points.add(&arm.name, seed, path.clone());
+            }
             if !State::read(&path)?.is_complete {
                 waiting.push((format!("{}/{seed}", arm.name), path));
             }
         }
     }
     let (all, left) = (experiment.seeds.len() * experiment.arms.len(), waiting.len());
-    println!(
-        "{}: {all} runs, {} complete, {} at a time",
+    let say = |text: String| match arguments.json {
+        true => eprint!("{text}"),
+        false => print!("{text}"),
+    };
+    say(format!(
+        "{}: {all} runs, {} complete, {} at a time\n",
         folder.display(),
         all - left,
         jobs.min(left.max(1))
-    );
-    make(waiting, jobs, |run, path| {
-        start(&arguments.file, &folder, run, path)
-    })?;
+    ));
+    let begin = |run: &str, path: &Path| {
+        let progress = match arguments.json {
+            true => io::stderr().into(),
+            false => Stdio::inherit(),
+        };
+        start(&arguments.file, &folder, run, path, progress)
+    };
+    make(waiting, jobs, begin, || points.print_new())?;
     let results = report::read(&experiment, place)?;
-    print!("\n{}", report::write(&experiment, &results, &folder)?);
+    say(format!("\n{}", report::write(&experiment, &results, &folder)?));
     Ok(())
 }
 
@@ -135,11 +156,12 @@ impl Drop for Running {
     }
 }
 
-/// Makes all `waiting` runs, `jobs` at a time.
+/// Makes all `waiting` runs, `jobs` at a time, and calls `look` again and again until after the last one.
 fn make(
     waiting: Vec<(String, PathBuf)>,
     jobs: usize,
     start: impl Fn(&str, &Path) -> anyhow::Result<Running>,
+    mut look: impl FnMut() -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let mut waiting = waiting.into_iter();
     let mut running: Vec<Running> = Vec::new();
@@ -148,6 +170,7 @@ fn make(
             let Some((run, path)) = waiting.next() else { break };
             running.push(start(&run, &path)?);
         }
+        look()?;
         if running.is_empty() {
             return Ok(());
         }
@@ -169,8 +192,8 @@ fn make(
     }
 }
 
-/// Starts a run as a process of its own, so that its processor time can be measured.
-fn start(file: &Path, folder: &Path, run: &str, path: &Path) -> anyhow::Result<Running> {
+/// Starts a run as a process of its own, so that its processor time can be measured. Its `progress` is its standard output.
+fn start(file: &Path, folder: &Path, run: &str, path: &Path, progress: Stdio) -> anyhow::Result<Running> {
     std::fs::create_dir_all(path).with_context(|| format!("cannot create {}", path.display()))?;
     let log = path.join("log");
     let errors = File::options()
@@ -185,6 +208,7 @@ fn start(file: &Path, folder: &Path, run: &str, path: &Path) -> anyhow::Result<R
         .arg(folder)
         .args(["--run", run])
         .stdin(Stdio::piped())
+        .stdout(progress)
         .stderr(errors)
         .spawn()
         .context("cannot start another process of this program")?;
