@@ -211,6 +211,7 @@ mod tests {
             load: "4x64".into(),
             asked_for: "cuda".into(),
             provider: "cuda".into(),
+            model_bytes: 1_300_000,
             served: 1.0,
             served_per_cpu_second: 1.0,
             direct: Compared {
