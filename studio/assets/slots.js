@@ -3,7 +3,12 @@ import { tick } from "./ages.js";
 
 export function apply(changes) {
   for (const [name, html] of Object.entries(changes)) {
-    for (const slot of document.querySelectorAll(`[data-slot="${name}"]`)) slot.innerHTML = html;
+    for (const slot of document.querySelectorAll(`[data-slot="${name}"]`)) {
+      // The focus stays on the control that had it, though its element is a new one.
+      const id = slot.contains(document.activeElement) && document.activeElement.id;
+      slot.innerHTML = html;
+      if (id) document.getElementById(id)?.focus({ preventScroll: true });
+    }
   }
   tick();
 }

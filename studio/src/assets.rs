@@ -43,6 +43,7 @@ const ALL: &[Asset] = assets![
     "style.css": CSS,
     "theme.js": SCRIPT,
     "ages.js": SCRIPT,
+    "copy.js": SCRIPT,
     "slots.js": SCRIPT,
     "live.js": SCRIPT,
     "board.css": CSS,

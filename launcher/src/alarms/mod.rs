@@ -6,15 +6,18 @@
 //! | module | contents |
 //! |---|---|
 //! | [`evidence`] | the figures that the checks look at |
+//! | [`look`] | the figures, read from a run that is at work |
 //! | [`list`] | all alarms and their checks |
 
 pub mod evidence;
 pub mod list;
+pub mod look;
 
 use serde::Serialize;
 
 pub use evidence::{Evidence, NewestCheckpoint, Seen};
 pub use list::ALARMS;
+pub use look::Look;
 
 /// Urgency of an alarm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -56,6 +59,22 @@ pub struct Alarm {
     pub mend: &'static str,
     /// A setting that may help.
     pub setting: Option<&'static str>,
+}
+
+impl Alarm {
+    /// Short title for people, without a number: `Replay disk` for `MinuetReplayDisk`.
+    pub fn title(&self) -> String {
+        let mut title = String::new();
+        for letter in self.name.trim_start_matches("Minuet").chars() {
+            if letter.is_uppercase() && !title.is_empty() {
+                title.push(' ');
+                title.extend(letter.to_lowercase());
+            } else {
+                title.push(letter);
+            }
+        }
+        title
+    }
 }
 
 /// Returns all alarms that the evidence shows, the critical ones first.

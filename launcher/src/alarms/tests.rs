@@ -115,6 +115,21 @@ fn each_fault_raises_its_alarm_and_critical_ones_come_first() {
 }
 
 #[test]
+fn a_title_is_the_name_in_words() {
+    let page = Page::parse("minuet_replay_disk_bytes 9\nminuet_replay_disk_limit_bytes 10");
+    let evidence = Evidence {
+        processes: vec![Seen {
+            name: "replay-store",
+            role: Role::ReplayStore,
+            now: Some(&page),
+            before: None,
+        }],
+        ..Evidence::default()
+    };
+    assert_eq!(raised(&evidence)[0].title(), "Replay disk");
+}
+
+#[test]
 fn counters_count_from_the_earlier_page() {
     let diverged = |now: &str, before: Option<&str>| names(&[(Role::Learner, Some(now), before)]);
     let times = |count: u32| format!("minuet_learner_divergences_total {count}");

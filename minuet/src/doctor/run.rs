@@ -8,16 +8,12 @@ use std::{
 use checkpoints::{LATEST, Manifest, Repository};
 use config::RunConfig;
 use launcher::{
-    alarms::{self, Alarm, Evidence, NewestCheckpoint, Seen},
-    page::Page,
-    run::addresses::{Addresses, Member},
+    alarms::{self, Alarm, Look, NewestCheckpoint, look::age},
+    run::addresses::Addresses,
 };
-use proto::v1::{GameSort, ListGamesRequest, replay_store_client::ReplayStoreClient};
 
 use super::check::Check;
 
-/// Longest time for a question to the store.
-const TIMEOUT: Duration = Duration::from_secs(5);
 /// Tolerated difference between the clock of the machine that published a checkpoint and this one's.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
 
@@ -31,32 +27,18 @@ pub async fn state(run: &Path, config: &RunConfig) -> (Vec<Check>, Vec<Alarm>) {
         checks.push(Check::ok("run", "not at work; `minuet up` continues it"));
         return (checks, Vec::new());
     };
-    let mut pages = Vec::with_capacity(addresses.members.len());
-    for member in &addresses.members {
-        pages.push(Page::fetch(member.metrics).await);
-    }
-    let seen = addresses.members.iter().zip(&pages);
-    let processes = seen.map(|(Member { name, role, .. }, page)| Seen {
-        name,
-        role: *role,
-        now: page.as_ref(),
-        before: None,
+    let newest = newest.ok().flatten().map(|manifest| NewestCheckpoint {
+        step: manifest.draft.step,
+        age: age(manifest.created_at_ms),
     });
-    let evidence = Evidence {
-        processes: processes.collect(),
-        newest_game_age: newest_game(&config, &addresses).await,
-        newest_checkpoint: newest.ok().flatten().map(|manifest| NewestCheckpoint {
-            step: manifest.draft.step,
-            age: age(manifest.created_at_ms),
-        }),
-    };
-    let answer = pages.iter().flatten().count();
-    let mut text = format!("at work: {answer} of {} processes answer", pages.len());
-    if let Some(age) = evidence.newest_game_age {
+    let look = Look::at(&config, &addresses, newest).await;
+    let (answer, all) = look.answers();
+    let mut text = format!("at work: {answer} of {all} processes answer");
+    if let Some(age) = look.newest_game_age() {
         text.push_str(&format!(", the last game was stored {} s ago", age.as_secs()));
     }
     checks.push(Check::ok("run", text));
-    (checks, alarms::raised(&evidence))
+    (checks, alarms::raised(&look.evidence(None)))
 }
 
 async fn newest_checkpoint(config: &RunConfig) -> Result<Option<Manifest>, checkpoints::Error> {
@@ -99,26 +81,4 @@ fn checkpoint(newest: &Result<Option<Manifest>, checkpoints::Error>) -> Check {
             "check checkpoints.store; older versions in it can be served by name",
         ),
     }
-}
-
-fn age(at_ms: u64) -> Duration {
-    let at = SystemTime::UNIX_EPOCH + Duration::from_millis(at_ms);
-    SystemTime::now().duration_since(at).unwrap_or_default()
-}
-
-/// Time since the newest game of the store ended, or since the run was started if there is none; `None` if the store does not answer.
-async fn newest_game(config: &RunConfig, addresses: &Addresses) -> Option<Duration> {
-    let link = service::connect::link(&addresses.replay, &config.security).ok()?;
-    let request = ListGamesRequest {
-        limit: 1,
-        newest_first: true,
-        sort: GameSort::Sequence.into(),
-        ..ListGamesRequest::default()
-    };
-    let mut client = ReplayStoreClient::new(link);
-    let reply = tokio::time::timeout(TIMEOUT, client.list_games(request)).await;
-    let games = reply.ok()?.ok()?.into_inner().games;
-    Some(age(games
-        .first()
-        .map_or(addresses.started_at_ms, |game| game.finished_at_ms)))
 }

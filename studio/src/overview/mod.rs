@@ -3,10 +3,12 @@
 //! | module | contents |
 //! |---|---|
 //! | [`state`] | all that is shown, read from the run's files and services |
+//! | [`alarms`] | what is wrong, and what to do |
 //! | [`newest`] | the newest game |
 //! | [`flow`] | the diagram of the run: roles, and what flows between them |
 //! | [`parts`] | the other parts: status, losses, strength, machine, events |
 
+mod alarms;
 mod flow;
 mod newest;
 pub mod parts;
@@ -36,10 +38,8 @@ async fn overview(State(app): State<App>) -> Markup {
         (drawing::shapes())
         h1.hidden-text { "Overview of " (app.run().name) }
         div.overview data-live="/live" {
-            section.top aria-label="State of the run" {
-                (slots.show("status"))
-                (slots.show("alarms"))
-            }
+            section.top aria-label="State of the run" { (slots.show("status")) }
+            (alarms::card(&slots))
             section.card.flow-card aria-label="Flow of the run" { (slots.show("flow")) }
             div.cards.wide {
                 section.card aria-labelledby="strength" { h2 #strength { "Strength" } (slots.show("strength")) }
@@ -54,7 +54,13 @@ async fn overview(State(app): State<App>) -> Markup {
             }
         }
     };
-    page(&app, Section::Overview, "Overview", &["live.js"], &body)
+    page(
+        &app,
+        Section::Overview,
+        "Overview",
+        &["live.js", "copy.js"],
+        &body,
+    )
 }
 
 async fn stream(State(app): State<App>) -> Result<impl IntoResponse, Failure> {
@@ -67,11 +73,15 @@ async fn stream(State(app): State<App>) -> Result<impl IntoResponse, Failure> {
 
 /// All parts of the page that change.
 async fn slots(app: &App) -> Slots {
-    let newest = app.watched().newest(app.store()).await;
-    let slots = app.watched().look(|state| {
+    let watched = app.watched();
+    let checkpoint = watched.look(alarms::newest_checkpoint);
+    let (newest, findings) = tokio::join!(
+        watched.newest(app.store()),
+        watched.alarms.findings(app.run(), checkpoint)
+    );
+    let slots = watched.look(|state| {
         Slots::default()
             .with("status", parts::status(state))
-            .with("alarms", parts::alarms(state))
             .with("flow", flow::flow(state))
             .with("strength", parts::strength(state))
             .with(
@@ -82,5 +92,5 @@ async fn slots(app: &App) -> Slots {
             .with("machine", parts::machine(state))
             .with("events", parts::events(state))
     });
-    slots.with("newest", parts::newest(newest.as_deref()))
+    alarms::with_alarms(slots, findings.as_ref()).with("newest", parts::newest(newest.as_deref()))
 }

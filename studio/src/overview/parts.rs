@@ -1,4 +1,4 @@
-//! Parts of the overview: status, alarms, losses, strength, machine, newest game, events.
+//! Parts of the overview: status, losses, strength, machine, newest game, events.
 
 use arena::{rating::line::Outcome, statistics::Rating};
 use maud::{Markup, html};
@@ -43,29 +43,6 @@ pub fn status(state: &State) -> Markup {
         p.limit {
             @if state.is_running { (capital(&summary.limit)) "." }
             @else { "These are its last figures. The same " code { "minuet up" } " continues the run." }
-        }
-    }
-}
-
-/// Problems, each with its cause. Empty if there are none.
-pub fn alarms(state: &State) -> Markup {
-    let summary = state
-        .journal
-        .newest
-        .as_ref()
-        .map(|now| &now.summary)
-        .filter(|_| state.is_running);
-    let down: Vec<&str> = summary
-        .iter()
-        .flat_map(|summary| &summary.processes)
-        .filter(|process| !process.ready)
-        .map(|process| process.name.as_str())
-        .collect();
-    html! {
-        @if !down.is_empty() {
-            ul.alarms role="status" {
-                li { span.sign aria-hidden="true" { "▲" } span { b { (down.join(", ")) } " does not answer; see its log in " code { "logs/" } "." } }
-            }
         }
     }
 }
@@ -218,7 +195,8 @@ fn said(line: &str) -> Markup {
     }
 }
 
-fn capital(sentence: &str) -> String {
+/// The sentence with a capital letter at its beginning.
+pub fn capital(sentence: &str) -> String {
     let mut letters = sentence.chars();
     letters
         .next()

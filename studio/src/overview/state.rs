@@ -7,7 +7,10 @@ use launcher::run::addresses::Addresses;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::newest::{self, Newest};
+use super::{
+    alarms::Watch,
+    newest::{self, Newest},
+};
 use crate::{
     app::Run,
     figures::{journal::Journal, learning::Learning, tail::Tail},
@@ -39,6 +42,8 @@ pub struct Watched {
     run: Run,
     state: Mutex<(State, Option<Instant>)>,
     newest: tokio::sync::Mutex<(Option<Arc<Newest>>, Option<Instant>)>,
+    /// Looks for alarms.
+    pub alarms: Watch,
 }
 
 impl Watched {
@@ -55,6 +60,7 @@ impl Watched {
             run: run.clone(),
             state: Mutex::new((state, None)),
             newest: tokio::sync::Mutex::default(),
+            alarms: Watch::default(),
         }
     }
 

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Name of the field with an element's id.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
-/// A browser with one tab, on a studio without a run.
+/// A browser with one tab, and the studio that it visits.
 pub struct Browser {
     site: SocketAddr,
     session: String,
@@ -126,8 +126,13 @@ impl Driver {
 }
 
 impl Browser {
-    /// Starts a browser and a studio. `None`, and a counted skip, where Chromium's driver is not installed.
+    /// Starts a browser and a studio without a run. `None`, and a counted skip, where Chromium's driver is not installed.
     pub fn start() -> Option<Self> {
+        Self::of(None)
+    }
+
+    /// Starts a browser and a studio that shows a run. `None`, and a counted skip, where Chromium's driver is not installed.
+    pub fn of(run: Option<Run>) -> Option<Self> {
         let driver = Driver::start()?;
         let capabilities = json!({ "capabilities": { "alwaysMatch": {
             "browserName": "chrome",
@@ -143,7 +148,7 @@ impl Browser {
         let site = runtime.block_on(async {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
             let site = listener.local_addr().unwrap();
-            tokio::spawn(server::serve(listener, App::new(None::<Run>, ending.clone())));
+            tokio::spawn(server::serve(listener, App::new(run, ending.clone())));
             site
         });
         Some(Self {
@@ -220,6 +225,15 @@ impl Browser {
     pub fn set_width(&self, width: u32) {
         let params = json!({ "width": width, "height": 800, "deviceScaleFactor": 1, "mobile": false });
         let body = json!({ "cmd": "Emulation.setDeviceMetricsOverride", "params": params });
+        self.post("/goog/cdp/execute", &body).unwrap();
+    }
+
+    /// Lets the pages of the studio read and write the clipboard.
+    pub fn allow_clipboard(&self) {
+        let origin = format!("http://{}", self.site);
+        let params =
+            json!({ "origin": origin, "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"] });
+        let body = json!({ "cmd": "Browser.grantPermissions", "params": params });
         self.post("/goog/cdp/execute", &body).unwrap();
     }
 

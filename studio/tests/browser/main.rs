@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod alarms;
 mod browser;
 mod games;
 mod play;
+#[path = "../run_at_work.rs"]
+mod run_at_work;

@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod alarms;
 mod pages;
 mod play;
+#[path = "../run_at_work.rs"]
+mod run_at_work;
 mod security;
 mod site;
 mod stored;

@@ -95,7 +95,7 @@ async fn a_stream_sends_all_parts_once_and_then_only_what_changed() {
 }
 
 /// Reads the next event of a stream.
-async fn event(stream: &mut tokio::net::TcpStream, text: &mut String) -> Value {
+pub async fn event(stream: &mut tokio::net::TcpStream, text: &mut String) -> Value {
     loop {
         if let Some(at) = text.find("data: ") {
             let rest = text[at + 6..].to_owned();

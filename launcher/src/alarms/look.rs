@@ -1,0 +1,144 @@
+//! [`Look`]: the figures of a run that is at work, read at one moment from its processes and stores.
+
+use std::time::{Duration, SystemTime};
+
+use config::RunConfig;
+use futures::future::join_all;
+use proto::v1::{GameSort, ListGamesRequest, replay_store_client::ReplayStoreClient};
+
+use super::{Evidence, NewestCheckpoint, Seen};
+use crate::{
+    page::{Page, TIMEOUT},
+    run::addresses::{Addresses, Member},
+};
+
+/// Time after the start of a run in which a process may not answer yet.
+const START: Duration = Duration::from_secs(60);
+
+/// Figures of a run at one moment.
+#[derive(Clone, Debug)]
+pub struct Look {
+    processes: Vec<(Member, Option<Page>)>,
+    newest_game_age: Option<Duration>,
+    newest_checkpoint: Option<NewestCheckpoint>,
+    is_starting: bool,
+}
+
+impl Look {
+    /// Reads the metrics pages of all processes and the age of the newest game. What does not answer within two seconds is unknown.
+    pub async fn at(
+        config: &RunConfig,
+        addresses: &Addresses,
+        newest_checkpoint: Option<NewestCheckpoint>,
+    ) -> Self {
+        let members = addresses.members.iter().cloned();
+        let pages = members.map(async |member| {
+            let page = Page::fetch(member.metrics).await;
+            (member, page)
+        });
+        let (processes, newest_game_age) = tokio::join!(join_all(pages), newest_game(config, addresses));
+        Self {
+            processes,
+            newest_game_age,
+            newest_checkpoint,
+            is_starting: age(addresses.started_at_ms) < START,
+        }
+    }
+
+    /// Number of processes that have answered, and of all processes.
+    pub fn answers(&self) -> (usize, usize) {
+        let answers = self.processes.iter().filter(|(_, page)| page.is_some());
+        (answers.count(), self.processes.len())
+    }
+
+    /// Time since the newest game of the store ended, or since the run was started if there is none; `None` if the store does
+    /// not answer.
+    pub fn newest_game_age(&self) -> Option<Duration> {
+        self.newest_game_age
+    }
+
+    /// The figures as [`super::raised`] takes them. `before` is an earlier look, since which counters have grown; without it they
+    /// count from the start of each process. A process that has not answered yet in the first minute of a run is left out.
+    pub fn evidence<'a>(&'a self, before: Option<&'a Self>) -> Evidence<'a> {
+        let earlier = |name: &str| {
+            let found = before?.processes.iter().find(|(member, _)| member.name == name);
+            found.and_then(|(_, page)| page.as_ref())
+        };
+        let processes = self.processes.iter().map(|(member, page)| Seen {
+            name: &member.name,
+            role: member.role,
+            now: page.as_ref(),
+            before: earlier(&member.name),
+        });
+        Evidence {
+            processes: processes
+                .filter(|seen| seen.now.is_some() || !self.is_starting)
+                .collect(),
+            newest_game_age: self.newest_game_age,
+            newest_checkpoint: self.newest_checkpoint,
+        }
+    }
+}
+
+/// Time since a moment in milliseconds since the Unix epoch; zero if it lies in the future.
+pub fn age(at_ms: u64) -> Duration {
+    let at = SystemTime::UNIX_EPOCH + Duration::from_millis(at_ms);
+    SystemTime::now().duration_since(at).unwrap_or_default()
+}
+
+async fn newest_game(config: &RunConfig, addresses: &Addresses) -> Option<Duration> {
+    let link = service::connect::link(&addresses.replay, &config.security).ok()?;
+    let request = ListGamesRequest {
+        limit: 1,
+        newest_first: true,
+        sort: GameSort::Sequence.into(),
+        ..ListGamesRequest::default()
+    };
+    let mut client = ReplayStoreClient::new(link);
+    let reply = tokio::time::timeout(TIMEOUT, client.list_games(request)).await;
+    let games = reply.ok()?.ok()?.into_inner().games;
+    let newest = games.first().map(|game| game.finished_at_ms);
+    Some(age(newest.unwrap_or(addresses.started_at_ms)))
+}
+
+#[cfg(test)]
+mod tests {
+    use service::role::Role;
+
+    use super::{super::raised, *};
+
+    /// A look at a learner with this metrics page.
+    fn look(page: Option<&str>, is_starting: bool) -> Look {
+        let member = Member {
+            name: "learner".into(),
+            role: Role::Learner,
+            metrics: ([127, 0, 0, 1], 1).into(),
+        };
+        Look {
+            processes: vec![(member, page.map(Page::parse))],
+            newest_game_age: None,
+            newest_checkpoint: None,
+            is_starting,
+        }
+    }
+
+    fn names(look: &Look, before: Option<&Look>) -> Vec<&'static str> {
+        let alarms = raised(&look.evidence(before));
+        alarms.iter().map(|alarm| alarm.name).collect()
+    }
+
+    #[test]
+    fn a_process_that_does_not_answer_is_down_except_while_the_run_starts() {
+        assert_eq!(names(&look(None, false), None), ["MinuetRoleDown"]);
+        assert!(names(&look(None, true), None).is_empty());
+        assert_eq!(look(None, true).answers(), (0, 1));
+    }
+
+    #[test]
+    fn counters_are_compared_with_the_earlier_look_at_the_same_process() {
+        let now = look(Some("minuet_learner_divergences_total 1"), false);
+        assert_eq!(names(&now, None), ["MinuetDiverged"]);
+        assert_eq!(names(&now, Some(&look(None, false))), ["MinuetDiverged"]);
+        assert!(names(&now, Some(&now)).is_empty());
+    }
+}
